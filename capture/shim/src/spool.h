@@ -1,0 +1,295 @@
+/* The spool: what the shim writes and commq ingest reads. One file per thread of a rank:
+ *
+ *     <spool>/<job>.<rank>.<thread>.cqs      job 16 hexadecimal digits, rank and thread decimal
+ *
+ * a 4096-byte header, then 64-byte slots, little endian, in the order the thread entered its calls. A slot whose kind is 0
+ * ends the file (the file grows in chunks of zeros). A call is one CALL slot, possibly followed by slots that continue it
+ * (SIDE, COLL, PARTS, DONE, START, PRE, WIDE, ERR) and by definitions (DEF, BLOB). A CALL slot is filled at entry, its kind
+ * last, and its t1 is written when the call has returned and all its continuing slots are there: t1 == 0 means that the
+ * call never returned, and what follows it is then not to be trusted as part of it.
+ *
+ * The Go twin is capture/spool/layout.go; a test compares the two. */
+#ifndef COMMQ_SPOOL_H
+#define COMMQ_SPOOL_H
+
+#include <stdint.h>
+
+#define CQ_SPOOL_MAGIC "COMMQSP1"
+#define CQ_SPOOL_VERSION 1
+#define CQ_HEADER_BYTES 4096
+#define CQ_SLOT_BYTES 64
+
+#define CQ_NULL32 INT32_MIN
+#define CQ_NULL64 INT64_MIN
+
+/* Kinds of slots. */
+enum {
+	CQ_END = 0,
+	CQ_CALL = 1,  /* a call */
+	CQ_SIDE = 2,  /* the receive side of a Sendrecv */
+	CQ_COLL = 3,  /* what a collective has beside the CALL slot */
+	CQ_PARTS = 4, /* per-peer bytes, up to 2 entries */
+	CQ_DONE = 5,  /* completed requests, up to 2 entries */
+	CQ_START = 6, /* started persistent requests, up to 7 entries */
+	CQ_PRE = 7,   /* compute time and failed polls before the call */
+	CQ_WIDE = 8,  /* values that did not fit 32 bits */
+	CQ_ERR = 9,   /* the call returned an error */
+	CQ_DEF = 10,  /* a definition; its payload follows in BLOB slots */
+	CQ_BLOB = 11, /* up to 56 bytes of payload */
+};
+
+/* flags of CALL and SIDE slots. For a call with both sides the CALL slot's flags speak of the send side, SIDE's of the other. */
+enum {
+	CQ_F_ANY_SOURCE = 1, /* posted with MPI_ANY_SOURCE */
+	CQ_F_ANY_TAG = 2,    /* posted with MPI_ANY_TAG */
+	CQ_F_PROC_NULL = 4,  /* the peer is MPI_PROC_NULL (or, for a rooted collective, root is) */
+	CQ_F_ROOT = 8,       /* root is MPI_ROOT: the caller is the root of an intercommunicator's collective */
+	CQ_F_IN_PLACE_S = 16, /* sendbuf is MPI_IN_PLACE */
+	CQ_F_IN_PLACE_R = 32, /* recvbuf is MPI_IN_PLACE */
+	CQ_F_NO_STATUS = 64, /* a receive whose source, tag or bytes are not known */
+	CQ_F_CANCELLED = 128, /* in DONE entries and on completion calls: the request was cancelled */
+};
+
+/* A CALL slot. Which fields a call uses:
+ *   send, isend, *_init of sends: comm, peer, tag, count, dtype, buf; req where it makes a request.
+ *   recv: comm, count (posted), dtype, buf; peer and tag are what was posted (CQ_NULL32 and the flag for a wildcard), after
+ *         the call what it got; req holds the received bytes (0xffffffff: in a WIDE slot).
+ *   irecv, recv_init: comm, peer, tag as posted, count, dtype, buf, req.
+ *   sendrecv: the send side, then a SIDE slot. isendrecv: the same with req.
+ *   probe, mprobe and successful iprobe, improbe: comm, flags, peer, tag as got; count is the message's bytes; req the message's
+ *         serial for mprobe and improbe (0: MPI_MESSAGE_NO_PROC).
+ *   mrecv, imrecv: count, dtype, buf; site unused; PRE etc. as usual; the message's serial is in a WIDE slot (what 2);
+ *         mrecv: comm null, req the received bytes; imrecv: req its request.
+ *   completions: one request: req; peer, tag, count as got (source, tag, bytes) and flags; any number of others in DONE slots.
+ *         request_free, cancel: req. Wait on MPI_REQUEST_NULL: req 0.
+ *   start: req is the new serial; a START slot has the pair. startall: START slots only.
+ *   collectives: comm, peer is root (CQ_NULL32 where there is none), count and dtype and buf of the send argument (of the one
+ *         buffer argument for bcast), req for nonblocking ones; then a COLL slot, and PARTS for v and w.
+ *   comm constructors: comm is the parent, then DEF COMM of the new one; count is its number as in DEF COMM, or -1 when the
+ *         caller got MPI_COMM_NULL; a COLL slot has the instance on the parent. idup: req too. comm_free: comm.
+ * Serials of requests, messages and templates count from 1 in each process; 0 is none. */
+typedef struct {
+	uint16_t call;      /* id in schema/calls.csv; 0 in slots other than CALL */
+	uint8_t kind;       /* CQ_CALL */
+	uint8_t flags;
+	uint32_t compute_ns; /* compute time before the call; 0xffffffff: in a PRE slot */
+	uint64_t t0;        /* entry, in ticks of the header's timer */
+	uint64_t t1;        /* return; 0 while in the call */
+	int32_t comm;       /* the process's own number of the communicator, see DEF COMM; CQ_NULL32: none */
+	int32_t peer;       /* rank in comm; CQ_NULL32 where a flag says why */
+	int32_t tag;
+	int32_t dtype;      /* the process's own number of the datatype, see DEF TYPE; CQ_NULL32: none */
+	int64_t count;
+	uint64_t buf;       /* 0 for MPI_BOTTOM and MPI_IN_PLACE */
+	uint32_t req;
+	uint32_t site;      /* call site number, see DEF SITE; 0: none */
+} cq_call;
+
+/* The receive side of a sendrecv: as in a CALL slot of a receive. */
+typedef struct {
+	uint16_t zero;
+	uint8_t kind;
+	uint8_t flags;
+	int32_t dtype;
+	int32_t peer;
+	int32_t tag;
+	int64_t count;
+	int64_t bytes; /* received; CQ_NULL64 in an isendrecv: see its completion */
+	uint64_t buf;
+	uint64_t spare[3];
+} cq_side;
+
+typedef struct {
+	uint16_t op; /* schema.Op; 0xffff: none */
+	uint8_t kind;
+	uint8_t flags;
+	int32_t rdtype;   /* of the receive argument; CQ_NULL32: none */
+	uint64_t instance; /* n-th collective operation on this communicator in this process, from 0 */
+	int64_t rcount;   /* the receive argument's count (sum for v and w); CQ_NULL64: none */
+	int64_t sbytes;   /* count x size of the send argument (sum for v and w); CQ_NULL64: not significant on this rank */
+	int64_t rbytes;   /* the same of the receive argument */
+	uint64_t rbuf;
+	uint64_t spare[2];
+} cq_coll;
+
+typedef struct {
+	int32_t peer; /* rank in comm (in the remote group of an intercommunicator) */
+	uint32_t spare;
+	int64_t send_bytes;
+	int64_t recv_bytes;
+} cq_part;
+
+typedef struct {
+	uint16_t n; /* entries used */
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t spare[3];
+	cq_part part[2];
+} cq_parts;
+
+typedef struct {
+	uint32_t req;
+	int32_t source; /* as a receive got it; CQ_NULL32 for a send, MPI_PROC_NULL, none */
+	int32_t tag;
+	uint32_t flags; /* CQ_F_* */
+	int64_t bytes;  /* CQ_NULL64 for a send */
+} cq_done_entry;
+
+typedef struct {
+	uint16_t n;
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t spare[3];
+	cq_done_entry done[2];
+} cq_done;
+
+typedef struct {
+	uint16_t n;
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t spare;
+	struct {
+		uint32_t req;      /* the new serial of this start */
+		uint32_t template_; /* the serial in the CALL slot of the *_init call */
+	} start[7];
+} cq_start;
+
+typedef struct {
+	uint16_t zero;
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t spare;
+	uint64_t compute_ns;
+	uint64_t polls;
+	uint64_t poll_ticks;
+	uint64_t spare2[4];
+} cq_pre;
+
+typedef struct {
+	uint16_t what; /* 1: received bytes; 2: serial of the matched message (mrecv, imrecv) */
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t spare;
+	int64_t value;
+	uint64_t spare2[6];
+} cq_wide;
+
+typedef struct {
+	uint16_t zero;
+	uint8_t kind;
+	uint8_t flags;
+	int32_t error_class;
+	uint64_t spare[7];
+} cq_err;
+
+/* What a DEF slot defines. */
+enum {
+	CQ_DEF_COMM = 1,      /* id: the communicator's number; payload cq_def_comm */
+	CQ_DEF_COMM_NAME = 2, /* id: the communicator's number; payload: the name */
+	CQ_DEF_TYPE = 3,      /* id: the datatype's number; payload cq_def_type */
+	CQ_DEF_SITE = 4,      /* id: the call site's number; payload: reserved */
+	CQ_DEF_CLOCK = 5,     /* payload: uint64 ticks, int64 CLOCK_MONOTONIC ns read together */
+	CQ_DEF_COMM_FREE = 6, /* id: the communicator's number is used no more */
+};
+
+typedef struct {
+	uint16_t what; /* CQ_DEF_* */
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t bytes; /* of the payload in the BLOB slots that follow directly */
+	int64_t id;
+	uint64_t spare[6];
+} cq_def;
+
+typedef struct {
+	uint16_t n; /* bytes used of data */
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t spare;
+	uint8_t data[56];
+} cq_blob;
+
+/* Payload of DEF COMM. A communicator has a number in each process; commq ingest finds out which are the same one: those of
+ * equal parent, instance on the parent, and leader. Numbers 0 and 1 are MPI_COMM_WORLD and MPI_COMM_SELF. The member list
+ * is there only in the process that is the leader (rank 0 of the group; for an intercommunicator each group has one). */
+typedef struct {
+	int32_t kind;     /* schema.CommKind */
+	int32_t parent;   /* number of the parent (the local communicator for an intercommunicator); CQ_NULL32: not known */
+	uint64_t instance; /* n-th collective operation on the parent; for create_group and intercomm_create: 0 */
+	int32_t size;     /* of the (local) group */
+	int32_t rank;     /* the caller's rank in it */
+	int32_t leader_world; /* world rank of its rank 0 */
+	int32_t remote_size;  /* intercommunicators; else 0 */
+	int32_t remote_leader_world;
+	int32_t key;      /* tag of create_group and intercomm_create; else 0 */
+	int32_t members;  /* world ranks that follow: size on the leader, else 0 (-1: outside MPI_COMM_WORLD) */
+	int32_t remote_members; /* world ranks of the remote group that follow: remote_size on the leader, else 0 */
+	int32_t dims;     /* Cartesian dimensions; extents then periods follow, 2 x dims int32 */
+	int32_t edges;    /* graph neighbours this member sends to; they follow, int32 */
+	/* int32 members[], remote_members[], extents[], periods[], edges[] */
+} cq_def_comm;
+
+typedef struct {
+	int64_t bytes;  /* MPI_Type_size */
+	int64_t extent; /* MPI_Type_get_extent */
+	int32_t combiner; /* 0 named, 1 dup, 2 contiguous, 3 vector, 4 hvector, 5 indexed, 6 hindexed, 7 indexed_block, 8 hindexed_block, 9 struct, 10 subarray, 11 darray, 12 resized, 13 f90, -1 other */
+	int32_t spare;
+	/* then the name, not terminated; empty: none */
+} cq_def_type;
+
+enum { CQ_TIMER_MONOTONIC = 0, CQ_TIMER_TSC = 1, CQ_TIMER_CNTVCT = 2 };
+enum { CQ_CLOCK_NONE = 0, CQ_CLOCK_WALL = 1, CQ_CLOCK_CPU = 2 };
+enum { CQ_ENDED_NOT = 0, CQ_ENDED_FINALIZED = 1, CQ_ENDED_ABORTED = 2 };
+
+typedef struct {
+	char magic[8];
+	uint32_t header_bytes;
+	uint32_t slot_bytes;
+	uint32_t version;
+	uint32_t ended; /* CQ_ENDED_* */
+	int32_t rank;   /* in MPI_COMM_WORLD */
+	int32_t size;
+	int32_t thread;
+	int32_t thread_level; /* provided: 0 single .. 3 multiple */
+	uint64_t job;
+	uint32_t timer;
+	uint32_t compute_clock;
+	/* The timer and CLOCK_MONOTONIC read together, at the start and lastly when a chunk was added or at the end; more pairs
+	 * between are DEF CLOCK slots. */
+	uint64_t clock0_tick;
+	int64_t clock0_ns;
+	uint64_t clock1_tick;
+	int64_t clock1_ns;
+	int64_t realtime_ns; /* CLOCK_REALTIME at clock0 */
+	/* This host's CLOCK_MONOTONIC minus that of rank 0's host, at MPI_Init and MPI_Finalize; CQ_NULL64 where not measured. */
+	int64_t offset_init_ns;
+	int64_t offset_init_error_ns;
+	int64_t offset_init_at_ns; /* when, on this host's CLOCK_MONOTONIC */
+	int64_t offset_final_ns;
+	int64_t offset_final_error_ns;
+	int64_t offset_final_at_ns;
+	uint64_t dropped; /* calls that could not be recorded */
+	uint64_t polls;   /* failed polls in all, at the end (0 when the process was killed: see PRE slots) */
+	int64_t pid;
+	char spare[88];
+	char host[64];        /* host name, terminated */
+	char boot_id[64];     /* tells machines of one name apart */
+	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
+	char program[256];    /* path of the executable, terminated, last bytes if longer */
+	char pad[2944];
+} cq_header;
+
+_Static_assert(sizeof(cq_call) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_side) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_coll) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_parts) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_done) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_start) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_pre) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_wide) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_err) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_def) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_blob) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_header) == CQ_HEADER_BYTES, "header");
+
+#endif

@@ -1,0 +1,281 @@
+// Package spool reads what the shim writes: files of 64-byte slots, one per thread of a rank. Their layout is described
+// in capture/shim/src/spool.h, whose Go twin this is.
+package spool
+
+// Sizes, magic and nulls of a spool file; see spool.h.
+const (
+	Magic       = "COMMQSP1"
+	Version     = 1
+	HeaderBytes = 4096
+	SlotBytes   = 64
+	Suffix      = ".cqs"
+)
+
+// Kind is the kind of a slot, CQ_END to CQ_BLOB of spool.h.
+type Kind uint8
+
+// Kinds of slots.
+const (
+	End Kind = iota
+	KindCall
+	KindSide
+	KindColl
+	KindParts
+	KindDone
+	KindStart
+	KindPre
+	KindWide
+	KindErr
+	KindDef
+	KindBlob
+)
+
+// Flags of CALL and SIDE slots and of DONE entries.
+const (
+	FlagAnySource = 1 << iota
+	FlagAnyTag
+	FlagProcNull
+	FlagRoot
+	FlagInPlaceSend
+	FlagInPlaceRecv
+	FlagNoStatus
+	FlagCancelled
+)
+
+// What a DEF slot defines.
+const (
+	DefComm     = 1
+	DefCommName = 2
+	DefType     = 3
+	DefSite     = 4
+	DefClock    = 5
+	DefCommFree = 6
+)
+
+// What a WIDE slot holds.
+const (
+	WideRecvBytes = 1
+	WideMessage   = 2
+)
+
+// Timers of the header.
+const (
+	TimerMonotonic = 0
+	TimerTSC       = 1
+	TimerCNTVCT    = 2
+)
+
+// Compute clocks of the header.
+const (
+	ClockNone = 0
+	ClockWall = 1
+	ClockCPU  = 2
+)
+
+// How a process ended, in the header.
+const (
+	EndedNot       = 0
+	EndedFinalized = 1
+	EndedAborted   = 2
+)
+
+// Header is the first HeaderBytes of a spool file, field by field as cq_header of spool.h.
+type Header struct {
+	Magic              [8]byte
+	HeaderBytes        uint32
+	SlotBytes          uint32
+	Version            uint32
+	Ended              uint32
+	Rank               int32
+	Size               int32
+	Thread             int32
+	ThreadLevel        int32
+	Job                uint64
+	Timer              uint32
+	ComputeClock       uint32
+	Clock0Tick         uint64
+	Clock0Ns           int64
+	Clock1Tick         uint64
+	Clock1Ns           int64
+	RealtimeNs         int64
+	OffsetInitNs       int64
+	OffsetInitErrorNs  int64
+	OffsetInitAtNs     int64
+	OffsetFinalNs      int64
+	OffsetFinalErrorNs int64
+	OffsetFinalAtNs    int64
+	Dropped            uint64
+	Polls              uint64
+	Pid                int64
+	Spare              [88]byte
+	Host               [64]byte
+	BootID             [64]byte
+	MPILibrary         [512]byte
+	Program            [256]byte
+	Pad                [2944]byte
+}
+
+// Call is a CALL slot: one MPI call; see cq_call of spool.h for which fields a call uses.
+type Call struct {
+	Call      uint16
+	Kind      Kind
+	Flags     uint8
+	ComputeNs uint32
+	T0        uint64
+	T1        uint64
+	Comm      int32
+	Peer      int32
+	Tag       int32
+	Dtype     int32
+	Count     int64
+	Buf       uint64
+	Req       uint32
+	Site      uint32
+}
+
+// Side is a SIDE slot: the receive side of a Sendrecv.
+type Side struct {
+	Zero  uint16
+	Kind  Kind
+	Flags uint8
+	Dtype int32
+	Peer  int32
+	Tag   int32
+	Count int64
+	Bytes int64
+	Buf   uint64
+	Spare [3]uint64
+}
+
+// Coll is a COLL slot: what a collective has beside its CALL slot.
+type Coll struct {
+	Op       uint16
+	Kind     Kind
+	Flags    uint8
+	Rdtype   int32
+	Instance uint64
+	Rcount   int64
+	Sbytes   int64
+	Rbytes   int64
+	Rbuf     uint64
+	Spare    [2]uint64
+}
+
+// Part is one peer's bytes in a PARTS slot.
+type Part struct {
+	Peer      int32
+	Spare     uint32
+	SendBytes int64
+	RecvBytes int64
+}
+
+// Parts is a PARTS slot.
+type Parts struct {
+	N     uint16
+	Kind  Kind
+	Flags uint8
+	Spare [3]uint32
+	Part  [2]Part
+}
+
+// DoneEntry is one completed request in a DONE slot.
+type DoneEntry struct {
+	Req    uint32
+	Source int32
+	Tag    int32
+	Flags  uint32
+	Bytes  int64
+}
+
+// Done is a DONE slot.
+type Done struct {
+	N     uint16
+	Kind  Kind
+	Flags uint8
+	Spare [3]uint32
+	Done  [2]DoneEntry
+}
+
+// Start is a START slot: persistent requests that were started.
+type Start struct {
+	N     uint16
+	Kind  Kind
+	Flags uint8
+	Spare uint32
+	Start [7]struct{ Req, Template uint32 }
+}
+
+// Pre is a PRE slot: compute time and failed polls before the call.
+type Pre struct {
+	Zero      uint16
+	Kind      Kind
+	Flags     uint8
+	Spare     uint32
+	ComputeNs uint64
+	Polls     uint64
+	PollTicks uint64
+	Spare2    [4]uint64
+}
+
+// Wide is a WIDE slot: a value that did not fit 32 bits.
+type Wide struct {
+	What   uint16
+	Kind   Kind
+	Flags  uint8
+	Spare  uint32
+	Value  int64
+	Spare2 [6]uint64
+}
+
+// Err is an ERR slot: the call returned an error.
+type Err struct {
+	Zero       uint16
+	Kind       Kind
+	Flags      uint8
+	ErrorClass int32
+	Spare      [7]uint64
+}
+
+// Def is a DEF slot; its payload follows in BLOB slots.
+type Def struct {
+	What  uint16
+	Kind  Kind
+	Flags uint8
+	Bytes uint32
+	ID    int64
+	Spare [6]uint64
+}
+
+// Blob is a BLOB slot: up to 56 bytes of a definition's payload.
+type Blob struct {
+	N     uint16
+	Kind  Kind
+	Flags uint8
+	Spare uint32
+	Data  [56]byte
+}
+
+// CommDef is the fixed part of the payload of DEF COMM; int32 lists follow it.
+type CommDef struct {
+	Kind              int32
+	Parent            int32
+	Instance          uint64
+	Size              int32
+	Rank              int32
+	LeaderWorld       int32
+	RemoteSize        int32
+	RemoteLeaderWorld int32
+	Key               int32
+	Members           int32
+	RemoteMembers     int32
+	Dims              int32
+	Edges             int32
+}
+
+// TypeDef is the fixed part of the payload of DEF TYPE; the name follows it.
+type TypeDef struct {
+	Bytes    int64
+	Extent   int64
+	Combiner int32
+	Spare    int32
+}

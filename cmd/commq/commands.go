@@ -1,0 +1,8 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands lists the commands in the order help shows them.
+func commands(a *app) []*cobra.Command {
+	return []*cobra.Command{}
+}

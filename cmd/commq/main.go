@@ -1,0 +1,99 @@
+// Command commq answers questions about how MPI programs communicate. Each command is in a file of its own; what it
+// does is in the packages capture, writer and queries.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is the version of commq; releases set it with -ldflags "-X main.version=...".
+var version = "0.1.0-dev"
+
+// Exit statuses of commq itself; commq capture and commq exec give the program's own where it ran.
+const (
+	exitDone   = 0
+	exitFailed = 1 // a check failed
+	exitCannot = 2 // could not do it
+)
+
+// exitError ends commq with a status and no further message.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// app is what all commands share: where they print and the global flags.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	store  string // --store; empty: $COMMQ_STORE, else ./runs
+}
+
+// storeDir is the folder that runs lie in.
+func (a *app) storeDir() string {
+	if a.store != "" {
+		return a.store
+	}
+	if s := os.Getenv("COMMQ_STORE"); s != "" {
+		return s
+	}
+	return "runs"
+}
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "commq",
+		Short: "Answer questions about how MPI programs communicate",
+		Long: `commq captures the communication of an unmodified MPI program as Parquet tables and answers questions about it with SQL.
+
+A run is a folder of Parquet tables and a manifest; runs lie in a store: --store, else $COMMQ_STORE, else ./runs.
+Exit status: 0 done, 1 a check failed, 2 could not do it. Results go to stdout, everything else to stderr.`,
+		Example: `  commq capture --run ring.4 -n 4 -- ./ring
+  commq query density --run ring.4
+  commq sql --run ring.4 "SELECT call, count(*) FROM events GROUP BY call ORDER BY call"`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version,
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.PersistentFlags().StringVar(&a.store, "store", "", "folder of runs (default $COMMQ_STORE, else ./runs)")
+	for _, c := range commands(a) {
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// run executes one command line and returns the exit status. It is main without the process.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var exit exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.Is(err, syscall.EPIPE):
+		return exitCannot
+	}
+	fmt.Fprintf(stderr, "commq: %v\n", err)
+	return exitCannot
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}

@@ -1,0 +1,104 @@
+package schema
+
+// Manifest says what a run is. It is the file manifest.json of a run's folder and is written last: a folder without
+// one is not a run. Everything but Origin and the files' layout is part of the run's identity.
+type Manifest struct {
+	// SchemaVersion is Version at the time of writing.
+	SchemaVersion int `json:"schema_version"`
+	// Ranks is the number of processes in MPI_COMM_WORLD.
+	Ranks int32 `json:"ranks"`
+	// TimeOrigin says where start_ns and end_ns come from: measured, virtual, simulated or untimed.
+	TimeOrigin string `json:"time_origin"`
+	// ComputeClock says what compute_ns was taken with: cpu, wall or none.
+	ComputeClock string `json:"compute_clock"`
+	// Record says which rows of events are there: all; or messages, where the rows of matched messages and their
+	// completion calls were dropped after matching.
+	Record string `json:"record"`
+	// Hash is the payload hash: none, crc64 or crc32.
+	Hash string `json:"hash"`
+	// Callsites says whether the rows have call sites.
+	Callsites bool `json:"callsites"`
+	// Ended is finalized when every rank reached MPI_Finalize, else aborted or killed.
+	Ended string `json:"ended"`
+	// EndNs is the latest end_ns of the run, in ns since its start; 0 in an untimed run.
+	EndNs int64 `json:"end_ns"`
+	// Epochs is the number of epochs: epoch runs from 0 to Epochs-1.
+	Epochs int32 `json:"epochs"`
+	// Counts are the run's totals.
+	Counts Counts `json:"counts"`
+	// Tables lists the run's tables in the order of Tables.
+	Tables []TableInfo `json:"tables"`
+	// Digest is the run's digest: it depends on the tables' rows and the schema version, not on file layout or codec.
+	Digest string `json:"digest"`
+	// Warnings say what a reader of the run should know, a sentence each.
+	Warnings []string `json:"warnings,omitempty"`
+	// Origin says where the run came from; it is outside the digest.
+	Origin Origin `json:"origin"`
+}
+
+// Counts are totals over all ranks. With Record messages they still count everything that was captured.
+type Counts struct {
+	// Calls is the number of MPI calls recorded (rows of events before any were dropped).
+	Calls int64 `json:"calls"`
+	// Polls is the number of failed tests and probes, which are counted and not recorded.
+	Polls int64 `json:"polls"`
+	// Messages is the number of matched point-to-point messages; MessageBytes their payload.
+	Messages     int64 `json:"messages"`
+	MessageBytes int64 `json:"message_bytes"`
+	// Collectives is the number of collective operations: P ranks in one barrier are one.
+	Collectives int64 `json:"collectives"`
+	// UnmatchedSends and UnmatchedReceives count posted operations without a partner (cancelled ones excluded).
+	UnmatchedSends    int64 `json:"unmatched_sends"`
+	UnmatchedReceives int64 `json:"unmatched_receives"`
+	// WildcardReceives counts matched receives posted with MPI_ANY_SOURCE or MPI_ANY_TAG.
+	WildcardReceives int64 `json:"wildcard_receives"`
+	// Dropped is the number of calls that could not be recorded.
+	Dropped int64 `json:"dropped"`
+	// InProgress is the number of calls that never returned.
+	InProgress int64 `json:"in_progress"`
+}
+
+// TableInfo says what a table of the run holds and where.
+type TableInfo struct {
+	// Name is the table's name.
+	Name string `json:"name"`
+	// Rows is the number of its rows.
+	Rows int64 `json:"rows"`
+	// Digest is the 128-bit sum of the hashes of its rows, hexadecimal.
+	Digest string `json:"digest"`
+	// Files are its files.
+	Files []FileInfo `json:"files"`
+}
+
+// FileInfo is one Parquet file of a run.
+type FileInfo struct {
+	// Path is the file's path within the run, with slashes.
+	Path string `json:"path"`
+	// Rows is the number of rows in it.
+	Rows int64 `json:"rows"`
+	// Bytes is its size.
+	Bytes int64 `json:"bytes"`
+}
+
+// Origin says where a run came from: names, hosts, dates and command lines. It is free of the digest, so two
+// captures of the same communication can have the same digest.
+type Origin struct {
+	// Name is the name the run was written under.
+	Name string `json:"name"`
+	// Command is the traced program and its arguments.
+	Command []string `json:"command,omitempty"`
+	// Launcher is the launcher line.
+	Launcher []string `json:"launcher,omitempty"`
+	// MPI is the MPI library's own version text.
+	MPI string `json:"mpi,omitempty"`
+	// Hosts are the names of the machines, indexed by the column host of ranks.
+	Hosts []string `json:"hosts,omitempty"`
+	// Started is when the run began, RFC 3339 in UTC.
+	Started string `json:"started,omitempty"`
+	// ExitStatus is the launcher's exit status; nil when not known.
+	ExitStatus *int `json:"exit_status,omitempty"`
+	// Commq is the version of commq that wrote the run.
+	Commq string `json:"commq"`
+	// Job is the job's id in the spool.
+	Job string `json:"job,omitempty"`
+}

@@ -1,0 +1,188 @@
+package schema
+
+// side makes the columns of one side of a communication: prefix send or recv.
+func side(prefix, goname, verb, from string) []Column {
+	return []Column{
+		{Name: prefix + "_peer", Goname: goname + "Peer", Type: Int32, Nullable: true, Unit: "1", Doc: "Rank in comm (in the remote group of an intercommunicator) that this row " + verb + "; null for MPI_PROC_NULL and where there is no single peer." + from},
+		{Name: prefix + "_world", Goname: goname + "World", Type: Int32, Nullable: true, Unit: "1", Doc: "World rank of " + prefix + "_peer."},
+		{Name: prefix + "_tag", Goname: goname + "Tag", Type: Int32, Nullable: true, Unit: "1", Doc: "Message tag." + from},
+		{Name: prefix + "_count", Goname: goname + "Count", Type: Int64, Nullable: true, Unit: "elements", Doc: "The call's own count argument (for v- and w-collectives the sum of the counts); elements of " + prefix + "_datatype."},
+		{Name: prefix + "_datatype", Goname: goname + "Datatype", Type: Int32, Nullable: true, Doc: "Id in datatypes."},
+		{Name: prefix + "_bytes", Goname: goname + "Bytes", Type: Int64, Nullable: true, Unit: "bytes", Doc: "Payload bytes that this rank " + verb + "." + from},
+		{Name: prefix + "_buffer", Goname: goname + "Buffer", Type: Int64, Nullable: true, Doc: "Address of the buffer in the rank's memory (a bit pattern); null for MPI_IN_PLACE and MPI_BOTTOM."},
+	}
+}
+
+func join(parts ...[]Column) []Column {
+	var all []Column
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+// EventsTable describes the table events: one row per MPI call.
+var EventsTable = Table{
+	Name: "events", Goname: "Event", Folder: true, Key: []string{"epoch", "rank", "seq"},
+	Doc: "One row per MPI call that was recorded. MPI_Startall has one row per request: the first spans the call, the others start and end at its end. Failed tests and probes are counted in polls of the rank's next row, not recorded.",
+	Columns: join([]Column{
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the call."},
+		{Name: "seq", Goname: "Seq", Type: Int64, Unit: "1", Doc: "Number of the row along its rank, from 0, in the order the calls were entered."},
+		{Name: "epoch", Goname: "Epoch", Type: Int32, Unit: "1", Doc: "Time window the call began in (a window of seq in an untimed run); never decreases along a rank."},
+		{Name: "thread", Goname: "Thread", Type: Int32, Unit: "1", Doc: "Thread that made the call, numbered from 0 in the order threads first called MPI."},
+		{Name: "call", Goname: "Call", Type: Enum, Names: CallNames, Doc: "The MPI function, for example MPI_Isend; Fortran calls have the C name."},
+		{Name: "class", Goname: "Class", Type: Enum, Names: ClassNames, Doc: "What the row is: send, recv, sendrecv, probe, complete, collective, comm, rma, io, mark or other. A started persistent request has the class of what it does (send, recv)."},
+		{Name: "start_ns", Goname: "StartNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "When the call was entered, since the run's start on one clock common to all ranks; null in an untimed run."},
+		{Name: "end_ns", Goname: "EndNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "When the call returned; null in an untimed run and for a call that never returned."},
+		{Name: "compute_ns", Goname: "ComputeNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Compute time of this thread since its previous row, outside MPI and never including polling, on the run's compute_clock."},
+		{Name: "polls", Goname: "Polls", Type: Int64, Nullable: true, Unit: "1", Doc: "Failed MPI_Test*, MPI_Iprobe and MPI_Improbe calls since the thread's previous row."},
+		{Name: "poll_ns", Goname: "PollNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Time spent inside those failed calls."},
+		{Name: "comm", Goname: "Comm", Type: Int32, Nullable: true, Doc: "Communicator, an id in comms; null where the call has none."},
+		{Name: "instance", Goname: "Instance", Type: Int64, Nullable: true, Unit: "1", Doc: "For collectives and communicator constructors: the n-th collective operation on this communicator, from 0, the same on all its ranks, counted even where recording is off."},
+	},
+		side("send", "Send", "sends to", ""),
+		side("recv", "Recv", "receives from", " For a receive: what it got, by its status."),
+		[]Column{
+			{Name: "root_world", Goname: "RootWorld", Type: Int32, Nullable: true, Unit: "1", Doc: "World rank of a rooted collective's root."},
+			{Name: "reduce_op", Goname: "ReduceOp", Type: Enum, Nullable: true, Names: OpNames, Doc: "Reduction operation; user for one made by MPI_Op_create."},
+			{Name: "posted_any", Goname: "PostedAny", Type: Int32, Nullable: true, Unit: "1", Doc: "How a receive or probe was posted: bit 0 MPI_ANY_SOURCE, bit 1 MPI_ANY_TAG; null where there is no receive side."},
+			{Name: "proc_null", Goname: "ProcNull", Type: Int32, Nullable: true, Unit: "1", Doc: "Bit 0: the send side's peer is MPI_PROC_NULL; bit 1: the receive side's is. Null where there is no point-to-point side."},
+			{Name: "request", Goname: "Request", Type: Int64, Nullable: true, Doc: "Serial number of the request that the call made, started or completed, unique on its rank (never a handle value). Null for calls that complete several: find those by done_seq."},
+			{Name: "done_seq", Goname: "DoneSeq", Type: Int64, Nullable: true, Unit: "1", Doc: "On the row that posted or started a request: seq of the call that completed it; null when nothing did."},
+			{Name: "init_seq", Goname: "InitSeq", Type: Int64, Nullable: true, Unit: "1", Doc: "On a row of MPI_Start or MPI_Startall: seq of the call that made the persistent request. On a row of MPI_Mrecv or MPI_Imrecv: seq of the probe that matched the message."},
+			{Name: "error_class", Goname: "ErrorClass", Type: Int32, Nullable: true, Unit: "1", Doc: "MPI error class when the call returned one; null after MPI_SUCCESS."},
+			{Name: "callsite", Goname: "Callsite", Type: Int32, Nullable: true, Doc: "Where the call stands in the program, an id in callsites."},
+			{Name: "payload_hash", Goname: "PayloadHash", Type: Int64, Nullable: true, Doc: "Hash of the payload (a bit pattern) for collectives, self-records and unmatched sends; that of a matched message is in messages."},
+			{Name: "payload_sum", Goname: "PayloadSum", Type: Int64, Nullable: true, Doc: "Linear hash of the payload's typed elements, mod 2^64 (a bit pattern)."},
+			{Name: "payload_head", Goname: "PayloadHead", Type: Int64, Nullable: true, Doc: "First 8 bytes of the payload (a bit pattern)."},
+			{Name: "instructions", Goname: "Instructions", Type: Int64, Nullable: true, Unit: "1", Doc: "Instructions retired in the compute gap before the call, where counted."},
+			{Name: "cycles", Goname: "Cycles", Type: Int64, Nullable: true, Unit: "1", Doc: "CPU cycles of the compute gap before the call, where counted."},
+		}),
+}
+
+// MessagesTable describes the table messages: one row per matched point-to-point message.
+var MessagesTable = Table{
+	Name: "messages", Goname: "Message", Folder: true, Key: []string{"epoch", "src", "send_seq"},
+	Doc: "One row per matched point-to-point message. Sends and receives are matched by MPI's rule: by the message handle for matched probes, else in posting order per communicator, source, destination and tag.",
+	Columns: []Column{
+		{Name: "src", Goname: "Src", Type: Int32, Unit: "1", Doc: "World rank that sent it."},
+		{Name: "dst", Goname: "Dst", Type: Int32, Unit: "1", Doc: "World rank that received it."},
+		{Name: "epoch", Goname: "Epoch", Type: Int32, Unit: "1", Doc: "The later of the epochs of the row that sent it and of the row that posted its receive: a reader of epochs in order meets a message when both are known."},
+		{Name: "comm", Goname: "Comm", Type: Int32, Doc: "Communicator, an id in comms."},
+		{Name: "tag", Goname: "Tag", Type: Int32, Unit: "1", Doc: "Message tag."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Payload bytes."},
+		{Name: "send_count", Goname: "SendCount", Type: Int64, Nullable: true, Unit: "elements", Doc: "Elements of send_datatype that were sent."},
+		{Name: "send_datatype", Goname: "SendDatatype", Type: Int32, Nullable: true, Doc: "Datatype at the sender, an id in datatypes."},
+		{Name: "send_seq", Goname: "SendSeq", Type: Int64, Unit: "1", Doc: "seq, at src, of the row that sent or started it."},
+		{Name: "send_start_ns", Goname: "SendStartNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "start_ns of that row."},
+		{Name: "send_end_ns", Goname: "SendEndNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "end_ns of that row."},
+		{Name: "recv_post_seq", Goname: "RecvPostSeq", Type: Int64, Unit: "1", Doc: "seq, at dst, of the row that posted or started the receive (of the matched probe for MPI_Mrecv and MPI_Imrecv)."},
+		{Name: "recv_done_seq", Goname: "RecvDoneSeq", Type: Int64, Nullable: true, Unit: "1", Doc: "seq, at dst, of the row that completed the receive: itself for a blocking one."},
+		{Name: "recv_post_ns", Goname: "RecvPostNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "start_ns of the posting row."},
+		{Name: "recv_start_ns", Goname: "RecvStartNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "start_ns of the completing row."},
+		{Name: "recv_end_ns", Goname: "RecvEndNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "end_ns of the completing row."},
+		{Name: "payload_hash", Goname: "PayloadHash", Type: Int64, Nullable: true, Doc: "Hash of the payload, taken at the send (a bit pattern)."},
+		{Name: "payload_sum", Goname: "PayloadSum", Type: Int64, Nullable: true, Doc: "Linear hash of the payload's typed elements, mod 2^64 (a bit pattern)."},
+		{Name: "payload_head", Goname: "PayloadHead", Type: Int64, Nullable: true, Doc: "First 8 bytes of the payload (a bit pattern)."},
+		{Name: "src_buffer", Goname: "SrcBuffer", Type: Int64, Nullable: true, Doc: "Address of the send buffer in src's memory (a bit pattern)."},
+		{Name: "dst_buffer", Goname: "DstBuffer", Type: Int64, Nullable: true, Doc: "Address of the receive buffer in dst's memory (a bit pattern)."},
+		{Name: "send_callsite", Goname: "SendCallsite", Type: Int32, Nullable: true, Doc: "Call site of the sending row."},
+		{Name: "recv_callsite", Goname: "RecvCallsite", Type: Int32, Nullable: true, Doc: "Call site of the completing row."},
+	},
+}
+
+// PartsTable describes the table parts: the per-peer bytes of v- and w-collectives.
+var PartsTable = Table{
+	Name: "parts", Goname: "Part", Key: []string{"epoch", "rank", "seq", "peer_world"},
+	Doc: "One row per rank, call and peer of a v-, w- or neighbourhood collective with bytes between them.",
+	Columns: []Column{
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the call."},
+		{Name: "seq", Goname: "Seq", Type: Int64, Unit: "1", Doc: "seq of the call in events."},
+		{Name: "epoch", Goname: "Epoch", Type: Int32, Unit: "1", Doc: "epoch of the call in events."},
+		{Name: "peer_world", Goname: "PeerWorld", Type: Int32, Unit: "1", Doc: "World rank of the peer."},
+		{Name: "send_bytes", Goname: "SendBytes", Type: Int64, Unit: "bytes", Doc: "Bytes sent to the peer."},
+		{Name: "recv_bytes", Goname: "RecvBytes", Type: Int64, Unit: "bytes", Doc: "Bytes received from the peer."},
+	},
+}
+
+// CommsTable describes the table comms: who is who in each communicator.
+var CommsTable = Table{
+	Name: "comms", Goname: "Comm", Key: []string{"comm", "remote", "comm_rank"},
+	Doc: "One row per member of each communicator. 0 is MPI_COMM_WORLD; MPI_COMM_SELF of each rank is a communicator of its own.",
+	Columns: []Column{
+		{Name: "comm", Goname: "Comm", Type: Int32, Doc: "Id of the communicator, unique in the run."},
+		{Name: "remote", Goname: "Remote", Type: Int32, Unit: "1", Doc: "0 for an intracommunicator and for the first group of an intercommunicator (the one with the lowest world rank), 1 for its other group."},
+		{Name: "comm_rank", Goname: "CommRank", Type: Int32, Unit: "1", Doc: "Rank in the communicator (in its group)."},
+		{Name: "world_rank", Goname: "WorldRank", Type: Int32, Nullable: true, Unit: "1", Doc: "World rank of that member; null for a process outside this run's MPI_COMM_WORLD."},
+		{Name: "name", Goname: "Name", Type: Text, Nullable: true, Doc: "Name given by MPI_Comm_set_name or by MPI."},
+		{Name: "parent", Goname: "Parent", Type: Int32, Nullable: true, Doc: "Communicator it was made from."},
+		{Name: "kind", Goname: "Kind", Type: Enum, Names: CommKindNames, Doc: "How it was made: world, self, dup, split, create, cart, graph, dist_graph, inter, merge, other."},
+		{Name: "cart_dims", Goname: "CartDims", Type: Text, Nullable: true, Doc: "Extents of a Cartesian topology, comma-separated, for example 4,2."},
+		{Name: "cart_periods", Goname: "CartPeriods", Type: Text, Nullable: true, Doc: "Periodicity of each dimension, 1 or 0, comma-separated."},
+		{Name: "graph_edges", Goname: "GraphEdges", Type: Text, Nullable: true, Doc: "Neighbours that this member of a graph topology sends to (ranks in the communicator), comma-separated."},
+	},
+}
+
+// RanksTable describes the table ranks: one row per process of MPI_COMM_WORLD.
+var RanksTable = Table{
+	Name: "ranks", Goname: "RankInfo", Key: []string{"rank"},
+	Doc: "One row per process of MPI_COMM_WORLD.",
+	Columns: []Column{
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank."},
+		{Name: "host", Goname: "Host", Type: Int32, Unit: "1", Doc: "Number of the machine it ran on, from 0 in order of the lowest rank there; names are in the manifest's origin."},
+		{Name: "threads", Goname: "Threads", Type: Int32, Unit: "1", Doc: "Threads that called MPI."},
+		{Name: "thread_level", Goname: "ThreadLevel", Type: Int32, Nullable: true, Unit: "1", Doc: "Thread support that MPI provided: 0 single, 1 funneled, 2 serialized, 3 multiple."},
+		{Name: "ended", Goname: "Ended", Type: Enum, Names: EndedNames, Doc: "How the process ended: finalized, aborted (it called MPI_Abort) or killed (neither)."},
+		{Name: "events", Goname: "Events", Type: Int64, Unit: "1", Doc: "Calls recorded on this rank."},
+		{Name: "polls", Goname: "Polls", Type: Int64, Unit: "1", Doc: "Failed tests and probes on this rank."},
+		{Name: "dropped", Goname: "Dropped", Type: Int64, Unit: "1", Doc: "Calls that could not be recorded (no space left)."},
+		{Name: "clock_offset_init_ns", Goname: "ClockOffsetInitNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "This host's clock minus rank 0's at MPI_Init; 0 on rank 0's host."},
+		{Name: "clock_error_init_ns", Goname: "ClockErrorInitNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Bound of the error of that offset: half the shortest round trip."},
+		{Name: "clock_offset_final_ns", Goname: "ClockOffsetFinalNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "The same at MPI_Finalize; null when it was not reached."},
+		{Name: "clock_error_final_ns", Goname: "ClockErrorFinalNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Bound of its error."},
+	},
+}
+
+// CallsitesTable describes the table callsites: call paths as a tree.
+var CallsitesTable = Table{
+	Name: "callsites", Goname: "Callsite", Key: []string{"id"},
+	Doc: "One row per frame of the call paths from which MPI was called; a path is a row and its parents.",
+	Columns: []Column{
+		{Name: "id", Goname: "ID", Type: Int32, Doc: "Id of the call site."},
+		{Name: "parent", Goname: "Parent", Type: Int32, Nullable: true, Doc: "The caller's call site; null at the root of what was walked."},
+		{Name: "module", Goname: "Module", Type: Text, Nullable: true, Doc: "File name of the executable or shared library."},
+		{Name: "build_id", Goname: "BuildID", Type: Text, Nullable: true, Doc: "Build id of the module, hexadecimal."},
+		{Name: "offset", Goname: "Offset", Type: Int64, Nullable: true, Unit: "bytes", Doc: "Offset of the return address in the module."},
+		{Name: "function", Goname: "Function", Type: Text, Nullable: true, Doc: "Function, where debug information has it."},
+		{Name: "file", Goname: "File", Type: Text, Nullable: true, Doc: "Source file, where debug information has it."},
+		{Name: "line", Goname: "Line", Type: Int32, Nullable: true, Unit: "1", Doc: "Source line."},
+	},
+}
+
+// DatatypesTable describes the table datatypes.
+var DatatypesTable = Table{
+	Name: "datatypes", Goname: "Datatype", Key: []string{"id"},
+	Doc: "One row per datatype that a recorded call used; types of equal name, constructor, size and extent are one row.",
+	Columns: []Column{
+		{Name: "id", Goname: "ID", Type: Int32, Doc: "Id of the datatype, unique in the run."},
+		{Name: "name", Goname: "Name", Type: Text, Nullable: true, Doc: "Name, for example MPI_DOUBLE; null for an unnamed derived type."},
+		{Name: "combiner", Goname: "Combiner", Type: Text, Nullable: true, Doc: "How it was made, for example named, vector, struct."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Size of one element: its payload without gaps."},
+		{Name: "extent_bytes", Goname: "ExtentBytes", Type: Int64, Unit: "bytes", Doc: "Extent of one element: its span in memory."},
+	},
+}
+
+// EndedNames are the values of the column ended.
+var EndedNames = []string{"finalized", "aborted", "killed"}
+
+// Indexes into EndedNames.
+const (
+	EndedFinalized int16 = iota
+	EndedAborted
+	EndedKilled
+)
+
+// Tables lists every table of a run.
+func Tables() []*Table {
+	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable, &DatatypesTable}
+}
