@@ -1,0 +1,164 @@
+// Package launch starts MPI programs under the shim: it finds the launcher that belongs to an MPI library, puts the
+// preload into the ranks' environment and passes the program's streams, signals and exit status through unchanged.
+package launch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// Preload is what a rank's environment needs to be captured.
+type Preload struct {
+	// Shim is the path of the shim's shared library.
+	Shim string
+	// Spool is the folder the ranks write their spool files to.
+	Spool string
+	// Clock is the compute clock: cpu, wall or none.
+	Clock string
+}
+
+// Variables are the environment variables of the preload as name=value, in a fixed order. A preload that is already
+// in the environment stays, behind ours.
+func (p Preload) Variables(environ []string) []string {
+	preload := p.Shim
+	for _, kv := range environ {
+		if old, ok := strings.CutPrefix(kv, "LD_PRELOAD="); ok && old != "" {
+			preload = withShimFirst(p.Shim, old)
+		}
+	}
+	return []string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + p.Spool, "COMMQ_CLOCK=" + p.Clock}
+}
+
+// withShimFirst puts the shim before an existing preload list, once.
+func withShimFirst(shim, old string) string {
+	list := []string{shim}
+	for _, f := range strings.FieldsFunc(old, func(r rune) bool { return r == ':' || r == ' ' }) {
+		if f != shim {
+			list = append(list, f)
+		}
+	}
+	return strings.Join(list, ":")
+}
+
+// Job is a program to launch.
+type Job struct {
+	// Launcher is the launcher's command line without the number of ranks and the program, for example
+	// [mpirun --oversubscribe].
+	Launcher []string
+	// Ranks is the number of processes, passed as -n; 0 leaves it to the launcher.
+	Ranks int
+	// Program is the program and its arguments.
+	Program []string
+	// Preload is set in the ranks' environment, and only there: the launcher itself runs without it.
+	Preload Preload
+	// Stdin, Stdout and Stderr are the program's.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Line is the whole command line of the job. The ranks' environment is set by env(1), which every launcher passes on
+// alike, instead of each launcher's own option for it.
+func (j Job) Line() []string {
+	line := append([]string(nil), j.Launcher...)
+	if j.Ranks > 0 {
+		line = append(line, "-n", fmt.Sprint(j.Ranks))
+	}
+	line = append(line, "env")
+	line = append(line, j.Preload.Variables(os.Environ())...)
+	return append(line, j.Program...)
+}
+
+// Run launches the job, waits for it and returns its exit status: the launcher's own, or 128 plus the number of the
+// signal that ended it. Signals that reach this process meanwhile are passed on. The error is not nil only when the
+// launcher could not be started.
+func (j Job) Run(ctx context.Context) (status int, err error) {
+	line := j.Line()
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = j.Stdin, j.Stdout, j.Stderr
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start launcher %s: %w", line[0], err)
+	}
+	done := make(chan struct{})
+	go forward(signals, cmd.Process, done)
+	err = cmd.Wait()
+	close(done)
+	return exitStatus(err)
+}
+
+// forward passes signals on to the launcher. A terminal sends its own (Ctrl-C, Ctrl-\) to every process of the
+// foreground group, the launcher included; a second one would make it kill the job at once.
+func forward(signals <-chan os.Signal, p *os.Process, done <-chan struct{}) {
+	terminal := term.IsTerminal(int(os.Stdin.Fd()))
+	for {
+		select {
+		case s := <-signals:
+			fromTerminal := s == syscall.SIGINT || s == syscall.SIGQUIT
+			if !(terminal && fromTerminal) {
+				_ = p.Signal(s)
+			}
+		case <-done:
+			return
+		}
+	}
+}
+
+// exitStatus turns the result of a wait into a shell's exit status.
+func exitStatus(err error) (int, error) {
+	var exit *exec.ExitError
+	if err == nil {
+		return 0, nil
+	}
+	if !errors.As(err, &exit) {
+		return 0, fmt.Errorf("wait for the launcher: %w", err)
+	}
+	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal()), nil
+	}
+	return exit.ExitCode(), nil
+}
+
+// libraries are the MPI libraries whose launchers are known, by the names that packages shim and launch share.
+var libraries = map[string]struct {
+	candidates []string
+	versions   []string // what the launcher's --version output contains, one of
+	pkg        string   // Debian's package
+}{
+	"openmpi": {[]string{"mpirun.openmpi", "mpirun", "mpiexec"}, []string{"Open MPI", "OpenRTE"}, "openmpi-bin"},
+	"mpich":   {[]string{"mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec"}, []string{"HYDRA"}, "mpich"},
+}
+
+// Find returns the launcher of an MPI library (openmpi or mpich): the first of its usual names in $PATH that says it
+// belongs to it. A program under one library's launcher that is linked to another runs as so many single ranks.
+func Find(ctx context.Context, library string) (string, error) {
+	lib, ok := libraries[library]
+	if !ok {
+		return "", fmt.Errorf("find a launcher: unknown MPI library %q; openmpi and mpich are known", library)
+	}
+	for _, name := range lib.candidates {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		out, _ := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+		for _, v := range lib.versions {
+			if bytes.Contains(out, []byte(v)) {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("find a launcher: none of %s in $PATH belongs to %s; install it (Debian: apt-get install %s) or name one with --launcher",
+		strings.Join(lib.candidates, ", "), library, lib.pkg)
+}

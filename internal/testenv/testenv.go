@@ -1,0 +1,53 @@
+// Package testenv says what a test needs of the machine. Without it a test is skipped with the reason; where
+// $COMMQ_TEST_ALL is set (make test, CI) it fails instead, so that nothing is skipped unseen.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Need skips the test when a program is not installed, or fails it where $COMMQ_TEST_ALL is set.
+func Need(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			skip(t, p+" is not installed; make setup installs what the tests need")
+		}
+	}
+}
+
+// Variable returns the value of an environment variable that names data a test needs, and skips the test without it.
+// The data are outside this project, so their absence never fails a test: the committed results are checked instead.
+func Variable(t testing.TB, name, what string) string {
+	t.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		t.Skipf("$%s is not set: %s", name, what)
+	}
+	return v
+}
+
+// MPI lists the MPI libraries that tests run under and sees to it that both are there; see Need.
+func MPI(t testing.TB, library string) {
+	t.Helper()
+	Need(t, "mpicc."+library, "mpif90."+library, "mpirun."+library)
+}
+
+// Environ is the process's environment with what lets Open MPI run many ranks on few cores, also as root (in
+// containers tests often are).
+func Environ(extra ...string) []string {
+	env := append(os.Environ(),
+		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1",
+		"OMPI_MCA_mpi_yield_when_idle=1", "OMPI_MCA_btl_base_warn_component_unused=0")
+	return append(env, extra...)
+}
+
+func skip(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("COMMQ_TEST_ALL") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
