@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -37,6 +38,19 @@ func (p Preload) Variables(environ []string) []string {
 		}
 	}
 	return []string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + p.Spool, "COMMQ_CLOCK=" + p.Clock}
+}
+
+// Environ is environ with the preload's variables set.
+func (p Preload) Environ(environ []string) []string {
+	ours := p.Variables(environ)
+	var env []string
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.ContainsFunc(ours, func(o string) bool { return strings.HasPrefix(o, name+"=") }) {
+			env = append(env, kv)
+		}
+	}
+	return append(env, ours...)
 }
 
 // withShimFirst puts the shim before an existing preload list, once.

@@ -92,6 +92,15 @@ func TestAnExistingPreloadStaysBehindOurs(t *testing.T) {
 	}
 }
 
+func TestEnvironReplacesWhatIsThere(t *testing.T) {
+	p := Preload{Shim: "/c/libcommq.so", Spool: "s", Clock: "wall"}
+	got := p.Environ([]string{"COMMQ_SPOOL=old", "HOME=/h", "LD_PRELOAD=/a.so", "COMMQ_SPOOLER=x"})
+	want := []string{"HOME=/h", "COMMQ_SPOOLER=x", "LD_PRELOAD=/c/libcommq.so:/a.so", "COMMQ_SPOOL=s", "COMMQ_CLOCK=wall"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFind(t *testing.T) {
 	for _, library := range []string{"openmpi", "mpich"} {
 		t.Run(library, func(t *testing.T) {

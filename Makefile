@@ -1,0 +1,35 @@
+# make demo: build commq and ask a captured run for its density matrix.
+# make test: install what the tests need and run them all.
+# make fast: the tests that the machine can run as it is; skipped ones say why.
+
+GO ?= go
+
+.PHONY: all build demo test fast lint generate clean
+
+all: build
+
+build:
+	@scripts/setup build
+	$(GO) build -o bin/commq ./cmd/commq
+
+demo: build
+	bin/commq query density --store testdata/runs --run bt.C.64
+
+test:
+	@scripts/setup test
+	$(MAKE) lint
+	scripts/check-generated
+	COMMQ_TEST_ALL=1 $(GO) test -timeout 35m ./...
+
+fast:
+	$(GO) test ./...
+
+lint:
+	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi
+	$(GO) vet ./...
+
+generate:
+	$(GO) generate ./...
+
+clean:
+	rm -rf bin

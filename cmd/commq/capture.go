@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/capture/ingest"
+	"github.com/commq/commq/capture/launch"
+	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// preloadOptions are the flags of every command that puts the shim into a process.
+type preloadOptions struct {
+	mpi   string // --mpi
+	mpicc string // --mpicc
+	spool string // --spool
+	clock string // --clock
+}
+
+func (o *preloadOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.mpi, "mpi", "", "MPI library of the program, openmpi or mpich (default: what the program is linked to)")
+	f.StringVar(&o.mpicc, "mpicc", "", "MPI compiler wrapper that compiles the shim (default: found in $PATH)")
+	f.StringVar(&o.clock, "clock", "cpu", "compute time between calls: cpu (thread CPU time), wall or none")
+	complete(c, "mpi", "openmpi", "mpich")
+	complete(c, "clock", "cpu", "wall", "none")
+}
+
+// complete makes shell completion offer fixed values for a flag.
+func complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// oneOf checks a flag that has fixed values.
+func oneOf(flag, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return fmt.Errorf("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+}
+
+// library is the MPI library to capture: the one named, else the one the program is linked to.
+func (o *preloadOptions) library(program string) (string, error) {
+	if err := oneOf("clock", o.clock, "cpu", "wall", "none"); err != nil {
+		return "", err
+	}
+	if o.mpi == "" {
+		return shim.Detect(program)
+	}
+	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")
+}
+
+// preload builds the shim for a library and says what a rank's environment needs.
+func (o *preloadOptions) preload(ctx context.Context, library string) (launch.Preload, error) {
+	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc})
+	if err != nil {
+		return launch.Preload{}, err
+	}
+	return launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock}, nil
+}
+
+type captureOptions struct {
+	preloadOptions
+	run      string
+	ranks    int
+	launcher string
+	record   string
+	keep     bool
+	quiet    bool
+}
+
+func newCaptureCommand(a *app) *cobra.Command {
+	var o captureOptions
+	c := &cobra.Command{
+		Use:   "capture [flags] -- program [args...]",
+		Short: "Run an MPI program and keep its communication as a run",
+		Long: `capture runs an unmodified MPI program with a preloaded library that records its MPI calls, and writes them as a run.
+
+The program's input, output, signals and exit status pass through unchanged: capture exits with the launcher's status,
+and with 2 when the program could not be launched or the run could not be written. A program that crashes leaves a run
+too, with what was recorded until then. The library is compiled once per MPI library and compiler (commq capture build).
+
+Where the launcher line is not ours (srun, a batch script), put 'commq exec --' before the program in it and call
+'commq ingest' afterwards.`,
+		Example: `  commq capture --run ring.4 -n 4 -- ./ring
+  commq capture --run bt.C.64 -n 64 --launcher "mpirun --oversubscribe" --record messages -- ./bt.C.x
+  commq query density --run ring.4`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error { return runCapture(c.Context(), a, &o, args) },
+	}
+	c.Flags().SetInterspersed(false)
+	o.flags(c)
+	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name and the number of ranks, bt.C.x.64)")
+	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, passed to the launcher as -n (default: left to the launcher)")
+	f.StringVar(&o.launcher, "launcher", "", `launcher and its options, for example "mpirun --oversubscribe" (default: the mpirun of the program's MPI library)`)
+	f.StringVar(&o.record, "record", "all", "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
+	f.StringVar(&o.spool, "spool", "", "existing folder for the records while the program runs, on a local disk (default: the folder for temporary files)")
+	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no summary at the end")
+	complete(c, "record", "all", "messages")
+	c.AddCommand(newCaptureBuildCommand(a))
+	return c
+}
+
+// runCapture launches the program, and writes the run from what its ranks left in the spool.
+func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) error {
+	if len(args) == 0 {
+		return errors.New("capture: no program given; say commq capture -n 4 -- ./program")
+	}
+	if err := oneOf("record", o.record, "all", "messages"); err != nil {
+		return err
+	}
+	if o.ranks < 0 {
+		return fmt.Errorf("-n %d: want the number of ranks", o.ranks)
+	}
+	job, err := o.prepare(ctx, a, args)
+	if err != nil {
+		return err
+	}
+	name := o.run
+	if name == "" {
+		name = filepath.Base(args[0])
+		if o.ranks > 0 {
+			name = fmt.Sprintf("%s.%d", name, o.ranks)
+		}
+	}
+	out, err := writer.Create(a.storeDir(), name, writer.Options{}) // before hours of computing, not after
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	spoolDir, err := os.MkdirTemp(o.spool, "commq-spool-")
+	if err != nil {
+		return fmt.Errorf("capture: make a spool folder: %w; name a writable one with --spool", err)
+	}
+	job.Preload.Spool = spoolDir
+	status, err := job.Run(ctx)
+	if err != nil {
+		os.RemoveAll(spoolDir)
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM) // an earlier Ctrl-C was the program's
+	defer stop()
+	err = o.ingest(ctx, a, out, name, spoolDir, job, status)
+	if err == nil && !o.keep {
+		err = os.RemoveAll(spoolDir)
+	}
+	if err != nil && !errors.Is(err, errNothing) {
+		return fmt.Errorf("%w\nthe records are kept: commq ingest %s --run NAME (the program's exit status was %d)", err, spoolDir, status)
+	}
+	if status != 0 {
+		return exitError(status)
+	}
+	return err
+}
+
+// prepare finds everything that must be there before the program starts.
+func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (launch.Job, error) {
+	library, err := o.library(args[0])
+	if err != nil {
+		return launch.Job{}, err
+	}
+	launcher, err := o.launcherLine(ctx, library)
+	if err != nil {
+		return launch.Job{}, err
+	}
+	preload, err := o.preload(ctx, library)
+	if err != nil {
+		return launch.Job{}, err
+	}
+	return launch.Job{Launcher: launcher, Ranks: o.ranks, Program: args, Preload: preload,
+		Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr}, nil
+}
+
+func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]string, error) {
+	if o.launcher == "" {
+		path, err := launch.Find(ctx, library)
+		return []string{path}, err
+	}
+	line, err := shellquote.Split(o.launcher)
+	if err != nil || len(line) == 0 {
+		return nil, fmt.Errorf("--launcher %q: not a command line: %v", o.launcher, err)
+	}
+	if _, err := exec.LookPath(line[0]); err != nil {
+		return nil, fmt.Errorf("--launcher %q: %w", o.launcher, err)
+	}
+	return line, nil
+}
+
+// errNothing says that no rank called MPI_Init under the shim.
+var errNothing = errors.New("capture: no process called MPI_Init under the shim, so there is no run")
+
+// ingest writes a run for each job in the spool: a script may have started several MPI programs. The first has the
+// name that was asked for, the others that name and a number.
+func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, name, spoolDir string, job launch.Job, status int) error {
+	jobs, err := ingest.Jobs(spoolDir)
+	if err != nil {
+		return err
+	}
+	if len(jobs) == 0 {
+		os.RemoveAll(spoolDir)
+		return errNothing
+	}
+	for i, j := range jobs {
+		if i > 0 {
+			name := fmt.Sprintf("%s.%d", name, i+1)
+			if out, err = writer.Create(a.storeDir(), name, writer.Options{}); err != nil {
+				return err
+			}
+			defer out.Abort()
+		}
+		origin := schema.Origin{Command: job.Program, Launcher: launcherOf(job), ExitStatus: &status, Commq: version}
+		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: j.ID, Origin: origin, Partial: status != 0})
+		if err != nil {
+			return err
+		}
+		if !o.quiet {
+			printSummary(a.stderr, m)
+		}
+	}
+	return nil
+}
+
+// ingestJob ingests one job with a progress line on a terminal.
+func ingestJob(ctx context.Context, a *app, spoolDir string, out *writer.Run, o ingest.Options) (*schema.Manifest, error) {
+	update, finish := newProgress(a, "ingesting")
+	defer finish()
+	o.Progress = update
+	return ingest.Ingest(ctx, spoolDir, out, o)
+}
+
+// launcherOf is the launcher line without our environment and the program.
+func launcherOf(j launch.Job) []string {
+	line := append([]string(nil), j.Launcher...)
+	if j.Ranks > 0 {
+		line = append(line, "-n", fmt.Sprint(j.Ranks))
+	}
+	return line
+}
+
+func newCaptureBuildCommand(a *app) *cobra.Command {
+	var o preloadOptions
+	c := &cobra.Command{
+		Use:   "build [program]",
+		Short: "Compile the capture library and print its path",
+		Long: `build compiles the capture library with the MPI compiler wrapper of the program's MPI library (or the one named by --mpi),
+keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints its path. capture and exec do this by themselves.`,
+		Example: `  commq capture build --mpi openmpi
+  commq capture build ./bt.C.x`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			program := ""
+			if len(args) == 1 {
+				program = args[0]
+			}
+			p, err := o.forProgram(c.Context(), program)
+			if err == nil {
+				fmt.Fprintln(a.stdout, p.Shim)
+			}
+			return err
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+// forProgram builds the shim for a program, or, without one, for --mpi or the only MPI library installed.
+func (o *preloadOptions) forProgram(ctx context.Context, program string) (launch.Preload, error) {
+	if program == "" && o.mpi == "" {
+		only, err := onlyLibrary(o.mpicc)
+		if err != nil {
+			return launch.Preload{}, err
+		}
+		o.mpi = only
+	}
+	library, err := o.library(program)
+	if err != nil {
+		return launch.Preload{}, err
+	}
+	return o.preload(ctx, library)
+}
+
+// onlyLibrary is the MPI library whose compiler wrapper is installed, when there is just one.
+func onlyLibrary(mpicc string) (string, error) {
+	var found []string
+	var errs error
+	for _, library := range []string{"openmpi", "mpich"} {
+		if _, err := shim.FindMpicc(library, mpicc); err != nil {
+			errs = errors.Join(errs, err)
+		} else {
+			found = append(found, library)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", errs
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("several MPI libraries are installed (%s): name the program or say --mpi", strings.Join(found, ", "))
+}

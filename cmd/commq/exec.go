@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+)
+
+// defaultSpool is where exec and env let the ranks write when nobody says otherwise: one node-local folder per user.
+func defaultSpool() string {
+	if s := os.Getenv("COMMQ_SPOOL"); s != "" {
+		return s
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("commq-spool-%d", os.Getuid()))
+}
+
+// makeSpool makes the spool folder where it is missing and gives its absolute path.
+func makeSpool(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return "", fmt.Errorf("make the spool folder: %w; name another with --spool", err)
+	}
+	return abs, nil
+}
+
+func newExecCommand(a *app) *cobra.Command {
+	var o preloadOptions
+	c := &cobra.Command{
+		Use:   "exec [flags] -- program [args...]",
+		Short: "Be one rank: run the program under the capture library, inside your own launcher line",
+		Long: `exec replaces itself by the program, with the capture library preloaded. Put it before the program in your own
+launcher line, then write the run with commq ingest. If the library cannot be had, the program runs all the same,
+unrecorded, and one line on stderr says why.`,
+		Example: `  srun -n 64 commq exec --spool /scratch/spool -- ./bt.C.x
+  commq ingest /scratch/spool --run bt.C.64`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runExec(c.Context(), a, &o, args) },
+	}
+	c.Flags().SetInterspersed(false)
+	o.flags(c)
+	c.Flags().StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
+	return c
+}
+
+// runExec replaces this process by the program. It only returns when that cannot be done.
+func runExec(ctx context.Context, a *app, o *preloadOptions, args []string) error {
+	path, err := exec.LookPath(args[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return err
+	}
+	environ, err := o.environ(ctx, path)
+	if err != nil {
+		if firstRank() {
+			fmt.Fprintf(a.stderr, "commq: %v\ncommq: the program runs without being recorded\n", err)
+		}
+		environ = os.Environ()
+	}
+	if err := syscall.Exec(path, args, environ); err != nil {
+		return fmt.Errorf("exec %s: %w", path, err)
+	}
+	return nil
+}
+
+func (o *preloadOptions) environ(ctx context.Context, program string) ([]string, error) {
+	library, err := o.library(program)
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.preload(ctx, library)
+	if err != nil {
+		return nil, err
+	}
+	if p.Spool, err = makeSpool(o.spool); err != nil {
+		return nil, err
+	}
+	return p.Environ(os.Environ()), nil
+}
+
+// firstRank says whether this process is rank 0 of its job, as far as the launcher's environment tells, so that a
+// message comes once.
+func firstRank() bool {
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
+		if v := os.Getenv(name); v != "" {
+			return v == "0"
+		}
+	}
+	return true
+}
+
+func newEnvCommand(a *app) *cobra.Command {
+	var o preloadOptions
+	c := &cobra.Command{
+		Use:   "env [program]",
+		Short: "Print the environment that makes MPI programs record themselves",
+		Long: `env prints shell commands that set the environment of the capture library, for eval. Every MPI program started
+from that shell on this machine is then recorded; processes without MPI are not affected. Launchers that start ranks
+on other machines must pass LD_PRELOAD, COMMQ_SPOOL and COMMQ_CLOCK on (Open MPI: -x, MPICH: -genvlist), or use commq exec.`,
+		Example: `  eval $(commq env ./bt.C.x)
+  mpirun -n 64 ./bt.C.x
+  unset LD_PRELOAD
+  commq ingest $COMMQ_SPOOL --run bt.C.64`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runEnv(c.Context(), a, &o, args) },
+	}
+	o.flags(c)
+	c.Flags().StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
+	return c
+}
+
+func runEnv(ctx context.Context, a *app, o *preloadOptions, args []string) error {
+	program := ""
+	if len(args) == 1 {
+		program = args[0]
+	}
+	p, err := o.forProgram(ctx, program)
+	if err != nil {
+		return err
+	}
+	if p.Spool, err = makeSpool(o.spool); err != nil {
+		return err
+	}
+	for _, kv := range p.Variables(os.Environ()) {
+		fmt.Fprintf(a.stdout, "export %s;\n", shellquote.Join(kv))
+	}
+	return nil
+}
