@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/commq/commq/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"commq": main})
+}
+
+// TestScripts runs the stories in testdata/scripts: command lines, and what a person sees.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, scripts(t, "../../testdata/scripts"))
+}
+
+// TestMPIScripts runs the stories that need both MPI libraries.
+func TestMPIScripts(t *testing.T) {
+	testenv.MPI(t, "openmpi")
+	testenv.MPI(t, "mpich")
+	testscript.Run(t, scripts(t, "../../testdata/scripts/mpi"))
+}
+
+func scripts(t *testing.T, dir string) testscript.Params {
+	runs, err := filepath.Abs(runsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	return testscript.Params{
+		Dir: dir,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("RUNS", runs)
+			env.Setenv("COMMQ_CACHE", cache)
+			for _, kv := range testenv.Environ() {
+				if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "OMPI_") {
+					env.Setenv(name, value)
+				}
+			}
+			return os.Mkdir(filepath.Join(env.WorkDir, "tmp"), 0o755)
+		},
+	}
+}
