@@ -53,7 +53,7 @@ HPL.out output file name (if any)
 `
 
 var (
-	hpccFloat   = regexp.MustCompile(`\d+\.\d+([eE][-+]?\d+)?`)
+	hpccFloat   = regexp.MustCompile(`\d+(\.\d+)?[eE][-+]?\d+|\d+\.\d+`)
 	hpccVarying = regexp.MustCompile(`^(Current time|Node selected|max number of ping|max client pings|Hostname)`)
 	hpccBlanks  = regexp.MustCompile(`[ *]+`)
 )

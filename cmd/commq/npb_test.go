@@ -143,8 +143,7 @@ func TestCapturesReproduceTheGoldenCounts(t *testing.T) {
 	}
 }
 
-// totals are the messages and payload bytes of larger runs. SP class A's messages are Riesen's (Figure 14); cg.A.4's
-// 16*26 = 416 exchanges of a rank with itself are in section 3.1.
+// totals are the messages of larger runs. SP class A's are Riesen's (Figure 14).
 var totals = []struct {
 	npb
 	messages int64
