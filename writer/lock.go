@@ -1,0 +1,82 @@
+package writer
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// errLocked says that another process, or another Run of this one, holds a lock.
+var errLocked = errors.New("locked")
+
+// lock is a lock file. The kernel frees it when its process ends, however it ends.
+type lock struct {
+	file *os.File
+}
+
+// takeLock takes the lock file of that path, or returns errLocked. Where the file system has no locks, the file's being
+// there is the lock.
+func takeLock(path string) (*lock, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		err = flock(f)
+		switch {
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			f.Close()
+			return nil, errLocked
+		case err != nil:
+			f.Close()
+			return takeWithoutFlock(path, err)
+		case samePath(f, path):
+			return &lock{f}, nil
+		}
+		f.Close() // its holder removed it between our open and our lock
+	}
+}
+
+func flock(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+// takeWithoutFlock is for file systems that answer flock with an error, such as Lustre mounted without it.
+func takeWithoutFlock(path string, cause error) (*lock, error) {
+	if !errors.Is(cause, syscall.ENOSYS) && !errors.Is(cause, syscall.EOPNOTSUPP) && !errors.Is(cause, syscall.ENOLCK) {
+		return nil, &os.PathError{Op: "lock", Path: path, Err: cause}
+	}
+	f, err := os.OpenFile(path+"ed", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	os.Remove(path)
+	if errors.Is(err, os.ErrExist) {
+		return nil, errLocked
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &lock{f}, nil
+}
+
+func samePath(f *os.File, path string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// release frees the lock. The file goes first: whoever opened it before looks again.
+func (l *lock) release() error {
+	if l.file == nil {
+		return nil
+	}
+	err := errors.Join(os.Remove(l.file.Name()), l.file.Close())
+	l.file = nil
+	return err
+}

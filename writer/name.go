@@ -1,0 +1,121 @@
+package writer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// manifestName is the file that makes a folder a run.
+const manifestName = "manifest.json"
+
+// nameBytes is how long a run's name may be: file systems allow 255 bytes, and the hidden folder adds to it.
+const nameBytes = 200
+
+// checkName says what is wrong with a run's name. Characters that mean something in a shell, in a path or in a file
+// pattern of an SQL engine (* ? [ { = ') are not allowed.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("run name is empty; give one, for example bt.C.64")
+	case len(name) > nameBytes:
+		return fmt.Errorf("run name %q... has %d bytes; at most %d are allowed", name[:20], len(name), nameBytes)
+	case name[0] == '.' || name[0] == '-':
+		return fmt.Errorf("run name %q begins with %q; begin it with a letter or digit", name, name[:1])
+	}
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+@,:", r) || r == unicode.ReplacementChar {
+			return fmt.Errorf("run name %q has the character %q; use letters, digits and . _ - + @ , :", name, r)
+		}
+	}
+	return nil
+}
+
+// Find returns the folder of a run: the run of that name in the store, else the folder of that path. When there is
+// neither it returns an error that says which runs of a similar name the store has.
+func Find(store, nameOrPath string) (string, error) {
+	if checkName(nameOrPath) == nil {
+		if dir := filepath.Join(store, nameOrPath); isRun(dir) {
+			return dir, nil
+		}
+	}
+	if nameOrPath != "" && isRun(nameOrPath) {
+		return filepath.Clean(nameOrPath), nil
+	}
+	if info, err := os.Stat(nameOrPath); err == nil && info.IsDir() && nameOrPath != "" {
+		return "", fmt.Errorf("%s is a folder but not a run: it has no %s", nameOrPath, manifestName)
+	}
+	names, err := names(store)
+	if err != nil || len(names) == 0 {
+		return "", fmt.Errorf("no run %q: the store %s holds no runs; name the store with --store or $COMMQ_STORE, or make a run with commq capture", nameOrPath, store)
+	}
+	return "", fmt.Errorf("no run %q in the store %s; %s", nameOrPath, store, suggest(nameOrPath, names))
+}
+
+func isRun(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, manifestName))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// names lists the names of the runs in a store, sorted.
+func names(store string) ([]string, error) {
+	entries, err := os.ReadDir(store)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if checkName(e.Name()) == nil && isRun(filepath.Join(store, e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// suggested is how many names an error message lists.
+const suggested = 5
+
+// suggest names the runs that are most like name.
+func suggest(name string, names []string) string {
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, names[0]) <= max(2, len(name)/3) || strings.Contains(names[0], name) {
+		return "did you mean " + quoted(names[:min(suggested, len(names))], " or ") + "?"
+	}
+	text := "it holds " + quoted(names[:min(suggested, len(names))], ", ")
+	if n := len(names) - suggested; n > 0 {
+		text += fmt.Sprintf(" and %d more (commq runs list)", n)
+	}
+	return text
+}
+
+func quoted(names []string, sep string) string { return strings.Join(names, sep) }
+
+// distance is the number of letters to insert, delete or change to make b of a, ignoring case; a name that holds the
+// other one is near.
+func distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	if strings.Contains(b, a) && a != "" {
+		return 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
