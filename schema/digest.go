@@ -89,17 +89,24 @@ func (d *Digester) Rows() int64 { return d.rows }
 func (d *Digester) Add(b Batch) {
 	columns := d.live(b)
 	for i, n := 0, b.Len(); i < n; i += digestBlock {
-		d.block(b, columns, i, min(digestBlock, n-i))
+		d.block(columns, i, min(digestBlock, n-i))
 	}
 	d.rows += int64(b.Len())
 }
 
-// live lists the columns of b that are not null throughout: an all-null column costs one look at each of its cells.
-func (d *Digester) live(b Batch) []int {
-	columns := make([]int, 0, len(d.table.Columns))
-	for c := range d.table.Columns {
-		if !d.table.Columns[c].Nullable || !allNull(b.Data(c)) {
-			columns = append(columns, c)
+// liveColumn is a column that is not null throughout.
+type liveColumn struct {
+	index int
+	data  any
+}
+
+// live lists the live columns of b: an all-null column costs one look at each of its cells.
+func (d *Digester) live(b Batch) []liveColumn {
+	columns := make([]liveColumn, 0, len(d.table.Columns))
+	for i := range d.table.Columns {
+		data := b.Data(i)
+		if !d.table.Columns[i].Nullable || !allNull(data) {
+			columns = append(columns, liveColumn{i, data})
 		}
 	}
 	return columns
@@ -128,23 +135,23 @@ func all[T comparable](s []T, x T) bool {
 	return true
 }
 
-// block adds rows [first, first+n) of b, column by column into one encoding per row, then row by row.
-func (d *Digester) block(b Batch, columns []int, first, n int) {
+// block adds rows [first, first+n), column by column into one encoding per row, then row by row.
+func (d *Digester) block(columns []liveColumn, first, n int) {
 	stride := d.stride()
 	for r := range n {
 		d.mask[r] = 0
 		d.end[r] = int32(r*stride + 8)
 	}
 	for _, c := range columns {
-		switch v := b.Data(c).(type) {
+		switch v := c.data.(type) {
 		case []int32:
-			putInts(d, v[first:first+n], NullInt32, c)
+			putInts(d, v[first:first+n], NullInt32, c.index)
 		case []int64:
-			putInts(d, v[first:first+n], NullInt64, c)
+			putInts(d, v[first:first+n], NullInt64, c.index)
 		case []int16:
-			putEnums(d, v[first:first+n], c)
+			putEnums(d, v[first:first+n], c.index)
 		case []string:
-			putTexts(d, v[first:first+n], c)
+			putTexts(d, v[first:first+n], c.index)
 		}
 	}
 	for r := range n {

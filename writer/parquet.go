@@ -3,13 +3,16 @@ package writer
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
@@ -18,6 +21,9 @@ import (
 
 	"github.com/commq/commq/schema"
 )
+
+// codecLevel is the level of zstd: bench/writer.md has what others cost and bring.
+const codecLevel = 1
 
 // rowGroupRows bounds a row group: about a million rows, as the other tools' defaults.
 const rowGroupRows = 1 << 20
@@ -31,7 +37,7 @@ type sink struct {
 }
 
 // sinkBytes is how much is written at once.
-const sinkBytes = 1 << 20
+const sinkBytes = 1 << 18
 
 func (s *sink) Write(p []byte) (int, error) {
 	n := len(p)
@@ -56,40 +62,59 @@ func (s *sink) flush() {
 	s.buf = s.buf[:0]
 }
 
-// tableFile is one Parquet file being written.
+// Tell is the number of bytes written so far.
+func (s *sink) Tell() int64 { return s.size }
+
+// tableFile is one Parquet file being written. arrow-go makes the metadata and the pages' headers, encode.go the pages.
 type tableFile struct {
 	table    *schema.Table
 	sink     *sink
-	parquet  *file.Writer
+	meta     *metadata.FileMetaDataBuilder
+	index    *metadata.PageIndexBuilder
+	groups   int
 	digester *schema.Digester
-	levels   []int16
-	scratch  columnScratch
 }
 
-func createTableFile(path string, t *schema.Table) (*tableFile, error) {
+const parquetMagic = "PAR1"
+
+func createTableFile(path string, t *schema.Table) (tf *tableFile, err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	tf := &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes)}, digester: schema.NewDigester(t)}
-	root, err := parquetSchema(t)
-	if err == nil {
-		tf.parquet, err = newParquetWriter(tf.sink, root, t)
-	}
-	if err != nil {
+	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes)}, digester: schema.NewDigester(t)}
+	if err := tf.begin(); err != nil {
 		tf.abandon()
 		return nil, err
 	}
 	return tf, nil
 }
 
-func newParquetWriter(s *sink, root *pqschema.GroupNode, t *schema.Table) (w *file.Writer, err error) {
+func (f *tableFile) begin() (err error) {
 	defer recovered(&err)
-	kv, err := fileMetadata(t)
+	root, err := parquetSchema(f.table)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return file.NewParquetWriter(s, root, file.WithWriterProps(writerProperties(t)), file.WithWriteMetadata(kv)), nil
+	kv, err := fileMetadata(f.table)
+	if err != nil {
+		return err
+	}
+	columns := pqschema.NewSchema(root)
+	f.meta = metadata.NewFileMetadataBuilder(columns, writerProperties(f.table), kv)
+	f.index = &metadata.PageIndexBuilder{Schema: columns}
+	_, err = f.sink.Write([]byte(parquetMagic))
+	return err
+}
+
+func writerProperties(t *schema.Table) *parquet.WriterProperties {
+	var sorting []parquet.SortingColumn
+	for _, key := range t.Key {
+		_, i := t.Column(key)
+		sorting = append(sorting, parquet.SortingColumn{ColumnIdx: int32(i)})
+	}
+	return parquet.NewWriterProperties(parquet.WithVersion(parquet.V2_LATEST), parquet.WithCreatedBy("commq"),
+		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithSortingColumns(sorting))
 }
 
 // recovered turns a panic of arrow-go, which is how it reports most errors, into an error.
@@ -162,51 +187,14 @@ func arrowType(t schema.Type) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-func writerProperties(t *schema.Table) *parquet.WriterProperties {
-	props := []parquet.WriterProperty{
-		parquet.WithVersion(parquet.V2_LATEST),
-		parquet.WithDataPageVersion(parquet.DataPageV2),
-		parquet.WithCreatedBy("commq"),
-		parquet.WithRootName("commq_" + t.Name),
-		parquet.WithCompression(compress.Codecs.Zstd),
-		parquet.WithCompressionLevel(1),
-		parquet.WithPageIndexEnabled(true),
-		parquet.WithBatchSize(20000),
-		parquet.WithDictionaryDefault(true),
-	}
-	for _, c := range t.Columns {
-		if deltaCoded(&c) {
-			props = append(props, parquet.WithDictionaryFor(c.Name, false), parquet.WithEncodingFor(c.Name, parquet.Encodings.DeltaBinaryPacked))
-		}
-	}
-	return parquet.NewWriterProperties(props...)
-}
-
-// deltaCoded says whether a column's values are mostly new ones, near the one before: times and serial numbers.
-func deltaCoded(c *schema.Column) bool {
-	switch c.Name {
-	case "seq", "send_seq", "recv_post_seq", "recv_done_seq", "done_seq", "init_seq", "request", "instance", "id":
-		return true
-	}
-	return c.Unit == "ns"
-}
-
-// columnScratch are buffers that are used for one column after another.
-type columnScratch struct {
-	int32s []int32
-	int64s []int64
-	bytes  []parquet.ByteArray
-	levels []int16
-}
-
 // write appends rows.
-func (f *tableFile) write(b schema.Batch) error {
+func (f *tableFile) write(e *columnEncoder, b schema.Batch) error {
 	b, err := cleaned(b)
 	if err != nil {
 		return err
 	}
 	for i, n := 0, b.Len(); i < n; i += rowGroupRows {
-		if err := f.writeRowGroup(b, i, min(n, i+rowGroupRows)); err != nil {
+		if err := f.writeRowGroup(e, b, i, min(n, i+rowGroupRows)); err != nil {
 			return err
 		}
 	}
@@ -214,82 +202,53 @@ func (f *tableFile) write(b schema.Batch) error {
 	return nil
 }
 
-func (f *tableFile) writeRowGroup(b schema.Batch, i, j int) (err error) {
+func (f *tableFile) writeRowGroup(e *columnEncoder, b schema.Batch, i, j int) (err error) {
 	defer recovered(&err)
-	group := f.parquet.AppendRowGroup()
+	if f.groups == math.MaxInt16 {
+		return fmt.Errorf("%d row groups, and a Parquet file can have no more; write larger batches", f.groups)
+	}
+	group := f.meta.AppendRowGroup()
+	if err := f.index.AppendRowGroup(); err != nil {
+		return err
+	}
+	var pages file.PageWriter
 	for c := range f.table.Columns {
-		w, err := group.NextColumn()
-		if err == nil {
-			err = f.writeColumn(w, &f.table.Columns[c], b.Data(c), i, j)
+		meta := group.NextColumnChunk()
+		if pages, err = f.pageWriter(pages, meta, c); err == nil {
+			err = e.chunk(pages, meta, &f.table.Columns[c], b.Data(c), i, j)
 		}
 		if err != nil {
 			return fmt.Errorf("column %s: %w", f.table.Columns[c].Name, err)
 		}
 	}
-	return errors.Join(group.Close(), f.sink.err)
+	group.SetNumRows(j - i)
+	err = group.Finish(0, int16(f.groups))
+	f.groups++
+	return errors.Join(err, f.sink.err)
 }
 
-func (f *tableFile) writeColumn(w file.ColumnChunkWriter, c *schema.Column, data any, i, j int) (err error) {
-	s := &f.scratch
-	switch v := data.(type) {
-	case []int32:
-		s.int32s, s.levels = dense(s.int32s, s.levels, v[i:j], schema.NullInt32)
-		_, err = w.(*file.Int32ColumnChunkWriter).WriteBatch(s.int32s, s.levels, nil)
-	case []int64:
-		s.int64s, s.levels = dense(s.int64s, s.levels, v[i:j], schema.NullInt64)
-		_, err = w.(*file.Int64ColumnChunkWriter).WriteBatch(s.int64s, s.levels, nil)
-	case []int16:
-		s.bytes, s.levels = denseEnums(s.bytes, s.levels, v[i:j], c.Names)
-		_, err = w.(*file.ByteArrayColumnChunkWriter).WriteBatch(s.bytes, s.levels, nil)
-	case []string:
-		s.bytes, s.levels = denseTexts(s.bytes, s.levels, v[i:j])
-		_, err = w.(*file.ByteArrayColumnChunkWriter).WriteBatch(s.bytes, s.levels, nil)
+// pageWriter sets up the page writer for column c: a new one, or the one of the column before.
+func (f *tableFile) pageWriter(w file.PageWriter, meta *metadata.ColumnChunkMetaDataBuilder, c int) (file.PageWriter, error) {
+	group, column := int16(f.groups), int16(c)
+	var err error
+	if w == nil {
+		w, err = file.NewPageWriter(f.sink, compress.Codecs.Zstd, codecLevel, meta, group, column, memory.DefaultAllocator, false, nil, nil)
+	} else {
+		err = w.Reset(f.sink, compress.Codecs.Zstd, codecLevel, meta, group, column, nil, nil)
 	}
-	return err
-}
-
-// dense are the values that are not null, and the definition level of every row.
-func dense[T comparable](values []T, levels []int16, v []T, null T) ([]T, []int16) {
-	values, levels = values[:0], levels[:0]
-	for _, x := range v {
-		level := int16(0)
-		if x != null {
-			level = 1
-			values = append(values, x)
-		}
-		levels = append(levels, level)
+	if err != nil {
+		return nil, err
 	}
-	return values, levels
-}
-
-func denseEnums(values []parquet.ByteArray, levels, v []int16, names []string) ([]parquet.ByteArray, []int16) {
-	texts := make([]parquet.ByteArray, len(names))
-	for i, n := range names {
-		texts[i] = parquet.ByteArray(n)
+	values, err := f.index.GetColumnIndexBuilder(c)
+	if err != nil {
+		return nil, err
 	}
-	values, levels = values[:0], levels[:0]
-	for _, x := range v {
-		level := int16(0)
-		if x != schema.NullEnum {
-			level = 1
-			values = append(values, texts[x])
-		}
-		levels = append(levels, level)
+	offsets, err := f.index.GetOffsetIndexBuilder(c)
+	if err != nil {
+		return nil, err
 	}
-	return values, levels
-}
-
-func denseTexts(values []parquet.ByteArray, levels []int16, v []string) ([]parquet.ByteArray, []int16) {
-	values, levels = values[:0], levels[:0]
-	for _, x := range v {
-		level := int16(0)
-		if x != schema.NullText {
-			level = 1
-			values = append(values, parquet.ByteArray(x))
-		}
-		levels = append(levels, level)
-	}
-	return values, levels
+	w.SetIndexBuilders(values, offsets)
+	return w, nil
 }
 
 // close writes the footer, syncs the file and returns its size in bytes.
@@ -303,10 +262,27 @@ func (f *tableFile) close() (int64, error) {
 	return f.sink.size, errors.Join(err, f.sink.file.Close())
 }
 
-// footer calls FlushWithFooter because Close of arrow-go drops its error.
+// footer writes the page index and the file's metadata.
 func (f *tableFile) footer() (err error) {
 	defer recovered(&err)
-	return f.parquet.FlushWithFooter()
+	f.index.Finish()
+	var at metadata.PageIndexLocation
+	if err := f.index.WriteTo(f.sink, &at); err != nil {
+		return err
+	}
+	if err := f.meta.SetPageIndexLocation(at); err != nil {
+		return err
+	}
+	meta, err := f.meta.Finish()
+	if err != nil {
+		return err
+	}
+	n, err := meta.WriteTo(f.sink, nil)
+	if err != nil {
+		return err
+	}
+	_, err = f.sink.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), parquetMagic...))
+	return err
 }
 
 // abandon closes the file without finishing it.

@@ -86,6 +86,13 @@ type resizer interface {
 	Resize(n int)
 }
 
+// readScratch are buffers for the values of one column after another.
+type readScratch struct {
+	int32s []int32
+	int64s []int64
+	bytes  []parquet.ByteArray
+}
+
 // tableReader reads one file.
 type tableReader struct {
 	table   *schema.Table
@@ -95,7 +102,7 @@ type tableReader struct {
 	columns []int // index in the file of each column of the table
 
 	levels []int16
-	values columnScratch
+	values readScratch
 	enums  []map[string]int16
 }
 

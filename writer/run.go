@@ -32,6 +32,8 @@ type Run struct {
 	lock        *lock
 	options     Options
 
+	encoders sync.Pool // of *columnEncoder: their buffers are large
+
 	mu    sync.Mutex
 	files map[shardKey]*tableFile
 	done  bool
@@ -109,7 +111,12 @@ func (r *Run) Write(shard int, b schema.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := f.write(b); err != nil {
+	e, ok := r.encoders.Get().(*columnEncoder)
+	if !ok {
+		e = newColumnEncoder()
+	}
+	defer r.encoders.Put(e)
+	if err := f.write(e, b); err != nil {
 		return fmt.Errorf("write run %q: %s: %w", r.name, tablePath(t, shard), err)
 	}
 	return nil

@@ -1,0 +1,311 @@
+package writer
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/commq/commq/schema"
+)
+
+const (
+	// pageRows is the number of rows of a page, a multiple of 8: so many that a page's header and its line in the page
+	// index cost next to nothing.
+	pageRows = 1 << 16
+	// dictionaryShare and dictionaryLimit bound a dictionary: to a share of the values, and to what 16 bits number.
+	dictionaryShare = 8
+	dictionaryLeast = 256
+	dictionaryLimit = 1 << 16
+	// stepBytes: values whose differences are this small need no large dictionary.
+	stepBytes = 1.1
+	// statBytes is the longest text that goes into statistics.
+	statBytes = 256
+)
+
+// columnEncoder encodes one column after another of a file's row groups. Its buffers are used again.
+type columnEncoder struct {
+	values     []int64 // the rows that are not null: the integers, or numbers of texts
+	bitmap     []byte  // a bit per row: not null
+	index      []uint32
+	dictionary dictionary
+	texts      []string // of the column's text numbers, for Enum and Text
+	page       []byte
+	zstd       *zstd.Encoder
+	compressed []byte
+	pages      []pageSpan
+	seen       []bool
+}
+
+// newColumnEncoder makes an encoder. zstd's entropy coding is on even where it finds no repeats, unlike in arrow-go: the
+// times' upper bytes do not repeat, but are mostly small.
+func newColumnEncoder() *columnEncoder {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true),
+		zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		panic(err) // the options are fixed
+	}
+	return &columnEncoder{zstd: z}
+}
+
+// pageSpan is what a page holds: rows [first, first+rows), values [value, value+values).
+type pageSpan struct {
+	first, rows, value, values int
+	low, high                  int64 // of the values; of text numbers they say nothing
+}
+
+// chunk writes column c of rows [i, j) of a batch.
+func (e *columnEncoder) chunk(w file.PageWriter, meta *metadata.ColumnChunkMetaDataBuilder, c *schema.Column, data any, i, j int) error {
+	e.load(c, data, i, j)
+	rows := j - i
+	e.split(rows)
+	coding := e.choose(c)
+	if coding == parquet.Encodings.RLEDict {
+		if err := e.writeDictionary(w, c); err != nil {
+			return err
+		}
+	}
+	for _, p := range e.pages {
+		if err := e.writePage(w, c, p, coding); err != nil {
+			return err
+		}
+	}
+	meta.SetStats(e.statistics(c, pageSpan{0, rows, 0, len(e.values), e.low(), e.high()}))
+	if err := w.Close(coding == parquet.Encodings.RLEDict, false); err != nil {
+		return err
+	}
+	used := []parquet.Encoding{coding, parquet.Encodings.RLE}
+	if coding == parquet.Encodings.RLEDict {
+		used = append(used, parquet.Encodings.Plain)
+	}
+	setEncodings(&meta.Contents().MetaData.Encodings, used)
+	return nil
+}
+
+// setEncodings corrects the list of encodings, which arrow-go takes from the properties. The element type is internal
+// to arrow-go and cannot be named here.
+func setEncodings[E ~int64](list *[]E, used []parquet.Encoding) {
+	*list = (*list)[:0]
+	for _, x := range used {
+		*list = append(*list, E(x))
+	}
+}
+
+// load fills values, bitmap and texts from the rows [i, j) of a column.
+func (e *columnEncoder) load(c *schema.Column, data any, i, j int) {
+	n := j - i
+	e.values = slices.Grow(e.values[:0], n)[:n]
+	e.bitmap = slices.Grow(e.bitmap[:0], n/8+1)[:(n+7)/8]
+	e.texts = nil
+	switch v := data.(type) {
+	case []int32:
+		n = present(v[i:j], schema.NullInt32, e.values, e.bitmap)
+	case []int64:
+		n = present(v[i:j], schema.NullInt64, e.values, e.bitmap)
+	case []int16:
+		e.texts = c.Names
+		n = present(v[i:j], schema.NullEnum, e.values, e.bitmap)
+	case []string:
+		n = e.loadTexts(v[i:j])
+	}
+	e.values = e.values[:n]
+}
+
+// loadTexts numbers the texts.
+func (e *columnEncoder) loadTexts(v []string) int {
+	numbers := map[string]int64{}
+	clear(e.bitmap)
+	n := 0
+	for i, s := range v {
+		if s == schema.NullText {
+			continue
+		}
+		number, ok := numbers[s]
+		if !ok {
+			number = int64(len(e.texts))
+			numbers[s] = number
+			e.texts = append(e.texts, s)
+		}
+		e.bitmap[i/8] |= 1 << (i % 8)
+		e.values[n] = number
+		n++
+	}
+	return n
+}
+
+// split cuts the rows into pages. A column that has one value, or none, is one page.
+func (e *columnEncoder) split(rows int) {
+	e.pages = e.pages[:0]
+	at := 0
+	for first := 0; first < rows; first += pageRows {
+		p := pageSpan{first: first, rows: min(pageRows, rows-first), value: at}
+		p.values = popcount(e.bitmap[first/8 : (first+p.rows+7)/8])
+		p.low, p.high = extremes(e.values[at : at+p.values])
+		at += p.values
+		e.pages = append(e.pages, p)
+	}
+	if len(e.values) == 0 || e.low() == e.high() {
+		e.pages = append(e.pages[:0], pageSpan{0, rows, 0, len(e.values), e.low(), e.high()})
+	}
+}
+
+// extremes are the least and the greatest value, 0 and 0 where there is none.
+func extremes(v []int64) (low, high int64) {
+	if len(v) == 0 {
+		return 0, 0
+	}
+	low, high = v[0], v[0]
+	for _, x := range v {
+		low, high = min(low, x), max(high, x)
+	}
+	return low, high
+}
+
+func (e *columnEncoder) low() int64 {
+	low, first := int64(0), true
+	for _, p := range e.pages {
+		if p.values > 0 && (first || p.low < low) {
+			low, first = p.low, false
+		}
+	}
+	return low
+}
+
+func (e *columnEncoder) high() int64 {
+	high, first := int64(0), true
+	for _, p := range e.pages {
+		if p.values > 0 && (first || p.high > high) {
+			high, first = p.high, false
+		}
+	}
+	return high
+}
+
+// choose picks the encoding: a dictionary where few values recur, and for all texts; else differences, where they fit.
+func (e *columnEncoder) choose(c *schema.Column) parquet.Encoding {
+	n := len(e.values)
+	if n == 0 {
+		return parquet.Encodings.Plain
+	}
+	e.index = slices.Grow(e.index[:0], n)[:n]
+	e.dictionary.reset()
+	limit := min(max(n/dictionaryShare, dictionaryLeast), dictionaryLimit)
+	if e.texts != nil {
+		limit = n
+	}
+	if e.texts == nil && n > limit && steps(e.values) <= stepBytes {
+		limit = dictionaryLeast
+	}
+	if e.dictionary.add(e.values, e.index, limit) {
+		return parquet.Encodings.RLEDict
+	}
+	if c.Type == schema.Int32 && e.high()-e.low() >= 1<<30 {
+		return parquet.Encodings.Plain // a difference of differences has 32 bits, no more
+	}
+	return parquet.Encodings.DeltaBinaryPacked
+}
+
+// steps is the mean number of bytes that the differences of the values need, by a sample.
+func steps(v []int64) float64 {
+	const samples, length = 32, 32
+	sum, n := 0, 0
+	for at := 0; at+length < len(v); at += max(length, len(v)/samples) {
+		least, most := v[at+1]-v[at], v[at+1]-v[at]
+		for i := at + 2; i < at+length; i++ {
+			least, most = min(least, v[i]-v[i-1]), max(most, v[i]-v[i-1])
+		}
+		sum += (bits.Len64(uint64(most-least)) + 7) / 8
+		n++
+	}
+	return float64(sum) / float64(max(1, n))
+}
+
+func plainBytes(c *schema.Column) int {
+	if c.Type == schema.Int32 {
+		return 4
+	}
+	return 8
+}
+
+func (e *columnEncoder) writeDictionary(w file.PageWriter, c *schema.Column) error {
+	e.page = e.page[:0]
+	if e.texts == nil {
+		e.page = appendPlain(e.page, e.dictionary.entries, plainBytes(c))
+	}
+	for _, number := range e.dictionary.entries {
+		if e.texts != nil {
+			e.page = binary.LittleEndian.AppendUint32(e.page, uint32(len(e.texts[number])))
+			e.page = append(e.page, e.texts[number]...)
+		}
+	}
+	_, err := w.WriteDictionaryPage(file.NewDictionaryPage(memory.NewBufferBytes(e.page), int32(len(e.dictionary.entries)), parquet.Encodings.Plain))
+	return err
+}
+
+func (e *columnEncoder) writePage(w file.PageWriter, c *schema.Column, p pageSpan, coding parquet.Encoding) error {
+	e.page = e.page[:0]
+	if c.Nullable {
+		e.page = appendLevels(e.page, e.bitmap[p.first/8:], p.rows, p.values)
+	}
+	values := e.values[p.value : p.value+p.values]
+	switch coding {
+	case parquet.Encodings.RLEDict:
+		e.page = appendIndexes(e.page, e.index[p.value:p.value+p.values], indexWidth(len(e.dictionary.entries)))
+	case parquet.Encodings.DeltaBinaryPacked:
+		e.page = appendDelta(e.page, values)
+	default:
+		e.page = appendPlain(e.page, values, plainBytes(c))
+	}
+	e.compressed = e.zstd.EncodeAll(e.page, e.compressed[:0])
+	page := file.NewDataPageV1WithConfig(memory.NewBufferBytes(e.compressed), parquet.Encodings.RLE, parquet.Encodings.RLE, file.DataPageConfig{
+		Num: int32(p.rows), Encoding: coding, UncompressedSize: int32(len(e.page)), Stats: e.statistics(c, p), FirstRowIndex: int64(p.first)})
+	defer page.Release()
+	_, err := w.WriteDataPage(page)
+	return err
+}
+
+// statistics are those of a page or of all pages.
+func (e *columnEncoder) statistics(c *schema.Column, p pageSpan) metadata.EncodedStatistics {
+	s := metadata.EncodedStatistics{HasNullCount: true, NullCount: int64(p.rows - p.values), AllNullValue: p.values == 0, Signed: e.texts == nil}
+	switch {
+	case p.values == 0:
+	case e.texts == nil:
+		s.SetMin(appendPlain(nil, []int64{p.low}, plainBytes(c)))
+		s.SetMax(appendPlain(nil, []int64{p.high}, plainBytes(c)))
+	default:
+		low, high := e.textExtremes(e.index[p.value : p.value+p.values])
+		s.SetMin([]byte(low))
+		s.SetMax([]byte(high))
+		s.ApplyStatSizeLimits(statBytes)
+	}
+	return s
+}
+
+// textExtremes are the first and the last text, by bytes, of dictionary entries.
+func (e *columnEncoder) textExtremes(index []uint32) (low, high string) {
+	e.seen = slices.Grow(e.seen[:0], len(e.dictionary.entries))[:len(e.dictionary.entries)]
+	clear(e.seen)
+	for _, x := range index {
+		e.seen[x] = true
+	}
+	first := true
+	for x, number := range e.dictionary.entries {
+		if !e.seen[x] {
+			continue
+		}
+		s := e.texts[number]
+		if first || s < low {
+			low = s
+		}
+		if first || s > high {
+			high = s
+		}
+		first = false
+	}
+	return low, high
+}
