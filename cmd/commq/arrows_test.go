@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 // Parquet, only queries knows SQL, only cmd knows flags.
 var only = map[string][]string{
 	"github.com/apache/arrow-go/v18/parquet":         {"writer", "queries"},
-	"github.com/apache/arrow-go/v18/parquet/file":    {"writer"},
+	"github.com/apache/arrow-go/v18/parquet/file":    {"writer", "queries"},
 	"github.com/apache/arrow-go/v18/parquet/pqarrow": {"writer", "queries"},
 	"database/sql":                         {"queries"},
 	"github.com/duckdb/duckdb-go/v2":       {"queries"},

@@ -4,5 +4,8 @@ import "github.com/spf13/cobra"
 
 // commands lists the commands in the order help shows them.
 func commands(a *app) []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newQueryCommand(a),
+		newSQLCommand(a),
+	}
 }

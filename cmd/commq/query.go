@@ -1,0 +1,441 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/queries/plot"
+	"github.com/commq/commq/writer"
+)
+
+// answerOptions are the flags of every command that prints rows.
+type answerOptions struct {
+	runs    []string // --run
+	format  string   // --format
+	output  string   // --output
+	limit   int      // --limit
+	memory  int      // --memory-mib
+	threads int      // --threads
+}
+
+func (o *answerOptions) flags(c *cobra.Command, a *app) {
+	f := c.Flags()
+	f.StringArrayVar(&o.runs, "run", nil, "run to ask: a name in the store or a path; give it several times for several runs")
+	f.StringVar(&o.format, "format", "", "format of the rows: "+strings.Join(output.Formats(), ", ")+" (default: by the ending of --output, else table)")
+	f.StringVarP(&o.output, "output", "o", "", "file to write the rows to (default: standard output)")
+	f.IntVar(&o.limit, "limit", 0, "print at most so many rows, 0 for all (default: all; 40 of a table on a terminal)")
+	f.IntVar(&o.memory, "memory-mib", 4096, "memory that the engine may use, in MiB; beyond it spills to the folder for temporary files")
+	f.IntVar(&o.threads, "threads", 0, "cores that the engine may use (default: all)")
+	complete(c, "format", output.Formats()...)
+	_ = c.RegisterFlagCompletionFunc("run", completeRuns(a))
+}
+
+// completeRuns offers the runs of the store.
+func completeRuns(a *app) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		manifests, _ := filepath.Glob(filepath.Join(a.storeDir(), "*", "manifest.json"))
+		var names []string
+		for _, m := range manifests {
+			names = append(names, filepath.Base(filepath.Dir(m)))
+		}
+		return names, cobra.ShellCompDirectiveDefault
+	}
+}
+
+func (o *answerOptions) engine() queries.Options {
+	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads}
+}
+
+// check validates the flags and settles the format.
+func (o *answerOptions) check(a *app) error {
+	if len(o.runs) == 0 {
+		return errors.New("no run given; name one with --run")
+	}
+	if o.limit < 0 {
+		return fmt.Errorf("--limit %d: want a number of rows, 0 for all", o.limit)
+	}
+	if o.memory < 64 {
+		return fmt.Errorf("--memory-mib %d: want at least 64", o.memory)
+	}
+	if o.threads < 0 {
+		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
+	}
+	if o.format == "" {
+		o.format = output.ByName(o.output)
+	}
+	if o.format == "" {
+		o.format = "table"
+	}
+	if err := output.Known(o.format); err != nil {
+		return err
+	}
+	if output.Binary(o.format) && o.output == "" && onTerminal(a.stdout) {
+		return fmt.Errorf("--format %s is not for a terminal; name a file with --output, or pipe it", o.format)
+	}
+	return nil
+}
+
+// findRuns finds the runs named and reads their manifests. A run is called what the user called it in the store, else by
+// the name of its folder.
+func findRuns(a *app, names []string) ([]queries.Run, error) {
+	var runs []queries.Run
+	for _, name := range names {
+		dir, err := writer.Find(a.storeDir(), name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := writer.ReadManifest(dir)
+		if err != nil {
+			return nil, err
+		}
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, queries.Run{Name: filepath.Base(abs), Dir: abs, Manifest: m})
+	}
+	return runs, nil
+}
+
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalRows is how many rows of a table go to a terminal unless the user says otherwise.
+const terminalRows = 40
+
+// print writes the rows where and as the flags say.
+func (o *answerOptions) print(a *app, c *cobra.Command, rows queries.Rows) error {
+	if o.output != "" {
+		limited := output.Limit(rows, o.limit)
+		return writeFile(o.output, func(w io.Writer) error { return output.Write(w, o.format, limited) })
+	}
+	limit := o.limit
+	if o.format == "table" && onTerminal(a.stdout) && !c.Flags().Changed("limit") {
+		limit = terminalRows
+	}
+	limited := output.Limit(rows, limit)
+	if err := output.Write(a.stdout, o.format, limited); err != nil {
+		return err
+	}
+	if limited.More() && o.limit == 0 {
+		fmt.Fprintf(a.stderr, "commq: the first %d rows; --limit 0 prints all, --output FILE.csv keeps them\n", limit)
+	}
+	return nil
+}
+
+// writeFile writes a file beside its place and moves it there when it is complete, so that nobody reads half of it.
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreMissing(os.Remove(f.Name())))
+		}
+	}()
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return os.Rename(f.Name(), name)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func newQueryCommand(a *app) *cobra.Command {
+	var list bool
+	c := &cobra.Command{
+		Use:   "query NAME --run RUN",
+		Short: "Answer a canned question about runs",
+		Long: `query asks one or more runs a question that commq knows the SQL of. commq query --list names the questions,
+commq query NAME --help says what one answers, and --sql prints its SQL to start your own from.
+Several runs give one answer with a leading column run.`,
+		Example: `  commq query density --run bt.C.64
+  commq query density --run cg.A.16 --collectives none --where "tag = 9 AND bytes > 1024" --format csv
+  commq query data-density --run bt.C.64 --plot bt.png`,
+	}
+	c.Flags().BoolVar(&list, "list", false, "list the queries")
+	all, err := queries.All()
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		switch {
+		case err != nil:
+			return err
+		case len(args) > 0:
+			return fmt.Errorf("no query is called %q; the queries are %s", args[0], strings.Join(queryNames(all), ", "))
+		case list:
+			return listQueries(a.stdout, all)
+		}
+		return errors.New("no query named; commq query --list names them")
+	}
+	c.Args = cobra.ArbitraryArgs
+	for _, q := range all {
+		c.AddCommand(newAskCommand(a, q))
+	}
+	return c
+}
+
+func queryNames(all []*queries.Query) []string {
+	var names []string
+	for _, q := range all {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+func listQueries(w io.Writer, all []*queries.Query) error {
+	width := 0
+	for _, q := range all {
+		width = max(width, len(q.Name))
+	}
+	for _, q := range all {
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, q.Name, q.Summary); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askOptions are the flags of one canned query.
+type askOptions struct {
+	answerOptions
+	sql  bool   // --sql
+	plot string // --plot
+	args map[string]string
+}
+
+// newAskCommand makes the command of one query from its header.
+func newAskCommand(a *app, q *queries.Query) *cobra.Command {
+	o := askOptions{args: map[string]string{}}
+	c := &cobra.Command{
+		Use:   q.Name + " --run RUN",
+		Short: strings.TrimSuffix(q.Summary, "."),
+		Long:  q.Help(),
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return runAsk(c.Context(), a, c, q, &o) },
+	}
+	o.flags(c, a)
+	f := c.Flags()
+	f.BoolVar(&o.sql, "sql", false, "print the SQL instead of running it; the duckdb shell runs what it prints")
+	if q.Plot != nil {
+		f.StringVar(&o.plot, "plot", "", "draw the rows into a file: FILE.png, FILE.svg or FILE.pdf; they are printed only with --format or --output")
+	}
+	for _, p := range q.Params {
+		f.Var(&paramValue{p: p, args: o.args}, p.Name, firstSentence(p.Doc))
+		if p.Kind == "choice" {
+			complete(c, p.Name, p.Choices...)
+		}
+	}
+	return c
+}
+
+// firstSentence is what a flag's line has of a text that stands in full above it.
+func firstSentence(s string) string {
+	if i := strings.IndexAny(s, ".:"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// paramValue is the flag of a query's parameter.
+type paramValue struct {
+	p    queries.Param
+	args map[string]string
+}
+
+func (v *paramValue) String() string {
+	if value, ok := v.args[v.p.Name]; ok {
+		return value
+	}
+	return v.p.Default
+}
+
+func (v *paramValue) Set(s string) error {
+	v.args[v.p.Name] = s
+	return v.p.Check(s)
+}
+
+func (v *paramValue) Type() string {
+	switch v.p.Kind {
+	case "choice":
+		return strings.Join(v.p.Choices, "|")
+	case "integer":
+		return strconv.FormatInt(v.p.Low, 10) + ".." + strconv.FormatInt(v.p.High, 10)
+	}
+	return v.p.Kind
+}
+
+// runAsk asks each run in turn and prints or draws the answers.
+func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *askOptions) error {
+	if err := o.check(a); err != nil {
+		return err
+	}
+	if err := o.checkPlot(); err != nil {
+		return err
+	}
+	runs, err := findRuns(a, o.runs)
+	if err != nil {
+		return err
+	}
+	if err := distinct(runs); err != nil {
+		return err
+	}
+	switch {
+	case o.sql:
+		return printSQL(ctx, a, q, o, runs)
+	case o.plot != "":
+		return drawAnswer(ctx, a, c, q, o, runs[0])
+	}
+	return o.ask(ctx, q, runs, func(rows queries.Rows) error { return o.print(a, c, rows) })
+}
+
+func distinct(runs []queries.Run) error {
+	for i, r := range runs {
+		if slices.ContainsFunc(runs[:i], func(other queries.Run) bool { return other.Name == r.Name }) {
+			return fmt.Errorf("two runs are called %q; each may be given once", r.Name)
+		}
+	}
+	return nil
+}
+
+// ask opens each run, asks it, and gives use the rows of all.
+func (o *askOptions) ask(ctx context.Context, q *queries.Query, runs []queries.Run, use func(queries.Rows) error) error {
+	answer := &answers{ctx: ctx, o: o, q: q, runs: runs}
+	rows, err := queries.Concat(answer.next)
+	if err != nil {
+		return errors.Join(err, answer.close())
+	}
+	err = use(rows)
+	return errors.Join(err, rows.Close(), answer.close())
+}
+
+// answers gives the answers of several runs one after the other, one engine at a time.
+type answers struct {
+	ctx  context.Context
+	o    *askOptions
+	q    *queries.Query
+	runs []queries.Run
+	at   int
+	db   *queries.DB
+}
+
+func (s *answers) next() (queries.Rows, error) {
+	if err := s.close(); err != nil || s.at == len(s.runs) {
+		return nil, err
+	}
+	run := s.runs[s.at]
+	s.at++
+	var err error
+	if s.db, err = queries.Open(s.ctx, []queries.Run{run}, s.o.engine()); err != nil {
+		return nil, err
+	}
+	rows, err := s.db.Ask(s.ctx, run, s.q, s.o.args)
+	if err == nil && len(s.runs) > 1 {
+		rows = queries.InRun(run.Name, rows)
+	}
+	return rows, err
+}
+
+func (s *answers) close() error {
+	if s.db == nil {
+		return nil
+	}
+	db := s.db
+	s.db = nil
+	return db.Close()
+}
+
+// printSQL prints what would run, with the views before it.
+func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs []queries.Run) error {
+	for _, run := range runs {
+		db, err := queries.Open(ctx, []queries.Run{run}, o.engine())
+		if err != nil {
+			return err
+		}
+		text, err := db.Text(ctx, run, q, o.args)
+		preamble := db.Preamble()
+		if err := errors.Join(err, db.Close()); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(a.stdout, "-- %s of run %s\n%s\n%s;\n", q.Name, run.Name, preamble, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *askOptions) checkPlot() error {
+	if o.plot == "" {
+		return nil
+	}
+	if len(o.runs) > 1 {
+		return fmt.Errorf("--plot draws one run, %d are given", len(o.runs))
+	}
+	return plot.Known(o.plot)
+}
+
+// drawAnswer draws the rows, and prints them too where the user says how.
+func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *askOptions, run queries.Run) error {
+	var kept queries.Rows
+	err := o.ask(ctx, q, []queries.Run{run}, func(rows queries.Rows) error {
+		copied, err := queries.Keep(rows)
+		kept = copied
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m, err := q.Matrix(kept, run.Manifest.Ranks)
+	if err != nil {
+		return err
+	}
+	m.Title, m.Note = run.Name, plotNote(q, o)
+	if err := writeFile(o.plot, func(w io.Writer) error { return m.Draw(w, plot.FormatOf(o.plot)) }); err != nil {
+		return err
+	}
+	if !c.Flags().Changed("format") && o.output == "" {
+		fmt.Fprintf(a.stderr, "commq: %s drawn\n", o.plot)
+		return nil
+	}
+	return o.print(a, c, queries.Again(kept))
+}
+
+// plotNote says under the title what is drawn: the value and the parameters.
+func plotNote(q *queries.Query, o *askOptions) string {
+	note := q.Plot.Value + " from source to destination"
+	for _, p := range q.Params {
+		value, given := o.args[p.Name]
+		if given || p.Kind == "choice" {
+			if !given {
+				value = p.Default
+			}
+			note += ", " + p.Name + " " + value
+		}
+	}
+	return note
+}

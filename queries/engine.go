@@ -1,0 +1,313 @@
+package queries
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/commq/commq/schema"
+)
+
+// Options say what the engine may use. The zero value works.
+type Options struct {
+	// MemoryBytes bounds the engine's memory; what does not fit spills to TempDir. 0 is 4 GiB.
+	MemoryBytes int64
+	// TempDir is where it spills to; it is made when needed. Empty is a folder of this process in the system's folder for
+	// temporary files.
+	TempDir string
+	// Threads is how many cores it uses; 0 is all.
+	Threads int
+}
+
+const defaultMemoryBytes = 4 << 30
+
+// DB is an engine in memory over the files of one or more runs. Its views are the tables of the schema with the column
+// run before them, and runs, a row per run with what its manifest says. Nothing is ever written into a run's folder:
+// only SELECT runs, and no file but those of the runs can be read. It must be closed.
+type DB struct {
+	db       *sql.DB
+	conn     *sql.Conn
+	preamble string
+}
+
+// Open makes an engine over runs. Names of runs must differ. Errors name the run and what is wrong with it.
+func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
+	views, paths, err := viewsOf(runs)
+	if err != nil {
+		return nil, err
+	}
+	d, err := connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start the query engine: %w", err)
+	}
+	for _, s := range settings(o, groupBits(runs)) {
+		if err := d.exec(ctx, s); err != nil {
+			return nil, errors.Join(fmt.Errorf("set up the query engine: %w", err), d.Close())
+		}
+	}
+	for _, v := range views {
+		if err := d.exec(ctx, v); err != nil {
+			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", err), d.Close())
+		}
+	}
+	if err := d.lock(ctx, paths); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the query engine: %w", err), d.Close())
+	}
+	d.preamble = strings.Join(views, ";\n") + ";\n"
+	return d, nil
+}
+
+func connect(ctx context.Context) (*DB, error) {
+	connector, err := duckdb.NewConnector("", nil)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &DB{db: db, conn: conn}, nil
+}
+
+// Close ends the engine.
+func (d *DB) Close() error {
+	return errors.Join(d.conn.Close(), d.db.Close())
+}
+
+// Preamble is the SQL that makes the views: before a query it makes a text that the duckdb shell runs.
+func (d *DB) Preamble() string { return d.preamble }
+
+func (d *DB) exec(ctx context.Context, s string) error {
+	_, err := d.conn.ExecContext(ctx, s)
+	return err
+}
+
+// settings make the engine predictable: bounded, in order, without network.
+func settings(o Options, groupBits int) []string {
+	if o.MemoryBytes <= 0 {
+		o.MemoryBytes = defaultMemoryBytes
+	}
+	if o.TempDir == "" {
+		o.TempDir = filepath.Join(os.TempDir(), fmt.Sprintf("commq-query-%d", os.Getpid()))
+	}
+	s := []string{
+		fmt.Sprintf("SET memory_limit = '%dB'", o.MemoryBytes),
+		"SET temp_directory = " + quote(o.TempDir),
+		"SET autoinstall_known_extensions = false",
+		"SET autoload_known_extensions = false",
+		"SET enable_progress_bar = false",
+		fmt.Sprintf("SET perfect_ht_threshold = %d", groupBits),
+	}
+	if o.Threads > 0 {
+		s = append(s, fmt.Sprintf("SET threads = %d", o.Threads))
+	}
+	return s
+}
+
+// groupBits is how many bits a pair of world ranks takes, at least the engine's own default. A grouping by integers of so
+// many bits together goes into a plain array instead of a hash table: 1.9 times as fast for a matrix (bench/query.md).
+// It is bounded because every thread has such an array, 2^20 entries for 1000 ranks.
+func groupBits(runs []Run) int {
+	least, most := 12, 20
+	for _, r := range runs {
+		// One more value than ranks: the engine keeps one for null.
+		least = max(least, 2*bits.Len32(uint32(r.Manifest.Ranks)))
+	}
+	return min(least, most)
+}
+
+// lock takes away what a query does not need: other files, the network, the settings.
+func (d *DB) lock(ctx context.Context, paths []string) error {
+	quoted := make([]string, len(paths))
+	for i, p := range paths {
+		quoted[i] = quote(p)
+	}
+	for _, s := range []string{
+		"SET allowed_paths = [" + strings.Join(quoted, ", ") + "]",
+		"SET enable_external_access = false",
+		"SET lock_configuration = true",
+	} {
+		if err := d.exec(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// viewsOf is the SQL of the views over runs, and the files they read.
+func viewsOf(runs []Run) (views, paths []string, err error) {
+	if len(runs) == 0 {
+		return nil, nil, errors.New("no run given; name one with --run")
+	}
+	seen := map[string]string{}
+	dirs := make([]string, len(runs))
+	for i, r := range runs {
+		if dirs[i], err = filepath.Abs(r.Dir); err != nil {
+			return nil, nil, err
+		}
+		if other, twice := seen[r.Name]; twice {
+			return nil, nil, fmt.Errorf("two runs are called %q: %s and %s", r.Name, other, dirs[i])
+		}
+		seen[r.Name] = dirs[i]
+	}
+	for _, t := range schema.Tables() {
+		var parts []string
+		for i, r := range runs {
+			files, err := tableFiles(r, dirs[i], t)
+			if err != nil {
+				return nil, nil, err
+			}
+			paths = append(paths, files...)
+			parts = append(parts, selectTable(r.Name, t, files))
+		}
+		views = append(views, "CREATE VIEW "+quoteName(t.Name)+" AS\n"+strings.Join(parts, "\nUNION ALL\n"))
+	}
+	return append(views, runsView(runs)), paths, nil
+}
+
+// tableFiles are the files of a run's table; none when the run lacks the table.
+func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
+	info := tableInfo(r.Manifest, t.Name)
+	if info == nil {
+		return nil, nil
+	}
+	var files []string
+	for _, f := range info.Files {
+		if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
+			return nil, fmt.Errorf("run %q: the manifest names the file %q, which is not in the run's folder", r.Name, f.Path)
+		}
+		name := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if _, err := os.Stat(name); err != nil {
+			return nil, fmt.Errorf("run %q: table %s: %w; the run is damaged, see commq runs check", r.Name, t.Name, err)
+		}
+		files = append(files, name)
+	}
+	return files, nil
+}
+
+var globMeta = regexp.MustCompile(`[*?\[\]]`)
+
+// selectTable reads a table of one run, its columns in schema order and typed.
+func selectTable(run string, t *schema.Table, files []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "SELECT %s AS run", quote(run))
+	for _, c := range t.Columns {
+		from := quoteName(c.Name)
+		if len(files) == 0 {
+			from = "NULL"
+		}
+		fmt.Fprintf(&b, ", CAST(%s AS %s) AS %s", from, c.Type.SQL(), quoteName(c.Name))
+	}
+	if len(files) == 0 {
+		return b.String() + " WHERE FALSE"
+	}
+	quoted := make([]string, len(files))
+	for i, f := range files {
+		// read_parquet takes a pattern: characters that mean something in one stand in brackets to mean themselves.
+		quoted[i] = quote(globMeta.ReplaceAllString(f, "[$0]"))
+	}
+	fmt.Fprintf(&b, "\nFROM read_parquet([%s])", strings.Join(quoted, ", "))
+	return b.String()
+}
+
+// runsView is the view runs: what the manifests say.
+func runsView(runs []Run) string {
+	parts := make([]string, len(runs))
+	for i, r := range runs {
+		m, c := r.Manifest, r.Manifest.Counts
+		var b strings.Builder
+		fmt.Fprintf(&b, "SELECT %s AS run, CAST(%d AS INTEGER) AS ranks", quote(r.Name), m.Ranks)
+		for _, v := range []struct{ value, name string }{
+			{m.TimeOrigin, "time_origin"}, {m.ComputeClock, "compute_clock"}, {m.Record, "record"}, {m.Hash, "hash"}, {m.Ended, "ended"}} {
+			fmt.Fprintf(&b, ", %s AS %s", quote(v.value), v.name)
+		}
+		fmt.Fprintf(&b, ", CAST(%d AS BIGINT) AS end_ns, CAST(%d AS INTEGER) AS epochs", m.EndNs, m.Epochs)
+		for _, v := range []struct {
+			value int64
+			name  string
+		}{{c.Calls, "calls"}, {c.Polls, "polls"}, {c.Messages, "messages"}, {c.MessageBytes, "message_bytes"},
+			{c.Collectives, "collectives"}, {c.UnmatchedSends, "unmatched_sends"}, {c.UnmatchedReceives, "unmatched_receives"},
+			{c.WildcardReceives, "wildcard_receives"}, {c.Dropped, "dropped"}, {c.InProgress, "in_progress"}} {
+			fmt.Fprintf(&b, ", CAST(%d AS BIGINT) AS %s", v.value, v.name)
+		}
+		fmt.Fprintf(&b, ", %s AS digest, %s AS command, %s AS mpi, %s AS started",
+			quote(m.Digest), quote(strings.Join(m.Origin.Command, " ")), quote(m.Origin.MPI), quote(m.Origin.Started))
+		parts[i] = b.String()
+	}
+	return "CREATE VIEW runs AS\n" + strings.Join(parts, "\nUNION ALL\n")
+}
+
+// CheckCondition says whether a condition means something on the columns of a table. Its error has the engine's own
+// message and the columns.
+func (d *DB) CheckCondition(ctx context.Context, table, cond string) error {
+	text, err := (&Param{Name: "condition", Kind: "condition"}).literal(cond)
+	if err == nil {
+		err = d.prepare(ctx, "SELECT 1 FROM "+quoteName(table)+" WHERE "+text, nil)
+	}
+	if err == nil {
+		return nil
+	}
+	t := tableOf(table)
+	names := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		names[i] = c.Name
+	}
+	return fmt.Errorf("%w\ncolumns of %s: %s", err, table, strings.Join(names, ", "))
+}
+
+// prepare prepares exactly one statement and gives it to use, which may be nil.
+func (d *DB) prepare(ctx context.Context, text string, use func(*duckdb.Stmt) error) error {
+	return d.conn.Raw(func(c any) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		stmt, err := c.(driver.Conn).Prepare(text)
+		if err != nil {
+			return engineError(err)
+		}
+		defer stmt.Close()
+		if use == nil {
+			return nil
+		}
+		return use(stmt.(*duckdb.Stmt))
+	})
+}
+
+// explainRe is what may stand before a statement to see its plan.
+var explainRe = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN(\s+ANALYZE)?\s`)
+
+// readOnly says whether the text is one statement that only reads. EXPLAIN ANALYZE runs what it explains, so what counts
+// is the statement after it.
+func (d *DB) readOnly(ctx context.Context, text string) error {
+	if loc := explainRe.FindStringIndex(text); loc != nil {
+		text = text[loc[1]:]
+	}
+	return d.prepare(ctx, text, func(s *duckdb.Stmt) error {
+		t, err := s.StatementType()
+		if err != nil {
+			return err
+		}
+		if t != duckdb.STATEMENT_TYPE_SELECT {
+			return errors.New("only SELECT (also WITH, FROM, DESCRIBE, SUMMARIZE, EXPLAIN) runs here: runs are never changed; write results with --output")
+		}
+		return nil
+	})
+}
+
+// engineError makes the engine's messages ours: one about the driver's statements says what to do.
+func engineError(err error) error {
+	if strings.Contains(err.Error(), "PrepareContext") {
+		return errors.New("one statement at a time, please")
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package queries
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SQL is the query's SQL with the parameters filled in; those that args lacks get their default. It runs wherever the
+// run's tables are. Errors name the parameter, what was found and what is allowed.
+func (q *Query) SQL(args map[string]string) (string, error) {
+	for name := range args {
+		if q.param(name) == nil {
+			return "", fmt.Errorf("query %s has no parameter %q", q.Name, name)
+		}
+	}
+	literals := map[string]string{}
+	for i := range q.Params {
+		p := &q.Params[i]
+		value, given := args[p.Name]
+		if !given {
+			value = p.Default
+		}
+		text, err := p.literal(value)
+		if err != nil {
+			return "", fmt.Errorf("query %s: %w", q.Name, err)
+		}
+		literals[p.Name] = text
+	}
+	return useRe.ReplaceAllStringFunc(q.text, func(use string) string { return literals[use[2:len(use)-2]] }), nil
+}
+
+// literal is the value as it stands in SQL.
+func (p *Param) literal(value string) (string, error) {
+	switch p.Kind {
+	case "choice":
+		if !slices.Contains(p.Choices, value) {
+			return "", fmt.Errorf("%s %q: want one of %s", p.Name, value, strings.Join(p.Choices, ", "))
+		}
+		return quote(value), nil
+	case "integer":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < p.Low || n > p.High {
+			return "", fmt.Errorf("%s %q: want an integer from %d to %d", p.Name, value, p.Low, p.High)
+		}
+		return strconv.FormatInt(n, 10), nil
+	}
+	if err := closed(value); err != nil {
+		return "", fmt.Errorf("%s %q: %w", p.Name, value, err)
+	}
+	if strings.Contains(value, "--") { // a comment to the end of the line must not swallow the parenthesis
+		value += "\n"
+	}
+	return "(" + value + ")", nil
+}
+
+// quote makes an SQL string literal.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// quoteName makes an SQL identifier.
+func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+// closed says whether a condition stays within the parentheses it is put in: every parenthesis, quote and comment that it
+// opens is closed in it, and it closes none that it did not open. Whether it means anything, the engine says.
+func closed(cond string) error {
+	depth := 0
+	for i := 0; i < len(cond); {
+		n, err := token(cond[i:], i > 0 && isWord(cond[i-1]))
+		if err != nil {
+			return err
+		}
+		switch cond[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth < 0 {
+				return fmt.Errorf("a parenthesis closes that was not opened")
+			}
+		case ';':
+			return fmt.Errorf("one condition is wanted, without a semicolon")
+		case 0:
+			return fmt.Errorf("a zero byte")
+		}
+		i += n
+	}
+	if depth > 0 {
+		return fmt.Errorf("a parenthesis is not closed")
+	}
+	if strings.TrimSpace(cond) == "" {
+		return fmt.Errorf("a condition is wanted, for example tag = 9 AND bytes > 1024")
+	}
+	return nil
+}
+
+// token is the length of the quoted text or comment that s begins with; 1 for anything else.
+func token(s string, inWord bool) (int, error) {
+	switch {
+	case s[0] == '\'':
+		return quoted(s, 0, false)
+	case s[0] == '"':
+		return quoted(s, 0, false)
+	case (s[0] == 'e' || s[0] == 'E') && !inWord && len(s) > 1 && s[1] == '\'':
+		return quoted(s, 1, true)
+	case strings.HasPrefix(s, "--"):
+		if end := strings.IndexAny(s, "\n\r"); end >= 0 {
+			return end, nil
+		}
+		return len(s), nil
+	case strings.HasPrefix(s, "/*"):
+		return 0, fmt.Errorf("no /* comment */ here")
+	case s[0] == '$': // $$ would open another kind of quote
+		return 0, fmt.Errorf("no $ outside quotes; write strings as 'text'")
+	}
+	return 1, nil
+}
+
+// quoted is the length of the quoted text whose opening quote is s[open].
+func quoted(s string, open int, backslash bool) (int, error) {
+	q := s[open]
+	for i := open + 1; i < len(s); i++ {
+		switch {
+		case backslash && s[i] == '\\':
+			i++
+		case s[i] == q && i+1 < len(s) && s[i+1] == q:
+			i++
+		case s[i] == q:
+			return i + 1, nil
+		}
+	}
+	return 0, fmt.Errorf("a quote is not closed")
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// Check says whether a value may be given for the parameter, as far as that can be said without a run.
+func (p *Param) Check(value string) error {
+	_, err := p.literal(value)
+	return err
+}

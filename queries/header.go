@@ -1,0 +1,359 @@
+package queries
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// Query is one canned query: its header and its SQL.
+type Query struct {
+	// Name is what the user types, the stem of its file.
+	Name string
+	// Summary says what the query answers, in one sentence.
+	Summary string
+	// Source is the paper and section the measure comes from.
+	Source string
+	// Needs are the tables and facts that a run must hold.
+	Needs []string
+	// Params are the parameters in the order of the header.
+	Params []Param
+	// Columns are the output columns in order.
+	Columns []Column
+	// Order is the ORDER BY of the query.
+	Order string
+	// Cost says what the query reads.
+	Cost string
+	// Plot says how to draw the rows; nil when they cannot be drawn.
+	Plot *MatrixPlot
+	// text is the SQL with includes in place and parameters still open.
+	text string
+}
+
+// Param is a parameter of a query.
+type Param struct {
+	// Name is the parameter's name, also that of the flag.
+	Name string
+	// Kind is choice, integer or condition.
+	Kind string
+	// Choices are the allowed words of a choice.
+	Choices []string
+	// Low and High bound an integer, both allowed.
+	Low, High int64
+	// Table is the table that a condition speaks of.
+	Table string
+	// Default is the value when none is given.
+	Default string
+	// Doc says what the parameter does.
+	Doc string
+}
+
+// Column is an output column of a query.
+type Column struct {
+	// Name is the column's name.
+	Name string
+	// Type is its SQL type.
+	Type string
+	// Unit is ns, bytes, elements, 1 (a plain number) or "" (a name or an id).
+	Unit string
+	// Doc says what the column means.
+	Doc string
+}
+
+// MatrixPlot names the output columns that make a matrix: the row (down), the column (across) and the darkness.
+type MatrixPlot struct {
+	Row, Column, Value string
+}
+
+var (
+	fieldLine = regexp.MustCompile(`^-- ([a-z]+)([^:]*):\s*(.*)$`)
+	paramRest = regexp.MustCompile(`^ ([a-z][a-z0-9-]*) (choice|integer|condition) (\S+) = (\S+)$`)
+	columnRe  = regexp.MustCompile(`^ ([a-z][a-z0-9_]*) (INTEGER|BIGINT|DOUBLE|BOOLEAN|VARCHAR) (1|ns|bytes|elements|-)$`)
+	rangeRe   = regexp.MustCompile(`^(-?[0-9]+)\.\.(-?[0-9]+)$`)
+	wordRe    = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	useRe     = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+)
+
+const headerHelp = "the doc comment of package queries says how a header is written"
+
+// parse reads a query file. include gives the text of an included file. Errors name file and line.
+func parse(name, text string, include func(string) (string, error)) (*Query, error) {
+	q := &Query{Name: name}
+	fields, body, err := splitHeader(text)
+	if err == nil {
+		err = q.read(fields)
+	}
+	if err == nil {
+		q.text, err = expand(body, include)
+	}
+	if err == nil {
+		err = errors.Join(q.complete(), q.checkUses())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sql/%s.sql: %w", name, err)
+	}
+	return q, nil
+}
+
+// field is one field of a header: "-- key rest: text".
+type field struct {
+	line            int
+	key, rest, text string
+}
+
+// splitHeader cuts a query file into its header's fields and the SQL after them.
+func splitHeader(text string) ([]field, string, error) {
+	var fields []field
+	for n := 1; ; n++ {
+		line, after, _ := strings.Cut(text, "\n")
+		if !strings.HasPrefix(line, "--") {
+			return fields, strings.TrimSpace(text), nil
+		}
+		if more, ok := strings.CutPrefix(line, "--     "); ok && len(fields) > 0 {
+			fields[len(fields)-1].text += " " + strings.TrimSpace(more)
+		} else if m := fieldLine.FindStringSubmatch(line); m != nil {
+			fields = append(fields, field{n, m[1], m[2], strings.TrimSpace(m[3])})
+		} else {
+			return nil, "", fmt.Errorf("line %d: %q is not a field; want \"-- key rest: text\" (%s)", n, line, headerHelp)
+		}
+		text = after
+	}
+}
+
+// read fills the query from its header's fields.
+func (q *Query) read(fields []field) error {
+	for _, f := range fields {
+		if err := q.readField(f); err != nil {
+			return fmt.Errorf("line %d: %w", f.line, err)
+		}
+	}
+	return nil
+}
+
+func (q *Query) readField(f field) error {
+	if f.text == "" {
+		return fmt.Errorf("%s%s has no text after the colon", f.key, f.rest)
+	}
+	switch f.key {
+	case "summary":
+		return set(&q.Summary, f)
+	case "source":
+		return set(&q.Source, f)
+	case "order":
+		return set(&q.Order, f)
+	case "cost":
+		return set(&q.Cost, f)
+	case "needs":
+		return q.readNeeds(f)
+	case "param":
+		return q.readParam(f)
+	case "column":
+		return q.readColumn(f)
+	case "plot":
+		return q.readPlot(f)
+	}
+	return fmt.Errorf("no field is called %q (%s)", f.key, headerHelp)
+}
+
+// set fills a field that stands at most once.
+func set(to *string, f field) error {
+	if *to != "" || f.rest != "" {
+		return fmt.Errorf("want one line \"-- %s: text\", found %q", f.key, f.key+f.rest)
+	}
+	*to = f.text
+	return nil
+}
+
+func (q *Query) readNeeds(f field) error {
+	if f.rest != "" || q.Needs != nil {
+		return fmt.Errorf("want one line \"-- needs: table, fact, ...\"")
+	}
+	for _, need := range strings.Split(f.text, ",") {
+		need = strings.TrimSpace(need)
+		if !knownNeed(need) {
+			return fmt.Errorf("needs %q: want a table of the schema or one of %s", need, strings.Join(factNames(), ", "))
+		}
+		q.Needs = append(q.Needs, need)
+	}
+	return nil
+}
+
+func (q *Query) readParam(f field) error {
+	m := paramRest.FindStringSubmatch(f.rest)
+	if m == nil {
+		return fmt.Errorf("param%s: want \"param NAME choice A|B = A\", \"param NAME integer 1..9 = 5\" or \"param NAME condition TABLE = TRUE\"", f.rest)
+	}
+	p := Param{Name: m[1], Kind: m[2], Default: m[4], Doc: f.text}
+	if q.param(p.Name) != nil {
+		return fmt.Errorf("param %s stands twice", p.Name)
+	}
+	if err := p.readDomain(m[3]); err != nil {
+		return err
+	}
+	if _, err := p.literal(p.Default); err != nil {
+		return fmt.Errorf("default of %w", err)
+	}
+	q.Params = append(q.Params, p)
+	return nil
+}
+
+// readDomain reads what values the parameter may have.
+func (p *Param) readDomain(s string) error {
+	switch p.Kind {
+	case "choice":
+		p.Choices = strings.Split(s, "|")
+		for _, c := range p.Choices {
+			if !wordRe.MatchString(c) {
+				return fmt.Errorf("param %s: choice %q: want lower-case words separated by |", p.Name, c)
+			}
+		}
+	case "integer":
+		m := rangeRe.FindStringSubmatch(s)
+		if m == nil {
+			return fmt.Errorf("param %s: range %q: want LOW..HIGH", p.Name, s)
+		}
+		var err1, err2 error
+		p.Low, err1 = strconv.ParseInt(m[1], 10, 64)
+		p.High, err2 = strconv.ParseInt(m[2], 10, 64)
+		if err1 != nil || err2 != nil || p.Low > p.High {
+			return fmt.Errorf("param %s: range %q: want LOW..HIGH, 64-bit integers in order", p.Name, s)
+		}
+	case "condition":
+		if p.Table = s; tableOf(s) == nil {
+			return fmt.Errorf("param %s: no table is called %q", p.Name, s)
+		}
+	}
+	return nil
+}
+
+func (q *Query) readColumn(f field) error {
+	m := columnRe.FindStringSubmatch(f.rest)
+	if m == nil {
+		return fmt.Errorf("column%s: want \"column NAME TYPE UNIT\" (%s)", f.rest, headerHelp)
+	}
+	if q.column(m[1]) != nil {
+		return fmt.Errorf("column %s stands twice", m[1])
+	}
+	unit := m[3]
+	if unit == "-" {
+		unit = ""
+	}
+	q.Columns = append(q.Columns, Column{Name: m[1], Type: m[2], Unit: unit, Doc: f.text})
+	return nil
+}
+
+func (q *Query) readPlot(f field) error {
+	w := strings.Fields(f.text)
+	if q.Plot != nil || f.rest != "" || len(w) != 4 || w[0] != "matrix" {
+		return fmt.Errorf("want one line \"-- plot: matrix ROW COLUMN VALUE\"")
+	}
+	q.Plot = &MatrixPlot{Row: w[1], Column: w[2], Value: w[3]}
+	return nil
+}
+
+// complete says which required fields are missing and whether the plot's columns exist.
+func (q *Query) complete() error {
+	var errs []error
+	for _, f := range []struct{ key, text string }{{"summary", q.Summary}, {"source", q.Source}, {"order", q.Order}, {"cost", q.Cost}} {
+		if f.text == "" {
+			errs = append(errs, fmt.Errorf("the header has no \"-- %s: text\"; add it", f.key))
+		}
+	}
+	if len(q.Needs) == 0 {
+		errs = append(errs, errors.New("the header has no \"-- needs: ...\"; add it"))
+	}
+	if len(q.Columns) == 0 {
+		errs = append(errs, errors.New("the header has no \"-- column ...\"; add one for each output column"))
+	}
+	if q.Plot != nil {
+		for _, c := range []string{q.Plot.Row, q.Plot.Column, q.Plot.Value} {
+			if col := q.column(c); col == nil || !slices.Contains([]string{"INTEGER", "BIGINT"}, col.Type) {
+				errs = append(errs, fmt.Errorf("plot names %q; it needs an integer output column", c))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkUses compares the parameters in the SQL with those of the header.
+func (q *Query) checkUses() error {
+	var errs []error
+	used := map[string]bool{}
+	for _, use := range useRe.FindAllString(q.text, -1) {
+		name := use[2 : len(use)-2]
+		if used[name] {
+			continue
+		}
+		used[name] = true
+		if q.param(name) == nil {
+			errs = append(errs, fmt.Errorf("the SQL uses %s, which the header does not declare; add \"-- param %s ...\"", use, name))
+		}
+	}
+	for _, p := range q.Params {
+		if !used[p.Name] {
+			errs = append(errs, fmt.Errorf("param %s is declared and the SQL does not use {{%s}}", p.Name, p.Name))
+		}
+	}
+	for _, line := range strings.Split(q.text, "\n") {
+		if _, comment, ok := strings.Cut(line, "--"); ok && strings.Contains(comment, "{{") {
+			errs = append(errs, fmt.Errorf("the comment %q has braces, which would be filled in; name the parameter without them", strings.TrimSpace(line)))
+		}
+	}
+	if strings.TrimSpace(q.text) == "" {
+		errs = append(errs, errors.New("there is no SQL after the header"))
+	}
+	if strings.Contains(q.text, ";") {
+		errs = append(errs, errors.New("the SQL has a semicolon; a query file holds one SELECT without one"))
+	}
+	return errors.Join(errs...)
+}
+
+// expand puts included text in place. Includes do not nest.
+func expand(body string, include func(string) (string, error)) (string, error) {
+	var first error
+	out := useRe.ReplaceAllStringFunc(body, func(use string) string {
+		name, ok := strings.CutPrefix(use[2:len(use)-2], "include ")
+		if !ok {
+			return use
+		}
+		text, err := include(name)
+		if err != nil && first == nil {
+			first = err
+		}
+		return strings.TrimSpace(text)
+	})
+	return out, first
+}
+
+func (q *Query) param(name string) *Param {
+	for i := range q.Params {
+		if q.Params[i].Name == name {
+			return &q.Params[i]
+		}
+	}
+	return nil
+}
+
+func (q *Query) column(name string) *Column {
+	for i := range q.Columns {
+		if q.Columns[i].Name == name {
+			return &q.Columns[i]
+		}
+	}
+	return nil
+}
+
+// tableOf is the table of that name, or nil.
+func tableOf(name string) *schema.Table {
+	for _, t := range schema.Tables() {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}

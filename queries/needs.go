@@ -1,0 +1,79 @@
+package queries
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// Run is a run to be queried: where it lies and what its manifest says.
+type Run struct {
+	// Name is what the run is called in results: the column run.
+	Name string
+	// Dir is the run's folder.
+	Dir string
+	// Manifest is its manifest.
+	Manifest *schema.Manifest
+}
+
+// fact is something a query can need beside tables.
+type fact struct {
+	name string
+	has  func(*schema.Manifest) bool
+	// without says what the run is like without it, and how to get it.
+	without string
+}
+
+func facts() []fact {
+	return []fact{
+		{"times", func(m *schema.Manifest) bool { return m.TimeOrigin != "untimed" },
+			"is untimed; give it times with commq simulate"},
+		{"compute", func(m *schema.Manifest) bool { return m.ComputeClock != "none" },
+			"has no compute times; capture it again with --clock cpu"},
+		{"hashes", func(m *schema.Manifest) bool { return m.Hash != "none" },
+			"was captured without payload hashes; capture it again with --hash crc64"},
+		{"callsites", func(m *schema.Manifest) bool { return m.Callsites },
+			"was captured without call sites; capture it again with --stack"},
+		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" },
+			"keeps only messages, collectives and what is unmatched; capture it again with --record all"},
+	}
+}
+
+func factNames() []string {
+	var names []string
+	for _, f := range facts() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func knownNeed(name string) bool {
+	return tableOf(name) != nil || slices.Contains(factNames(), name)
+}
+
+// Check says what a run lacks that the query needs, and the command that gets it.
+func (q *Query) Check(run Run) error {
+	var errs []error
+	for _, f := range facts() {
+		if slices.Contains(q.Needs, f.name) && !f.has(run.Manifest) {
+			errs = append(errs, fmt.Errorf("query %s: run %q %s", q.Name, run.Name, f.without))
+		}
+	}
+	for _, need := range q.Needs {
+		if tableOf(need) != nil && tableInfo(run.Manifest, need) == nil {
+			errs = append(errs, fmt.Errorf("query %s: run %q has no table %s; capture it again", q.Name, run.Name, need))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func tableInfo(m *schema.Manifest, name string) *schema.TableInfo {
+	for i := range m.Tables {
+		if m.Tables[i].Name == name {
+			return &m.Tables[i]
+		}
+	}
+	return nil
+}

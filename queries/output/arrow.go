@@ -1,0 +1,189 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"math/big"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/commq/commq/queries"
+)
+
+// batchRows is how many rows go into an Arrow batch and a Parquet row group.
+const batchRows = 1 << 16
+
+// writeArrow writes rows as an Arrow IPC stream.
+func writeArrow(w io.Writer, rows queries.Rows) error {
+	schema := arrowSchema(rows.Columns())
+	out := ipc.NewWriter(w, ipc.WithSchema(schema))
+	if err := batches(schema, rows, out.Write); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+func arrowSchema(columns []queries.Column) *arrow.Schema {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c.Name, Type: arrowType(c.Type), Nullable: true}
+		if c.Doc != "" {
+			fields[i].Metadata = arrow.NewMetadata([]string{"unit", "description"}, []string{c.Unit, c.Doc})
+		}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+var decimalRe = regexp.MustCompile(`^DECIMAL\((\d+),\s*(\d+)\)$`)
+
+// arrowType is the Arrow type of an SQL type. What every reader of Parquet knows stays what it is; sums of integers
+// (HUGEINT) become decimals without fraction; the engine's other types become text.
+func arrowType(typ string) arrow.DataType {
+	switch typ {
+	case "BOOLEAN":
+		return arrow.FixedWidthTypes.Boolean
+	case "TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT":
+		return arrow.PrimitiveTypes.Int32
+	case "BIGINT", "UINTEGER":
+		return arrow.PrimitiveTypes.Int64
+	case "UBIGINT", "HUGEINT":
+		return &arrow.Decimal128Type{Precision: 38, Scale: 0}
+	case "FLOAT", "DOUBLE":
+		return arrow.PrimitiveTypes.Float64
+	case "DATE":
+		return arrow.FixedWidthTypes.Date32
+	}
+	if m := decimalRe.FindStringSubmatch(typ); m != nil {
+		width, _ := strconv.Atoi(m[1])
+		scale, _ := strconv.Atoi(m[2])
+		return &arrow.Decimal128Type{Precision: int32(width), Scale: int32(scale)}
+	}
+	return arrow.BinaryTypes.String
+}
+
+// batches gives the rows to put in batches.
+func batches(schema *arrow.Schema, rows queries.Rows, put func(arrow.RecordBatch) error) error {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	columns := rows.Columns()
+	n := 0
+	flush := func() error {
+		batch := b.NewRecordBatch()
+		defer batch.Release()
+		n = 0
+		return put(batch)
+	}
+	for rows.Next() {
+		for i, v := range rows.Row() {
+			if err := appendValue(b.Field(i), v, columns[i].Type); err != nil {
+				return fmt.Errorf("column %s: %w", columns[i].Name, err)
+			}
+		}
+		if n++; n == batchRows {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if n == 0 {
+		return nil
+	}
+	return flush()
+}
+
+func appendValue(b array.Builder, v any, typ string) error {
+	if v == nil {
+		b.AppendNull()
+		return nil
+	}
+	switch b := b.(type) {
+	case *array.StringBuilder:
+		b.Append(cell(v, typ))
+		return nil
+	case *array.BooleanBuilder:
+		if x, ok := v.(bool); ok {
+			b.Append(x)
+			return nil
+		}
+	case *array.Int32Builder:
+		if x, ok := integer(v); ok {
+			b.Append(int32(x))
+			return nil
+		}
+	case *array.Int64Builder:
+		if x, ok := integer(v); ok {
+			b.Append(x)
+			return nil
+		}
+	case *array.Float64Builder:
+		switch x := v.(type) {
+		case float64:
+			b.Append(x)
+			return nil
+		case float32:
+			b.Append(float64(x))
+			return nil
+		}
+	case *array.Date32Builder:
+		if x, ok := v.(time.Time); ok {
+			b.Append(arrow.Date32FromTime(x))
+			return nil
+		}
+	case *array.Decimal128Builder:
+		return appendDecimal(b, v)
+	}
+	return fmt.Errorf("the engine gave a %T for the type %s", v, typ)
+}
+
+func integer(v any) (int64, bool) {
+	switch x := v.(type) {
+	case int8:
+		return int64(x), true
+	case int16:
+		return int64(x), true
+	case int32:
+		return int64(x), true
+	case int64:
+		return x, true
+	case uint8:
+		return int64(x), true
+	case uint16:
+		return int64(x), true
+	case uint32:
+		return int64(x), true
+	}
+	return 0, false
+}
+
+// decimalDigits is how many digits a decimal of Parquet can have where every reader knows it.
+var decimalDigits = big.NewInt(38)
+
+func appendDecimal(b *array.Decimal128Builder, v any) error {
+	var x *big.Int
+	switch v := v.(type) {
+	case *big.Int:
+		x = v
+	case uint64:
+		x = new(big.Int).SetUint64(v)
+	case duckdb.Decimal:
+		x = v.Value
+	default:
+		return fmt.Errorf("the engine gave a %T for a decimal", v)
+	}
+	if new(big.Int).Abs(x).Cmp(new(big.Int).Exp(big.NewInt(10), decimalDigits, nil)) >= 0 {
+		return fmt.Errorf("%s has more than 38 digits; cast it, for example to DOUBLE", x)
+	}
+	b.Append(decimal128.FromBigInt(x))
+	return nil
+}

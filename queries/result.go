@@ -1,0 +1,185 @@
+package queries
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Rows are the rows of an answer, read once from first to last.
+type Rows interface {
+	// Columns are the answer's columns in order.
+	Columns() []Column
+	// Next makes the next row current; false at the end or at an error.
+	Next() bool
+	// Row is the current row, valid until Next: nil (null), bool, signed and unsigned integers, float32, float64, string,
+	// []byte, time.Time, *big.Int, or what the engine has for its other types.
+	Row() []any
+	// Err is the error that ended the rows; nil at their end.
+	Err() error
+	// Close ends reading.
+	Close() error
+}
+
+// Query runs the user's own SQL: one statement that reads. Errors are the engine's.
+func (d *DB) Query(ctx context.Context, text string) (Rows, error) {
+	if err := d.readOnly(ctx, text); err != nil {
+		return nil, err
+	}
+	return d.query(ctx, text, nil)
+}
+
+func (d *DB) query(ctx context.Context, text string, described []Column) (Rows, error) {
+	rows, err := d.conn.QueryContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	r := &rowsOf{rows: rows, columns: described}
+	if err := r.prepare(); err != nil {
+		rows.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Ask runs a canned query with arguments over one run and gives its rows, described as in its header. The engine must
+// have been opened over that run alone. Errors say what the run lacks or what is wrong with an argument.
+func (d *DB) Ask(ctx context.Context, run Run, q *Query, args map[string]string) (Rows, error) {
+	text, err := d.Text(ctx, run, q, args)
+	if err != nil {
+		return nil, err
+	}
+	return d.query(ctx, text, q.Columns)
+}
+
+// Text is the SQL that Ask runs, after the same checks.
+func (d *DB) Text(ctx context.Context, run Run, q *Query, args map[string]string) (string, error) {
+	if err := q.Check(run); err != nil {
+		return "", err
+	}
+	text, err := q.SQL(args)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range q.Params {
+		cond, given := args[p.Name]
+		if !given || p.Kind != "condition" {
+			continue
+		}
+		if err := d.CheckCondition(ctx, p.Table, cond); err != nil {
+			return "", fmt.Errorf("query %s: %s %q: %w", q.Name, p.Name, cond, err)
+		}
+	}
+	return text, nil
+}
+
+// rowsOf are rows of the engine.
+type rowsOf struct {
+	rows    *sql.Rows
+	columns []Column
+	values  []any
+	targets []any
+	err     error
+}
+
+// prepare takes names and types from the engine where no header describes the columns.
+func (r *rowsOf) prepare() error {
+	types, err := r.rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
+	if r.columns == nil {
+		for _, t := range types {
+			r.columns = append(r.columns, Column{Name: t.Name(), Type: t.DatabaseTypeName()})
+		}
+	}
+	r.values, r.targets = make([]any, len(types)), make([]any, len(types))
+	for i := range r.values {
+		r.targets[i] = &r.values[i]
+	}
+	return nil
+}
+
+func (r *rowsOf) Columns() []Column { return r.columns }
+func (r *rowsOf) Row() []any        { return r.values }
+
+func (r *rowsOf) Next() bool {
+	if r.err != nil || !r.rows.Next() {
+		return false
+	}
+	r.err = r.rows.Scan(r.targets...)
+	return r.err == nil
+}
+
+func (r *rowsOf) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.rows.Err()
+}
+
+func (r *rowsOf) Close() error { return r.rows.Close() }
+
+// InRun puts the column run, with one value, before the columns of rows.
+func InRun(run string, rows Rows) Rows {
+	column := Column{Name: "run", Type: "VARCHAR", Doc: "Run the row belongs to."}
+	return &inRun{Rows: rows, run: run, columns: append([]Column{column}, rows.Columns()...)}
+}
+
+type inRun struct {
+	Rows
+	run     string
+	columns []Column
+	values  []any
+}
+
+func (r *inRun) Columns() []Column { return r.columns }
+
+func (r *inRun) Row() []any {
+	r.values = append(append(r.values[:0], r.run), r.Rows.Row()...)
+	return r.values
+}
+
+// Concat gives the rows of several answers with the same columns one after the other. next opens the next answer; nil
+// rows end them. Each is closed before the next is opened.
+func Concat(next func() (Rows, error)) (Rows, error) {
+	first, err := next()
+	if err != nil || first == nil {
+		return nil, err
+	}
+	return &concat{now: first, columns: first.Columns(), next: next}, nil
+}
+
+type concat struct {
+	now     Rows
+	columns []Column
+	next    func() (Rows, error)
+	err     error
+}
+
+func (c *concat) Columns() []Column { return c.columns }
+func (c *concat) Row() []any        { return c.now.Row() }
+func (c *concat) Err() error        { return c.err }
+
+func (c *concat) Next() bool {
+	for c.err == nil && c.now != nil {
+		if c.now.Next() {
+			return true
+		}
+		if c.err = c.now.Err(); c.err == nil {
+			c.err = c.now.Close()
+			c.now = nil
+		}
+		if c.err == nil {
+			c.now, c.err = c.next()
+		}
+	}
+	return false
+}
+
+func (c *concat) Close() error {
+	if c.now == nil {
+		return nil
+	}
+	return c.now.Close()
+}

@@ -1,0 +1,29 @@
+-- summary: Calls of each MPI function by each rank, with the bytes they sent and received.
+-- source: the tables themselves; the flat profile that mpiP and IPM users know
+-- needs: events, comms, every-call
+-- column rank INTEGER 1: World rank that called.
+-- column call VARCHAR -: The MPI function.
+-- column comm_size BIGINT 1: Processes in the communicator it was called on (both groups of an intercommunicator); null where the
+--     call has none.
+-- column calls BIGINT 1: Rows of events: calls, and for MPI_Startall started requests.
+-- column send_bytes BIGINT bytes: Payload that the calls sent; 0 where they send nothing.
+-- column recv_bytes BIGINT bytes: Payload that the calls received; 0 where they receive nothing.
+-- order: rank, call, comm_size
+-- cost: Five columns of events.
+WITH sizes AS (
+  SELECT comm, CAST(COUNT(*) AS BIGINT) AS comm_size
+  FROM comms
+  GROUP BY comm
+),
+counted AS (
+  SELECT rank, call, comm, CAST(COUNT(*) AS BIGINT) AS calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM events
+  GROUP BY rank, call, comm
+)
+SELECT c.rank, c.call, s.comm_size, CAST(SUM(c.calls) AS BIGINT) AS calls,
+       CAST(SUM(c.send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(c.recv_bytes) AS BIGINT) AS recv_bytes
+FROM counted c
+LEFT JOIN sizes s ON s.comm = c.comm
+GROUP BY c.rank, c.call, s.comm_size
+ORDER BY c.rank, c.call, s.comm_size
