@@ -1,0 +1,402 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+func newRunsCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "List, show, check and remove runs",
+		Long: `runs works on the runs of a store: --store, else $COMMQ_STORE, else ./runs. A run is a folder with a manifest and
+Parquet tables; any other tool may read it.`,
+		Example: `  commq runs list
+  commq runs show bt.C.64
+  commq runs check bt.C.64
+  commq runs remove ring.4`,
+	}
+	c.AddCommand(newRunsListCommand(a), newRunsShowCommand(a), newRunsCheckCommand(a), newRunsRemoveCommand(a))
+	return c
+}
+
+// runsFormats are the formats of list and show.
+var runsFormats = [...]string{"table", "json", "csv"}
+
+// formatFlag adds --format to a command.
+func formatFlag(c *cobra.Command, format *string) {
+	c.Flags().StringVar(format, "format", "table", "format of the answer: "+strings.Join(runsFormats[:], ", "))
+	complete(c, "format", runsFormats[:]...)
+}
+
+func newRunsListCommand(a *app) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the runs of the store",
+		Long:  `list prints a line for each run of the store, in the order of their names. Folders that are not runs are left out.`,
+		Example: `  commq runs list
+  commq runs list --store /scratch/runs --format csv`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := oneOf("format", format, runsFormats[:]...); err != nil {
+				return err
+			}
+			return runRunsList(a.storeDir(), format, a.stdout, a.stderr)
+		},
+	}
+	formatFlag(c, &format)
+	return c
+}
+
+// listedRun is a line of commq runs list.
+type listedRun struct {
+	Name         string `json:"name"`
+	Ranks        int32  `json:"ranks"`
+	Calls        int64  `json:"calls"`
+	Messages     int64  `json:"messages"`
+	MessageBytes int64  `json:"message_bytes"`
+	Collectives  int64  `json:"collectives"`
+	TimeOrigin   string `json:"time_origin"`
+	Record       string `json:"record"`
+	Ended        string `json:"ended"`
+	Started      string `json:"started"`
+	FileBytes    int64  `json:"file_bytes"`
+	Digest       string `json:"digest"`
+}
+
+var listedColumns = [...]string{"name", "ranks", "calls", "messages", "message_bytes", "collectives", "time_origin", "record", "ended", "started", "file_bytes", "digest"}
+
+func (l listedRun) cells() []string {
+	n := func(x int64) string { return strconv.FormatInt(x, 10) }
+	return []string{l.Name, n(int64(l.Ranks)), n(l.Calls), n(l.Messages), n(l.MessageBytes), n(l.Collectives), l.TimeOrigin, l.Record, l.Ended, l.Started, n(l.FileBytes), l.Digest}
+}
+
+func runRunsList(store, format string, w, warn io.Writer) error {
+	infos, err := writer.List(store)
+	if err != nil {
+		return err
+	}
+	lines := []listedRun{}
+	for _, info := range infos {
+		if info.Err != nil {
+			fmt.Fprintf(warn, "commq: left out: %v\n", info.Err)
+			continue
+		}
+		lines = append(lines, lineOf(info))
+	}
+	switch format {
+	case "json":
+		return printJSON(w, lines)
+	case "csv":
+		rows := [][]string{listedColumns[:]}
+		for _, l := range lines {
+			rows = append(rows, l.cells())
+		}
+		return csv.NewWriter(w).WriteAll(rows)
+	}
+	if len(lines) == 0 {
+		fmt.Fprintf(warn, "no runs in %s; make one with commq capture\n", store)
+		return nil
+	}
+	return listTable(w, lines)
+}
+
+func lineOf(info writer.Info) listedRun {
+	m := info.Manifest
+	return listedRun{info.Name, m.Ranks, m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes, m.Counts.Collectives,
+		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, fileBytes(m), m.Digest}
+}
+
+// listTable prints what fits a screen; json and csv have the rest.
+func listTable(w io.Writer, lines []listedRun) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "ranks\tcalls\tmessages\tmessage bytes\tcollectives\ttimes\tended\ton disk\t  run")
+	for _, l := range lines {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", l.Ranks, grouped(l.Calls), grouped(l.Messages),
+			grouped(l.MessageBytes), grouped(l.Collectives), l.TimeOrigin, l.Ended, inBytes(l.FileBytes), l.Name)
+	}
+	return t.Flush()
+}
+
+// fileBytes is the size of a run's tables.
+func fileBytes(m *schema.Manifest) int64 {
+	var sum int64
+	for _, t := range m.Tables {
+		sum += tableBytes(t)
+	}
+	return sum
+}
+
+func tableBytes(t schema.TableInfo) int64 {
+	var sum int64
+	for _, f := range t.Files {
+		sum += f.Bytes
+	}
+	return sum
+}
+
+// grouped writes an integer for people: 617,856.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, s = s[:1], s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// inBytes writes a size for people: 9.4 MiB.
+func inBytes(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	x, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	for x >= 1023.95 && len(units) > 1 {
+		x, units = x/1024, units[1:]
+	}
+	return fmt.Sprintf("%.1f %s", x, units[0])
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+func newRunsShowCommand(a *app) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show what a run holds",
+		Long: `show prints a run's manifest on one screen: ranks, calls, messages, collectives, how it ended, where it came from,
+warnings, and its tables. RUN is a name in the store or a path. --format json prints the manifest itself.`,
+		Example: `  commq runs show bt.C.64
+  commq runs show ./somewhere/ring.4 --format json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeOneRun(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := oneOf("format", format, runsFormats[:]...); err != nil {
+				return err
+			}
+			return runRunsShow(a.storeDir(), args[0], format, a.stdout)
+		},
+	}
+	formatFlag(c, &format)
+	return c
+}
+
+// completeOneRun offers the runs of the store for the first argument.
+func completeOneRun(a *app) cobra.CompletionFunc {
+	runs := completeRuns(a)
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return runs(c, args, prefix)
+	}
+}
+
+func runRunsShow(store, run, format string, w io.Writer) error {
+	dir, err := writer.Find(store, run)
+	if err != nil {
+		return err
+	}
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "json":
+		return printJSON(w, m)
+	case "csv":
+		return showCSV(w, m)
+	}
+	return showScreen(w, dir, m)
+}
+
+// showCSV prints a line per table.
+func showCSV(w io.Writer, m *schema.Manifest) error {
+	rows := [][]string{{"table", "rows", "files", "file_bytes", "digest"}}
+	for _, t := range m.Tables {
+		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)), strconv.FormatInt(tableBytes(t), 10), t.Digest})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	line("run", "%s", filepath.Base(dir))
+	showOrigin(line, m.Origin)
+	line("ranks", "%s%s", grouped(int64(m.Ranks)), onHosts(len(m.Origin.Hosts)))
+	line("ended", "%s%s", m.Ended, exitStatus(m.Origin.ExitStatus))
+	line("time", "%s", spentTime(m))
+	showCounts(line, m)
+	line("hashes", "%s", m.Hash)
+	line("digest", "%s", m.Digest)
+	for _, warning := range m.Warnings {
+		line("warning", "%s", warning)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return showTables(w, m)
+}
+
+func showOrigin(line func(name, format string, args ...any), o schema.Origin) {
+	if len(o.Command) > 0 {
+		line("command", "%s", strings.Join(o.Command, " "))
+	}
+	if len(o.Launcher) > 0 {
+		line("launcher", "%s", strings.Join(o.Launcher, " "))
+	}
+	if o.MPI != "" {
+		first, _, _ := strings.Cut(o.MPI, "\n")
+		line("mpi", "%s", strings.TrimSpace(first))
+	}
+	if o.Started != "" {
+		line("started", "%s", o.Started)
+	}
+}
+
+func onHosts(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " on 1 host"
+	}
+	return fmt.Sprintf(" on %d hosts", n)
+}
+
+func exitStatus(status *int) string {
+	if status == nil {
+		return ""
+	}
+	return fmt.Sprintf(", exit status %d", *status)
+}
+
+func spentTime(m *schema.Manifest) string {
+	if m.TimeOrigin == "untimed" {
+		return "untimed"
+	}
+	return fmt.Sprintf("%.6f s %s, compute clock %s, %d epochs", float64(m.EndNs)/1e9, m.TimeOrigin, m.ComputeClock, m.Epochs)
+}
+
+func showCounts(line func(name, format string, args ...any), m *schema.Manifest) {
+	c := m.Counts
+	kept := ""
+	if m.Record != "all" {
+		kept = fmt.Sprintf(" (recorded: %s)", m.Record)
+	}
+	line("calls", "%s%s", grouped(c.Calls), kept)
+	line("messages", "%s", grouped(c.Messages))
+	line("message bytes", "%s", grouped(c.MessageBytes))
+	line("collectives", "%s", grouped(c.Collectives))
+	for _, x := range []struct {
+		name string
+		n    int64
+	}{
+		{"failed polls", c.Polls}, {"unmatched sends", c.UnmatchedSends}, {"unmatched receives", c.UnmatchedReceives},
+		{"wildcard receives", c.WildcardReceives}, {"calls dropped", c.Dropped}, {"calls in progress", c.InProgress},
+	} {
+		if x.n != 0 {
+			line(x.name, "%s", grouped(x.n))
+		}
+	}
+}
+
+func showTables(w io.Writer, m *schema.Manifest) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\nrows\tfiles\ton disk\tbytes/row\t  table")
+	for _, x := range m.Tables {
+		per := "-"
+		if x.Rows > 0 {
+			per = fmt.Sprintf("%.2f", float64(tableBytes(x))/float64(x.Rows))
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t  %s\n", grouped(x.Rows), len(x.Files), inBytes(tableBytes(x)), per, x.Name)
+	}
+	return t.Flush()
+}
+
+func newRunsCheckCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check RUN...",
+		Short: "Check that runs keep all rules",
+		Long: `check reads every row of a run and prints a line for each place that breaks a rule: digests and counts that are not
+the manifest's, rows out of order, ids that nothing defines, messages without their send or receive. docs/SCHEMA.md
+lists the rules. RUN is a name in the store or a path. Exit status: 0 when all is well, 1 when a rule is broken.`,
+		Example: `  commq runs check bt.C.64
+  commq runs check testdata/runs/*`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeRuns(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runRunsCheck(c.Context(), a.storeDir(), args, a.stdout)
+		},
+	}
+}
+
+func runRunsCheck(ctx context.Context, store string, runs []string, w io.Writer) error {
+	broken := false
+	for _, run := range runs {
+		dir, err := writer.Find(store, run)
+		if err != nil {
+			return err
+		}
+		problems, err := writer.Check(ctx, dir)
+		if err != nil {
+			return err
+		}
+		for _, p := range problems {
+			fmt.Fprintf(w, "%s: %s\n", run, p)
+		}
+		if len(problems) == 0 {
+			fmt.Fprintf(w, "%s: ok\n", run)
+		}
+		broken = broken || len(problems) > 0
+	}
+	if broken {
+		return exitError(exitFailed)
+	}
+	return nil
+}
+
+func newRunsRemoveCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove RUN...",
+		Aliases: []string{"rm"},
+		Short:   "Remove runs from the store",
+		Long: `remove deletes runs of exactly these names from the store, without asking. It deletes nothing that is not a run, and
+nothing outside the store.`,
+		Example: `  commq runs remove ring.4
+  commq runs remove --store /scratch/runs bt.C.64 cg.A.4`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeRuns(a),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				if err := writer.Remove(a.storeDir(), name); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.stderr, "removed run %s\n", name)
+			}
+			return nil
+		},
+	}
+}
