@@ -1,0 +1,385 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// flavour is one spelling of a call that programs use.
+type flavour struct {
+	symbol  string // format of the wrapper's name
+	callee  string // format of what it calls
+	fortran bool
+}
+
+var (
+	inC         = flavour{"MPI_%s", "cq_p.%s", false}
+	openmpiF77  = flavour{"mpi_%s_", "cq_f.pmpi_%s_", true}
+	openmpiF08  = flavour{"mpi_%s_f08_", "cq_f.pmpi_%s_f08_", true}
+	mpichF08    = flavour{"mpi_%s_f08_", "cq_f.pmpir_%s_f08_", true}
+	placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+)
+
+// recorder is what a wrapper does around the call. In its text {x} stands for the C value of parameter x in either
+// language, {*x} for what x points to after the call, {x[]} for an array as the program has it, {F} for 1 in Fortran, {ID}
+// for the call's id. statuses says which parameter gets a status of ours where the program ignores it.
+type recorder struct {
+	before, after string
+	status        string
+	statuses      string // an array; its number is in statusesN
+	statusesN     string
+}
+
+var recorders = map[string]recorder{
+	"send":      {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_end(t, err);"},
+	"isend":     {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, 0);"},
+	"send_init": {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_PERSISTENT);"},
+	"recv":      {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_recv_end(t, err, st);", status: "status"},
+	"irecv":     {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_RECV);"},
+	"recv_init": {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_RECV | CQ_R_PERSISTENT);"},
+
+	"mrecv":  {before: "uint32_t m = cq_mrecv_begin(t, {ID}, {buf}, {count}, {datatype}, {*message});", after: "cq_mrecv_end(t, err, m, st);", status: "status"},
+	"imrecv": {before: "uint32_t m = cq_mrecv_begin(t, {ID}, {buf}, {count}, {datatype}, {*message});", after: "cq_imrecv_end(t, err, m, {*request});"},
+
+	"probe":   {before: "cq_probe_begin(t, {ID}, {source}, {tag}, {comm});", after: "cq_probe_end(t, err, st);", status: "status"},
+	"mprobe":  {before: "cq_probe_begin(t, {ID}, {source}, {tag}, {comm});", after: "cq_mprobe_end(t, err, {*message}, st);", status: "status"},
+	"iprobe":  {before: "uint64_t compute = cq_gap(t);", after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, MPI_MESSAGE_NULL, 0, st);", status: "status"},
+	"improbe": {before: "uint64_t compute = cq_gap(t);", after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, {*flag} ? {*message} : MPI_MESSAGE_NULL, 1, st);", status: "status"},
+
+	"wait":     {before: "cq_req r = cq_wait_begin(t, {ID}, {*request});", after: "cq_wait_end(t, err, r, st);", status: "status"},
+	"test":     {before: "uint64_t key = CQ_KEY({*request}), compute = cq_gap(t);", after: "cq_test_end(t, {ID}, err, compute, {*flag}, key, st);", status: "status"},
+	"waitany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, keys, st);", status: "status"},
+	"testany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, keys, st);", status: "status"},
+	"waitall":  {before: "cq_waitall_begin(t, {ID}, {array_of_requests[]:count});", after: "cq_waitall_end(t, err, {array_of_requests[]:count}, st);", statuses: "array_of_statuses", statusesN: "count"},
+	"testall":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count"},
+	"waitsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F}, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
+	"testsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_gap(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F}, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
+
+	"request_get_status": {before: "uint64_t compute = cq_gap(t);", after: "cq_get_status_end(t, {ID}, err, compute, {*flag}, {request}, st);", status: "status"},
+	"request_free":       {before: "cq_request_free_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
+	"cancel":             {before: "cq_request_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
+	"start":              {before: "cq_request_begin(t, {ID}, MPI_REQUEST_NULL);", after: "cq_start_end(t, err, request, 1, {F});"},
+	"startall":           {before: "cq_request_begin(t, {ID}, MPI_REQUEST_NULL);", after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
+
+	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);", after: "cq_comm_idup_end(t, err, {*newcomm}, instance, {*request});"},
+	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);"},
+	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);"},
+	"abort":     {before: "cq_plain_begin(t, {ID}, {comm});\n\tcq_abort_before(t);", after: "cq_end(t, err);"},
+}
+
+// byHand are the calls whose wrappers have no common form; handWritten has them.
+var byHand = map[string]bool{"init": true, "finalize": true, "comm_set_name": true}
+
+// constructors are, by call, the kind of communicator as in schema.CommKind, the parent, the result, and the tag for those
+// that are not collective over the parent.
+var constructors = map[string]struct {
+	kind              int
+	parent, made, key string
+}{
+	"Comm_dup":                   {2, "comm", "newcomm", ""},
+	"Comm_dup_with_info":         {2, "comm", "newcomm", ""},
+	"Comm_split":                 {3, "comm", "newcomm", ""},
+	"Comm_split_type":            {3, "comm", "newcomm", ""},
+	"Comm_create":                {4, "comm", "newcomm", ""},
+	"Comm_create_group":          {4, "comm", "newcomm", "tag"},
+	"Cart_create":                {5, "comm_old", "comm_cart", ""},
+	"Cart_sub":                   {5, "comm", "newcomm", ""},
+	"Graph_create":               {6, "comm_old", "comm_graph", ""},
+	"Dist_graph_create":          {7, "comm_old", "comm_dist_graph", ""},
+	"Dist_graph_create_adjacent": {7, "comm_old", "comm_dist_graph", ""},
+	"Intercomm_create":           {8, "local_comm", "newintercomm", "tag"},
+	"Intercomm_merge":            {9, "intercomm", "newintracomm", ""},
+}
+
+func constructor(c call) (recorder, error) {
+	k, ok := constructors[c.name]
+	if !ok {
+		return recorder{}, fmt.Errorf("%s: not in constructors", c.name)
+	}
+	counted, key := "CQ_COUNTED", "0"
+	if k.key != "" {
+		counted, key = "CQ_NOT_COUNTED", "{"+k.key+"}"
+	}
+	return recorder{
+		before: fmt.Sprintf("uint64_t instance = cq_comm_new_begin(t, {ID}, {%s}, %s);", k.parent, counted),
+		after:  fmt.Sprintf("cq_comm_new_end(t, err, {*%s}, %d, %s, instance, %s);", k.made, k.kind, counted, key),
+	}, nil
+}
+
+// collectiveFields are the members of cq_collective that parameters go to.
+var collectiveFields = map[string]string{
+	"sendbuf": "sbuf", "buffer": "sbuf", "recvbuf": "rbuf", "sendcount": "scount", "count": "scount", "recvcount": "rcount",
+	"sendtype": "stype", "datatype": "stype", "recvtype": "rtype", "root": "root", "op": "op", "comm": "comm",
+}
+
+var collectiveArrays = map[string]string{
+	"sendcounts": "scounts", "recvcounts": "rcounts", "sendtypes": "stypes", "recvtypes": "rtypes",
+}
+
+func collective(c call) (recorder, error) {
+	kind := c.name
+	if c.recorder == "icollective" {
+		kind = strings.ToUpper(c.name[1:2]) + c.name[2:]
+	}
+	set := []string{".kind = CQ_K_" + kind}
+	for _, p := range c.params {
+		field, array := collectiveFields[p.name], collectiveArrays[p.name]
+		if p.name == "recvcount" && kind == "Reduce_scatter_block" {
+			field = "scount"
+		}
+		switch {
+		case array != "":
+			set = append(set, fmt.Sprintf(".%s = %s", array, p.name))
+		case field != "":
+			set = append(set, fmt.Sprintf(".%s = {%s}", field, p.name))
+		case p.name != "displs" && p.name != "sdispls" && p.name != "rdispls" && p.name != "request":
+			return recorder{}, fmt.Errorf("%s: parameter %s has no meaning in a collective", c.name, p.name)
+		}
+		if field == "op" {
+			set = append(set, ".has_op = 1")
+		}
+	}
+	set = append(set, ".fortran = {F}")
+	r := recorder{
+		before: "cq_collective a = {" + strings.Join(set, ", ") + "};\n\tcq_collective_begin(t, {ID}, &a);",
+		after:  "cq_collective_end(t, err, &a);",
+	}
+	if c.recorder == "icollective" {
+		r.after = "cq_icollective_end(t, err, &a, {*request});"
+	}
+	return r, nil
+}
+
+// sendrecv fills in the receive side of a Sendrecv and its kin, whose _replace forms have one buffer.
+func sendrecv(c call) recorder {
+	r := recorder{
+		before: "cq_send_begin(t, {ID}, {sendbuf}, {sendcount}, {sendtype}, {dest}, {sendtag}, {comm});\n\tcq_receive in = {{recvbuf}, {recvcount}, {recvtype}, {source}, {recvtag}};",
+		after:  "cq_sendrecv_end(t, err, in, st);",
+		status: "status",
+	}
+	if strings.HasSuffix(c.name, "_replace") {
+		one := strings.NewReplacer("{sendbuf}", "{buf}", "{recvbuf}", "{buf}", "{sendcount}", "{count}", "{recvcount}", "{count}", "{sendtype}", "{datatype}", "{recvtype}", "{datatype}")
+		r.before = one.Replace(r.before)
+	}
+	if c.recorder == "isendrecv" {
+		r.after, r.status = "cq_isendrecv_end(t, err, in, {*request});", ""
+	}
+	return r
+}
+
+func recorderOf(c call) (recorder, error) {
+	switch c.recorder {
+	case "collective", "icollective":
+		return collective(c)
+	case "comm_new":
+		return constructor(c)
+	case "sendrecv", "isendrecv":
+		return sendrecv(c), nil
+	}
+	r, ok := recorders[c.recorder]
+	if !ok {
+		return recorder{}, fmt.Errorf("%s: unknown recorder %q", c.name, c.recorder)
+	}
+	return r, nil
+}
+
+// fortranParams are the parameters of the Fortran form, without ierr.
+func (c call) fortranParams() []param {
+	if c.recorder == "init" { // no argc and argv
+		return c.params[2:]
+	}
+	return c.params
+}
+
+func wrapSource(calls []call) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(banner + "#include \"recorders.h\"\n")
+	for _, c := range calls {
+		if byHand[c.recorder] {
+			continue
+		}
+		if !c.openmpi {
+			b.WriteString("\n#if CQ_MPI4")
+		}
+		if err := wrapCall(&b, c); err != nil {
+			return nil, err
+		}
+		if !c.openmpi {
+			b.WriteString("#endif\n")
+		}
+	}
+	return b.Bytes(), nil
+}
+
+func wrapCall(b *bytes.Buffer, c call) error {
+	r, err := recorderOf(c)
+	if err != nil {
+		return err
+	}
+	b.WriteString("\n")
+	if err := wrapper(b, c, r, inC); err != nil {
+		return err
+	}
+	b.WriteString("#if CQ_OPENMPI\n")
+	for _, f := range []flavour{openmpiF77, openmpiF08} {
+		if err := wrapper(b, c, r, f); err != nil {
+			return err
+		}
+	}
+	if c.mpichF08 {
+		b.WriteString("#else\n")
+		if err := wrapper(b, c, r, mpichF08); err != nil {
+			return err
+		}
+	}
+	b.WriteString("#endif\n")
+	return nil
+}
+
+// wrapper writes one wrapper. The parameters of a Fortran form are all addresses, ierr last, which may be NULL.
+func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
+	name := c.name
+	var decls, args []string
+	for _, p := range c.params {
+		decls = append(decls, f.declare(p))
+		args = append(args, p.name)
+	}
+	if f.fortran {
+		name = strings.ToLower(name)
+		decls = append(decls, "MPI_Fint *ierr")
+	}
+	callee := fmt.Sprintf(f.callee, name)
+	before, err := f.expand(r.before, c)
+	if err != nil {
+		return err
+	}
+	after, err := f.expand(r.after, c)
+	if err != nil {
+		return err
+	}
+	result := "int"
+	if f.fortran {
+		result = "void"
+	}
+	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(f.symbol, name), strings.Join(decls, ", "))
+	plain := strings.Join(args, ", ")
+	if f.fortran {
+		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n\t\t%s(%s, ierr);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", callee, plain)
+	} else {
+		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL))\n\t\treturn %s(%s);\n", callee, plain)
+	}
+	b.WriteString(f.statusOf(r, c))
+	fmt.Fprintf(b, "\t%s\n", before)
+	for i, a := range args {
+		if a == r.status || a == r.statuses {
+			args[i] = "st"
+		}
+	}
+	if f.fortran {
+		fmt.Fprintf(b, "\t%s(%s, &err);\n\t%s\n\tif (ierr != NULL)\n\t\t*ierr = err;\n}\n", callee, strings.Join(args, ", "), after)
+	} else {
+		fmt.Fprintf(b, "\tint err = %s(%s);\n\t%s\n\treturn err;\n}\n", callee, strings.Join(args, ", "), after)
+	}
+	return nil
+}
+
+func (f flavour) declare(p param) string {
+	if !f.fortran {
+		d := p.ctype
+		if !strings.HasSuffix(d, "*") {
+			d += " "
+		}
+		d += p.name
+		if p.array {
+			d += "[]"
+		}
+		return d
+	}
+	if strings.HasPrefix(strings.TrimPrefix(p.ctype, "const "), "void") {
+		return "void *" + p.name
+	}
+	return "MPI_Fint *" + p.name
+}
+
+// statusOf declares st, which goes to the library in the place of the program's status.
+func (f flavour) statusOf(r recorder, c call) string {
+	switch {
+	case r.status != "" && f.fortran:
+		return fmt.Sprintf("\tMPI_Status own, *st = CQ_F_IGNORE(%[1]s) ? &own : (MPI_Status *)(void *)%[1]s;\n", r.status)
+	case r.status != "":
+		return fmt.Sprintf("\tMPI_Status own, *st = %[1]s == MPI_STATUS_IGNORE ? &own : %[1]s;\n", r.status)
+	case r.statuses != "" && f.fortran:
+		return fmt.Sprintf("\tMPI_Status *st = cq_statuses(t, %[1]s, CQ_F_IGNORE_ALL(%[1]s), *%[2]s);\n", r.statuses, r.statusesN)
+	case r.statuses != "":
+		return fmt.Sprintf("\tMPI_Status *st = cq_statuses(t, %[1]s, %[1]s == MPI_STATUSES_IGNORE, %[2]s);\n", r.statuses, r.statusesN)
+	}
+	return ""
+}
+
+// expand puts the flavour's expressions into a recorder's text.
+func (f flavour) expand(text string, c call) (string, error) {
+	var bad error
+	out := placeholder.ReplaceAllStringFunc(text, func(m string) string {
+		e, err := f.expression(m[1:len(m)-1], c)
+		if err != nil {
+			bad = fmt.Errorf("%s: %w", c.name, err)
+		}
+		return e
+	})
+	return out, bad
+}
+
+func (f flavour) expression(what string, c call) (string, error) {
+	if what == "ID" {
+		return "CQ_" + c.name, nil
+	}
+	if what == "F" {
+		if f.fortran {
+			return "1", nil
+		}
+		return "0", nil
+	}
+	if array, n, ok := strings.Cut(what, "[]:"); ok {
+		if f.fortran {
+			return fmt.Sprintf("(cq_array){%s, *%s, 1}", array, n), nil
+		}
+		return fmt.Sprintf("(cq_array){%s, %s, 0}", array, n), nil
+	}
+	name, pointed := strings.CutPrefix(what, "*")
+	for _, p := range c.params {
+		if p.name == name {
+			return f.value(p, pointed)
+		}
+	}
+	if strings.HasPrefix(what, ".") || strings.Contains(what, ",") {
+		return "{" + what + "}", nil
+	}
+	return "", fmt.Errorf("no parameter %q", name)
+}
+
+// value is the C value of a parameter.
+func (f flavour) value(p param, pointed bool) (string, error) {
+	base := strings.TrimSpace(strings.TrimSuffix(p.ctype, "*"))
+	if !f.fortran {
+		if pointed {
+			return "*" + p.name, nil
+		}
+		return p.name, nil
+	}
+	convert := map[string]string{"MPI_Comm": "CQ_COMM", "MPI_Datatype": "CQ_TYPE", "MPI_Op": "CQ_OP", "MPI_Request": "CQ_REQUEST", "MPI_Message": "CQ_MESSAGE"}[base]
+	switch {
+	case convert != "":
+		return fmt.Sprintf("%s(*%s)", convert, p.name), nil
+	case p.name == "indx":
+		return "cq_f_index(*indx)", nil
+	case p.name == "flag":
+		return "(*flag & 1)", nil
+	case base == "int":
+		return "*" + p.name, nil
+	case base == "const void" || base == "void":
+		return "cq_f_buffer(" + p.name + ")", nil
+	}
+	return "", fmt.Errorf("parameter %s of type %q has no Fortran form here", p.name, p.ctype)
+}

@@ -1,0 +1,59 @@
+// Package shim holds the C library that is preloaded into MPI programs: it finds out which MPI library a program is
+// linked to and compiles the embedded sources with that library's own compiler wrapper, once per library, version and
+// compiler. What the library records and how is described in docs/method/capture.md.
+package shim
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+)
+
+//go:generate go run ./internal/gen .
+
+//go:embed src
+var sources embed.FS
+
+// The MPI libraries that the shim can be built for, as Detect names them.
+const (
+	OpenMPI = "openmpi"
+	MPICH   = "mpich"
+)
+
+// library is what must be known of an MPI library outside C.
+type library struct {
+	title   string
+	sonames []string // that a program linked to it needs, one of
+	wrapper []string // compiler wrappers that belong to it, by name
+	macro   string   // that its mpi.h defines
+	pkg     string   // Debian's package
+}
+
+func known(name string) (library, error) {
+	switch name {
+	case OpenMPI:
+		return library{"Open MPI", []string{"libmpi.so.40"}, []string{"mpicc.openmpi"}, "OPEN_MPI", "libopenmpi-dev"}, nil
+	case MPICH:
+		return library{"MPICH", []string{"libmpich.so.12", "libmpi.so.12"}, []string{"mpicc.mpich"}, "MPICH_VERSION", "libmpich-dev"}, nil
+	}
+	return library{}, fmt.Errorf("unknown MPI library %q: openmpi and mpich are known", name)
+}
+
+// sourceFiles returns the names of the embedded sources, sorted, and their contents.
+func sourceFiles() ([]string, map[string][]byte, error) {
+	entries, err := fs.ReadDir(sources, "src")
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	files := map[string][]byte{}
+	for _, e := range entries {
+		data, err := sources.ReadFile("src/" + e.Name())
+		if err != nil {
+			return nil, nil, err
+		}
+		names = append(names, e.Name())
+		files[e.Name()] = data
+	}
+	return names, files, nil
+}

@@ -1,0 +1,101 @@
+/* Offsets between the clocks of hosts, measured by ping-pongs between rank 0 and the lowest rank of each other host. */
+#include "core.h"
+
+#include <sys/mman.h>
+
+#define ROUNDS 20
+#define TAG 1
+
+typedef struct {
+	int64_t offset, error, at;
+} measured;
+
+/* Whether rank r is the lowest of its host; leaders of lower ranks are in list. */
+static int leads(const uint8_t *hellos, size_t stride, int r, const int *list, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (memcmp(hellos + (size_t)list[i] * stride, hellos + (size_t)r * stride, sizeof(uint64_t)) == 0)
+			return 0;
+	}
+	return 1;
+}
+
+/* The other end: answers with its own clock. */
+static void answer(int with)
+{
+	int64_t now = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		cq_p.Recv(&now, 8, MPI_BYTE, with, TAG, cq.clock_comm, MPI_STATUS_IGNORE);
+		now = (int64_t)cq_monotonic();
+		cq_p.Send(&now, 8, MPI_BYTE, with, TAG, cq.clock_comm);
+	}
+}
+
+/* This clock minus rank 0's: of the shortest round trip, as if rank 0 had read its clock in the middle. */
+static measured ask(int other)
+{
+	measured best = {0, INT64_MAX, 0};
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t a = (int64_t)cq_monotonic(), m = a;
+		cq_p.Send(&m, 8, MPI_BYTE, other, TAG, cq.clock_comm);
+		cq_p.Recv(&m, 8, MPI_BYTE, other, TAG, cq.clock_comm, MPI_STATUS_IGNORE);
+		int64_t b = (int64_t)cq_monotonic();
+		if ((b - a + 1) / 2 < best.error)
+			best = (measured){a + (b - a) / 2 - m, (b - a + 1) / 2, b};
+	}
+	return best;
+}
+
+/* Every rank gets its host's offset: the leaders measure one after the other, then all tell each other. */
+static void measure(void)
+{
+	cq_scratch s = {NULL, 0};
+	measured me = {0, 0, (int64_t)cq_monotonic()};
+	measured *all = cq_scratch_get(&s, (size_t)cq.size * sizeof *all);
+	if (all == NULL)
+		return;
+	for (int i = 1; cq.rank == 0 && i < cq.hosts; i++)
+		answer(cq.leaders[i]);
+	if (cq.rank != 0 && cq.leaders[cq.host_number] == cq.rank)
+		me = ask(0);
+	cq_p.Allgather(&me, sizeof me, MPI_BYTE, all, sizeof me, MPI_BYTE, cq.clock_comm);
+	me = all[cq.leaders[cq.host_number]];
+	cq.offset_ns = me.offset;
+	cq.offset_error_ns = me.error;
+	cq.offset_at_ns = me.at;
+	munmap(s.p, s.bytes);
+}
+
+/* hellos has one entry per rank that begins with the hash of its host. */
+void cq_clock_offsets_begin(const void *hellos, size_t stride)
+{
+	const uint8_t *h = hellos;
+	cq_scratch s = {NULL, 0};
+	cq.offset_ns = cq.offset_error_ns = 0;
+	cq.offset_at_ns = (int64_t)cq_monotonic();
+	cq.leaders = cq_scratch_get(&s, (size_t)cq.size * sizeof *cq.leaders);
+	cq.hosts = 0;
+	for (int r = 0; cq.leaders != NULL && r < cq.size; r++) {
+		if (leads(h, stride, r, cq.leaders, cq.hosts))
+			cq.leaders[cq.hosts++] = r;
+	}
+	for (int i = 0; i < cq.hosts; i++) {
+		if (memcmp(h + (size_t)cq.leaders[i] * stride, h + (size_t)cq.rank * stride, sizeof(uint64_t)) == 0)
+			cq.host_number = i;
+	}
+	if (cq.hosts < 2)
+		return;
+	cq_p.Comm_dup(MPI_COMM_WORLD, &cq.clock_comm);
+	measure();
+}
+
+/* Measures again at the end; every rank calls it. */
+void cq_clock_offsets_end(void)
+{
+	if (cq.hosts < 2) {
+		cq.offset_at_ns = (int64_t)cq_monotonic();
+		return;
+	}
+	measure();
+	cq_p.Comm_free(&cq.clock_comm);
+}

@@ -1,0 +1,716 @@
+/* The process's state: finding the MPI library, starting and ending, threads, clocks, forks. */
+#include "core.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "sink.h"
+
+cq_state cq;
+cq_fns cq_p;
+cq_ffns cq_f;
+cq_data cq_d;
+CQ_TLS cq_thread *cq_current;
+static CQ_TLS cq_thread *mine; /* this thread's, also while cq_current is NULL */
+static CQ_TLS int opening;
+static int complained;
+
+static void say(const char *line, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = write(STDERR_FILENO, line, n);
+		if (w <= 0 && errno != EINTR)
+			return;
+		if (w > 0) {
+			line += w;
+			n -= (size_t)w;
+		}
+	}
+}
+
+static void say_f(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say_f(const char *format, ...)
+{
+	char line[4096];
+	va_list ap;
+	va_start(ap, format);
+	int n = vsnprintf(line, sizeof line, format, ap);
+	va_end(ap);
+	if (n > 0)
+		say(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
+}
+
+void cq_complain(const char *doing, int e, const char *outcome)
+{
+	if (__atomic_exchange_n(&complained, 1, __ATOMIC_ACQ_REL) == 0)
+		say_f("commq: rank %d: %s in spool %s: %s; %s\n", cq.rank, doing, cq.spool, strerror(e), outcome);
+}
+
+void *cq_scratch_get(cq_scratch *s, size_t bytes)
+{
+	if (CQ_LIKELY(bytes <= s->bytes))
+		return s->p;
+	size_t want = s->bytes != 0 ? s->bytes : 16384;
+	while (want < bytes)
+		want *= 2;
+	void *p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (s->p != NULL)
+		munmap(s->p, s->bytes);
+	s->p = p;
+	s->bytes = want;
+	return p;
+}
+
+void cq_lock_slow(void)
+{
+	while (__atomic_exchange_n(&cq.lock, 1, __ATOMIC_ACQUIRE) != 0) {
+		while (__atomic_load_n(&cq.lock, __ATOMIC_RELAXED) != 0) {
+#if defined(__x86_64__)
+			__builtin_ia32_pause();
+#endif
+		}
+	}
+}
+
+/* The MPI library. */
+
+static void missing(void)
+{
+	say_f("commq: this process calls an MPI function that the %s in it does not have, or another MPI library; run it without "
+	      "commq, or build the shim for its library (commq capture build --mpi)\n", CQ_LIBRARY);
+	abort();
+}
+
+static void *find_symbol(const char *name)
+{
+	static const char *const sonames[] = CQ_SONAMES;
+	void *p = dlsym(RTLD_DEFAULT, name);
+	/* Libraries that were loaded for one module only (as by Python's import) are not in the default scope. */
+	for (size_t i = 0; p == NULL && i < sizeof sonames / sizeof *sonames; i++) {
+		void *lib = dlopen(sonames[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (lib != NULL) {
+			p = dlsym(lib, name);
+			dlclose(lib);
+		}
+	}
+	return p;
+}
+
+typedef struct {
+	const char *name;
+	void *where; /* the pointer to set */
+} cq_symbol;
+
+void cq_resolve(void)
+{
+	static const cq_symbol functions[] = {
+#define X(f) {"PMPI_" #f, &cq_p.f},
+		CQ_FNS(X)
+#undef X
+#define X(f, n) {#f, &cq_f.f},
+		CQ_FFNS(X)
+#undef X
+	};
+	static const cq_symbol data[] = {
+#define X(f) {#f, &cq_d.p_##f},
+		CQ_DATA(X)
+#undef X
+		{NULL, NULL},
+	};
+	static char nothing[64];
+	if (cq.resolved)
+		return;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+		void *p = find_symbol(functions[i].name);
+		void (*m)(void) = missing;
+		if (p == NULL)
+			memcpy(functions[i].where, &m, sizeof m);
+		else
+			memcpy(functions[i].where, &p, sizeof p);
+	}
+	for (size_t i = 0; data[i].name != NULL; i++) {
+		void *p = find_symbol(data[i].name);
+		if (p == NULL)
+			p = nothing;
+		memcpy(data[i].where, &p, sizeof p);
+	}
+	cq.resolved = 1;
+}
+
+/* A shim built for one library cannot even pass the other's calls on (handles have other sizes), so before main begins a
+ * process with the wrong library is started again without it. */
+static void without_us(char **argv)
+{
+	Dl_info self;
+	const char *list = getenv("LD_PRELOAD");
+	char *rest = list != NULL ? strdup(list) : NULL;
+	char *kept = list != NULL ? calloc(1, strlen(list) + 1) : NULL;
+	if (rest == NULL || kept == NULL || dladdr((void *)&cq, &self) == 0)
+		return;
+	char *save = NULL;
+	int removed = 0;
+	for (char *f = strtok_r(rest, ": ", &save); f != NULL; f = strtok_r(NULL, ": ", &save)) {
+		if (strcmp(f, self.dli_fname) == 0) {
+			removed = 1;
+			continue;
+		}
+		if (*kept != 0)
+			strcat(kept, ":");
+		strcat(kept, f);
+	}
+	if (!removed)
+		return;
+	if (*kept != 0)
+		setenv("LD_PRELOAD", kept, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	say_f("commq: the shim is for %s and the program is linked to another MPI library; the program runs on unrecorded\n", CQ_LIBRARY);
+	execv("/proc/self/exe", argv);
+}
+
+__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+{
+	(void)argc;
+	(void)envp;
+	int mpi = dlsym(RTLD_DEFAULT, "PMPI_Init") != NULL;
+	int openmpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
+	if (mpi && openmpi != CQ_OPENMPI)
+		without_us(argv);
+}
+
+/* Clocks. */
+
+static int64_t cpu_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Compute time of a long gap: what the CPU clock advanced since it was last read, less the short intervals since then. */
+uint64_t cq_long_gap(cq_thread *t, uint64_t *now, uint64_t gap)
+{
+	int64_t wall = (int64_t)cq_ticks_ns(gap, cq.scale), c = cpu_ns();
+	int64_t ns = c - t->cpu - (int64_t)cq_ticks_ns(t->shorts, cq.scale) - cq.cpu_read_ns;
+	t->cpu = c;
+	t->shorts = 0;
+	*now = cq_tick();
+	if (ns < 0)
+		ns = 0;
+	return (uint64_t)(ns < wall ? ns : wall);
+}
+
+/* A long call: the CPU clock is read where it ends, so that the next gap begins from there. */
+void cq_long_call(cq_thread *t)
+{
+	t->cpu = cpu_ns();
+	t->shorts = 0;
+	t->last = cq_tick();
+}
+
+static int have_tsc(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) != 0;
+#else
+	return 0;
+#endif
+}
+
+static int clock_named(void)
+{
+	const char *s = getenv("COMMQ_CLOCK");
+	if (s == NULL || strcmp(s, "cpu") == 0)
+		return CQ_CLOCK_CPU;
+	if (strcmp(s, "wall") == 0)
+		return CQ_CLOCK_WALL;
+	if (strcmp(s, "none") == 0)
+		return CQ_CLOCK_NONE;
+	if (cq.rank == 0)
+		say_f("commq: COMMQ_CLOCK=%s is not cpu, wall or none; cpu is used\n", s);
+	return CQ_CLOCK_CPU;
+}
+
+/* The scale from ticks to ns over the time MPI_Init took, at least 2 ms. */
+static void calibrate(void)
+{
+	uint64_t tick;
+	int64_t ns;
+	do
+		cq_clock_pair(&tick, &ns);
+	while (ns - cq.clock0_ns < 2000000);
+	cq.scale = (uint64_t)(((unsigned __int128)(uint64_t)(ns - cq.clock0_ns) << 32) / (tick - cq.clock0_tick));
+	cq.mult = cq.clock == CQ_CLOCK_NONE ? 0 : cq.scale;
+	cq.short_ticks = UINT64_MAX;
+	if (cq.clock != CQ_CLOCK_CPU)
+		return;
+	cq.short_ticks = (uint64_t)((((unsigned __int128)50000) << 32) / cq.scale);
+	cq.cpu_read_ns = INT64_MAX;
+	for (int i = 0; i < 20; i++) {
+		int64_t a = cpu_ns(), b = cpu_ns();
+		if (b - a < cq.cpu_read_ns)
+			cq.cpu_read_ns = b - a;
+	}
+}
+
+/* Threads. */
+
+static void header_fill(cq_header *h, int number)
+{
+	memcpy(h->magic, CQ_SPOOL_MAGIC, sizeof h->magic);
+	h->header_bytes = CQ_HEADER_BYTES;
+	h->slot_bytes = CQ_SLOT_BYTES;
+	h->version = CQ_SPOOL_VERSION;
+	h->rank = cq.rank;
+	h->size = cq.size;
+	h->thread = number;
+	h->thread_level = cq.thread_level;
+	h->job = cq.job;
+#if defined(__aarch64__)
+	h->timer = CQ_TIMER_CNTVCT;
+#else
+	h->timer = cq.tsc ? CQ_TIMER_TSC : CQ_TIMER_MONOTONIC;
+#endif
+	h->compute_clock = (uint32_t)cq.clock;
+	h->clock0_tick = cq.clock0_tick;
+	h->clock0_ns = cq.clock0_ns;
+	cq_clock_pair(&h->clock1_tick, &h->clock1_ns);
+	h->realtime_ns = cq.realtime_ns;
+	h->offset_init_ns = cq.offset_ns;
+	h->offset_init_error_ns = cq.offset_error_ns;
+	h->offset_init_at_ns = cq.offset_at_ns;
+	h->offset_final_ns = h->offset_final_error_ns = h->offset_final_at_ns = CQ_NULL64;
+	h->pid = getpid();
+	memcpy(h->host, cq.host, sizeof h->host);
+	memcpy(h->boot_id, cq.boot, sizeof h->boot_id);
+	memcpy(h->mpi_library, cq.library, sizeof h->mpi_library);
+	memcpy(h->program, cq.program, sizeof h->program);
+}
+
+/* Opens the calling thread's file; the error's number is in *e. */
+static cq_thread *thread_open(int *e)
+{
+	cq_thread *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*e = errno;
+	if (t == MAP_FAILED)
+		return NULL;
+	t->number = __atomic_fetch_add(&cq.threads, 1, __ATOMIC_RELAXED);
+	header_fill(&t->own, t->number);
+	t->call = &t->trash;
+	t->comm = &cq.none_comm;
+	t->type = &cq.none_type;
+	*e = cq_sink_open(t);
+	if (*e != 0) {
+		munmap(t, sizeof *t);
+		return NULL;
+	}
+	t->cpu = cq.clock == CQ_CLOCK_CPU ? cpu_ns() : 0;
+	t->last = cq_tick();
+	t->link = __atomic_load_n(&cq.list, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&cq.list, &t->link, t, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	mine = t;
+	return t;
+}
+
+cq_thread *cq_enter_slow(void)
+{
+	int e;
+	if (CQ_UNLIKELY(!cq.resolved))
+		cq_resolve();
+	if (cq.state != CQ_ON || mine != NULL || opening)
+		return NULL;
+	opening = 1; /* stays where the file cannot be made: this is tried once */
+	cq_thread *t = thread_open(&e);
+	if (t == NULL)
+		cq_complain("open a thread's file", e, "the thread runs unrecorded");
+	return t;
+}
+
+/* What is seldom due at the end of a call: errors, long times, polls, bookkeeping of the file. */
+void cq_extra(cq_thread *t, int err)
+{
+	if (err != MPI_SUCCESS) {
+		cq_err *s = cq_take(t);
+		memset(s, 0, sizeof *s);
+		cq_p.Error_class(err, &s->error_class);
+		s->kind = CQ_ERR;
+	}
+	if (t->polls != 0 || t->wide != 0) {
+		cq_pre *s = cq_take(t);
+		memset(s, 0, sizeof *s);
+		s->compute_ns = t->wide != 0 ? t->wide : t->call->compute_ns;
+		s->polls = t->polls;
+		s->poll_ticks = t->poll_ticks;
+		s->kind = CQ_PRE;
+		t->polls = t->poll_ticks = t->wide = 0;
+	}
+	if (t->due & CQ_DUE_CLOCK) {
+		t->due &= ~(uint64_t)CQ_DUE_CLOCK;
+		cq_clock_def(t);
+	}
+	if (t->due & CQ_DUE_REWRITE) {
+		t->due &= ~(uint64_t)CQ_DUE_REWRITE;
+		cq_rewrite(t);
+	}
+	if (t->due & CQ_DUE_DROP)
+		t->head->dropped++;
+}
+
+/* Starting. */
+
+static void copy_tail(char *to, size_t cap, const char *from)
+{
+	size_t n = strlen(from);
+	if (n >= cap)
+		from += n - (cap - 1);
+	memcpy(to, from, strlen(from) + 1);
+}
+
+static void read_line(const char *path, char *to, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, to, cap - 1);
+	if (fd >= 0)
+		close(fd);
+	to[n > 0 ? n : 0] = 0;
+	to[strcspn(to, "\n")] = 0;
+}
+
+static void who_we_are(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+	path[n > 0 ? n : 0] = 0;
+	copy_tail(cq.program, sizeof cq.program, path);
+	if (gethostname(cq.host, sizeof cq.host - 1) != 0)
+		cq.host[0] = 0;
+	read_line("/proc/sys/kernel/random/boot_id", cq.boot, sizeof cq.boot);
+}
+
+/* Everything that makes two processes' CLOCK_MONOTONIC different clocks. */
+static uint64_t host_hash(void)
+{
+	char line[256];
+	uint64_t h = 0xcbf29ce484222325u;
+	for (const char *p = cq.host; *p != 0; p++)
+		h = (h ^ (uint8_t)*p) * 0x100000001b3u;
+	for (const char *p = cq.boot; *p != 0; p++)
+		h = (h ^ (uint8_t)*p) * 0x100000001b3u;
+	ssize_t n = readlink("/proc/self/ns/time", line, sizeof line);
+	for (ssize_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)line[i]) * 0x100000001b3u;
+	return h;
+}
+
+static int make_folders(char *path)
+{
+	for (char *p = path + 1; *p != 0; p++) {
+		if (*p != '/')
+			continue;
+		*p = 0;
+		int bad = mkdir(path, 0777) != 0 && errno != EEXIST;
+		*p = '/';
+		if (bad)
+			return errno;
+	}
+	return mkdir(path, 0777) != 0 && errno != EEXIST ? errno : 0;
+}
+
+static void in_child(void)
+{
+	cq.state = CQ_OFF;
+	cq_current = NULL;
+	for (cq_thread *t = cq.list; t != NULL; t = t->link)
+		cq_sink_disown(t);
+	mine = NULL;
+}
+
+static void before_fork(void)
+{
+	if (cq.locked)
+		cq_lock_slow();
+}
+
+static void after_fork(void)
+{
+	__atomic_store_n(&cq.lock, 0, __ATOMIC_RELEASE);
+}
+
+static void in_child_unlock(void)
+{
+	after_fork();
+	in_child();
+}
+
+void cq_init_before(void)
+{
+	struct timespec now;
+	cq_resolve();
+	opening = 1; /* nothing that MPI_Init calls is the program's */
+	cq.tsc = have_tsc();
+	cq_clock_pair(&cq.clock0_tick, &cq.clock0_ns);
+	clock_gettime(CLOCK_REALTIME, &now);
+	cq.realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	cq.init_tick = cq_tick();
+}
+
+/* Sees whether the status' own fields hold bytes and cancellation as this library's header says. */
+static int fields_mean_that(void)
+{
+	MPI_Status st;
+	MPI_Count n;
+	memset(&st, 0, sizeof st);
+	cq.status_fields = 1;
+	for (int i = 0; i < 2; i++) {
+		int64_t want = i == 0 ? 4097 : (int64_t)5 << 32 | 9;
+		cq_p.Status_set_cancelled(&st, i == 0);
+		if (cq_p.Status_set_elements_x(&st, MPI_BYTE, (MPI_Count)want) != MPI_SUCCESS)
+			return 0;
+		cq_p.Get_elements_x(&st, MPI_BYTE, &n);
+		if ((int64_t)n != want || cq_status_bytes(&st) != want || cq_status_cancelled(&st) != (i == 0))
+			return 0;
+	}
+	return 1;
+}
+
+int64_t cq_status_bytes_slow(const MPI_Status *st)
+{
+	MPI_Count n = 0;
+	cq_p.Get_elements_x((MPI_Status *)st, MPI_BYTE, &n);
+	return (int64_t)n;
+}
+
+int cq_status_cancelled_slow(const MPI_Status *st)
+{
+	int flag = 0;
+	cq_p.Test_cancelled((MPI_Status *)st, &flag);
+	return flag;
+}
+
+/* What a rank tells the others at the start. */
+typedef struct {
+	uint64_t host;
+	int32_t error;
+	int32_t spare;
+} hello;
+
+static int spool_prepare(void)
+{
+	const char *dir = getenv("COMMQ_SPOOL");
+	if (dir == NULL || *dir == 0)
+		return ENOENT;
+	if (strlen(dir) >= sizeof cq.spool)
+		return ENAMETOOLONG;
+	strcpy(cq.spool, dir);
+	return make_folders(cq.spool);
+}
+
+static void table_init(void)
+{
+	cq.none_comm.number = cq.none_type.number = CQ_NULL32;
+	cq_reqtab_init(&cq.requests);
+	cq_reqtab_init(&cq.messages);
+	cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group);
+}
+
+/* The ranks exchange their hosts and whether each can record. The first rank that cannot says so for all. */
+static int greet(int error, int *others_fail)
+{
+	cq_scratch s = {NULL, 0};
+	hello me = {host_hash(), error, 0};
+	hello *all = cq_scratch_get(&s, (size_t)cq.size * sizeof *all);
+	int failing = 0, first = -1;
+	if (all == NULL)
+		return ENOMEM; /* cannot be: 16 bytes per rank; the others would wait for ever, so it is never quiet */
+	cq_p.Allgather(&me, sizeof me, MPI_BYTE, all, sizeof me, MPI_BYTE, MPI_COMM_WORLD);
+	for (int i = 0; i < cq.size; i++) {
+		if (all[i].error != 0 && failing++ == 0)
+			first = i;
+	}
+	if (first >= 0 && first != cq.rank)
+		complained = 1;
+	*others_fail = failing - 1;
+	cq_clock_offsets_begin(all, sizeof *all);
+	munmap(s.p, s.bytes);
+	return 0;
+}
+
+static void report(int error, int others)
+{
+	const char *dir = getenv("COMMQ_SPOOL");
+	if (complained || error == 0)
+		return;
+	complained = 1;
+	if (dir == NULL || *dir == 0)
+		say_f("commq: COMMQ_SPOOL is not set, so nothing is recorded; start the program by commq capture or commq exec\n");
+	else if (others > 0)
+		say_f("commq: rank %d and %d more: spool %s: %s; these ranks run unrecorded\n", cq.rank, others, dir, strerror(error));
+	else
+		say_f("commq: rank %d: spool %s: %s; the rank runs unrecorded\n", cq.rank, dir, strerror(error));
+}
+
+static int library_fits(void)
+{
+	char version[MPI_MAX_LIBRARY_VERSION_STRING + sizeof cq.library] = "";
+	int n = 0;
+	cq_p.Get_library_version(version, &n);
+	version[sizeof cq.library - 1] = 0;
+	strcpy(cq.library, version);
+	if (CQ_OPENMPI)
+		return strstr(version, "Open MPI") != NULL;
+	return strstr(version, "MPICH") != NULL || strstr(version, "MVAPICH") != NULL;
+}
+
+static void record_init(cq_thread *t, int id, uint64_t t0, uint64_t t1)
+{
+	cq_call *c = cq_open(t, id);
+	c->flags = 0;
+	c->compute_ns = 0;
+	c->t0 = t0;
+	c->comm = c->peer = c->tag = c->dtype = CQ_NULL32;
+	c->count = CQ_NULL64;
+	c->buf = 0;
+	c->req = 0;
+	c->kind = CQ_CALL;
+	t->t1 = t1;
+	cq_close(t, MPI_SUCCESS);
+}
+
+static void start_recording(int id, uint64_t t1)
+{
+	int others = 0, greeted;
+	int error = spool_prepare();
+	cq_thread *t = NULL;
+	if (cq.rank == 0 && getrandom(&cq.job, sizeof cq.job, GRND_NONBLOCK) != sizeof cq.job)
+		cq.job = cq.clock0_tick * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() << 32 ^ (uint64_t)cq.realtime_ns;
+	cq_p.Bcast(&cq.job, sizeof cq.job, MPI_BYTE, 0, MPI_COMM_WORLD);
+	calibrate();
+	cq.offset_ns = cq.offset_error_ns = cq.offset_at_ns = CQ_NULL64;
+	if (error == 0)
+		t = thread_open(&error);
+	greeted = greet(error, &others);
+	if (t == NULL || greeted != 0) {
+		report(error, others);
+		cq.state = CQ_OFF;
+		return;
+	}
+	t->head->offset_init_ns = cq.offset_ns;
+	t->head->offset_init_error_ns = cq.offset_error_ns;
+	t->head->offset_init_at_ns = cq.offset_at_ns;
+	table_init();
+	cq_world_define(t);
+	pthread_atfork(before_fork, after_fork, in_child_unlock);
+	record_init(t, id, cq.init_tick, t1);
+	cq_current = NULL;
+	cq.state = CQ_ON;
+	t->cpu = cq.clock == CQ_CLOCK_CPU ? cpu_ns() : 0;
+	t->shorts = 0;
+	t->last = cq_tick();
+	cq_leave(t);
+}
+
+void cq_init_after(int id, int err)
+{
+	uint64_t t1 = cq_tick();
+	if (err != MPI_SUCCESS || cq.state != CQ_NEW)
+		return;
+	cq_p.Comm_rank(MPI_COMM_WORLD, &cq.rank);
+	cq_p.Comm_size(MPI_COMM_WORLD, &cq.size);
+	cq_p.Query_thread(&cq.thread_level);
+	cq.thread_level = cq.thread_level >= MPI_THREAD_MULTIPLE ? 3 : cq.thread_level >= MPI_THREAD_SERIALIZED ? 2 : cq.thread_level >= MPI_THREAD_FUNNELED;
+	if (!library_fits()) {
+		cq.state = CQ_OFF;
+		if (cq.rank == 0)
+			say_f("commq: the shim is for %s and the program runs with %.80s; it runs unrecorded\n", CQ_LIBRARY, cq.library);
+		return;
+	}
+	const char *sink = getenv("COMMQ_SINK");
+	cq.force_write = sink != NULL && strcmp(sink, "write") == 0;
+	cq.clock = clock_named();
+	cq.locked = cq.thread_level == 3;
+	cq.status_fields = fields_mean_that();
+	who_we_are();
+	start_recording(id, t1);
+	opening = 0;
+}
+
+/* Ending. */
+
+void cq_abort_before(cq_thread *t)
+{
+	t->head->ended = CQ_ENDED_ABORTED;
+	t->head->polls = t->polls_all;
+	cq_head_clock(t);
+	cq_sink_flush(t);
+}
+
+/* Before MPI_Finalize, on every rank, also on one that does not record. */
+void cq_finalize_before(cq_thread *t)
+{
+	if (cq.state == CQ_NEW || cq.finalizing)
+		return;
+	cq.finalizing = 1;
+	cq_clock_offsets_end();
+	if (cq.state == CQ_ON)
+		cq_p.Group_free(&cq.world_group);
+	if (t == NULL)
+		return;
+	t->head->offset_final_ns = cq.offset_ns;
+	t->head->offset_final_error_ns = cq.offset_error_ns;
+	t->head->offset_final_at_ns = cq.offset_at_ns;
+}
+
+static void wind_up(cq_thread *t, uint32_t ended)
+{
+	if (t->fd < 0)
+		return;
+	if (ended != CQ_ENDED_NOT)
+		t->head->ended = ended;
+	t->head->polls = t->polls_all;
+	cq_head_clock(t);
+}
+
+void cq_finalize_after(cq_thread *t, int err)
+{
+	cq_back(t);
+	cq_close(t, err);
+	cq_current = NULL;
+	cq.state = CQ_OFF;
+	for (cq_thread *u = cq.list; u != NULL; u = u->link) {
+		wind_up(u, err == MPI_SUCCESS ? CQ_ENDED_FINALIZED : CQ_ENDED_NOT);
+		cq_sink_close(u);
+	}
+}
+
+/* exit without MPI_Finalize. Other threads may still be running, so that their files must stay as they are mapped. */
+__attribute__((destructor)) static void unloaded(void)
+{
+	if (cq.state != CQ_ON)
+		return;
+	cq.state = CQ_OFF;
+	cq_current = NULL;
+	for (cq_thread *u = cq.list; u != NULL; u = u->link) {
+		wind_up(u, CQ_ENDED_NOT);
+		if (u == mine)
+			cq_sink_close(u);
+		else
+			cq_sink_flush(u);
+	}
+}

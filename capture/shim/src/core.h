@@ -1,0 +1,448 @@
+/* What all parts of the shim share: the state of the process and of a thread, clocks, and the inline path that every
+ * recorded call takes. Names: cq_ for ours, CQ_ for macros; a "key" is a handle as a 64-bit number. */
+#ifndef COMMQ_CORE_H
+#define COMMQ_CORE_H
+
+#include <mpi.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "calls_gen.h"
+#include "spool.h"
+
+#if defined(OPEN_MPI)
+#define CQ_OPENMPI 1
+#define CQ_MPICH 0
+#define CQ_LIBRARY "Open MPI"
+#define CQ_SONAMES {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"}
+#elif defined(MPICH_VERSION)
+#define CQ_OPENMPI 0
+#define CQ_MPICH 1
+#define CQ_LIBRARY "MPICH"
+#define CQ_SONAMES {"libmpich.so.12", "libmpichfort.so.12", "libmpi.so.12"}
+#else
+#error "commq: the shim knows Open MPI and MPICH; this mpi.h is of neither"
+#endif
+/* The functions of MPI 4 that Open MPI has from version 5 on. */
+#if CQ_MPICH || OMPI_MAJOR_VERSION >= 5
+#define CQ_MPI4 1
+#else
+#define CQ_MPI4 0
+#endif
+
+#define CQ_LIKELY(x) __builtin_expect(!!(x), 1)
+#define CQ_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define CQ_EXPORT __attribute__((visibility("default")))
+#define CQ_COLD __attribute__((cold, noinline))
+#define CQ_HOT static inline __attribute__((always_inline))
+#define CQ_TLS __thread __attribute__((tls_model("initial-exec")))
+
+#include "fns_gen.h"
+
+/* A handle as a number. Valid handles are never 0. */
+#if CQ_OPENMPI
+#define CQ_KEY(h) ((uint64_t)(uintptr_t)(h))
+#else
+#define CQ_KEY(h) ((uint64_t)(uint32_t)(h))
+#endif
+
+typedef struct {
+	uint64_t key; /* 0: freed */
+	uint64_t instance; /* collective operations so far */
+	int32_t number;
+	int32_t rank, size, remote; /* remote: size of the remote group; 0 in an intracommunicator */
+} cq_comm;
+
+typedef struct {
+	uint64_t key; /* 0: freed */
+	int64_t bytes;
+	int32_t number;
+	int32_t spare;
+} cq_type;
+
+/* A map from keys to pointers: open addressing, in anonymous memory. */
+typedef struct {
+	uint64_t *keys;
+	void **values;
+	uint64_t mask; /* slots - 1 */
+	uint64_t used; /* slots that are not empty, the removed ones among them */
+} cq_map;
+
+/* What is known of an outstanding request (or matched message). */
+enum {
+	CQ_R_RECV = 1,       /* its completion has a status worth having */
+	CQ_R_PERSISTENT = 2,
+	CQ_R_PROC_NULL = 4,  /* the receive was posted to MPI_PROC_NULL */
+};
+
+typedef struct {
+	uint32_t serial; /* 0: none outstanding; of the active start for a persistent one */
+	uint32_t what;   /* CQ_R_* */
+	uint32_t template_; /* serial of the *_init call of a persistent request; else 0 */
+	uint32_t next;   /* node + 1 of the next request of the same handle value; 0: none */
+} cq_req;
+
+typedef struct {
+	uint64_t key;
+	cq_req first; /* the oldest; serial and template_ 0: there is none */
+	uint32_t last; /* node + 1 of the youngest; 0: first is the only one */
+	uint32_t spare;
+} cq_reqslot;
+
+/* Requests by handle: several outstanding ones can share a handle value (both libraries give one and the same completed
+ * request for many eager sends), so each slot is a queue. A slot keeps its key when its queue is empty, because the
+ * libraries use the same few values again and again. */
+typedef struct {
+	cq_reqslot *slots;
+	uint64_t mask;
+	uint64_t used;
+	cq_req *nodes;
+	uint32_t nodes_cap, nodes_used, nodes_free; /* nodes_free: node + 1 */
+} cq_reqtab;
+
+/* Scratch memory of a thread that only grows. */
+typedef struct {
+	void *p;
+	size_t bytes;
+} cq_scratch;
+
+typedef struct cq_thread cq_thread;
+struct cq_thread {
+	uint8_t *next, *end; /* the free slots of the window */
+	cq_call *call;       /* slot of the call in progress, or of the last one */
+	uint64_t t0, t1;     /* of the call in progress */
+	uint64_t last;       /* tick where the last interval ended */
+	uint64_t shorts;     /* ticks in short intervals since the CPU clock was read */
+	int64_t cpu;         /* the CPU clock then, ns */
+	uint64_t gathered;   /* compute ns before failed polls since the last record */
+	uint64_t wide;       /* compute ns that did not fit the CALL slot */
+	uint64_t polls, poll_ticks; /* since the last record */
+	uint64_t due;        /* CQ_DUE_*: what is to be done at the end of the call */
+	cq_comm *comm;       /* last used */
+	cq_type *type;       /* last used */
+	/* The rest is cold. */
+	cq_header *head;
+	int fd;
+	int dead;            /* nothing more can be written */
+	int buffered;        /* sink is write(2) */
+	int number;
+	uint8_t *window;     /* first byte of the mapped window, or the buffer */
+	size_t window_bytes;
+	uint8_t *held;       /* an earlier window that holds the slot of the call in progress */
+	size_t held_bytes;
+	int64_t window_off;  /* where the window begins in the file */
+	int64_t size;        /* of the file as allocated */
+	int64_t call_off;    /* buffered: where call stands in the file once it has left the buffer; else 0 */
+	uint64_t polls_all;
+	cq_scratch keys, statuses, infos, indices, blob;
+	cq_thread *link;     /* next thread of the process */
+	cq_header own;       /* the header when it is not mapped */
+	cq_call trash;       /* where slots go when dead, and the copy of a CALL slot that has left the buffer */
+};
+
+enum { CQ_DUE_CLOCK = 1, CQ_DUE_REWRITE = 2, CQ_DUE_DROP = 4 };
+enum { CQ_NEW = 0, CQ_ON = 1, CQ_OFF = 2 };
+
+typedef struct {
+	int state;
+	int resolved;
+	int locked; /* MPI_THREAD_MULTIPLE: tables are behind the spinlock */
+	int tsc;
+	uint64_t short_ticks; /* intervals up to this are measured by ticks alone */
+	uint64_t mult;        /* ns = ticks * mult >> 32 for compute times; 0 with COMMQ_CLOCK=none */
+	uint64_t scale;       /* the same, always */
+	int64_t cpu_read_ns;  /* cost of one read of the CPU clock */
+	int clock;            /* CQ_CLOCK_* */
+	int status_fields;    /* bytes and cancellation can be read from the status' own fields */
+	int rank, size, thread_level;
+	int force_write;
+	int threads;
+	uint32_t serials;
+	uint32_t lock;
+	int32_t comms_made, types_made;
+	uint64_t job;
+	cq_map comms, types;
+	cq_comm none_comm;
+	cq_type none_type;
+	cq_reqtab requests, messages;
+	cq_thread *list;
+	MPI_Group world_group;
+	MPI_Comm clock_comm; /* a duplicate of MPI_COMM_WORLD where there are several hosts */
+	int hosts, host_number;
+	int *leaders; /* lowest rank of each host */
+	char *pool;
+	size_t pool_left;
+	int finalizing;
+	uint64_t init_tick; /* entry of MPI_Init */
+	uint64_t clock0_tick;
+	int64_t clock0_ns, realtime_ns;
+	int64_t offset_ns, offset_error_ns, offset_at_ns;
+	char spool[3072];
+	char host[64], boot[64], library[512], program[256];
+} cq_state;
+
+extern cq_state cq __attribute__((visibility("hidden")));
+/* The thread when it may record; NULL inside a recorded call, which is the depth guard, and where nothing is recorded. */
+extern CQ_TLS cq_thread *cq_current __attribute__((visibility("hidden")));
+
+#pragma GCC visibility push(hidden)
+
+cq_thread *cq_enter_slow(void);
+void *cq_take_slow(cq_thread *t);
+uint64_t cq_long_gap(cq_thread *t, uint64_t *now, uint64_t gap);
+void cq_long_call(cq_thread *t);
+void cq_extra(cq_thread *t, int err);
+cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h);
+cq_type *cq_type_find(cq_thread *t, MPI_Datatype h);
+void cq_comm_drop(uint64_t key);
+void cq_comm_name(cq_thread *t, MPI_Comm h, const char *name, size_t n);
+void cq_type_drop(uint64_t key);
+int32_t cq_comm_define(cq_thread *t, MPI_Comm h, int kind, int32_t parent, uint64_t instance, int key);
+void *cq_scratch_get(cq_scratch *s, size_t bytes);
+int cq_op_code(MPI_Op op);
+void cq_reqtab_init(cq_reqtab *q);
+cq_reqslot *cq_req_slot_slow(cq_reqtab *q, uint64_t key);
+void cq_req_push(cq_reqtab *q, cq_reqslot *s, cq_req r);
+void cq_req_pop_more(cq_reqtab *q, cq_reqslot *s);
+int64_t cq_status_bytes_slow(const MPI_Status *st);
+int cq_status_cancelled_slow(const MPI_Status *st);
+void cq_lock_slow(void);
+void cq_resolve(void);
+void cq_world_define(cq_thread *t);
+void cq_clock_offsets_begin(const void *hellos, size_t stride);
+void cq_clock_offsets_end(void);
+void cq_init_before(void);
+void cq_init_after(int id, int err);
+void cq_abort_before(cq_thread *t);
+void cq_finalize_before(cq_thread *t);
+void cq_finalize_after(cq_thread *t, int err);
+
+CQ_HOT cq_thread *cq_enter(void)
+{
+	cq_thread *t = cq_current;
+	if (CQ_LIKELY(t != NULL)) {
+		cq_current = NULL;
+		return t;
+	}
+	return cq_enter_slow();
+}
+
+CQ_HOT void cq_leave(cq_thread *t)
+{
+	cq_current = t;
+}
+
+CQ_HOT uint64_t cq_monotonic(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+CQ_HOT uint64_t cq_tick(void)
+{
+#if defined(__x86_64__)
+	if (CQ_LIKELY(cq.tsc))
+		return __rdtsc();
+	return cq_monotonic();
+#elif defined(__aarch64__)
+	uint64_t v;
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+#else
+	return cq_monotonic();
+#endif
+}
+
+CQ_HOT uint64_t cq_ticks_ns(uint64_t ticks, uint64_t mult)
+{
+	return (uint64_t)(((unsigned __int128)ticks * mult) >> 32);
+}
+
+/* A free slot. It may hold anything: the caller sets every field that is read. */
+CQ_HOT void *cq_take(cq_thread *t)
+{
+	uint8_t *p = t->next;
+	if (CQ_UNLIKELY(p == t->end))
+		return cq_take_slow(t);
+	t->next = p + CQ_SLOT_BYTES;
+	return p;
+}
+
+/* The CALL slot of a call that is about to be made; its kind is still 0. */
+CQ_HOT cq_call *cq_open(cq_thread *t, int id)
+{
+	cq_call *c = cq_take(t);
+	t->call = c;
+	c->call = (uint16_t)id;
+	c->t1 = 0;
+	c->site = 0;
+	return c;
+}
+
+/* Compute time since the last MPI call; sets the entry time. */
+CQ_HOT uint64_t cq_gap(cq_thread *t)
+{
+	uint64_t now = cq_tick(), gap = now - t->last, ns;
+	if (CQ_LIKELY(gap <= cq.short_ticks)) {
+		t->shorts += gap;
+		ns = cq_ticks_ns(gap, cq.mult);
+	} else {
+		ns = cq_long_gap(t, &now, gap);
+	}
+	t->t0 = now;
+	return ns + t->gathered;
+}
+
+CQ_HOT void cq_stamp(cq_thread *t, cq_call *c, uint64_t compute)
+{
+	t->gathered = 0;
+	if (CQ_UNLIKELY(compute >= UINT32_MAX)) {
+		t->wide = compute;
+		compute = UINT32_MAX;
+	}
+	c->compute_ns = (uint32_t)compute;
+	c->t0 = t->t0;
+}
+
+CQ_HOT void cq_barrier(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The last thing before the call: times, then the kind, so that a kill leaves a whole slot or none. */
+CQ_HOT void cq_go(cq_thread *t, cq_call *c)
+{
+	cq_stamp(t, c, cq_gap(t));
+	cq_barrier();
+	*(volatile uint8_t *)&c->kind = CQ_CALL;
+}
+
+/* The first thing after the call. */
+CQ_HOT void cq_back(cq_thread *t)
+{
+	uint64_t now = cq_tick(), d = now - t->t0;
+	t->t1 = now;
+	if (CQ_LIKELY(d <= cq.short_ticks)) {
+		t->shorts += d;
+		t->last = now;
+	} else {
+		cq_long_call(t);
+	}
+}
+
+/* The last thing of a recorded call. */
+CQ_HOT void cq_close(cq_thread *t, int err)
+{
+	if (CQ_UNLIKELY((t->polls | t->wide | (uint64_t)err | t->due) != 0))
+		cq_extra(t, err);
+	cq_barrier();
+	*(volatile uint64_t *)&t->call->t1 = t->t1;
+	cq_leave(t);
+}
+
+CQ_HOT void cq_lock(void)
+{
+	if (CQ_UNLIKELY(cq.locked))
+		cq_lock_slow();
+}
+
+CQ_HOT void cq_unlock(void)
+{
+	if (CQ_UNLIKELY(cq.locked))
+		__atomic_store_n(&cq.lock, 0, __ATOMIC_RELEASE);
+}
+
+CQ_HOT cq_comm *cq_comm_of(cq_thread *t, MPI_Comm h)
+{
+	cq_comm *m = t->comm;
+	return CQ_LIKELY(m->key == CQ_KEY(h)) ? m : cq_comm_find(t, h);
+}
+
+CQ_HOT cq_type *cq_type_of(cq_thread *t, MPI_Datatype h)
+{
+	cq_type *y = t->type;
+	return CQ_LIKELY(y->key == CQ_KEY(h)) ? y : cq_type_find(t, h);
+}
+
+CQ_HOT uint64_t cq_hash(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15u;
+	return key ^ (key >> 32);
+}
+
+/* The queue of a handle value; made when it is not there yet. */
+CQ_HOT cq_reqslot *cq_req_slot(cq_reqtab *q, uint64_t key)
+{
+	cq_reqslot *s = &q->slots[cq_hash(key) & q->mask];
+	return CQ_LIKELY(s->key == key) ? s : cq_req_slot_slow(q, key);
+}
+
+CQ_HOT uint32_t cq_serial(void)
+{
+	return ++cq.serials;
+}
+
+/* Notes a request (or message) that a call has made; returns its serial. */
+CQ_HOT uint32_t cq_req_add(cq_reqtab *q, uint64_t key, uint32_t what)
+{
+	uint32_t serial;
+	cq_lock();
+	serial = cq_serial();
+	cq_req r = {serial, what, 0, 0};
+	if (what & CQ_R_PERSISTENT) {
+		r.serial = 0;
+		r.template_ = serial;
+	}
+	cq_reqslot *s = cq_req_slot(q, key);
+	if (CQ_LIKELY((s->first.serial | s->first.template_) == 0))
+		s->first = r;
+	else
+		cq_req_push(q, s, r);
+	cq_unlock();
+	return serial;
+}
+
+/* The oldest request of a handle value, taken out because it is complete; serial 0: not known or not active. */
+CQ_HOT cq_req cq_req_take(cq_reqtab *q, uint64_t key)
+{
+	cq_lock();
+	cq_reqslot *s = cq_req_slot(q, key);
+	cq_req r = s->first;
+	s->first.serial = 0;
+	if (CQ_UNLIKELY(s->last != 0))
+		cq_req_pop_more(q, s);
+	cq_unlock();
+	return r;
+}
+
+/* PMPI_Get_elements_x and PMPI_Test_cancelled of a status, by its fields where cq_init_after has seen that they mean that. */
+CQ_HOT int64_t cq_status_bytes(const MPI_Status *st)
+{
+	if (CQ_UNLIKELY(!cq.status_fields))
+		return cq_status_bytes_slow(st);
+#if CQ_OPENMPI
+	return (int64_t)st->_ucount;
+#else
+	return (int64_t)((uint64_t)(uint32_t)st->count_lo | (uint64_t)((uint32_t)st->count_hi_and_cancelled >> 1) << 32);
+#endif
+}
+
+CQ_HOT int cq_status_cancelled(const MPI_Status *st)
+{
+	if (CQ_UNLIKELY(!cq.status_fields))
+		return cq_status_cancelled_slow(st);
+#if CQ_OPENMPI
+	return st->_cancelled != 0;
+#else
+	return st->count_hi_and_cancelled & 1;
+#endif
+}
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,535 @@
+/* The recorders that are not hot; see recorders.h. */
+#include "recorders.h"
+
+#include "sink.h"
+
+void cq_wide_put(cq_thread *t, int what, int64_t value)
+{
+	cq_wide *w = cq_take(t);
+	memset(w, 0, sizeof *w);
+	w->what = (uint16_t)what;
+	w->value = value;
+	w->kind = CQ_WIDE;
+}
+
+/* Several completed requests: entries are gathered two to a slot. */
+typedef struct {
+	cq_thread *t;
+	cq_done slot;
+} done_list;
+
+static void done_flush(done_list *l)
+{
+	if (l->slot.n == 0)
+		return;
+	cq_done *d = cq_take(l->t);
+	*d = l->slot;
+	memset(&l->slot, 0, sizeof l->slot);
+}
+
+static cq_done_entry done_entry(cq_req r, const MPI_Status *st)
+{
+	cq_done_entry e = {r.serial, CQ_NULL32, CQ_NULL32, 0, CQ_NULL64};
+	if (st == NULL) {
+		e.flags = r.what & CQ_R_RECV ? CQ_F_NO_STATUS : 0;
+	} else if (cq_status_cancelled(st)) {
+		e.flags = CQ_F_CANCELLED;
+	} else if (r.what & CQ_R_PROC_NULL) {
+		e.flags = CQ_F_PROC_NULL;
+		if (r.what & CQ_R_RECV)
+			e.bytes = 0;
+	} else if (r.what & CQ_R_RECV) {
+		e.source = cq_rank_or_null(st->MPI_SOURCE);
+		e.tag = cq_tag_or_null(st->MPI_TAG);
+		e.bytes = cq_status_bytes(st);
+	}
+	return e;
+}
+
+static void done_put(done_list *l, cq_req r, const MPI_Status *st)
+{
+	if (r.serial == 0)
+		return;
+	l->slot.kind = CQ_DONE;
+	l->slot.done[l->slot.n++] = done_entry(r, st);
+	if (l->slot.n == 2)
+		done_flush(l);
+}
+
+/* Waitany and Testany. */
+
+static void any_record(cq_call *c, int index, const uint64_t *keys, const MPI_Status *st)
+{
+	if (index == MPI_UNDEFINED || index < 0 || keys == NULL)
+		return;
+	cq_req r = cq_req_take(&cq.requests, keys[index]);
+	c->req = r.serial;
+	cq_got(c, r, st);
+}
+
+void cq_waitany_begin(cq_thread *t, int id)
+{
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	cq_go(t, c);
+}
+
+void cq_waitany_end(cq_thread *t, int err, int index, const uint64_t *keys, const MPI_Status *st)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS)
+		any_record(t->call, index, keys, st);
+	cq_close(t, err);
+}
+
+void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, const uint64_t *keys, const MPI_Status *st)
+{
+	cq_back(t);
+	if (!flag && err == MPI_SUCCESS) {
+		cq_poll_failed(t, compute);
+		return;
+	}
+	cq_call *c = cq_poll_open(t, id, compute);
+	if (err == MPI_SUCCESS)
+		any_record(c, index, keys, st);
+	cq_close(t, err);
+}
+
+/* Waitall and Testall. */
+
+static int is_null(cq_array a, int i)
+{
+	if (a.fortran)
+		return CQ_REQUEST(((const MPI_Fint *)a.p)[i]) == MPI_REQUEST_NULL;
+	return ((const MPI_Request *)a.p)[i] == MPI_REQUEST_NULL;
+}
+
+/* After an error some requests of the array are complete and some are not. */
+static int completed(int err, cq_array a, int i, cq_req r, const MPI_Status *st)
+{
+	if (err == MPI_SUCCESS)
+		return 1;
+	if (st != NULL && st->MPI_ERROR == MPI_ERR_PENDING)
+		return 0;
+	return (r.what & CQ_R_PERSISTENT) || is_null(a, i);
+}
+
+/* The requests are taken before the call: it is certain to complete them, and their handles can be given to another
+ * thread's requests before it returns. */
+void cq_waitall_begin(cq_thread *t, int id, cq_array a)
+{
+	uint64_t *keys = cq_keys(t, a);
+	cq_req *r = keys != NULL ? cq_scratch_get(&t->infos, (size_t)a.n * sizeof *r) : NULL;
+	for (int i = 0; r != NULL && i < a.n; i++)
+		r[i] = cq_req_take(&cq.requests, keys[i]);
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	cq_go(t, c);
+}
+
+static void put_back(uint64_t key, cq_req r)
+{
+	cq_lock();
+	cq_reqslot *s = cq_req_slot(&cq.requests, key);
+	r.next = 0;
+	if (s->first.template_ != 0 && s->first.template_ == r.template_)
+		s->first.serial = r.serial;
+	else if ((s->first.serial | s->first.template_) == 0)
+		s->first = r;
+	else
+		cq_req_push(&cq.requests, s, r);
+	cq_unlock();
+}
+
+void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st)
+{
+	done_list l = {t, {0}};
+	const cq_req *r = t->infos.p;
+	const uint64_t *keys = t->keys.p;
+	int n = r != NULL && (size_t)a.n * sizeof *r <= t->infos.bytes ? a.n : 0;
+	cq_back(t);
+	for (int i = 0; i < n; i++) {
+		const MPI_Status *s = st != NULL ? st + i : NULL;
+		if (CQ_LIKELY(completed(err, a, i, r[i], s)))
+			done_put(&l, r[i], s);
+		else if (r[i].serial != 0)
+			put_back(keys[i], r[i]);
+	}
+	done_flush(&l);
+	cq_close(t, err);
+}
+
+void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, cq_array a, const uint64_t *keys, const MPI_Status *st)
+{
+	done_list l = {t, {0}};
+	cq_back(t);
+	if (!flag && err == MPI_SUCCESS) {
+		cq_poll_failed(t, compute);
+		return;
+	}
+	cq_poll_open(t, id, compute);
+	for (int i = 0; keys != NULL && i < a.n; i++) {
+		if (err != MPI_SUCCESS && !is_null(a, i))
+			continue;
+		done_put(&l, cq_req_take(&cq.requests, keys[i]), st != NULL ? st + i : NULL);
+	}
+	done_flush(&l);
+	cq_close(t, err);
+}
+
+/* Waitsome and Testsome. */
+
+static void some_record(cq_thread *t, int err, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st)
+{
+	done_list l = {t, {0}};
+	for (int i = 0; n != MPI_UNDEFINED && keys != NULL && i < n; i++) {
+		const MPI_Status *s = st != NULL && (err == MPI_SUCCESS || st[i].MPI_ERROR == MPI_SUCCESS) ? st + i : NULL;
+		done_put(&l, cq_req_take(&cq.requests, keys[indices[i] - fortran]), s);
+	}
+	done_flush(&l);
+}
+
+/* Whether outcount says anything: it does for errors that are in the statuses. */
+static int some_valid(int err)
+{
+	int class = MPI_SUCCESS;
+	if (err != MPI_SUCCESS)
+		cq_p.Error_class(err, &class);
+	return class == MPI_SUCCESS || class == MPI_ERR_IN_STATUS;
+}
+
+void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st)
+{
+	cq_back(t);
+	if (some_valid(err))
+		some_record(t, err, n, indices, fortran, keys, st);
+	cq_close(t, err);
+}
+
+void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS && n == 0) {
+		cq_poll_failed(t, compute);
+		return;
+	}
+	cq_poll_open(t, id, compute);
+	if (some_valid(err))
+		some_record(t, err, n, indices, fortran, keys, st);
+	cq_close(t, err);
+}
+
+/* Calls on one request that do not complete it. */
+
+static cq_req peek(MPI_Request request)
+{
+	cq_lock();
+	cq_req r = cq_req_slot(&cq.requests, CQ_KEY(request))->first;
+	cq_unlock();
+	return r;
+}
+
+void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Request request, const MPI_Status *st)
+{
+	cq_back(t);
+	if (!flag && err == MPI_SUCCESS) {
+		cq_poll_failed(t, compute);
+		return;
+	}
+	cq_call *c = cq_poll_open(t, id, compute);
+	if (err == MPI_SUCCESS) {
+		cq_req r = peek(request);
+		c->req = r.serial;
+		cq_got(c, r, st);
+	}
+	cq_close(t, err);
+}
+
+/* Cancel, Start and Startall. */
+void cq_request_begin(cq_thread *t, int id, MPI_Request request)
+{
+	uint32_t serial = request == MPI_REQUEST_NULL ? 0 : peek(request).serial;
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->req = serial;
+	cq_go(t, c);
+}
+
+void cq_request_free_begin(cq_thread *t, int id, MPI_Request request)
+{
+	cq_lock();
+	cq_reqslot *s = cq_req_slot(&cq.requests, CQ_KEY(request));
+	cq_req r = s->first;
+	s->first.serial = s->first.template_ = 0;
+	if (s->last != 0)
+		cq_req_pop_more(&cq.requests, s);
+	cq_unlock();
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->req = r.serial != 0 ? r.serial : r.template_;
+	cq_go(t, c);
+}
+
+/* A new serial for a started request; template_ 0 in what is returned: it was made by a call that is not recorded. */
+static cq_req start(MPI_Request request)
+{
+	cq_req r = {0, 0, 0, 0};
+	cq_lock();
+	cq_reqslot *s = cq_req_slot(&cq.requests, CQ_KEY(request));
+	if (s->first.template_ != 0) {
+		s->first.serial = cq_serial();
+		r = s->first;
+	}
+	cq_unlock();
+	return r;
+}
+
+void cq_start_end(cq_thread *t, int err, const void *requests, int n, int fortran)
+{
+	cq_start slot;
+	memset(&slot, 0, sizeof slot);
+	cq_back(t);
+	for (int i = 0; err == MPI_SUCCESS && i < n; i++) {
+		cq_req r = start(fortran ? CQ_REQUEST(((const MPI_Fint *)requests)[i]) : ((const MPI_Request *)requests)[i]);
+		if (r.template_ == 0)
+			continue;
+		if (t->call->call == CQ_Start)
+			t->call->req = r.serial;
+		slot.start[slot.n].req = r.serial;
+		slot.start[slot.n++].template_ = r.template_;
+		slot.kind = CQ_START;
+		if (slot.n == 7) {
+			*(cq_start *)cq_take(t) = slot;
+			memset(&slot, 0, sizeof slot);
+		}
+	}
+	if (slot.n != 0)
+		*(cq_start *)cq_take(t) = slot;
+	cq_close(t, err);
+}
+
+/* Probes. */
+
+void cq_probe_begin(cq_thread *t, int id, int source, int tag, MPI_Comm comm)
+{
+	int32_t number = cq_comm_of(t, comm)->number;
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->flags = cq_posted_flags(source, tag);
+	c->comm = number;
+	c->peer = cq_rank_or_null(source);
+	c->tag = cq_tag_or_null(tag);
+	cq_go(t, c);
+}
+
+static void probed(cq_call *c, const MPI_Status *st)
+{
+	c->peer = cq_rank_or_null(st->MPI_SOURCE);
+	c->tag = cq_tag_or_null(st->MPI_TAG);
+	c->count = cq_status_bytes(st);
+}
+
+static uint32_t message_add(MPI_Message m)
+{
+	if (m == MPI_MESSAGE_NO_PROC || m == MPI_MESSAGE_NULL)
+		return 0;
+	return cq_req_add(&cq.messages, CQ_KEY(m), CQ_R_RECV);
+}
+
+void cq_probe_end(cq_thread *t, int err, const MPI_Status *st)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS)
+		probed(t->call, st);
+	cq_close(t, err);
+}
+
+void cq_mprobe_end(cq_thread *t, int err, MPI_Message message, const MPI_Status *st)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS) {
+		probed(t->call, st);
+		t->call->req = message_add(message);
+	}
+	cq_close(t, err);
+}
+
+void cq_iprobe_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int source, int tag, MPI_Comm comm, MPI_Message message, int matched, const MPI_Status *st)
+{
+	cq_back(t);
+	if (!flag && err == MPI_SUCCESS) {
+		cq_poll_failed(t, compute);
+		return;
+	}
+	int32_t number = cq_comm_of(t, comm)->number;
+	cq_call *c = cq_poll_open(t, id, compute);
+	c->flags = cq_posted_flags(source, tag);
+	c->comm = number;
+	if (err == MPI_SUCCESS) {
+		probed(c, st);
+		c->req = matched ? message_add(message) : 0;
+	}
+	cq_close(t, err);
+}
+
+uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, MPI_Message message)
+{
+	int32_t number = cq_type_of(t, type)->number;
+	uint32_t serial = message == MPI_MESSAGE_NO_PROC ? 0 : cq_req_take(&cq.messages, CQ_KEY(message)).serial;
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->flags = message == MPI_MESSAGE_NO_PROC ? CQ_F_PROC_NULL : 0;
+	c->dtype = number;
+	c->count = count;
+	c->buf = cq_address(buf);
+	cq_go(t, c);
+	return serial;
+}
+
+void cq_mrecv_end(cq_thread *t, int err, uint32_t message, const MPI_Status *st)
+{
+	cq_back(t);
+	cq_wide_put(t, 2, message);
+	if (err == MPI_SUCCESS)
+		cq_received(t, st);
+	else
+		t->call->flags |= CQ_F_NO_STATUS;
+	cq_close(t, err);
+}
+
+void cq_imrecv_end(cq_thread *t, int err, uint32_t message, MPI_Request r)
+{
+	cq_back(t);
+	cq_wide_put(t, 2, message);
+	if (err == MPI_SUCCESS)
+		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), t->call->flags & CQ_F_PROC_NULL ? CQ_R_RECV | CQ_R_PROC_NULL : CQ_R_RECV);
+	cq_close(t, err);
+}
+
+/* Sends that receive as well. */
+
+static void side_put(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
+{
+	int32_t number = cq_type_of(t, r.type)->number;
+	cq_side *s = cq_take(t);
+	memset(s, 0, sizeof *s);
+	s->flags = cq_posted_flags(r.source, r.tag);
+	s->dtype = number;
+	s->peer = cq_rank_or_null(r.source);
+	s->tag = cq_tag_or_null(r.tag);
+	s->count = r.count;
+	s->bytes = CQ_NULL64;
+	s->buf = cq_address(r.buf);
+	if (err != MPI_SUCCESS) {
+		s->flags |= CQ_F_NO_STATUS;
+	} else if (st != NULL) {
+		s->peer = cq_rank_or_null(st->MPI_SOURCE);
+		s->tag = cq_tag_or_null(st->MPI_TAG);
+		s->bytes = cq_status_bytes(st);
+	}
+	s->kind = CQ_SIDE;
+}
+
+void cq_sendrecv_end(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
+{
+	cq_back(t);
+	side_put(t, err, r, st);
+	cq_close(t, err);
+}
+
+void cq_isendrecv_end(cq_thread *t, int err, cq_receive r, MPI_Request request)
+{
+	cq_back(t);
+	side_put(t, err, r, NULL);
+	if (err == MPI_SUCCESS)
+		t->call->req = cq_req_add(&cq.requests, CQ_KEY(request), r.source == MPI_PROC_NULL ? CQ_R_RECV | CQ_R_PROC_NULL : CQ_R_RECV);
+	cq_close(t, err);
+}
+
+/* Communicators. */
+
+uint64_t cq_comm_new_begin(cq_thread *t, int id, MPI_Comm parent, int counted)
+{
+	cq_comm *m = cq_comm_of(t, parent);
+	uint64_t instance = counted ? m->instance++ : 0;
+	int32_t number = m->number;
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->comm = number;
+	cq_go(t, c);
+	return instance;
+}
+
+static void instance_put(cq_thread *t, uint64_t instance)
+{
+	cq_coll *s = cq_take(t);
+	memset(s, 0, sizeof *s);
+	s->op = 0xffff;
+	s->rdtype = CQ_NULL32;
+	s->instance = instance;
+	s->rcount = s->sbytes = s->rbytes = CQ_NULL64;
+	s->kind = CQ_COLL;
+}
+
+static void made_put(cq_thread *t, MPI_Comm made, int kind, int counted, uint64_t instance, int key)
+{
+	int32_t parent = t->call->comm;
+	if (counted)
+		instance_put(t, instance);
+	int32_t number = cq_comm_define(t, made, kind, parent, instance, key);
+	t->call->count = number;
+}
+
+void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS)
+		made_put(t, made, kind, counted, instance, key);
+	cq_close(t, err);
+}
+
+void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, MPI_Request r)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS) {
+		made_put(t, made, 2 /* dup */, CQ_COUNTED, instance, 0);
+		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), 0);
+	}
+	cq_close(t, err);
+}
+
+/* Init aside, a call that has at most a communicator. */
+void cq_plain_begin(cq_thread *t, int id, MPI_Comm comm)
+{
+	int32_t number = comm == MPI_COMM_NULL ? CQ_NULL32 : cq_comm_of(t, comm)->number;
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->comm = number;
+	cq_go(t, c);
+}
+
+void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm)
+{
+	int32_t number = cq_comm_of(t, comm)->number;
+	cq_comm_drop(CQ_KEY(comm));
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->comm = number;
+	cq_go(t, c);
+}
+
+void cq_comm_free_end(cq_thread *t, int err)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS && t->call->comm != CQ_NULL32)
+		cq_def_put(t, CQ_DEF_COMM_FREE, t->call->comm, NULL, 0);
+	cq_close(t, err);
+}
+
+/* The length of a Fortran string without the blanks that fill it. */
+size_t cq_trimmed(const char *s, size_t n)
+{
+	while (n > 0 && s[n - 1] == ' ')
+		n--;
+	return n;
+}

@@ -1,0 +1,333 @@
+/* The recorders: what a wrapper does before (_begin) and after (_end) the call, by class of call. The hot ones are inline.
+ * Between cq_go, the last step of a begin, and cq_back, the first of an end, there is only the call itself. */
+#ifndef COMMQ_RECORDERS_H
+#define COMMQ_RECORDERS_H
+
+#include "core.h"
+
+/* Fortran's view of handles and sentinels. The call itself always gets the program's own pointers. */
+#define CQ_COMM(i) cq_p_comm_f2c(i)
+#if CQ_OPENMPI
+#define cq_p_comm_f2c(i) cq_p.Comm_f2c(i)
+#define CQ_TYPE(i) cq_p.Type_f2c(i)
+#define CQ_OP(i) cq_p.Op_f2c(i)
+#define CQ_REQUEST(i) cq_p.Request_f2c(i)
+#define CQ_MESSAGE(i) cq_p.Message_f2c(i)
+#define CQ_F_IGNORE(p) ((void *)(p) == cq_d.p_mpi_fortran_status_ignore_)
+#define CQ_F_IGNORE_ALL(p) ((void *)(p) == cq_d.p_mpi_fortran_statuses_ignore_)
+#define CQ_F_IN_PLACE(p) ((void *)(p) == cq_d.p_mpi_fortran_in_place_)
+#define CQ_F_BOTTOM(p) ((void *)(p) == cq_d.p_mpi_fortran_bottom_)
+#else
+#define cq_p_comm_f2c(i) ((MPI_Comm)(i))
+#define CQ_TYPE(i) ((MPI_Datatype)(i))
+#define CQ_OP(i) ((MPI_Op)(i))
+#define CQ_REQUEST(i) ((MPI_Request)(i))
+#define CQ_MESSAGE(i) ((MPI_Message)(i))
+#define CQ_F_IGNORE(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_STATUS_IGNORE_OBJ)
+#define CQ_F_IGNORE_ALL(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
+#define CQ_F_IN_PLACE(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_IN_PLACE)
+#define CQ_F_BOTTOM(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_BOTTOM)
+#endif
+
+/* A Fortran status is the C status word for word in both libraries, so a pointer to one serves for the other. */
+_Static_assert(sizeof(MPI_Status) % sizeof(MPI_Fint) == 0, "status");
+
+CQ_HOT void *cq_f_buffer(const void *p)
+{
+	if (CQ_UNLIKELY(CQ_F_IN_PLACE(p)))
+		return MPI_IN_PLACE;
+	return CQ_UNLIKELY(CQ_F_BOTTOM(p)) ? MPI_BOTTOM : (void *)p;
+}
+
+/* A Fortran index as a C one; MPI_UNDEFINED stays. */
+CQ_HOT int cq_f_index(int i)
+{
+	return i == MPI_UNDEFINED ? i : i - 1;
+}
+
+CQ_HOT uint64_t cq_address(const void *p)
+{
+	return p == MPI_IN_PLACE ? 0 : (uint64_t)(uintptr_t)p;
+}
+
+CQ_HOT void cq_blank(cq_call *c)
+{
+	c->flags = 0;
+	c->comm = c->peer = c->tag = c->dtype = CQ_NULL32;
+	c->count = CQ_NULL64;
+	c->buf = 0;
+	c->req = 0;
+}
+
+CQ_HOT uint8_t cq_posted_flags(int source, int tag)
+{
+	uint8_t f = source == MPI_ANY_SOURCE ? CQ_F_ANY_SOURCE : source == MPI_PROC_NULL ? CQ_F_PROC_NULL : 0;
+	return (uint8_t)(tag == MPI_ANY_TAG ? f | CQ_F_ANY_TAG : f);
+}
+
+CQ_HOT int32_t cq_rank_or_null(int r)
+{
+	return r == MPI_ANY_SOURCE || r == MPI_PROC_NULL ? CQ_NULL32 : r;
+}
+
+CQ_HOT int32_t cq_tag_or_null(int tag)
+{
+	return tag == MPI_ANY_TAG ? CQ_NULL32 : tag;
+}
+
+/* Sends, also nonblocking and persistent ones. */
+
+CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
+	cq_call *c = cq_open(t, id);
+	c->flags = dest == MPI_PROC_NULL ? CQ_F_PROC_NULL : 0;
+	c->comm = comm_number;
+	c->peer = dest == MPI_PROC_NULL ? CQ_NULL32 : dest;
+	c->tag = tag;
+	c->dtype = type_number;
+	c->count = count;
+	c->buf = cq_address(buf);
+	c->req = 0;
+	cq_go(t, c);
+}
+
+CQ_HOT void cq_end(cq_thread *t, int err)
+{
+	cq_back(t);
+	cq_close(t, err);
+}
+
+/* The end of a call that made a request. */
+CQ_HOT void cq_request_end(cq_thread *t, int err, MPI_Request r, uint32_t what)
+{
+	cq_back(t);
+	if (CQ_LIKELY(err == MPI_SUCCESS)) {
+		if (t->call->flags & CQ_F_PROC_NULL)
+			what |= CQ_R_PROC_NULL;
+		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), what);
+	}
+	cq_close(t, err);
+}
+
+/* Receives. */
+
+CQ_HOT void cq_recv_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm)
+{
+	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
+	cq_call *c = cq_open(t, id);
+	c->flags = cq_posted_flags(source, tag);
+	c->comm = comm_number;
+	c->peer = cq_rank_or_null(source);
+	c->tag = cq_tag_or_null(tag);
+	c->dtype = type_number;
+	c->count = count;
+	c->buf = cq_address(buf);
+	c->req = 0;
+	cq_go(t, c);
+}
+
+void cq_wide_put(cq_thread *t, int what, int64_t value);
+
+/* What a blocking receive got. */
+CQ_HOT void cq_received(cq_thread *t, const MPI_Status *st)
+{
+	int64_t bytes = cq_status_bytes(st);
+	cq_call *c = t->call;
+	c->peer = cq_rank_or_null(st->MPI_SOURCE);
+	c->tag = cq_tag_or_null(st->MPI_TAG);
+	if (CQ_LIKELY(bytes < UINT32_MAX)) {
+		c->req = (uint32_t)bytes;
+	} else {
+		c->req = UINT32_MAX;
+		cq_wide_put(t, 1, bytes);
+	}
+}
+
+CQ_HOT void cq_recv_end(cq_thread *t, int err, const MPI_Status *st)
+{
+	cq_back(t);
+	if (CQ_LIKELY(err == MPI_SUCCESS))
+		cq_received(t, st);
+	else
+		t->call->flags |= CQ_F_NO_STATUS;
+	cq_close(t, err);
+}
+
+/* Completion of one request. */
+
+CQ_HOT void cq_got(cq_call *c, cq_req r, const MPI_Status *st)
+{
+	if (CQ_UNLIKELY(r.serial != 0 && cq_status_cancelled(st))) {
+		c->flags |= CQ_F_CANCELLED;
+	} else if (CQ_UNLIKELY(r.what & CQ_R_PROC_NULL)) {
+		c->flags |= CQ_F_PROC_NULL;
+		if (r.what & CQ_R_RECV)
+			c->count = 0;
+	} else if (r.serial != 0 && (r.what & CQ_R_RECV)) {
+		c->peer = cq_rank_or_null(st->MPI_SOURCE);
+		c->tag = cq_tag_or_null(st->MPI_TAG);
+		c->count = cq_status_bytes(st);
+	}
+}
+
+CQ_HOT cq_req cq_wait_begin(cq_thread *t, int id, MPI_Request request)
+{
+	cq_req r = cq_req_take(&cq.requests, CQ_KEY(request));
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->req = r.serial;
+	cq_go(t, c);
+	return r;
+}
+
+CQ_HOT void cq_wait_end(cq_thread *t, int err, cq_req r, const MPI_Status *st)
+{
+	cq_back(t);
+	if (CQ_LIKELY(err == MPI_SUCCESS))
+		cq_got(t->call, r, st);
+	else
+		t->call->flags |= CQ_F_NO_STATUS;
+	cq_close(t, err);
+}
+
+/* Tests and nonblocking probes have no slot until they succeed. */
+
+CQ_HOT void cq_poll_failed(cq_thread *t, uint64_t compute)
+{
+	t->gathered = compute;
+	t->polls++;
+	t->polls_all++;
+	t->poll_ticks += t->t1 - t->t0;
+	cq_leave(t);
+}
+
+CQ_HOT cq_call *cq_poll_open(cq_thread *t, int id, uint64_t compute)
+{
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	cq_stamp(t, c, compute);
+	cq_barrier();
+	c->kind = CQ_CALL;
+	return c;
+}
+
+CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, uint64_t key, const MPI_Status *st)
+{
+	cq_back(t);
+	if (!flag && err == MPI_SUCCESS) {
+		cq_poll_failed(t, compute);
+		return;
+	}
+	cq_call *c = cq_poll_open(t, id, compute);
+	if (flag && err == MPI_SUCCESS) {
+		cq_req r = cq_req_take(&cq.requests, key);
+		c->req = r.serial;
+		cq_got(c, r, st);
+	}
+	cq_close(t, err);
+}
+
+/* Arrays of handles as the program has them: C handles, or Fortran's integers. */
+typedef struct {
+	const void *p;
+	int n;
+	int fortran;
+} cq_array;
+
+/* The keys of an array of requests as it is before the call; NULL when there are none. */
+CQ_HOT uint64_t *cq_keys(cq_thread *t, cq_array a)
+{
+	uint64_t *keys = a.n > 0 ? cq_scratch_get(&t->keys, (size_t)a.n * sizeof *keys) : NULL;
+	for (int i = 0; keys != NULL && i < a.n; i++) {
+		if (a.fortran)
+			keys[i] = CQ_KEY(CQ_REQUEST(((const MPI_Fint *)a.p)[i]));
+		else
+			keys[i] = CQ_KEY(((const MPI_Request *)a.p)[i]);
+	}
+	return keys;
+}
+
+/* Where a call is to put its statuses: where the program wants them, or into scratch. */
+CQ_HOT MPI_Status *cq_statuses(cq_thread *t, void *program, int ignored, int n)
+{
+	if (!ignored)
+		return program;
+	return n > 0 ? cq_scratch_get(&t->statuses, (size_t)n * sizeof(MPI_Status)) : program;
+}
+
+void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, const uint64_t *keys, const MPI_Status *st);
+void cq_waitany_begin(cq_thread *t, int id);
+void cq_waitany_end(cq_thread *t, int err, int index, const uint64_t *keys, const MPI_Status *st);
+void cq_waitall_begin(cq_thread *t, int id, cq_array a);
+void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st);
+void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, cq_array a, const uint64_t *keys, const MPI_Status *st);
+void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st);
+void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st);
+void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Request request, const MPI_Status *st);
+void cq_request_begin(cq_thread *t, int id, MPI_Request request);
+void cq_request_free_begin(cq_thread *t, int id, MPI_Request request);
+void cq_start_end(cq_thread *t, int err, const void *requests, int n, int fortran);
+
+/* Probes and matched receives. */
+
+void cq_probe_begin(cq_thread *t, int id, int source, int tag, MPI_Comm comm);
+void cq_probe_end(cq_thread *t, int err, const MPI_Status *st);
+void cq_mprobe_end(cq_thread *t, int err, MPI_Message message, const MPI_Status *st);
+void cq_iprobe_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int source, int tag, MPI_Comm comm, MPI_Message message, int matched, const MPI_Status *st);
+uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, MPI_Message message);
+void cq_mrecv_end(cq_thread *t, int err, uint32_t message, const MPI_Status *st);
+void cq_imrecv_end(cq_thread *t, int err, uint32_t message, MPI_Request r);
+
+/* Sends that receive as well. */
+
+typedef struct {
+	const void *buf;
+	int count;
+	MPI_Datatype type;
+	int source, tag;
+} cq_receive;
+
+void cq_sendrecv_end(cq_thread *t, int err, cq_receive r, const MPI_Status *st);
+void cq_isendrecv_end(cq_thread *t, int err, cq_receive r, MPI_Request request);
+
+/* Collectives. */
+
+enum {
+	CQ_K_Barrier, CQ_K_Bcast, CQ_K_Reduce, CQ_K_Allreduce, CQ_K_Scan, CQ_K_Exscan, CQ_K_Reduce_scatter, CQ_K_Reduce_scatter_block,
+	CQ_K_Gather, CQ_K_Gatherv, CQ_K_Scatter, CQ_K_Scatterv, CQ_K_Allgather, CQ_K_Allgatherv, CQ_K_Alltoall, CQ_K_Alltoallv, CQ_K_Alltoallw,
+};
+
+/* A collective's arguments; those it does not have are left 0. */
+typedef struct {
+	int kind; /* CQ_K_* */
+	int fortran; /* stypes and rtypes are Fortran's integers */
+	const void *sbuf, *rbuf;
+	int scount, rcount;
+	MPI_Datatype stype, rtype;
+	const int *scounts, *rcounts;
+	const void *stypes, *rtypes;
+	int root;
+	int has_op;
+	MPI_Op op;
+	MPI_Comm comm;
+	uint64_t instance; /* set by cq_collective_begin */
+} cq_collective;
+
+void cq_collective_begin(cq_thread *t, int id, cq_collective *a);
+void cq_collective_end(cq_thread *t, int err, const cq_collective *a);
+void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
+
+/* Communicators and datatypes. */
+
+enum { CQ_NOT_COUNTED = 0, CQ_COUNTED = 1 };
+
+uint64_t cq_comm_new_begin(cq_thread *t, int id, MPI_Comm parent, int counted);
+void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
+void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, MPI_Request r);
+void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm);
+void cq_comm_free_end(cq_thread *t, int err);
+void cq_plain_begin(cq_thread *t, int id, MPI_Comm comm);
+size_t cq_trimmed(const char *s, size_t n);
+
+#endif

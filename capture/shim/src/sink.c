@@ -1,0 +1,346 @@
+/* Where records go: a file per thread, mapped in windows that grow, or written through a buffer where the file system can
+ * neither fallocate nor map. Nothing here allocates from the heap. */
+#include "sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FIRST_BYTES ((size_t)1 << 20)
+#define CHUNK_BYTES ((size_t)16 << 20)
+#define LEAST_BYTES ((size_t)64 << 10)
+#define BUFFER_BYTES ((size_t)1 << 20)
+
+/* A file system without fallocate or shared mappings says one of these. */
+static int unsupported(int e)
+{
+	return e == EOPNOTSUPP || e == ENOSYS || e == EINVAL || e == ENODEV || e == EPERM;
+}
+
+static int allocate(int fd, int64_t off, size_t bytes)
+{
+	while (fallocate(fd, 0, off, (off_t)bytes) != 0) {
+		if (errno != EINTR)
+			return errno;
+	}
+	return 0;
+}
+
+static int write_all(int fd, const void *p, size_t n, int64_t off)
+{
+	const char *b = p;
+	while (n > 0) {
+		ssize_t w = pwrite(fd, b, n, off);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return w < 0 ? errno : ENOSPC;
+		b += w;
+		n -= (size_t)w;
+		off += w;
+	}
+	return 0;
+}
+
+static int in_progress(const cq_thread *t)
+{
+	return t->call != NULL && t->call != &t->trash && t->call->kind == CQ_CALL && t->call->t1 == 0;
+}
+
+static int within(const void *p, const uint8_t *base, size_t bytes)
+{
+	return base != NULL && (const uint8_t *)p >= base && (const uint8_t *)p < base + bytes;
+}
+
+void cq_clock_pair(uint64_t *tick, int64_t *ns)
+{
+	uint64_t best = UINT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		uint64_t a = cq_tick(), m = cq_monotonic(), b = cq_tick();
+		if (b - a < best) {
+			best = b - a;
+			*tick = a + (b - a) / 2;
+			*ns = (int64_t)m;
+		}
+	}
+}
+
+void cq_head_clock(cq_thread *t)
+{
+	uint64_t tick;
+	int64_t ns;
+	cq_clock_pair(&tick, &ns);
+	t->head->clock1_tick = tick;
+	t->head->clock1_ns = ns;
+}
+
+/* Puts a DEF slot and its payload. */
+void cq_def_put(cq_thread *t, int what, int64_t id, const void *payload, size_t bytes)
+{
+	cq_def *d = cq_take(t);
+	memset(d, 0, sizeof *d);
+	d->what = (uint16_t)what;
+	d->bytes = (uint32_t)bytes;
+	d->id = id;
+	d->kind = CQ_DEF;
+	for (size_t at = 0; at < bytes; at += sizeof((cq_blob *)0)->data) {
+		cq_blob *b = cq_take(t);
+		size_t n = bytes - at < sizeof b->data ? bytes - at : sizeof b->data;
+		memset(b, 0, sizeof *b);
+		b->n = (uint16_t)n;
+		memcpy(b->data, (const uint8_t *)payload + at, n);
+		b->kind = CQ_BLOB;
+	}
+}
+
+void cq_clock_def(cq_thread *t)
+{
+	struct {
+		uint64_t tick;
+		int64_t ns;
+	} pair;
+	cq_head_clock(t);
+	pair.tick = t->head->clock1_tick;
+	pair.ns = t->head->clock1_ns;
+	cq_def_put(t, CQ_DEF_CLOCK, 0, &pair, sizeof pair);
+}
+
+/* Nothing more can be written: the call in progress is taken back, later ones go to the trash and are counted. */
+static void die(cq_thread *t, int e)
+{
+	if (in_progress(t))
+		t->call->kind = CQ_END;
+	cq_complain("write", e, "recording stops there and the program goes on");
+	t->dead = 1;
+	t->call = &t->trash;
+	t->due |= CQ_DUE_DROP;
+	t->next = t->end = t->window;
+}
+
+/* Maps [off, off + bytes) of the file, allocated before, as the next window. */
+static int window_map(cq_thread *t, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, t->size);
+	if (p == MAP_FAILED)
+		return errno;
+	t->window = p;
+	t->window_bytes = bytes;
+	t->window_off = t->size;
+	t->size += (int64_t)bytes;
+	t->next = p;
+	t->end = t->next + bytes;
+	return 0;
+}
+
+/* Lets go of the window that is full, unless the call in progress has its slot there. */
+static void window_leave(cq_thread *t)
+{
+	int here = in_progress(t) && within(t->call, t->window, t->window_bytes);
+	int there = in_progress(t) && within(t->call, t->held, t->held_bytes);
+	if (!here && !there)
+		t->call = &t->trash; /* it is over, and its window may go */
+	if (t->held != NULL && !there) {
+		munmap(t->held, t->held_bytes);
+		t->held = NULL;
+	}
+	if (here) {
+		t->held = t->window;
+		t->held_bytes = t->window_bytes;
+	} else {
+		munmap(t->window, t->window_bytes);
+	}
+	t->window = t->next = t->end = NULL;
+}
+
+static int grow_mapped(cq_thread *t)
+{
+	size_t bytes = (size_t)t->size < CHUNK_BYTES ? (size_t)t->size : CHUNK_BYTES;
+	int e;
+	while ((e = allocate(t->fd, t->size, bytes)) == ENOSPC && bytes > LEAST_BYTES)
+		bytes /= 2;
+	if (e != 0)
+		return e;
+	window_leave(t);
+	t->due |= CQ_DUE_CLOCK;
+	return window_map(t, bytes);
+}
+
+/* Writes the buffer out, but keeps the call in progress in it; a call that is larger than the buffer leaves it too, and its
+ * CALL slot is then rewritten in the file when it returns. */
+static int grow_buffered(cq_thread *t)
+{
+	uint8_t *to = t->next;
+	int keep = in_progress(t) && within(t->call, t->window, t->window_bytes);
+	if (keep && (uint8_t *)t->call > t->window) {
+		to = (uint8_t *)t->call;
+	} else if (keep) {
+		t->call_off = t->window_off;
+		t->trash = *t->call;
+		t->due |= CQ_DUE_REWRITE;
+	}
+	int e = write_all(t->fd, t->window, (size_t)(to - t->window), t->window_off);
+	if (e != 0)
+		return e;
+	t->window_off += to - t->window;
+	memmove(t->window, to, (size_t)(t->next - to));
+	t->next = t->window + (t->next - to);
+	if (t->call_off == 0)
+		t->call = keep ? (cq_call *)t->window : &t->trash;
+	else
+		t->call = &t->trash;
+	return 0;
+}
+
+/* Calls that the buffer holds and the file does not. */
+static uint64_t buffered_calls(const cq_thread *t)
+{
+	uint64_t n = 0;
+	for (const uint8_t *p = t->window; p < t->next; p += CQ_SLOT_BYTES)
+		n += ((const cq_call *)(const void *)p)->kind == CQ_CALL;
+	return n;
+}
+
+static void die_buffered(cq_thread *t, int e)
+{
+	int64_t good = t->call_off != 0 ? t->call_off : t->window_off;
+	if (in_progress(t))
+		t->call->kind = CQ_END;
+	t->head->dropped += buffered_calls(t);
+	t->call_off = 0;
+	t->due = 0;
+	if (ftruncate(t->fd, good) == 0)
+		t->window_off = good;
+	die(t, e);
+	(void)write_all(t->fd, t->head, sizeof *t->head, 0);
+}
+
+void *cq_take_slow(cq_thread *t)
+{
+	if (!t->dead) {
+		int e = t->buffered ? grow_buffered(t) : grow_mapped(t);
+		if (e != 0 && t->buffered)
+			die_buffered(t, e);
+		else if (e != 0)
+			die(t, e);
+	}
+	if (t->dead)
+		return &t->trash;
+	uint8_t *p = t->next;
+	t->next += CQ_SLOT_BYTES;
+	return p;
+}
+
+void cq_rewrite(cq_thread *t)
+{
+	t->trash.t1 = t->t1;
+	(void)write_all(t->fd, &t->trash, sizeof t->trash, t->call_off);
+	t->call_off = 0;
+}
+
+static int open_mapped(cq_thread *t)
+{
+	int e = allocate(t->fd, 0, FIRST_BYTES);
+	if (e != 0)
+		return e;
+	long page = sysconf(_SC_PAGESIZE);
+	void *head = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
+	if (head == MAP_FAILED)
+		return errno;
+	t->head = head;
+	e = window_map(t, FIRST_BYTES);
+	if (e != 0) {
+		munmap(head, (size_t)page);
+		t->head = &t->own;
+		return e;
+	}
+	t->next += CQ_HEADER_BYTES;
+	return 0;
+}
+
+static int open_buffered(cq_thread *t)
+{
+	if (ftruncate(t->fd, 0) != 0)
+		return errno;
+	int e = write_all(t->fd, &t->own, sizeof t->own, 0);
+	if (e != 0)
+		return e;
+	void *p = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return errno;
+	t->buffered = 1;
+	t->head = &t->own;
+	t->window = t->next = p;
+	t->window_bytes = BUFFER_BYTES;
+	t->end = t->next + BUFFER_BYTES;
+	t->window_off = CQ_HEADER_BYTES;
+	return 0;
+}
+
+/* Creates the thread's file with the header in t->own; an errno on failure, and then nothing is left behind. */
+int cq_sink_open(cq_thread *t)
+{
+	char path[sizeof cq.spool + 64];
+	int n = snprintf(path, sizeof path, "%s/%016llx.%d.%d.cqs", cq.spool, (unsigned long long)cq.job, cq.rank, t->number);
+	if (n < 0 || (size_t)n >= sizeof path)
+		return ENAMETOOLONG;
+	t->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (t->fd < 0)
+		return errno;
+	t->head = &t->own;
+	int e = cq.force_write ? EOPNOTSUPP : open_mapped(t);
+	if (e == 0)
+		*t->head = t->own;
+	else if (unsupported(e))
+		e = open_buffered(t);
+	if (e != 0) {
+		close(t->fd);
+		unlink(path);
+		t->fd = -1;
+	}
+	return e;
+}
+
+/* Writes what is still in memory and the header; the thread can record on. */
+void cq_sink_flush(cq_thread *t)
+{
+	if (!t->buffered || t->fd < 0)
+		return;
+	if (!t->dead) {
+		int e = write_all(t->fd, t->window, (size_t)(t->next - t->window), t->window_off);
+		if (e != 0)
+			die_buffered(t, e);
+	}
+	(void)write_all(t->fd, t->head, sizeof *t->head, 0);
+}
+
+/* Flushes, cuts the file to what was used and closes it. The thread's later calls go to the trash. */
+void cq_sink_close(cq_thread *t)
+{
+	int64_t used = t->window_off + (t->next - t->window);
+	if (t->fd < 0)
+		return;
+	cq_sink_flush(t);
+	if (!t->buffered && !t->dead && ftruncate(t->fd, used) != 0)
+		used = 0; /* the zeros at the end stay, which a reader expects after a crash anyway */
+	close(t->fd);
+	t->own = *t->head;
+	t->head = &t->own;
+	t->fd = -1;
+	t->dead = 1;
+	t->next = t->end = t->window;
+	t->call = &t->trash;
+}
+
+/* In a forked child: the file belongs to the parent. */
+void cq_sink_disown(cq_thread *t)
+{
+	t->head = &t->own;
+	t->fd = -1;
+	t->dead = 1;
+	t->due = 0;
+	t->call_off = 0;
+	t->next = t->end = t->window;
+	t->call = &t->trash;
+}
