@@ -84,7 +84,7 @@ const (
 	topPx      = 130
 	bottomPx   = 130
 	leftPx     = 150
-	rightPx    = 300
+	rightPx    = 260
 	barPx      = 36
 	barGapPx   = 60
 	lightest   = 0.90 // grey of the least value that is not 0
@@ -129,7 +129,12 @@ func (l *layout) grey(v int64) color.Gray {
 	if v == 0 {
 		return color.Gray{Y: 255}
 	}
-	return color.Gray{Y: uint8(math.Round(255 * lightest * (1 - float64(v)/float64(l.most))))}
+	return shade(float64(v) / float64(l.most))
+}
+
+// shade is the grey of a fraction of the greatest value.
+func shade(f float64) color.Gray {
+	return color.Gray{Y: uint8(math.Round(255 * lightest * (1 - f)))}
 }
 
 // canvas is what the three formats have in common.
@@ -225,9 +230,11 @@ func (l *layout) cells(c draw.Canvas, area vg.Rectangle, pixels bool) {
 	}
 }
 
+// frame draws a line around r, outside it: a row of cells can be one pixel high.
 func frame(c draw.Canvas, r vg.Rectangle) {
 	c.SetColor(color.Black)
 	c.SetLineWidth(px(2))
+	r.Min, r.Max = r.Min.Sub(vg.Point{X: px(1), Y: px(1)}), r.Max.Add(vg.Point{X: px(1), Y: px(1)})
 	c.Stroke(r.Path())
 }
 
@@ -277,7 +284,7 @@ func (l *layout) scale(c draw.Canvas, area vg.Rectangle) {
 	}
 	const steps = 256
 	for i := range steps {
-		c.SetColor(l.grey(max(1, int64(float64(l.most)*float64(i+1)/steps))))
+		c.SetColor(shade(float64(i+1) / steps))
 		c.Fill(vg.Rectangle{Min: vg.Point{X: bar.Min.X, Y: bar.Min.Y + bar.Size().Y*vg.Length(i)/steps},
 			Max: vg.Point{X: bar.Max.X, Y: bar.Max.Y}}.Path())
 	}
