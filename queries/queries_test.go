@@ -89,6 +89,9 @@ func ask(t *testing.T, run queries.Run, name string, args ...string) string {
 // lines is expected rows written by hand, without the indentation of the test.
 func lines(s string) string {
 	var b strings.Builder
+	if strings.TrimSpace(s) == "" {
+		return ""
+	}
 	for _, line := range strings.Split(strings.TrimSpace(s), "\n") {
 		b.WriteString(strings.TrimSpace(line) + "\n")
 	}

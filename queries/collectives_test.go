@@ -1,0 +1,438 @@
+package queries_test
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/queries/internal/gendocs/example"
+)
+
+// comms has the world of ranks 0 to 4; communicator 1 of ranks 4, 2 and 3, in this order; MPI_COMM_SELF of rank 0 as 2;
+// and an intercommunicator 3 between ranks 0, 1 and ranks 2, 3, 4.
+const comms = `
+comms comm remote comm_rank world_rank kind
+0 0 0 0 world
+0 0 1 1 world
+0 0 2 2 world
+0 0 3 3 world
+0 0 4 4 world
+1 0 0 4 split
+1 0 1 2 split
+1 0 2 3 split
+2 0 0 0 self
+3 0 0 0 inter
+3 0 1 1 inter
+3 1 0 2 inter
+3 1 1 3 inter
+3 1 2 4 inter
+`
+
+// collectiveCase is one collective call of each rank, and what each mode makes of it: src, dst, messages, bytes.
+type collectiveCase struct {
+	name                  string
+	rows                  string // events (rank call comm root_world send_bytes recv_bytes), then perhaps parts
+	rooted, logical, tree string // logical and tree empty: as rooted
+}
+
+func collectiveCases() []collectiveCase {
+	return []collectiveCase{
+		{name: "bcast of 100 from rank 3", rows: `
+			0 MPI_Bcast 0 3 0 100
+			1 MPI_Bcast 0 3 0 100
+			2 MPI_Bcast 0 3 0 100
+			3 MPI_Bcast 0 3 100 0
+			4 MPI_Bcast 0 3 0 100`,
+			rooted: `
+			3,0,1,100
+			3,1,1,100
+			3,2,1,100
+			3,4,1,100`,
+			// In the tree the ranks are 3 4 0 1 2: node 3 (rank 1) hangs on node 2 (rank 0), the others on the root.
+			tree: `
+			0,1,1,100
+			3,0,1,100
+			3,2,1,100
+			3,4,1,100`},
+		{name: "gather of 7 to rank 1, nonblocking", rows: `
+			0 MPI_Igather 0 1 7 0
+			1 MPI_Igather 0 1 7 35
+			2 MPI_Igather 0 1 7 0
+			3 MPI_Igather 0 1 7 0
+			4 MPI_Igather 0 1 7 0`,
+			rooted: `
+			0,1,1,7
+			2,1,1,7
+			3,1,1,7
+			4,1,1,7`,
+			// In the tree the ranks are 1 2 3 4 0: rank 4 gives its part to rank 3, which passes both on.
+			tree: `
+			0,1,1,7
+			2,1,1,7
+			3,1,1,14
+			4,3,1,7`},
+		{name: "reduce of 7 to rank 1", rows: `
+			0 MPI_Reduce 0 1 7 0
+			1 MPI_Reduce 0 1 7 7
+			2 MPI_Reduce 0 1 7 0
+			3 MPI_Reduce 0 1 7 0
+			4 MPI_Reduce 0 1 7 0`,
+			rooted: `
+			0,1,1,7
+			2,1,1,7
+			3,1,1,7
+			4,1,1,7`,
+			// Where a gather's parts add up, a reduction's become one.
+			tree: `
+			0,1,1,7
+			2,1,1,7
+			3,1,1,7
+			4,3,1,7`},
+		{name: "scatterv of 10, 20, 30, 40, 50", rows: `
+			0 MPI_Scatterv 0 0 150 10
+			1 MPI_Scatterv 0 0 0 20
+			2 MPI_Scatterv 0 0 0 30
+			3 MPI_Scatterv 0 0 0 40
+			4 MPI_Scatterv 0 0 0 50`,
+			rooted: `
+			0,1,1,20
+			0,2,1,30
+			0,3,1,40
+			0,4,1,50`,
+			tree: `
+			0,1,1,20
+			0,2,1,70
+			0,4,1,50
+			2,3,1,40`},
+		{name: "barrier of ranks 4, 2, 3", rows: `
+			2 MPI_Ibarrier 1 - 0 0
+			3 MPI_Ibarrier 1 - 0 0
+			4 MPI_Ibarrier 1 - 0 0`,
+			rooted: `
+			2,4,1,0
+			3,4,1,0
+			4,2,1,0
+			4,3,1,0`},
+		{name: "allreduce of 8", rows: `
+			0 MPI_Allreduce 0 - 8 8
+			1 MPI_Allreduce 0 - 8 8
+			2 MPI_Allreduce 0 - 8 8
+			3 MPI_Allreduce 0 - 8 8
+			4 MPI_Allreduce 0 - 8 8`,
+			rooted: `
+			0,1,1,8
+			0,2,1,8
+			0,3,1,8
+			0,4,1,8
+			1,0,1,8
+			2,0,1,8
+			3,0,1,8
+			4,0,1,8`,
+			tree: `
+			0,1,1,8
+			0,2,1,8
+			0,4,1,8
+			1,0,1,8
+			2,0,1,8
+			2,3,1,8
+			3,2,1,8
+			4,0,1,8`},
+		{name: "alltoall of 5 to each of ranks 4, 2, 3", rows: `
+			2 MPI_Alltoall 1 - 15 15
+			3 MPI_Alltoall 1 - 15 15
+			4 MPI_Alltoall 1 - 15 15`,
+			rooted: `
+			2,4,1,15
+			3,4,1,15
+			4,2,1,15
+			4,3,1,15`,
+			logical: `
+			2,3,1,5
+			2,4,1,5
+			3,2,1,5
+			3,4,1,5
+			4,2,1,5
+			4,3,1,5`,
+			tree: `
+			2,4,1,15
+			3,4,1,15
+			4,2,1,15
+			4,3,1,15`},
+		{name: "alltoall of 3 in the tree of 5", rows: `
+			0 MPI_Alltoall 0 - 15 15
+			1 MPI_Alltoall 0 - 15 15
+			2 MPI_Alltoall 0 - 15 15
+			3 MPI_Alltoall 0 - 15 15
+			4 MPI_Alltoall 0 - 15 15`,
+			rooted: `
+			0,1,1,15
+			0,2,1,15
+			0,3,1,15
+			0,4,1,15
+			1,0,1,15
+			2,0,1,15
+			3,0,1,15
+			4,0,1,15`,
+			logical: `
+			0,1,1,3
+			0,2,1,3
+			0,3,1,3
+			0,4,1,3
+			1,0,1,3
+			1,2,1,3
+			1,3,1,3
+			1,4,1,3
+			2,0,1,3
+			2,1,1,3
+			2,3,1,3
+			2,4,1,3
+			3,0,1,3
+			3,1,1,3
+			3,2,1,3
+			3,4,1,3
+			4,0,1,3
+			4,1,1,3
+			4,2,1,3
+			4,3,1,3`,
+			tree: `
+			0,1,1,15
+			0,2,1,30
+			0,4,1,15
+			1,0,1,15
+			2,0,1,30
+			2,3,1,15
+			3,2,1,15
+			4,0,1,15`},
+		{name: "allgatherv of 1, 2, 3 by ranks 4, 2, 3", rows: `
+			2 MPI_Allgatherv 1 - 2 6
+			3 MPI_Allgatherv 1 - 3 6
+			4 MPI_Allgatherv 1 - 1 6`,
+			rooted: `
+			2,4,1,2
+			3,4,1,3
+			4,2,1,6
+			4,3,1,6`,
+			logical: `
+			2,3,1,2
+			2,4,1,2
+			3,2,1,3
+			3,4,1,3
+			4,2,1,1
+			4,3,1,1`,
+			tree: `
+			2,4,1,2
+			3,4,1,3
+			4,2,1,6
+			4,3,1,6`},
+		{name: "reduce_scatter of 12 in parts of 5, 4, 3", rows: `
+			2 MPI_Reduce_scatter 1 - 12 4
+			3 MPI_Reduce_scatter 1 - 12 3
+			4 MPI_Reduce_scatter 1 - 12 5`,
+			rooted: `
+			2,4,1,12
+			3,4,1,12
+			4,2,1,4
+			4,3,1,3`},
+		{name: "alltoallv: rank 1 sends 9 to rank 3 and 4 to itself", rows: `
+			0 MPI_Ialltoallv 0 - 0 0
+			1 MPI_Ialltoallv 0 - 13 4
+			2 MPI_Ialltoallv 0 - 0 0
+			3 MPI_Ialltoallv 0 - 0 9
+			4 MPI_Ialltoallv 0 - 0 0
+
+			parts rank seq peer_world send_bytes recv_bytes
+			1 0 1 4 4
+			1 0 3 9 0
+			3 0 1 0 9`,
+			rooted: `
+			0,1,1,4
+			0,2,1,0
+			0,3,1,9
+			0,4,1,0
+			1,0,1,13
+			2,0,1,0
+			3,0,1,0
+			4,0,1,0`,
+			logical: `
+			1,3,1,9`,
+			tree: `
+			0,1,1,4
+			0,2,1,9
+			0,4,1,0
+			1,0,1,13
+			2,0,1,0
+			2,3,1,9
+			3,2,1,0
+			4,0,1,0`},
+		{name: "neighbourhood: by parts in every mode", rows: `
+			0 MPI_Neighbor_alltoall 0 - 6 6
+			1 MPI_Neighbor_alltoall 0 - 6 6
+
+			parts rank seq peer_world send_bytes recv_bytes
+			0 0 1 6 6
+			1 0 0 6 6`,
+			rooted: `
+			0,1,1,6
+			1,0,1,6`},
+		{name: "a communicator of one", rows: `
+			0 MPI_Allreduce 2 - 8 8
+			0 MPI_Bcast 2 0 8 0`},
+		{name: "intercommunicator: bcast of 50 from rank 1", rows: `
+			0 MPI_Bcast 3 - 0 0
+			1 MPI_Bcast 3 1 50 0
+			2 MPI_Bcast 3 1 0 50
+			3 MPI_Bcast 3 1 0 50
+			4 MPI_Bcast 3 1 0 50`,
+			rooted: `
+			1,2,1,50
+			1,3,1,50
+			1,4,1,50`,
+			tree: `
+			1,2,1,50
+			1,3,1,50
+			3,4,1,50`},
+		{name: "intercommunicator: allgather of 3 and of 4", rows: `
+			0 MPI_Allgather 3 - 3 12
+			1 MPI_Allgather 3 - 3 12
+			2 MPI_Allgather 3 - 4 6
+			3 MPI_Allgather 3 - 4 6
+			4 MPI_Allgather 3 - 4 6`,
+			// Fan-in to rank 0 of the other group, fan-out from rank 0 of the own one.
+			rooted: `
+			0,1,1,12
+			0,2,1,3
+			1,2,1,3
+			2,0,1,4
+			2,3,1,6
+			2,4,1,6
+			3,0,1,4
+			4,0,1,4`,
+			logical: `
+			0,2,1,3
+			0,3,1,3
+			0,4,1,3
+			1,2,1,3
+			1,3,1,3
+			1,4,1,3
+			2,0,1,4
+			2,1,1,4
+			3,0,1,4
+			3,1,1,4
+			4,0,1,4
+			4,1,1,4`,
+			// The ranks 0, 1 are nodes 1, 2 of the tree under rank 2; the ranks 2, 3, 4 nodes 1, 2, 3 under rank 0.
+			tree: `
+			0,1,1,12
+			0,2,1,3
+			1,2,1,3
+			2,0,1,4
+			2,3,1,6
+			2,4,1,6
+			3,0,1,8
+			4,3,1,4`},
+		{name: "intercommunicator: alltoall of 5 to each", rows: `
+			0 MPI_Alltoall 3 - 15 15
+			1 MPI_Alltoall 3 - 15 15
+			2 MPI_Alltoall 3 - 10 10
+			3 MPI_Alltoall 3 - 10 10
+			4 MPI_Alltoall 3 - 10 10`,
+			rooted: `
+			0,1,1,15
+			0,2,1,15
+			1,2,1,15
+			2,0,1,10
+			2,3,1,10
+			2,4,1,10
+			3,0,1,10
+			4,0,1,10`,
+			logical: `
+			0,2,1,5
+			0,3,1,5
+			0,4,1,5
+			1,2,1,5
+			1,3,1,5
+			1,4,1,5
+			2,0,1,5
+			2,1,1,5
+			3,0,1,5
+			3,1,1,5
+			4,0,1,5
+			4,1,1,5`,
+			tree: `
+			0,1,1,15
+			0,2,1,15
+			1,2,1,15
+			2,0,1,10
+			2,3,1,10
+			2,4,1,10
+			3,0,1,20
+			4,3,1,10`},
+	}
+}
+
+func TestCollectivesInTheMatrix(t *testing.T) {
+	for _, c := range collectiveCases() {
+		t.Run(c.name, func(t *testing.T) {
+			run := newRun(t, "case.5", comms+"\n"+eventRows(c.rows), example.Manifest(5))
+			same(t, "rooted", ask(t, run, "density"), c.rooted)
+			same(t, "logical", ask(t, run, "density", "collectives", "logical"), cmp.Or(c.logical, c.rooted))
+			same(t, "tree", ask(t, run, "density", "collectives", "tree"), cmp.Or(c.tree, c.rooted))
+			same(t, "none", ask(t, run, "density", "collectives", "none"), "")
+		})
+	}
+}
+
+// TestCollectivesAddUp repeats a collective: messages count instances, bytes add up, and point-to-point messages come on
+// top.
+func TestCollectivesAddUp(t *testing.T) {
+	text := comms + `
+events rank seq call class comm instance root_world send_bytes recv_bytes
+2 0 MPI_Alltoall collective 1 0 - 15 15
+2 1 MPI_Alltoall collective 1 1 - 6 6
+2 2 MPI_Alltoall collective 1 2 - 0 0
+3 0 MPI_Alltoall collective 1 0 - 15 15
+3 1 MPI_Alltoall collective 1 1 - 6 6
+3 2 MPI_Alltoall collective 1 2 - 0 0
+3 3 MPI_Comm_dup comm 1 3 - - -
+4 0 MPI_Alltoall collective 1 0 - 15 15
+4 1 MPI_Alltoall collective 1 1 - 6 6
+4 2 MPI_Alltoall collective 1 2 - 0 0
+
+messages src dst comm tag bytes send_seq recv_post_seq
+2 3 1 9 4097 3 3
+2 3 1 8 1 4 4
+`
+	run := newRun(t, "sum.5", text, example.Manifest(5))
+	same(t, "rooted", ask(t, run, "density"), `
+		2,3,2,4098
+		2,4,3,21
+		3,4,3,21
+		4,2,3,21
+		4,3,3,21`)
+	// 5 and 2 bytes to each; nothing is exchanged by the third.
+	same(t, "logical", ask(t, run, "density", "collectives", "logical", "where", "tag = 9"), `
+		2,3,3,4104
+		2,4,2,7
+		3,2,2,7
+		3,4,2,7
+		4,2,2,7
+		4,3,2,7`)
+	same(t, "none", ask(t, run, "data-density", "collectives", "none"), `
+		2,3,4098,2`)
+}
+
+// eventRows makes rows of events of "rank call comm root_world send_bytes recv_bytes", numbered along each rank, and leaves
+// what follows them as it is.
+func eventRows(short string) string {
+	events, rest, _ := strings.Cut(strings.TrimSpace(short), "\n\n")
+	var b strings.Builder
+	b.WriteString("events rank seq class call comm root_world send_bytes recv_bytes\n")
+	seq := map[string]int{}
+	for _, line := range strings.Split(events, "\n") {
+		w := strings.Fields(line)
+		fmt.Fprintf(&b, "%s %d collective %s\n", w[0], seq[w[0]], strings.Join(w[1:], " "))
+		seq[w[0]]++
+	}
+	return b.String() + "\n" + rest
+}
