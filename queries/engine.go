@@ -128,9 +128,9 @@ func groupBits(runs []Run) int {
 
 // lock takes away what a query does not need: other files, the network, the settings.
 func (d *DB) lock(ctx context.Context, paths []string) error {
-	quoted := make([]string, len(paths))
-	for i, p := range paths {
-		quoted[i] = quote(p)
+	quoted := patterns(paths) // the engine asks for the pattern first, then for the file
+	for _, p := range paths {
+		quoted = append(quoted, quote(p))
 	}
 	for _, s := range []string{
 		"SET allowed_paths = [" + strings.Join(quoted, ", ") + "]",

@@ -1,0 +1,247 @@
+package queries_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/internal/gendocs/example"
+	"github.com/commq/commq/schema"
+)
+
+func TestCalls(t *testing.T) {
+	run := newRun(t, "calls.5", comms+`
+events rank seq call class comm instance send_world send_bytes recv_world recv_bytes
+0 0 MPI_Init other - - - - - -
+3 0 MPI_Send send 0 - 1 4097 - -
+3 1 MPI_Send send 0 - 1 3 - -
+3 2 MPI_Send send 1 - 2 5 - -
+3 3 MPI_Sendrecv sendrecv 0 - 1 9 1 17
+4 0 MPI_Barrier collective 3 0 - 0 - 0
+`, example.Manifest(5))
+	same(t, "calls", ask(t, run, "calls"), `
+		0,MPI_Init,,1,0,0
+		3,MPI_Send,3,1,5,0
+		3,MPI_Send,5,2,4100,0
+		3,MPI_Sendrecv,5,1,9,17
+		4,MPI_Barrier,5,1,0,0`)
+}
+
+func TestUnmatched(t *testing.T) {
+	run := newRun(t, "open.5", world+`
+events rank seq call class comm send_world send_tag send_bytes recv_world recv_tag recv_bytes posted_any proc_null request init_seq
+# rank 1: a matched send, a lost one, one to MPI_PROC_NULL, a persistent one started twice, the second start lost
+1 0 MPI_Send send 0 3 9 4097 - - - - 0 - -
+1 1 MPI_Send send 0 3 8 17 - - - - 0 - -
+1 2 MPI_Send send 0 - - 0 - - - - 1 - -
+1 3 MPI_Send_init send 0 3 7 5 - - - - 0 1 -
+1 4 MPI_Start send 0 3 7 5 - - - - 0 1 3
+1 5 MPI_Start send 0 3 7 5 - - - - 0 1 3
+# rank 3: the receives; one left open, one cancelled, one from MPI_PROC_NULL, and a matched probe
+3 0 MPI_Recv recv 0 - - - 1 9 4097 0 0 - -
+3 1 MPI_Irecv recv 0 - - - 1 7 5 0 0 1 -
+3 2 MPI_Irecv recv 0 - - - - 6 - 1 0 2 -
+3 3 MPI_Irecv recv 0 - - - 2 5 - 0 0 3 -
+3 4 MPI_Cancel complete - - - - - - - - - 3 -
+3 5 MPI_Recv recv 0 - - - - - 0 0 2 - -
+3 6 MPI_Mprobe probe 0 - - - 4 2 8 0 0 - -
+3 7 MPI_Mrecv recv 0 - - - 4 2 8 - - - 6
+# rank 4: a Sendrecv whose receive side met nobody
+4 0 MPI_Sendrecv sendrecv 0 3 2 8 2 1 - 0 0 - -
+
+messages src dst comm tag bytes send_seq recv_post_seq recv_done_seq
+1 3 0 9 4097 0 0 0
+1 3 0 7 5 4 1 9
+4 3 0 2 8 0 6 7
+`, example.Manifest(5))
+	same(t, "unmatched", ask(t, run, "unmatched"), `
+		1,1,send,MPI_Send,0,3,8,17
+		1,5,send,MPI_Start,0,3,7,5
+		3,2,recv,MPI_Irecv,0,,6,
+		4,0,recv,MPI_Sendrecv,0,2,1,`)
+}
+
+func TestQueryRefusesWhatTheRunLacks(t *testing.T) {
+	m := example.Manifest(5)
+	m.Record = "messages"
+	run := newRun(t, "short.5", world, m)
+	_, err := open(t, run).Ask(context.Background(), run, named(t, "calls"), nil)
+	want := `query calls: run "short.5" keeps only messages, collectives and what is unmatched; capture it again with --record all`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+	run.Manifest.Tables = nil
+	if err := named(t, "unmatched").Check(run); err == nil || !strings.Contains(err.Error(), `has no table messages`) {
+		t.Errorf("error %v; want one about the missing table", err)
+	}
+}
+
+func TestUserSQL(t *testing.T) {
+	store := t.TempDir()
+	a := newRunIn(t, store, "a.5", world+pingpong, example.Manifest(5))
+	b := newRunIn(t, store, "b.2", "messages src dst tag bytes\n0 1 9 3\n", example.Manifest(2))
+	db := open(t, a, b)
+	for _, c := range []struct{ sql, want string }{
+		{"SELECT run, src, CAST(sum(bytes) AS BIGINT) FROM messages GROUP BY ALL ORDER BY ALL", `
+			a.5,1,17
+			a.5,3,9194
+			b.2,0,3`},
+		{"FROM runs SELECT run, ranks, time_origin, record ORDER BY run;", `
+			a.5,5,measured,all
+			b.2,2,measured,all`},
+		{"WITH w AS (SELECT 3 AS x) SELECT x FROM w -- the end", "3"},
+		{"SELECT count(*) FROM events", "0"},
+		{"SELECT column_name FROM (DESCRIBE parts) LIMIT 3", `
+			run
+			rank
+			seq`},
+	} {
+		rows, err := db.Query(context.Background(), c.sql)
+		same(t, c.sql, text(t, rows, err), c.want)
+	}
+	rows, err := db.Query(context.Background(), "EXPLAIN ANALYZE SELECT sum(bytes) FROM messages")
+	if plan := text(t, rows, err); !strings.Contains(plan, "READ_PARQUET") {
+		t.Errorf("plan:\n%s", plan)
+	}
+}
+
+// TestUserSQLCannotWriteOrLookElsewhere tries what would change a run, write a file, read one or change the settings.
+func TestUserSQLCannotWriteOrLookElsewhere(t *testing.T) {
+	run := newRun(t, "safe.5", world+pingpong, example.Manifest(5))
+	other := filepath.Join(t.TempDir(), "other.csv")
+	if err := os.WriteFile(other, []byte("a,b\n3,9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(run.Dir, "messages", "0000.parquet")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, run)
+	for _, sql := range []string{
+		"COPY messages TO '" + other + "'",
+		"COPY (SELECT 1) TO '" + file + "' (FORMAT parquet)",
+		"EXPLAIN ANALYZE COPY (SELECT 1) TO '" + file + "' (FORMAT parquet)",
+		"/* x */ EXPLAIN -- y\n ANALYZE COPY (SELECT 1) TO '" + file + "' (FORMAT parquet)",
+		"SELECT 1; COPY (SELECT 1) TO '" + file + "' (FORMAT parquet)",
+		"CREATE TABLE t (a INTEGER)",
+		"DROP VIEW messages",
+		"SET threads = 7",
+		"SET enable_external_access = true",
+		"RESET lock_configuration",
+		"PRAGMA threads = 7",
+		"ATTACH '" + filepath.Join(run.Dir, "x.db") + "'",
+		"INSTALL httpfs",
+		"LOAD httpfs",
+		"SELECT * FROM '" + other + "'",
+		"SELECT * FROM read_csv('" + other + "')",
+		"SELECT * FROM read_text('" + other + "')",
+		"SELECT * FROM glob('" + filepath.Dir(other) + "/*')",
+		"SELECT * FROM 'https://localhost/x.parquet'",
+		"EXPORT DATABASE '" + t.TempDir() + "'",
+		"CALL enable_profiling()",
+		"PREPARE p AS COPY (SELECT 1) TO '" + file + "'",
+		"", ";", "SELEC 1",
+	} {
+		rows, err := db.Query(context.Background(), sql)
+		if err == nil {
+			for rows.Next() {
+			}
+			err = rows.Err()
+			rows.Close()
+		}
+		if err == nil {
+			t.Errorf("%s: ran", sql)
+		}
+	}
+	after, err := os.ReadFile(file)
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the run's file changed (%v)", err)
+	}
+	if entries, _ := os.ReadDir(run.Dir); len(entries) != 8 {
+		t.Errorf("the run's folder has %d entries; want the 7 tables and the manifest", len(entries))
+	}
+}
+
+func TestStrangePaths(t *testing.T) {
+	for _, part := range []string{"it's", "a b", "[x]", "st*r", "q?", `back\slash`, "ünï", "{a,b}", `"`, "%20", "a=b"} {
+		store := filepath.Join(t.TempDir(), part)
+		run := newRunIn(t, store, "pp.5", world+pingpong, example.Manifest(5))
+		same(t, part, ask(t, run, "density", "where", "src = 1"), "1,3,1,17")
+		// More files than are read one by one: the list form.
+		for i := range run.Manifest.Tables {
+			files := &run.Manifest.Tables[i].Files
+			for len(*files) < 40 {
+				*files = append(*files, (*files)[0])
+			}
+		}
+		same(t, part+" as a list", ask(t, run, "density", "where", "src = 1"), "1,3,40,680")
+	}
+}
+
+func TestRunBehindALink(t *testing.T) {
+	run := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
+	link := filepath.Join(t.TempDir(), "linked")
+	if err := os.Symlink(run.Dir, link); err != nil {
+		t.Skip(err)
+	}
+	run.Dir = link
+	same(t, "through a link", ask(t, run, "density", "where", "src = 1"), "1,3,1,17")
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	run := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
+	broken := func(change func(*queries.Run)) queries.Run {
+		m := *run.Manifest
+		m.Tables = append([]schema.TableInfo(nil), m.Tables...)
+		r := queries.Run{Name: run.Name, Dir: run.Dir, Manifest: &m}
+		change(&r)
+		return r
+	}
+	lost := broken(func(r *queries.Run) { r.Manifest.Tables[1].Files = []schema.FileInfo{{Path: "messages/0007.parquet"}} })
+	outside := broken(func(r *queries.Run) { r.Manifest.Tables[1].Files = []schema.FileInfo{{Path: "../messages.parquet"}} })
+	notParquet := broken(func(r *queries.Run) { r.Manifest.Tables[1].Files = []schema.FileInfo{{Path: "manifest.json"}} })
+	wrongTable := broken(func(r *queries.Run) { r.Manifest.Tables[1].Files = r.Manifest.Tables[3].Files })
+	for _, c := range []struct {
+		what string
+		runs []queries.Run
+		want string
+	}{
+		{"none", nil, "no run given"},
+		{"twice", []queries.Run{run, run}, `two runs are called "pp.5"`},
+		{"lost file", []queries.Run{lost}, "the run is damaged, see commq runs check"},
+		{"file outside", []queries.Run{outside}, "not in the run's folder"},
+		{"not Parquet", []queries.Run{notParquet}, "manifest.json"},
+		{"another table", []queries.Run{wrongTable}, "src"},
+	} {
+		db, err := queries.Open(context.Background(), c.runs, queries.Options{})
+		if err == nil {
+			db.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v; want one with %q", c.what, err, c.want)
+		}
+	}
+}
+
+func TestCancelEndsALongQuery(t *testing.T) {
+	run := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
+	db := open(t, run)
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	start := time.Now()
+	rows, err := db.Query(ctx, "SELECT count(*) FROM range(100000) a, range(100000) b WHERE hash(a.range, b.range) = 3")
+	if err == nil {
+		for rows.Next() {
+		}
+		err = rows.Err()
+		rows.Close()
+	}
+	if err == nil || time.Since(start) > 10*time.Second {
+		t.Errorf("error %v after %v; want to be interrupted at once", err, time.Since(start))
+	}
+}
