@@ -1,0 +1,75 @@
+// Command gendocs writes docs/QUERIES.md from the headers of the queries, with their answers about a small run.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/internal/gendocs/example"
+	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/writer"
+)
+
+//go:embed heat.3.txt
+var heat string
+
+const runName = "heat.3"
+
+func main() {
+	if err := generate(filepath.Join("..", "docs", "QUERIES.md")); err != nil {
+		fmt.Fprintln(os.Stderr, "gendocs:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(target string) error {
+	store, err := os.MkdirTemp("", "commq-gendocs-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(store)
+	dir, err := example.Write(store, runName, heat, example.Manifest(3))
+	if err != nil {
+		return err
+	}
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	all, err := queries.All()
+	if err != nil {
+		return err
+	}
+	run := queries.Run{Name: runName, Dir: dir, Manifest: m}
+	text, err := queries.Markdown(all, func(q *queries.Query) (string, string, error) {
+		answer, err := ask(run, q)
+		return "commq query " + q.Name + " --run " + runName, answer, err
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(target, []byte(text), 0o644)
+}
+
+func ask(run queries.Run, q *queries.Query) (answer string, err error) {
+	ctx := context.Background()
+	db, err := queries.Open(ctx, []queries.Run{run}, queries.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := db.Ask(ctx, run, q, nil)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var b strings.Builder
+	err = output.Write(&b, "table", rows)
+	return b.String(), err
+}
