@@ -26,6 +26,9 @@ type Manifest struct {
 	Epochs int32 `json:"epochs"`
 	// Counts are the run's totals.
 	Counts Counts `json:"counts"`
+	// Collectives is the number of collective operations by MPI name, the nonblocking ones by their own; their sum is
+	// Counts.Collectives.
+	Collectives map[string]int64 `json:"collectives,omitempty"`
 	// Tables lists the run's tables in the order of Tables.
 	Tables []TableInfo `json:"tables"`
 	// Digest is the run's digest: it depends on the tables' rows and the schema version, not on file layout or codec.
