@@ -1,0 +1,668 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/commq/commq/capture/match"
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/schema"
+)
+
+// call fills in the row by what kind of call it is, and puts it (for MPI_Startall, several).
+func (d *decoder) call(c *spool.Call, r *schema.Event) error {
+	v, err := d.view(c, r)
+	if err != nil {
+		return err
+	}
+	switch ops[c.Call] {
+	case opSend, opIsend, opSendrecv, opIsendrecv:
+		return d.send(c, r, v)
+	case opRecv, opIrecv:
+		return d.recv(c, r, v)
+	case opSendInit, opRecvInit:
+		return d.persistent(c, r, v)
+	case opProbe, opMprobe:
+		return d.probe(c, r, v)
+	case opMrecv, opImrecv:
+		return d.matchedRecv(c, r)
+	case opComplete:
+		d.complete(c, r)
+	case opRequestFree:
+		d.free(c, r)
+	case opRequestStatus:
+		d.request(c, r)
+		d.put()
+	case opStart, opStartall:
+		return d.start(c, r)
+	case opCollective, opIcollective, opCommNew, opCommIdup:
+		return d.collective(c, r, v)
+	default:
+		d.put()
+	}
+	return nil
+}
+
+// request puts the call's request into the row.
+func (d *decoder) request(c *spool.Call, r *schema.Event) {
+	if c.Req != 0 {
+		r.Request = int64(c.Req)
+	}
+}
+
+// sendSide fills in whom the call sends to and what.
+func (d *decoder) sendSide(c *spool.Call, r *schema.Event, v int32) (err error) {
+	r.ProcNull = 0
+	r.SendTag, r.SendCount, r.SendBuffer = c.Tag, c.Count, address(c.Buf)
+	if r.SendDatatype, r.SendBytes, err = d.sized(c.Dtype, c.Count); err != nil {
+		return err
+	}
+	if c.Flags&spool.FlagProcNull != 0 {
+		r.ProcNull, r.SendBytes = schema.ProcNullSend, 0
+		return nil
+	}
+	r.SendPeer = c.Peer
+	r.SendWorld, err = d.worldOf(v, c.Peer)
+	return err
+}
+
+// recvSide fills in how a receive was posted and whom it names, or got.
+func (d *decoder) recvSide(flags uint8, peer, tag int32, r *schema.Event, v int32) (err error) {
+	r.PostedAny = int32(flags) & (spool.FlagAnySource | spool.FlagAnyTag) // the same bits
+	r.RecvTag = tag
+	if flags&spool.FlagProcNull != 0 {
+		r.ProcNull |= schema.ProcNullRecv
+		return nil
+	}
+	if peer != schema.NullInt32 {
+		r.RecvPeer = peer
+		r.RecvWorld, err = d.worldOf(v, peer)
+	}
+	return err
+}
+
+// send makes the row of a send, and of a sendrecv.
+func (d *decoder) send(c *spool.Call, r *schema.Event, v int32) error {
+	if err := d.sendSide(c, r, v); err != nil {
+		return err
+	}
+	p := pending{serial: c.Req, epoch: d.epoch, row: int32(d.n), recv: -1, send: -1, view: v}
+	if o := ops[c.Call]; o == opSendrecv || o == opIsendrecv {
+		if err := d.side(c, r, v, &p); err != nil {
+			return err
+		}
+	}
+	if r.ProcNull&schema.ProcNullSend == 0 && (d.current.err == 0 || d.current.err == d.truncate && ops[c.Call] == opSendrecv) {
+		p.send = d.addSend(r)
+	}
+	d.post(c, r, p)
+	return nil
+}
+
+// post puts the row of a call that may have made a request.
+func (d *decoder) post(c *spool.Call, r *schema.Event, p pending) {
+	if ops[c.Call] != opRecv && c.Req != 0 {
+		r.Request = int64(c.Req)
+		p.keep = d.wanted(r)
+		d.reqs.put(p)
+	}
+	d.put()
+}
+
+// wanted says whether a row is kept with RecordMessages, whatever it completes.
+func (d *decoder) wanted(r *schema.Event) bool {
+	if d.keep == nil {
+		return true
+	}
+	wanted := r.ErrorClass != schema.NullInt32 || r.EndNs == schema.NullInt64 || d.unknown[r.Seq]
+	switch schema.Class(r.Class) {
+	case schema.ClassSend, schema.ClassRecv, schema.ClassSendrecv, schema.ClassProbe, schema.ClassComplete:
+	case schema.ClassOther:
+		o := ops[r.Call]
+		wanted = wanted || o != opSendInit && o != opRecvInit
+	default:
+		wanted = true
+	}
+	if wanted {
+		d.keep[d.n] = true
+	}
+	return wanted
+}
+
+// addSend notes the current row as a send and returns its index in sends.
+func (d *decoder) addSend(r *schema.Event) int32 {
+	if r.SendWorld == schema.NullInt32 {
+		d.count.alien++
+		return -1
+	}
+	d.sends = append(d.sends, int32(d.n))
+	return int32(len(d.sends) - 1)
+}
+
+// addRecv notes the current row as a posted receive and returns its index in recvs.
+func (d *decoder) addRecv(r *schema.Event) int32 {
+	m := match.Recv{Channel: match.Channel{Comm: r.Comm, Src: r.RecvWorld, Dst: d.rank, Tag: r.RecvTag}, Any: r.PostedAny,
+		PostSeq: r.Seq, PostNs: r.StartNs, DoneSeq: schema.NullInt64, StartNs: schema.NullInt64, EndNs: schema.NullInt64, Buffer: r.RecvBuffer}
+	d.recvs = append(d.recvs, m)
+	d.state = append(d.state, stateOf(r))
+	return int32(len(d.recvs) - 1)
+}
+
+// stateOf says what the row knows of where a message comes from.
+func stateOf(r *schema.Event) recvState {
+	switch {
+	case r.RecvPeer == schema.NullInt32 || r.RecvTag == schema.NullInt32:
+		return recvOpen
+	case r.RecvWorld == schema.NullInt32:
+		return recvAlien
+	}
+	return recvKnown
+}
+
+// gotHere says that the row itself completed receive i.
+func (d *decoder) gotHere(i int32, r *schema.Event) {
+	m := &d.recvs[i]
+	m.DoneSeq, m.StartNs, m.EndNs = r.Seq, r.StartNs, r.EndNs
+}
+
+// failed says whether an error means that a receive took no message.
+func (d *decoder) failed(class int32) bool { return class != 0 && class != d.truncate }
+
+// recv makes the row of a receive.
+func (d *decoder) recv(c *spool.Call, r *schema.Event, v int32) (err error) {
+	r.ProcNull = 0
+	if err := d.recvSide(c.Flags, c.Peer, c.Tag, r, v); err != nil {
+		return err
+	}
+	r.RecvCount, r.RecvBuffer = c.Count, address(c.Buf)
+	if r.RecvDatatype, _, err = d.sized(c.Dtype, schema.NullInt64); err != nil {
+		return err
+	}
+	p := pending{serial: c.Req, epoch: d.epoch, row: int32(d.n), recv: -1, send: -1, view: v}
+	blocking := ops[c.Call] == opRecv
+	if r.ProcNull == 0 && !d.failed(d.current.err) {
+		p.recv = d.addRecv(r)
+	}
+	if blocking && c.T1 != 0 {
+		if c.Flags&spool.FlagNoStatus == 0 {
+			r.RecvBytes = d.received(c)
+		}
+		if p.recv >= 0 {
+			d.gotHere(p.recv, r)
+		}
+	}
+	d.post(c, r, p)
+	return nil
+}
+
+// received are the bytes that a blocking receive got.
+func (d *decoder) received(c *spool.Call) int64 {
+	if c.Req != math.MaxUint32 {
+		return int64(c.Req)
+	}
+	for i := 1; i < len(d.g.slots); i++ {
+		if w := d.g.slots[i].AsWide(); w.Kind == spool.KindWide && w.What == spool.WideRecvBytes {
+			return w.Value
+		}
+	}
+	return schema.NullInt64
+}
+
+// side fills in the receive side of a sendrecv.
+func (d *decoder) side(c *spool.Call, r *schema.Event, v int32, p *pending) (err error) {
+	var s *spool.Side
+	for i := 1; i < len(d.g.slots) && s == nil && c.T1 != 0; i++ {
+		if d.g.slots[i].Kind == spool.KindSide {
+			s = d.g.slots[i].AsSide()
+		}
+	}
+	if s == nil {
+		if c.T1 != 0 {
+			return fmt.Errorf("no SIDE slot follows")
+		}
+		return nil
+	}
+	if err := d.recvSide(s.Flags, s.Peer, s.Tag, r, v); err != nil {
+		return err
+	}
+	r.RecvCount, r.RecvBuffer = s.Count, address(s.Buf)
+	if r.RecvDatatype, _, err = d.sized(s.Dtype, schema.NullInt64); err != nil {
+		return err
+	}
+	if s.Flags&spool.FlagNoStatus == 0 {
+		r.RecvBytes = s.Bytes
+	}
+	if r.ProcNull&schema.ProcNullRecv != 0 {
+		r.RecvBytes = 0
+		return nil
+	}
+	if d.failed(d.current.err) {
+		return nil
+	}
+	p.recv = d.addRecv(r)
+	if ops[c.Call] == opSendrecv {
+		d.gotHere(p.recv, r)
+	}
+	return nil
+}
+
+// persistent makes the row of a call that makes a persistent request. It communicates nothing: the rows of its starts do.
+func (d *decoder) persistent(c *spool.Call, r *schema.Event, v int32) (err error) {
+	t := &template{view: v, send: ops[c.Call] == opSendInit, seq: r.Seq}
+	bytes := int64(schema.NullInt64)
+	if t.send {
+		err = d.sendSide(c, r, v)
+		bytes, r.SendBytes = r.SendBytes, schema.NullInt64
+	} else {
+		r.ProcNull = 0
+		err = d.recvSide(c.Flags, c.Peer, c.Tag, r, v)
+		r.RecvCount, r.RecvBuffer = c.Count, address(c.Buf)
+		if err == nil {
+			r.RecvDatatype, _, err = d.sized(c.Dtype, schema.NullInt64)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	d.request(c, r)
+	if c.Req != 0 {
+		t.row = *r
+		t.row.SendBytes = bytes
+		d.templates[c.Req] = t
+	}
+	d.put()
+	return nil
+}
+
+// start makes the rows of MPI_Start and MPI_Startall: one for each request.
+func (d *decoder) start(c *spool.Call, r *schema.Event) error {
+	own := *r
+	started := 0
+	for i := 1; i < len(d.g.slots) && c.T1 != 0; i++ {
+		if d.g.slots[i].Kind != spool.KindStart {
+			continue
+		}
+		s := d.g.slots[i].AsStart()
+		for _, e := range s.Start[:s.N] {
+			if started > 0 && ops[c.Call] == opStart {
+				return fmt.Errorf("more than one request")
+			}
+			if started > 0 { // the others begin and end where the call ends
+				own.StartNs = own.EndNs
+				own.Polls, own.PollNs, own.ComputeNs = 0, 0, d.nulls.ComputeNs
+			}
+			*r = own
+			r.Seq = d.seq
+			d.started(e.Req, e.Template, r)
+			started++
+		}
+	}
+	if started == 0 {
+		d.request(c, r)
+		d.put()
+	}
+	return nil
+}
+
+// started makes the row of one started request. One made by a call that was not recorded has no more than its number.
+func (d *decoder) started(req, made uint32, r *schema.Event) {
+	p := pending{serial: req, epoch: d.epoch, row: int32(d.n), recv: -1, send: -1, view: -1}
+	if t := d.templates[made]; t != nil {
+		fill(r, t)
+		p.view = t.view
+		switch {
+		case d.current.err != 0 || r.ProcNull != 0:
+		case t.send:
+			p.send = d.addSend(r)
+		default:
+			p.recv = d.addRecv(r)
+		}
+	}
+	if req != 0 {
+		r.Request = int64(req)
+		p.keep = d.wanted(r)
+		d.reqs.put(p)
+	}
+	d.put()
+}
+
+// fill copies what a started request does from the row that made it.
+func fill(r *schema.Event, t *template) {
+	when := *r
+	*r = t.row
+	r.Seq, r.Epoch, r.Thread, r.Call, r.StartNs, r.EndNs = when.Seq, when.Epoch, when.Thread, when.Call, when.StartNs, when.EndNs
+	r.ComputeNs, r.Polls, r.PollNs, r.ErrorClass, r.Callsite = when.ComputeNs, when.Polls, when.PollNs, when.ErrorClass, when.Callsite
+	r.InitSeq = t.seq
+	r.Class = int16(schema.ClassRecv)
+	if t.send {
+		r.Class = int16(schema.ClassSend)
+	}
+}
+
+// probe makes the row of a probe. A matched one takes the message at once, in the order of posted receives.
+func (d *decoder) probe(c *spool.Call, r *schema.Event, v int32) error {
+	r.ProcNull = 0
+	if err := d.recvSide(c.Flags, c.Peer, c.Tag, r, v); err != nil {
+		return err
+	}
+	if c.T1 != 0 {
+		r.RecvBytes = c.Count
+	}
+	if ops[c.Call] == opMprobe && c.Req != 0 && c.T1 != 0 && r.RecvPeer != schema.NullInt32 {
+		d.messages[c.Req] = &message{view: v, peer: c.Peer, tag: c.Tag, bytes: c.Count, seq: r.Seq, epoch: d.epoch, recv: d.addRecv(r)}
+	}
+	d.put()
+	return nil
+}
+
+// matchedRecv makes the row of MPI_Mrecv or MPI_Imrecv: it receives what its probe found.
+func (d *decoder) matchedRecv(c *spool.Call, r *schema.Event) (err error) {
+	r.ProcNull, r.PostedAny = 0, 0
+	r.RecvCount, r.RecvBuffer = c.Count, address(c.Buf)
+	if r.RecvDatatype, _, err = d.sized(c.Dtype, schema.NullInt64); err != nil {
+		return err
+	}
+	p := pending{serial: c.Req, epoch: d.epoch, row: int32(d.n), recv: -1, send: -1, view: -1}
+	if ops[c.Call] == opMrecv {
+		p.serial = 0
+		if c.T1 != 0 && c.Flags&spool.FlagNoStatus == 0 {
+			r.RecvBytes = d.received(c)
+		}
+	}
+	if c.Flags&spool.FlagProcNull != 0 {
+		r.ProcNull = schema.ProcNullRecv
+	} else if m := d.take(); m != nil {
+		p.view = m.view
+		r.Comm, r.RecvPeer, r.RecvTag, r.InitSeq = d.views[m.view].id, m.peer, m.tag, m.seq
+		if r.RecvWorld, err = d.worldOf(m.view, m.peer); err != nil {
+			return err
+		}
+		if m.epoch == d.epoch {
+			d.recvs[m.recv].Buffer = r.RecvBuffer
+			p.recv = m.recv
+			if ops[c.Call] == opMrecv {
+				d.gotHere(m.recv, r)
+			}
+		}
+	} else if c.T1 != 0 {
+		d.alone(r.Seq)
+	}
+	if p.serial != 0 {
+		r.Request = int64(p.serial)
+		p.keep = d.wanted(r)
+		d.reqs.put(p)
+	}
+	d.put()
+	return nil
+}
+
+// take is the message that the call receives, nil when it is not known.
+func (d *decoder) take() *message {
+	serial := messageOf(&d.g)
+	m := d.messages[serial]
+	delete(d.messages, serial)
+	return m
+}
+
+// complete makes the row of a completion call and tells the rows it completes.
+func (d *decoder) complete(c *spool.Call, r *schema.Event) {
+	done := 0
+	kept := false
+	one := func(e spool.DoneEntry) {
+		done++
+		r.Request = int64(e.Req)
+		if p := d.reqs.get(e.Req); p != nil {
+			kept = kept || p.keep
+			if p.epoch == d.epoch {
+				d.ended(p, e, r.Seq, r.StartNs, r.EndNs, d.current.err)
+			}
+			d.reqs.remove(e.Req)
+		}
+	}
+	if c.T1 == 0 { // it was waiting for this one
+		d.request(c, r)
+	} else {
+		eachDone(&d.g, one)
+	}
+	if done > 1 {
+		r.Request = schema.NullInt64
+	}
+	if d.keep != nil && kept {
+		d.keep[d.n] = true
+	}
+	d.put()
+}
+
+// ended puts into the row that posted a request how it ended: which row completed it, when, and what a receive got.
+func (d *decoder) ended(p *pending, e spool.DoneEntry, seq, start, end int64, class int32) {
+	i := d.base + int(p.row)
+	d.events.DoneSeq[i] = seq
+	if p.send >= 0 && (e.Flags&spool.FlagCancelled != 0 || d.failed(class)) {
+		d.sends[p.send] = -1
+		d.events.SendBytes[i] = schema.NullInt64
+	}
+	if p.recv < 0 {
+		d.endedAside(i, e)
+		return
+	}
+	m := &d.recvs[p.recv]
+	if e.Flags&spool.FlagCancelled != 0 || d.failed(class) {
+		d.state[p.recv] = recvVoid
+		return
+	}
+	m.DoneSeq, m.StartNs, m.EndNs = seq, start, end
+	if e.Flags&spool.FlagNoStatus != 0 || e.Source == schema.NullInt32 {
+		return
+	}
+	d.events.RecvBytes[i] = e.Bytes
+	world, err := d.worldOf(p.view, e.Source)
+	if err != nil {
+		d.state[p.recv] = recvVoid
+		d.count.unknownCommID++
+		return
+	}
+	d.events.RecvPeer[i], d.events.RecvWorld[i], d.events.RecvTag[i] = e.Source, world, e.Tag
+	if m.Src, m.Tag = world, e.Tag; world == schema.NullInt32 {
+		d.state[p.recv] = recvAlien
+	} else if d.state[p.recv] == recvOpen {
+		d.state[p.recv] = recvKnown
+	}
+}
+
+// endedAside is ended for rows that hold no receive to match: from MPI_PROC_NULL, or of a message whose probe was in an
+// earlier epoch.
+func (d *decoder) endedAside(i int, e spool.DoneEntry) {
+	procNull := d.events.ProcNull[i]
+	switch {
+	case procNull != schema.NullInt32 && procNull&schema.ProcNullRecv != 0:
+		d.events.RecvBytes[i] = 0
+	case ops[d.events.Call[i]] == opImrecv && e.Flags&(spool.FlagCancelled|spool.FlagNoStatus) == 0:
+		d.events.RecvBytes[i] = e.Bytes
+	}
+}
+
+// free makes the row of MPI_Request_free: the request ends unseen.
+func (d *decoder) free(c *spool.Call, r *schema.Event) {
+	d.request(c, r)
+	if p := d.reqs.get(c.Req); p != nil {
+		d.reqs.remove(c.Req)
+	}
+	delete(d.templates, c.Req)
+	d.put()
+}
+
+// collective makes the row of a collective or of a communicator constructor.
+func (d *decoder) collective(c *spool.Call, r *schema.Event, v int32) error {
+	var coll *spool.Coll
+	for i := 1; i < len(d.g.slots) && c.T1 != 0; i++ {
+		if d.g.slots[i].Kind == spool.KindColl {
+			coll = d.g.slots[i].AsColl()
+		}
+	}
+	if coll != nil {
+		r.Instance = int64(coll.Instance)
+	}
+	o := ops[c.Call]
+	if o == opCollective || o == opIcollective {
+		if err := d.sides(c, coll, r, v); err != nil {
+			return err
+		}
+	}
+	p := pending{serial: c.Req, epoch: d.epoch, row: int32(d.n), recv: -1, send: -1, view: v}
+	if o == opIcollective || o == opCommIdup {
+		d.post(c, r, p)
+		return nil
+	}
+	d.put()
+	return nil
+}
+
+// sides fills in what a collective sends and receives, its root and its parts.
+func (d *decoder) sides(c *spool.Call, coll *spool.Coll, r *schema.Event, v int32) (err error) {
+	if v < 0 {
+		return fmt.Errorf("no communicator")
+	}
+	w := &d.views[v]
+	d.countCollective(schema.CallID(c.Call), r.Comm)
+	args := schema.CollectiveArgs{Peers: w.size, Group: w.group, Inter: w.inter, Send: schema.NullInt64, Recv: schema.NullInt64}
+	switch {
+	case c.Flags&spool.FlagRoot != 0:
+		args.Root, r.RootWorld = true, d.rank
+	case c.Flags&spool.FlagProcNull != 0:
+		args.Aside = true
+	case c.Peer != schema.NullInt32:
+		if r.RootWorld, err = d.worldOf(v, c.Peer); err != nil {
+			return fmt.Errorf("root: %w", err)
+		}
+		args.Root = !w.inter && c.Peer == w.rank
+	}
+	if r.SendDatatype, args.Send, err = d.sized(c.Dtype, c.Count); err != nil {
+		return err
+	}
+	r.SendCount, r.SendBuffer = c.Count, address(c.Buf)
+	if coll == nil {
+		return nil
+	}
+	if coll.Op != 0xffff {
+		if int(coll.Op) >= len(schema.OpNames) {
+			return fmt.Errorf("reduction operation %d", coll.Op)
+		}
+		r.ReduceOp = int16(coll.Op)
+	}
+	if r.RecvDatatype, _, err = d.sized(coll.Rdtype, schema.NullInt64); err != nil {
+		return err
+	}
+	r.RecvCount, r.RecvBuffer = coll.Rcount, address(coll.Rbuf)
+	args.Send, args.Recv = coll.Sbytes, coll.Rbytes
+	if err := d.addParts(r, v, &args); err != nil {
+		return err
+	}
+	r.SendBytes, r.RecvBytes = schema.CollectiveBytes(schema.CallID(c.Call), args)
+	return nil
+}
+
+// addParts adds the parts of the call and finds the rank's own.
+func (d *decoder) addParts(r *schema.Event, v int32, args *schema.CollectiveArgs) error {
+	for i := 1; i < len(d.g.slots); i++ {
+		if d.g.slots[i].Kind != spool.KindParts {
+			continue
+		}
+		s := d.g.slots[i].AsParts()
+		for _, p := range s.Part[:s.N] {
+			world, err := d.worldOf(v, p.Peer)
+			if err != nil {
+				return fmt.Errorf("part: %w", err)
+			}
+			if world == d.rank && !d.views[v].inter {
+				args.OwnSend, args.OwnRecv = p.SendBytes, p.RecvBytes
+			}
+			if world != schema.NullInt32 && (p.SendBytes != 0 || p.RecvBytes != 0) {
+				d.parts = append(d.parts, part{r.Seq, world, p.SendBytes, p.RecvBytes})
+			}
+		}
+	}
+	return nil
+}
+
+func (d *decoder) countCollective(call schema.CallID, comm int32) {
+	of := d.count.byName[call]
+	if of == nil {
+		of = map[int32]int64{}
+		d.count.byName[call] = of
+	}
+	of[comm]++
+}
+
+// applyCrossings puts what the first pass found into the rows of this epoch whose requests end in a later one. issued is
+// the row the epoch ends at.
+func (d *decoder) applyCrossings(end int64) {
+	limit := uint32(math.MaxUint32)
+	if int(d.epoch)+2 < len(d.starts) {
+		limit = d.starts[d.epoch+1].issued
+	}
+	waiting := d.waitCross
+	d.waitCross = d.waitCross[:0]
+	for _, k := range waiting {
+		d.crossing(k, end)
+	}
+	for ; d.nextCross < len(d.cross) && d.cross[d.nextCross].serial <= limit; d.nextCross++ {
+		d.crossing(d.nextCross, end)
+	}
+}
+
+// crossing applies the k-th crossing, or keeps it for a later epoch when its request was not posted yet.
+func (d *decoder) crossing(k int, end int64) {
+	c := &d.cross[k]
+	if c.end.seq != schema.NullInt64 && c.end.seq < end { // it ended within the epoch after all
+		return
+	}
+	if m := d.messages[c.serial]; m != nil {
+		if m.epoch == d.epoch {
+			r := &d.recvs[m.recv]
+			r.Buffer = address(c.buffer)
+			r.DoneSeq = c.end.seq
+			r.StartNs, r.EndNs = d.interval(c.end)
+		}
+		return
+	}
+	p := d.reqs.get(c.serial)
+	if p == nil {
+		d.waitCross = append(d.waitCross, k)
+		return
+	}
+	if p.epoch == d.epoch {
+		start, stop := d.interval(c.end)
+		d.ended(p, spool.DoneEntry{Req: c.serial, Source: c.source, Tag: c.tag, Flags: c.flags, Bytes: c.bytes}, c.end.seq, start, stop, c.end.err)
+	}
+}
+
+// interval is when a later row begins and ends.
+func (d *decoder) interval(c completion) (start, end int64) {
+	if c.seq == schema.NullInt64 {
+		return schema.NullInt64, schema.NullInt64
+	}
+	clk := d.clk
+	start = clk.at(c.t0)
+	return start, max(clk.at(c.t1), start)
+}
+
+// setAside counts the receives that matching does not see.
+func (d *decoder) setAside() {
+	for i := range d.state {
+		if d.state[i] == recvAlien {
+			d.count.alien++
+		}
+		if d.state[i] == recvOpen || d.state[i] == recvAlien {
+			d.alone(d.recvs[i].PostSeq)
+		}
+	}
+}
+
+// alone counts a receive without a partner.
+func (d *decoder) alone(seq int64) {
+	d.count.recvs++
+	if d.unmatched == nil {
+		d.unmatched = map[int64]bool{}
+	}
+	d.unmatched[seq] = true
+}

@@ -1,0 +1,141 @@
+package ingest
+
+import (
+	"fmt"
+
+	"github.com/commq/commq/capture/spool"
+)
+
+// group is a CALL slot and the slots that continue it; at the beginning of a file it may be definitions alone.
+type group struct {
+	thread int32
+	first  int // slot number in the thread's file
+	slots  []spool.Call
+}
+
+// call is the group's CALL slot, nil when it is definitions alone.
+func (g *group) call() *spool.Call {
+	if g.slots[0].Kind != spool.KindCall {
+		return nil
+	}
+	return &g.slots[0]
+}
+
+// cursor walks the groups of a rank, its threads merged in the order the calls were entered.
+type cursor struct {
+	threads []thread
+}
+
+// thread is a file of a rank and the slot its next group begins at.
+type thread struct {
+	slots []spool.Call
+	pos   int
+}
+
+func newCursor(files []*spool.File) cursor {
+	c := cursor{threads: make([]thread, len(files))}
+	for i, f := range files {
+		c.threads[i].slots = f.Slots
+	}
+	return c
+}
+
+// ended says whether the thread has no more groups.
+func (t *thread) ended() bool { return t.pos >= len(t.slots) || t.slots[t.pos].Kind == spool.End }
+
+// next moves to the next group and says whether there was one.
+func (c *cursor) next(g *group) bool {
+	k := 0
+	if len(c.threads) > 1 {
+		k = c.earliest()
+	}
+	t := &c.threads[k]
+	if t.ended() {
+		return false
+	}
+	end := t.pos + 1
+	for end < len(t.slots) && t.slots[end].Kind > spool.KindCall {
+		end++
+	}
+	g.thread, g.first, g.slots = int32(k), t.pos, t.slots[t.pos:end]
+	t.pos = end
+	return true
+}
+
+// earliest is the thread whose next group was entered first; definitions alone come before all calls.
+func (c *cursor) earliest() int {
+	best, bestT0 := 0, ^uint64(0)
+	for k := range c.threads {
+		t := &c.threads[k]
+		if t.ended() {
+			continue
+		}
+		s := &t.slots[t.pos]
+		if s.Kind != spool.KindCall {
+			return k
+		}
+		if s.T0 < bestT0 {
+			best, bestT0 = k, s.T0
+		}
+	}
+	return best
+}
+
+// save appends the slot numbers the threads stand at; restore goes back to them.
+func (c *cursor) save(to []int) []int {
+	for i := range c.threads {
+		to = append(to, c.threads[i].pos)
+	}
+	return to
+}
+
+func (c *cursor) restore(from []int) {
+	for i := range c.threads {
+		c.threads[i].pos = from[i]
+	}
+}
+
+// definitions calls f for every whole definition in the group, in order, with its payload. What follows a call that
+// never returned may be half written: the first definition that is not whole ends it there, and is an error elsewhere.
+func (g *group) definitions(f func(d *spool.Def, data []byte) error) error {
+	c := g.call()
+	for i := 0; i < len(g.slots); i++ {
+		if g.slots[i].Kind != spool.KindDef {
+			continue
+		}
+		d := g.slots[i].AsDef()
+		data, used, err := blobs(d, g.slots[i+1:])
+		if err == nil {
+			err = f(d, data)
+		}
+		if err != nil && c != nil && c.T1 == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("slot %d: definition of kind %d: %w", g.first+i, d.What, err)
+		}
+		i += used
+	}
+	return nil
+}
+
+// blobs collects a definition's payload from the slots behind it.
+func blobs(d *spool.Def, slots []spool.Call) (data []byte, used int, err error) {
+	want := int(d.Bytes)
+	if want > 56*len(slots) {
+		return nil, 0, fmt.Errorf("%d bytes of payload, but at most %d follow", want, 56*len(slots))
+	}
+	data = make([]byte, 0, want)
+	for len(data) < want {
+		if used == len(slots) || slots[used].Kind != spool.KindBlob {
+			return nil, 0, fmt.Errorf("%d bytes of payload follow, want %d", len(data), want)
+		}
+		b := slots[used].AsBlob()
+		if b.N == 0 || int(b.N) > len(b.Data) || len(data)+int(b.N) > want {
+			return nil, 0, fmt.Errorf("a BLOB slot with %d bytes", b.N)
+		}
+		data = append(data, b.Data[:b.N]...)
+		used++
+	}
+	return data, used, nil
+}

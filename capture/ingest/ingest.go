@@ -1,0 +1,193 @@
+// Package ingest turns a spool into a run: it reads what the ranks of a job recorded, finds out which communicators and
+// datatypes are the same, brings all times onto one clock, matches sends with receives and writes the tables.
+//
+// The spool is read twice, by as many workers as there are cores. The first pass collects definitions, counts and an
+// index; from it follow the communicators, the clocks and the epochs. The second pass makes the rows, epoch by epoch, so
+// that memory is bounded by an epoch and by what is in flight, whatever the size of the job.
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// What Options.Record may be.
+const (
+	// RecordAll keeps a row of events for every call.
+	RecordAll = "all"
+	// RecordMessages drops the rows of matched messages and of their completion calls.
+	RecordMessages = "messages"
+)
+
+// Options says how to ingest a spool. The zero value keeps every row of the only job there.
+type Options struct {
+	// Record is RecordAll or RecordMessages; empty is RecordAll.
+	Record string
+	// Workers is the number of concurrent workers; 0 is one per core. The run does not depend on it.
+	Workers int
+	// Progress, when not nil, is called now and then with the calls done and their total. Calls do not overlap.
+	Progress func(done, total int64)
+	// Partial accepts a spool in which ranks are missing or records were cut off. The run's warnings say so.
+	Partial bool
+	// Origin is what the caller knows of where the run came from; what the spool knows is filled in where it is empty.
+	Origin schema.Origin
+	// Job is the id of the job, 16 hexadecimal digits; empty: the only job in the spool.
+	Job string
+
+	epochRows int64 // rows per epoch; 0: epochTarget. Tests use tiny ones.
+	shardRows int64 // rows per shard; 0: shardTarget
+}
+
+const (
+	// epochTarget is the number of rows of an epoch over all ranks: what is held in memory at once, some 250 bytes each.
+	epochTarget = 1 << 20
+	// shardTarget is the number of rows per file of a table that has several, up to maxShards.
+	shardTarget = 2 << 20
+	maxShards   = 8
+)
+
+func (o *Options) withDefaults() error {
+	switch o.Record {
+	case "":
+		o.Record = RecordAll
+	case RecordAll, RecordMessages:
+	default:
+		return fmt.Errorf("record %q: want %s or %s", o.Record, RecordAll, RecordMessages)
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.epochRows <= 0 {
+		o.epochRows = epochTarget
+	}
+	if o.shardRows <= 0 {
+		o.shardRows = shardTarget
+	}
+	if o.Progress == nil {
+		o.Progress = func(done, total int64) {}
+	}
+	return nil
+}
+
+// Ingest writes the tables of a job in the spool folder to out and commits it. The error names the file, or the rank, and
+// what can be done; out is then aborted. The run does not depend on the number of workers.
+func Ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (*schema.Manifest, error) {
+	m, err := ingest(ctx, spoolDir, out, o)
+	if err != nil {
+		_ = out.Abort() // the first error counts
+		return nil, err
+	}
+	return m, nil
+}
+
+func ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (*schema.Manifest, error) {
+	if err := o.withDefaults(); err != nil {
+		return nil, err
+	}
+	job, err := openJob(spoolDir, o)
+	if err != nil {
+		return nil, err
+	}
+	defer job.close()
+	if err := job.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := job.writeRows(ctx, out); err != nil {
+		return nil, err
+	}
+	if err := job.writeDefinitions(out); err != nil {
+		return nil, err
+	}
+	m := job.manifest()
+	if err := out.Commit(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// job is a job's spool while it is ingested.
+type job struct {
+	o     Options
+	dir   string
+	id    uint64
+	size  int32        // of MPI_COMM_WORLD
+	ranks []*rankSpool // those present, ascending
+
+	hosts    []host
+	comms    *commTable
+	types    *typeTable
+	epochs   int32
+	shards   int
+	shardOf  []int32 // by index in ranks
+	rows     int64   // of events, in all
+	progress int64
+
+	warnings []string
+	counts   schema.Counts
+	byName   map[string]int64 // collective operations by MPI name
+	endNs    int64
+}
+
+// warn adds a sentence to the run's warnings.
+func (j *job) warn(format string, args ...any) {
+	j.warnings = append(j.warnings, fmt.Sprintf(format, args...))
+}
+
+// prepare is the first pass and what follows from it.
+func (j *job) prepare(ctx context.Context) error {
+	err := parallel(ctx, j.o.Workers, len(j.ranks), func(i int) error { return j.ranks[i].scan() })
+	if err != nil {
+		return err
+	}
+	if err := j.checkEnds(); err != nil {
+		return err
+	}
+	for _, r := range j.ranks {
+		j.rows += r.rows
+	}
+	if j.comms, err = unifyComms(j); err != nil {
+		return err
+	}
+	j.types = unifyTypes(j.ranks)
+	if err := j.setClocks(); err != nil {
+		return err
+	}
+	j.setShards()
+	bounds := j.epochBounds()
+	j.epochs = int32(len(bounds)) + 1
+	return parallel(ctx, j.o.Workers, len(j.ranks), func(i int) error { return j.ranks[i].split(bounds) })
+}
+
+// setShards cuts the ranks into ranges of about equal numbers of rows. It depends on the job alone, not on the machine.
+func (j *job) setShards() {
+	shards := min(1+(j.rows-1)/j.o.shardRows, maxShards, int64(len(j.ranks)))
+	j.shards = int(max(shards, 1))
+	j.shardOf = make([]int32, len(j.ranks))
+	var before int64
+	last := int32(0)
+	for i, r := range j.ranks {
+		s := int32(0)
+		if j.rows > 0 {
+			s = int32((before + r.rows/2) * int64(j.shards) / j.rows)
+		}
+		last = min(max(last, s), int32(j.shards-1))
+		j.shardOf[i] = last
+		before += r.rows
+	}
+}
+
+// manifest says what was ingested; the tables are filled in by Commit.
+func (j *job) manifest() *schema.Manifest {
+	return &schema.Manifest{
+		Ranks: j.size, TimeOrigin: "measured", ComputeClock: computeClocks[j.ranks[0].files[0].Header.ComputeClock],
+		Record: j.o.Record, Hash: "none", Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
+		Counts: j.counts, Collectives: j.byName, Warnings: j.warnings, Origin: j.origin(),
+	}
+}
+
+// computeClocks are the manifest's words for the header's compute_clock.
+var computeClocks = [...]string{"none", "wall", "cpu"}

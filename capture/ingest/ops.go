@@ -1,0 +1,67 @@
+package ingest
+
+import "github.com/commq/commq/schema"
+
+// op is how a call's slots are read; see spool.h for which fields a call uses.
+type op uint8
+
+const (
+	opOther op = iota
+	opSend
+	opIsend
+	opSendInit
+	opRecv
+	opIrecv
+	opRecvInit
+	opSendrecv
+	opIsendrecv
+	opProbe
+	opMprobe
+	opMrecv
+	opImrecv
+	opComplete
+	opRequestFree
+	opRequestStatus
+	opStart
+	opStartall
+	opCollective
+	opIcollective
+	opCommNew
+	opCommIdup
+	opCommUse // comm_free, comm_set_name: a call with a communicator
+)
+
+// recorderOps says how the slots of each of the shim's recorders are read.
+func recorderOps() map[string]op {
+	return map[string]op{
+		"send": opSend, "isend": opIsend, "send_init": opSendInit,
+		"recv": opRecv, "irecv": opIrecv, "recv_init": opRecvInit,
+		"sendrecv": opSendrecv, "isendrecv": opIsendrecv,
+		"probe": opProbe, "iprobe": opProbe, "mprobe": opMprobe, "improbe": opMprobe, "mrecv": opMrecv, "imrecv": opImrecv,
+		"wait": opComplete, "waitall": opComplete, "waitany": opComplete, "waitsome": opComplete,
+		"test": opComplete, "testall": opComplete, "testany": opComplete, "testsome": opComplete,
+		"request_free": opRequestFree, "cancel": opRequestStatus, "request_get_status": opRequestStatus,
+		"start": opStart, "startall": opStartall,
+		"collective": opCollective, "icollective": opIcollective,
+		"comm_new": opCommNew, "comm_idup": opCommIdup, "comm_free": opCommUse, "comm_set_name": opCommUse,
+	}
+}
+
+// ops is indexed by call id. It is made once and only read.
+var ops = func() []op {
+	of := recorderOps()
+	t := make([]op, len(schema.Calls))
+	for i := range schema.Calls {
+		t[i] = of[schema.Calls[i].Recorder]
+	}
+	return t
+}()
+
+// issues says whether the slot's req is a new serial number, and completes whether it is one that ends there.
+func (o op) issues() bool {
+	switch o {
+	case opIsend, opSendInit, opIrecv, opRecvInit, opIsendrecv, opMprobe, opImrecv, opStart, opIcollective, opCommIdup:
+		return true
+	}
+	return false
+}

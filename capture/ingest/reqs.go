@@ -1,0 +1,117 @@
+package ingest
+
+// pending is a request (or a matched probe's message) that has not ended yet.
+type pending struct {
+	serial uint32 // 0: the entry is free
+	epoch  int32  // of the row that posted it
+	row    int32  // index of that row in the rank's rows of its epoch
+	recv   int32  // index in the rank's receives of its epoch; -1: none
+	send   int32  // index in the rank's sends of its epoch; -1: none
+	view   int32  // the communicator that its source is a rank in
+	keep   bool   // with RecordMessages: its row is kept
+	done   bool   // how it ends is known from the first pass already
+}
+
+// reqTable holds the pending requests by serial: open addressing with linear probing. Serials count up, so the serial
+// itself spreads well.
+type reqTable struct {
+	slots []pending
+	used  int
+}
+
+const minReqs = 64
+
+func (t *reqTable) put(p pending) {
+	if 2*(t.used+1) > len(t.slots) {
+		t.grow()
+	}
+	mask := uint32(len(t.slots) - 1)
+	i := p.serial & mask
+	for t.slots[i].serial != 0 && t.slots[i].serial != p.serial {
+		i = (i + 1) & mask
+	}
+	if t.slots[i].serial == 0 {
+		t.used++
+	}
+	t.slots[i] = p
+}
+
+// get is the request of that serial, or nil; valid until the next put or remove.
+func (t *reqTable) get(serial uint32) *pending {
+	if len(t.slots) == 0 || serial == 0 {
+		return nil
+	}
+	mask := uint32(len(t.slots) - 1)
+	for i := serial & mask; t.slots[i].serial != 0; i = (i + 1) & mask {
+		if t.slots[i].serial == serial {
+			return &t.slots[i]
+		}
+	}
+	return nil
+}
+
+// remove forgets a request and moves later ones of its chain up.
+func (t *reqTable) remove(serial uint32) {
+	mask := uint32(len(t.slots) - 1)
+	i := serial & mask
+	for t.slots[i].serial != serial {
+		if t.slots[i].serial == 0 {
+			return
+		}
+		i = (i + 1) & mask
+	}
+	t.used--
+	for j := (i + 1) & mask; t.slots[j].serial != 0; j = (j + 1) & mask {
+		if home := t.slots[j].serial & mask; (j-home)&mask >= (j-i)&mask {
+			t.slots[i] = t.slots[j]
+			i = j
+		}
+	}
+	t.slots[i] = pending{}
+}
+
+func (t *reqTable) grow() {
+	old := t.slots
+	t.slots, t.used = make([]pending, max(minReqs, 2*len(old))), 0
+	for i := range old {
+		if old[i].serial != 0 {
+			t.put(old[i])
+		}
+	}
+}
+
+// numbered maps a process's own numbers, mostly small, to values.
+type numbered[T any] struct {
+	small []entryOf[T]
+	large map[int64]T
+}
+
+type entryOf[T any] struct {
+	value T
+	ok    bool
+}
+
+const maxSmall = 1 << 12
+
+func (m *numbered[T]) set(n int64, v T) {
+	if n < 0 || n >= maxSmall {
+		if m.large == nil {
+			m.large = map[int64]T{}
+		}
+		m.large[n] = v
+		return
+	}
+	for int64(len(m.small)) <= n {
+		m.small = append(m.small, entryOf[T]{})
+	}
+	m.small[n] = entryOf[T]{v, true}
+}
+
+func (m *numbered[T]) get(n int32) (v T, ok bool) {
+	if n >= 0 && int(n) < len(m.small) {
+		e := &m.small[n]
+		return e.value, e.ok
+	}
+	v, ok = m.large[int64(n)]
+	return v, ok
+}

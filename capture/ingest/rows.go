@@ -1,0 +1,343 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/commq/commq/capture/match"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// pass is the second pass over the spool: it makes the rows, epoch by epoch.
+type pass struct {
+	*job
+	out      *writer.Run
+	decoders []*decoder // by index in ranks
+	events   []schema.Events
+	shards   []shard
+	indexOf  []int32 // index in ranks by world rank; -1: missing
+	parts    schema.Parts
+}
+
+// shard is a range of ranks: those whose sends it matches, and whose rows go to one file.
+type shard struct {
+	number   int
+	ranks    []int // indexes
+	matcher  match.Matcher
+	messages schema.Messages
+	kept     schema.Events
+	early    []match.Pair // matched sends of earlier epochs
+
+	count, bytes, wildcards int64
+}
+
+func (j *job) newPass(out *writer.Run) *pass {
+	p := &pass{job: j, out: out, events: make([]schema.Events, j.shards), shards: make([]shard, j.shards), indexOf: make([]int32, j.size)}
+	for i := range p.indexOf {
+		p.indexOf[i] = -1
+	}
+	for i, r := range j.ranks {
+		p.indexOf[r.rank] = int32(i)
+		p.decoders = append(p.decoders, newDecoder(j, r))
+		s := &p.shards[j.shardOf[i]]
+		s.ranks = append(s.ranks, i)
+	}
+	for i := range p.shards {
+		p.shards[i].number = i
+	}
+	return p
+}
+
+// writeRows writes events, messages and parts.
+func (j *job) writeRows(ctx context.Context, out *writer.Run) error {
+	p := j.newPass(out)
+	for e := range j.epochs {
+		if err := p.epoch(ctx, e); err != nil {
+			return err
+		}
+	}
+	p.count()
+	j.warnOpen()
+	if j.o.Record != RecordMessages {
+		return nil
+	}
+	return j.writeKeptRows(ctx, p)
+}
+
+// writeKeptRows writes the rows that RecordMessages keeps: which ones is known only after all messages are matched, so the rows
+// are made a second time.
+func (j *job) writeKeptRows(ctx context.Context, first *pass) error {
+	p := j.newPass(first.out)
+	unmatched := first.unmatched()
+	for i, d := range p.decoders {
+		d.keep, d.unknown = []bool{}, unmatched[i]
+	}
+	for e := range j.epochs {
+		bases := p.resize(e)
+		if err := p.decode(ctx, e, bases); err != nil {
+			return err
+		}
+		err := parallel(ctx, j.o.Workers, len(p.shards), func(s int) error { return p.writeKept(&p.shards[s], bases) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// epoch makes and writes the rows of one epoch.
+func (p *pass) epoch(ctx context.Context, e int32) error {
+	bases := p.resize(e)
+	if err := p.decode(ctx, e, bases); err != nil {
+		return err
+	}
+	err := parallel(ctx, p.o.Workers, 2*len(p.shards), func(k int) error {
+		s := &p.shards[k/2]
+		if k%2 == 1 {
+			return p.match(s, e)
+		}
+		if p.o.Record == RecordMessages {
+			return nil
+		}
+		return p.out.Write(s.number, &p.events[s.number])
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.writeParts(e, e == p.epochs-1); err != nil {
+		return err
+	}
+	for _, r := range p.ranks {
+		p.progress += r.starts[e+1].row - r.starts[e].row
+	}
+	p.o.Progress(p.progress, p.rows)
+	return nil
+}
+
+// resize makes room for the epoch's rows and returns where each rank's begin in its shard.
+func (p *pass) resize(e int32) []int {
+	bases := make([]int, len(p.ranks))
+	for s := range p.shards {
+		n := 0
+		for _, i := range p.shards[s].ranks {
+			bases[i] = n
+			n += int(p.ranks[i].starts[e+1].row - p.ranks[i].starts[e].row)
+		}
+		p.events[s].Resize(n)
+	}
+	return bases
+}
+
+func (p *pass) decode(ctx context.Context, e int32, bases []int) error {
+	return parallel(ctx, p.o.Workers, len(p.decoders), func(i int) error {
+		d := p.decoders[i]
+		if err := d.decode(e, &p.events[p.shardOf[i]], bases[i]); err != nil {
+			return err
+		}
+		d.route(p)
+		return nil
+	})
+}
+
+// route sorts the receives by the shard that matches them: that of their source.
+func (d *decoder) route(p *pass) {
+	if len(d.bySource) != len(p.shards) {
+		d.bySource = make([][]int32, len(p.shards))
+	}
+	for s := range d.bySource {
+		d.bySource[s] = d.bySource[s][:0]
+	}
+	for i := range d.recvs {
+		if d.state[i] != recvKnown {
+			continue
+		}
+		k := p.indexOf[d.recvs[i].Src]
+		s := int32(0) // the sender's records are missing: it waits anywhere
+		if k >= 0 {
+			s = p.shardOf[k]
+		}
+		d.bySource[s] = append(d.bySource[s], int32(i))
+	}
+}
+
+// match pairs the epoch's sends of the shard's ranks with their receives and writes the messages, in the order of their
+// sends. Receives come first: then a send finds its partner at once, and messages come out in order, except those
+// whose send waited since an earlier epoch.
+func (p *pass) match(s *shard, e int32) error {
+	s.early = s.early[:0]
+	for _, d := range p.decoders {
+		for _, i := range d.bySource[s.number] {
+			r := &d.recvs[i]
+			if send := s.matcher.Recv(r); send != nil {
+				s.early = append(s.early, match.Pair{Send: *send, Recv: *r})
+			}
+		}
+	}
+	slices.SortFunc(s.early, func(a, b match.Pair) int {
+		return cmp.Or(cmp.Compare(a.Send.Src, b.Send.Src), cmp.Compare(a.Send.Seq, b.Send.Seq))
+	})
+	s.messages.Resize(0)
+	early := s.early
+	for _, i := range s.ranks {
+		d := p.decoders[i]
+		for len(early) > 0 && early[0].Send.Src == d.rank {
+			s.add(e, &early[0].Send, &early[0].Recv)
+			early = early[1:]
+		}
+		for _, row := range d.sends {
+			if row < 0 {
+				continue
+			}
+			send := d.sendAt(int(row))
+			if r := s.matcher.Send(&send); r != nil {
+				s.add(e, &send, r)
+			}
+		}
+	}
+	s.matcher.Sweep()
+	return p.out.Write(s.number, &s.messages)
+}
+
+// sendAt is the send of a row of the current epoch.
+func (d *decoder) sendAt(row int) match.Send {
+	b, i := d.events, d.base+row
+	return match.Send{
+		Channel:  match.Channel{Comm: b.Comm[i], Src: d.rank, Dst: b.SendWorld[i], Tag: b.SendTag[i]},
+		Datatype: b.SendDatatype[i], Seq: b.Seq[i], StartNs: b.StartNs[i], EndNs: b.EndNs[i], Bytes: b.SendBytes[i], Count: b.SendCount[i], Buffer: b.SendBuffer[i],
+	}
+}
+
+// add makes the row of a message.
+func (s *shard) add(e int32, send *match.Send, r *match.Recv) {
+	m := schema.NullMessage
+	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag = send.Src, send.Dst, e, send.Comm, send.Tag
+	m.Bytes, m.SendCount, m.SendDatatype = max(send.Bytes, 0), send.Count, send.Datatype
+	m.SendSeq, m.SendStartNs, m.SendEndNs, m.SrcBuffer = send.Seq, send.StartNs, send.EndNs, send.Buffer
+	m.RecvPostSeq, m.RecvDoneSeq, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = r.PostSeq, r.DoneSeq, r.PostNs, r.StartNs, r.EndNs
+	m.DstBuffer = r.Buffer
+	s.messages.Append(&m)
+	s.count++
+	s.bytes += m.Bytes
+	if r.Any != 0 {
+		s.wildcards++
+	}
+}
+
+// writeParts gathers the epoch's parts, in the order of ranks, and writes them when there are many, and at the end.
+func (p *pass) writeParts(e int32, last bool) error {
+	for _, d := range p.decoders {
+		slices.SortStableFunc(d.parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.world, b.world)) })
+		for _, a := range d.parts {
+			if n := p.parts.Len(); n > 0 && p.parts.Rank[n-1] == d.rank && p.parts.Seq[n-1] == a.seq && p.parts.PeerWorld[n-1] == a.world {
+				p.parts.SendBytes[n-1] += a.send // a peer that is a neighbour twice
+				p.parts.RecvBytes[n-1] += a.recv
+				continue
+			}
+			p.parts.Append(&schema.Part{Rank: d.rank, Seq: a.seq, Epoch: e, PeerWorld: a.world, SendBytes: a.send, RecvBytes: a.recv})
+		}
+	}
+	if p.parts.Len() == 0 || !last && p.parts.Len() < partsRows {
+		return nil
+	}
+	err := p.out.Write(0, &p.parts)
+	p.parts.Resize(0)
+	return err
+}
+
+// partsRows is the number of parts from which on they are written.
+const partsRows = 1 << 18
+
+// writeKept writes those of a shard's rows that RecordMessages keeps.
+func (p *pass) writeKept(s *shard, bases []int) error {
+	s.kept.Resize(0)
+	var row schema.Event
+	for _, i := range s.ranks {
+		for k, keep := range p.decoders[i].keep {
+			if keep {
+				p.events[s.number].Row(bases[i]+k, &row)
+				s.kept.Append(&row)
+			}
+		}
+	}
+	return p.out.Write(s.number, &s.kept)
+}
+
+// unmatched are, by index of the rank, the rows of sends and receives without a partner.
+func (p *pass) unmatched() []map[int64]bool {
+	rows := make([]map[int64]bool, len(p.ranks))
+	for i, d := range p.decoders {
+		rows[i] = d.unmatched
+		if rows[i] == nil {
+			rows[i] = map[int64]bool{}
+		}
+	}
+	for s := range p.shards {
+		p.shards[s].matcher.Each(
+			func(m *match.Send) { rows[p.indexOf[m.Src]][m.Seq] = true },
+			func(m *match.Recv) { rows[p.indexOf[m.Dst]][m.PostSeq] = true })
+	}
+	return rows
+}
+
+// count adds up the counts of the manifest.
+func (p *pass) count() {
+	j := p.job
+	c := &j.counts
+	c.Calls = j.rows
+	for s := range p.shards {
+		sh := &p.shards[s]
+		sends, recvs := sh.matcher.Waiting()
+		c.UnmatchedSends += sends
+		c.UnmatchedReceives += recvs
+		c.Messages += sh.count
+		c.MessageBytes += sh.bytes
+		c.WildcardReceives += sh.wildcards
+	}
+	var backwards, alien int64
+	for _, d := range p.decoders {
+		c.UnmatchedSends += d.count.sends
+		c.UnmatchedReceives += d.count.recvs
+		backwards += d.count.backwards
+		alien += d.count.alien
+		j.endNs = max(j.endNs, d.count.endNs)
+	}
+	for _, r := range j.ranks {
+		c.Polls += int64(r.polls)
+		c.InProgress += int64(len(r.openCalls))
+		for _, f := range r.files {
+			c.Dropped += int64(f.Header.Dropped)
+		}
+	}
+	j.countCollectives(p)
+	if backwards > 0 {
+		j.warn("The timer went backwards %d times: those times were set to the latest one before.", backwards)
+	}
+	if alien > 0 {
+		j.warn("%d sends and receives are with processes outside MPI_COMM_WORLD or of unknown rank: they are not messages.", alien)
+	}
+}
+
+// countCollectives counts operations: of a communicator's ranks each counts the same calls, unless the job was cut
+// short; the largest count stands.
+func (j *job) countCollectives(p *pass) {
+	type key struct {
+		call schema.CallID
+		comm int32
+	}
+	most := map[key]int64{}
+	for _, d := range p.decoders {
+		for call, of := range d.count.byName {
+			for comm, n := range of {
+				k := key{call, comm}
+				most[k] = max(most[k], n)
+			}
+		}
+	}
+	j.byName = map[string]int64{}
+	for k, n := range most {
+		j.byName[k.call.String()] += n
+		j.counts.Collectives += n
+	}
+}

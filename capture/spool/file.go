@@ -1,0 +1,151 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// maxRanks bounds the size of MPI_COMM_WORLD that a header may claim, so that a damaged one cannot make a reader
+// allocate without bound.
+const maxRanks = 1 << 24
+
+// File is a spool file in memory. Its slots are the file's own pages, mapped read-only: they are not to be written.
+type File struct {
+	// Name is the file's path, for messages.
+	Name string
+	// Header is a copy of the file's header.
+	Header Header
+	// Slots are all slots the file has room for; those behind the first of kind End are not used.
+	Slots []Call
+
+	mapped []byte
+}
+
+// Open maps a spool file and checks its header. The error names the file and what is wrong with it. Close unmaps it;
+// Slots are then not to be used any more.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() < HeaderBytes {
+		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", path, info.Size())
+	}
+	if int64(int(info.Size())) != info.Size() {
+		return nil, fmt.Errorf("%s: %d bytes are more than this machine can map", path, info.Size())
+	}
+	data, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %s: %w", path, err)
+	}
+	s, err := Parse(path, data)
+	if err != nil {
+		return nil, errors.Join(err, syscall.Munmap(data))
+	}
+	s.mapped = data
+	return s, nil
+}
+
+// Parse reads a spool file that is in memory, 8-byte aligned. The File shares data's memory.
+func Parse(name string, data []byte) (*File, error) {
+	if len(data) < HeaderBytes {
+		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", name, len(data))
+	}
+	f := &File{Name: name, Header: *(*Header)(unsafe.Pointer(&data[0]))}
+	if err := f.Header.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	body := data[HeaderBytes:]
+	whole := len(body) / SlotBytes
+	if err := f.checkTail(body[whole*SlotBytes:]); err != nil {
+		return nil, err
+	}
+	if whole > 0 {
+		f.Slots = unsafe.Slice((*Call)(unsafe.Pointer(&body[0])), whole)
+	}
+	return f, nil
+}
+
+// checkTail looks at what is left behind the last whole slot: only a process that was killed can leave something
+// there, and then zeros.
+func (f *File) checkTail(tail []byte) error {
+	if len(tail) == 0 || f.Header.Ended != EndedFinalized && len(bytes.Trim(tail, "\x00")) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: ends within a record, %d bytes into it: the file was cut short; copy it again, or remove it and ingest with --partial", f.Name, len(tail))
+}
+
+// Close unmaps the file.
+func (f *File) Close() error {
+	if f.mapped == nil {
+		return nil
+	}
+	data := f.mapped
+	f.mapped, f.Slots = nil, nil
+	return syscall.Munmap(data)
+}
+
+func (h *Header) check() error {
+	switch {
+	case string(h.Magic[:]) != Magic:
+		return fmt.Errorf("not a spool file: begins with %q, want %q", h.Magic[:], Magic)
+	case h.Version != Version:
+		return fmt.Errorf("spool version %d, this commq reads %d: ingest it with the commq that captured it", h.Version, Version)
+	case h.HeaderBytes != HeaderBytes || h.SlotBytes != SlotBytes:
+		return fmt.Errorf("header of %d and slots of %d bytes, want %d and %d", h.HeaderBytes, h.SlotBytes, HeaderBytes, SlotBytes)
+	case h.Size < 1 || h.Size > maxRanks || h.Rank < 0 || h.Rank >= h.Size:
+		return fmt.Errorf("damaged header: rank %d of %d", h.Rank, h.Size)
+	case h.Thread < 0:
+		return fmt.Errorf("damaged header: thread %d", h.Thread)
+	case h.Ended > EndedAborted || h.Timer > TimerCNTVCT || h.ComputeClock > ClockCPU:
+		return fmt.Errorf("damaged header: ended %d, timer %d, compute clock %d", h.Ended, h.Timer, h.ComputeClock)
+	}
+	return nil
+}
+
+// Text is the text in a fixed field of the header, up to its terminating zero.
+func Text(field []byte) string {
+	text, _, _ := bytes.Cut(field, []byte{0})
+	return string(text)
+}
+
+// The views of a slot as what its Kind says it is.
+
+// AsSide is the slot as a SIDE slot.
+func (c *Call) AsSide() *Side { return (*Side)(unsafe.Pointer(c)) }
+
+// AsColl is the slot as a COLL slot.
+func (c *Call) AsColl() *Coll { return (*Coll)(unsafe.Pointer(c)) }
+
+// AsParts is the slot as a PARTS slot.
+func (c *Call) AsParts() *Parts { return (*Parts)(unsafe.Pointer(c)) }
+
+// AsDone is the slot as a DONE slot.
+func (c *Call) AsDone() *Done { return (*Done)(unsafe.Pointer(c)) }
+
+// AsStart is the slot as a START slot.
+func (c *Call) AsStart() *Start { return (*Start)(unsafe.Pointer(c)) }
+
+// AsPre is the slot as a PRE slot.
+func (c *Call) AsPre() *Pre { return (*Pre)(unsafe.Pointer(c)) }
+
+// AsWide is the slot as a WIDE slot.
+func (c *Call) AsWide() *Wide { return (*Wide)(unsafe.Pointer(c)) }
+
+// AsErr is the slot as an ERR slot.
+func (c *Call) AsErr() *Err { return (*Err)(unsafe.Pointer(c)) }
+
+// AsDef is the slot as a DEF slot.
+func (c *Call) AsDef() *Def { return (*Def)(unsafe.Pointer(c)) }
+
+// AsBlob is the slot as a BLOB slot.
+func (c *Call) AsBlob() *Blob { return (*Blob)(unsafe.Pointer(c)) }

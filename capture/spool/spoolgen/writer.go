@@ -1,0 +1,163 @@
+// Package spoolgen writes spool files as the shim does, for tests and benchmarks that need records without MPI.
+package spoolgen
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/schema"
+)
+
+// Writer writes one spool file. The first error of the underlying writer sticks and is returned by Close.
+type Writer struct {
+	w   *bufio.Writer
+	err error
+}
+
+// NewWriter writes the header and returns a Writer for the slots behind it. The fields that every spool file has alike
+// (magic, sizes, version) are filled in.
+func NewWriter(w io.Writer, h spool.Header) *Writer {
+	copy(h.Magic[:], spool.Magic)
+	h.HeaderBytes, h.SlotBytes, h.Version = spool.HeaderBytes, spool.SlotBytes, spool.Version
+	s := &Writer{w: bufio.NewWriterSize(w, 1<<18)}
+	s.write(unsafe.Slice((*byte)(unsafe.Pointer(&h)), unsafe.Sizeof(h)))
+	return s
+}
+
+// FileName is the name of a spool file.
+func FileName(h *spool.Header) string {
+	return fmt.Sprintf("%016x.%d.%d%s", h.Job, h.Rank, h.Thread, spool.Suffix)
+}
+
+// NewCall is a CALL slot whose fields are what the shim writes when a call does not use them.
+func NewCall(call schema.CallID, t0, t1 uint64) spool.Call {
+	return spool.Call{Call: uint16(call), Kind: spool.KindCall, T0: t0, T1: t1,
+		Comm: schema.NullInt32, Peer: schema.NullInt32, Tag: schema.NullInt32, Dtype: schema.NullInt32}
+}
+
+// NewColl is a COLL slot without an operation or arguments.
+func NewColl(instance uint64) spool.Coll {
+	return spool.Coll{Kind: spool.KindColl, Op: 0xffff, Rdtype: schema.NullInt32, Instance: instance,
+		Rcount: schema.NullInt64, Sbytes: schema.NullInt64, Rbytes: schema.NullInt64}
+}
+
+// Call writes a CALL slot.
+func (s *Writer) Call(c *spool.Call) { put(s, c) }
+
+// Side writes a SIDE slot.
+func (s *Writer) Side(c spool.Side) { c.Kind = spool.KindSide; put(s, &c) }
+
+// Coll writes a COLL slot.
+func (s *Writer) Coll(c spool.Coll) { c.Kind = spool.KindColl; put(s, &c) }
+
+// Pre writes a PRE slot.
+func (s *Writer) Pre(c spool.Pre) { c.Kind = spool.KindPre; put(s, &c) }
+
+// Wide writes a WIDE slot.
+func (s *Writer) Wide(what uint16, value int64) {
+	put(s, &spool.Wide{What: what, Kind: spool.KindWide, Value: value})
+}
+
+// Err writes an ERR slot.
+func (s *Writer) Err(class int32) { put(s, &spool.Err{Kind: spool.KindErr, ErrorClass: class}) }
+
+// Parts writes PARTS slots, two entries each.
+func (s *Writer) Parts(parts ...spool.Part) {
+	for len(parts) > 0 {
+		slot := spool.Parts{Kind: spool.KindParts}
+		slot.N = uint16(copy(slot.Part[:], parts))
+		parts = parts[slot.N:]
+		put(s, &slot)
+	}
+}
+
+// Done writes DONE slots, two entries each.
+func (s *Writer) Done(done ...spool.DoneEntry) {
+	for len(done) > 0 {
+		slot := spool.Done{Kind: spool.KindDone}
+		slot.N = uint16(copy(slot.Done[:], done))
+		done = done[slot.N:]
+		put(s, &slot)
+	}
+}
+
+// Pair is a started persistent request: its new serial, and that of the call that made it.
+type Pair struct{ Req, Template uint32 }
+
+// Start writes START slots, seven entries each.
+func (s *Writer) Start(pairs ...Pair) {
+	for len(pairs) > 0 {
+		slot := spool.Start{Kind: spool.KindStart}
+		for i := range slot.Start {
+			if i < len(pairs) {
+				slot.Start[i].Req, slot.Start[i].Template = pairs[i].Req, pairs[i].Template
+				slot.N++
+			}
+		}
+		pairs = pairs[slot.N:]
+		put(s, &slot)
+	}
+}
+
+// DefComm writes the definition of a communicator; lists are its members, remote members, extents, periods and edges in
+// the order of the layout, and their lengths must be as def says.
+func (s *Writer) DefComm(id int64, def spool.CommDef, lists ...[]int32) {
+	payload := append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&def)), unsafe.Sizeof(def))...)
+	for _, l := range lists {
+		if len(l) > 0 {
+			payload = append(payload, unsafe.Slice((*byte)(unsafe.Pointer(&l[0])), 4*len(l))...)
+		}
+	}
+	s.Def(spool.DefComm, id, payload)
+}
+
+// DefType writes the definition of a datatype.
+func (s *Writer) DefType(id int64, name string, combiner int32, bytes, extent int64) {
+	def := spool.TypeDef{Bytes: bytes, Extent: extent, Combiner: combiner}
+	s.Def(spool.DefType, id, append(append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&def)), unsafe.Sizeof(def))...), name...))
+}
+
+// DefClock writes a pair of clock readings.
+func (s *Writer) DefClock(tick uint64, ns int64) {
+	pair := [2]uint64{tick, uint64(ns)}
+	s.Def(spool.DefClock, 0, unsafe.Slice((*byte)(unsafe.Pointer(&pair)), unsafe.Sizeof(pair)))
+}
+
+// Def writes a DEF slot and its payload.
+func (s *Writer) Def(what uint16, id int64, payload []byte) {
+	put(s, &spool.Def{What: what, Kind: spool.KindDef, Bytes: uint32(len(payload)), ID: id})
+	for len(payload) > 0 {
+		b := spool.Blob{Kind: spool.KindBlob}
+		b.N = uint16(copy(b.Data[:], payload))
+		payload = payload[b.N:]
+		put(s, &b)
+	}
+}
+
+// Zeros writes n unused slots, as behind the last record of a process that was killed.
+func (s *Writer) Zeros(n int) {
+	for range n {
+		put(s, &spool.Call{})
+	}
+}
+
+// Close writes what is buffered and returns the first error.
+func (s *Writer) Close() error {
+	if s.err == nil {
+		s.err = s.w.Flush()
+	}
+	return s.err
+}
+
+func put[T any](s *Writer, slot *T) {
+	s.write(unsafe.Slice((*byte)(unsafe.Pointer(slot)), unsafe.Sizeof(*slot)))
+}
+
+func (s *Writer) write(b []byte) {
+	if s.err == nil {
+		_, s.err = s.w.Write(b)
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/capture/ingest"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+type ingestOptions struct {
+	run     string
+	job     string
+	record  string
+	partial bool
+	keep    bool
+}
+
+func newIngestCommand(a *app) *cobra.Command {
+	var o ingestOptions
+	c := &cobra.Command{
+		Use:   "ingest [flags] spool",
+		Short: "Make a run from the records of commq exec or commq env, or of a crashed job",
+		Long: `ingest reads the records that the ranks of a program left in the spool folder, matches sends with receives, and writes
+a run. The records are removed when the run is written, unless --keep is given. Where every node has a spool of its own,
+copy the files of all into one folder first; several jobs may lie in one folder (--job chooses).
+
+What a crashed or killed job recorded until then becomes a run too: calls that never returned have no end, and the
+summary names them.`,
+		Example: `  commq ingest /scratch/spool --run bt.C.64
+  commq ingest /scratch/spool --run crashed --partial --keep`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runIngest(c.Context(), a, &o, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name and the number of ranks, bt.C.x.64)")
+	f.StringVar(&o.job, "job", "", "id of the job, where the spool has several")
+	f.StringVar(&o.record, "record", ingest.RecordAll, "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
+	f.BoolVar(&o.partial, "partial", false, "accept a spool in which ranks are missing or records were cut off")
+	f.BoolVar(&o.keep, "keep", false, "keep the records")
+	complete(c, "record", ingest.RecordAll, ingest.RecordMessages)
+	return c
+}
+
+// runIngest writes a job of the spool as a run and removes its records.
+func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) error {
+	if err := oneOf("record", o.record, ingest.RecordAll, ingest.RecordMessages); err != nil {
+		return err
+	}
+	job, err := ingest.Find(spoolDir, o.job)
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	name := o.run
+	if name == "" {
+		name = fmt.Sprintf("%s.%d", filepath.Base(job.Program), job.Ranks)
+	}
+	out, err := writer.Create(a.storeDir(), name, writer.Options{})
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: job.ID, Partial: o.partial, Origin: schema.Origin{Commq: version}})
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	printSummary(a.stderr, m)
+	if o.keep {
+		return nil
+	}
+	return removeRecords(spoolDir, job.Files)
+}
+
+// removeRecords removes the files of a job, and the folder when nothing else is in it.
+func removeRecords(dir string, files []string) error {
+	var errs []error
+	for _, name := range files {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	_ = os.Remove(dir) // fails where it is not empty
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the run is written, but its records could not be removed: %w", err)
+	}
+	return nil
+}

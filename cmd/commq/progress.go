@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progressEvery is how often a progress line changes.
+const progressEvery = 100 * time.Millisecond
+
+// newProgress shows how far a long task is, on one line of stderr, when that is a terminal; otherwise both functions do
+// nothing. Calls of update must not overlap; finish removes the line.
+func newProgress(a *app, what string) (update func(done, total int64), finish func()) {
+	f, ok := a.stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func(done, total int64) {}, func() {}
+	}
+	began := time.Now()
+	var last time.Time
+	update = func(done, total int64) {
+		if now := time.Now(); total > 0 && now.Sub(last) >= progressEvery {
+			last = now
+			fmt.Fprintf(f, "\r\x1b[K%s: %s", what, progressText(done, total, now.Sub(began)))
+		}
+	}
+	finish = func() {
+		if !last.IsZero() {
+			fmt.Fprint(f, "\r\x1b[K")
+		}
+	}
+	return update, finish
+}
+
+// progressText says how much is done and how fast it goes.
+func progressText(done, total int64, elapsed time.Duration) string {
+	rate := float64(done) / max(elapsed.Seconds(), 1e-3)
+	text := fmt.Sprintf("%d%% of %s calls, %s/s", 100*done/total, grouped(total), grouped(int64(rate)))
+	if rate > 0 && done < total {
+		left := time.Duration(float64(total-done) / rate * float64(time.Second))
+		text += fmt.Sprintf(", %s left", left.Round(time.Second))
+	}
+	return text
+}
