@@ -499,8 +499,8 @@ func (d *decoder) collective(c *spool.Call, r *schema.Event, v int32) error {
 			coll = d.g.slots[i].AsColl()
 		}
 	}
-	if coll != nil {
-		r.Instance = int64(coll.Instance)
+	if call := schema.CallID(c.Call); coll != nil && call != schema.CallCommCreateGroup && call != schema.CallIntercommCreate {
+		r.Instance = int64(coll.Instance) // those two are not collective over the parent
 	}
 	o := ops[c.Call]
 	if o == opCollective || o == opIcollective {

@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -331,6 +332,25 @@ func (m *comm) setMembers(side int, size, world int32, members []int32) {
 // maxMembers bounds what a damaged file can make us allocate.
 const maxMembers = 1 << 26
 
+// lowestFirst makes the group with the lowest world rank the first.
+func (m *comm) lowestFirst() {
+	if len(m.groups[1]) > 0 && lowest(m.groups[1]) < lowest(m.groups[0]) {
+		m.groups[0], m.groups[1] = m.groups[1], m.groups[0]
+		m.parents[0], m.parents[1] = m.parents[1], m.parents[0]
+	}
+}
+
+// lowest is the lowest known world rank of a group.
+func lowest(g []int32) int32 {
+	low := int32(math.MaxInt32)
+	for _, w := range g {
+		if w >= 0 {
+			low = min(low, w)
+		}
+	}
+	return low
+}
+
 func list(v []int32) string {
 	s := make([]string, len(v))
 	for i, x := range v {
@@ -359,6 +379,7 @@ func (u *unifier) number() *commTable {
 		id := int32(len(t.comms))
 		ids[i] = id
 		m := u.table[i]
+		m.lowestFirst()
 		if m.self {
 			t.self[m.leader] = id
 			if m.name == "" {

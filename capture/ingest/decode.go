@@ -256,8 +256,6 @@ func (d *decoder) times(c *spool.Call, r *schema.Event) {
 		}
 		d.lastNs[d.g.thread] = r.EndNs
 		d.count.endNs = max(d.count.endNs, r.EndNs)
-	} else {
-		d.count.endNs = max(d.count.endNs, r.StartNs)
 	}
 	clocked := d.nulls.ComputeNs != schema.NullInt64
 	if clocked {

@@ -20,24 +20,41 @@ func (j *job) writeDefinitions(out *writer.Run) error {
 	return j.writeRanks(out)
 }
 
+// writeRanks writes a row for every rank; one whose records are missing counts as killed, on the first host.
 func (j *job) writeRanks(out *writer.Run) error {
 	b := &schema.RankInfos{}
 	for _, r := range j.ranks {
-		row := schema.NullRankInfo
-		row.Rank, row.Host, row.Threads, row.Events, row.Polls = r.rank, r.host, int32(len(r.files)), r.rows, int64(r.polls)
-		row.Ended = r.ended()
-		for _, f := range r.files {
-			row.Dropped += int64(f.Header.Dropped)
+		for next := int32(b.Len()); next < r.rank; next++ {
+			b.Append(missingRank(next))
 		}
-		if level := r.files[0].Header.ThreadLevel; level >= 0 {
-			row.ThreadLevel = level
-		}
-		o := &j.hosts[r.host].offsets
-		row.ClockOffsetInitNs, row.ClockErrorInitNs = o.init, o.initError
-		row.ClockOffsetFinalNs, row.ClockErrorFinalNs = o.final, o.finalError
-		b.Append(&row)
+		b.Append(j.rankInfo(r))
+	}
+	for next := int32(b.Len()); next < j.size; next++ {
+		b.Append(missingRank(next))
 	}
 	return out.Write(0, b)
+}
+
+func missingRank(rank int32) *schema.RankInfo {
+	row := schema.NullRankInfo
+	row.Rank, row.Ended = rank, schema.EndedKilled
+	return &row
+}
+
+func (j *job) rankInfo(r *rankSpool) *schema.RankInfo {
+	row := schema.NullRankInfo
+	row.Rank, row.Host, row.Threads, row.Events, row.Polls = r.rank, r.host, int32(len(r.files)), r.rows, int64(r.polls)
+	row.Ended = r.ended()
+	for _, f := range r.files {
+		row.Dropped += int64(f.Header.Dropped)
+	}
+	if level := r.files[0].Header.ThreadLevel; level >= 0 {
+		row.ThreadLevel = level
+	}
+	o := &j.hosts[r.host].offsets
+	row.ClockOffsetInitNs, row.ClockErrorInitNs = o.init, o.initError
+	row.ClockOffsetFinalNs, row.ClockErrorFinalNs = o.final, o.finalError
+	return &row
 }
 
 // ended is how the process ended, an index into schema.EndedNames.
@@ -57,6 +74,9 @@ func (r *rankSpool) ended() int16 {
 // ended is how the job ended: finalized only when every rank did.
 func (j *job) ended() string {
 	ended := schema.EndedFinalized
+	if len(j.ranks) < int(j.size) {
+		ended = schema.EndedKilled
+	}
 	for _, r := range j.ranks {
 		switch r.ended() {
 		case schema.EndedAborted:
