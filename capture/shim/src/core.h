@@ -201,7 +201,7 @@ cq_type *cq_type_find(cq_thread *t, MPI_Datatype h);
 void cq_comm_drop(uint64_t key);
 void cq_comm_name(cq_thread *t, MPI_Comm h, const char *name, size_t n);
 void cq_type_drop(uint64_t key);
-int32_t cq_comm_define(cq_thread *t, MPI_Comm h, int kind, int32_t parent, uint64_t instance, int key);
+int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_t parent, uint64_t instance, int key);
 void *cq_scratch_get(cq_scratch *s, size_t bytes);
 int cq_op_code(MPI_Op op);
 void cq_reqtab_init(cq_reqtab *q);

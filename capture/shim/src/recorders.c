@@ -471,12 +471,12 @@ static void instance_put(cq_thread *t, uint64_t instance)
 	s->kind = CQ_COLL;
 }
 
-static void made_put(cq_thread *t, MPI_Comm made, int kind, int counted, uint64_t instance, int key)
+static void made_put(cq_thread *t, MPI_Comm made, MPI_Comm like, int kind, int counted, uint64_t instance, int key)
 {
 	int32_t parent = t->call->comm;
 	if (counted)
 		instance_put(t, instance);
-	int32_t number = cq_comm_define(t, made, kind, parent, instance, key);
+	int32_t number = cq_comm_define(t, made, like, kind, parent, instance, key);
 	t->call->count = number;
 }
 
@@ -484,15 +484,15 @@ void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted
 {
 	cq_back(t);
 	if (err == MPI_SUCCESS)
-		made_put(t, made, kind, counted, instance, key);
+		made_put(t, made, made, kind, counted, instance, key);
 	cq_close(t, err);
 }
 
-void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, MPI_Request r)
+void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, MPI_Comm parent, uint64_t instance, MPI_Request r)
 {
 	cq_back(t);
 	if (err == MPI_SUCCESS) {
-		made_put(t, made, 2 /* dup */, CQ_COUNTED, instance, 0);
+		made_put(t, made, parent, 2 /* dup */, CQ_COUNTED, instance, 0);
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), 0);
 	}
 	cq_close(t, err);

@@ -324,7 +324,7 @@ enum { CQ_NOT_COUNTED = 0, CQ_COUNTED = 1 };
 
 uint64_t cq_comm_new_begin(cq_thread *t, int id, MPI_Comm parent, int counted);
 void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
-void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, MPI_Request r);
+void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, MPI_Comm parent, uint64_t instance, MPI_Request r);
 void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm);
 void cq_comm_free_end(cq_thread *t, int err);
 void cq_plain_begin(cq_thread *t, int id, MPI_Comm comm);

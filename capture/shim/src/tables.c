@@ -104,7 +104,8 @@ static void *map_remove(cq_map *m, uint64_t key)
 
 /* Communicators. */
 
-static cq_comm *comm_entry(MPI_Comm h)
+/* The communicator is asked about through like, which is h itself or one of the same group. */
+static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like)
 {
 	cq_comm *m = pool_get(sizeof *m);
 	int inter = 0;
@@ -112,11 +113,11 @@ static cq_comm *comm_entry(MPI_Comm h)
 		return NULL;
 	m->key = CQ_KEY(h);
 	m->number = cq.comms_made++;
-	cq_p.Comm_size(h, &m->size);
-	cq_p.Comm_rank(h, &m->rank);
-	cq_p.Comm_test_inter(h, &inter);
+	cq_p.Comm_size(like, &m->size);
+	cq_p.Comm_rank(like, &m->rank);
+	cq_p.Comm_test_inter(like, &inter);
 	if (inter)
-		cq_p.Comm_remote_size(h, &m->remote);
+		cq_p.Comm_remote_size(like, &m->remote);
 	if (!map_put(&cq.comms, m->key, m))
 		return NULL;
 	return m;
@@ -124,8 +125,8 @@ static cq_comm *comm_entry(MPI_Comm h)
 
 void cq_world_define(cq_thread *t)
 {
-	cq_comm *world = comm_entry(MPI_COMM_WORLD);
-	cq_comm *self = comm_entry(MPI_COMM_SELF);
+	cq_comm *world = comm_entry(MPI_COMM_WORLD, MPI_COMM_WORLD);
+	cq_comm *self = comm_entry(MPI_COMM_SELF, MPI_COMM_SELF);
 	if (world != NULL && self != NULL)
 		t->comm = world;
 }
@@ -225,8 +226,10 @@ static void comm_def(cq_thread *t, MPI_Comm h, const cq_comm *m, cq_def_comm *d)
 	cq_def_put(t, CQ_DEF_COMM, m->number, o, (size_t)((uint8_t *)at - (uint8_t *)o));
 }
 
-/* Gives a new communicator its number and writes its definition; -1 for MPI_COMM_NULL. */
-int32_t cq_comm_define(cq_thread *t, MPI_Comm h, int kind, int32_t parent, uint64_t instance, int key)
+/* Gives a new communicator its number and writes its definition; -1 for MPI_COMM_NULL. What is to be known of it is asked
+ * of like: h itself, or the parent of an idup, because MPICH answers wrongly about a communicator that is still being
+ * made, and keeps the wrong answer for the program. */
+int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_t parent, uint64_t instance, int key)
 {
 	cq_def_comm d;
 	if (h == MPI_COMM_NULL)
@@ -238,11 +241,11 @@ int32_t cq_comm_define(cq_thread *t, MPI_Comm h, int kind, int32_t parent, uint6
 	d.key = key;
 	cq_lock();
 	map_remove(&cq.comms, CQ_KEY(h)); /* one that ended unseen */
-	cq_comm *m = comm_entry(h);
+	cq_comm *m = comm_entry(h, like);
 	cq_unlock();
 	if (m == NULL)
 		return -1;
-	comm_def(t, h, m, &d);
+	comm_def(t, like, m, &d);
 	return m->number;
 }
 
@@ -255,7 +258,7 @@ cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h)
 	cq_comm *m = map_get(&cq.comms, CQ_KEY(h));
 	cq_unlock();
 	if (m == NULL) {
-		cq_comm_define(t, h, 10 /* other */, CQ_NULL32, 0, 0);
+		cq_comm_define(t, h, h, 10 /* other */, CQ_NULL32, 0, 0);
 		cq_lock();
 		m = map_get(&cq.comms, CQ_KEY(h));
 		cq_unlock();

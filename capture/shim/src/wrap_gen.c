@@ -1022,7 +1022,7 @@ CQ_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *reque
 		return cq_p.Comm_idup(comm, newcomm, request);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, comm, CQ_COUNTED);
 	int err = cq_p.Comm_idup(comm, newcomm, request);
-	cq_comm_idup_end(t, err, *newcomm, instance, *request);
+	cq_comm_idup_end(t, err, *newcomm, comm, instance, *request);
 	return err;
 }
 #if CQ_OPENMPI
@@ -1036,7 +1036,7 @@ CQ_EXPORT void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *reque
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_(comm, newcomm, request, &err);
-	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), instance, CQ_REQUEST(*request));
+	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -1050,7 +1050,7 @@ CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_f08_(comm, newcomm, request, &err);
-	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), instance, CQ_REQUEST(*request));
+	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -1065,7 +1065,7 @@ CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_idup_f08_(comm, newcomm, request, &err);
-	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), instance, CQ_REQUEST(*request));
+	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -1079,7 +1079,7 @@ CQ_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *ne
 		return cq_p.Comm_idup_with_info(comm, info, newcomm, request);
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, comm, CQ_COUNTED);
 	int err = cq_p.Comm_idup_with_info(comm, info, newcomm, request);
-	cq_comm_idup_end(t, err, *newcomm, instance, *request);
+	cq_comm_idup_end(t, err, *newcomm, comm, instance, *request);
 	return err;
 }
 #if CQ_OPENMPI
@@ -1093,7 +1093,7 @@ CQ_EXPORT void mpi_comm_idup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_with_info_(comm, info, newcomm, request, &err);
-	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), instance, CQ_REQUEST(*request));
+	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -1107,7 +1107,7 @@ CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpi_comm_idup_with_info_f08_(comm, info, newcomm, request, &err);
-	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), instance, CQ_REQUEST(*request));
+	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -1122,7 +1122,7 @@ CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_idup_with_info, CQ_COMM(*comm), CQ_COUNTED);
 	cq_f.pmpir_comm_idup_with_info_f08_(comm, info, newcomm, request, &err);
-	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), instance, CQ_REQUEST(*request));
+	cq_comm_idup_end(t, err, CQ_COMM(*newcomm), CQ_COMM(*comm), instance, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
 }

@@ -63,7 +63,7 @@ var recorders = map[string]recorder{
 	"start":              {before: "cq_request_begin(t, {ID}, MPI_REQUEST_NULL);", after: "cq_start_end(t, err, request, 1, {F});"},
 	"startall":           {before: "cq_request_begin(t, {ID}, MPI_REQUEST_NULL);", after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
 
-	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);", after: "cq_comm_idup_end(t, err, {*newcomm}, instance, {*request});"},
+	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);", after: "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});"},
 	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);"},
 	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);"},
 	"abort":     {before: "cq_plain_begin(t, {ID}, {comm});\n\tcq_abort_before(t);", after: "cq_end(t, err);"},

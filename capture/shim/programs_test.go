@@ -1,0 +1,194 @@
+package shim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/testenv"
+	"github.com/google/go-cmp/cmp"
+)
+
+// libraries are the MPI libraries that the tests run under.
+var libraries = []string{OpenMPI, MPICH}
+
+var built = struct {
+	sync.Mutex
+	path map[string]string
+	dir  string
+}{path: map[string]string{}}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "commq-shim-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	built.dir = dir
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// shimFor builds the shim once in the whole test.
+func shimFor(t testing.TB, library string) string {
+	t.Helper()
+	testenv.MPI(t, library)
+	built.Lock()
+	defer built.Unlock()
+	if p := built.path[library]; p != "" {
+		return p
+	}
+	p, err := Build(context.Background(), BuildOptions{Library: library, Cache: filepath.Join(built.dir, "cache")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	built.path[library] = p
+	return p
+}
+
+// outcome is what a run of a program shows.
+type outcome struct {
+	stdout, stderr string
+	status         int
+}
+
+// run runs a command for at most a minute.
+func run(t testing.TB, env []string, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = testenv.Environ(env...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("%s: not done after a minute\n%s%s", strings.Join(args, " "), out.Bytes(), errs.Bytes())
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return outcome{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+// launch runs a program on ranks of an MPI library; with a shim, its variables are set in the ranks only.
+func launch(t testing.TB, library string, ranks int, variables []string, program ...string) outcome {
+	t.Helper()
+	args := []string{"mpirun." + library, "-n", fmt.Sprint(ranks)}
+	if len(variables) > 0 {
+		args = append(append(args, "env"), variables...)
+	}
+	return run(t, nil, append(args, program...)...)
+}
+
+// compile compiles a program of testdata/programs.
+func compile(t testing.TB, compiler, source string, flags ...string) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "program")
+	args := append([]string{compiler}, flags...)
+	if o := run(t, nil, append(args, "-o", exe, source)...); o.status != 0 {
+		t.Fatalf("%s: %s", strings.Join(args, " "), o.stderr)
+	}
+	return exe
+}
+
+const programs = "../../testdata/programs"
+
+// flavours are the languages of the programs: file name's suffix, compiler, flags.
+var flavours = []struct {
+	name, suffix, compiler string
+	flags                  []string
+}{
+	{"c", ".c", "mpicc.", []string{"-w"}},
+	{"mpifh", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DMPIFH"}},
+	{"usempi", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DUSEMPI"}},
+	{"f08", ".F90", "mpif90.", []string{"-w", "-DF08"}},
+}
+
+// The programs do the same in every language, so what is expected of them is the same; expected rows are written by
+// hand in NAME.want.
+func TestPrograms(t *testing.T) {
+	for _, p := range []struct {
+		name  string
+		ranks int
+	}{{"p2p", 3}, {"requests", 3}, {"probes", 3}, {"collectives", 3}, {"comms", 5}, {"types", 3}} {
+		want, err := os.ReadFile(filepath.Join(programs, p.name+".want"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, library := range libraries {
+			for _, f := range flavours {
+				t.Run(p.name+"/"+library+"/"+f.name, func(t *testing.T) {
+					lib := shimFor(t, library)
+					exe := compile(t, f.compiler+library, filepath.Join(programs, p.name+f.suffix), f.flags...)
+					for _, sink := range []string{"mmap", "write"} {
+						checkProgram(t, library, lib, exe, sink, p.ranks, wanted(string(want), p.ranks))
+					}
+				})
+			}
+		}
+	}
+}
+
+func checkProgram(t *testing.T, library, lib, exe, sink string, ranks int, want string) {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "spool", sink)
+	bare := launch(t, library, ranks, nil, exe)
+	got := launch(t, library, ranks, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe)
+	if bare.status != 0 || bare.stdout != "ok\n" {
+		t.Fatalf("without the shim: status %d, %q, %q", bare.status, bare.stdout, bare.stderr)
+	}
+	if diff := cmp.Diff(bare, got, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Fatalf("the shim shows (-without +with):\n%s", diff)
+	}
+	all := dumpFolder(t, folder)
+	if len(all) != ranks {
+		t.Fatalf("%d files for %d ranks", len(all), ranks)
+	}
+	for i, d := range all {
+		h := d.header
+		if int(h.Rank) != i || int(h.Size) != ranks || h.Ended != spool.EndedFinalized || h.Dropped != 0 {
+			t.Errorf("file %d: rank %d of %d, ended %d, dropped %d", i, h.Rank, h.Size, h.Ended, h.Dropped)
+		}
+	}
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(text(all), "\n")); diff != "" {
+		t.Errorf("sink %s (-want +got):\n%s", sink, diff)
+	}
+}
+
+// wanted is a .want file as text has it: a line that begins with digits and a colon is of those ranks, other lines are of
+// the rank of the last line "rank N"; those that begin with # are comments.
+func wanted(s string, ranks int) string {
+	rows := make([]string, ranks)
+	block := -1
+	for _, line := range strings.Split(s, "\n") {
+		of, rest, found := strings.Cut(line, ": ")
+		switch {
+		case strings.HasPrefix(line, "#"), line == "":
+		case strings.HasPrefix(line, "rank "):
+			fmt.Sscan(line[len("rank "):], &block)
+		case found && strings.Trim(of, "0123456789") == "":
+			for _, digit := range of {
+				rows[digit-'0'] += rest + "\n"
+			}
+		default:
+			rows[block] += line + "\n"
+		}
+	}
+	var b strings.Builder
+	for r, lines := range rows {
+		fmt.Fprintf(&b, "rank %d\n%s", r, lines)
+	}
+	return b.String()
+}
