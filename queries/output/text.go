@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/duckdb/duckdb-go/v2"
 
 	"github.com/commq/commq/queries"
 )
@@ -42,6 +45,10 @@ func cell(v any, typ string) string {
 			return fmt.Sprintf("%x-%x-%x-%x-%x", x[:4], x[4:6], x[6:8], x[8:10], x[10:])
 		}
 		return hex.EncodeToString(x)
+	case duckdb.Decimal:
+		return decimalText(x)
+	case duckdb.Interval:
+		return fmt.Sprintf("%d months %d days %d us", x.Months, x.Days, x.Micros)
 	case fmt.Stringer:
 		return x.String()
 	case []any, map[string]any:
@@ -57,6 +64,19 @@ func nested(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(text)
+}
+
+// decimalText is a decimal with all the digits of its scale.
+func decimalText(d duckdb.Decimal) string {
+	digits := new(big.Int).Abs(d.Value).String()
+	if scale := int(d.Scale); scale > 0 {
+		digits = strings.Repeat("0", max(0, scale+1-len(digits))) + digits
+		digits = digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+	}
+	if d.Value.Sign() < 0 {
+		return "-" + digits
+	}
+	return digits
 }
 
 func timeText(t time.Time, typ string) string {
@@ -158,9 +178,12 @@ func (g *grid) row(cells []string) {
 			b = appendSpaces(b, pad)
 		}
 		b = append(b, c...)
-		if !right && (i < len(cells)-1 || g.after != "") {
+		if !right {
 			b = appendSpaces(b, pad)
 		}
+	}
+	if g.after == "" {
+		b = bytes.TrimRight(b, " ")
 	}
 	b = append(append(b, g.after...), '\n')
 	g.line = b
