@@ -26,6 +26,10 @@ func Markdown() string {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, c.Type.SQL(), c.Unit, null, c.Doc)
 		}
 	}
+	b.WriteString("\n## Rules\n\nWhat holds in every run; `commq runs check RUN` looks after it.\n\n| rule | what holds |\n|---|---|\n")
+	for _, r := range Rules() {
+		fmt.Fprintf(&b, "| %s | %s |\n", r.Name, r.Doc)
+	}
 	return b.String()
 }
 

@@ -2,40 +2,195 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 
 	"github.com/commq/commq/schema"
 )
 
 // Problem is something in a run that breaks a rule.
-type Problem struct {
-	// Rule is the name of the rule.
-	Rule string
-	// Where is the file or table.
-	Where string
-	// What was found.
-	What string
-}
+type Problem = schema.Problem
 
-// String is the problem in one line.
-func (p Problem) String() string { return fmt.Sprintf("%s: %s (%s)", p.Where, p.What, p.Rule) }
+// checkRows is the number of rows looked at together: few enough for a batch of events to stay in the cache.
+const checkRows = 1 << 12
 
-// Check reads the run in folder dir and lists what breaks a rule.
+// Check reads the run in folder dir and lists what breaks one of schema.Rules. Its memory does not grow with the rows.
+// It returns an error when dir is not a run or ctx ends.
 func Check(ctx context.Context, dir string) ([]Problem, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	var problems []Problem
+	c := &runChecker{dir: dir, manifest: m, buffers: map[*schema.Table]*readBuffers{}, digesters: map[*schema.Table]*schema.Digester{}}
+	c.rules = schema.NewChecker(m, c.report)
 	for i, t := range schema.Tables() {
-		d := schema.NewDigester(t)
-		err := ReadTable(ctx, dir, t, 1<<14, func(b schema.Batch) error { d.Add(b); return nil })
-		if err != nil {
+		c.buffers[t], c.digesters[t] = newReadBuffers(t, checkRows), schema.NewDigester(t)
+		c.openTable(t, m.Tables[i])
+	}
+	slices.SortStableFunc(c.groups, compareGroups)
+	for _, g := range c.groups {
+		if err := c.readGroup(ctx, g); err != nil {
 			return nil, err
 		}
-		if d.Sum().String() != m.Tables[i].Digest || d.Rows() != m.Tables[i].Rows {
-			problems = append(problems, Problem{"digest", t.Name, fmt.Sprintf("%d rows with digest %s; the manifest says %d with %s", d.Rows(), d.Sum(), m.Tables[i].Rows, m.Tables[i].Digest)})
+	}
+	c.compareDigests()
+	if !c.unreadable { // else everything that counts rows would complain as well
+		c.rules.Finish()
+	}
+	return c.problems, nil
+}
+
+// runChecker is a run being checked.
+type runChecker struct {
+	dir        string
+	manifest   *schema.Manifest
+	rules      *schema.Checker
+	buffers    map[*schema.Table]*readBuffers
+	digesters  map[*schema.Table]*schema.Digester
+	groups     []rowGroup
+	problems   []Problem
+	unreadable bool
+}
+
+// rowGroup is a piece of the run, in the order that schema.Checker wants.
+type rowGroup struct {
+	reader *tableReader
+	group  int
+	epoch  int64 // the first; -1 in tables without
+	table  int   // place in the order
+}
+
+func compareGroups(a, b rowGroup) int {
+	if a.epoch != b.epoch {
+		return int(max(-1, min(1, a.epoch-b.epoch)))
+	}
+	return a.table - b.table
+}
+
+func (c *runChecker) report(p Problem) { c.problems = append(c.problems, p) }
+
+// broken reports a problem of a file that is not about a row.
+func (c *runChecker) broken(rule string, t *schema.Table, file, format string, args ...any) {
+	c.report(Problem{Rule: rule, Table: t.Name, File: file, Rank: schema.NullInt32, Seq: schema.NullInt64, What: fmt.Sprintf(format, args...)})
+}
+
+// openTable compares a table's files with the manifest and lists their row groups.
+func (c *runChecker) openTable(t *schema.Table, info schema.TableInfo) {
+	listed := map[string]bool{}
+	for _, f := range info.Files {
+		listed[f.Path] = true
+		c.openFile(t, f)
+	}
+	if files, err := tableFiles(c.dir, t); err == nil {
+		for _, f := range files {
+			if !listed[f] {
+				c.broken(schema.RuleFiles, t, f, "the manifest does not list this file")
+			}
 		}
 	}
-	return problems, nil
+}
+
+func (c *runChecker) openFile(t *schema.Table, f schema.FileInfo) {
+	r, err := newTableReader(c.dir, f.Path, c.buffers[t])
+	if err != nil {
+		c.unreadable = true
+		c.broken(schema.RuleFiles, t, f.Path, "%v", unlocated(err))
+		return
+	}
+	if info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(f.Path))); err == nil && info.Size() != f.Bytes {
+		c.broken(schema.RuleFiles, t, f.Path, "%d bytes; the manifest says %d", info.Size(), f.Bytes)
+	}
+	if rows := r.meta.NumRows; rows != f.Rows {
+		c.broken(schema.RuleFiles, t, f.Path, "%d rows; the manifest says %d", rows, f.Rows)
+	}
+	if f.Rows == 0 && len(c.tableInfo(t).Files) > 1 {
+		c.broken(schema.RuleFiles, t, f.Path, "a file without rows beside others")
+	}
+	for g := range r.groups() {
+		c.groups = append(c.groups, rowGroup{r, g, r.firstEpoch(g), tableOrder(t)})
+	}
+}
+
+func (c *runChecker) tableInfo(t *schema.Table) schema.TableInfo {
+	for _, info := range c.manifest.Tables {
+		if info.Name == t.Name {
+			return info
+		}
+	}
+	return schema.TableInfo{}
+}
+
+// tableOrder is a table's place among the row groups of an epoch: definitions, events, then what refers to them.
+func tableOrder(t *schema.Table) int {
+	order := []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.DatatypesTable, &schema.CallsitesTable,
+		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable}
+	return slices.Index(order, t)
+}
+
+// firstEpoch is the first epoch of a row group by its statistics; -1 in a table without epochs. Without statistics it
+// is 0: the check then needs more memory, and finds the same.
+func (r *tableReader) firstEpoch(g int) (epoch int64) {
+	_, i := r.table.Column("epoch")
+	if i < 0 {
+		return -1
+	}
+	defer func() {
+		if recover() != nil {
+			epoch = 0
+		}
+	}()
+	chunk, err := r.meta.RowGroup(g).ColumnChunk(r.columns[i])
+	if err != nil {
+		return 0
+	}
+	stats, err := chunk.Statistics()
+	if s, ok := stats.(*metadata.Int32Statistics); ok && err == nil && s.HasMinMax() {
+		return int64(s.Min())
+	}
+	return 0
+}
+
+// readGroup checks the rows of a row group.
+func (c *runChecker) readGroup(ctx context.Context, g rowGroup) error {
+	t := g.reader.table
+	err := g.reader.read(ctx, g.group, func(b schema.Batch) error {
+		c.digesters[t].Add(b)
+		c.rules.Add(g.reader.name, b)
+		return nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		c.unreadable = true
+		c.broken(schema.RuleFiles, t, g.reader.name, "%v", unlocated(err))
+	}
+	return nil
+}
+
+// unlocated is an error of reading without the file's name, which the Problem has.
+func unlocated(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// compareDigests compares the rows' digests with the manifest's.
+func (c *runChecker) compareDigests() {
+	for i, t := range schema.Tables() {
+		info := c.manifest.Tables[i]
+		if d := c.digesters[t].Sum().String(); d != info.Digest {
+			c.broken(schema.RuleDigests, t, "", "the digest of the rows is %s; the manifest says %s", d, info.Digest)
+		}
+	}
+	if d := schema.RunDigest(c.manifest).String(); d != c.manifest.Digest {
+		c.report(Problem{Rule: schema.RuleDigests, File: manifestName, Rank: schema.NullInt32, Seq: schema.NullInt64,
+			What: fmt.Sprintf("the digest of the manifest is %s; it says %s", d, c.manifest.Digest)})
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 
 	"github.com/commq/commq/schema"
 )
@@ -52,24 +53,15 @@ func tableFiles(dir string, t *schema.Table) ([]string, error) {
 	return files, nil
 }
 
-// readFile reads one file of a table. It opens it, so that ReadTable has one file open at a time.
+// readFile reads one file of a table.
 func readFile(ctx context.Context, dir, name string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(name)))
+	r, err := newTableReader(dir, name, newReadBuffers(t, batchRows))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	r := tableReader{table: t, batch: schema.NewBatch(t), rows: max(1, batchRows)}
-	if err := r.open(f); err != nil {
-		return fmt.Errorf("%s: %s: %w", dir, name, err)
-	}
-	for g := range r.parquet.NumRowGroups() {
-		if err := r.rowGroup(ctx, g, fn); err != nil {
-			var ours *callerError
-			if errors.As(err, &ours) {
-				return ours.err
-			}
-			return fmt.Errorf("%s: %s: row group %d: %w", dir, name, g, err)
+	for g := range r.groups() {
+		if err := r.read(ctx, g, fn); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -86,33 +78,70 @@ type resizer interface {
 	Resize(n int)
 }
 
-// readScratch are buffers for the values of one column after another.
-type readScratch struct {
+// readBuffers are what reading a table needs beside the file: one file after another can use them.
+type readBuffers struct {
+	table  *schema.Table
+	batch  schema.Batch
+	rows   int
+	levels []int16
 	int32s []int32
 	int64s []int64
 	bytes  []parquet.ByteArray
-}
-
-// tableReader reads one file.
-type tableReader struct {
-	table   *schema.Table
-	batch   schema.Batch
-	rows    int
-	parquet *file.Reader
-	columns []int // index in the file of each column of the table
-
-	levels []int16
-	values readScratch
 	enums  []map[string]int16
 }
 
-func (r *tableReader) open(f *os.File) (err error) {
+func newReadBuffers(t *schema.Table, batchRows int) *readBuffers {
+	b := &readBuffers{table: t, batch: schema.NewBatch(t), rows: max(1, batchRows)}
+	for _, c := range t.Columns {
+		b.enums = append(b.enums, enumIndex(c.Names))
+	}
+	return b
+}
+
+// tableReader reads one file of a table. The file is open only while a row group is read.
+type tableReader struct {
+	*readBuffers
+	dir, name string // the run's folder, and the file in it, with slashes
+	meta      *metadata.FileMetaData
+	columns   []int // index in the file of each column of the table
+}
+
+func newTableReader(dir, name string, b *readBuffers) (*tableReader, error) {
+	r := &tableReader{readBuffers: b, dir: dir, name: name}
+	err := r.opened(func(p *file.Reader) error {
+		r.meta = p.MetaData()
+		return r.findColumns()
+	})
+	if err != nil {
+		return nil, r.located(err)
+	}
+	return r, nil
+}
+
+func (r *tableReader) located(err error) error { return fmt.Errorf("%s: %s: %w", r.dir, r.name, err) }
+
+// opened calls fn with the file open.
+func (r *tableReader) opened(fn func(*file.Reader) error) (err error) {
 	defer recovered(&err)
-	r.parquet, err = file.NewParquetReader(f)
+	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(r.name)))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var options []file.ReadOption
+	if r.meta != nil {
+		options = append(options, file.WithMetadata(r.meta))
+	}
+	p, err := file.NewParquetReader(f, options...)
 	if err != nil {
 		return fmt.Errorf("not a whole Parquet file: %w", err)
 	}
-	s := r.parquet.MetaData().Schema
+	return fn(p)
+}
+
+// findColumns finds the table's columns in the file, by name.
+func (r *tableReader) findColumns() error {
+	s := r.meta.Schema
 	for _, c := range r.table.Columns {
 		i := s.ColumnIndexByName(c.Name)
 		if i < 0 {
@@ -124,9 +153,24 @@ func (r *tableReader) open(f *os.File) (err error) {
 			return fmt.Errorf("column %s is not %s", c.Name, c.Type.SQL())
 		}
 		r.columns = append(r.columns, i)
-		r.enums = append(r.enums, enumIndex(c.Names))
 	}
 	return nil
+}
+
+// groups is the number of row groups.
+func (r *tableReader) groups() int { return r.meta.NumRowGroups() }
+
+// read reads a row group.
+func (r *tableReader) read(ctx context.Context, g int, fn func(schema.Batch) error) error {
+	err := r.opened(func(p *file.Reader) error { return r.rowGroup(ctx, p, g, fn) })
+	var ours *callerError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ours):
+		return ours.err
+	}
+	return r.located(fmt.Errorf("row group %d: %w", g, err))
 }
 
 func enumIndex(names []string) map[string]int16 {
@@ -138,8 +182,8 @@ func enumIndex(names []string) map[string]int16 {
 }
 
 // rowGroup reads a row group, a batch at a time over all columns side by side.
-func (r *tableReader) rowGroup(ctx context.Context, g int, fn func(schema.Batch) error) error {
-	readers, rows, err := r.columnReaders(g)
+func (r *tableReader) rowGroup(ctx context.Context, p *file.Reader, g int, fn func(schema.Batch) error) error {
+	readers, rows, err := r.columnReaders(p, g)
 	if err != nil {
 		return err
 	}
@@ -162,9 +206,8 @@ func (r *tableReader) rowGroup(ctx context.Context, g int, fn func(schema.Batch)
 	return nil
 }
 
-func (r *tableReader) columnReaders(g int) (readers []file.ColumnChunkReader, rows int64, err error) {
-	defer recovered(&err)
-	group := r.parquet.RowGroup(g)
+func (r *tableReader) columnReaders(p *file.Reader, g int) (readers []file.ColumnChunkReader, rows int64, err error) {
+	group := p.RowGroup(g)
 	for c, i := range r.columns {
 		reader, err := group.Column(i)
 		if err != nil {
@@ -186,7 +229,7 @@ func (r *tableReader) readColumn(reader file.ColumnChunkReader, c int) (err erro
 			r.levels[i] = 1
 		}
 	}
-	v := &r.values
+	v := r.readBuffers
 	switch out := r.batch.Data(c).(type) {
 	case []int32:
 		v.int32s = slices.Grow(v.int32s[:0], n)[:n]

@@ -1,0 +1,259 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tinyRun is a run of three ranks in two epochs. Rank 0 sends 40 bytes to itself (Isend, Recv, completed by the Wait)
+// and 4097 to rank 1 (Send to an Irecv and Wait); on communicator 3, where ranks 2 and 0 are 0 and 1, rank 2 sends 5
+// bytes, which rank 0 gets by Mprobe and Mrecv. Rank 2 posts a receive that nothing matches. All make an Alltoallv.
+const tinyRun = `
+ranks rank=0 events=7 polls=2 ended=finalized
+ranks rank=1 events=3 ended=finalized
+ranks rank=2 events=3 ended=finalized
+comms comm=0 comm_rank=0 world_rank=0
+comms comm=0 comm_rank=1 world_rank=1
+comms comm=0 comm_rank=2 world_rank=2
+comms comm=3 comm_rank=0 world_rank=2 parent=0 kind=split
+comms comm=3 comm_rank=1 world_rank=0 parent=0 kind=split
+datatypes id=5 name=MPI_BYTE bytes=1 extent_bytes=1
+callsites id=7
+callsites id=8 parent=7
+events rank=0 seq=0 call=MPI_Isend start_ns=100 end_ns=110 comm=0 send_peer=0 send_world=0 send_tag=9 send_bytes=40 send_datatype=5 proc_null=0 request=1 done_seq=4 callsite=8
+events rank=0 seq=1 call=MPI_Recv start_ns=120 end_ns=150 comm=0 recv_peer=0 recv_world=0 recv_tag=9 recv_bytes=40 recv_datatype=5 posted_any=1 proc_null=0
+events rank=0 seq=2 call=MPI_Alltoallv start_ns=200 end_ns=300 comm=0 instance=0 send_bytes=100 recv_bytes=30
+events rank=1 seq=0 call=MPI_Irecv start_ns=90 end_ns=95 comm=0 recv_peer=0 recv_world=0 recv_tag=9 recv_bytes=4097 posted_any=0 proc_null=0 request=1 done_seq=2
+events rank=1 seq=1 call=MPI_Alltoallv start_ns=210 end_ns=310 comm=0 instance=0 send_bytes=10 recv_bytes=70
+events rank=2 seq=0 call=MPI_Alltoallv start_ns=220 end_ns=320 comm=0 instance=0 send_bytes=20 recv_bytes=30
+events rank=0 seq=3 epoch=1 call=MPI_Send start_ns=400 end_ns=500 comm=0 send_peer=1 send_world=1 send_tag=9 send_bytes=4097 proc_null=0
+events rank=0 seq=4 epoch=1 call=MPI_Wait start_ns=510 end_ns=520 request=1
+events rank=0 seq=5 epoch=1 call=MPI_Mprobe start_ns=530 end_ns=540 comm=3 recv_peer=0 recv_world=2 recv_tag=9 recv_bytes=5 posted_any=2 proc_null=0
+events rank=0 seq=6 epoch=1 call=MPI_Mrecv start_ns=550 end_ns=560 comm=3 recv_peer=0 recv_world=2 recv_tag=9 recv_bytes=5 posted_any=2 proc_null=0 init_seq=5
+events rank=1 seq=2 epoch=1 call=MPI_Wait start_ns=410 end_ns=900 request=1
+events rank=2 seq=1 epoch=1 call=MPI_Send start_ns=420 end_ns=430 comm=3 send_peer=1 send_world=0 send_tag=9 send_bytes=5 proc_null=0
+events rank=2 seq=2 epoch=1 call=MPI_Irecv start_ns=440 end_ns=450 comm=0 posted_any=3 request=1
+messages src=0 dst=0 comm=0 tag=9 bytes=40 send_seq=0 send_start_ns=100 send_end_ns=110 recv_post_seq=1 recv_done_seq=1 recv_post_ns=120 recv_start_ns=120 recv_end_ns=150
+messages src=0 dst=1 epoch=1 comm=0 tag=9 bytes=4097 send_seq=3 send_start_ns=400 send_end_ns=500 recv_post_seq=0 recv_done_seq=2 recv_post_ns=90 recv_start_ns=410 recv_end_ns=900
+messages src=2 dst=0 epoch=1 comm=3 tag=9 bytes=5 send_seq=1 send_start_ns=420 send_end_ns=430 recv_post_seq=5 recv_done_seq=6 recv_post_ns=530 recv_start_ns=550 recv_end_ns=560
+parts rank=0 seq=2 peer_world=1 send_bytes=70 recv_bytes=10
+parts rank=0 seq=2 peer_world=2 send_bytes=30 recv_bytes=20
+parts rank=1 seq=1 peer_world=0 send_bytes=10 recv_bytes=70
+parts rank=2 seq=0 peer_world=0 send_bytes=20 recv_bytes=30
+`
+
+func tinyManifest() *Manifest {
+	return &Manifest{SchemaVersion: Version, Ranks: 3, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized",
+		EndNs: 900, Epochs: 2, Counts: Counts{Calls: 13, Polls: 2, Messages: 3, MessageBytes: 4142, Collectives: 1, UnmatchedReceives: 1}}
+}
+
+// parseRows reads rows as tinyRun has them: a table and its columns; others are null, or 0 where they cannot be null.
+func parseRows(t *testing.T, text string) []Batch {
+	t.Helper()
+	var batches []Batch
+	for _, table := range []*Table{&RanksTable, &CommsTable, &DatatypesTable, &CallsitesTable, &EventsTable, &MessagesTable, &PartsTable} {
+		b := NewBatch(table)
+		for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+			if cells := strings.Fields(line); cells[0] == table.Name {
+				b.(interface{ Resize(int) }).Resize(b.Len() + 1)
+				parseRow(t, b, cells[1:])
+			}
+		}
+		batches = append(batches, b)
+	}
+	return batches
+}
+
+// parseRow fills the last row of b.
+func parseRow(t *testing.T, b Batch, cells []string) {
+	t.Helper()
+	given := map[string]string{}
+	for _, cell := range cells {
+		name, value, _ := strings.Cut(cell, "=")
+		if c, _ := b.Table().Column(name); c == nil {
+			t.Fatalf("%s has no column %s", b.Table().Name, name)
+		}
+		given[name] = value
+	}
+	if call := slices.Index(CallNames, given["call"]); call > 0 && given["class"] == "" {
+		given["class"] = Calls[call].Class.String()
+	}
+	for i := range b.Table().Columns {
+		c := &b.Table().Columns[i]
+		value, ok := given[c.Name]
+		if !ok && !c.Nullable && c.Type != Enum {
+			value, ok = "0", true
+		}
+		if !ok && !c.Nullable {
+			value, ok = c.Names[0], true
+		}
+		setCell(t, b.Data(i), b.Len()-1, c, value, ok && value != "null")
+	}
+}
+
+func setCell(t *testing.T, data any, row int, c *Column, value string, present bool) {
+	t.Helper()
+	number := int64(0)
+	if present && (c.Type == Int32 || c.Type == Int64) {
+		var err error
+		if number, err = strconv.ParseInt(value, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch v := data.(type) {
+	case []int32:
+		if v[row] = int32(number); !present {
+			v[row] = NullInt32
+		}
+	case []int64:
+		if v[row] = number; !present {
+			v[row] = NullInt64
+		}
+	case []int16:
+		if v[row] = int16(slices.Index(c.Names, value)); present && v[row] < 0 {
+			t.Fatalf("%s is not a %s", value, c.Name)
+		}
+	case []string:
+		if v[row] = value; !present {
+			v[row] = NullText
+		}
+	}
+}
+
+// checked gives a run to a Checker, in the order it wants, and lists what it finds.
+func checked(t *testing.T, m *Manifest, text string) []string {
+	t.Helper()
+	var found []string
+	c := NewChecker(m, func(p Problem) { found = append(found, p.String()) })
+	for _, b := range parseRows(t, text) {
+		c.Add(b.Table().Name, b)
+	}
+	c.Finish()
+	return found
+}
+
+func TestCheckerFindsNothingWrong(t *testing.T) {
+	if found := checked(t, tinyManifest(), tinyRun); len(found) > 0 {
+		t.Errorf("in a run that keeps all rules: %v", found)
+	}
+}
+
+// Each breach of a rule is found, named, and placed; what else the same change breaks stands there too.
+func TestCheckerFindsBreaches(t *testing.T) {
+	broken := map[string]bool{RuleFiles: true, RuleDigests: true} // these are about files, and tested with them
+	for _, test := range []struct {
+		old, new string
+		manifest func(*Manifest)
+		want     []string
+	}{
+		{old: "rank=1 events=3 ended=finalized", new: "rank=1 events=3 ended=killed",
+			want: []string{"the run ended finalized, but 1 of its 3 ranks did not finalize (ended)"}},
+		{old: "dst=0 comm=0 tag=9", new: "dst=0 comm=0 tag=null", want: []string{"messages: rank 0, seq 0: tag is null (not-null)"}},
+		{old: "parts rank=0 seq=2 peer_world=2 send_bytes=30", new: "parts rank=0 seq=2 peer_world=1 send_bytes=30",
+			want: []string{"parts: rank 0, seq 2: the row has the key of the row before it (sorted)"}},
+		{old: "parts rank=0 seq=2 peer_world=1 send_bytes=70", new: "parts rank=0 seq=2 epoch=1 peer_world=1 send_bytes=70",
+			want: []string{"parts: rank 0, seq 2: the row belongs before the one that precedes it (sorted)"}},
+		{old: "parts rank=2 seq=0 peer_world=0", new: "parts rank=2 seq=0 peer_world=3",
+			want: []string{"parts: rank 2, seq 0: peer_world is 3 in a run of 3 ranks (ranks)"}},
+		{manifest: func(m *Manifest) { m.Ranks = 4 }, want: []string{"ranks has 3 rows; the manifest says 4 ranks (ranks)"}},
+		{manifest: func(m *Manifest) { m.Epochs = 1 }, old: "events rank=0 seq=3 epoch=1", new: "events rank=0 seq=3 epoch=1", want: []string{
+			"events: rank 0, seq 3: epoch 1 of 1 (epochs)", "events: rank 0, seq 4: epoch 1 of 1 (epochs)", "events: rank 0, seq 5: epoch 1 of 1 (epochs)",
+			"events: rank 0, seq 6: epoch 1 of 1 (epochs)", "events: rank 1, seq 2: epoch 1 of 1 (epochs)", "events: rank 2, seq 1: epoch 1 of 1 (epochs)",
+			"events: rank 2, seq 2: epoch 1 of 1 (epochs)", "messages: rank 0, seq 3: epoch 1 of 1 (epochs)", "messages: rank 2, seq 1: epoch 1 of 1 (epochs)"}},
+		{old: "seq=4 epoch=1 call=MPI_Wait", new: "seq=4 epoch=0 call=MPI_Wait", want: []string{
+			"events: rank 0, seq 4: the row belongs before the one that precedes it (sorted)", "events: rank 0, seq 4: epoch 0 after 1 (epochs)"}},
+		{old: "seq=2 epoch=1 call=MPI_Wait", new: "seq=3 epoch=1 call=MPI_Wait", want: []string{"events: rank 1, seq 3: seq 3 follows 1 (seq)"}},
+		{old: "start_ns=90 end_ns=95", new: "start_ns=90 end_ns=85", want: []string{"events: rank 1, seq 0: end 5 ns before start (times)"}},
+		{old: "recv_start_ns=410 recv_end_ns=900", new: "recv_start_ns=910 recv_end_ns=900", want: []string{"messages: rank 0, seq 3: the receive ends 10 ns before it starts (times)"}},
+		{old: "start_ns=200 end_ns=300", new: "start_ns=200 end_ns=300 poll_ns=-7", want: []string{"events: rank 0, seq 2: poll_ns is -7 (times)"}},
+		{manifest: func(m *Manifest) { m.EndNs = 901 }, want: []string{"the latest end is at 900 ns; the manifest's end_ns is 901 (times)"}},
+		{old: "start_ns=510 end_ns=520", new: "start_ns=390 end_ns=520", want: []string{"events: rank 0, seq 4: thread 0 starts the call 10 ns before the call before it (thread-order)"}},
+		{old: "start_ns=510 end_ns=520", new: "start_ns=null end_ns=520", want: []string{"events: rank 0, seq 4: start_ns is null in a run that is measured (untimed)"}},
+		{old: "comms comm=0 comm_rank=2 world_rank=2", new: "comms comm=0 comm_rank=3 world_rank=2", want: []string{
+			"comms: communicator 0: comm_rank 3 where 2 is due (comms)"}},
+		{old: "comms comm=3 comm_rank=1 world_rank=0 parent=0", new: "comms comm=3 comm_rank=1 world_rank=2 parent=0", want: []string{
+			"comms: communicator 3: world rank 2 is there twice (comms)",
+			"events: rank 0, seq 5: the rank is not a member of communicator 3 (members)", "events: rank 0, seq 6: the rank is not a member of communicator 3 (members)",
+			"events: rank 2, seq 1: send_world is 0; rank 1 of communicator 3 is world rank 2 (peers)",
+			"messages: rank 2, seq 1: world rank 0 is not a member of communicator 3 (members)"}},
+		{old: "world_rank=2 parent=0", new: "world_rank=2 parent=4", want: []string{"communicator 3: its parent 4 has no row in comms (comms)"}},
+		{old: "datatypes id=5", new: "datatypes id=6", want: []string{"events: rank 0, seq 0: send_datatype is 5, which has no row in datatypes (references)",
+			"events: rank 0, seq 1: recv_datatype is 5, which has no row in datatypes (references)"}},
+		{old: "callsites id=8 parent=7", new: "callsites id=8 parent=9", want: []string{"callsites: parent is 9, which has no row in callsites (references)"}},
+		{old: "send_peer=1 send_world=1", new: "send_peer=2 send_world=1", want: []string{"events: rank 0, seq 3: send_world is 1; rank 2 of communicator 0 is world rank 2 (peers)"}},
+		{old: "send_peer=1 send_world=1", new: "send_peer=3 send_world=1", want: []string{"events: rank 0, seq 3: send_peer is 3 in communicator 0 of 3 ranks (peers)"}},
+		{old: "posted_any=3 request=1", new: "posted_any=4 request=1", want: []string{"events: rank 2, seq 2: posted_any is 4 (flags)"}},
+		{old: "posted_any=1 proc_null=0", new: "posted_any=1 proc_null=2", want: []string{"events: rank 0, seq 1: a receive from MPI_PROC_NULL has recv_peer 0 (flags)",
+			"rank 0, seq 1: a message says that this row is its receive; there is no such row (messages)"}},
+		{old: "request=1 done_seq=4", new: "request=1 done_seq=0", want: []string{"events: rank 0, seq 0: done_seq is 0, not a later row (requests)"}},
+		{old: "request=1 done_seq=4", new: "request=1 done_seq=7", want: []string{"rank 0, seq 0: done_seq is 7; the rank's last row is 6 (requests)"}},
+		{old: "end_ns=310 comm=0 instance=0", new: "end_ns=310 comm=0 instance=1", want: []string{"events: rank 1, seq 1: instance 1 on communicator 0 where 0 is due (instances)",
+			"rank 1: 2 collective operations on communicator 0; its rank 0 made 1 (instances)"}},
+		{old: "events rank=2 seq=0 call=MPI_Alltoallv", new: "events rank=2 seq=0 call=MPI_Alltoallw", want: []string{"rank 2: the collective operations on communicator 0 are not those of its rank 0 (instances)"}},
+		{old: "send_bytes=70 recv_bytes=10", new: "send_bytes=71 recv_bytes=10", want: []string{"parts: rank 0, seq 2: the parts send 101 bytes, the call 100 (parts)"}},
+		{old: "parts rank=1 seq=1 peer_world=0 send_bytes=10 recv_bytes=70", new: "parts rank=1 seq=1 peer_world=0 send_bytes=10 recv_bytes=69", want: []string{"parts: rank 1, seq 1: the parts receive 69 bytes, the call 70 (parts)"}},
+		{old: "parts rank=1 seq=1", new: "parts rank=1 seq=2", want: []string{"rank 1, seq 2: parts of a row that is no collective call with a count per peer (parts)"}},
+		{old: "dst=1 epoch=1 comm=0 tag=9", new: "dst=1 epoch=1 comm=0 tag=8", want: []string{"messages: rank 0, seq 3: the send has tag 9, its message 8 (messages)",
+			"messages: rank 1, seq 0: the receive has tag 9, its message 8 (messages)"}},
+		{old: "bytes=5 send_seq=1", new: "bytes=5 send_seq=0", want: []string{"rank 2, seq 0: a message says that this row is its send; there is no such row (messages)"}},
+		{old: "recv_post_seq=5 recv_done_seq=6", new: "recv_post_seq=5 recv_done_seq=5", want: []string{"messages: rank 0, seq 5: the receive has done_seq 6, its message 5 (messages)"}},
+		{old: "recv_post_seq=5 recv_done_seq=6", new: "recv_post_seq=5 recv_done_seq=4", want: []string{"messages: rank 0, seq 5: the receive has done_seq 6, its message 4 (messages)",
+			"messages: rank 2, seq 1: recv_done_seq 4 before recv_post_seq 5 at rank 0 (message-rows)"}},
+		{manifest: func(m *Manifest) { m.Counts.UnmatchedSends = 1 }, want: []string{"0 send rows have no message; the manifest says 1 are unmatched (messages)"}},
+		{manifest: func(m *Manifest) { m.Counts.MessageBytes++ }, want: []string{"message_bytes: found 4142; the manifest says 4143 (counts)"}},
+		{manifest: func(m *Manifest) { m.Counts.Collectives = 3 }, want: []string{"collectives: found 1; the manifest says 3 (counts)"}},
+		{manifest: func(m *Manifest) { m.Counts.InProgress = 1 }, want: []string{"in_progress: found 0; the manifest says 1 (counts)"}},
+		{old: "rank=2 events=3", new: "rank=2 events=4", want: []string{"calls (the sum of ranks.events): found 14; the manifest says 13 (counts)",
+			"rank 2: 3 rows of events; ranks says 4 (counts)"}},
+		{manifest: func(m *Manifest) { m.TimeOrigin = "untimed"; m.EndNs = 900 }, want: []string{
+			"events: rank 0, seq 0: start_ns is 100 in an untimed run (untimed)", "events: rank 0, seq 0: end_ns is 110 in an untimed run (untimed)",
+			"messages: rank 0, seq 0: send_start_ns is 100 in an untimed run (untimed)", "messages: rank 0, seq 0: send_end_ns is 110 in an untimed run (untimed)",
+			"messages: rank 0, seq 0: recv_post_ns is 120 in an untimed run (untimed)", "messages: rank 0, seq 0: recv_start_ns is 120 in an untimed run (untimed)",
+			"messages: rank 0, seq 0: recv_end_ns is 150 in an untimed run (untimed)"}},
+	} {
+		text, m := tinyRun, tinyManifest()
+		if test.old != "" {
+			if strings.Count(text, test.old) != 1 {
+				t.Fatalf("%q stands %d times in the run", test.old, strings.Count(text, test.old))
+			}
+			text = strings.Replace(text, test.old, test.new, 1)
+		}
+		if test.manifest != nil {
+			test.manifest(m)
+		}
+		found := checked(t, m, text)
+		if d := cmp.Diff(test.want, found); d != "" {
+			t.Errorf("%s -> %s (-want +found):\n%s", test.old, test.new, d)
+		}
+		for _, p := range found {
+			broken[p[strings.LastIndex(p, "(")+1:len(p)-1]] = true
+		}
+	}
+	for _, r := range Rules() {
+		if !broken[r.Name] {
+			t.Errorf("no case breaks the rule %s", r.Name)
+		}
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(tinyRun)
+	for i := range 40 {
+		fmt.Fprintf(&text, "parts rank=2 seq=%d epoch=1 peer_world=0 send_bytes=1\n", i)
+	}
+	var found []string
+	for _, p := range checked(t, tinyManifest(), text.String()) {
+		if strings.HasSuffix(p, "(parts)") {
+			found = append(found, p)
+		}
+	}
+	if len(found) != problemsPerRule+1 || !strings.Contains(found[problemsPerRule], "30 more of this kind") {
+		t.Errorf("40 problems were reported as %d lines, the last %q", len(found), found[len(found)-1])
+	}
+}

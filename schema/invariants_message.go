@@ -1,0 +1,245 @@
+package schema
+
+import "strings"
+
+// half is one side of a message as an event's row or the message's row has it. The halves of one side meet in a map;
+// what is left at the end never met. Events and messages come by epoch, so the map holds what is in flight.
+type half struct {
+	peer, comm, tag         int32
+	bytes, start, end, done int64
+	message                 bool
+}
+
+// sideKey names the row that began a side of a message.
+func sideKey(rank int32, seq int64) uint64 { return uint64(uint32(rank))<<40 | uint64(seq)&(1<<40-1) }
+
+func sideOf(key uint64) (rank int32, seq int64) { return int32(key >> 40), int64(key & (1<<40 - 1)) }
+
+func checkMessages(c *Checker, b Batch) {
+	if !c.all() {
+		return
+	}
+	switch t := b.(type) {
+	case *Events:
+		for i, class := range t.Class {
+			switch Class(class) {
+			case ClassSend:
+				c.sendRow(t, i)
+			case ClassRecv:
+				c.recvRow(t, i)
+			case ClassSendrecv:
+				c.sendRow(t, i)
+				c.recvRow(t, i)
+			}
+		}
+	case *Messages:
+		for i := range t.Src {
+			c.messageRow(t, i)
+		}
+	}
+}
+
+func (c *Checker) sendRow(e *Events, i int) {
+	if e.SendWorld[i] == NullInt32 {
+		return
+	}
+	c.meet(c.sends, "send", sideKey(e.Rank[i], e.Seq[i]), half{peer: e.SendWorld[i], comm: e.Comm[i], tag: e.SendTag[i],
+		bytes: e.SendBytes[i], start: e.StartNs[i], end: e.EndNs[i], done: NullInt64})
+}
+
+// recvRow: a matched receive's message begins at the probe that matched it, which the row itself does not time.
+func (c *Checker) recvRow(e *Events, i int) {
+	if p := e.ProcNull[i]; p != NullInt32 && p&ProcNullRecv != 0 {
+		return
+	}
+	seq, start := e.Seq[i], e.StartNs[i]
+	if call := CallID(e.Call[i]); (call == CallMrecv || call == CallImrecv) && e.InitSeq[i] != NullInt64 {
+		seq, start = e.InitSeq[i], NullInt64
+	}
+	done := e.DoneSeq[i]
+	if e.Request[i] == NullInt64 && done == NullInt64 {
+		done = e.Seq[i] // a blocking call completes itself
+	}
+	c.meet(c.receives, "receive", sideKey(e.Rank[i], seq), half{peer: e.RecvWorld[i], comm: e.Comm[i], tag: e.RecvTag[i],
+		bytes: e.RecvBytes[i], start: start, end: NullInt64, done: done})
+}
+
+func (c *Checker) messageRow(m *Messages, i int) {
+	c.meet(c.sends, "send", sideKey(m.Src[i], m.SendSeq[i]), half{peer: m.Dst[i], comm: m.Comm[i], tag: m.Tag[i],
+		bytes: m.Bytes[i], start: m.SendStartNs[i], end: m.SendEndNs[i], done: NullInt64, message: true})
+	c.meet(c.receives, "receive", sideKey(m.Dst[i], m.RecvPostSeq[i]), half{peer: m.Src[i], comm: m.Comm[i], tag: m.Tag[i],
+		bytes: m.Bytes[i], start: m.RecvPostNs[i], end: NullInt64, done: m.RecvDoneSeq[i], message: true})
+}
+
+// meet compares the two halves of a side once both are there.
+func (c *Checker) meet(waiting map[uint64]half, side string, key uint64, h half) {
+	other, ok := waiting[key]
+	if ok && other.message == h.message {
+		rank, seq := sideOf(key)
+		if h.message {
+			c.bad(rank, seq, "two messages have this row as their %s", side)
+		}
+		return // two rows of one seq: the rule seq says so
+	}
+	if !ok {
+		waiting[key] = h
+		return
+	}
+	delete(waiting, key)
+	row, message := h, other
+	if h.message {
+		row, message = other, h
+	}
+	rank, seq := sideOf(key)
+	for _, x := range [...]struct {
+		name         string
+		row, message int64
+	}{
+		{"peer", wide(row.peer), wide(message.peer)}, {"comm", wide(row.comm), wide(message.comm)}, {"tag", wide(row.tag), wide(message.tag)},
+		{"bytes", row.bytes, message.bytes}, {"start_ns", row.start, message.start}, {"end_ns", row.end, message.end}, {"done_seq", row.done, message.done},
+	} {
+		if x.row != x.message && x.row != NullInt64 && x.message != NullInt64 {
+			c.bad(rank, seq, "the %s has %s %d, its message %d", side, x.name, x.row, x.message)
+		}
+	}
+}
+
+// wide widens an integer, null to null.
+func wide(x int32) int64 {
+	if x == NullInt32 {
+		return NullInt64
+	}
+	return int64(x)
+}
+
+func finishMessages(c *Checker) {
+	if !c.all() {
+		return
+	}
+	c.leftOver("send", c.sends, c.manifest.Counts.UnmatchedSends)
+	c.leftOver("receive", c.receives, c.manifest.Counts.UnmatchedReceives)
+}
+
+// leftOver reports messages without their row. Rows without a message are unmatched, or were cancelled or failed.
+func (c *Checker) leftOver(side string, waiting map[uint64]half, unmatched int64) {
+	rows := int64(0)
+	for _, key := range sortedKeys(waiting) {
+		if waiting[key].message {
+			rank, seq := sideOf(key)
+			c.bad(rank, seq, "a message says that this row is its %s; there is no such row", side)
+		} else {
+			rows++
+		}
+	}
+	if rows < unmatched {
+		c.wrong("%d %s rows have no message; the manifest says %d are unmatched", rows, side, unmatched)
+	}
+}
+
+func checkMessageRows(c *Checker, b Batch) {
+	m := b.(*Messages)
+	for i, bytes := range m.Bytes {
+		if bytes < 0 {
+			c.bad(m.Src[i], m.SendSeq[i], "bytes is %d", bytes)
+		}
+		if done := m.RecvDoneSeq[i]; done != NullInt64 && done < m.RecvPostSeq[i] {
+			c.bad(m.Src[i], m.SendSeq[i], "recv_done_seq %d before recv_post_seq %d at rank %d", done, m.RecvPostSeq[i], m.Dst[i])
+		}
+	}
+}
+
+// partsState holds calls whose parts have not come, and parts whose call has not come.
+type partsState struct {
+	vector  []bool // by CallID: what each peer sends has a count of its own
+	gathers []bool // by CallID: only what is received has
+	calls   map[uint64]partSum
+	sums    map[uint64]partSum
+	open    uint64 // the call whose parts are coming
+	sum     partSum
+	any     bool
+}
+
+// partSum are the bytes of a call or of its parts.
+type partSum struct {
+	send, recv int64
+}
+
+func newPartsState() partsState {
+	p := partsState{calls: map[uint64]partSum{}, sums: map[uint64]partSum{}, vector: make([]bool, len(Calls)), gathers: make([]bool, len(Calls))}
+	for id, call := range Calls {
+		if call.Class != ClassCollective || strings.Contains(call.Name, "educe") {
+			continue
+		}
+		name := strings.TrimSuffix(strings.TrimSuffix(call.Name, "_c"), "_init")
+		p.vector[id] = strings.HasSuffix(name, "v") || strings.HasSuffix(name, "w") || strings.Contains(name, "eighbor")
+		p.gathers[id] = strings.Contains(name, "llgather")
+	}
+	return p
+}
+
+func checkParts(c *Checker, b Batch) {
+	p := &c.parts
+	switch t := b.(type) {
+	case *Events:
+		for i, class := range t.Class {
+			if class == int16(ClassCollective) && p.vector[t.Call[i]] {
+				s := partSum{t.SendBytes[i], t.RecvBytes[i]}
+				if p.gathers[t.Call[i]] {
+					s.send = NullInt64
+				}
+				key := sideKey(t.Rank[i], t.Seq[i])
+				if parts, ok := p.sums[key]; ok {
+					delete(p.sums, key)
+					c.compareParts(key, s, parts)
+				} else if t.SendBytes[i] != 0 || t.RecvBytes[i] != 0 {
+					p.calls[key] = s
+				}
+			}
+		}
+	case *Parts:
+		for i := range t.Rank {
+			key := sideKey(t.Rank[i], t.Seq[i])
+			if key != p.open {
+				c.closeParts()
+			}
+			p.open, p.any = key, true
+			p.sum.send += t.SendBytes[i]
+			p.sum.recv += t.RecvBytes[i]
+		}
+	}
+}
+
+// compareParts compares a call with its parts. A side without a count per peer has no parts.
+func (c *Checker) compareParts(key uint64, call, parts partSum) {
+	rank, seq := sideOf(key)
+	if parts.send != 0 && call.send != NullInt64 && parts.send != call.send {
+		c.bad(rank, seq, "the parts send %d bytes, the call %d", parts.send, call.send)
+	}
+	if parts.recv != 0 && call.recv != NullInt64 && parts.recv != call.recv {
+		c.bad(rank, seq, "the parts receive %d bytes, the call %d", parts.recv, call.recv)
+	}
+}
+
+// closeParts ends the call whose parts were coming.
+func (c *Checker) closeParts() {
+	p := &c.parts
+	if !p.any {
+		return
+	}
+	if call, ok := p.calls[p.open]; ok {
+		delete(p.calls, p.open)
+		c.compareParts(p.open, call, p.sum)
+	} else {
+		p.sums[p.open] = p.sum
+	}
+	p.sum, p.any = partSum{}, false
+}
+
+// finishParts reports parts without a call. A call need not have parts: its peers may all get nothing from it.
+func finishParts(c *Checker) {
+	c.closeParts()
+	for _, key := range sortedKeys(c.parts.sums) {
+		rank, seq := sideOf(key)
+		c.bad(rank, seq, "parts of a row that is no collective call with a count per peer")
+	}
+}
