@@ -5,6 +5,9 @@ import "github.com/spf13/cobra"
 // commands lists the commands in the order help shows them.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newCaptureCommand(a),
+		newExecCommand(a),
+		newEnvCommand(a),
 		newIngestCommand(a),
 		newRunsCommand(a),
 		newQueryCommand(a),
