@@ -26,7 +26,7 @@ func Check(ctx context.Context, dir string) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &runChecker{dir: dir, manifest: m, buffers: map[*schema.Table]*readBuffers{}, digesters: map[*schema.Table]*schema.Digester{}}
+	c := &runChecker{dir: dir, manifest: m, buffers: map[*schema.Table]*readBuffers{}, digesters: map[*schema.Table]*schema.Digester{}, unreadable: map[*schema.Table]bool{}}
 	c.rules = schema.NewChecker(m, c.report)
 	for i, t := range schema.Tables() {
 		c.buffers[t], c.digesters[t] = newReadBuffers(t, checkRows), schema.NewDigester(t)
@@ -39,7 +39,7 @@ func Check(ctx context.Context, dir string) ([]Problem, error) {
 		}
 	}
 	c.compareDigests()
-	if !c.unreadable { // else everything that counts rows would complain as well
+	if len(c.unreadable) == 0 {
 		c.rules.Finish()
 	}
 	return c.problems, nil
@@ -54,7 +54,7 @@ type runChecker struct {
 	digesters  map[*schema.Table]*schema.Digester
 	groups     []rowGroup
 	problems   []Problem
-	unreadable bool
+	unreadable map[*schema.Table]bool
 }
 
 // rowGroup is a piece of the run, in the order that schema.Checker wants.
@@ -98,7 +98,7 @@ func (c *runChecker) openTable(t *schema.Table, info schema.TableInfo) {
 func (c *runChecker) openFile(t *schema.Table, f schema.FileInfo) {
 	r, err := newTableReader(c.dir, f.Path, c.buffers[t])
 	if err != nil {
-		c.unreadable = true
+		c.unreadable[t] = true
 		c.broken(schema.RuleFiles, t, f.Path, "%v", unlocated(err))
 		return
 	}
@@ -160,14 +160,16 @@ func (c *runChecker) readGroup(ctx context.Context, g rowGroup) error {
 	t := g.reader.table
 	err := g.reader.read(ctx, g.group, func(b schema.Batch) error {
 		c.digesters[t].Add(b)
-		c.rules.Add(g.reader.name, b)
+		if len(c.unreadable) == 0 { // else rows that miss what cannot be read would all be reported
+			c.rules.Add(g.reader.name, b)
+		}
 		return nil
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		c.unreadable = true
+		c.unreadable[t] = true
 		c.broken(schema.RuleFiles, t, g.reader.name, "%v", unlocated(err))
 	}
 	return nil
@@ -185,7 +187,7 @@ func unlocated(err error) error {
 func (c *runChecker) compareDigests() {
 	for i, t := range schema.Tables() {
 		info := c.manifest.Tables[i]
-		if d := c.digesters[t].Sum().String(); d != info.Digest {
+		if d := c.digesters[t].Sum().String(); d != info.Digest && !c.unreadable[t] {
 			c.broken(schema.RuleDigests, t, "", "the digest of the rows is %s; the manifest says %s", d, info.Digest)
 		}
 	}

@@ -78,21 +78,24 @@ func names(store string) ([]string, error) {
 // suggested is how many names an error message lists.
 const suggested = 5
 
-// suggest names the runs that are most like name.
+// suggest names the runs that are most like name, or where there are none like it, the first.
 func suggest(name string, names []string) string {
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	if distance(name, names[0]) <= max(2, len(name)/3) || strings.Contains(names[0], name) {
-		return "did you mean " + quoted(names[:min(suggested, len(names))], " or ") + "?"
+	var near []string
+	for _, n := range names {
+		if distance(name, n) <= max(2, len(name)/3) {
+			near = append(near, n)
+		}
 	}
-	text := "it holds " + quoted(names[:min(suggested, len(names))], ", ")
+	if len(near) > 0 {
+		slices.SortStableFunc(near, func(a, b string) int { return distance(name, a) - distance(name, b) })
+		return "did you mean " + strings.Join(near[:min(suggested, len(near))], " or ") + "?"
+	}
+	text := "it holds " + strings.Join(names[:min(suggested, len(names))], ", ")
 	if n := len(names) - suggested; n > 0 {
 		text += fmt.Sprintf(" and %d more (commq runs list)", n)
 	}
 	return text
 }
-
-func quoted(names []string, sep string) string { return strings.Join(names, sep) }
 
 // distance is the number of letters to insert, delete or change to make b of a, ignoring case; a name that holds the
 // other one is near.

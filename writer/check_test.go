@@ -1,0 +1,217 @@
+package writer
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/schema"
+)
+
+// lonely writes a run that keeps all rules: one rank in MPI_COMM_WORLD that makes two calls, in two epochs.
+func lonely(t *testing.T, store string) string {
+	t.Helper()
+	r, err := Create(store, "lonely", Options{Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Abort()
+	ranks, comms := &schema.RankInfos{}, &schema.Comms{}
+	ranks.Append(&schema.RankInfo{Threads: 1, Ended: schema.EndedFinalized, Events: 2})
+	comms.Append(&schema.Comm{Name: schema.NullText, Parent: schema.NullInt32, CartDims: schema.NullText, CartPeriods: schema.NullText, GraphEdges: schema.NullText})
+	for _, b := range []schema.Batch{ranks, comms, lonelyEvent(0), lonelyEvent(1)} {
+		if err := r.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := testManifest()
+	m.Ranks, m.Epochs, m.EndNs, m.Counts.Calls = 1, 2, 1009, 2
+	if err := r.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(store, "lonely")
+}
+
+func lonelyEvent(i int64) *schema.Events {
+	e := schema.NullEvent
+	e.Seq, e.Epoch, e.Call, e.Class, e.StartNs, e.EndNs = i, int32(i), int16(schema.CallInit), int16(schema.ClassOther), 1000*i, 1000*i+9
+	b := &schema.Events{}
+	b.Append(&e)
+	return b
+}
+
+// edit changes a run's manifest.
+func edit(t *testing.T, dir string, change func(*schema.Manifest)) {
+	t.Helper()
+	m, err := ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(m)
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, filepath.Join(dir, manifestName), text)
+}
+
+func overwrite(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What is broken in the files is found, and only that.
+func TestCheckFindsBrokenFiles(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(dir string)
+		want  []string
+	}{
+		{"nothing", func(string) {}, nil},
+		{"other digest", func(dir string) { edit(t, dir, func(m *schema.Manifest) { m.Digest = strings.Repeat("0", 32) }) },
+			[]string{"manifest.json: the digest of the manifest is"}},
+		{"other identity", func(dir string) { edit(t, dir, func(m *schema.Manifest) { m.Hash = "crc64" }) },
+			[]string{"manifest.json: the digest of the manifest is"}},
+		{"other origin", func(dir string) { edit(t, dir, func(m *schema.Manifest) { m.Origin.Command = []string{"./a.out"} }) }, nil},
+		{"other table digest", func(dir string) {
+			edit(t, dir, func(m *schema.Manifest) { m.Tables[0].Digest = strings.Repeat("0", 32); m.Digest = schema.RunDigest(m).String() })
+		}, []string{"events: the digest of the rows is"}},
+		{"other size", func(dir string) { edit(t, dir, func(m *schema.Manifest) { m.Tables[0].Files[0].Bytes++ }) }, []string{"events/0000.parquet: "}},
+		{"other rows", func(dir string) {
+			edit(t, dir, func(m *schema.Manifest) {
+				m.Tables[0].Files[0].Rows, m.Tables[0].Rows = 3, 3
+				m.Digest = schema.RunDigest(m).String()
+			})
+		}, []string{"events/0000.parquet: 2 rows; the manifest says 3"}},
+		{"file gone", func(dir string) { os.Remove(filepath.Join(dir, "comms.parquet")) }, []string{"comms.parquet: "}},
+		{"file added", func(dir string) {
+			overwrite(t, filepath.Join(dir, "events/0007.parquet"), read(t, filepath.Join(dir, "events/0000.parquet")))
+		}, []string{"events/0007.parquet: the manifest does not list this file"}},
+		{"file cut", func(dir string) {
+			p := filepath.Join(dir, "ranks.parquet")
+			overwrite(t, p, read(t, p)[:500])
+		}, []string{"ranks.parquet: not a whole Parquet file"}},
+		{"other table's file", func(dir string) {
+			overwrite(t, filepath.Join(dir, "ranks.parquet"), read(t, filepath.Join(dir, "comms.parquet")))
+		}, []string{"ranks.parquet: no column rank"}},
+	} {
+		dir := lonely(t, t.TempDir())
+		test.spoil(dir)
+		problems, err := Check(context.Background(), dir)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if len(problems) != len(test.want) {
+			t.Errorf("%s: found %v; want %q", test.name, problems, test.want)
+			continue
+		}
+		for i, p := range problems {
+			if !strings.HasPrefix(p.String(), test.want[i]) {
+				t.Errorf("%s: found %v; want %q", test.name, p, test.want[i])
+			}
+		}
+	}
+}
+
+func TestCheckOfWhatIsNoRun(t *testing.T) {
+	_, err := Check(context.Background(), t.TempDir())
+	wantError(t, err, "is not a run")
+	dir := lonely(t, t.TempDir())
+	edit(t, dir, func(m *schema.Manifest) { m.SchemaVersion = 99 })
+	_, err = Check(context.Background(), dir)
+	wantError(t, err, "schema version 99", "this commq reads 1")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err = Check(ctx, lonely(t, t.TempDir())); err != context.Canceled {
+		t.Errorf("a cancelled check: %v", err)
+	}
+}
+
+// Foreign bytes in a manifest are an error or a manifest that is valid throughout.
+func FuzzReadManifest(f *testing.F) {
+	dir := f.TempDir()
+	r, err := Create(dir, "x", Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := r.Commit(testManifest()); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(filepath.Join(dir, "x", manifestName))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"schema_version":1}`))
+	f.Add([]byte(`{"schema_version":1,"ranks":1e99}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseManifest(text)
+		if err != nil {
+			return
+		}
+		if checkManifest(m) != nil || checkTables(m) != nil || schema.RunDigest(m) == (schema.Digest{}) {
+			t.Errorf("read an invalid manifest: %+v", m)
+		}
+	})
+}
+
+// Foreign bytes in a table are an error, or rows whose cells a column may hold. Nothing panics, nothing hangs.
+func FuzzReadTable(f *testing.F) {
+	store := f.TempDir()
+	r, err := Create(store, "x", Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	types := &schema.Datatypes{}
+	for i := range 20 {
+		types.Append(&schema.Datatype{ID: int32(i), Name: "MPI_DOUBLE", Combiner: schema.NullText, Bytes: 8, ExtentBytes: int64(i) << 40})
+	}
+	comms := &schema.Comms{}
+	comms.Append(&schema.Comm{Name: "world", Kind: 3, Parent: schema.NullInt32})
+	for _, b := range []schema.Batch{types, comms, someEvents()} {
+		if err := r.Write(0, b); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := r.Commit(testManifest()); err != nil {
+		f.Fatal(err)
+	}
+	tables := []*schema.Table{&schema.DatatypesTable, &schema.CommsTable}
+	for i, t := range tables {
+		good, err := os.ReadFile(filepath.Join(store, "x", tablePath(t, 0)))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(good, uint8(i))
+		f.Add(good[:len(good)/2], uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, which uint8) {
+		table := tables[int(which)%len(tables)]
+		dir := t.TempDir()
+		overwrite(t, filepath.Join(dir, tablePath(table, 0)), text)
+		rows := 0
+		_ = ReadTable(context.Background(), dir, table, 7, func(b schema.Batch) error {
+			if rows += b.Len(); rows > 1<<16 {
+				return context.DeadlineExceeded
+			}
+			_, err := cleaned(b)
+			_ = err // nulls where there may be none are for Check to report
+			return nil
+		})
+	})
+}

@@ -1,0 +1,226 @@
+package writer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/commq/commq/schema"
+)
+
+// writeEmpty writes a run without rows.
+func writeEmpty(t *testing.T, store, name string) string {
+	t.Helper()
+	if err := mustCreate(t, store, name).Commit(testManifest()); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(store, name)
+}
+
+// wantError fails unless err says all of it.
+func wantError(t *testing.T, err error, says ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error; want one that says %q", says)
+		return
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("error %q does not say %q", err, s)
+		}
+	}
+}
+
+func hidden(t *testing.T, store string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(store, ".*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestNamesAreTaken(t *testing.T) {
+	store := t.TempDir()
+	r := mustCreate(t, store, "ring.3")
+	_, err := Create(store, "ring.3", Options{})
+	wantError(t, err, "ring.3", "being written")
+	if err := r.Commit(testManifest()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Create(store, "ring.3", Options{})
+	wantError(t, err, "already exists", "commq runs remove ring.3")
+	if err := Remove(store, "ring.3"); err != nil {
+		t.Fatal(err)
+	}
+	again := mustCreate(t, store, "ring.3")
+	if err := again.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if h := hidden(t, store); len(h) > 0 {
+		t.Errorf("left in the store: %v", h)
+	}
+}
+
+// A process that was killed leaves its hidden folder and its lock file, but not its lock.
+func TestCreateAfterAKilledOne(t *testing.T) {
+	store := t.TempDir()
+	for _, name := range []string{".x.partial/events/0000.parquet", ".x.lock"} {
+		path := filepath.Join(store, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte("half"), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := writeEmpty(t, store, "x")
+	readAll(t, dir, &schema.EventsTable, 10, func(*schema.Events, int) { t.Error("a row of the killed process") })
+	if h := hidden(t, store); len(h) > 0 {
+		t.Errorf("left in the store: %v", h)
+	}
+}
+
+func TestNamesThatAreNone(t *testing.T) {
+	for _, name := range []string{"", ".", "..", ".x", "-x", "a/b", `a\b`, "a b", "a*", "a?", "a[1]", "a{1}", "k=v", "a'b", "a\"b", "a\x00", "\xff", strings.Repeat("x", 201)} {
+		if r, err := Create(t.TempDir(), name, Options{}); err == nil {
+			r.Abort()
+			t.Errorf("a run could be named %q", name)
+		}
+	}
+	for _, name := range []string{"bt.C.64", "ring_3", "Größe@2", "a+b,c:d"} {
+		writeEmpty(t, t.TempDir(), name)
+	}
+}
+
+func TestStoresThatAreNone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Create(filepath.Join(file, "runs"), "x", Options{})
+	wantError(t, err, "--store")
+	_, err = Create("/proc/self", "x", Options{}) // not even root may write there
+	wantError(t, err, "--store")
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "x"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Create(dir, "x", Options{})
+	wantError(t, err, "not a run")
+}
+
+func TestFind(t *testing.T) {
+	store := t.TempDir()
+	_, err := Find(store, "bt.C.64")
+	wantError(t, err, "holds no runs", "commq capture")
+	for _, name := range []string{"bt.C.64", "bt.C.16", "cg.A.4"} {
+		writeEmpty(t, store, name)
+	}
+	for _, name := range []string{"bt.C.64", filepath.Join(store, "bt.C.64"), filepath.Join(store, "bt.C.64") + "/"} {
+		if dir, err := Find(store, name); err != nil || dir != filepath.Join(store, "bt.C.64") {
+			t.Errorf("Find(%q) = %q, %v", name, dir, err)
+		}
+	}
+	_, err = Find(store, "bt.c.65")
+	wantError(t, err, "did you mean bt.C.64")
+	_, err = Find(store, "something-else")
+	wantError(t, err, "it holds bt.C.16, bt.C.64, cg.A.4")
+	_, err = Find(store, store)
+	wantError(t, err, "not a run", manifestName)
+	_, err = Find(store, "")
+	wantError(t, err, "no run")
+}
+
+func TestListAndRemove(t *testing.T) {
+	store := t.TempDir()
+	if infos, err := List(filepath.Join(store, "none")); err != nil || len(infos) > 0 {
+		t.Errorf("a store that is not there lists %v, %v", infos, err)
+	}
+	writeEmpty(t, store, "b")
+	writeEmpty(t, store, "a")
+	broken := writeEmpty(t, store, "c")
+	if err := os.WriteFile(filepath.Join(broken, manifestName), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(store, "no-run"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	infos, err := List(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(infos) != 3 || infos[0].Name != "a" || infos[1].Name != "b" || infos[1].Manifest.Ranks != 3 || infos[2].Name != "c" || infos[2].Err == nil {
+		t.Errorf("listed %+v", infos)
+	}
+	for _, name := range []string{"no-run", "..", "../" + filepath.Base(store), "d", filepath.Join(store, "a")} {
+		if err := Remove(store, name); err == nil {
+			t.Errorf("removed %q", name)
+		}
+	}
+	if err := Remove(store, "a"); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := os.ReadDir(store)
+	if len(left) != 3 || left[0].Name() != "b" {
+		t.Errorf("after the removal the store holds %v", left)
+	}
+}
+
+// A commit that fails leaves nothing: here the manifest is one that no reader would take.
+func TestFailedCommitLeavesNothing(t *testing.T) {
+	store := t.TempDir()
+	for name, spoil := range map[string]func(*schema.Manifest){
+		"ranks":   func(m *schema.Manifest) { m.Ranks = 0 },
+		"origin":  func(m *schema.Manifest) { m.TimeOrigin = "" },
+		"invalid": func(m *schema.Manifest) { m.Ended = "well" },
+	} {
+		r := mustCreate(t, store, "x")
+		if err := r.Write(2, someEvents()); err != nil {
+			t.Fatal(err)
+		}
+		m := testManifest()
+		spoil(m)
+		if err := r.Commit(m); err == nil {
+			t.Errorf("%s: committed", name)
+		}
+		if left, _ := os.ReadDir(store); len(left) > 0 {
+			t.Errorf("%s: left in the store: %v", name, left)
+		}
+		if err := r.Write(0, someEvents()); err == nil {
+			t.Errorf("%s: written after the commit", name)
+		}
+	}
+}
+
+// With Check on, rows that break a rule do not become a run.
+func TestCommitChecks(t *testing.T) {
+	store := t.TempDir()
+	r, err := Create(store, "x", Options{Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(0, someEvents()); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, r.Commit(testManifest()), "rank is 0 in a run of 0 ranks")
+	if left, _ := os.ReadDir(store); len(left) > 0 {
+		t.Errorf("left in the store: %v", left)
+	}
+}
+
+// A full disk is an error of Write or Commit, and leaves no run.
+func TestFullDisk(t *testing.T) {
+	s := &sink{buf: make([]byte, 0, 16)}
+	var err error
+	if s.file, err = os.OpenFile("/dev/full", os.O_WRONLY, 0); err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer s.file.Close()
+	if _, err := s.Write(make([]byte, 100)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("writing to a full disk: %v", err)
+	}
+	if _, err := s.Write([]byte("x")); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the error is forgotten: %v", err)
+	}
+}
