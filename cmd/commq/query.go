@@ -187,13 +187,14 @@ Several runs give one answer with a leading column run.`,
 		case err != nil:
 			return err
 		case len(args) > 0:
-			return fmt.Errorf("no query is called %q; the queries are %s", args[0], strings.Join(queryNames(all), ", "))
+			return fmt.Errorf("no query is called %q; there are %s", args[0], strings.Join(queryNames(all), ", "))
 		case list:
 			return listQueries(a.stdout, all)
 		}
 		return errors.New("no query named; commq query --list names them")
 	}
 	c.Args = cobra.ArbitraryArgs
+	c.FParseErrWhitelist.UnknownFlags = true // a query's own: of a misspelt name its flags are not what is wrong
 	for _, q := range all {
 		c.AddCommand(newAskCommand(a, q))
 	}
