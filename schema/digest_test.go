@@ -1,0 +1,165 @@
+package schema
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+)
+
+// slowDigest is the definition of Digest, a row at a time.
+func slowDigest(b Batch) Digest {
+	t := b.Table()
+	seed := xxh3.HashString(fmt.Sprintf("commq %d %s", Version, t.Name))
+	var sum Digest
+	for row := range b.Len() {
+		var mask uint64
+		var words []uint64
+		for i, c := range t.Columns {
+			switch v := b.Data(i).(type) {
+			case []int32:
+				if v[row] != NullInt32 {
+					mask, words = mask|1<<i, append(words, uint64(int64(v[row])))
+				}
+			case []int64:
+				if v[row] != NullInt64 {
+					mask, words = mask|1<<i, append(words, uint64(v[row]))
+				}
+			case []int16:
+				if v[row] != NullEnum {
+					mask, words = mask|1<<i, append(words, xxh3.HashString(c.Names[v[row]]))
+				}
+			case []string:
+				if v[row] != NullText {
+					mask, words = mask|1<<i, append(words, xxh3.HashString(v[row]))
+				}
+			}
+		}
+		text := binary.LittleEndian.AppendUint64(nil, mask)
+		for _, w := range words {
+			text = binary.LittleEndian.AppendUint64(text, w)
+		}
+		h := xxh3.Hash128Seed(text, seed)
+		var carry uint64
+		sum.Lo, carry = bits.Add64(sum.Lo, h.Lo, 0)
+		sum.Hi += h.Hi + carry
+	}
+	return sum
+}
+
+func digestOf(batches ...Batch) Digest {
+	d := NewDigester(batches[0].Table())
+	for _, b := range batches {
+		d.Add(b)
+	}
+	return d.Sum()
+}
+
+func TestDigestIsItsDefinition(t *testing.T) {
+	for _, b := range parseRows(t, tinyRun) {
+		if got, want := digestOf(b), slowDigest(b); got != want {
+			t.Errorf("%s: digest %s, by the definition %s", b.Table().Name, got, want)
+		}
+	}
+}
+
+// The digest is on disk in every run: when this test fails, Version must change.
+func TestDigestStaysTheSame(t *testing.T) {
+	const rows = "datatypes id=5 name=MPI_BYTE combiner=named bytes=1 extent_bytes=1\ndatatypes id=6 bytes=24 extent_bytes=40"
+	if got := digestOf(parseRows(t, rows)[2]).String(); got != "419a5f1b87b155392f3009431d04fd6f" {
+		t.Errorf("the digest of two datatypes is %s", got)
+	}
+}
+
+// Rows in another order, in other batches, more than a block of them: the same digest.
+func TestDigestIsIndependentOfOrder(t *testing.T) {
+	e, back := &Events{}, &Events{}
+	for i := range 1000 {
+		x := NullEvent
+		x.Rank, x.Seq, x.Call, x.StartNs, x.SendTag = int32(i%3), int64(i), int16(i%7+1), int64(i*i), int32(i%5)
+		if i%2 == 0 {
+			x.SendTag, x.ReduceOp = NullInt32, int16(OpSum)
+		}
+		e.Append(&x)
+	}
+	for i := range 1000 {
+		var x Event
+		e.Row(999-i, &x)
+		back.Append(&x)
+	}
+	want := digestOf(e)
+	if got := digestOf(back); got != want {
+		t.Errorf("backward: %s, want %s", got, want)
+	}
+	if got := digestOf(e.Slice(700, 1000), e.Slice(0, 1), e.Slice(1, 700)); got != want {
+		t.Errorf("in batches: %s, want %s", got, want)
+	}
+	if got := digestOf(e.Slice(0, 400)).Add(digestOf(e.Slice(400, 1000))); got != want {
+		t.Errorf("added: %s, want %s", got, want)
+	}
+}
+
+// Any cell that changes, changes the digest: every cell of every row of the tiny run, to null and to another value.
+func TestDigestSeesEveryCell(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(tinyRun), "\n")
+	seen := map[string]string{}
+	add := func(text, what string) {
+		id := ""
+		for _, b := range parseRows(t, text) {
+			id += digestOf(b).String()
+		}
+		if other, ok := seen[id]; ok {
+			t.Errorf("%s and %s have the same digests", what, other)
+		}
+		seen[id] = what
+	}
+	add(tinyRun, "the run")
+	for l, line := range lines {
+		cells := strings.Fields(line)
+		for c := 1; c < len(cells); c++ {
+			name, value, _ := strings.Cut(cells[c], "=")
+			if strings.Contains("call class kind ended name", name) {
+				continue
+			}
+			for _, other := range []string{"null", "77" + value} {
+				changed := append([]string(nil), cells...)
+				changed[c] = name + "=" + other
+				text := append([]string(nil), lines...)
+				text[l] = strings.Join(changed, " ")
+				add(strings.Join(text, "\n"), text[l])
+			}
+		}
+	}
+}
+
+func TestRunDigest(t *testing.T) {
+	m := tinyManifest()
+	m.Tables = []TableInfo{{Name: "events", Rows: 3, Digest: "aa", Files: []FileInfo{{Path: "events/0000.parquet", Rows: 3, Bytes: 97}}}}
+	want := RunDigest(m)
+	m.Origin.Command, m.Digest, m.Tables[0].Files[0].Bytes = []string{"./a.out"}, "ff", 98
+	if got := RunDigest(m); got != want {
+		t.Errorf("origin, digest or files change the digest: %s, want %s", got, want)
+	}
+	if len(m.Tables[0].Files) != 1 {
+		t.Error("RunDigest changed the manifest")
+	}
+	m.Tables[0].Digest = "ab"
+	if RunDigest(m) == want {
+		t.Error("a table's digest does not change the run's")
+	}
+}
+
+func TestParseDigest(t *testing.T) {
+	d := Digest{0x0123456789abcdef, 7}
+	if got, err := ParseDigest(d.String()); err != nil || got != d {
+		t.Errorf("%s read as %v, %v", d, got, err)
+	}
+	for _, s := range []string{"", "12", strings.Repeat("g", 32), strings.Repeat("0", 34)} {
+		if _, err := ParseDigest(s); err == nil {
+			t.Errorf("%q is a digest", s)
+		}
+	}
+}
