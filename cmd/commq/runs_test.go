@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// storeOfRuns makes a store with a run of one rank that makes one call, under each of the names.
+func storeOfRuns(t *testing.T, names ...string) string {
+	t.Helper()
+	store := t.TempDir()
+	for _, name := range names {
+		r, err := writer.Create(store, name, writer.Options{Check: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Abort()
+		ranks, comms, events := &schema.RankInfos{}, &schema.Comms{}, &schema.Events{}
+		ranks.Append(&schema.RankInfo{Threads: 1, Ended: schema.EndedFinalized, Events: 1, Polls: 1234})
+		comms.Append(&schema.Comm{Name: "MPI_COMM_WORLD", Parent: schema.NullInt32, CartDims: schema.NullText, CartPeriods: schema.NullText, GraphEdges: schema.NullText})
+		e := schema.NullEvent
+		e.Call, e.Class, e.StartNs, e.EndNs = int16(schema.CallInit), int16(schema.ClassOther), 0, 2_500_000_000
+		events.Append(&e)
+		for _, b := range []schema.Batch{ranks, comms, events} {
+			if err := r.Write(0, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status := 3
+		m := &schema.Manifest{Ranks: 1, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized", EndNs: e.EndNs, Epochs: 1,
+			Counts: schema.Counts{Calls: 1, Polls: 1234}, Warnings: []string{"the clock drifted"},
+			Origin: schema.Origin{Command: []string{"./lonely", "-v"}, MPI: "Open MPI v4.1.4\nand more", Hosts: []string{"node1"}, ExitStatus: &status, Started: "2026-01-02T03:04:05Z"}}
+		if err := r.Commit(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
+// commqRuns runs a command line under commq runs and returns what it printed and its exit status.
+func commqRuns(t *testing.T, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, errs strings.Builder
+	status = run(context.Background(), append([]string{"runs"}, args...), strings.NewReader(""), &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+func wantRuns(t *testing.T, status int, stdout, stderr string, args ...string) {
+	t.Helper()
+	out, errs, got := commqRuns(t, args...)
+	if got != status || !strings.Contains(out, stdout) || !strings.Contains(errs, stderr) {
+		t.Errorf("commq runs %s: exit status %d, stdout %q, stderr %q; want %d, %q, %q", strings.Join(args, " "), got, out, errs, status, stdout, stderr)
+	}
+}
+
+func TestRunsList(t *testing.T) {
+	store := storeOfRuns(t, "b.3", "a.3")
+	out, _, status := commqRuns(t, "list", "--store", store)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != 0 || len(lines) != 3 || !strings.HasSuffix(lines[0], "run") || !strings.HasSuffix(lines[1], "  a.3") || !strings.HasSuffix(lines[2], "  b.3") {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+	out, _, _ = commqRuns(t, "list", "--store", store, "--format", "json")
+	var listed []listedRun
+	if err := json.Unmarshal([]byte(out), &listed); err != nil {
+		t.Fatal(err)
+	}
+	m, err := writer.ReadManifest(filepath.Join(store, "a.3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := listedRun{Name: "a.3", Ranks: 1, Calls: 1, TimeOrigin: "measured", Record: "all", Ended: "finalized", Started: "2026-01-02T03:04:05Z", FileBytes: fileBytes(m), Digest: m.Digest}
+	if d := cmp.Diff(want, listed[0]); d != "" || len(listed) != 2 {
+		t.Errorf("%d runs, the first (-want +got):\n%s", len(listed), d)
+	}
+	out, _, _ = commqRuns(t, "list", "--store", store, "--format", "csv")
+	if want := strings.Join(listedColumns[:], ",") + "\na.3,1,1,0,0,0,measured,all,finalized,2026-01-02T03:04:05Z,"; !strings.HasPrefix(out, want) {
+		t.Errorf("csv is %q, want it to begin with %q", out, want)
+	}
+}
+
+func TestRunsListOfNothing(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "none")
+	wantRuns(t, 0, "", "no runs in "+store, "list", "--store", store)
+	wantRuns(t, 0, "[]\n", "", "list", "--store", store, "--format", "json")
+	wantRuns(t, 2, "", `--format yaml: want one of table, json, csv`, "list", "--format", "yaml")
+	wantRuns(t, 2, "", "unknown command", "list", "extra")
+}
+
+func TestRunsListLeavesOutBrokenOnes(t *testing.T) {
+	store := storeOfRuns(t, "a", "b")
+	if err := os.WriteFile(filepath.Join(store, "a", "manifest.json"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	wantRuns(t, 0, "  b\n", "left out: "+filepath.Join(store, "a"), "list", "--store", store)
+}
+
+func TestRunsShow(t *testing.T) {
+	store := storeOfRuns(t, "lonely.1")
+	out, _, status := commqRuns(t, "show", "--store", store, "lonely.1")
+	screen := regexp.MustCompile(` +`).ReplaceAllString(out, " ")
+	for _, want := range []string{"run lonely.1\n", "command ./lonely -v\n", "mpi Open MPI v4.1.4\n", "ranks 1 on 1 host\n",
+		"ended finalized, exit status 3\n", "time 2.500000 s measured, compute clock cpu, 1 epochs\n", "calls 1\n",
+		"failed polls 1,234\n", "warning the clock drifted\n", " events\n", " datatypes\n"} {
+		if !strings.Contains(screen, want) || status != 0 {
+			t.Errorf("show does not print %q, but (exit status %d):\n%s", want, status, out)
+		}
+	}
+	out, _, _ = commqRuns(t, "show", filepath.Join(store, "lonely.1"), "--format", "json")
+	var m schema.Manifest
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := writer.ReadManifest(filepath.Join(store, "lonely.1")); !cmp.Equal(&m, want) {
+		t.Errorf("json is not the manifest:\n%s", cmp.Diff(want, &m))
+	}
+	wantRuns(t, 0, "table,rows,files,file_bytes,digest\nevents,1,1,", "", "show", "--store", store, "lonely.1", "--format", "csv")
+	wantRuns(t, 2, "", "did you mean lonely.1?", "show", "--store", store, "lonely.2")
+	wantRuns(t, 2, "", "accepts 1 arg(s), received 0", "show")
+}
+
+func TestRunsCheck(t *testing.T) {
+	store := storeOfRuns(t, "good", "bad")
+	path := filepath.Join(store, "bad", "manifest.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"polls": 1234`, `"polls": 1235`, 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	wantRuns(t, 0, "good: ok\n", "", "check", "--store", store, "good")
+	wantRuns(t, 1, "bad: polls (the sum of ranks.polls): found 1234; the manifest says 1235 (counts)\n", "", "check", "--store", store, "good", "bad")
+	wantRuns(t, 2, "", "not a run", "check", store)
+	wantRuns(t, 2, "", "requires at least 1 arg(s)", "check")
+}
+
+func TestRunsRemove(t *testing.T) {
+	store := storeOfRuns(t, "a", "b")
+	wantRuns(t, 2, "", "has the character '/'", "remove", "--store", store, filepath.Join(store, "a"))
+	wantRuns(t, 2, "", `no run "c"`, "remove", "--store", store, "c")
+	wantRuns(t, 0, "", "removed run a", "remove", "--store", store, "a")
+	wantRuns(t, 2, "", `no run "a"`, "remove", "--store", store, "a")
+	out, _, _ := commqRuns(t, "list", "--store", store, "--format", "csv")
+	if strings.Count(out, "\n") != 2 || !strings.Contains(out, "\nb,") {
+		t.Errorf("after the removal: %s", out)
+	}
+}
+
+// Every command under runs has an example, and completes run names where it takes them.
+func TestRunsHelpAndCompletion(t *testing.T) {
+	store := storeOfRuns(t, "ring.3")
+	for _, name := range []string{"list", "show", "check", "remove"} {
+		wantRuns(t, 0, "Examples:\n  commq runs "+name, "", name, "--help")
+	}
+	for _, name := range []string{"show", "check", "remove"} {
+		var out, errs strings.Builder
+		run(context.Background(), []string{"__complete", "--store", store, "runs", name, ""}, strings.NewReader(""), &out, &errs)
+		if !strings.HasPrefix(out.String(), "ring.3\n") {
+			t.Errorf("completion of %s offers %q", name, out.String())
+		}
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 617856: "617,856", -1234567: "-1,234,567"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d) = %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB"} {
+		if got := inBytes(n); got != want {
+			t.Errorf("inBytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
