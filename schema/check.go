@@ -96,6 +96,7 @@ type totals struct {
 	endNs                   int64
 	inProgress              int64
 	collectives             int64
+	byCall                  []int64 // the same by CallID
 	messageBytes            int64
 	events, polls, droppedN int64 // as the table ranks has them
 	unfinished              int   // ranks that are not finalized
@@ -107,7 +108,7 @@ func NewChecker(m *Manifest, report func(Problem)) *Checker {
 	return &Checker{manifest: m, rules: rules, report: report, found: make([]int, len(rules)),
 		lastKeys: map[string][]int64{}, threads: map[uint64]int64{}, comms: map[int32]*commState{}, members: map[uint64]*memberState{},
 		types: map[int32]bool{}, sites: map[int32]bool{}, rows: map[string]int64{}, sends: map[uint64]half{}, receives: map[uint64]half{},
-		parts: newPartsState()}
+		parts: newPartsState(), totals: totals{byCall: make([]int64, len(Calls))}}
 }
 
 // Add checks rows of a table that stand in file.

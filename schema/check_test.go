@@ -207,6 +207,8 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		{manifest: func(m *Manifest) { m.Counts.UnmatchedSends = 1 }, want: []string{"0 send rows have no message; the manifest says 1 are unmatched (messages)"}},
 		{manifest: func(m *Manifest) { m.Counts.MessageBytes++ }, want: []string{"message_bytes: found 4142; the manifest says 4143 (counts)"}},
 		{manifest: func(m *Manifest) { m.Counts.Collectives = 3 }, want: []string{"collectives: found 1; the manifest says 3 (counts)"}},
+		{manifest: func(m *Manifest) { m.Collectives = map[string]int64{"MPI_Alltoall": 1} }, want: []string{
+			"collectives by MPI_Alltoall: found 0; the manifest says 1 (counts)", "collectives by MPI_Alltoallv: found 1; the manifest says 0 (counts)"}},
 		{manifest: func(m *Manifest) { m.Counts.InProgress = 1 }, want: []string{"in_progress: found 0; the manifest says 1 (counts)"}},
 		{old: "rank=2 events=3", new: "rank=2 events=4", want: []string{"calls (the sum of ranks.events): found 14; the manifest says 13 (counts)",
 			"rank 2: 3 rows of events; ranks says 4 (counts)"}},

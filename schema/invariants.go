@@ -383,6 +383,7 @@ func countRows(c *Checker, b Batch) {
 		for i, class := range t.Class {
 			if class == int16(ClassCollective) && c.isFirst(t.Rank[i], t.Comm[i]) {
 				c.totals.collectives++
+				c.totals.byCall[t.Call[i]]++
 			}
 		}
 	}
@@ -402,6 +403,11 @@ func finishCounts(c *Checker) {
 	same("dropped (the sum of ranks.dropped)", t.droppedN, m.Dropped)
 	if c.manifest.Ended == EndedNames[EndedFinalized] {
 		same("collectives", t.collectives, m.Collectives)
+		for call, n := range t.byCall {
+			if c.manifest.Collectives != nil {
+				same("collectives by "+CallID(call).String(), n, c.manifest.Collectives[CallID(call).String()])
+			}
+		}
 	}
 	if !c.all() {
 		return
