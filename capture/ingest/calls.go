@@ -61,8 +61,7 @@ func (d *decoder) sendSide(c *spool.Call, r *schema.Event, v int32) (err error) 
 		r.ProcNull, r.SendBytes = schema.ProcNullSend, 0
 		return nil
 	}
-	r.SendPeer = c.Peer
-	r.SendWorld, err = d.worldOf(v, c.Peer)
+	r.SendPeer, r.SendWorld, err = d.peer(v, c.Peer)
 	return err
 }
 
@@ -75,8 +74,7 @@ func (d *decoder) recvSide(flags uint8, peer, tag int32, r *schema.Event, v int3
 		return nil
 	}
 	if peer != schema.NullInt32 {
-		r.RecvPeer = peer
-		r.RecvWorld, err = d.worldOf(v, peer)
+		r.RecvPeer, r.RecvWorld, err = d.peer(v, peer)
 	}
 	return err
 }
@@ -520,6 +518,9 @@ func (d *decoder) collective(c *spool.Call, r *schema.Event, v int32) error {
 // sides fills in what a collective sends and receives, its root and its parts.
 func (d *decoder) sides(c *spool.Call, coll *spool.Coll, r *schema.Event, v int32) (err error) {
 	if v < 0 {
+		if d.wrong() {
+			return nil
+		}
 		return fmt.Errorf("no communicator")
 	}
 	w := &d.views[v]
@@ -531,7 +532,7 @@ func (d *decoder) sides(c *spool.Call, coll *spool.Coll, r *schema.Event, v int3
 	case c.Flags&spool.FlagProcNull != 0:
 		args.Aside = true
 	case c.Peer != schema.NullInt32:
-		if r.RootWorld, err = d.worldOf(v, c.Peer); err != nil {
+		if _, r.RootWorld, err = d.peer(v, c.Peer); err != nil {
 			return fmt.Errorf("root: %w", err)
 		}
 		args.Root = !w.inter && c.Peer == w.rank

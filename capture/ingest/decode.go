@@ -318,16 +318,10 @@ func (d *decoder) view(c *spool.Call, r *schema.Event) (int32, error) {
 // worldOf is the world rank of a peer; null where the communicator's member is not known.
 func (d *decoder) worldOf(v, peer int32) (int32, error) {
 	if v < 0 {
-		if d.wrong() {
-			return schema.NullInt32, nil
-		}
 		return schema.NullInt32, fmt.Errorf("rank %d of no communicator", peer)
 	}
 	w := &d.views[v]
 	if peer < 0 || int64(peer) >= w.size {
-		if d.wrong() {
-			return schema.NullInt32, nil
-		}
 		return schema.NullInt32, fmt.Errorf("rank %d of a communicator of %d ranks", peer, w.size)
 	}
 	if w.world {
@@ -337,6 +331,15 @@ func (d *decoder) worldOf(v, peer int32) (int32, error) {
 		return p, nil
 	}
 	return schema.NullInt32, nil
+}
+
+// peer is a rank that the program named and its world rank; both are null when a call failed because there is none.
+func (d *decoder) peer(v, peer int32) (rank, world int32, err error) {
+	world, err = d.worldOf(v, peer)
+	if err != nil && d.wrong() {
+		return schema.NullInt32, schema.NullInt32, nil
+	}
+	return peer, world, err
 }
 
 // wrong says that the call failed or did not return: then its arguments may be anything.
