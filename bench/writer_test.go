@@ -334,3 +334,73 @@ func columnTable(bytes map[string]int64, rows int64) string {
 	}
 	return s.String()
 }
+
+// haloRun writes a run of the halo whose definitions are there, so that it keeps all rules but the messages' epochs.
+func haloRun(b *testing.B, h halo, files, epochRows int) (dir string, rows int64) {
+	events, messages := shards(h, files, epochRows)
+	store := b.TempDir()
+	r, err := writer.Create(store, "halo", writer.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	writeShards(b, r, events, messages)
+	m := &schema.Manifest{Ranks: int32(h.side * h.side), TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized"}
+	perRank := map[int32]int64{}
+	for f := range events {
+		for _, e := range events[f] {
+			for i, rank := range e.Rank {
+				perRank[rank]++
+				m.Epochs, m.EndNs = max(m.Epochs, e.Epoch[i]+1), max(m.EndNs, e.EndNs[i])
+			}
+			m.Counts.Calls += int64(e.Len())
+		}
+		for _, x := range messages[f] {
+			m.Counts.Messages += int64(x.Len())
+			m.Counts.MessageBytes += int64(x.Len()) * h.bytes
+		}
+	}
+	m.Counts.Collectives = int64(h.steps)
+	ranks, comms, types := &schema.RankInfos{}, &schema.Comms{}, &schema.Datatypes{}
+	types.Append(&schema.Datatype{Name: "MPI_DOUBLE", Combiner: "named", Bytes: 8, ExtentBytes: 8})
+	for rank := range m.Ranks {
+		ranks.Append(&schema.RankInfo{Rank: rank, Threads: 1, Ended: schema.EndedFinalized, Events: perRank[rank]})
+		comms.Append(&schema.Comm{CommRank: rank, WorldRank: rank, Name: "MPI_COMM_WORLD", Parent: schema.NullInt32,
+			CartDims: schema.NullText, CartPeriods: schema.NullText, GraphEdges: schema.NullText})
+	}
+	for _, x := range []schema.Batch{ranks, comms, types} {
+		if err := r.Write(0, x); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := r.Commit(m); err != nil {
+		b.Fatal(err)
+	}
+	return filepath.Join(store, "halo"), m.Counts.Calls
+}
+
+// BenchmarkReadTable reads every column of events.
+func BenchmarkReadTable(b *testing.B) {
+	dir, rows := haloRun(b, halo{side: 8, steps: 500, bytes: 40960, gapNs: 150000}, 2, 1<<20)
+	b.ResetTimer()
+	for range b.N {
+		n := int64(0)
+		err := writer.ReadTable(b.Context(), dir, &schema.EventsTable, 1<<12, func(x schema.Batch) error { n += int64(x.Len()); return nil })
+		if err != nil || n != rows {
+			b.Fatalf("%d of %d rows, %v", n, rows, err)
+		}
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+}
+
+// BenchmarkCheck checks a run against every rule.
+func BenchmarkCheck(b *testing.B) {
+	dir, rows := haloRun(b, halo{side: 8, steps: 500, bytes: 40960, gapNs: 150000}, 2, 1<<20)
+	b.ResetTimer()
+	for range b.N {
+		problems, err := writer.Check(b.Context(), dir)
+		if err != nil || len(problems) > 0 {
+			b.Fatal(problems, err)
+		}
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+}
