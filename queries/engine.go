@@ -292,6 +292,9 @@ func (d *DB) prepare(ctx context.Context, text string, use func(*duckdb.Stmt) er
 			return engineError(err)
 		}
 		defer stmt.Close()
+		if stmt.NumInput() != 0 {
+			return errors.New("a parameter (? or $1) has no value here; write the value in its place")
+		}
 		if use == nil {
 			return nil
 		}

@@ -158,6 +158,7 @@ func TestBadConditions(t *testing.T) {
 		"tag = $$)$$":             "no $ outside quotes",
 		"tag = ":                  "syntax error",
 		"sum(bytes) > 3":          "columns of messages",
+		"tag = ?":                 "a parameter (? or $1) has no value here",
 	} {
 		_, err := db.Ask(context.Background(), run, named(t, "density"), map[string]string{"where": cond})
 		if err == nil || !strings.Contains(err.Error(), want) {
