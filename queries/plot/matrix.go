@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	imagedraw "image/draw"
 	"io"
 	"math"
 	"path/filepath"
@@ -79,7 +80,7 @@ const (
 	dpi        = 150
 	sidePx     = 900  // least width of the matrix
 	mostCells  = 2048 // wider matrices are drawn in blocks
-	vectorMost = 128  // wider ones are an image in SVG and PDF too
+	vectorMost = 128  // wider ones are an image in SVG and PDF
 	imagePx    = 2048 // least width of that image
 	topPx      = 130
 	bottomPx   = 130
@@ -150,32 +151,38 @@ func (m *Matrix) Draw(w io.Writer, format string) error {
 	var c canvas
 	switch format {
 	case "png":
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))}
+		img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
+		l.draw(draw.New(img))
+		l.paint(img.Image(), image.Pt(leftPx, topPx))
+		c = vgimg.PngCanvas{Canvas: img}
 	case "svg":
 		c = vgsvg.New(width, height)
+		l.draw(draw.New(c))
+		l.cells(draw.New(c))
 	case "pdf":
 		c = vgpdf.New(width, height)
+		l.draw(draw.New(c))
+		l.cells(draw.New(c))
 	default:
 		return Known("a file of format " + format)
 	}
-	l.draw(draw.New(c), format == "png")
 	_, err := c.WriteTo(w)
 	return err
 }
 
-// draw draws everything. pixels says that the canvas has pixels, on which cells lie exactly.
-func (l *layout) draw(c draw.Canvas, pixels bool) {
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
-	area := vg.Rectangle{
+// area is where the matrix lies.
+func (l *layout) area() vg.Rectangle {
+	return vg.Rectangle{
 		Min: vg.Point{X: px(leftPx), Y: px(bottomPx)},
 		Max: vg.Point{X: px(leftPx + l.sidePx()), Y: px(bottomPx + l.sidePx())},
 	}
-	if l.n > vectorMost {
-		c.DrawImage(area, l.image())
-	} else {
-		l.cells(c, area, pixels)
-	}
+}
+
+// draw draws everything but the cells.
+func (l *layout) draw(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	area := l.area()
 	frame(c, area)
 	l.rankAxes(c, area)
 	l.scale(c, area)
@@ -184,32 +191,34 @@ func (l *layout) draw(c draw.Canvas, pixels bool) {
 	c.FillText(style(9, draw.XCenter, draw.YBottom), vg.Point{X: x, Y: area.Max.Y + px(22)}, fit(l.m.Note, 9, area.Size().X+px(rightPx)))
 }
 
-// image is the matrix with whole pixels for each cell.
-func (l *layout) image() image.Image {
-	k := max(int(l.cellPx), (imagePx+l.n-1)/l.n)
-	if l.n > imagePx/2 {
-		k = int(l.cellPx)
-	}
-	img := image.NewGray(image.Rect(0, 0, l.n*k, l.n*k))
+// paint sets the pixels of the cells of a PNG, whose canvas would blur an image; at is their upper left corner.
+func (l *layout) paint(img imagedraw.Image, at image.Point) {
+	k := int(l.cellPx)
 	for i, v := range l.values {
-		g, x, y := l.grey(v), i%l.n*k, i/l.n*k
-		for dy := range k {
-			row := img.Pix[(y+dy)*img.Stride+x:]
-			for dx := range k {
-				row[dx] = g.Y
-			}
-		}
+		corner := at.Add(image.Pt(i%l.n*k, i/l.n*k))
+		imagedraw.Draw(img, image.Rectangle{Min: corner, Max: corner.Add(image.Pt(k, k))}, image.NewUniform(l.grey(v)), image.Point{}, imagedraw.Src)
 	}
-	return img
 }
 
-// cells draws a rectangle for each run of equal cells in a row. Without pixels neighbours overlap by a hair, or viewers show
-// the paper between them.
-func (l *layout) cells(c draw.Canvas, area vg.Rectangle, pixels bool) {
-	cell, overlap := px(l.cellPx), vg.Length(0)
-	if !pixels {
-		overlap = vg.Points(0.1)
+// cells draws the cells as rectangles, or, where they are many, as an image with several pixels for each.
+func (l *layout) cells(c draw.Canvas) {
+	if l.n <= vectorMost {
+		l.rectangles(c)
+		return
 	}
+	k := (imagePx + l.n - 1) / l.n
+	img := image.NewGray(image.Rect(0, 0, l.n*k, l.n*k))
+	for i, v := range l.values {
+		corner := image.Pt(i%l.n*k, i/l.n*k)
+		imagedraw.Draw(img, image.Rectangle{Min: corner, Max: corner.Add(image.Pt(k, k))}, image.NewUniform(l.grey(v)), image.Point{}, imagedraw.Src)
+	}
+	c.DrawImage(l.area(), img)
+}
+
+// rectangles draws one for each run of equal cells in a row. Neighbours overlap by a hair, or viewers show the paper between
+// them.
+func (l *layout) rectangles(c draw.Canvas) {
+	area, cell, overlap := l.area(), px(l.cellPx), vg.Points(0.1)
 	for y := range l.n {
 		top := area.Max.Y - vg.Length(y)*cell
 		row := l.values[y*l.n : (y+1)*l.n]
@@ -221,8 +230,8 @@ func (l *layout) cells(c draw.Canvas, area vg.Rectangle, pixels bool) {
 			if row[x] != 0 {
 				c.SetColor(l.grey(row[x]))
 				c.Fill(vg.Rectangle{
-					Min: vg.Point{X: area.Min.X + vg.Length(x)*cell, Y: top - cell - overlap},
-					Max: vg.Point{X: area.Min.X + vg.Length(end)*cell + overlap, Y: top},
+					Min: vg.Point{X: area.Min.X + vg.Length(x)*cell, Y: max(area.Min.Y, top-cell-overlap)},
+					Max: vg.Point{X: min(area.Max.X, area.Min.X+vg.Length(end)*cell+overlap), Y: top},
 				}.Path())
 			}
 			x = end

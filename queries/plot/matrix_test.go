@@ -1,0 +1,152 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"strings"
+	"testing"
+)
+
+func drawn(t *testing.T, m *Matrix, format string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := m.Draw(&b, format); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func matrix(t *testing.T, ranks int, cells ...[3]int64) *Matrix {
+	t.Helper()
+	m, err := NewMatrix(ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Title, m.Note, m.Value, m.Unit = "ring.3", "messages from source to destination", "messages", "1"
+	for _, c := range cells {
+		if err := m.Add(c[0], c[1], c[2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// greyAt is the grey in the middle of a cell of a PNG.
+func greyAt(img image.Image, l *layout, src, dst int) uint8 {
+	x := leftPx + (float64(dst)+0.5)*l.cellPx
+	y := topPx + (float64(src)+0.5)*l.cellPx
+	return color.GrayModel.Convert(img.At(int(x), int(y))).(color.Gray).Y
+}
+
+// TestPNGHasSourceDownAndDarkerIsMore looks at pixels, for vector cells, for an image of them, and for blocks of ranks.
+func TestPNGHasSourceDownAndDarkerIsMore(t *testing.T) {
+	for _, ranks := range []int{3, 17, 300, 1024, 2100} {
+		far := int64(ranks - 1)
+		m := matrix(t, ranks, [3]int64{0, far, 400}, [3]int64{0, far, 17}, [3]int64{far, 1, 200}, [3]int64{1, 1, 1})
+		l := m.layOut()
+		img, err := png.Decode(bytes.NewReader(drawn(t, m, "png")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := l.n - 1
+		one := 1 / l.block
+		for _, c := range []struct {
+			src, dst int
+			low, up  uint8
+		}{
+			{0, last, 0, 0},       // 417 of 417: black
+			{last, one, 100, 135}, // 200: the middle
+			{one, one, 225, 232},  // 1: the lightest grey, and not white
+			{last, last, 255, 255},
+			{last / 2, one, 255, 255},
+		} {
+			if ranks == 3 && c.src == last/2 {
+				continue
+			}
+			if g := greyAt(img, l, c.src, c.dst); g < c.low || g > c.up {
+				t.Errorf("%d ranks: from %d to %d grey %d; want %d to %d", ranks, c.src, c.dst, g, c.low, c.up)
+			}
+		}
+	}
+}
+
+func TestOtherFormats(t *testing.T) {
+	for _, ranks := range []int{3, 300} {
+		m := matrix(t, ranks, [3]int64{0, 1, 9}, [3]int64{2, 0, 3})
+		svg := drawn(t, m, "svg")
+		dec := xml.NewDecoder(bytes.NewReader(svg))
+		for {
+			if _, err := dec.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("svg of %d ranks: %v", ranks, err)
+			}
+		}
+		for _, text := range []string{"ring.3", "destination", "source", "messages"} {
+			if !strings.Contains(string(svg), ">"+text+"<") {
+				t.Errorf("svg of %d ranks has no text %q", ranks, text)
+			}
+		}
+		if pdf := drawn(t, m, "pdf"); !bytes.HasPrefix(pdf, []byte("%PDF-")) || !bytes.Contains(pdf, []byte("%%EOF")) {
+			t.Errorf("pdf of %d ranks is none", ranks)
+		}
+	}
+}
+
+func TestEmptyMatrixAndLongTitle(t *testing.T) {
+	m := matrix(t, 1)
+	m.Title, m.Note = strings.Repeat("long ", 100), ""
+	for _, format := range Formats() {
+		if len(drawn(t, m, format)) == 0 {
+			t.Errorf("%s is empty", format)
+		}
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	for _, ranks := range []int{-1, 0, maxRanks + 1} {
+		if _, err := NewMatrix(ranks); err == nil {
+			t.Errorf("a matrix of %d ranks", ranks)
+		}
+	}
+	m := matrix(t, 3)
+	for _, c := range [][3]int64{{3, 0, 1}, {0, 3, 1}, {-1, 0, 1}, {0, 0, -1}} {
+		if err := m.Add(c[0], c[1], c[2]); err == nil {
+			t.Errorf("added %v", c)
+		}
+	}
+	if err := m.Draw(io.Discard, "gif"); err == nil || !strings.Contains(err.Error(), ".png") {
+		t.Errorf("gif: %v", err)
+	}
+	full := errors.New("disk full")
+	if err := m.Draw(failing{full}, "png"); !errors.Is(err, full) {
+		t.Errorf("to a full disk: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestScaleNumbers(t *testing.T) {
+	for v, want := range map[float64]float64{0.2: 1, 1: 1, 1.5: 2, 3: 5, 7: 10, 23: 50, 4660400: 5e6} {
+		if got := niceStep(v); got != want {
+			t.Errorf("niceStep(%g) = %g; want %g", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0", 500: "500", 1500: "1.5 k", 20000: "20 k", 5e6: "5 M", 2e18: "2 E"} {
+		if got := short(v); got != want {
+			t.Errorf("short(%g) = %q; want %q", v, got, want)
+		}
+	}
+	for ranks, want := range map[int]int{1: 1, 16: 1, 17: 2, 64: 4, 100: 8, 1024: 64} {
+		if got := rankStep(ranks); got != want {
+			t.Errorf("rankStep(%d) = %d; want %d", ranks, got, want)
+		}
+	}
+}
