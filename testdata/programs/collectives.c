@@ -67,10 +67,10 @@ int main(int argc, char **argv)
 
 	MPI_Ibarrier(W, &r), done(&r);
 	MPI_Ibcast(b, 4, MPI_INT, 2, W, &r), done(&r);
-	MPI_Ireduce(a, b, 3, MPI_INT, MPI_LAND, 1, W, &r), done(&r);
-	MPI_Iallreduce(a, b, 2, MPI_INT, MPI_BAND, W, &r), done(&r);
-	MPI_Iscan(a, b, 1, MPI_INT, MPI_BOR, W, &r), done(&r);
-	MPI_Iexscan(a, b, 1, MPI_INT, MPI_BXOR, W, &r), done(&r);
+	MPI_Ireduce(a, b, 3, MPI_INT, MPI_BAND, 1, W, &r), done(&r);
+	MPI_Iallreduce(a, b, 2, MPI_INT, MPI_BOR, W, &r), done(&r);
+	MPI_Iscan(a, b, 1, MPI_INT, MPI_BXOR, W, &r), done(&r);
+	MPI_Iexscan(a, b, 1, MPI_INT, MPI_PROD, W, &r), done(&r);
 	MPI_Ireduce_scatter(a, b, counts, MPI_INT, MPI_SUM, W, &r), done(&r);
 	MPI_Ireduce_scatter_block(a, b, 2, MPI_INT, MPI_SUM, W, &r), done(&r);
 	MPI_Igather(a, 2, MPI_INT, b, 2, MPI_INT, 2, W, &r), done(&r);

@@ -157,6 +157,7 @@ typedef struct {
 	uint64_t scale;       /* the same, always */
 	int64_t cpu_read_ns;  /* cost of one read of the CPU clock */
 	int clock;            /* CQ_CLOCK_* */
+	int f_base;           /* what Fortran's indices begin with */
 	int status_fields;    /* bytes and cancellation can be read from the status' own fields */
 	int rank, size, thread_level;
 	int force_write;

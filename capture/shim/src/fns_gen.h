@@ -12,19 +12,19 @@
 	X(Comm_rank) X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_name) X(Comm_size) X(Comm_split) \
 	X(Comm_split_type) X(Comm_test_inter) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) \
 	X(Error_class) X(Exscan) X(Finalize) X(Gather) X(Gatherv) X(Get_elements_x) \
-	X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) X(Group_free) X(Group_translate_ranks) \
-	X(Iallgather) X(Iallgatherv) X(Iallreduce) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) \
-	X(Ibarrier) X(Ibcast) X(Ibsend) X(Iexscan) X(Igather) X(Igatherv) \
-	X(Improbe) X(Imrecv) X(Init) X(Init_thread) X(Intercomm_create) X(Intercomm_merge) \
-	X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Irsend) \
-	X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) X(Issend) X(Mprobe) \
-	X(Mrecv) X(Probe) X(Query_thread) X(Recv) X(Recv_init) X(Reduce) \
-	X(Reduce_scatter) X(Reduce_scatter_block) X(Request_free) X(Request_get_status) X(Rsend) X(Rsend_init) \
-	X(Scan) X(Scatter) X(Scatterv) X(Send) X(Send_init) X(Sendrecv) \
-	X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) X(Status_set_cancelled) \
-	X(Status_set_elements_x) X(Test) X(Test_cancelled) X(Testall) X(Testany) X(Testsome) \
-	X(Topo_test) X(Type_free) X(Type_get_envelope) X(Type_get_extent) X(Type_get_name) X(Type_size_x) \
-	X(Wait) X(Waitall) X(Waitany) X(Waitsome)
+	X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) X(Grequest_complete) X(Grequest_start) \
+	X(Group_free) X(Group_translate_ranks) X(Iallgather) X(Iallgatherv) X(Iallreduce) X(Ialltoall) \
+	X(Ialltoallv) X(Ialltoallw) X(Ibarrier) X(Ibcast) X(Ibsend) X(Iexscan) \
+	X(Igather) X(Igatherv) X(Improbe) X(Imrecv) X(Init) X(Init_thread) \
+	X(Intercomm_create) X(Intercomm_merge) X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) \
+	X(Ireduce_scatter_block) X(Irsend) X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) \
+	X(Issend) X(Mprobe) X(Mrecv) X(Probe) X(Query_thread) X(Recv) \
+	X(Recv_init) X(Reduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Request_free) X(Request_get_status) \
+	X(Rsend) X(Rsend_init) X(Scan) X(Scatter) X(Scatterv) X(Send) \
+	X(Send_init) X(Sendrecv) X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) \
+	X(Startall) X(Status_set_cancelled) X(Status_set_elements_x) X(Test) X(Test_cancelled) X(Testall) \
+	X(Testany) X(Testsome) X(Topo_test) X(Type_free) X(Type_get_envelope) X(Type_get_extent) \
+	X(Type_get_name) X(Type_size_x) X(Wait) X(Waitall) X(Waitany) X(Waitsome)
 #if CQ_OPENMPI
 #define CQ_FNS_F2C(X) \
 	X(Comm_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) X(Type_f2c)

@@ -179,12 +179,12 @@ void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, c
 
 /* Waitsome and Testsome. */
 
-static void some_record(cq_thread *t, int err, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st)
+static void some_record(cq_thread *t, int err, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st)
 {
 	done_list l = {t, {0}};
 	for (int i = 0; n != MPI_UNDEFINED && keys != NULL && i < n; i++) {
 		const MPI_Status *s = st != NULL && (err == MPI_SUCCESS || st[i].MPI_ERROR == MPI_SUCCESS) ? st + i : NULL;
-		done_put(&l, cq_req_take(&cq.requests, keys[indices[i] - fortran]), s);
+		done_put(&l, cq_req_take(&cq.requests, keys[indices[i] - base]), s);
 	}
 	done_flush(&l);
 }
@@ -198,15 +198,15 @@ static int some_valid(int err)
 	return class == MPI_SUCCESS || class == MPI_ERR_IN_STATUS;
 }
 
-void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st)
+void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st)
 {
 	cq_back(t);
 	if (some_valid(err))
-		some_record(t, err, n, indices, fortran, keys, st);
+		some_record(t, err, n, indices, base, keys, st);
 	cq_close(t, err);
 }
 
-void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st)
+void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st)
 {
 	cq_back(t);
 	if (err == MPI_SUCCESS && n == 0) {
@@ -215,7 +215,7 @@ void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, con
 	}
 	cq_poll_open(t, id, compute);
 	if (some_valid(err))
-		some_record(t, err, n, indices, fortran, keys, st);
+		some_record(t, err, n, indices, base, keys, st);
 	cq_close(t, err);
 }
 

@@ -39,10 +39,10 @@ CQ_HOT void *cq_f_buffer(const void *p)
 	return CQ_UNLIKELY(CQ_F_BOTTOM(p)) ? MPI_BOTTOM : (void *)p;
 }
 
-/* A Fortran index as a C one; MPI_UNDEFINED stays. */
+/* A Fortran index as a C one; MPI_UNDEFINED stays. Some versions of MPICH count from 0 in mpi_f08. */
 CQ_HOT int cq_f_index(int i)
 {
-	return i == MPI_UNDEFINED ? i : i - 1;
+	return i == MPI_UNDEFINED ? i : i - cq.f_base;
 }
 
 CQ_HOT uint64_t cq_address(const void *p)
@@ -262,8 +262,8 @@ void cq_waitany_end(cq_thread *t, int err, int index, const uint64_t *keys, cons
 void cq_waitall_begin(cq_thread *t, int id, cq_array a);
 void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st);
 void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, cq_array a, const uint64_t *keys, const MPI_Status *st);
-void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st);
-void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int fortran, const uint64_t *keys, const MPI_Status *st);
+void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st);
+void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st);
 void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Request request, const MPI_Status *st);
 void cq_request_begin(cq_thread *t, int id, MPI_Request request);
 void cq_request_free_begin(cq_thread *t, int id, MPI_Request request);

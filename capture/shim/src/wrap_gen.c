@@ -4153,7 +4153,7 @@ CQ_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *ou
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, incount, 0});
 	uint64_t compute = cq_gap(t);
 	int err = cq_p.Testsome(incount, array_of_requests, outcount, array_of_indices, st);
-	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 0, keys, st);
+	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 0 * cq.f_base, keys, st);
 	return err;
 }
 #if CQ_OPENMPI
@@ -4169,7 +4169,7 @@ CQ_EXPORT void mpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *incount, 1});
 	uint64_t compute = cq_gap(t);
 	cq_f.pmpi_testsome_(incount, array_of_requests, outcount, array_of_indices, st, &err);
-	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 1, keys, st);
+	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 1 * cq.f_base, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4185,7 +4185,7 @@ CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *incount, 1});
 	uint64_t compute = cq_gap(t);
 	cq_f.pmpi_testsome_f08_(incount, array_of_requests, outcount, array_of_indices, st, &err);
-	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 1, keys, st);
+	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 1 * cq.f_base, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4202,7 +4202,7 @@ CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *incount, 1});
 	uint64_t compute = cq_gap(t);
 	cq_f.pmpir_testsome_f08_(incount, array_of_requests, outcount, array_of_indices, st, &err);
-	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 1, keys, st);
+	cq_testsome_end(t, CQ_Testsome, err, compute, *outcount, array_of_indices, 1 * cq.f_base, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4457,7 +4457,7 @@ CQ_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *ou
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, incount, 0});
 	cq_waitany_begin(t, CQ_Waitsome);
 	int err = cq_p.Waitsome(incount, array_of_requests, outcount, array_of_indices, st);
-	cq_waitsome_end(t, err, *outcount, array_of_indices, 0, keys, st);
+	cq_waitsome_end(t, err, *outcount, array_of_indices, 0 * cq.f_base, keys, st);
 	return err;
 }
 #if CQ_OPENMPI
@@ -4473,7 +4473,7 @@ CQ_EXPORT void mpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *incount, 1});
 	cq_waitany_begin(t, CQ_Waitsome);
 	cq_f.pmpi_waitsome_(incount, array_of_requests, outcount, array_of_indices, st, &err);
-	cq_waitsome_end(t, err, *outcount, array_of_indices, 1, keys, st);
+	cq_waitsome_end(t, err, *outcount, array_of_indices, 1 * cq.f_base, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4489,7 +4489,7 @@ CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *incount, 1});
 	cq_waitany_begin(t, CQ_Waitsome);
 	cq_f.pmpi_waitsome_f08_(incount, array_of_requests, outcount, array_of_indices, st, &err);
-	cq_waitsome_end(t, err, *outcount, array_of_indices, 1, keys, st);
+	cq_waitsome_end(t, err, *outcount, array_of_indices, 1 * cq.f_base, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4506,7 +4506,7 @@ CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *incount, 1});
 	cq_waitany_begin(t, CQ_Waitsome);
 	cq_f.pmpir_waitsome_f08_(incount, array_of_requests, outcount, array_of_indices, st, &err);
-	cq_waitsome_end(t, err, *outcount, array_of_indices, 1, keys, st);
+	cq_waitsome_end(t, err, *outcount, array_of_indices, 1 * cq.f_base, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }

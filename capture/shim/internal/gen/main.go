@@ -99,7 +99,7 @@ func parseParams(s string) []param {
 // helpers are the functions that the recorders themselves call, beside those that are wrapped.
 var helpers = strings.Fields(`Cart_get Cartdim_get Comm_group Comm_rank Comm_remote_group Comm_remote_size Comm_size Comm_test_inter
 	Dist_graph_neighbors Dist_graph_neighbors_count Error_class Get_elements_x Get_library_version Graph_neighbors
-	Graph_neighbors_count Group_free Group_translate_ranks Query_thread Status_set_cancelled Status_set_elements_x
+	Graph_neighbors_count Grequest_complete Grequest_start Group_free Group_translate_ranks Query_thread Status_set_cancelled Status_set_elements_x
 	Test_cancelled Topo_test Type_get_envelope Type_get_extent Type_get_name Type_size_x`)
 
 // conversions are functions in Open MPI and macros in MPICH.

@@ -54,8 +54,8 @@ var recorders = map[string]recorder{
 	"testany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, keys, st);", status: "status"},
 	"waitall":  {before: "cq_waitall_begin(t, {ID}, {array_of_requests[]:count});", after: "cq_waitall_end(t, err, {array_of_requests[]:count}, st);", statuses: "array_of_statuses", statusesN: "count"},
 	"testall":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count"},
-	"waitsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F}, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
-	"testsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_gap(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F}, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
+	"waitsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
+	"testsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_gap(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
 
 	"request_get_status": {before: "uint64_t compute = cq_gap(t);", after: "cq_get_status_end(t, {ID}, err, compute, {*flag}, {request}, st);", status: "status"},
 	"request_free":       {before: "cq_request_free_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
