@@ -1,0 +1,158 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/schema"
+)
+
+// A timer of 2 ticks per ns until tick 2000 (ns 6000 to 7000), then of 4 (to ns 7500 at tick 4000).
+func TestClocksArePiecewiseLinear(t *testing.T) {
+	c, ok := newClock([]clockPair{{0, 6000}, {4000, 7500}, {2000, 7000}, {3000, 7100}, {3500, 6900}}[:3])
+	if !ok {
+		t.Fatal("no rate")
+	}
+	for _, x := range []struct {
+		tick uint64
+		ns   int64
+	}{{0, 6000}, {1, 6000}, {2, 6001}, {1999, 6999}, {2000, 7000}, {2004, 7001}, {4000, 7500}, {4400, 7600}, {1000, 6500}} {
+		if got := c.at(x.tick); got != x.ns {
+			t.Errorf("tick %d is at %d ns, want %d", x.tick, got, x.ns)
+		}
+	}
+	if got := c.span(2000); got != 1000 {
+		t.Errorf("2000 ticks in the first piece are %d ns, want 1000", got)
+	}
+}
+
+func TestClocksNeverGoBackwards(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 300 {
+		var pairs []clockPair
+		for range 2 + rng.IntN(5) {
+			pairs = append(pairs, clockPair{rng.Uint64N(1000), rng.Int64N(700)})
+		}
+		c, _ := newClock(pairs)
+		c = c.shifted(rng.Int64N(500), (rng.Float64()-0.5)*2*maxDrift, rng.Int64N(500))
+		last := c.at(0)
+		for tick := uint64(1); tick < 1500; tick++ {
+			now := c.at(tick)
+			if now < last {
+				t.Fatalf("pairs %v: %d ns at tick %d, %d before", pairs, now, tick, last)
+			}
+			last = now
+		}
+		if other := c.at(3); other != (&clock{pieces: c.pieces}).at(3) {
+			t.Fatalf("pairs %v: at(3) depends on what was asked before", pairs)
+		}
+	}
+}
+
+// Two hosts. The first has a timer of 2 ticks per ns that began at 1,000,000. The second's clock is 5000 ns ahead of the
+// first's at MPI_Init and 5100 at MPI_Finalize, 100 us later, and its ranks 1 and 3 count ns.
+func TestHostsShareOneTime(t *testing.T) {
+	p := program{ranks: 4, header: func(h *spool.Header) {
+		h.OffsetInitNs, h.OffsetInitErrorNs, h.OffsetInitAtNs = 0, 0, 2_000_000
+		h.OffsetFinalNs, h.OffsetFinalErrorNs, h.OffsetFinalAtNs = 0, 0, 2_100_000
+		if h.Rank%2 == 0 {
+			h.Timer = spool.TimerTSC
+			h.Clock0Tick, h.Clock0Ns, h.Clock1Tick, h.Clock1Ns = 1_000_000, 2_000_000, 1_200_000, 2_100_000
+			return
+		}
+		copy(h.Host[:], "node1")
+		h.Clock0Ns, h.Clock0Tick = 2_005_000, 2_005_000
+		h.Clock1Ns, h.Clock1Tick = 2_105_100, 2_105_100
+		h.OffsetInitNs, h.OffsetInitErrorNs, h.OffsetInitAtNs = 5000, 30, 2_005_000
+		h.OffsetFinalNs, h.OffsetFinalErrorNs, h.OffsetFinalAtNs = 5100, 40, 2_105_000
+		if h.Rank == 1 { // it did not measure at the end: rank 3 of its host did
+			h.OffsetFinalNs = null64
+		}
+	}}
+	p.body = func(rank int, s *script) {
+		s.now = 1_100_000 // ns 2,050,000
+		if rank%2 == 1 {
+			s.now = 2_055_000 // 50 us after Init the offset is 5050: 2,049,950
+		}
+		s.call(schema.CallSend, func(c *spool.Call) { to(0, int32(rank), 9, 1, 0)(c); c.T1 = c.T0 + 40 })
+		s.now += 30_000
+	}
+	// MPI_Init of each rank is entered at tick 0 of its timer: 2,000,000 - 500,000 = 1,500,000 ns for the first host; on the
+	// second at 0, where the offset is 5000 - 0.001 x 2,005,000 = 2995: -2995 ns, the run's start. The sends of the second host
+	// end 40 ns later on its clock, 39.96 on the first's; times are rounded down.
+	r := ingested(t, p.write(t), Options{})
+	var times []string
+	for _, e := range r.events {
+		if e.Call == int16(schema.CallSend) {
+			times = append(times, fmt.Sprintf("%d: %d-%d", e.Rank, e.StartNs, e.EndNs))
+		}
+	}
+	want := []string{"0: 2052995-2053015", "1: 2052945-2052984", "2: 2052995-2053015", "3: 2052945-2052984"}
+	if !slices.Equal(times, want) {
+		t.Errorf("times %v, want %v", times, want)
+	}
+	var ranks []string
+	read(t, r.dir, &schema.RanksTable, func(b *schema.RankInfos, i int) {
+		ranks = append(ranks, fmt.Sprintf("%d on %d: %d+-%d, %d+-%d", b.Rank[i], b.Host[i], b.ClockOffsetInitNs[i], b.ClockErrorInitNs[i], b.ClockOffsetFinalNs[i], b.ClockErrorFinalNs[i]))
+	})
+	want = []string{"0 on 0: 0+-0, 0+-0", "1 on 1: 5000+-30, 5100+-40", "2 on 0: 0+-0, 0+-0", "3 on 1: 5000+-30, 5100+-40"}
+	if !slices.Equal(ranks, want) {
+		t.Errorf("ranks %v, want %v", ranks, want)
+	}
+	if !slices.Equal(r.Origin.Hosts, []string{"node0", "node1"}) {
+		t.Errorf("hosts %v", r.Origin.Hosts)
+	}
+}
+
+func TestClockTroubleIsAWarning(t *testing.T) {
+	for _, c := range []struct {
+		name, warning string
+		header        func(h *spool.Header)
+	}{
+		{"no rate", "The timer of host node0 was read only once against a clock: its times are in ticks.",
+			func(h *spool.Header) { h.Timer = spool.TimerTSC }},
+		{"not measured", "The clock offset of host node1 was not measured: the times of its ranks do not compare with those of others.",
+			func(h *spool.Header) {
+				if h.Rank == 1 {
+					copy(h.Host[:], "node1")
+				}
+			}},
+		{"drift", "The clock offsets of host node1 at MPI_Init and MPI_Finalize, 0 and 90 ns, differ more than clocks can: the first is used.",
+			func(h *spool.Header) {
+				if h.Rank == 1 {
+					copy(h.Host[:], "node1")
+					h.OffsetInitNs, h.OffsetFinalNs, h.OffsetFinalAtNs = 0, 90, 100
+				}
+			}},
+		{"two timers", "The timer of rank 1 does not go with that of its host node0: its times are by its own readings.",
+			func(h *spool.Header) {
+				h.Timer, h.Clock0Tick, h.Clock1Tick, h.Clock1Ns = spool.TimerTSC, 1, 200, 100
+				if h.Rank == 1 {
+					h.Clock0Ns, h.Clock1Ns = 50_000_000, 50_000_100
+				}
+			}},
+	} {
+		r := ingested(t, program{ranks: 2, header: c.header, body: func(int, *script) {}}.write(t), Options{})
+		if !slices.Equal(r.Warnings, []string{c.warning}) {
+			t.Errorf("%s: warnings %q, want %q", c.name, r.Warnings, c.warning)
+		}
+	}
+}
+
+// A timer that went backwards gives times that do not.
+func TestTimersThatGoBackwards(t *testing.T) {
+	r := ingested(t, program{ranks: 1, body: func(_ int, s *script) {
+		s.now = 100
+		s.call(schema.CallSend, to(0, 0, 9, 1, 0))
+		s.call(schema.CallRecv, func(c *spool.Call) { received(0, 0, 9, 4, 0)(c); c.T0, c.T1 = 90, 80 })
+	}}.write(t), Options{})
+	if e := r.events[2]; e.StartNs != 104 || e.EndNs != 104 {
+		t.Errorf("from %d to %d, want 104 to 104", e.StartNs, e.EndNs)
+	}
+	if !slices.Equal(r.Warnings, []string{"The timer went backwards 2 times: those times were set to the latest one before."}) {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}

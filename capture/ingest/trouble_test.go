@@ -1,0 +1,238 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/capture/spool/spoolgen"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// ring is a job that is fine.
+func ring(ranks int) program {
+	return program{ranks: ranks, body: func(rank int, s *script) {
+		s.call(schema.CallSend, to(0, int32((rank+1)%ranks), 9, 3, 0))
+		s.call(schema.CallRecv, received(0, int32((rank+ranks-1)%ranks), 9, 12, 0))
+	}}
+}
+
+func file(dir string, rank int) string {
+	return filepath.Join(dir, fmt.Sprintf("%016x.%d.0%s", testJob, rank, spool.Suffix))
+}
+
+// edit changes a file's bytes.
+func edit(t *testing.T, name string, change func([]byte) []byte) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(name, change(data), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// slot puts a slot where slot number k is.
+func slot(k int, s spool.Call) func([]byte) []byte {
+	return func(b []byte) []byte {
+		copy(b[spool.HeaderBytes+k*spool.SlotBytes:], (*[spool.SlotBytes]byte)(unsafe.Pointer(&s))[:])
+		return b
+	}
+}
+
+func header(change func(*spool.Header)) func([]byte) []byte {
+	return func(b []byte) []byte {
+		change((*spool.Header)(unsafe.Pointer(&b[0])))
+		return b
+	}
+}
+
+// The slots of a rank of ring: 0 MPI_Init, 1 and 2 the datatype, 3 MPI_Send, 4 MPI_Recv, 5 MPI_Finalize.
+func TestWhatIsWrongWithASpoolIsNamed(t *testing.T) {
+	bad := func(edit func(*spool.Call)) spool.Call {
+		c := spoolgen.NewCall(schema.CallSend, 10, 14)
+		to(0, 0, 9, 1, 0)(&c)
+		edit(&c)
+		return c
+	}
+	const name = "0000000000000abc.1.0.cqs: "
+	for _, c := range []struct {
+		what   string
+		change func([]byte) []byte
+		want   string
+	}{
+		{"magic", func(b []byte) []byte { b[3] = 'x'; return b }, name + `not a spool file: begins with "COMxQSP1"`},
+		{"version", header(func(h *spool.Header) { h.Version = 9 }), name + "spool version 9, this commq reads 1"},
+		{"sizes", header(func(h *spool.Header) { h.SlotBytes = 32 }), name + "header of 4096 and slots of 32 bytes"},
+		{"rank", header(func(h *spool.Header) { h.Rank = 3 }), name + "damaged header: rank 3 of 3"},
+		{"thread", header(func(h *spool.Header) { h.Thread = -1 }), name + "damaged header: thread -1"},
+		{"ended", header(func(h *spool.Header) { h.Ended = 7 }), name + "damaged header: ended 7"},
+		{"another's name", header(func(h *spool.Header) { h.Rank = 2 }), name + "holds the records of 0000000000000abc.2.0"},
+		{"world size", header(func(h *spool.Header) { h.Size = 4 }), name + "of a job with 4 ranks, the files of the others say 3"},
+		{"clock", header(func(h *spool.Header) { h.ComputeClock = spool.ClockWall }), name + "captured with --clock wall"},
+		{"no header", func(b []byte) []byte { return b[:100] }, name + "100 bytes, less than a header"},
+		{"cut in a slot", func(b []byte) []byte { return b[:4200] }, name + "ends within a record, 40 bytes into it"},
+		{"cut between slots", func(b []byte) []byte { return b[:4096+4*64] }, name + "rank 1 reached MPI_Finalize, but its records end before"},
+		{"kind", slot(4, spool.Call{Kind: 200}), name + "slot 4: of kind 200: the file is damaged"},
+		{"call", slot(3, bad(func(c *spool.Call) { c.Call = 60000 })), name + "slot 3: a call with the number 60000"},
+		{"peer", slot(3, bad(func(c *spool.Call) { c.Peer = 3 })), name + "slot 3: MPI_Send: rank 3 of a communicator of 3 ranks"},
+		{"communicator", slot(3, bad(func(c *spool.Call) { c.Comm = 5 })), name + "slot 3: MPI_Send: communicator 5 is not defined"},
+		{"datatype", slot(3, bad(func(c *spool.Call) { c.Dtype = 5 })), name + "slot 3: MPI_Send: datatype 5 is not defined"},
+		{"count", slot(3, bad(func(c *spool.Call) { c.Count = 1 << 62 })), name + "slot 3: MPI_Send: 4611686018427387904 elements of 4 bytes"},
+		{"no side", slot(3, bad(func(c *spool.Call) { c.Call = uint16(schema.CallSendrecv) })), name + "slot 3: MPI_Sendrecv: no SIDE slot follows"},
+		{"done", slot(4, *(*spool.Call)(unsafe.Pointer(&spool.Done{N: 3, Kind: spool.KindDone}))), name + "slot 4: a DONE slot with 3 entries"},
+		{"blob", slot(2, spool.Call{Kind: spool.KindPre}), name + "slot 1: definition of kind 3: 0 bytes of payload follow, want 31"},
+		{"definition", slot(1, *(*spool.Call)(unsafe.Pointer(&spool.Def{What: 99, Kind: spool.KindDef}))), name + "slot 1: definition of kind 99: unknown"},
+	} {
+		dir := ring(3).write(t)
+		edit(t, file(dir, 1), c.change)
+		if got := refused(t, dir, Options{}); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func TestHalfASpool(t *testing.T) {
+	dir := ring(5).write(t)
+	os.Remove(file(dir, 2))
+	if got, want := refused(t, dir, Options{}), "has no records of rank 2; put the files of all nodes into one folder, or ingest what is there with --partial"; !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r := ingested(t, dir, Options{Partial: true})
+	same(t, "messages", r.messageLines(), `
+		0>1 comm 0 tag 9 bytes 12 rows 1 2 2 epoch 0
+		3>4 comm 0 tag 9 bytes 12 rows 1 2 2 epoch 0
+		4>0 comm 0 tag 9 bytes 12 rows 1 2 2 epoch 0`)
+	if r.Ranks != 5 || r.Ended != "killed" || r.Counts.UnmatchedSends != 1 || r.Counts.UnmatchedReceives != 1 {
+		t.Errorf("%d ranks, %s, %+v", r.Ranks, r.Ended, r.Counts)
+	}
+	same(t, "warnings", strings.Join(r.Warnings, "\n"), "No records of rank 2: messages from and to them are unmatched.")
+	edit(t, file(dir, 1), func(b []byte) []byte { return b[:4096+4*64] })
+	r = ingested(t, dir, Options{Partial: true})
+	same(t, "warnings", strings.Join(r.Warnings, "\n"), `
+		No records of rank 2: messages from and to them are unmatched.
+		The records of rank 1 end before its MPI_Finalize: its file was cut short.`)
+}
+
+func TestJobsOfASpool(t *testing.T) {
+	dir := ring(3).write(t)
+	later := ring(2)
+	later.header = func(h *spool.Header) { h.Job, h.RealtimeNs = 0xdef, h.RealtimeNs+1e9 }
+	for _, f := range []string{"0000000000000def.0.0.cqs", "0000000000000def.1.0.cqs"} {
+		data, err := os.ReadFile(filepath.Join(later.write(t), f))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, f), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o644)
+	jobs, err := Jobs(dir)
+	if err != nil || len(jobs) != 2 || jobs[0].ID != "0000000000000abc" || jobs[0].Ranks != 3 || len(jobs[1].Files) != 2 || jobs[1].Program != "/bin/prog" {
+		t.Errorf("jobs %+v, %v", jobs, err)
+	}
+	if got := refused(t, dir, Options{}); !strings.Contains(got, "records of 2 jobs; choose one with --job: 0000000000000abc (3 ranks of /bin/prog), 0000000000000def (2 ranks") {
+		t.Error(got)
+	}
+	if got := refused(t, dir, Options{Job: "123"}); !strings.Contains(got, "no job 123; there is 0000000000000abc") {
+		t.Error(got)
+	}
+	if r := ingested(t, dir, Options{Job: "0000000000000def"}); r.Ranks != 2 || r.Origin.Job != "0000000000000def" {
+		t.Errorf("%d ranks of job %s", r.Ranks, r.Origin.Job)
+	}
+	if got := refused(t, t.TempDir(), Options{}); !strings.Contains(got, "no records in it") {
+		t.Error(got)
+	}
+	if _, err := Jobs(filepath.Join(dir, "nowhere")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestCancelling(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	out, err := writer.Create(t.TempDir(), "run", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := Ingest(ctx, ring(3).write(t), out, Options{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestProgressEndsAtTheTotal(t *testing.T) {
+	dir, _, _, _ := randomSpool(t, 5, 3, 300)
+	var done, total, calls int64
+	r := ingested(t, dir, Options{epochRows: 50, Progress: func(d, n int64) {
+		if d < done {
+			t.Errorf("%d after %d", d, done)
+		}
+		done, total, calls = d, n, calls+1
+	}})
+	if done != r.Counts.Calls || total != done || calls < 4 {
+		t.Errorf("%d of %d calls in %d reports, the run has %d", done, total, calls, r.Counts.Calls)
+	}
+}
+
+// fuzzIngest ingests one file, named as its header says.
+func fuzzIngest(t *testing.T, data []byte, partial bool) {
+	dir := t.TempDir()
+	if len(data) >= spool.HeaderBytes { // without a name that fits, every input would end there
+		h := (*spool.Header)(unsafe.Pointer(&data[0]))
+		h.Size, h.Rank = min(h.Size, 8), min(h.Rank, 7)
+		if err := os.WriteFile(filepath.Join(dir, spoolgen.FileName(h)), data, 0o644); err != nil {
+			t.Skip()
+		}
+	}
+	out, err := writer.Create(t.TempDir(), "run", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Ingest(context.Background(), dir, out, Options{Partial: partial, epochRows: 4, Workers: 1})
+	if err != nil && strings.Contains(err.Error(), "commit") {
+		t.Errorf("rows that cannot be written: %v", err)
+	}
+}
+
+// Whatever lies in a spool file, ingest makes a run or says what is wrong.
+func FuzzSpool(f *testing.F) {
+	for _, p := range []program{ring(1), crash()} {
+		data, err := os.ReadFile(file(p.write(f), 0))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, true)
+	}
+	dir, _, _, _ := randomSpool(f, 3, 1, 60)
+	data, err := os.ReadFile(file(dir, 0))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data, false)
+	groups := program{ranks: 1, body: func(rank int, s *script) {
+		making(s, schema.CallCommSplit, rank, 2, 0, 0, []int32{0}, nil)
+		s.Def(spool.DefCommName, 2, []byte("name"))
+		making(s, schema.CallCommCreateGroup, rank, 3, 2, 0, []int32{0}, nil)
+		s.call(schema.CallSendInit, to(2, 0, 5, 2, 1))
+		s.call(schema.CallStartall, nil)
+		s.Start(spoolgen.Pair{Req: 5, Template: 2}, spoolgen.Pair{Req: 6, Template: 1})
+		s.call(schema.CallAlltoallv, func(c *spool.Call) { c.Comm = 3 })
+		s.Coll(spoolgen.NewColl(0))
+		s.Parts(spool.Part{Peer: 0, SendBytes: 4})
+		s.DefClock(7, 9)
+	}}
+	if data, err = os.ReadFile(file(groups.write(f), 0)); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data, true)
+	f.Fuzz(fuzzIngest)
+}
