@@ -3,6 +3,7 @@ package queries
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -32,7 +33,7 @@ func (d *DB) Query(ctx context.Context, text string) (Rows, error) {
 func (d *DB) query(ctx context.Context, text string, described []Column) (Rows, error) {
 	rows, err := d.conn.QueryContext(ctx, text)
 	if err != nil {
-		return nil, err
+		return nil, plain(err)
 	}
 	r := &rowsOf{rows: rows, columns: described}
 	if err := r.prepare(); err != nil {
@@ -115,7 +116,23 @@ func (r *rowsOf) Err() error {
 	if r.err != nil {
 		return r.err
 	}
-	return r.rows.Err()
+	return plain(r.rows.Err())
+}
+
+// interrupted is the error of a query whose context ended; it is also that context's.
+type interrupted struct{ cause error }
+
+func (interrupted) Error() string   { return "the query was interrupted" }
+func (i interrupted) Unwrap() error { return i.cause }
+
+// plain replaces the driver's several errors about an interrupt by one.
+func plain(err error) error {
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, cause) {
+			return interrupted{cause}
+		}
+	}
+	return err
 }
 
 func (r *rowsOf) Close() error { return r.rows.Close() }
