@@ -88,7 +88,10 @@ func TestCheckFindsBrokenFiles(t *testing.T) {
 			[]string{"manifest.json: the digest of the manifest is"}},
 		{"other origin", func(dir string) { edit(t, dir, func(m *schema.Manifest) { m.Origin.Command = []string{"./a.out"} }) }, nil},
 		{"other table digest", func(dir string) {
-			edit(t, dir, func(m *schema.Manifest) { m.Tables[0].Digest = strings.Repeat("0", 32); m.Digest = schema.RunDigest(m).String() })
+			edit(t, dir, func(m *schema.Manifest) {
+				m.Tables[0].Digest = strings.Repeat("0", 32)
+				m.Digest = schema.RunDigest(m).String()
+			})
 		}, []string{"events: the digest of the rows is"}},
 		{"other size", func(dir string) { edit(t, dir, func(m *schema.Manifest) { m.Tables[0].Files[0].Bytes++ }) }, []string{"events/0000.parquet: "}},
 		{"other rows", func(dir string) {

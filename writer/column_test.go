@@ -21,6 +21,7 @@ var shapes = map[string]func(r *rand.Rand, i int) int64{
 	"runs":       func(r *rand.Rand, i int) int64 { return int64(i / 1000) },
 	"serial":     func(r *rand.Rand, i int) int64 { return int64(i) },
 	"times":      func(r *rand.Rand, i int) int64 { return int64(i)*1000 + int64(r.IntN(500)) },
+	"widths":     func(r *rand.Rand, i int) int64 { return r.Int64N(1<<(i/128%62) + 1) },
 	"extremes":   func(r *rand.Rand, i int) int64 { return []int64{math.MaxInt64, math.MinInt64 + 1, 0, -1}[r.IntN(4)] },
 	"any":        func(r *rand.Rand, i int) int64 { return max(int64(r.Uint64()), math.MinInt64+1) },
 	"half null":  func(r *rand.Rand, i int) int64 { return []int64{int64(i), schema.NullInt64}[r.IntN(2)] },

@@ -6,8 +6,8 @@ import (
 )
 
 // The encodings of Parquet that columns use, written for whole pages at once: arrow-go's go value by value, and cost
-// more than all the rest of writing a run (bench/writer.md). Widths of packed integers are rounded up to 1, 2, 4 bits
-// or whole bytes: zstd, which comes after, sees the values' bytes then and more than makes up for the padding.
+// more than all the rest of writing a run (bench/writer.md). Widths of small packed integers are rounded up to
+// 1, 2, 4 bits or whole bytes: zstd, which comes after, sees their pattern then and more than makes up for the padding.
 
 // present packs one bit per row: 1 where v is not null. Values that are not null go to values, widened. It returns
 // their number. Bits has room for a bit, values for a value per row.
@@ -243,11 +243,41 @@ func appendDeltaBlock(out []byte, deltas *[deltaBlock]int64, least int64, n int)
 			mini[k] = d - least
 			or |= uint64(mini[k])
 		}
-		width := (bits.Len64(or) + 7) / 8
-		out[widths+m] = byte(8 * width)
-		out = appendWords(out, mini, width)
+		width := deltaWidth(bits.Len64(or))
+		out[widths+m] = byte(width)
+		if width%8 == 0 {
+			out = appendWords(out, mini, width/8)
+		} else {
+			out = appendBits(out, mini, width)
+		}
 	}
 	return out
+}
+
+// deltaWidth is the bits to pack integers of at most n bits with. Small ones get whole bytes, in which zstd sees their
+// pattern; large ones are noise, of which it would only see the padding (bench/writer.md). More than 56 do not fit
+// appendBits.
+func deltaWidth(n int) int {
+	if n <= 16 || n > 56 {
+		return (n + 7) / 8 * 8
+	}
+	return n
+}
+
+// appendBits appends the low bits, at most 56, of 32 integers.
+func appendBits(out []byte, v []int64, width int) []byte {
+	at := len(out)
+	out = grow(out, deltaMini*width/8+8) // the last store may go beyond
+	to, held, n := out[at:], uint64(0), 0
+	for _, x := range v {
+		held |= uint64(x) << n
+		n += width
+		binary.LittleEndian.PutUint64(to, held)
+		to = to[n/8:]
+		held >>= n / 8 * 8
+		n %= 8
+	}
+	return out[:at+deltaMini*width/8]
 }
 
 // appendWords appends the low bytes of 32 integers.
