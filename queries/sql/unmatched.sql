@@ -10,7 +10,8 @@
 -- column tag INTEGER 1: Message tag; null for MPI_ANY_TAG and where it is not known.
 -- column bytes BIGINT bytes: Payload of a send; null for a receive, which got nothing.
 -- order: rank, seq, side
--- cost: Anti-join of events with messages on (rank, seq): two columns of messages, eight of events.
+-- cost: Anti-joins of events with messages on (rank, seq): four columns of messages, eleven of events; memory grows with the
+--     smaller of the two and spills.
 WITH posted AS (
   -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn.
   SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_world, e.recv_tag, e.proc_null,
