@@ -11,7 +11,6 @@ import (
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // Numbers that every process has for its predefined communicators.
@@ -454,7 +453,7 @@ func (u *unifier) usedSelves() map[int32]bool {
 }
 
 // write puts the table comms into the run.
-func (t *commTable) write(out *writer.Run) error {
+func (t *commTable) write(out sink) error {
 	b := &schema.Comms{}
 	for id := range t.comms {
 		m := &t.comms[id]

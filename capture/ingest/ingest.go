@@ -93,20 +93,33 @@ func ingest(ctx context.Context, spoolDir string, out *writer.Run, o Options) (*
 		return nil, err
 	}
 	defer job.close()
-	if err := job.prepare(ctx); err != nil {
+	m, err := job.run(ctx, out)
+	if err != nil {
 		return nil, err
 	}
-	if err := job.writeRows(ctx, out); err != nil {
-		return nil, err
-	}
-	if err := job.writeDefinitions(out); err != nil {
-		return nil, err
-	}
-	m := job.manifest()
 	if err := out.Commit(m); err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// sink is where rows go: a writer.Run. Different (table, shard) pairs are written concurrently.
+type sink interface {
+	Write(shard int, b schema.Batch) error
+}
+
+// run makes all tables and says what they hold.
+func (j *job) run(ctx context.Context, out sink) (*schema.Manifest, error) {
+	if err := j.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := j.writeRows(ctx, out); err != nil {
+		return nil, err
+	}
+	if err := j.writeDefinitions(out); err != nil {
+		return nil, err
+	}
+	return j.manifest(), nil
 }
 
 // job is a job's spool while it is ingested.

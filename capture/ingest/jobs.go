@@ -136,28 +136,36 @@ func Find(dir, id string) (*JobInfo, error) {
 
 // open maps the files and sorts them by rank and thread.
 func (j *job) open(names []string) error {
-	byRank := map[int32]*rankSpool{}
 	for _, name := range names {
 		f, err := spool.Open(filepath.Join(j.dir, name))
 		if err != nil {
 			return err
 		}
-		r := byRank[f.Header.Rank]
-		if r == nil {
-			r = &rankSpool{rank: f.Header.Rank, blockRows: min(maxBlockRows, max(1, j.o.epochRows/64))}
-			byRank[f.Header.Rank] = r
-			j.ranks = append(j.ranks, r)
-		}
-		r.files = append(r.files, f)
+		j.add(f)
 		if err := j.checkHeader(f, name); err != nil {
 			return err
 		}
 	}
+	j.sort()
+	return j.checkPresent()
+}
+
+// add adds a file to its rank.
+func (j *job) add(f *spool.File) {
+	for _, r := range slices.Backward(j.ranks) { // files come by rank, more or less
+		if r.rank == f.Header.Rank {
+			r.files = append(r.files, f)
+			return
+		}
+	}
+	j.ranks = append(j.ranks, &rankSpool{rank: f.Header.Rank, blockRows: min(maxBlockRows, max(1, j.o.epochRows/64)), files: []*spool.File{f}})
+}
+
+func (j *job) sort() {
 	slices.SortFunc(j.ranks, func(a, b *rankSpool) int { return cmp.Compare(a.rank, b.rank) })
 	for _, r := range j.ranks {
 		slices.SortFunc(r.files, func(a, b *spool.File) int { return cmp.Compare(a.Header.Thread, b.Header.Thread) })
 	}
-	return j.checkPresent()
 }
 
 // checkHeader compares a file's header with its name and with the job.

@@ -7,13 +7,12 @@ import (
 
 	"github.com/commq/commq/capture/match"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // pass is the second pass over the spool: it makes the rows, epoch by epoch.
 type pass struct {
 	*job
-	out      *writer.Run
+	out      sink
 	decoders []*decoder // by index in ranks
 	events   []schema.Events
 	shards   []shard
@@ -33,7 +32,7 @@ type shard struct {
 	count, bytes, wildcards int64
 }
 
-func (j *job) newPass(out *writer.Run) *pass {
+func (j *job) newPass(out sink) *pass {
 	p := &pass{job: j, out: out, events: make([]schema.Events, j.shards), shards: make([]shard, j.shards), indexOf: make([]int32, j.size)}
 	for i := range p.indexOf {
 		p.indexOf[i] = -1
@@ -51,7 +50,7 @@ func (j *job) newPass(out *writer.Run) *pass {
 }
 
 // writeRows writes events, messages and parts.
-func (j *job) writeRows(ctx context.Context, out *writer.Run) error {
+func (j *job) writeRows(ctx context.Context, out sink) error {
 	p := j.newPass(out)
 	for e := range j.epochs {
 		if err := p.epoch(ctx, e); err != nil {

@@ -6,11 +6,10 @@ import (
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // writeDefinitions writes the small tables.
-func (j *job) writeDefinitions(out *writer.Run) error {
+func (j *job) writeDefinitions(out sink) error {
 	if err := j.comms.write(out); err != nil {
 		return err
 	}
@@ -21,7 +20,7 @@ func (j *job) writeDefinitions(out *writer.Run) error {
 }
 
 // writeRanks writes a row for every rank; one whose records are missing counts as killed, on the first host.
-func (j *job) writeRanks(out *writer.Run) error {
+func (j *job) writeRanks(out sink) error {
 	b := &schema.RankInfos{}
 	for _, r := range j.ranks {
 		for next := int32(b.Len()); next < r.rank; next++ {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
 )
 
 // typeKey is equal for datatypes that are one row of datatypes.
@@ -57,7 +56,7 @@ func (d *typeDef) key() typeKey {
 }
 
 // write puts the table datatypes into the run.
-func (t *typeTable) write(out *writer.Run) error {
+func (t *typeTable) write(out sink) error {
 	b := &schema.Datatypes{}
 	for id, k := range t.keys {
 		row := schema.NullDatatype
