@@ -1,0 +1,322 @@
+package shim
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/schema"
+	"github.com/google/go-cmp/cmp"
+)
+
+// under launches a program of testdata/programs with and without the shim and returns both outcomes and the spool.
+func under(t *testing.T, library, exe string, ranks int, env []string, args ...string) (bare, got outcome, folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "spool")
+	line := append([]string{exe}, args...)
+	bare = launch(t, library, ranks, nil, line...)
+	got = launch(t, library, ranks, append([]string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=" + folder}, env...), line...)
+	return bare, got, folder
+}
+
+// calls are the names of a thread's calls.
+func (d *dumper) names() []string {
+	var names []string
+	for _, c := range d.calls {
+		names = append(names, schema.CallID(c.Call).String())
+	}
+	return names
+}
+
+func TestEnds(t *testing.T) {
+	first := []string{"MPI_Init", "MPI_Barrier"}
+	for _, library := range libraries {
+		exe := ""
+		for _, c := range []struct {
+			how   string
+			sink  string
+			ended uint32   // of rank 0
+			calls []string // of rank 0
+		}{
+			{"status", "mmap", spool.EndedFinalized, append(first, "MPI_Finalize")},
+			{"early", "mmap", spool.EndedNot, first},
+			{"early", "write", spool.EndedNot, first},
+			{"abort", "mmap", spool.EndedAborted, append(first, "MPI_Abort")},
+			{"abort", "write", spool.EndedAborted, append(first, "MPI_Abort")},
+			{"killed", "mmap", spool.EndedNot, first},
+			{"fork", "mmap", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
+			{"fork", "write", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
+			{"errors", "mmap", spool.EndedFinalized, append(first, "MPI_Send", "MPI_Finalize")},
+		} {
+			t.Run(library+"/"+c.how+"/"+c.sink, func(t *testing.T) {
+				testenv.MPI(t, library)
+				if exe == "" {
+					exe = filepath.Join(built.dir, "ends-"+library)
+					if err := os.Rename(compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w"), exe); err != nil {
+						t.Fatal(err)
+					}
+				}
+				bare, got, folder := under(t, library, exe, 3, []string{"COMMQ_SINK=" + c.sink}, c.how)
+				if bare.stdout != got.stdout || bare.status != got.status || strings.Contains(got.stderr, "commq") {
+					t.Errorf("without the shim: %+v\nwith it: %+v", bare, got)
+				}
+				d := dumpFolder(t, folder)[0]
+				if diff := cmp.Diff(c.calls, d.names()); diff != "" || d.header.Ended != c.ended {
+					t.Errorf("rank 0 ended %d, want %d; calls (-want +got):\n%s", d.header.Ended, c.ended, diff)
+				}
+				if c.how == "errors" && !strings.HasSuffix(d.lines[2], fmt.Sprintf(" error=%d", errRank(library))) {
+					t.Errorf("%s: no error class", d.lines[2])
+				}
+			})
+		}
+	}
+}
+
+// errRank is MPI_ERR_RANK.
+func errRank(string) int { return 6 }
+
+// A killed rank leaves the call it was in, without an end.
+func TestKilledInsideACall(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w")
+			_, _, folder := under(t, library, exe, 2, nil, "killed")
+			d := dumpFolder(t, folder)[1]
+			last := d.calls[len(d.calls)-1]
+			if got := schema.CallID(last.Call); got != schema.CallRecv || last.T0 == 0 || last.T1 != 0 || last.Tag != 9 {
+				t.Errorf("last call of the rank that waited: %s, t0 %d, t1 %d, tag %d", got, last.T0, last.T1, last.Tag)
+			}
+		})
+	}
+}
+
+// In processes that are not MPI programs the shim does nothing and asks for nothing.
+func TestHarmlessElsewhere(t *testing.T) {
+	for _, library := range libraries {
+		lib := shimFor(t, library)
+		for _, args := range [][]string{{"env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", "echo hi; exit 3"}, {"sh", "-c", "ls / | wc -l"}, {"python3", "-c", "import ctypes, os; print(os.getpid() > 0)"}} {
+			if _, err := exec.LookPath(args[0]); err != nil {
+				continue
+			}
+			bare := run(t, nil, args...)
+			got := run(t, []string{"LD_BIND_NOW=1", "LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + t.TempDir()}, args...)
+			if bare != got {
+				t.Errorf("%s: %v: %+v, without the shim %+v", library, args, got, bare)
+			}
+		}
+	}
+}
+
+// With the other library's shim a program runs unrecorded and says so.
+func TestWrongLibrary(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			other := OpenMPI
+			if library == OpenMPI {
+				other = MPICH
+			}
+			lib := shimFor(t, other)
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "comms.c"), "-w")
+			folder := filepath.Join(t.TempDir(), "spool")
+			got := launch(t, library, 5, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder}, exe)
+			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "commq: the shim is for ") {
+				t.Errorf("%+v", got)
+			}
+			if _, err := os.Stat(folder); err == nil {
+				t.Errorf("something was recorded")
+			}
+		})
+	}
+}
+
+// Where no spool can be written the program runs and one line says why.
+func TestNoSpool(t *testing.T) {
+	for _, library := range libraries {
+		lib := shimFor(t, library)
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "types.c"), "-w")
+		for _, c := range []struct{ name, variable, want string }{
+			{"unset", "COMMQ_OTHER=1", "COMMQ_SPOOL is not set"},
+			{"not a folder", "COMMQ_SPOOL=/dev/null/spool", "commq: rank 0 and 2 more: spool /dev/null/spool: "},
+		} {
+			got := launch(t, library, 3, []string{"LD_PRELOAD=" + lib, c.variable}, exe)
+			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr, "commq:") != 1 {
+				t.Errorf("%s, %s: %+v", library, c.name, got)
+			}
+		}
+	}
+}
+
+// Files grow by windows, and a call may need more slots than a window has: 8000 x 4 slots and 8000 in one call, of 64 bytes,
+// are 2.5 MB.
+func TestGrowth(t *testing.T) {
+	const n = 8000
+	for _, library := range libraries {
+		lib := shimFor(t, library)
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
+		for _, sink := range []string{"mmap", "write"} {
+			count := n
+			if sink == "write" {
+				count = 5 * n // one call of more than its 1 MiB of buffer
+			}
+			folder := filepath.Join(t.TempDir(), "spool")
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, fmt.Sprint(count))
+			if got != (outcome{"ok\n", "", 0}) {
+				t.Fatalf("%s, %s: %+v", library, sink, got)
+			}
+			checkMany(t, dumpFolder(t, folder)[0], count)
+		}
+	}
+}
+
+func checkMany(t *testing.T, d *dumper, n int) {
+	t.Helper()
+	if len(d.calls) != 3*n+4 || len(d.lines) != len(d.calls) {
+		t.Fatalf("%d calls, want %d", len(d.calls), 3*n+4)
+	}
+	all := d.lines[3*n+1]
+	if !strings.HasPrefix(all, "MPI_Waitall (1 peer=0 tag=2 bytes=4) (2 peer=0") || strings.Count(all, "(") != 2*n || !strings.HasSuffix(all, fmt.Sprintf(" (%d)", 2*n)) {
+		t.Errorf("%.100s...: %d completed, want %d", all, strings.Count(all, "("), 2*n)
+	}
+	if d.lines[n] != "MPI_Sendrecv comm=1 peer=0 tag=1 count=1 size=4 < peer=0 tag=1 count=1 size=4 bytes=4" {
+		t.Errorf("%s", d.lines[n])
+	}
+}
+
+// On a full disk recording stops, the program goes on, and what was recorded is whole.
+func TestDiskFull(t *testing.T) {
+	mount := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "commq-test", mount).CombinedOutput(); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %s", firstLine(out))
+	}
+	defer exec.Command("umount", mount).Run()
+	for _, library := range libraries {
+		lib := shimFor(t, library)
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
+		for _, sink := range []string{"mmap", "write"} {
+			folder := filepath.Join(mount, library+sink)
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, "30000")
+			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "no space left on device") && !strings.Contains(got.stderr, "No space left on device") {
+				t.Fatalf("%s, %s: %+v", library, sink, got)
+			}
+			d := dumpFolder(t, folder)[0]
+			if len(d.calls)+int(d.header.Dropped) != 3*30000+4 || d.header.Dropped == 0 || d.header.Ended != spool.EndedFinalized {
+				t.Errorf("%s, %s: %d calls and %d dropped of %d, ended %d", library, sink, len(d.calls), d.header.Dropped, 3*30000+4, d.header.Ended)
+			}
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestThreads(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			lib := shimFor(t, library)
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "threads.c"), "-w", "-pthread")
+			folder := filepath.Join(t.TempDir(), "spool")
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder}, exe)
+			if got.stdout == "no threads\n" {
+				t.Skip("the library has no MPI_THREAD_MULTIPLE")
+			}
+			if got != (outcome{"ok\n", "", 0}) {
+				t.Fatalf("%+v", got)
+			}
+			checkThreads(t, dumpFolder(t, folder))
+		})
+	}
+}
+
+// checkThreads: the main thread and four workers; every serial is made and completed once, by the thread that made it.
+func checkThreads(t *testing.T, all []*dumper) {
+	t.Helper()
+	const n = 3000
+	if len(all) != 5 || len(all[0].calls) != 2 {
+		t.Fatalf("%d files, the first of %d calls; want 5, and MPI_Init_thread and MPI_Finalize", len(all), len(all[0].calls))
+	}
+	serials := map[uint32]bool{}
+	for i, d := range all[1:] {
+		if int(d.header.Thread) != i+1 || d.header.ThreadLevel != 3 || len(d.calls) != 3*n {
+			t.Errorf("thread %d of level %d: %d calls, want %d", d.header.Thread, d.header.ThreadLevel, len(d.calls), 3*n)
+		}
+		tag := d.calls[0].Tag
+		for j := 0; j+2 < len(d.calls); j += 3 {
+			recv, send := d.calls[j].Req, d.calls[j+1].Req
+			if serials[recv] || serials[send] || recv == 0 || send == 0 {
+				t.Fatalf("thread %d, call %d: serials %d and %d are not new", i+1, j, recv, send)
+			}
+			serials[recv], serials[send] = true, true
+			if want := fmt.Sprintf("MPI_Waitall (%d peer=0 tag=%d bytes=4) (%d)", recv, tag, send); d.lines[j+2] != want {
+				t.Fatalf("thread %d, call %d: %s, want %s", i+1, j+2, d.lines[j+2], want)
+			}
+		}
+	}
+}
+
+func TestClocks(t *testing.T) {
+	for _, library := range libraries {
+		lib := shimFor(t, library)
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "burn.c"), "-w")
+		for _, c := range []struct {
+			clock string
+			code  uint32
+			ms    [3][2]float64 // least and most compute time before the second, third and fourth barrier
+		}{
+			{"cpu", spool.ClockCPU, [3][2]float64{{59, 66}, {0, 3}, {39, 46}}},
+			{"wall", spool.ClockWall, [3][2]float64{{59, 3000}, {60, 3000}, {39, 3000}}},
+			{"none", spool.ClockNone, [3][2]float64{{0, 0}, {0, 0}, {0, 0}}},
+		} {
+			folder := filepath.Join(t.TempDir(), "spool")
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_CLOCK=" + c.clock}, exe)
+			if got != (outcome{"ok\n", "", 0}) {
+				t.Fatalf("%s, %s: %+v", library, c.clock, got)
+			}
+			d := dumpFolder(t, folder)[0]
+			if d.header.ComputeClock != c.code || d.header.Polls != 1 || len(d.pre) != 1 || d.pre[0].Polls != 1 || d.pre[0].PollTicks == 0 {
+				t.Errorf("%s, %s: clock %d, %d polls, %+v", library, c.clock, d.header.ComputeClock, d.header.Polls, d.pre)
+			}
+			for i, want := range c.ms {
+				if ms := float64(d.calls[i+2].ComputeNs) / 1e6; ms < want[0] || ms > want[1] {
+					t.Errorf("%s, %s: %.3f ms of compute before barrier %d, want %v", library, c.clock, ms, i+2, want)
+				}
+			}
+		}
+	}
+}
+
+// A rank whose clock is an hour ahead, on a host of another name.
+func TestHosts(t *testing.T) {
+	if out, err := exec.Command("unshare", "--time", "--monotonic", "3600", "--fork", "true").CombinedOutput(); err != nil {
+		t.Skipf("another clock cannot be made here: %s", firstLine(out))
+	}
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			lib := shimFor(t, library)
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "types.c"), "-w")
+			folder := filepath.Join(t.TempDir(), "spool")
+			v := []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder}
+			args := append([]string{"mpirun." + library, "-n", "1", "env"}, append(v, exe, ":", "-n", "2", "unshare", "--time", "--monotonic", "3600", "--fork", "env")...)
+			got := run(t, nil, append(args, append(v, exe)...)...)
+			if got != (outcome{"ok\n", "", 0}) {
+				t.Fatalf("%+v", got)
+			}
+			for i, d := range dumpFolder(t, folder) {
+				h, want := d.header, int64(0)
+				if i > 0 {
+					want = 3600e9
+				}
+				for _, o := range [][2]int64{{h.OffsetInitNs, h.OffsetInitErrorNs}, {h.OffsetFinalNs, h.OffsetFinalErrorNs}} {
+					if off := o[0] - want; off > o[1] || -off > o[1] || o[1] > 1e8 || i > 0 && o[1] == 0 {
+						t.Errorf("rank %d: offset %d ns, error %d ns, want %d", i, o[0], o[1], want)
+					}
+				}
+			}
+		})
+	}
+}
