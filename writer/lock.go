@@ -2,6 +2,7 @@ package writer
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -54,7 +55,7 @@ func takeWithoutFlock(path string, cause error) (*lock, error) {
 	f, err := os.OpenFile(path+"ed", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	os.Remove(path)
 	if errors.Is(err, os.ErrExist) {
-		return nil, errLocked
+		return nil, fmt.Errorf("%s is there: another process holds it, or one was killed and left it; remove it in that case (the file system has no locks)", path+"ed")
 	}
 	if err != nil {
 		return nil, err
