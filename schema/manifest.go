@@ -9,6 +9,8 @@ type Manifest struct {
 	Ranks int32 `json:"ranks"`
 	// TimeOrigin says where start_ns and end_ns come from: measured, virtual, simulated or untimed.
 	TimeOrigin string `json:"time_origin"`
+	// TimeResolutionNs is what start_ns and end_ns are multiples of: 1, or the power of two they were rounded down to.
+	TimeResolutionNs int64 `json:"time_resolution_ns"`
 	// ComputeClock says what compute_ns was taken with: cpu, wall or none.
 	ComputeClock string `json:"compute_clock"`
 	// Record says which rows of events are there: all; or messages, where the rows of matched messages and their

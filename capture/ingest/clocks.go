@@ -21,6 +21,7 @@ type clockPair struct {
 type clock struct {
 	pieces []piece
 	last   int
+	fine   int64 // the bits below the resolution: times are rounded down to multiples of fine+1, a power of two
 }
 
 // piece is valid from tick on, to the next piece.
@@ -37,7 +38,7 @@ func (c *clock) at(tick uint64) int64 {
 	if tick < p.tick || c.last+1 < len(c.pieces) && tick >= c.pieces[c.last+1].tick {
 		p = c.find(tick)
 	}
-	return min(p.ns+int64(math.Floor(p.slope*float64(int64(tick-p.tick)))), p.limit)
+	return min(p.ns+int64(math.Floor(p.slope*float64(int64(tick-p.tick)))), p.limit) &^ c.fine
 }
 
 func (c *clock) find(tick uint64) *piece {
@@ -129,6 +130,7 @@ func (j *job) setClocks() error {
 	}
 	for _, r := range j.ranks {
 		r.clock = r.clock.shifted(start, 0, 0)
+		r.clock.fine = j.o.TimeResolutionNs - 1
 	}
 	return nil
 }

@@ -35,6 +35,8 @@ type Options struct {
 	Partial bool
 	// Origin is what the caller knows of where the run came from; what the spool knows is filled in where it is empty.
 	Origin schema.Origin
+	// TimeResolutionNs rounds times down to its multiples, which makes a run smaller; a power of two, 0 is 1 ns.
+	TimeResolutionNs int64
 	// Job is the id of the job, 16 hexadecimal digits; empty: the only job in the spool.
 	Job string
 
@@ -57,6 +59,10 @@ func (o *Options) withDefaults() error {
 	case RecordAll, RecordMessages:
 	default:
 		return fmt.Errorf("record %q: want %s or %s", o.Record, RecordAll, RecordMessages)
+	}
+	o.TimeResolutionNs = max(o.TimeResolutionNs, 1)
+	if o.TimeResolutionNs&(o.TimeResolutionNs-1) != 0 || o.TimeResolutionNs > 1<<30 {
+		return fmt.Errorf("time resolution of %d ns: want a power of two up to 2^30", o.TimeResolutionNs)
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -197,7 +203,8 @@ func (j *job) setShards() {
 func (j *job) manifest() *schema.Manifest {
 	return &schema.Manifest{
 		Ranks: j.size, TimeOrigin: "measured", ComputeClock: computeClocks[j.ranks[0].files[0].Header.ComputeClock],
-		Record: j.o.Record, Hash: "none", Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
+		TimeResolutionNs: j.o.TimeResolutionNs,
+		Record:           j.o.Record, Hash: "none", Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
 		Counts: j.counts, Collectives: j.byName, Warnings: j.warnings, Origin: j.origin(),
 	}
 }

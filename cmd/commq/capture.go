@@ -79,8 +79,10 @@ type captureOptions struct {
 	ranks    int
 	launcher string
 	record   string
-	keep     bool
-	quiet    bool
+	// resolution is --time-resolution-ns.
+	resolution int64
+	keep       bool
+	quiet      bool
 }
 
 func newCaptureCommand(a *app) *cobra.Command {
@@ -109,6 +111,7 @@ Where the launcher line is not ours (srun, a batch script), put 'commq exec --' 
 	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, passed to the launcher as -n (default: left to the launcher)")
 	f.StringVar(&o.launcher, "launcher", "", `launcher and its options, for example "mpirun --oversubscribe" (default: the mpirun of the program's MPI library)`)
 	f.StringVar(&o.record, "record", "all", "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
+	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.StringVar(&o.spool, "spool", "", "existing folder for the records while the program runs, on a local disk (default: the folder for temporary files)")
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no summary at the end")
@@ -225,7 +228,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 			defer out.Abort()
 		}
 		origin := schema.Origin{Command: job.Program, Launcher: launcherOf(job), ExitStatus: &status, Commq: version}
-		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: j.ID, Origin: origin, Partial: status != 0})
+		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: j.ID, Origin: origin, Partial: status != 0, TimeResolutionNs: o.resolution})
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ type ingestOptions struct {
 	record  string
 	partial bool
 	keep    bool
+	// resolution is --time-resolution-ns.
+	resolution int64
 }
 
 func newIngestCommand(a *app) *cobra.Command {
@@ -43,6 +45,7 @@ summary names them.`,
 	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name and the number of ranks, bt.C.x.64)")
 	f.StringVar(&o.job, "job", "", "id of the job, where the spool has several")
 	f.StringVar(&o.record, "record", ingest.RecordAll, "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
+	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.BoolVar(&o.partial, "partial", false, "accept a spool in which ranks are missing or records were cut off")
 	f.BoolVar(&o.keep, "keep", false, "keep the records")
 	complete(c, "record", ingest.RecordAll, ingest.RecordMessages)
@@ -67,7 +70,7 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 		return err
 	}
 	defer out.Abort()
-	m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: job.ID, Partial: o.partial, Origin: schema.Origin{Commq: version}})
+	m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: job.ID, Partial: o.partial, TimeResolutionNs: o.resolution, Origin: schema.Origin{Commq: version}})
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}

@@ -297,7 +297,11 @@ func spentTime(m *schema.Manifest) string {
 	if m.TimeOrigin == "untimed" {
 		return "untimed"
 	}
-	return fmt.Sprintf("%.6f s %s, compute clock %s, %d epochs", float64(m.EndNs)/1e9, m.TimeOrigin, m.ComputeClock, m.Epochs)
+	resolution := ""
+	if m.TimeResolutionNs > 1 {
+		resolution = fmt.Sprintf(" in steps of %d ns", m.TimeResolutionNs)
+	}
+	return fmt.Sprintf("%.6f s %s%s, compute clock %s, %s", float64(m.EndNs)/1e9, m.TimeOrigin, resolution, m.ComputeClock, counted(int64(m.Epochs), "epoch"))
 }
 
 func showCounts(line func(name, format string, args ...any), m *schema.Manifest) {
