@@ -81,7 +81,7 @@ type view struct {
 	inter bool
 	group int64   // size of the own group
 	size  int64   // of the group that peers are ranks in
-	peers []int32 // world ranks of that group; nil for MPI_COMM_WORLD
+	peers []int32 // world ranks of that group; -1 where not known
 	rank  int32   // own rank
 }
 
@@ -137,15 +137,15 @@ func newDecoder(j *job, r *rankSpool) *decoder {
 		d.nulls.ComputeNs = 0
 	}
 	d.nulls.Polls, d.nulls.PollNs = 0, 0
-	d.addView(worldNumber, 0)
+	d.addView(worldNumber, 0, r.rank)
 	if self, ok := j.comms.self[r.rank]; ok {
-		d.addView(selfNumber, self)
+		d.addView(selfNumber, self, 0)
 	}
 	// The first definition of a number stands for it until the decoder meets one: with several threads a call can come
 	// before the call of another thread that defined what both use.
 	for i := len(r.comms) - 1; i >= 0; i-- {
 		if _, ok := predefined(&r.comms[i]); !ok {
-			d.addView(r.comms[i].id, r.comms[i].global)
+			d.addView(r.comms[i].id, r.comms[i].global, r.comms[i].fixed.Rank)
 		}
 	}
 	for i := len(r.types) - 1; i >= 0; i-- {
@@ -155,40 +155,21 @@ func newDecoder(j *job, r *rankSpool) *decoder {
 	return d
 }
 
-// addView makes a number of the process stand for a communicator of the run.
-func (d *decoder) addView(number int64, id int32) {
+// addView makes a number of the process stand for a communicator of the run, in which the process has that rank.
+func (d *decoder) addView(number int64, id, rank int32) {
 	m := &d.comms.comms[id]
-	v := view{id: id, world: id == 0, inter: len(m.groups[1]) > 0, rank: d.rank}
-	side := 0
-	if v.inter {
-		for side < 1 && !contains(m.groups[0], d.rank) {
-			side++
-		}
-		v.peers = m.groups[1-side]
-	} else if !v.world {
-		v.peers = m.groups[0]
+	v := view{id: id, world: id == 0, inter: len(m.groups[1]) > 0, rank: rank}
+	own := m.groups[0]
+	if v.inter && (int(rank) >= len(own) || own[rank] != d.rank) {
+		own, v.peers = m.groups[1], m.groups[0]
+	} else if v.inter {
+		v.peers = m.groups[1]
+	} else {
+		v.peers = own
 	}
-	own := m.groups[side]
-	for i, w := range own {
-		if w == d.rank {
-			v.rank = int32(i)
-		}
-	}
-	v.group, v.size = int64(len(own)), int64(len(m.groups[0]))
-	if v.inter {
-		v.size = int64(len(v.peers))
-	}
+	v.group, v.size = int64(len(own)), int64(len(v.peers))
 	d.viewOf.set(number, int32(len(d.views)))
 	d.views = append(d.views, v)
-}
-
-func contains(g []int32, w int32) bool {
-	for _, x := range g {
-		if x == w {
-			return true
-		}
-	}
-	return false
 }
 
 // decode makes the rows of the next epoch, which are rows base and following of events.
@@ -284,7 +265,7 @@ func (d *decoder) definitions() error {
 			c := &d.rankSpool.comms[d.nextComm]
 			d.nextComm++
 			if _, ok := predefined(c); !ok {
-				d.addView(c.id, c.global)
+				d.addView(c.id, c.global, c.fixed.Rank)
 			}
 		case spool.DefCommName:
 			if d.nextComm < len(d.rankSpool.comms) && d.rankSpool.comms[d.nextComm].predefined {

@@ -60,8 +60,10 @@ func (o *Options) withDefaults() error {
 	default:
 		return fmt.Errorf("record %q: want %s or %s", o.Record, RecordAll, RecordMessages)
 	}
-	o.TimeResolutionNs = max(o.TimeResolutionNs, 1)
-	if o.TimeResolutionNs&(o.TimeResolutionNs-1) != 0 || o.TimeResolutionNs > 1<<30 {
+	if o.TimeResolutionNs == 0 {
+		o.TimeResolutionNs = 1
+	}
+	if o.TimeResolutionNs < 1 || o.TimeResolutionNs&(o.TimeResolutionNs-1) != 0 || o.TimeResolutionNs > 1<<30 {
 		return fmt.Errorf("time resolution of %d ns: want a power of two up to 2^30", o.TimeResolutionNs)
 	}
 	if o.Workers <= 0 {

@@ -310,6 +310,9 @@ func (p *pass) count() {
 		}
 	}
 	j.countCollectives(p)
+	if c.Dropped > 0 {
+		j.warn("%d calls could not be recorded, because there was no space left for the spool: their messages and collectives are missing.", c.Dropped)
+	}
 	if backwards > 0 {
 		j.warn("The timer went backwards %d times: those times were set to the latest one before.", backwards)
 	}
