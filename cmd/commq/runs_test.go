@@ -110,7 +110,7 @@ func TestRunsShow(t *testing.T) {
 	out, _, status := commqRuns(t, "show", "--store", store, "lonely.1")
 	screen := regexp.MustCompile(` +`).ReplaceAllString(out, " ")
 	for _, want := range []string{"run lonely.1\n", "command ./lonely -v\n", "mpi Open MPI v4.1.4\n", "ranks 1 on 1 host\n",
-		"ended finalized, exit status 3\n", "time 2.500000 s measured, compute clock cpu, 1 epochs\n", "calls 1\n",
+		"ended finalized, exit status 3\n", "time 2.500000 s measured, compute clock cpu, 1 epoch\n", "calls 1\n",
 		"failed polls 1,234\n", "warning the clock drifted\n", " events\n", " datatypes\n"} {
 		if !strings.Contains(screen, want) || status != 0 {
 			t.Errorf("show does not print %q, but (exit status %d):\n%s", want, status, out)
