@@ -1,15 +1,17 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
@@ -169,6 +171,107 @@ func ingested(t testing.TB, dir string, o Options) *result {
 	return r
 }
 
+// memory is a sink that keeps rows.
+type memory struct {
+	sync.Mutex
+	batches []schema.Batch
+}
+
+// Write copies the batch: ingest uses its memory again.
+func (k *memory) Write(_ int, b schema.Batch) error {
+	k.Lock()
+	defer k.Unlock()
+	if b.Len() > 0 {
+		k.batches = append(k.batches, copied(b))
+	}
+	return nil
+}
+
+func copied(b schema.Batch) schema.Batch {
+	switch b := b.(type) {
+	case *schema.Events:
+		c := &schema.Events{}
+		var row schema.Event
+		for i := range b.Len() {
+			b.Row(i, &row)
+			c.Append(&row)
+		}
+		return c
+	case *schema.Messages:
+		c := &schema.Messages{}
+		var row schema.Message
+		for i := range b.Len() {
+			b.Row(i, &row)
+			c.Append(&row)
+		}
+		return c
+	}
+	return b // the others are not used again
+}
+
+// inMemory is ingested without a disk: the rules of a run are checked on the rows as they would be written.
+func inMemory(t testing.TB, dir string, o Options) *result {
+	t.Helper()
+	if err := o.withDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := openJob(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	var k memory
+	m, err := j.run(context.Background(), &k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &result{Manifest: m}
+	slices.SortStableFunc(k.batches, func(a, b schema.Batch) int { return checkOrder(a) - checkOrder(b) })
+	checker := schema.NewChecker(m, func(p schema.Problem) { t.Errorf("%v", p) })
+	for i, b := range k.batches {
+		checker.Add(fmt.Sprint(i), b)
+		r.take(b)
+	}
+	checker.Finish()
+	slices.SortStableFunc(r.events, func(a, b schema.Event) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq))
+	})
+	return r
+}
+
+// checkOrder is the order a Checker wants: definitions, then events, messages and parts by epoch.
+func checkOrder(b schema.Batch) int {
+	switch b := b.(type) {
+	case *schema.RankInfos:
+		return -2
+	case *schema.Events:
+		return 3 * int(b.Epoch[0])
+	case *schema.Messages:
+		return 3*int(b.Epoch[0]) + 1
+	case *schema.Parts:
+		return 3*int(b.Epoch[0]) + 2
+	}
+	return -1
+}
+
+// take adds the rows of a batch.
+func (r *result) take(b schema.Batch) {
+	switch b := b.(type) {
+	case *schema.Events:
+		for i := range b.Len() {
+			var row schema.Event
+			b.Row(i, &row)
+			r.events = append(r.events, row)
+		}
+	case *schema.Messages:
+		for i := range b.Len() {
+			var row schema.Message
+			b.Row(i, &row)
+			r.messages = append(r.messages, row)
+		}
+	}
+}
+
 // refused ingests a spool that cannot be, and returns the error's text.
 func refused(t testing.TB, dir string, o Options) string {
 	t.Helper()
@@ -266,7 +369,7 @@ func same(t testing.TB, what, got, want string) {
 		}
 		return lines
 	}
-	if diff := cmp.Diff(clean(want), clean(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	if d := diff.Diff(clean(want), clean(got)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }

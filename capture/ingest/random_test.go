@@ -295,12 +295,12 @@ func randomSpool(t testing.TB, seed uint64, ranks, steps int) (dir string, truth
 }
 
 func TestRandomProgramsAreMatchedAsTheyRan(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(60) {
 		ranks := 1 + int(seed%5)
-		dir, truth, sends, receives := randomSpool(t, seed, ranks, 40+int(seed)*20)
+		dir, truth, sends, receives := randomSpool(t, seed, ranks, 40+int(seed)*10)
 		var whole *result
 		for _, epochRows := range []int64{1 << 20, 60, 3} {
-			r := ingested(t, dir, Options{epochRows: epochRows, shardRows: 40, Workers: 1 + int(seed%3)})
+			r := inMemory(t, dir, Options{epochRows: epochRows, shardRows: 40, Workers: 1 + int(seed%3)})
 			var found []string
 			for _, m := range r.messages {
 				found = append(found, fmt.Sprintf("%d>%d tag %d bytes %d rows %d %d %d", m.Src, m.Dst, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq))
