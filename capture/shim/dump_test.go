@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -45,14 +46,25 @@ func (d *dumper) line(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// dumpSpool returns the dump of one file.
-func dumpSpool(t *testing.T, path string) *dumper {
+// dumpSpool returns the dump of one file. types are datatypes that other threads of the process define; nil: none.
+func dumpSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper {
+	t.Helper()
+	d := readSpool(t, path, types)
+	for _, p := range d.problems {
+		t.Errorf("%s: %s", path, p)
+	}
+	d.checkTimes(t, path)
+	return d
+}
+
+func readSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &dumper{data: data, types: map[int64]spool.TypeDef{}}
+	maps.Copy(d.types, types)
 	if len(data) < spool.HeaderBytes {
 		t.Fatalf("%s: %d bytes, less than a header", path, len(data))
 	}
@@ -77,10 +89,6 @@ func dumpSpool(t *testing.T, path string) *dumper {
 		}
 		d.continued(kind)
 	}
-	for _, p := range d.problems {
-		t.Errorf("%s: %s", path, p)
-	}
-	d.checkTimes(t, path)
 	return d
 }
 
@@ -285,7 +293,7 @@ func dumpFolder(t *testing.T, folder string) []*dumper {
 	}
 	var all []*dumper
 	for _, p := range paths {
-		all = append(all, dumpSpool(t, p))
+		all = append(all, dumpSpool(t, p, otherThreads(t, p)))
 	}
 	sort.Slice(all, func(i, j int) bool {
 		a, b := all[i].header, all[j].header
@@ -297,6 +305,24 @@ func dumpFolder(t *testing.T, folder string) []*dumper {
 		}
 	}
 	return all
+}
+
+// otherThreads returns the datatypes that are defined in the files of a process's other threads.
+func otherThreads(t *testing.T, path string) map[int64]spool.TypeDef {
+	t.Helper()
+	process, _, _ := strings.Cut(filepath.Base(path), ".")
+	rank := strings.Split(filepath.Base(path), ".")[1]
+	paths, err := filepath.Glob(filepath.Join(filepath.Dir(path), process+"."+rank+".*"+spool.Suffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[int64]spool.TypeDef{}
+	for _, p := range paths {
+		if p != path {
+			maps.Copy(types, readSpool(t, p, nil).types)
+		}
+	}
+	return types
 }
 
 // text is the dump of a job as the .want files have it.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ func (d *dumper) names() []string {
 }
 
 func TestEnds(t *testing.T) {
+	process := regexp.MustCompile(`PID [0-9]+`) // MPICH's launcher says who was killed
 	first := []string{"MPI_Init", "MPI_Barrier"}
 	for _, library := range libraries {
 		exe := ""
@@ -62,23 +64,20 @@ func TestEnds(t *testing.T) {
 					}
 				}
 				bare, got, folder := under(t, library, exe, 3, []string{"COMMQ_SINK=" + c.sink}, c.how)
-				if bare.stdout != got.stdout || bare.status != got.status || strings.Contains(got.stderr, "commq") {
+				if process.ReplaceAllString(bare.stdout, "") != process.ReplaceAllString(got.stdout, "") || bare.status != got.status || strings.Contains(got.stderr, "commq") {
 					t.Errorf("without the shim: %+v\nwith it: %+v", bare, got)
 				}
 				d := dumpFolder(t, folder)[0]
 				if diff := cmp.Diff(c.calls, d.names()); diff != "" || d.header.Ended != c.ended {
 					t.Errorf("rank 0 ended %d, want %d; calls (-want +got):\n%s", d.header.Ended, c.ended, diff)
 				}
-				if c.how == "errors" && !strings.HasSuffix(d.lines[2], fmt.Sprintf(" error=%d", errRank(library))) {
-					t.Errorf("%s: no error class", d.lines[2])
+				if c.how == "errors" && !strings.HasSuffix(d.lines[2], " error=6") {
+					t.Errorf("%s: not MPI_ERR_RANK, which is 6 in both libraries", d.lines[2])
 				}
 			})
 		}
 	}
 }
-
-// errRank is MPI_ERR_RANK.
-func errRank(string) int { return 6 }
 
 // A killed rank leaves the call it was in, without an end.
 func TestKilledInsideACall(t *testing.T) {

@@ -303,6 +303,12 @@ static void header_fill(cq_header *h, int number)
 	memcpy(h->program, cq.program, sizeof h->program);
 }
 
+/* The number of the calling thread, which is in a recorded call. */
+uint32_t cq_self_number(void)
+{
+	return mine != NULL ? (uint32_t)mine->number : 0;
+}
+
 /* Opens the calling thread's file; the error's number is in *e. */
 static cq_thread *thread_open(int *e)
 {

@@ -77,6 +77,7 @@ enum {
 	CQ_R_RECV = 1,       /* its completion has a status worth having */
 	CQ_R_PERSISTENT = 2,
 	CQ_R_PROC_NULL = 4,  /* the receive was posted to MPI_PROC_NULL */
+	CQ_R_THREAD_SHIFT = 8, /* with MPI_THREAD_MULTIPLE the number of the thread that made it is above */
 };
 
 typedef struct {
@@ -209,6 +210,9 @@ void cq_reqtab_init(cq_reqtab *q);
 cq_reqslot *cq_req_slot_slow(cq_reqtab *q, uint64_t key);
 void cq_req_push(cq_reqtab *q, cq_reqslot *s, cq_req r);
 void cq_req_pop_more(cq_reqtab *q, cq_reqslot *s);
+uint32_t cq_req_add_locked(cq_reqtab *q, uint64_t key, uint32_t what);
+cq_req cq_req_take_locked(cq_reqtab *q, uint64_t key);
+uint32_t cq_self_number(void);
 int64_t cq_status_bytes_slow(const MPI_Status *st);
 int cq_status_cancelled_slow(const MPI_Status *st);
 void cq_lock_slow(void);
@@ -388,37 +392,45 @@ CQ_HOT uint32_t cq_serial(void)
 	return ++cq.serials;
 }
 
-/* Notes a request (or message) that a call has made; returns its serial. */
-CQ_HOT uint32_t cq_req_add(cq_reqtab *q, uint64_t key, uint32_t what)
+CQ_HOT uint32_t cq_req_add_at(cq_reqtab *q, cq_reqslot *s, uint32_t what)
 {
-	uint32_t serial;
-	cq_lock();
-	serial = cq_serial();
+	uint32_t serial = cq_serial();
 	cq_req r = {serial, what, 0, 0};
 	if (what & CQ_R_PERSISTENT) {
 		r.serial = 0;
 		r.template_ = serial;
 	}
-	cq_reqslot *s = cq_req_slot(q, key);
 	if (CQ_LIKELY((s->first.serial | s->first.template_) == 0))
 		s->first = r;
 	else
 		cq_req_push(q, s, r);
-	cq_unlock();
 	return serial;
+}
+
+CQ_HOT cq_req cq_req_take_at(cq_reqtab *q, cq_reqslot *s)
+{
+	cq_req r = s->first;
+	s->first.serial = 0;
+	if (CQ_UNLIKELY(s->last != 0))
+		cq_req_pop_more(q, s);
+	return r;
+}
+
+
+/* Notes a request (or message) that a call has made; returns its serial. */
+CQ_HOT uint32_t cq_req_add(cq_reqtab *q, uint64_t key, uint32_t what)
+{
+	if (CQ_UNLIKELY(cq.locked))
+		return cq_req_add_locked(q, key, what);
+	return cq_req_add_at(q, cq_req_slot(q, key), what);
 }
 
 /* The oldest request of a handle value, taken out because it is complete; serial 0: not known or not active. */
 CQ_HOT cq_req cq_req_take(cq_reqtab *q, uint64_t key)
 {
-	cq_lock();
-	cq_reqslot *s = cq_req_slot(q, key);
-	cq_req r = s->first;
-	s->first.serial = 0;
-	if (CQ_UNLIKELY(s->last != 0))
-		cq_req_pop_more(q, s);
-	cq_unlock();
-	return r;
+	if (CQ_UNLIKELY(cq.locked))
+		return cq_req_take_locked(q, key);
+	return cq_req_take_at(q, cq_req_slot(q, key));
 }
 
 /* PMPI_Get_elements_x and PMPI_Test_cancelled of a status, by its fields where cq_init_after has seen that they mean that. */

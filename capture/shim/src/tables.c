@@ -499,3 +499,50 @@ void cq_req_pop_more(cq_reqtab *q, cq_reqslot *s)
 	q->nodes[n - 1].next = q->nodes_free;
 	q->nodes_free = n;
 }
+
+/* With several threads, those that wait for a shared handle value each get their own requests. */
+
+uint32_t cq_req_add_locked(cq_reqtab *q, uint64_t key, uint32_t what)
+{
+	cq_lock();
+	uint32_t serial = cq_req_add_at(q, cq_req_slot(q, key), what | cq_self_number() << CQ_R_THREAD_SHIFT);
+	cq_unlock();
+	return serial;
+}
+
+/* The oldest request in a queue that this thread made, unless it is the first: its node + 1 and that of the one before it
+ * (0: the first); 0 when there is none. */
+static uint32_t own_node(const cq_reqtab *q, const cq_reqslot *s, uint32_t *before)
+{
+	uint32_t self = cq_self_number();
+	*before = 0;
+	if (s->last == 0 || s->first.what >> CQ_R_THREAD_SHIFT == self)
+		return 0;
+	for (uint32_t n = s->first.next; n != 0; *before = n, n = q->nodes[n - 1].next) {
+		if (q->nodes[n - 1].what >> CQ_R_THREAD_SHIFT == self)
+			return n;
+	}
+	return 0;
+}
+
+cq_req cq_req_take_locked(cq_reqtab *q, uint64_t key)
+{
+	uint32_t before;
+	cq_req r;
+	cq_lock();
+	cq_reqslot *s = cq_req_slot(q, key);
+	uint32_t n = own_node(q, s, &before);
+	if (n == 0) {
+		r = cq_req_take_at(q, s);
+		cq_unlock();
+		return r;
+	}
+	r = q->nodes[n - 1];
+	*(before == 0 ? &s->first.next : &q->nodes[before - 1].next) = r.next;
+	if (s->last == n)
+		s->last = before;
+	q->nodes[n - 1].next = q->nodes_free;
+	q->nodes_free = n;
+	cq_unlock();
+	return r;
+}
