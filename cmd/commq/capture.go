@@ -205,8 +205,8 @@ func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]st
 	return line, nil
 }
 
-// errNothing says that no rank called MPI_Init under the shim.
-var errNothing = errors.New("capture: no process called MPI_Init under the shim, so there is no run")
+// errNothing says that the spool is empty.
+var errNothing = errors.New("capture: no rank recorded anything: none called MPI_Init under the shim, or none could write to the spool; there is no run")
 
 // ingest writes a run for each job in the spool: a script may have started several MPI programs. The first has the
 // name that was asked for, the others that name and a number.
