@@ -32,10 +32,11 @@ func Detect(program string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("detect the MPI library of %s: %w", program, err)
 	}
-	return detectELF(program, path, x)
+	return detectELF(program, x, func() ([]string, error) { return transitive(path) })
 }
 
-func detectELF(program, path string, x *elf.File) (string, error) {
+// detectELF is Detect of an ELF file; all lists the sonames of everything that the program would load.
+func detectELF(program string, x *elf.File, all func() ([]string, error)) (string, error) {
 	direct, err := x.ImportedLibraries()
 	if err != nil {
 		return "", fmt.Errorf("detect the MPI library of %s: read its dynamic section: %w", program, err)
@@ -46,17 +47,17 @@ func detectELF(program, path string, x *elf.File) (string, error) {
 	if !interpreted(x) {
 		return "", fmt.Errorf("detect the MPI library of %s: it is statically linked, so nothing can be preloaded into it; link it dynamically", program)
 	}
-	all, err := transitive(path)
+	loaded, err := all()
 	if err != nil {
 		return "", fmt.Errorf("detect the MPI library of %s: %w", program, err)
 	}
-	if name := libraryOf(all); name != "" {
+	if name := libraryOf(loaded); name != "" {
 		return name, nil
 	}
 	if definesMPI(x) {
 		return "", fmt.Errorf("detect the MPI library of %s: the MPI library is linked into it statically; link it dynamically (without -static or libmpi*.a)", program)
 	}
-	if other := otherMPI(append(direct, all...)); other != "" {
+	if other := otherMPI(append(direct, loaded...)); other != "" {
 		return "", fmt.Errorf("detect the MPI library of %s: it is linked to %s; Open MPI 4 and 5 (libmpi.so.40) and MPICH 3 and 4 (libmpich.so.12) are known", program, other)
 	}
 	return "", fmt.Errorf("detect the MPI library of %s: it is not an MPI program (linked to no MPI library); where it loads one later or starts another program, name the library with --mpi openmpi or --mpi mpich", program)

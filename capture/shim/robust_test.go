@@ -63,7 +63,11 @@ func TestEnds(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				bare, got, folder := under(t, library, exe, 3, []string{"COMMQ_SINK=" + c.sink}, c.how)
+				ranks := 3
+				if c.how == "early" { // of several, MPICH's launcher kills those that are not as quick
+					ranks = 1
+				}
+				bare, got, folder := under(t, library, exe, ranks, []string{"COMMQ_SINK=" + c.sink}, c.how)
 				if process.ReplaceAllString(bare.stdout, "") != process.ReplaceAllString(got.stdout, "") || bare.status != got.status || strings.Contains(got.stderr, "commq") {
 					t.Errorf("without the shim: %+v\nwith it: %+v", bare, got)
 				}

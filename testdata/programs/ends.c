@@ -27,8 +27,10 @@ int main(int argc, char **argv)
 		MPI_Recv(&x, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	if (strcmp(how, "killed") == 0) {
-		if (rank == 0)
+		if (rank == 0) {
+			usleep(300000); /* the others have left the barrier */
 			raise(SIGKILL);
+		}
 		MPI_Recv(&x, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	if (strcmp(how, "fork") == 0) { /* children that call nothing, exit, or become another program */
