@@ -1,4 +1,4 @@
-/* Ways to end, by the first argument. Run with 3 ranks; 0 ends in that way after a barrier, the others too where it is
+/* Ways to end, by the first argument. Run with 3 ranks (early: 1); 0 ends in that way after a barrier, the others too where it is
  * orderly. */
 #include <mpi.h>
 #include <signal.h>
