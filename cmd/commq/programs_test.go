@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/internal/testenv"
+)
+
+// The programs of testdata/programs do the same in every language and under every MPI library, so a capture of them
+// holds the same rows. NAME.rows has those rows, written by hand from the program and MPI's rules.
+
+const programsDir = "../../testdata/programs"
+
+// program is one of them, and the number of ranks it is written for.
+type program struct {
+	name  string
+	ranks int
+}
+
+func programs() []program {
+	return []program{{"p2p", 3}, {"requests", 3}, {"probes", 3}, {"comms", 5}, {"types", 3}, {"collectives", 3}}
+}
+
+// flavour is a language binding: what the source's name ends in, what compiles it and how.
+type flavour struct {
+	name, suffix, compiler string
+	flags                  []string
+}
+
+func flavours() []flavour {
+	return []flavour{
+		{"c", ".c", "mpicc.", []string{"-w"}},
+		{"mpifh", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DMPIFH"}},
+		{"usempi", ".F90", "mpif90.", []string{"-w", "-fallow-argument-mismatch", "-DUSEMPI"}},
+		{"f08", ".F90", "mpif90.", []string{"-w", "-DF08"}},
+	}
+}
+
+// build compiles the program and returns the executable.
+func (p program) build(t *testing.T, library string, f flavour) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), p.name)
+	args := append(slices.Clone(f.flags), "-o", exe, filepath.Join(programsDir, p.name+f.suffix))
+	if out, err := exec.Command(f.compiler+library, args...).CombinedOutput(); err != nil {
+		t.Fatalf("compile %s: %v\n%s", p.name+f.suffix, err, out)
+	}
+	return exe
+}
+
+// described is the start of a query that names communicators: called.name is the kind and the world ranks of the members
+// in their order, those of an intercommunicator's two groups with | between them, and #2 behind it for the second of the
+// same; MPI_COMM_WORLD is world. Ids and names that differ between libraries do not appear.
+const described = `
+WITH side AS (
+  SELECT comm, remote, kind, name, parent, cart_dims, cart_periods,
+         string_agg(CAST(world_rank AS VARCHAR), ',' ORDER BY comm_rank) AS members,
+         string_agg(graph_edges, '|' ORDER BY comm_rank) AS edges
+  FROM comms GROUP BY comm, remote, kind, name, parent, cart_dims, cart_periods
+), spelt AS (
+  SELECT comm, min(kind) || ':' || string_agg(members, '|' ORDER BY remote) AS name FROM side GROUP BY comm
+), numbered AS (
+  SELECT comm, name, row_number() OVER (PARTITION BY name ORDER BY comm) AS nth FROM spelt
+), called AS (
+  SELECT comm, CASE WHEN comm = 0 THEN 'world' WHEN nth = 1 THEN name ELSE name || '#' || nth END AS name FROM numbered
+)`
+
+// rowQueries give a run's rows in the form of the sections of a .rows file, in their order.
+func rowQueries() map[string]string {
+	return map[string]string{
+		"messages": described + `
+SELECT m.src, m.dst, c.name AS comm, m.tag, m.bytes, m.send_count AS count,
+       d.combiner || ':' || d.bytes || ':' || d.extent_bytes AS type, s.call AS send, p.call AS post, e.call AS done,
+       CASE p.posted_any WHEN 0 THEN 'exact' WHEN 1 THEN 'any_source' WHEN 2 THEN 'any_tag' WHEN 3 THEN 'any' END AS posted
+FROM messages AS m JOIN called AS c ON c.comm = m.comm
+LEFT JOIN events AS s ON s.rank = m.src AND s.seq = m.send_seq
+LEFT JOIN events AS p ON p.rank = m.dst AND p.seq = m.recv_post_seq
+LEFT JOIN events AS e ON e.rank = m.dst AND e.seq = m.recv_done_seq
+LEFT JOIN datatypes AS d ON d.id = m.send_datatype
+ORDER BY m.src, m.send_seq`,
+		"collectives": described + `
+SELECT e.rank, e.call, c.name AS comm, e.instance, e.root_world AS root, e.reduce_op AS op, e.send_bytes AS send,
+       e.recv_bytes AS recv, d.call AS done
+FROM events AS e LEFT JOIN called AS c ON c.comm = e.comm
+LEFT JOIN events AS d ON d.rank = e.rank AND d.seq = e.done_seq
+WHERE e.class IN ('collective', 'comm') AND e.call NOT IN ('MPI_Comm_free', 'MPI_Comm_set_name')
+ORDER BY e.rank, e.seq`,
+		"parts": `
+SELECT p.rank, e.call, e.instance, p.peer_world AS peer, p.send_bytes AS send, p.recv_bytes AS recv
+FROM parts AS p LEFT JOIN events AS e ON e.rank = p.rank AND e.seq = p.seq ORDER BY p.rank, p.seq, p.peer_world`,
+		"comms": described + `
+SELECT c.name AS comm, s.remote AS side, s.members, s.name, p.name AS parent, s.cart_dims AS dims, s.cart_periods AS periods, s.edges
+FROM side AS s JOIN called AS c ON c.comm = s.comm LEFT JOIN called AS p ON p.comm = s.parent ORDER BY s.comm, s.remote`,
+		"counts": `
+SELECT messages, message_bytes, collectives, unmatched_sends, unmatched_receives, wildcard_receives, in_progress, dropped,
+       CASE WHEN polls > 0 THEN 'some' ELSE 'none' END AS polls, ended FROM runs`,
+	}
+}
+
+func TestProgramsGiveTheRowsWrittenByHand(t *testing.T) {
+	for _, library := range []string{"openmpi", "mpich"} {
+		testenv.MPI(t, library)
+	}
+	for _, kv := range testenv.Environ("COMMQ_CACHE=" + t.TempDir()) {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
+	}
+	for _, library := range []string{"openmpi", "mpich"} {
+		commq(t, "capture", "build", "--mpi", library)
+		for _, p := range programs() {
+			want := readRows(t, p.name)
+			for _, f := range flavours() {
+				t.Run(p.name+"/"+library+"/"+f.name, func(t *testing.T) {
+					t.Parallel() // the commands run in one process: they must not meet
+					p.check(t, p.build(t, library, f), want)
+				})
+			}
+		}
+	}
+}
+
+// check captures the program and compares its run with what is wanted.
+func (p program) check(t *testing.T, exe string, want map[string]rowSection) {
+	t.Helper()
+	store := t.TempDir()
+	out := commq(t, "capture", "--store", store, "--run", p.name, "-q", "-n", strconv.Itoa(p.ranks), "--", exe)
+	if out != "ok\n" {
+		t.Fatalf("the program prints %q, want ok", out)
+	}
+	commq(t, "runs", "check", "--store", store, p.name)
+	for name, query := range rowQueries() {
+		got := askRows(t, name, "sql", "--store", store, "--run", p.name, "--format", "csv", query)
+		if diff := gocmp.Diff(want[name], got, gocmp.AllowUnexported(rowSection{})); diff != "" {
+			t.Errorf("%s of %s: by hand (-) and captured (+) differ:\n%s", name, p.name, diff)
+		}
+	}
+	if rows := commq(t, "query", "unmatched", "--store", store, "--run", p.name, "--format", "csv"); strings.Count(rows, "\n") != 1 {
+		t.Errorf("the query unmatched lists what has a partner or was cancelled:\n%s", rows)
+	}
+}
+
+// rowSection is a section of a .rows file: its columns, and its rows with a blank between the values.
+type rowSection struct {
+	columns string
+	rows    []string
+}
+
+// sorted puts rows into the order they are compared in: ids give communicators an order that is not the file's business,
+// and a line for several ranks stands for a row of each.
+func (s rowSection) sorted(name string) rowSection {
+	switch name {
+	case "comms":
+		slices.Sort(s.rows)
+	case "collectives", "parts":
+		slices.SortStableFunc(s.rows, func(a, b string) int { return cmp.Compare(a[0], b[0]) })
+	}
+	return s
+}
+
+// askRows gives the answer to a command as a section: - is null.
+func askRows(t *testing.T, name string, args ...string) rowSection {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(commq(t, args...))).ReadAll()
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("%s: no header: %v", name, err)
+	}
+	s := rowSection{columns: strings.Join(rows[0], " ")}
+	for _, r := range rows[1:] {
+		for i := range r {
+			r[i] = cmp.Or(r[i], "-")
+		}
+		s.rows = append(s.rows, strings.Join(r, " "))
+	}
+	return s.sorted(name)
+}
+
+// readRows reads NAME.rows. "# section: columns" begins a section; lines that begin with // are comments; a line that
+// begins with digits and a colon is a row for each of those ranks, with the rank in front.
+func readRows(t *testing.T, name string) map[string]rowSection {
+	t.Helper()
+	path := filepath.Join(programsDir, name+".rows")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]rowSection{}
+	var at string
+	for i, line := range strings.Split(string(data), "\n") {
+		switch {
+		case line == "" || strings.HasPrefix(line, "//"):
+		case strings.HasPrefix(line, "# "):
+			var columns string
+			at, columns, _ = strings.Cut(line[2:], ": ")
+			if _, twice := sections[at]; twice || rowQueries()[at] == "" {
+				t.Fatalf("%s:%d: section %q twice, or not known", path, i+1, at)
+			}
+			sections[at] = rowSection{columns: strings.Join(strings.Fields(columns), " ")}
+		default:
+			s := sections[at]
+			s.rows = append(s.rows, rowsOf(line)...)
+			sections[at] = s
+		}
+	}
+	for at := range rowQueries() {
+		s, found := sections[at]
+		if !found {
+			t.Fatalf("%s: no section %s", path, at)
+		}
+		sections[at] = s.sorted(at)
+	}
+	return sections
+}
+
+// rowsOf are the rows that a line stands for.
+func rowsOf(line string) []string {
+	ranks, rest, found := strings.Cut(line, ": ")
+	if !found || strings.Trim(ranks, "0123456789") != "" {
+		return []string{strings.Join(strings.Fields(line), " ")}
+	}
+	var rows []string
+	for _, rank := range ranks {
+		rows = append(rows, fmt.Sprintf("%c %s", rank, strings.Join(strings.Fields(rest), " ")))
+	}
+	return rows
+}
