@@ -205,6 +205,8 @@ func readRows(t *testing.T, name string) map[string]rowSection {
 				t.Fatalf("%s:%d: section %q twice, or not known", path, i+1, at)
 			}
 			sections[at] = rowSection{columns: strings.Join(strings.Fields(columns), " ")}
+		case at == "":
+			t.Fatalf("%s:%d: a row before the first section", path, i+1)
 		default:
 			s := sections[at]
 			s.rows = append(s.rows, rowsOf(line)...)
