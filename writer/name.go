@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // manifestName is the file that makes a folder a run.
@@ -27,11 +28,34 @@ func checkName(name string) error {
 		return fmt.Errorf("run name %q begins with %q; begin it with a letter or digit", name, name[:1])
 	}
 	for _, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+@,:", r) || r == unicode.ReplacementChar {
+		if !inName(r) {
 			return fmt.Errorf("run name %q has the character %q; use letters, digits and . _ - + @ , :", name, r)
 		}
 	}
 	return nil
+}
+
+func inName(r rune) bool {
+	return (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-+@,:", r)) && r != unicode.ReplacementChar
+}
+
+// NameFor makes a run's name of the name of a file, a program for example: characters that a run's name may not have become
+// _, and it is cut where it is too long to have a number added. It is "run" where nothing is left.
+func NameFor(file string) string {
+	name := strings.TrimLeft(strings.Map(func(r rune) rune {
+		if !inName(r) {
+			return '_'
+		}
+		return r
+	}, file), ".-")
+	for len(name) > nameBytes-20 {
+		_, last := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-last]
+	}
+	if name == "" {
+		return "run"
+	}
+	return name
 }
 
 // Find returns the folder of a run: the run of that name in the store, else the folder of that path. When there is

@@ -93,6 +93,19 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
+func TestNameFor(t *testing.T) {
+	for file, want := range map[string]string{
+		"bt.C.x": "bt.C.x", "my solver": "my_solver", "-x": "x", ".hidden": "hidden", "..": "run", "": "run", "k=v's[9]": "k_v_s_9_", "Größe": "Größe",
+		"a\xff": "a_", strings.Repeat("ö", 200): strings.Repeat("ö", 90),
+	} {
+		if got := NameFor(file); got != want {
+			t.Errorf("NameFor(%q) is %q; want %q", file, got, want)
+		} else if err := checkName(got + ".1048576"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestStoresThatAreNone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {

@@ -53,6 +53,14 @@ func oneOf(flag, value string, allowed ...string) error {
 	return fmt.Errorf("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
 }
 
+// checkResolution checks --time-resolution-ns: before the program runs, not when its run is written.
+func checkResolution(ns int64) error {
+	if ns < 1 || ns > 1<<30 || ns&(ns-1) != 0 {
+		return fmt.Errorf("--time-resolution-ns %d: want a power of two from 1 to 2^30", ns)
+	}
+	return nil
+}
+
 // library is the MPI library to capture: the one named, else the one the program is linked to.
 func (o *preloadOptions) library(program string) (string, error) {
 	if err := oneOf("clock", o.clock, "cpu", "wall", "none"); err != nil {
@@ -69,6 +77,9 @@ func (o *preloadOptions) preload(ctx context.Context, library string) (launch.Pr
 	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc})
 	if err != nil {
 		return launch.Preload{}, err
+	}
+	if strings.ContainsAny(path, " :") {
+		return launch.Preload{}, fmt.Errorf("preload %q: the dynamic linker splits LD_PRELOAD at spaces and colons; name a cache folder without them in $COMMQ_CACHE", path)
 	}
 	return launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock}, nil
 }
@@ -102,12 +113,17 @@ Where the launcher line is not ours (srun, a batch script), put 'commq exec --' 
   commq capture --run bt.C.64 -n 64 --launcher "mpirun --oversubscribe" --record messages -- ./bt.C.x
   commq query density --run ring.4`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error { return runCapture(c.Context(), a, &o, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("ranks") && o.ranks < 1 {
+				return fmt.Errorf("-n %d: want the number of ranks, 1 or more", o.ranks)
+			}
+			return runCapture(c.Context(), a, &o, args)
+		},
 	}
 	c.Flags().SetInterspersed(false)
 	o.flags(c)
 	f := c.Flags()
-	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name and the number of ranks, bt.C.x.64)")
+	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name, and the number of ranks where -n gives it: bt.C.x.64)")
 	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, passed to the launcher as -n (default: left to the launcher)")
 	f.StringVar(&o.launcher, "launcher", "", `launcher and its options, for example "mpirun --oversubscribe" (default: the mpirun of the program's MPI library)`)
 	f.StringVar(&o.record, "record", "all", "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
@@ -128,8 +144,8 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err := oneOf("record", o.record, "all", "messages"); err != nil {
 		return err
 	}
-	if o.ranks < 0 {
-		return fmt.Errorf("-n %d: want the number of ranks", o.ranks)
+	if err := checkResolution(o.resolution); err != nil {
+		return err
 	}
 	job, err := o.prepare(ctx, a, args)
 	if err != nil {
@@ -137,7 +153,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	}
 	name := o.run
 	if name == "" {
-		name = filepath.Base(args[0])
+		name = writer.NameFor(filepath.Base(args[0]))
 		if o.ranks > 0 {
 			name = fmt.Sprintf("%s.%d", name, o.ranks)
 		}

@@ -57,13 +57,16 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	if err := oneOf("record", o.record, ingest.RecordAll, ingest.RecordMessages); err != nil {
 		return err
 	}
+	if err := checkResolution(o.resolution); err != nil {
+		return err
+	}
 	job, err := ingest.Find(spoolDir, o.job)
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
 	name := o.run
 	if name == "" {
-		name = fmt.Sprintf("%s.%d", filepath.Base(job.Program), job.Ranks)
+		name = fmt.Sprintf("%s.%d", writer.NameFor(filepath.Base(job.Program)), job.Ranks)
 	}
 	out, err := writer.Create(a.storeDir(), name, writer.Options{})
 	if err != nil {

@@ -394,6 +394,9 @@ func (o *askOptions) checkPlot() error {
 	if o.plot == "" {
 		return nil
 	}
+	if o.plot == o.output {
+		return fmt.Errorf("--plot %s: --output is the same file", o.plot)
+	}
 	if len(o.runs) > 1 {
 		return fmt.Errorf("--plot draws one run, %d are given", len(o.runs))
 	}
