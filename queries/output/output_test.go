@@ -185,10 +185,10 @@ func duck(t *testing.T, query string) string {
 
 // TestEngineTypes writes what the engine gives for types of its own in every format.
 func TestEngineTypes(t *testing.T) {
-	rows := engineRows(t, `SELECT 1::UTINYINT AS u, 18446744073709551615::UBIGINT AS ub, 1.50 AS dec, [1, 2] AS list, {'a': 3} AS struct,
+	rows := engineRows(t, `SELECT 1::UTINYINT AS u, 18446744073709551615::UBIGINT AS ub, 1.50 AS dec, [1, 2] AS list, {'a': 3} AS struct, MAP {9: 'x'} AS map,
 		TIMESTAMP '2020-03-05 07:09:11.5' AS ts, TIME '07:09:11' AS tm, DATE '2020-03-05' AS dt, INTERVAL 3 MONTH AS iv, 'x'::BLOB AS bl,
 		'9c5b94b1-35ad-49bb-b118-8e8fc24abf80'::UUID AS id, 3::FLOAT AS fl, -7::TINYINT AS ti, NULL AS nothing, 'b'::ENUM('a', 'b') AS en`)
-	want := "1,18446744073709551615,1.50,\"[1,2]\",\"{\"\"a\"\":3}\",2020-03-05 07:09:11.5,07:09:11,2020-03-05,"
+	want := "1,18446744073709551615,1.50,\"[1,2]\",\"{\"\"a\"\":3}\",\"{\"\"9\"\":\"\"x\"\"}\",2020-03-05 07:09:11.5,07:09:11,2020-03-05,"
 	got := write(t, "csv", queries.Again(rows))
 	_, body, _ := strings.Cut(got, "\n")
 	if !strings.HasPrefix(body, want) || !strings.HasSuffix(body, ",3 months 0 days 0 us,78,9c5b94b1-35ad-49bb-b118-8e8fc24abf80,3,-7,,b\n") {
@@ -201,6 +201,8 @@ func TestEngineTypes(t *testing.T) {
 	}
 	if text := write(t, "json", queries.Again(rows)); !json.Valid([]byte(text)) {
 		t.Errorf("not JSON: %s", text)
+	} else if !strings.Contains(text, `"struct":{"a":3},"map":{"9":"x"}`) {
+		t.Errorf("a struct and a map in JSON: %s", text)
 	}
 }
 

@@ -49,15 +49,15 @@ func cell(v any, typ string) string {
 		return decimalText(x)
 	case duckdb.Interval:
 		return fmt.Sprintf("%d months %d days %d us", x.Months, x.Days, x.Micros)
+	case []any, map[string]any, duckdb.OrderedMap:
+		return nested(x)
 	case fmt.Stringer:
 		return x.String()
-	case []any, map[string]any:
-		return nested(x)
 	}
 	return fmt.Sprint(v)
 }
 
-// nested is a list or struct as JSON, or as Go has it where JSON cannot say it.
+// nested is a list, struct or map as JSON, or as Go has it where JSON cannot say it.
 func nested(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -323,7 +323,7 @@ func appendJSON(b []byte, v any, typ string) []byte {
 		return append(b, jsonText(x)...)
 	case float32:
 		return appendJSON(b, float64(x), typ)
-	case bool, []any, map[string]any:
+	case bool, []any, map[string]any, duckdb.OrderedMap:
 		return append(b, nested(x)...)
 	}
 	if text := cell(v, typ); numeric(typ) {
