@@ -188,7 +188,7 @@ func (l *layout) draw(c draw.Canvas) {
 	l.scale(c, area)
 	x := (area.Min.X + area.Max.X) / 2
 	c.FillText(style(15, draw.XCenter, draw.YBottom), vg.Point{X: x, Y: area.Max.Y + px(58)}, fit(l.m.Title, 15, area.Size().X+px(rightPx)))
-	c.FillText(style(9, draw.XCenter, draw.YBottom), vg.Point{X: x, Y: area.Max.Y + px(22)}, fit(l.m.Note, 9, area.Size().X+px(rightPx)))
+	c.FillText(style(9, draw.XCenter, draw.YBottom), vg.Point{X: x, Y: area.Max.Y + px(22)}, fit(l.m.Note, 9, area.Size().X))
 }
 
 // paint sets the pixels of the cells of a PNG, whose canvas would blur an image; at is their upper left corner.
