@@ -38,7 +38,7 @@ var EventsTable = Table{
 		{Name: "polls", Goname: "Polls", Type: Int64, Nullable: true, Unit: "1", Doc: "Failed MPI_Test*, MPI_Iprobe and MPI_Improbe calls since the thread's previous row."},
 		{Name: "poll_ns", Goname: "PollNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Time spent inside those failed calls."},
 		{Name: "comm", Goname: "Comm", Type: Int32, Nullable: true, Doc: "Communicator, an id in comms; null where the call has none."},
-		{Name: "instance", Goname: "Instance", Type: Int64, Nullable: true, Unit: "1", Doc: "For collectives and communicator constructors: the n-th collective operation on this communicator, from 0, the same on all its ranks, counted even where recording is off."},
+		{Name: "instance", Goname: "Instance", Type: Int64, Nullable: true, Unit: "1", Doc: "For collectives and communicator constructors: the n-th collective operation on this communicator, from 0, the same on all its ranks, counted even where recording is off. Null for MPI_Comm_create_group and MPI_Intercomm_create, which not all of the communicator need to call."},
 	},
 		side("send", "Send", "sends to", ""),
 		side("recv", "Recv", "receives from", " For a receive: what it got, by its status."),
@@ -94,7 +94,7 @@ var MessagesTable = Table{
 // PartsTable describes the table parts: the per-peer bytes of v- and w-collectives.
 var PartsTable = Table{
 	Name: "parts", Goname: "Part", Key: []string{"epoch", "rank", "seq", "peer_world"},
-	Doc: "One row per rank, call and peer of a v-, w- or neighbourhood collective with bytes between them.",
+	Doc: "One row per rank, call and peer of a v-, w- or neighbourhood collective with bytes between them, where the rank's own arguments have a count per peer: the root of MPI_Gatherv and MPI_Scatterv, every rank of MPI_Alltoallv, the receive side of MPI_Allgatherv.",
 	Columns: []Column{
 		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the call."},
 		{Name: "seq", Goname: "Seq", Type: Int64, Unit: "1", Doc: "seq of the call in events."},
@@ -108,7 +108,7 @@ var PartsTable = Table{
 // CommsTable describes the table comms: who is who in each communicator.
 var CommsTable = Table{
 	Name: "comms", Goname: "Comm", Key: []string{"comm", "remote", "comm_rank"},
-	Doc: "One row per member of each communicator. 0 is MPI_COMM_WORLD; MPI_COMM_SELF of each rank is a communicator of its own.",
+	Doc: "One row per member of each communicator. 0 is MPI_COMM_WORLD; MPI_COMM_SELF of each rank that used it is a communicator of its own.",
 	Columns: []Column{
 		{Name: "comm", Goname: "Comm", Type: Int32, Doc: "Id of the communicator, unique in the run."},
 		{Name: "remote", Goname: "Remote", Type: Int32, Unit: "1", Doc: "0 for an intracommunicator and for the first group of an intercommunicator (the one with the lowest world rank), 1 for its other group."},
