@@ -182,6 +182,9 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err != nil && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w\nthe records are kept: commq ingest %s --run NAME (the program's exit status was %d)", err, spoolDir, status)
 	}
+	if err != nil && status != 0 {
+		fmt.Fprintf(a.stderr, "commq: %v\n", err) // the exit status is the program's all the same
+	}
 	if status != 0 {
 		return exitError(status)
 	}

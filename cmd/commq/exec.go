@@ -43,7 +43,7 @@ launcher line, then write the run with commq ingest. If the library cannot be ha
 unrecorded, and one line on stderr says why.`,
 		Example: `  srun -n 64 commq exec --spool /scratch/spool -- ./bt.C.x
   commq ingest /scratch/spool --run bt.C.64`,
-		Args: cobra.MinimumNArgs(1),
+		Args: wantArgs(1, anyNumber, "-- program [args...]"),
 		RunE: func(c *cobra.Command, args []string) error { return runExec(c.Context(), a, &o, args) },
 	}
 	c.Flags().SetInterspersed(false)

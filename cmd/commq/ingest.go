@@ -38,7 +38,7 @@ What a crashed or killed job recorded until then becomes a run too: calls that n
 summary names them.`,
 		Example: `  commq ingest /scratch/spool --run bt.C.64
   commq ingest /scratch/spool --run crashed --partial --keep`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "the spool folder"),
 		RunE: func(c *cobra.Command, args []string) error { return runIngest(c.Context(), a, &o, args[0]) },
 	}
 	f := c.Flags()

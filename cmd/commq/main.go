@@ -91,6 +91,23 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitCannot
 }
 
+// anyNumber is no upper bound of wantArgs.
+const anyNumber = -1
+
+// wantArgs accepts from least (0 or 1) to most arguments that are not flags, and says otherwise what is wanted.
+func wantArgs(least, most int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		n := len(args)
+		switch {
+		case n >= least && (n <= most || most == anyNumber):
+			return nil
+		case n < least:
+			return fmt.Errorf("%s: nothing given; want %s", c.CommandPath(), what)
+		}
+		return fmt.Errorf("%s: %q is too much; want %s", c.CommandPath(), args[most], what)
+	}
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

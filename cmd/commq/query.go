@@ -237,7 +237,7 @@ func newAskCommand(a *app, q *queries.Query) *cobra.Command {
 		Use:   q.Name + " --run RUN",
 		Short: strings.TrimSuffix(q.Summary, "."),
 		Long:  q.Help(),
-		Args:  cobra.NoArgs,
+		Args:  wantArgs(0, 0, "no arguments but flags; name the run with --run"),
 		RunE:  func(c *cobra.Command, _ []string) error { return runAsk(c.Context(), a, c, q, &o) },
 	}
 	o.flags(c, a)

@@ -138,10 +138,10 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.3 --run pair.2 --plot x.png", "--plot draws one run, 2 are given"},
 		{"query density --run ring.3 -o " + store + "/no/such.csv", "no such file or directory"},
 		{"query calls --run ring.3", "capture it again with --record all"},
-		{"query density --run ring.3 extra", "unknown command"},
+		{"query density --run ring.3 extra", `"extra" is too much; want no arguments but flags`},
 		{"sql --run ring.3 SELECT", "SELECT clause without selection list"},
 		{"sql --run ring.3 DROP", "syntax error"},
-		{"sql --run ring.3", "accepts 1 arg"},
+		{"sql --run ring.3", "nothing given; want one SQL text"},
 		{"sql --run ring.3 -", "no SQL given"},
 		{"sql SELECT", "no run given"},
 	} {

@@ -49,7 +49,7 @@ func newRunsListCommand(a *app) *cobra.Command {
 		Long:  `list prints a line for each run of the store, in the order of their names. Folders that are not runs are left out.`,
 		Example: `  commq runs list
   commq runs list --store /scratch/runs --format csv`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
 				return err
@@ -189,7 +189,7 @@ func newRunsShowCommand(a *app) *cobra.Command {
 warnings, and its tables. RUN is a name in the store or a path. --format json prints the manifest itself.`,
 		Example: `  commq runs show bt.C.64
   commq runs show ./somewhere/ring.4 --format json`,
-		Args:              cobra.ExactArgs(1),
+		Args:              wantArgs(1, 1, "the name of a run"),
 		ValidArgsFunction: completeOneRun(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
@@ -349,7 +349,7 @@ the manifest's, rows out of order, ids that nothing defines, messages without th
 lists the rules. RUN is a name in the store or a path. Exit status: 0 when all is well, 1 when a rule is broken.`,
 		Example: `  commq runs check bt.C.64
   commq runs check testdata/runs/*`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              wantArgs(1, anyNumber, "names of runs"),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runRunsCheck(c.Context(), a.storeDir(), args, a.stdout)
@@ -391,7 +391,7 @@ func newRunsRemoveCommand(a *app) *cobra.Command {
 nothing outside the store.`,
 		Example: `  commq runs remove ring.4
   commq runs remove --store /scratch/runs bt.C.64 cg.A.4`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              wantArgs(1, anyNumber, "names of runs"),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {

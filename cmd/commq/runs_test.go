@@ -94,7 +94,7 @@ func TestRunsListOfNothing(t *testing.T) {
 	wantRuns(t, 0, "", "no runs in "+store, "list", "--store", store)
 	wantRuns(t, 0, "[]\n", "", "list", "--store", store, "--format", "json")
 	wantRuns(t, 2, "", `--format yaml: want one of table, json, csv`, "list", "--format", "yaml")
-	wantRuns(t, 2, "", "unknown command", "list", "extra")
+	wantRuns(t, 2, "", `"extra" is too much`, "list", "extra")
 }
 
 func TestRunsListLeavesOutBrokenOnes(t *testing.T) {
@@ -126,7 +126,7 @@ func TestRunsShow(t *testing.T) {
 	}
 	wantRuns(t, 0, "table,rows,files,file_bytes,digest\nevents,1,1,", "", "show", "--store", store, "lonely.1", "--format", "csv")
 	wantRuns(t, 2, "", "did you mean lonely.1?", "show", "--store", store, "lonely.2")
-	wantRuns(t, 2, "", "accepts 1 arg(s), received 0", "show")
+	wantRuns(t, 2, "", "nothing given; want the name of a run", "show")
 }
 
 func TestRunsCheck(t *testing.T) {
@@ -142,7 +142,7 @@ func TestRunsCheck(t *testing.T) {
 	wantRuns(t, 0, "good: ok\n", "", "check", "--store", store, "good")
 	wantRuns(t, 1, "bad: polls (the sum of ranks.polls): found 1234; the manifest says 1235 (counts)\n", "", "check", "--store", store, "good", "bad")
 	wantRuns(t, 2, "", "not a run", "check", store)
-	wantRuns(t, 2, "", "requires at least 1 arg(s)", "check")
+	wantRuns(t, 2, "", "nothing given; want names of runs", "check")
 }
 
 func TestRunsRemove(t *testing.T) {

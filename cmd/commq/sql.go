@@ -24,7 +24,7 @@ Nothing can be changed and no other file can be read.`,
 		Example: `  commq sql --run cg.A.4 "SELECT call, count(*) AS calls FROM events GROUP BY call ORDER BY calls DESC"
   commq sql --run cg.A.4 --run cg.A.16 "SELECT run, sum(bytes) AS bytes FROM messages GROUP BY run"
   commq sql --run bt.C.64 --output late.parquet - < late.sql`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "one SQL text, quoted"),
 		RunE: func(c *cobra.Command, args []string) error { return runSQL(c.Context(), a, c, &o, args[0]) },
 	}
 	o.flags(c, a)
