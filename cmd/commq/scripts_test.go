@@ -27,6 +27,15 @@ func TestMPIScripts(t *testing.T) {
 	testscript.Run(t, scripts(t, "../../testdata/scripts/mpi"))
 }
 
+// unshare is the command that gives a story mounts of its own, for full disks; without being root it takes a user
+// namespace.
+func unshare() string {
+	if os.Getuid() == 0 {
+		return "unshare -m"
+	}
+	return "unshare -r -m"
+}
+
 func scripts(t *testing.T, dir string) testscript.Params {
 	runs, err := filepath.Abs(runsDir)
 	if err != nil {
@@ -38,6 +47,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RUNS", runs)
 			env.Setenv("COMMQ_CACHE", cache)
+			env.Setenv("UNSHARE", unshare())
 			for _, kv := range testenv.Environ() {
 				if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "OMPI_") {
 					env.Setenv(name, value)
