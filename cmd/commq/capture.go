@@ -176,7 +176,10 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM) // an earlier Ctrl-C was the program's
 	defer stop()
 	err = o.ingest(ctx, a, out, name, spoolDir, job, status)
-	if err == nil && !o.keep {
+	switch {
+	case err == nil && o.keep:
+		fmt.Fprintf(a.stderr, "commq: the records are kept: %s\n", spoolDir)
+	case err == nil:
 		err = os.RemoveAll(spoolDir)
 	}
 	if err != nil && !errors.Is(err, errNothing) {

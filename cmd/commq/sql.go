@@ -28,6 +28,12 @@ Nothing can be changed and no other file can be read.`,
 		RunE: func(c *cobra.Command, args []string) error { return runSQL(c.Context(), a, c, &o, args[0]) },
 	}
 	o.flags(c, a)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown flag: -- ") {
+			return fmt.Errorf("%w; put -- before SQL that begins with a comment", err)
+		}
+		return err
+	})
 	return c
 }
 
