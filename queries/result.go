@@ -50,7 +50,11 @@ func (d *DB) Ask(ctx context.Context, run Run, q *Query, args map[string]string)
 	if err != nil {
 		return nil, err
 	}
-	return d.query(ctx, text, q.Columns)
+	rows, err := d.query(ctx, text, q.Columns)
+	if err != nil {
+		return nil, fmt.Errorf("query %s of run %s: %w", q.Name, run.Name, err)
+	}
+	return rows, nil
 }
 
 // Text is the SQL that Ask runs, after the same checks.

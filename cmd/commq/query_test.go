@@ -128,6 +128,7 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.3 --run ring.3", `two runs are called "ring.3"`},
 		{"query density --run ring.3 --collectives all", `collectives "all": want one of rooted, logical, tree, none`},
 		{"query density --run ring.3 --where tag=", "syntax error"},
+		{"query density --run ring.3 --where tag='nine'", "query density of run ring.3: Conversion Error"},
 		{"query density --run ring.3 --where colour=3", "columns of messages: src, dst"},
 		{"query density --run ring.3 --where 1=1)", "a parenthesis closes"},
 		{"query density --run ring.3 --format xml", `format "xml": want one of table, csv`},
