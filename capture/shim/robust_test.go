@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,12 +55,18 @@ func TestEnds(t *testing.T) {
 			{"fork", "mmap", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
 			{"fork", "write", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
 			{"errors", "mmap", spool.EndedFinalized, append(first, "MPI_Send", "MPI_Finalize")},
+			{"clone", "mmap", spool.EndedFinalized, append(append(first, slices.Repeat([]string{"MPI_Barrier"}, 200)...), "MPI_Finalize")},
+			{"threads", "mmap", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
+			{"threads", "write", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
+			{"failed", "mmap", spool.EndedFinalized, append(first, "MPI_Irecv", "MPI_Send", "MPI_Test", "MPI_Irecv", "MPI_Send", "MPI_Waitany", "MPI_Finalize")},
+			{"callback", "mmap", spool.EndedFinalized, append(first, "MPI_Comm_dup", "MPI_Bcast", "MPI_Comm_free", "MPI_Bcast", "MPI_Finalize")},
+			{"closed", "mmap", spool.EndedFinalized, append(first, "MPI_Finalize")},
 		} {
 			t.Run(library+"/"+c.how+"/"+c.sink, func(t *testing.T) {
 				testenv.MPI(t, library)
 				if exe == "" {
 					exe = filepath.Join(built.dir, "ends-"+library)
-					if err := os.Rename(compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w"), exe); err != nil {
+					if err := os.Rename(compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w", "-pthread"), exe); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -75,6 +82,12 @@ func TestEnds(t *testing.T) {
 				if diff := cmp.Diff(c.calls, d.names()); diff != "" || d.header.Ended != c.ended {
 					t.Errorf("rank 0 ended %d, want %d; calls (-want +got):\n%s", d.header.Ended, c.ended, diff)
 				}
+				if c.how == "failed" && (d.calls[4].Req != d.calls[2].Req || d.calls[7].Req != d.calls[5].Req) {
+					t.Errorf("the requests of %q and %q are taken for others", d.lines[4], d.lines[7])
+				}
+				if c.how == "callback" && !strings.Contains(d.lines[5], "size=8") {
+					t.Errorf("%s: the datatype has 8 bytes", d.lines[5])
+				}
 				if c.how == "errors" && !strings.HasSuffix(d.lines[2], " error=6") {
 					t.Errorf("%s: not MPI_ERR_RANK, which is 6 in both libraries", d.lines[2])
 				}
@@ -83,12 +96,36 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// The datatypes that MPICH's Fortran module makes for sections of arrays come and go unseen, with one handle.
+func TestSections(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			if _, err := exec.LookPath("mpifort." + library); err != nil {
+				t.Skip(err)
+			}
+			exe := compile(t, "mpifort."+library, filepath.Join(programs, "sections.f90"))
+			_, got, folder := under(t, library, exe, 1, nil)
+			if got != (outcome{"", "", 0}) {
+				t.Fatalf("%+v", got)
+			}
+			d := dumpFolder(t, folder)[0]
+			for i := 1; i <= 4; i++ {
+				line := d.lines[3*i-1]
+				if !strings.HasSuffix(line, fmt.Sprintf(" count=%d size=4", 10*i)) && !strings.HasSuffix(line, fmt.Sprintf(" count=1 size=%dx", 40*i)) {
+					t.Errorf("%s: not %d bytes", line, 40*i)
+				}
+			}
+		})
+	}
+}
+
 // A killed rank leaves the call it was in, without an end.
 func TestKilledInsideACall(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
 			testenv.MPI(t, library)
-			exe := compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w")
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w", "-pthread")
 			_, _, folder := under(t, library, exe, 2, nil, "killed")
 			d := dumpFolder(t, folder)[1]
 			last := d.calls[len(d.calls)-1]

@@ -1,18 +1,58 @@
 /* Ways to end, by the first argument. Run with 3 ranks (early: 1); 0 ends in that way after a barrier, the others too where it is
  * orderly. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static MPI_Datatype inner;
+
+/* Frees a datatype out of the sight of who records calls. */
+static int freed(MPI_Comm comm, int key, void *value, void *extra)
+{
+	return MPI_Type_free(&inner);
+}
+
+static void *in_thread(void *nothing)
+{
+	int one = 1, got;
+	MPI_Sendrecv(&one, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+	return nothing;
+}
+
+/* Opens a file of its own in the place of every spool file; nothing where there is none. */
+static void take_files(int *fds, const char *name)
+{
+	for (int i = 3; i < 256; i++) {
+		char link[64], to[512] = "";
+		snprintf(link, sizeof link, "/proc/self/fd/%d", i);
+		if (readlink(link, to, sizeof to - 1) > 4 && strstr(to, ".cqs") != NULL)
+			close(i);
+	}
+	for (int i = 0; i < 32; i++)
+		fds[i] = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	unlink(name);
+	if (write(fds[0], "hello", 5) != 5)
+		perror(name);
+}
 
 int main(int argc, char **argv)
 {
 	int rank, x = 0;
 	const char *how = argc > 1 ? argv[1] : "";
-	MPI_Init(&argc, &argv);
+	if (strcmp(how, "threads") == 0)
+		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &x);
+	else
+		MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (strcmp(how, "status") == 0) {
@@ -52,6 +92,66 @@ int main(int argc, char **argv)
 		MPI_Error_class(e, &class);
 		if (rank == 0)
 			printf("%d\n", class == MPI_ERR_RANK);
+	}
+	if (strcmp(how, "clone") == 0) { /* a child that no handler of a fork knows of */
+		pid_t child = (pid_t)syscall(SYS_fork);
+		if (child == 0)
+			exit(0);
+		waitpid(child, NULL, 0);
+		for (int i = 0; i < 200; i++)
+			MPI_Barrier(MPI_COMM_SELF);
+	}
+	if (strcmp(how, "threads") == 0) { /* that come and go, more than there may be files */
+		struct rlimit files = {160, 160};
+		pthread_t t;
+		setrlimit(RLIMIT_NOFILE, &files);
+		for (int i = 0; i < 200; i++) {
+			pthread_create(&t, NULL, in_thread, NULL);
+			pthread_join(t, NULL);
+		}
+		if (rank == 0)
+			printf("%d\n", fopen("/dev/null", "r") != NULL);
+	}
+	if (strcmp(how, "failed") == 0) { /* where the message is too long, the request has ended all the same */
+		int got[8] = {0}, sent[8] = {0}, done = 0, e;
+		MPI_Request r;
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+		MPI_Irecv(got, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &r);
+		MPI_Send(sent, 8, MPI_INT, rank, 1, MPI_COMM_WORLD);
+		do
+			e = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+		while (e == MPI_SUCCESS && !done);
+		MPI_Irecv(got, 8, MPI_INT, rank, 2, MPI_COMM_WORLD, &r);
+		MPI_Send(sent, 8, MPI_INT, rank, 2, MPI_COMM_WORLD);
+		MPI_Waitany(1, &r, &done, MPI_STATUS_IGNORE);
+	}
+	if (strcmp(how, "callback") == 0) {
+		MPI_Comm comm;
+		int key, buf[4] = {0};
+		MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, freed, &key, NULL);
+		MPI_Comm_dup(MPI_COMM_SELF, &comm);
+		MPI_Comm_set_attr(comm, key, NULL);
+		MPI_Type_contiguous(3, MPI_INT, &inner);
+		MPI_Type_commit(&inner);
+		MPI_Bcast(buf, 1, inner, 0, MPI_COMM_SELF);
+		MPI_Comm_free(&comm);
+		MPI_Type_contiguous(2, MPI_INT, &inner);
+		MPI_Type_commit(&inner);
+		MPI_Bcast(buf, 1, inner, 0, MPI_COMM_SELF);
+		MPI_Type_free(&inner);
+	}
+	if (strcmp(how, "closed") == 0) { /* files that are not the program's are closed, and others opened there */
+		int fds[32];
+		char name[64];
+		struct stat s;
+		snprintf(name, sizeof name, "/tmp/commq-ends-%d", (int)getpid());
+		take_files(fds, name);
+		MPI_Finalize();
+		for (int i = 0; i < 32; i++) {
+			if (fstat(fds[i], &s) != 0 || s.st_size != 5)
+				printf("file %d\n", i);
+		}
+		return 0;
 	}
 	MPI_Finalize();
 	return 0;

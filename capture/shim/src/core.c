@@ -309,6 +309,27 @@ uint32_t cq_self_number(void)
 	return mine != NULL ? (uint32_t)mine->number : 0;
 }
 
+static void wind_up(cq_thread *t, uint32_t ended)
+{
+	if (t->fd < 0)
+		return;
+	if (ended != CQ_ENDED_NOT)
+		t->head->ended = ended;
+	t->head->polls = t->polls_all;
+	cq_head_clock(t);
+}
+
+/* A thread other than the first ends: its file is closed, because a program may start thousands. */
+static void thread_exit(void *p)
+{
+	cq_thread *t = p;
+	if (cq.state != CQ_ON || getpid() != cq.pid || __atomic_exchange_n(&t->closing, 1, __ATOMIC_ACQ_REL))
+		return;
+	cq_current = NULL;
+	wind_up(t, CQ_ENDED_NOT);
+	cq_sink_leave(t);
+}
+
 /* Opens the calling thread's file; the error's number is in *e. */
 static cq_thread *thread_open(int *e)
 {
@@ -344,6 +365,8 @@ cq_thread *cq_enter_slow(void)
 		return NULL;
 	opening = 1; /* stays where the file cannot be made: this is tried once */
 	cq_thread *t = thread_open(&e);
+	if (t != NULL && cq.has_exit_key)
+		pthread_setspecific(cq.exit_key, t);
 	if (t == NULL)
 		cq_complain("open a thread's file", e, "the thread runs unrecorded");
 	return t;
@@ -668,6 +691,7 @@ static void start_recording(int id, uint64_t t1)
 	t->head->offset_init_at_ns = cq.offset_at_ns;
 	table_init();
 	cq_world_define(t);
+	cq.has_exit_key = pthread_key_create(&cq.exit_key, thread_exit) == 0;
 	pthread_atfork(before_fork, after_fork, in_child_unlock);
 	record_init(t, id, cq.init_tick, t1);
 	cq_current = NULL;
@@ -699,6 +723,7 @@ void cq_init_after(int id, int err)
 	cq.locked = cq.thread_level == 3;
 	cq.status_fields = fields_mean_that();
 	cq.f_base = fortran_base();
+	cq.pid = getpid();
 	who_we_are();
 	start_recording(id, t1);
 	opening = 0;
@@ -730,16 +755,6 @@ void cq_finalize_before(cq_thread *t)
 	t->head->offset_final_at_ns = cq.offset_at_ns;
 }
 
-static void wind_up(cq_thread *t, uint32_t ended)
-{
-	if (t->fd < 0)
-		return;
-	if (ended != CQ_ENDED_NOT)
-		t->head->ended = ended;
-	t->head->polls = t->polls_all;
-	cq_head_clock(t);
-}
-
 void cq_finalize_after(cq_thread *t, int err)
 {
 	cq_back(t);
@@ -747,6 +762,8 @@ void cq_finalize_after(cq_thread *t, int err)
 	cq_current = NULL;
 	cq.state = CQ_OFF;
 	for (cq_thread *u = cq.list; u != NULL; u = u->link) {
+		if (__atomic_exchange_n(&u->closing, 1, __ATOMIC_ACQ_REL))
+			continue;
 		wind_up(u, err == MPI_SUCCESS ? CQ_ENDED_FINALIZED : CQ_ENDED_NOT);
 		cq_sink_close(u);
 	}
@@ -755,11 +772,13 @@ void cq_finalize_after(cq_thread *t, int err)
 /* exit without MPI_Finalize. Other threads may still be running, so that their files must stay as they are mapped. */
 __attribute__((destructor)) static void unloaded(void)
 {
-	if (cq.state != CQ_ON)
+	if (cq.state != CQ_ON || getpid() != cq.pid) /* _Fork and clone call no handlers */
 		return;
 	cq.state = CQ_OFF;
 	cq_current = NULL;
 	for (cq_thread *u = cq.list; u != NULL; u = u->link) {
+		if (__atomic_exchange_n(&u->closing, 1, __ATOMIC_ACQ_REL))
+			continue;
 		wind_up(u, CQ_ENDED_NOT);
 		if (u == mine)
 			cq_sink_close(u);

@@ -4,6 +4,7 @@
 #define COMMQ_CORE_H
 
 #include <mpi.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -48,6 +49,14 @@
 #define CQ_KEY(h) ((uint64_t)(uintptr_t)(h))
 #else
 #define CQ_KEY(h) ((uint64_t)(uint32_t)(h))
+#endif
+
+/* Whether a datatype's handle means the same for ever. MPICH's Fortran module makes a type for each array section that it is
+ * given and frees it by the PMPI name, so that handles of derived types change their meaning unseen. */
+#if CQ_OPENMPI
+#define CQ_TYPE_FIXED(h) 1
+#else
+#define CQ_TYPE_FIXED(h) ((uint32_t)(h) >> 30 == 1)
 #endif
 
 typedef struct {
@@ -128,8 +137,10 @@ struct cq_thread {
 	/* The rest is cold. */
 	cq_header *head;
 	int fd;
+	uint64_t file_dev, file_ino; /* what fd was opened on: a program can close it, and then open a file of its own there */
 	int dead;            /* nothing more can be written */
 	int buffered;        /* sink is write(2) */
+	int closing;         /* the file is being closed, by the thread that ends or by who ends the process */
 	int number;
 	uint8_t *window;     /* first byte of the mapped window, or the buffer */
 	size_t window_bytes;
@@ -167,6 +178,9 @@ typedef struct {
 	uint32_t lock;
 	int32_t comms_made, types_made;
 	uint64_t job;
+	pthread_key_t exit_key;
+	int has_exit_key;
+	int pid; /* a child that was made without fork handlers has another one */
 	cq_map comms, types;
 	cq_comm none_comm;
 	cq_type none_type;
@@ -371,7 +385,7 @@ CQ_HOT cq_comm *cq_comm_of(cq_thread *t, MPI_Comm h)
 CQ_HOT cq_type *cq_type_of(cq_thread *t, MPI_Datatype h)
 {
 	cq_type *y = t->type;
-	return CQ_LIKELY(y->key == CQ_KEY(h)) ? y : cq_type_find(t, h);
+	return CQ_LIKELY(y->key == CQ_KEY(h) && CQ_TYPE_FIXED(h)) ? y : cq_type_find(t, h);
 }
 
 CQ_HOT uint64_t cq_hash(uint64_t key)

@@ -58,6 +58,13 @@ static void done_put(done_list *l, cq_req r, const MPI_Status *st)
 
 /* Waitany and Testany. */
 
+static int is_null(cq_array a, int i)
+{
+	if (a.fortran)
+		return CQ_REQUEST(((const MPI_Fint *)a.p)[i]) == MPI_REQUEST_NULL;
+	return ((const MPI_Request *)a.p)[i] == MPI_REQUEST_NULL;
+}
+
 static void any_record(cq_call *c, int index, const uint64_t *keys, const MPI_Status *st)
 {
 	if (index == MPI_UNDEFINED || index < 0 || keys == NULL)
@@ -67,6 +74,18 @@ static void any_record(cq_call *c, int index, const uint64_t *keys, const MPI_St
 	cq_got(c, r, st);
 }
 
+/* After an error: the one that ended by it is null now, and its handle can come again. */
+static void any_failed(cq_call *c, cq_array a, const uint64_t *keys)
+{
+	for (int i = 0; keys != NULL && i < a.n; i++) {
+		if (keys[i] == CQ_KEY(MPI_REQUEST_NULL) || !is_null(a, i))
+			continue;
+		c->req = cq_req_take(&cq.requests, keys[i]).serial;
+		c->flags |= CQ_F_NO_STATUS;
+		return;
+	}
+}
+
 void cq_waitany_begin(cq_thread *t, int id)
 {
 	cq_call *c = cq_open(t, id);
@@ -74,15 +93,17 @@ void cq_waitany_begin(cq_thread *t, int id)
 	cq_go(t, c);
 }
 
-void cq_waitany_end(cq_thread *t, int err, int index, const uint64_t *keys, const MPI_Status *st)
+void cq_waitany_end(cq_thread *t, int err, int index, cq_array a, const uint64_t *keys, const MPI_Status *st)
 {
 	cq_back(t);
 	if (err == MPI_SUCCESS)
 		any_record(t->call, index, keys, st);
+	else
+		any_failed(t->call, a, keys);
 	cq_close(t, err);
 }
 
-void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, const uint64_t *keys, const MPI_Status *st)
+void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, cq_array a, const uint64_t *keys, const MPI_Status *st)
 {
 	cq_back(t);
 	if (!flag && err == MPI_SUCCESS) {
@@ -92,17 +113,12 @@ void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int i
 	cq_call *c = cq_poll_open(t, id, compute);
 	if (err == MPI_SUCCESS)
 		any_record(c, index, keys, st);
+	else
+		any_failed(c, a, keys);
 	cq_close(t, err);
 }
 
 /* Waitall and Testall. */
-
-static int is_null(cq_array a, int i)
-{
-	if (a.fortran)
-		return CQ_REQUEST(((const MPI_Fint *)a.p)[i]) == MPI_REQUEST_NULL;
-	return ((const MPI_Request *)a.p)[i] == MPI_REQUEST_NULL;
-}
 
 /* After an error some requests of the array are complete and some are not. */
 static int completed(int err, cq_array a, int i, cq_req r, const MPI_Status *st)

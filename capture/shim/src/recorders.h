@@ -212,7 +212,7 @@ CQ_HOT cq_call *cq_poll_open(cq_thread *t, int id, uint64_t compute)
 	return c;
 }
 
-CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, uint64_t key, const MPI_Status *st)
+CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, uint64_t key, int null, const MPI_Status *st)
 {
 	cq_back(t);
 	if (!flag && err == MPI_SUCCESS) {
@@ -220,10 +220,13 @@ CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int fla
 		return;
 	}
 	cq_call *c = cq_poll_open(t, id, compute);
-	if (flag && err == MPI_SUCCESS) {
+	if (CQ_LIKELY(err == MPI_SUCCESS) || null) { /* it ended, perhaps by an error */
 		cq_req r = cq_req_take(&cq.requests, key);
 		c->req = r.serial;
-		cq_got(c, r, st);
+		if (CQ_LIKELY(err == MPI_SUCCESS))
+			cq_got(c, r, st);
+		else
+			c->flags |= CQ_F_NO_STATUS;
 	}
 	cq_close(t, err);
 }
@@ -256,9 +259,9 @@ CQ_HOT MPI_Status *cq_statuses(cq_thread *t, void *program, int ignored, int n)
 	return n > 0 ? cq_scratch_get(&t->statuses, (size_t)n * sizeof(MPI_Status)) : program;
 }
 
-void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, const uint64_t *keys, const MPI_Status *st);
+void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, cq_array a, const uint64_t *keys, const MPI_Status *st);
 void cq_waitany_begin(cq_thread *t, int id);
-void cq_waitany_end(cq_thread *t, int err, int index, const uint64_t *keys, const MPI_Status *st);
+void cq_waitany_end(cq_thread *t, int err, int index, cq_array a, const uint64_t *keys, const MPI_Status *st);
 void cq_waitall_begin(cq_thread *t, int id, cq_array a);
 void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st);
 void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, cq_array a, const uint64_t *keys, const MPI_Status *st);

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FIRST_BYTES ((size_t)1 << 20)
@@ -19,8 +21,24 @@ static int unsupported(int e)
 	return e == EOPNOTSUPP || e == ENOSYS || e == EINVAL || e == ENODEV || e == EPERM;
 }
 
+/* Whether a file may be so long: beyond its limit there is a signal, which is not the program's. */
+static int too_long(int64_t end)
+{
+	struct rlimit r;
+	return getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY && (uint64_t)end > r.rlim_cur;
+}
+
+/* Whether fd is still our file: the program can have closed it and opened one of its own. */
+static int ours(const cq_thread *t)
+{
+	struct stat s;
+	return t->fd >= 0 && fstat(t->fd, &s) == 0 && s.st_dev == t->file_dev && s.st_ino == t->file_ino;
+}
+
 static int allocate(int fd, int64_t off, size_t bytes)
 {
+	if (too_long(off + (int64_t)bytes))
+		return EFBIG;
 	while (fallocate(fd, 0, off, (off_t)bytes) != 0) {
 		if (errno != EINTR)
 			return errno;
@@ -31,6 +49,8 @@ static int allocate(int fd, int64_t off, size_t bytes)
 static int write_all(int fd, const void *p, size_t n, int64_t off)
 {
 	const char *b = p;
+	if (too_long(off + (int64_t)n))
+		return EFBIG;
 	while (n > 0) {
 		ssize_t w = pwrite(fd, b, n, off);
 		if (w < 0 && errno == EINTR)
@@ -158,7 +178,9 @@ static int grow_mapped(cq_thread *t)
 {
 	size_t bytes = (size_t)t->size < CHUNK_BYTES ? (size_t)t->size : CHUNK_BYTES;
 	int e;
-	while ((e = allocate(t->fd, t->size, bytes)) == ENOSPC && bytes > LEAST_BYTES)
+	if (!ours(t))
+		return EBADF;
+	while (((e = allocate(t->fd, t->size, bytes)) == ENOSPC || e == EFBIG) && bytes > LEAST_BYTES)
 		bytes /= 2;
 	if (e != 0)
 		return e;
@@ -180,7 +202,7 @@ static int grow_buffered(cq_thread *t)
 		t->trash = *t->call;
 		t->due |= CQ_DUE_REWRITE;
 	}
-	int e = write_all(t->fd, t->window, (size_t)(to - t->window), t->window_off);
+	int e = ours(t) ? write_all(t->fd, t->window, (size_t)(to - t->window), t->window_off) : EBADF;
 	if (e != 0)
 		return e;
 	t->window_off += to - t->window;
@@ -210,10 +232,11 @@ static void die_buffered(cq_thread *t, int e)
 	t->head->dropped += buffered_calls(t);
 	t->call_off = 0;
 	t->due = 0;
-	if (ftruncate(t->fd, good) == 0)
+	if (e != EBADF && ftruncate(t->fd, good) == 0)
 		t->window_off = good;
 	die(t, e);
-	(void)write_all(t->fd, t->head, sizeof *t->head, 0);
+	if (e != EBADF)
+		(void)write_all(t->fd, t->head, sizeof *t->head, 0);
 }
 
 void *cq_take_slow(cq_thread *t)
@@ -235,7 +258,8 @@ void *cq_take_slow(cq_thread *t)
 void cq_rewrite(cq_thread *t)
 {
 	t->trash.t1 = t->t1;
-	(void)write_all(t->fd, &t->trash, sizeof t->trash, t->call_off);
+	if (ours(t))
+		(void)write_all(t->fd, &t->trash, sizeof t->trash, t->call_off);
 	t->call_off = 0;
 }
 
@@ -289,6 +313,11 @@ int cq_sink_open(cq_thread *t)
 	if (t->fd < 0)
 		return errno;
 	t->head = &t->own;
+	struct stat s;
+	if (fstat(t->fd, &s) == 0) {
+		t->file_dev = s.st_dev;
+		t->file_ino = s.st_ino;
+	}
 	int e = cq.force_write ? EOPNOTSUPP : open_mapped(t);
 	if (e == 0)
 		*t->head = t->own;
@@ -305,7 +334,7 @@ int cq_sink_open(cq_thread *t)
 /* Writes what is still in memory and the header; the thread can record on. */
 void cq_sink_flush(cq_thread *t)
 {
-	if (!t->buffered || t->fd < 0)
+	if (!t->buffered || t->fd < 0 || !ours(t))
 		return;
 	if (!t->dead) {
 		int e = write_all(t->fd, t->window, (size_t)(t->next - t->window), t->window_off);
@@ -322,15 +351,33 @@ void cq_sink_close(cq_thread *t)
 	if (t->fd < 0)
 		return;
 	cq_sink_flush(t);
-	if (!t->buffered && !t->dead && ftruncate(t->fd, used) != 0)
-		used = 0; /* the zeros at the end stay, which a reader expects after a crash anyway */
-	close(t->fd);
+	if (ours(t)) {
+		if (!t->buffered && !t->dead && ftruncate(t->fd, used) != 0)
+			used = 0; /* the zeros at the end stay, which a reader expects after a crash anyway */
+		close(t->fd);
+	}
 	t->own = *t->head;
 	t->head = &t->own;
 	t->fd = -1;
 	t->dead = 1;
 	t->next = t->end = t->window;
 	t->call = &t->trash;
+}
+
+/* The thread ends: the file is closed and the memory given back, as far as no call is in progress in it. */
+void cq_sink_leave(cq_thread *t)
+{
+	cq_header *head = t->head;
+	if (t->fd < 0 || in_progress(t))
+		return;
+	cq_sink_close(t);
+	t->due |= CQ_DUE_DROP;
+	munmap(t->window, t->window_bytes);
+	if (t->held != NULL)
+		munmap(t->held, t->held_bytes);
+	if (head != &t->own)
+		munmap(head, (size_t)sysconf(_SC_PAGESIZE));
+	t->window = t->held = t->next = t->end = NULL;
 }
 
 /* In a forked child: the file belongs to the parent. */

@@ -9,6 +9,7 @@
 int cq_sink_open(cq_thread *t);
 void cq_sink_flush(cq_thread *t);
 void cq_sink_close(cq_thread *t);
+void cq_sink_leave(cq_thread *t);
 void cq_sink_disown(cq_thread *t);
 void cq_rewrite(cq_thread *t);
 void cq_clock_pair(uint64_t *tick, int64_t *ns);

@@ -240,7 +240,9 @@ int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_
 	d.instance = instance;
 	d.key = key;
 	cq_lock();
-	map_remove(&cq.comms, CQ_KEY(h)); /* one that ended unseen */
+	cq_comm *gone = map_remove(&cq.comms, CQ_KEY(h)); /* one that ended unseen */
+	if (gone != NULL)
+		gone->key = 0;
 	cq_comm *m = comm_entry(h, like);
 	cq_unlock();
 	if (m == NULL)
@@ -340,6 +342,12 @@ cq_type *cq_type_find(cq_thread *t, MPI_Datatype h)
 		return &cq.none_type;
 	cq_lock();
 	cq_type *y = map_get(&cq.types, CQ_KEY(h));
+	MPI_Count bytes;
+	if (CQ_MPICH && y != NULL && !CQ_TYPE_FIXED(h) && cq_p.Type_size_x(h, &bytes) == MPI_SUCCESS && (int64_t)bytes != y->bytes && bytes != MPI_UNDEFINED) {
+		map_remove(&cq.types, y->key);
+		y->key = 0;
+		y = NULL;
+	}
 	if (y == NULL)
 		y = type_define(t, h);
 	cq_unlock();

@@ -794,8 +794,11 @@ CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_F
 CQ_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(*comm));
 		return cq_p.Comm_disconnect(comm);
+	}
 	cq_comm_free_begin(t, CQ_Comm_disconnect, *comm);
 	int err = cq_p.Comm_disconnect(comm);
 	cq_comm_free_end(t, err);
@@ -806,6 +809,8 @@ CQ_EXPORT void mpi_comm_disconnect_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(CQ_COMM(*comm)));
 		cq_f.pmpi_comm_disconnect_(comm, ierr);
 		return;
 	}
@@ -820,6 +825,8 @@ CQ_EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(CQ_COMM(*comm)));
 		cq_f.pmpi_comm_disconnect_f08_(comm, ierr);
 		return;
 	}
@@ -835,6 +842,8 @@ CQ_EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(CQ_COMM(*comm)));
 		cq_f.pmpir_comm_disconnect_f08_(comm, ierr);
 		return;
 	}
@@ -962,8 +971,11 @@ CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_F
 CQ_EXPORT int MPI_Comm_free(MPI_Comm *comm)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(*comm));
 		return cq_p.Comm_free(comm);
+	}
 	cq_comm_free_begin(t, CQ_Comm_free, *comm);
 	int err = cq_p.Comm_free(comm);
 	cq_comm_free_end(t, err);
@@ -974,6 +986,8 @@ CQ_EXPORT void mpi_comm_free_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(CQ_COMM(*comm)));
 		cq_f.pmpi_comm_free_(comm, ierr);
 		return;
 	}
@@ -988,6 +1002,8 @@ CQ_EXPORT void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(CQ_COMM(*comm)));
 		cq_f.pmpi_comm_free_f08_(comm, ierr);
 		return;
 	}
@@ -1003,6 +1019,8 @@ CQ_EXPORT void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_comm_drop(CQ_KEY(CQ_COMM(*comm)));
 		cq_f.pmpir_comm_free_f08_(comm, ierr);
 		return;
 	}
@@ -3964,7 +3982,7 @@ CQ_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
 	uint64_t key = CQ_KEY(*request), compute = cq_gap(t);
 	int err = cq_p.Test(request, flag, st);
-	cq_test_end(t, CQ_Test, err, compute, *flag, key, st);
+	cq_test_end(t, CQ_Test, err, compute, *flag, key, *request == MPI_REQUEST_NULL, st);
 	return err;
 }
 #if CQ_OPENMPI
@@ -3979,7 +3997,7 @@ CQ_EXPORT void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MP
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = CQ_KEY(CQ_REQUEST(*request)), compute = cq_gap(t);
 	cq_f.pmpi_test_(request, flag, st, &err);
-	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, st);
+	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -3994,7 +4012,7 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = CQ_KEY(CQ_REQUEST(*request)), compute = cq_gap(t);
 	cq_f.pmpi_test_f08_(request, flag, st, &err);
-	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, st);
+	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4010,7 +4028,7 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
 	uint64_t key = CQ_KEY(CQ_REQUEST(*request)), compute = cq_gap(t);
 	cq_f.pmpir_test_f08_(request, flag, st, &err);
-	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, st);
+	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4089,7 +4107,7 @@ CQ_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *indx,
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, count, 0});
 	uint64_t compute = cq_gap(t);
 	int err = cq_p.Testany(count, array_of_requests, indx, flag, st);
-	cq_any_end(t, CQ_Testany, err, compute, *flag, *indx, keys, st);
+	cq_any_end(t, CQ_Testany, err, compute, *flag, *indx, (cq_array){array_of_requests, count, 0}, keys, st);
 	return err;
 }
 #if CQ_OPENMPI
@@ -4105,7 +4123,7 @@ CQ_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_gap(t);
 	cq_f.pmpi_testany_(count, array_of_requests, indx, flag, st, &err);
-	cq_any_end(t, CQ_Testany, err, compute, (*flag & 1), cq_f_index(*indx), keys, st);
+	cq_any_end(t, CQ_Testany, err, compute, (*flag & 1), cq_f_index(*indx), (cq_array){array_of_requests, *count, 1}, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4121,7 +4139,7 @@ CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_gap(t);
 	cq_f.pmpi_testany_f08_(count, array_of_requests, indx, flag, st, &err);
-	cq_any_end(t, CQ_Testany, err, compute, (*flag & 1), cq_f_index(*indx), keys, st);
+	cq_any_end(t, CQ_Testany, err, compute, (*flag & 1), cq_f_index(*indx), (cq_array){array_of_requests, *count, 1}, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4138,7 +4156,7 @@ CQ_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *count, 1});
 	uint64_t compute = cq_gap(t);
 	cq_f.pmpir_testany_f08_(count, array_of_requests, indx, flag, st, &err);
-	cq_any_end(t, CQ_Testany, err, compute, (*flag & 1), cq_f_index(*indx), keys, st);
+	cq_any_end(t, CQ_Testany, err, compute, (*flag & 1), cq_f_index(*indx), (cq_array){array_of_requests, *count, 1}, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4211,8 +4229,11 @@ CQ_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 CQ_EXPORT int MPI_Type_free(MPI_Datatype *datatype)
 {
 	cq_thread *t = cq_enter();
-	if (CQ_UNLIKELY(t == NULL))
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_type_drop(CQ_KEY(*datatype));
 		return cq_p.Type_free(datatype);
+	}
 	cq_type_drop(CQ_KEY(*datatype));
 	int err = cq_p.Type_free(datatype);
 	cq_leave(t);
@@ -4223,6 +4244,8 @@ CQ_EXPORT void mpi_type_free_(MPI_Fint *datatype, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_type_drop(CQ_KEY(CQ_TYPE(*datatype)));
 		cq_f.pmpi_type_free_(datatype, ierr);
 		return;
 	}
@@ -4237,6 +4260,8 @@ CQ_EXPORT void mpi_type_free_f08_(MPI_Fint *datatype, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_type_drop(CQ_KEY(CQ_TYPE(*datatype)));
 		cq_f.pmpi_type_free_f08_(datatype, ierr);
 		return;
 	}
@@ -4252,6 +4277,8 @@ CQ_EXPORT void mpi_type_free_f08_(MPI_Fint *datatype, MPI_Fint *ierr)
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_type_drop(CQ_KEY(CQ_TYPE(*datatype)));
 		cq_f.pmpir_type_free_f08_(datatype, ierr);
 		return;
 	}
@@ -4393,7 +4420,7 @@ CQ_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx,
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, count, 0});
 	cq_waitany_begin(t, CQ_Waitany);
 	int err = cq_p.Waitany(count, array_of_requests, indx, st);
-	cq_waitany_end(t, err, *indx, keys, st);
+	cq_waitany_end(t, err, *indx, (cq_array){array_of_requests, count, 0}, keys, st);
 	return err;
 }
 #if CQ_OPENMPI
@@ -4409,7 +4436,7 @@ CQ_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *count, 1});
 	cq_waitany_begin(t, CQ_Waitany);
 	cq_f.pmpi_waitany_(count, array_of_requests, indx, st, &err);
-	cq_waitany_end(t, err, cq_f_index(*indx), keys, st);
+	cq_waitany_end(t, err, cq_f_index(*indx), (cq_array){array_of_requests, *count, 1}, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4425,7 +4452,7 @@ CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *count, 1});
 	cq_waitany_begin(t, CQ_Waitany);
 	cq_f.pmpi_waitany_f08_(count, array_of_requests, indx, st, &err);
-	cq_waitany_end(t, err, cq_f_index(*indx), keys, st);
+	cq_waitany_end(t, err, cq_f_index(*indx), (cq_array){array_of_requests, *count, 1}, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }
@@ -4442,7 +4469,7 @@ CQ_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
 	const uint64_t *keys = cq_keys(t, (cq_array){array_of_requests, *count, 1});
 	cq_waitany_begin(t, CQ_Waitany);
 	cq_f.pmpir_waitany_f08_(count, array_of_requests, indx, st, &err);
-	cq_waitany_end(t, err, cq_f_index(*indx), keys, st);
+	cq_waitany_end(t, err, cq_f_index(*indx), (cq_array){array_of_requests, *count, 1}, keys, st);
 	if (ierr != NULL)
 		*ierr = err;
 }

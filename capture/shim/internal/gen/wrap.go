@@ -30,6 +30,7 @@ type recorder struct {
 	status        string
 	statuses      string // an array; its number is in statusesN
 	statusesN     string
+	unseen        string // what a call that is not recorded needs, as those from callbacks
 }
 
 var recorders = map[string]recorder{
@@ -49,9 +50,9 @@ var recorders = map[string]recorder{
 	"improbe": {before: "uint64_t compute = cq_gap(t);", after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, {*flag} ? {*message} : MPI_MESSAGE_NULL, 1, st);", status: "status"},
 
 	"wait":     {before: "cq_req r = cq_wait_begin(t, {ID}, {*request});", after: "cq_wait_end(t, err, r, st);", status: "status"},
-	"test":     {before: "uint64_t key = CQ_KEY({*request}), compute = cq_gap(t);", after: "cq_test_end(t, {ID}, err, compute, {*flag}, key, st);", status: "status"},
-	"waitany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, keys, st);", status: "status"},
-	"testany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, keys, st);", status: "status"},
+	"test":     {before: "uint64_t key = CQ_KEY({*request}), compute = cq_gap(t);", after: "cq_test_end(t, {ID}, err, compute, {*flag}, key, {*request} == MPI_REQUEST_NULL, st);", status: "status"},
+	"waitany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
+	"testany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
 	"waitall":  {before: "cq_waitall_begin(t, {ID}, {array_of_requests[]:count});", after: "cq_waitall_end(t, err, {array_of_requests[]:count}, st);", statuses: "array_of_statuses", statusesN: "count"},
 	"testall":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count"},
 	"waitsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
@@ -64,8 +65,8 @@ var recorders = map[string]recorder{
 	"startall":           {before: "cq_request_begin(t, {ID}, MPI_REQUEST_NULL);", after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
 
 	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);", after: "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});"},
-	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);"},
-	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);"},
+	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);", unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_comm_drop(CQ_KEY({*comm}));"},
+	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);", unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_type_drop(CQ_KEY({*datatype}));"},
 	"abort":     {before: "cq_plain_begin(t, {ID}, {comm});\n\tcq_abort_before(t);", after: "cq_end(t, err);"},
 }
 
@@ -259,6 +260,13 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	if err != nil {
 		return err
 	}
+	unseen, err := f.expand(r.unseen, c)
+	if err != nil {
+		return err
+	}
+	if unseen != "" {
+		unseen = "\t\t" + unseen + "\n"
+	}
 	result := "int"
 	if f.fortran {
 		result = "void"
@@ -266,7 +274,9 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(f.symbol, name), strings.Join(decls, ", "))
 	plain := strings.Join(args, ", ")
 	if f.fortran {
-		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n\t\t%s(%s, ierr);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", callee, plain)
+		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\t%s(%s, ierr);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", unseen, callee, plain)
+	} else if unseen != "" {
+		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\treturn %s(%s);\n\t}\n", unseen, callee, plain)
 	} else {
 		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL))\n\t\treturn %s(%s);\n", callee, plain)
 	}
