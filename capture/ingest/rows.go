@@ -317,7 +317,7 @@ func (p *pass) count() {
 		j.warn("The timer went backwards %d times: those times were set to the latest one before.", backwards)
 	}
 	if alien > 0 {
-		j.warn("%d sends and receives are with processes outside MPI_COMM_WORLD or of unknown rank: they are not messages.", alien)
+		j.warn("Sends and receives with processes outside MPI_COMM_WORLD or of unknown rank, which are not messages: %d.", alien)
 	}
 }
 

@@ -37,6 +37,7 @@ type rankSpool struct {
 	blocks    []block
 	at        []int // slot numbers of the blocks, one per thread each
 	openCalls []openCall
+	lastCall  uint16 // the call it entered last; 0: none
 
 	host  int32
 	clock clock
@@ -120,6 +121,7 @@ func (s *scanner) group(g *group) error {
 		s.usesSelf = true
 	}
 	o := ops[c.Call]
+	s.lastCall = c.Call
 	if c.T1 == 0 {
 		s.openCalls = append(s.openCalls, openCall{*c, s.files[g.thread].Name})
 		s.rows++

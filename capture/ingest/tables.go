@@ -118,23 +118,34 @@ func (j *job) origin() schema.Origin {
 // maxNamed is how many calls in progress the warnings name one by one.
 const maxNamed = 8
 
-// warnOpen says which calls never returned.
+// warnOpen says which calls never returned, and which ranks ended between calls.
 func (j *job) warnOpen() {
 	named := 0
-	for _, r := range j.ranks {
-		if len(r.openCalls) == 0 {
-			continue
+	warn := func(format string, args ...any) {
+		if named++; named <= maxNamed {
+			j.warn(format, args...)
 		}
+	}
+	for _, r := range j.ranks {
 		d := newDecoder(j, r)
 		for _, o := range r.openCalls {
-			if named++; named <= maxNamed {
-				j.warn("Rank %d never returned from %s.", r.rank, d.describe(&o.call))
-			}
+			warn("Rank %d never returned from %s.", r.rank, d.describe(&o.call))
+		}
+		if len(r.openCalls) == 0 && r.ended() == schema.EndedKilled {
+			warn("Rank %d ended outside MPI and without MPI_Finalize, after %s.", r.rank, lastCallText(r.lastCall))
 		}
 	}
 	if named > maxNamed {
-		j.warn("%d more calls never returned.", named-maxNamed)
+		j.warn("%d more calls never returned, or ranks ended outside MPI.", named-maxNamed)
 	}
+}
+
+// lastCallText names the call a rank entered last.
+func lastCallText(call uint16) string {
+	if call == 0 {
+		return "no recorded call"
+	}
+	return schema.CallNames[call]
 }
 
 // describe is a call in words: its name, peer and tag.
