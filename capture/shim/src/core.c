@@ -152,6 +152,18 @@ void cq_resolve(void)
 	cq.resolved = 1;
 }
 
+/* Whether this is rank 0 of its job, as far as the launcher's environment tells before MPI_Init: a message comes once. */
+static int first_rank(void)
+{
+	static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		const char *v = getenv(names[i]);
+		if (v != NULL && *v != 0)
+			return strcmp(v, "0") == 0;
+	}
+	return 1;
+}
+
 /* A shim built for one library cannot even pass the other's calls on (handles have other sizes), so before main begins a
  * process with the wrong library is started again without it. */
 static void without_us(char **argv)
@@ -179,7 +191,8 @@ static void without_us(char **argv)
 		setenv("LD_PRELOAD", kept, 1);
 	else
 		unsetenv("LD_PRELOAD");
-	say_f("commq: the shim is for %s and the program is linked to another MPI library; the program runs on unrecorded\n", CQ_LIBRARY);
+	if (first_rank())
+		say_f("commq: the shim is for %s and the program is linked to another MPI library; the program runs on unrecorded\n", CQ_LIBRARY);
 	execv("/proc/self/exe", argv);
 }
 
