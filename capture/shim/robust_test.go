@@ -102,7 +102,7 @@ func TestSections(t *testing.T) {
 		t.Run(library, func(t *testing.T) {
 			testenv.MPI(t, library)
 			if _, err := exec.LookPath("mpifort." + library); err != nil {
-				t.Skip(err)
+				testenv.Skip(t, err.Error())
 			}
 			exe := compile(t, "mpifort."+library, filepath.Join(programs, "sections.f90"))
 			_, got, folder := under(t, library, exe, 1, nil)
@@ -230,9 +230,10 @@ func checkMany(t *testing.T, d *dumper, n int) {
 
 // On a full disk recording stops, the program goes on, and what was recorded is whole.
 func TestDiskFull(t *testing.T) {
+	needRoot(t, "a full disk is also in the stories of cmd/commq, in a user namespace")
 	mount := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "commq-test", mount).CombinedOutput(); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %s", firstLine(out))
+		testenv.Skip(t, fmt.Sprintf("a small file system cannot be mounted here: %s", firstLine(out)))
 	}
 	defer exec.Command("umount", mount).Run()
 	for _, library := range libraries {
@@ -263,7 +264,7 @@ func TestThreads(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "spool")
 			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder}, exe)
 			if got.stdout == "no threads\n" {
-				t.Skip("the library has no MPI_THREAD_MULTIPLE")
+				testenv.Skip(t, "the library has no MPI_THREAD_MULTIPLE")
 			}
 			if got != (outcome{"ok\n", "", 0}) {
 				t.Fatalf("%+v", got)
@@ -332,8 +333,9 @@ func TestClocks(t *testing.T) {
 
 // A rank whose clock is an hour ahead, on a host of another name.
 func TestHosts(t *testing.T) {
+	needRoot(t, "another clock takes a time namespace")
 	if out, err := exec.Command("unshare", "--time", "--monotonic", "3600", "--fork", "true").CombinedOutput(); err != nil {
-		t.Skipf("another clock cannot be made here: %s", firstLine(out))
+		testenv.Skip(t, fmt.Sprintf("another clock cannot be made here: %s", firstLine(out)))
 	}
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
@@ -358,5 +360,13 @@ func TestHosts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// needRoot skips a test that mounts file systems or makes namespaces when the user may not.
+func needRoot(t *testing.T, why string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root: " + why)
 	}
 }

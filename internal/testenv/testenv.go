@@ -13,7 +13,7 @@ func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			skip(t, p+" is not installed; make setup installs what the tests need")
+			Skip(t, p+" is not installed; make setup installs what the tests need")
 		}
 	}
 }
@@ -44,7 +44,8 @@ func Environ(extra ...string) []string {
 	return append(env, extra...)
 }
 
-func skip(t testing.TB, why string) {
+// Skip skips the test and says why, or fails it where $COMMQ_TEST_ALL is set.
+func Skip(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("COMMQ_TEST_ALL") != "" {
 		t.Fatal(why)
