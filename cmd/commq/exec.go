@@ -80,8 +80,10 @@ func (o *preloadOptions) environ(ctx context.Context, program string) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	if p.Spool, err = makeSpool(o.spool); err != nil {
-		return nil, err
+	// A rank whose spool cannot be made is preloaded all the same: the library says that it runs unrecorded, and takes its part
+	// in what the ranks agree on in MPI_Init. Without it there the others would wait for it.
+	if dir, err := makeSpool(o.spool); err == nil {
+		p.Spool = dir
 	}
 	return p.Environ(os.Environ()), nil
 }
