@@ -4,47 +4,48 @@ package schema
 
 // Event is a row of the table events. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
 type Event struct {
-	Rank         int32 // rank
-	Seq          int64 // seq
-	Epoch        int32 // epoch
-	Thread       int32 // thread
-	Call         int16 // call
-	Class        int16 // class
-	StartNs      int64 // start_ns
-	EndNs        int64 // end_ns
-	ComputeNs    int64 // compute_ns
-	Polls        int64 // polls
-	PollNs       int64 // poll_ns
-	Comm         int32 // comm
-	Instance     int64 // instance
-	SendPeer     int32 // send_peer
-	SendWorld    int32 // send_world
-	SendTag      int32 // send_tag
-	SendCount    int64 // send_count
-	SendDatatype int32 // send_datatype
-	SendBytes    int64 // send_bytes
-	SendBuffer   int64 // send_buffer
-	RecvPeer     int32 // recv_peer
-	RecvWorld    int32 // recv_world
-	RecvTag      int32 // recv_tag
-	RecvCount    int64 // recv_count
-	RecvDatatype int32 // recv_datatype
-	RecvBytes    int64 // recv_bytes
-	RecvBuffer   int64 // recv_buffer
-	RootWorld    int32 // root_world
-	ReduceOp     int16 // reduce_op
-	PostedAny    int32 // posted_any
-	ProcNull     int32 // proc_null
-	Request      int64 // request
-	DoneSeq      int64 // done_seq
-	InitSeq      int64 // init_seq
-	ErrorClass   int32 // error_class
-	Callsite     int32 // callsite
-	PayloadHash  int64 // payload_hash
-	PayloadSum   int64 // payload_sum
-	PayloadHead  int64 // payload_head
-	Instructions int64 // instructions
-	Cycles       int64 // cycles
+	Rank         int32  // rank
+	Seq          int64  // seq
+	Epoch        int32  // epoch
+	Thread       int32  // thread
+	Call         int16  // call
+	Class        int16  // class
+	StartNs      int64  // start_ns
+	EndNs        int64  // end_ns
+	ComputeNs    int64  // compute_ns
+	Polls        int64  // polls
+	PollNs       int64  // poll_ns
+	Comm         int32  // comm
+	Instance     int64  // instance
+	SendPeer     int32  // send_peer
+	SendWorld    int32  // send_world
+	SendTag      int32  // send_tag
+	SendCount    int64  // send_count
+	SendDatatype int32  // send_datatype
+	SendBytes    int64  // send_bytes
+	SendBuffer   int64  // send_buffer
+	RecvPeer     int32  // recv_peer
+	RecvWorld    int32  // recv_world
+	RecvTag      int32  // recv_tag
+	RecvCount    int64  // recv_count
+	RecvDatatype int32  // recv_datatype
+	RecvBytes    int64  // recv_bytes
+	RecvBuffer   int64  // recv_buffer
+	RootWorld    int32  // root_world
+	ReduceOp     int16  // reduce_op
+	PostedAny    int32  // posted_any
+	ProcNull     int32  // proc_null
+	Request      int64  // request
+	DoneSeq      int64  // done_seq
+	InitSeq      int64  // init_seq
+	ErrorClass   int32  // error_class
+	Label        string // label
+	Callsite     int32  // callsite
+	PayloadHash  int64  // payload_hash
+	PayloadSum   int64  // payload_sum
+	PayloadHead  int64  // payload_head
+	Instructions int64  // instructions
+	Cycles       int64  // cycles
 }
 
 // NullEvent is a row whose nullable columns are all null and whose others are zero: start from it.
@@ -78,6 +79,7 @@ var NullEvent = Event{
 	DoneSeq:      NullInt64,
 	InitSeq:      NullInt64,
 	ErrorClass:   NullInt32,
+	Label:        NullText,
 	Callsite:     NullInt32,
 	PayloadHash:  NullInt64,
 	PayloadSum:   NullInt64,
@@ -123,6 +125,7 @@ type Events struct {
 	DoneSeq      []int64
 	InitSeq      []int64
 	ErrorClass   []int32
+	Label        []string
 	Callsite     []int32
 	PayloadHash  []int64
 	PayloadSum   []int64
@@ -211,16 +214,18 @@ func (b *Events) Data(i int) any {
 	case 34:
 		return b.ErrorClass
 	case 35:
-		return b.Callsite
+		return b.Label
 	case 36:
-		return b.PayloadHash
+		return b.Callsite
 	case 37:
-		return b.PayloadSum
+		return b.PayloadHash
 	case 38:
-		return b.PayloadHead
+		return b.PayloadSum
 	case 39:
-		return b.Instructions
+		return b.PayloadHead
 	case 40:
+		return b.Instructions
+	case 41:
 		return b.Cycles
 	}
 	panic("schema: no such column")
@@ -263,6 +268,7 @@ func (b *Events) Append(r *Event) {
 	b.DoneSeq = append(b.DoneSeq, r.DoneSeq)
 	b.InitSeq = append(b.InitSeq, r.InitSeq)
 	b.ErrorClass = append(b.ErrorClass, r.ErrorClass)
+	b.Label = append(b.Label, r.Label)
 	b.Callsite = append(b.Callsite, r.Callsite)
 	b.PayloadHash = append(b.PayloadHash, r.PayloadHash)
 	b.PayloadSum = append(b.PayloadSum, r.PayloadSum)
@@ -308,6 +314,7 @@ func (b *Events) Row(i int, r *Event) {
 	r.DoneSeq = b.DoneSeq[i]
 	r.InitSeq = b.InitSeq[i]
 	r.ErrorClass = b.ErrorClass[i]
+	r.Label = b.Label[i]
 	r.Callsite = b.Callsite[i]
 	r.PayloadHash = b.PayloadHash[i]
 	r.PayloadSum = b.PayloadSum[i]
@@ -353,6 +360,7 @@ func (b *Events) Set(i int, r *Event) {
 	b.DoneSeq[i] = r.DoneSeq
 	b.InitSeq[i] = r.InitSeq
 	b.ErrorClass[i] = r.ErrorClass
+	b.Label[i] = r.Label
 	b.Callsite[i] = r.Callsite
 	b.PayloadHash[i] = r.PayloadHash
 	b.PayloadSum[i] = r.PayloadSum
@@ -398,6 +406,7 @@ func (b *Events) Resize(n int) {
 	b.DoneSeq = resize(b.DoneSeq, n)
 	b.InitSeq = resize(b.InitSeq, n)
 	b.ErrorClass = resize(b.ErrorClass, n)
+	b.Label = resize(b.Label, n)
 	b.Callsite = resize(b.Callsite, n)
 	b.PayloadHash = resize(b.PayloadHash, n)
 	b.PayloadSum = resize(b.PayloadSum, n)
@@ -444,6 +453,7 @@ func (b *Events) Slice(i, j int) *Events {
 		DoneSeq:      b.DoneSeq[i:j],
 		InitSeq:      b.InitSeq[i:j],
 		ErrorClass:   b.ErrorClass[i:j],
+		Label:        b.Label[i:j],
 		Callsite:     b.Callsite[i:j],
 		PayloadHash:  b.PayloadHash[i:j],
 		PayloadSum:   b.PayloadSum[i:j],
@@ -474,6 +484,7 @@ type Message struct {
 	PayloadHash  int64 // payload_hash
 	PayloadSum   int64 // payload_sum
 	PayloadHead  int64 // payload_head
+	RecvHash     int64 // recv_hash
 	SrcBuffer    int64 // src_buffer
 	DstBuffer    int64 // dst_buffer
 	SendCallsite int32 // send_callsite
@@ -493,6 +504,7 @@ var NullMessage = Message{
 	PayloadHash:  NullInt64,
 	PayloadSum:   NullInt64,
 	PayloadHead:  NullInt64,
+	RecvHash:     NullInt64,
 	SrcBuffer:    NullInt64,
 	DstBuffer:    NullInt64,
 	SendCallsite: NullInt32,
@@ -520,6 +532,7 @@ type Messages struct {
 	PayloadHash  []int64
 	PayloadSum   []int64
 	PayloadHead  []int64
+	RecvHash     []int64
 	SrcBuffer    []int64
 	DstBuffer    []int64
 	SendCallsite []int32
@@ -574,12 +587,14 @@ func (b *Messages) Data(i int) any {
 	case 18:
 		return b.PayloadHead
 	case 19:
-		return b.SrcBuffer
+		return b.RecvHash
 	case 20:
-		return b.DstBuffer
+		return b.SrcBuffer
 	case 21:
-		return b.SendCallsite
+		return b.DstBuffer
 	case 22:
+		return b.SendCallsite
+	case 23:
 		return b.RecvCallsite
 	}
 	panic("schema: no such column")
@@ -606,6 +621,7 @@ func (b *Messages) Append(r *Message) {
 	b.PayloadHash = append(b.PayloadHash, r.PayloadHash)
 	b.PayloadSum = append(b.PayloadSum, r.PayloadSum)
 	b.PayloadHead = append(b.PayloadHead, r.PayloadHead)
+	b.RecvHash = append(b.RecvHash, r.RecvHash)
 	b.SrcBuffer = append(b.SrcBuffer, r.SrcBuffer)
 	b.DstBuffer = append(b.DstBuffer, r.DstBuffer)
 	b.SendCallsite = append(b.SendCallsite, r.SendCallsite)
@@ -633,6 +649,7 @@ func (b *Messages) Row(i int, r *Message) {
 	r.PayloadHash = b.PayloadHash[i]
 	r.PayloadSum = b.PayloadSum[i]
 	r.PayloadHead = b.PayloadHead[i]
+	r.RecvHash = b.RecvHash[i]
 	r.SrcBuffer = b.SrcBuffer[i]
 	r.DstBuffer = b.DstBuffer[i]
 	r.SendCallsite = b.SendCallsite[i]
@@ -660,6 +677,7 @@ func (b *Messages) Set(i int, r *Message) {
 	b.PayloadHash[i] = r.PayloadHash
 	b.PayloadSum[i] = r.PayloadSum
 	b.PayloadHead[i] = r.PayloadHead
+	b.RecvHash[i] = r.RecvHash
 	b.SrcBuffer[i] = r.SrcBuffer
 	b.DstBuffer[i] = r.DstBuffer
 	b.SendCallsite[i] = r.SendCallsite
@@ -687,6 +705,7 @@ func (b *Messages) Resize(n int) {
 	b.PayloadHash = resize(b.PayloadHash, n)
 	b.PayloadSum = resize(b.PayloadSum, n)
 	b.PayloadHead = resize(b.PayloadHead, n)
+	b.RecvHash = resize(b.RecvHash, n)
 	b.SrcBuffer = resize(b.SrcBuffer, n)
 	b.DstBuffer = resize(b.DstBuffer, n)
 	b.SendCallsite = resize(b.SendCallsite, n)
@@ -715,6 +734,7 @@ func (b *Messages) Slice(i, j int) *Messages {
 		PayloadHash:  b.PayloadHash[i:j],
 		PayloadSum:   b.PayloadSum[i:j],
 		PayloadHead:  b.PayloadHead[i:j],
+		RecvHash:     b.RecvHash[i:j],
 		SrcBuffer:    b.SrcBuffer[i:j],
 		DstBuffer:    b.DstBuffer[i:j],
 		SendCallsite: b.SendCallsite[i:j],

@@ -4,101 +4,353 @@ package schema
 
 // Ids of the calls that commq knows by name in Go: those with a recorder.
 const (
-	CallAbort                   CallID = 1
-	CallAllgather               CallID = 10
-	CallAllgatherv              CallID = 14
-	CallAllreduce               CallID = 19
-	CallAlltoall                CallID = 23
-	CallAlltoallv               CallID = 27
-	CallAlltoallw               CallID = 31
-	CallBarrier                 CallID = 38
-	CallBcast                   CallID = 40
-	CallBsend                   CallID = 44
-	CallBsendInit               CallID = 46
-	CallCancel                  CallID = 55
-	CallCartCreate              CallID = 57
-	CallCartSub                 CallID = 62
-	CallCommCreate              CallID = 70
-	CallCommCreateGroup         CallID = 73
-	CallCommDisconnect          CallID = 76
-	CallCommDup                 CallID = 77
-	CallCommDupWithInfo         CallID = 78
-	CallCommFree                CallID = 80
-	CallCommIdup                CallID = 88
-	CallCommIdupWithInfo        CallID = 89
-	CallCommSetName             CallID = 97
-	CallCommSplit               CallID = 101
-	CallCommSplitType           CallID = 102
-	CallDistGraphCreate         CallID = 107
-	CallDistGraphCreateAdjacent CallID = 108
-	CallExscan                  CallID = 119
-	CallGather                  CallID = 216
-	CallGatherv                 CallID = 220
-	CallGraphCreate             CallID = 237
-	CallIallgather              CallID = 260
-	CallIallgatherv             CallID = 262
-	CallIallreduce              CallID = 264
-	CallIalltoall               CallID = 266
-	CallIalltoallv              CallID = 268
-	CallIalltoallw              CallID = 270
-	CallIbarrier                CallID = 272
-	CallIbcast                  CallID = 273
-	CallIbsend                  CallID = 275
-	CallIexscan                 CallID = 277
-	CallIgather                 CallID = 279
-	CallIgatherv                CallID = 281
-	CallImprobe                 CallID = 283
-	CallImrecv                  CallID = 284
-	CallInit                    CallID = 309
-	CallInitThread              CallID = 310
-	CallIntercommCreate         CallID = 312
-	CallIntercommMerge          CallID = 314
-	CallIprobe                  CallID = 315
-	CallIrecv                   CallID = 316
-	CallIreduce                 CallID = 318
-	CallIreduceScatter          CallID = 320
-	CallIreduceScatterBlock     CallID = 321
-	CallIrsend                  CallID = 324
-	CallIscan                   CallID = 327
-	CallIscatter                CallID = 329
-	CallIscatterv               CallID = 331
-	CallIsend                   CallID = 333
-	CallIsendrecv               CallID = 335
-	CallIsendrecvReplace        CallID = 337
-	CallIssend                  CallID = 339
-	CallMprobe                  CallID = 346
-	CallMrecv                   CallID = 347
-	CallProbe                   CallID = 392
-	CallRecv                    CallID = 400
-	CallRecvInit                CallID = 402
-	CallReduce                  CallID = 404
-	CallReduceScatter           CallID = 410
-	CallReduceScatterBlock      CallID = 411
-	CallRequestFree             CallID = 422
-	CallRequestGetStatus        CallID = 423
-	CallRsend                   CallID = 430
-	CallRsendInit               CallID = 432
-	CallScan                    CallID = 434
-	CallScatter                 CallID = 438
-	CallScatterv                CallID = 442
-	CallSend                    CallID = 446
-	CallSendInit                CallID = 448
-	CallSendrecv                CallID = 450
-	CallSendrecvReplace         CallID = 452
-	CallSsend                   CallID = 464
-	CallSsendInit               CallID = 466
-	CallStart                   CallID = 468
-	CallStartall                CallID = 469
-	CallTest                    CallID = 478
-	CallTestall                 CallID = 480
-	CallTestany                 CallID = 481
-	CallTestsome                CallID = 482
-	CallTypeFree                CallID = 512
-	CallWait                    CallID = 549
-	CallWaitall                 CallID = 550
-	CallWaitany                 CallID = 551
-	CallWaitsome                CallID = 552
-	CallFinalize                CallID = 643
+	CallAbort                     CallID = 1
+	CallAccumulate                CallID = 2
+	CallAccumulateC               CallID = 3
+	CallAllgather                 CallID = 10
+	CallAllgatherC                CallID = 11
+	CallAllgatherInit             CallID = 12
+	CallAllgatherInitC            CallID = 13
+	CallAllgatherv                CallID = 14
+	CallAllgathervC               CallID = 15
+	CallAllgathervInit            CallID = 16
+	CallAllgathervInitC           CallID = 17
+	CallAllreduce                 CallID = 19
+	CallAllreduceC                CallID = 20
+	CallAllreduceInit             CallID = 21
+	CallAllreduceInitC            CallID = 22
+	CallAlltoall                  CallID = 23
+	CallAlltoallC                 CallID = 24
+	CallAlltoallInit              CallID = 25
+	CallAlltoallInitC             CallID = 26
+	CallAlltoallv                 CallID = 27
+	CallAlltoallvC                CallID = 28
+	CallAlltoallvInit             CallID = 29
+	CallAlltoallvInitC            CallID = 30
+	CallAlltoallw                 CallID = 31
+	CallAlltoallwC                CallID = 32
+	CallAlltoallwInit             CallID = 33
+	CallAlltoallwInitC            CallID = 34
+	CallBarrier                   CallID = 38
+	CallBarrierInit               CallID = 39
+	CallBcast                     CallID = 40
+	CallBcastC                    CallID = 41
+	CallBcastInit                 CallID = 42
+	CallBcastInitC                CallID = 43
+	CallBsend                     CallID = 44
+	CallBsendC                    CallID = 45
+	CallBsendInit                 CallID = 46
+	CallBsendInitC                CallID = 47
+	CallBufferDetach              CallID = 50
+	CallBufferDetachC             CallID = 51
+	CallCancel                    CallID = 55
+	CallCartCreate                CallID = 57
+	CallCartSub                   CallID = 62
+	CallClosePort                 CallID = 64
+	CallCommAccept                CallID = 65
+	CallCommConnect               CallID = 69
+	CallCommCreate                CallID = 70
+	CallCommCreateFromGroup       CallID = 72
+	CallCommCreateGroup           CallID = 73
+	CallCommDisconnect            CallID = 76
+	CallCommDup                   CallID = 77
+	CallCommDupWithInfo           CallID = 78
+	CallCommFree                  CallID = 80
+	CallCommGetParent             CallID = 86
+	CallCommIdup                  CallID = 88
+	CallCommIdupWithInfo          CallID = 89
+	CallCommJoin                  CallID = 90
+	CallCommSetName               CallID = 97
+	CallCommSpawn                 CallID = 99
+	CallCommSpawnMultiple         CallID = 100
+	CallCommSplit                 CallID = 101
+	CallCommSplitType             CallID = 102
+	CallCompareAndSwap            CallID = 104
+	CallDistGraphCreate           CallID = 107
+	CallDistGraphCreateAdjacent   CallID = 108
+	CallExscan                    CallID = 119
+	CallExscanC                   CallID = 120
+	CallExscanInit                CallID = 121
+	CallExscanInitC               CallID = 122
+	CallFetchAndOp                CallID = 123
+	CallFileClose                 CallID = 126
+	CallFileDelete                CallID = 128
+	CallFileIread                 CallID = 142
+	CallFileIreadAll              CallID = 143
+	CallFileIreadAllC             CallID = 144
+	CallFileIreadAt               CallID = 145
+	CallFileIreadAtAll            CallID = 146
+	CallFileIreadAtAllC           CallID = 147
+	CallFileIreadAtC              CallID = 148
+	CallFileIreadC                CallID = 149
+	CallFileIreadShared           CallID = 150
+	CallFileIreadSharedC          CallID = 151
+	CallFileIwrite                CallID = 152
+	CallFileIwriteAll             CallID = 153
+	CallFileIwriteAllC            CallID = 154
+	CallFileIwriteAt              CallID = 155
+	CallFileIwriteAtAll           CallID = 156
+	CallFileIwriteAtAllC          CallID = 157
+	CallFileIwriteAtC             CallID = 158
+	CallFileIwriteC               CallID = 159
+	CallFileIwriteShared          CallID = 160
+	CallFileIwriteSharedC         CallID = 161
+	CallFileOpen                  CallID = 162
+	CallFilePreallocate           CallID = 163
+	CallFileRead                  CallID = 164
+	CallFileReadAll               CallID = 165
+	CallFileReadAllBegin          CallID = 166
+	CallFileReadAllBeginC         CallID = 167
+	CallFileReadAllC              CallID = 168
+	CallFileReadAllEnd            CallID = 169
+	CallFileReadAt                CallID = 170
+	CallFileReadAtAll             CallID = 171
+	CallFileReadAtAllBegin        CallID = 172
+	CallFileReadAtAllBeginC       CallID = 173
+	CallFileReadAtAllC            CallID = 174
+	CallFileReadAtAllEnd          CallID = 175
+	CallFileReadAtC               CallID = 176
+	CallFileReadC                 CallID = 177
+	CallFileReadOrdered           CallID = 178
+	CallFileReadOrderedBegin      CallID = 179
+	CallFileReadOrderedBeginC     CallID = 180
+	CallFileReadOrderedC          CallID = 181
+	CallFileReadOrderedEnd        CallID = 182
+	CallFileReadShared            CallID = 183
+	CallFileReadSharedC           CallID = 184
+	CallFileSetSize               CallID = 190
+	CallFileSetView               CallID = 191
+	CallFileSync                  CallID = 192
+	CallFileWrite                 CallID = 193
+	CallFileWriteAll              CallID = 194
+	CallFileWriteAllBegin         CallID = 195
+	CallFileWriteAllBeginC        CallID = 196
+	CallFileWriteAllC             CallID = 197
+	CallFileWriteAllEnd           CallID = 198
+	CallFileWriteAt               CallID = 199
+	CallFileWriteAtAll            CallID = 200
+	CallFileWriteAtAllBegin       CallID = 201
+	CallFileWriteAtAllBeginC      CallID = 202
+	CallFileWriteAtAllC           CallID = 203
+	CallFileWriteAtAllEnd         CallID = 204
+	CallFileWriteAtC              CallID = 205
+	CallFileWriteC                CallID = 206
+	CallFileWriteOrdered          CallID = 207
+	CallFileWriteOrderedBegin     CallID = 208
+	CallFileWriteOrderedBeginC    CallID = 209
+	CallFileWriteOrderedC         CallID = 210
+	CallFileWriteOrderedEnd       CallID = 211
+	CallFileWriteShared           CallID = 212
+	CallFileWriteSharedC          CallID = 213
+	CallGather                    CallID = 216
+	CallGatherC                   CallID = 217
+	CallGatherInit                CallID = 218
+	CallGatherInitC               CallID = 219
+	CallGatherv                   CallID = 220
+	CallGathervC                  CallID = 221
+	CallGathervInit               CallID = 222
+	CallGathervInitC              CallID = 223
+	CallGet                       CallID = 224
+	CallGetAccumulate             CallID = 225
+	CallGetAccumulateC            CallID = 226
+	CallGetC                      CallID = 228
+	CallGraphCreate               CallID = 237
+	CallIallgather                CallID = 260
+	CallIallgatherC               CallID = 261
+	CallIallgatherv               CallID = 262
+	CallIallgathervC              CallID = 263
+	CallIallreduce                CallID = 264
+	CallIallreduceC               CallID = 265
+	CallIalltoall                 CallID = 266
+	CallIalltoallC                CallID = 267
+	CallIalltoallv                CallID = 268
+	CallIalltoallvC               CallID = 269
+	CallIalltoallw                CallID = 270
+	CallIalltoallwC               CallID = 271
+	CallIbarrier                  CallID = 272
+	CallIbcast                    CallID = 273
+	CallIbcastC                   CallID = 274
+	CallIbsend                    CallID = 275
+	CallIbsendC                   CallID = 276
+	CallIexscan                   CallID = 277
+	CallIexscanC                  CallID = 278
+	CallIgather                   CallID = 279
+	CallIgatherC                  CallID = 280
+	CallIgatherv                  CallID = 281
+	CallIgathervC                 CallID = 282
+	CallImprobe                   CallID = 283
+	CallImrecv                    CallID = 284
+	CallImrecvC                   CallID = 285
+	CallIneighborAllgather        CallID = 286
+	CallIneighborAllgatherC       CallID = 287
+	CallIneighborAllgatherv       CallID = 288
+	CallIneighborAllgathervC      CallID = 289
+	CallIneighborAlltoall         CallID = 290
+	CallIneighborAlltoallC        CallID = 291
+	CallIneighborAlltoallv        CallID = 292
+	CallIneighborAlltoallvC       CallID = 293
+	CallIneighborAlltoallw        CallID = 294
+	CallIneighborAlltoallwC       CallID = 295
+	CallInit                      CallID = 309
+	CallInitThread                CallID = 310
+	CallIntercommCreate           CallID = 312
+	CallIntercommCreateFromGroups CallID = 313
+	CallIntercommMerge            CallID = 314
+	CallIprobe                    CallID = 315
+	CallIrecv                     CallID = 316
+	CallIrecvC                    CallID = 317
+	CallIreduce                   CallID = 318
+	CallIreduceC                  CallID = 319
+	CallIreduceScatter            CallID = 320
+	CallIreduceScatterBlock       CallID = 321
+	CallIreduceScatterBlockC      CallID = 322
+	CallIreduceScatterC           CallID = 323
+	CallIrsend                    CallID = 324
+	CallIrsendC                   CallID = 325
+	CallIscan                     CallID = 327
+	CallIscanC                    CallID = 328
+	CallIscatter                  CallID = 329
+	CallIscatterC                 CallID = 330
+	CallIscatterv                 CallID = 331
+	CallIscattervC                CallID = 332
+	CallIsend                     CallID = 333
+	CallIsendC                    CallID = 334
+	CallIsendrecv                 CallID = 335
+	CallIsendrecvC                CallID = 336
+	CallIsendrecvReplace          CallID = 337
+	CallIsendrecvReplaceC         CallID = 338
+	CallIssend                    CallID = 339
+	CallIssendC                   CallID = 340
+	CallLookupName                CallID = 343
+	CallMprobe                    CallID = 346
+	CallMrecv                     CallID = 347
+	CallMrecvC                    CallID = 348
+	CallNeighborAllgather         CallID = 351
+	CallNeighborAllgatherC        CallID = 352
+	CallNeighborAllgatherInit     CallID = 353
+	CallNeighborAllgatherInitC    CallID = 354
+	CallNeighborAllgatherv        CallID = 355
+	CallNeighborAllgathervC       CallID = 356
+	CallNeighborAllgathervInit    CallID = 357
+	CallNeighborAllgathervInitC   CallID = 358
+	CallNeighborAlltoall          CallID = 359
+	CallNeighborAlltoallC         CallID = 360
+	CallNeighborAlltoallInit      CallID = 361
+	CallNeighborAlltoallInitC     CallID = 362
+	CallNeighborAlltoallv         CallID = 363
+	CallNeighborAlltoallvC        CallID = 364
+	CallNeighborAlltoallvInit     CallID = 365
+	CallNeighborAlltoallvInitC    CallID = 366
+	CallNeighborAlltoallw         CallID = 367
+	CallNeighborAlltoallwC        CallID = 368
+	CallNeighborAlltoallwInit     CallID = 369
+	CallNeighborAlltoallwInitC    CallID = 370
+	CallOpenPort                  CallID = 377
+	CallParrived                  CallID = 386
+	CallPcontrol                  CallID = 387
+	CallPready                    CallID = 388
+	CallPreadyList                CallID = 389
+	CallPreadyRange               CallID = 390
+	CallPrecvInit                 CallID = 391
+	CallProbe                     CallID = 392
+	CallPsendInit                 CallID = 393
+	CallPublishName               CallID = 394
+	CallPut                       CallID = 395
+	CallPutC                      CallID = 396
+	CallRaccumulate               CallID = 398
+	CallRaccumulateC              CallID = 399
+	CallRecv                      CallID = 400
+	CallRecvC                     CallID = 401
+	CallRecvInit                  CallID = 402
+	CallRecvInitC                 CallID = 403
+	CallReduce                    CallID = 404
+	CallReduceC                   CallID = 405
+	CallReduceInit                CallID = 406
+	CallReduceInitC               CallID = 407
+	CallReduceScatter             CallID = 410
+	CallReduceScatterBlock        CallID = 411
+	CallReduceScatterBlockC       CallID = 412
+	CallReduceScatterBlockInit    CallID = 413
+	CallReduceScatterBlockInitC   CallID = 414
+	CallReduceScatterC            CallID = 415
+	CallReduceScatterInit         CallID = 416
+	CallReduceScatterInitC        CallID = 417
+	CallRequestFree               CallID = 422
+	CallRequestGetStatus          CallID = 423
+	CallRget                      CallID = 424
+	CallRgetAccumulate            CallID = 425
+	CallRgetAccumulateC           CallID = 426
+	CallRgetC                     CallID = 427
+	CallRput                      CallID = 428
+	CallRputC                     CallID = 429
+	CallRsend                     CallID = 430
+	CallRsendC                    CallID = 431
+	CallRsendInit                 CallID = 432
+	CallRsendInitC                CallID = 433
+	CallScan                      CallID = 434
+	CallScanC                     CallID = 435
+	CallScanInit                  CallID = 436
+	CallScanInitC                 CallID = 437
+	CallScatter                   CallID = 438
+	CallScatterC                  CallID = 439
+	CallScatterInit               CallID = 440
+	CallScatterInitC              CallID = 441
+	CallScatterv                  CallID = 442
+	CallScattervC                 CallID = 443
+	CallScattervInit              CallID = 444
+	CallScattervInitC             CallID = 445
+	CallSend                      CallID = 446
+	CallSendC                     CallID = 447
+	CallSendInit                  CallID = 448
+	CallSendInitC                 CallID = 449
+	CallSendrecv                  CallID = 450
+	CallSendrecvC                 CallID = 451
+	CallSendrecvReplace           CallID = 452
+	CallSendrecvReplaceC          CallID = 453
+	CallSessionFinalize           CallID = 456
+	CallSessionInit               CallID = 462
+	CallSsend                     CallID = 464
+	CallSsendC                    CallID = 465
+	CallSsendInit                 CallID = 466
+	CallSsendInitC                CallID = 467
+	CallStart                     CallID = 468
+	CallStartall                  CallID = 469
+	CallTest                      CallID = 478
+	CallTestall                   CallID = 480
+	CallTestany                   CallID = 481
+	CallTestsome                  CallID = 482
+	CallTypeFree                  CallID = 512
+	CallUnpublishName             CallID = 545
+	CallWait                      CallID = 549
+	CallWaitall                   CallID = 550
+	CallWaitany                   CallID = 551
+	CallWaitsome                  CallID = 552
+	CallWinAllocate               CallID = 553
+	CallWinAllocateC              CallID = 554
+	CallWinAllocateShared         CallID = 555
+	CallWinAllocateSharedC        CallID = 556
+	CallWinComplete               CallID = 560
+	CallWinCreate                 CallID = 561
+	CallWinCreateC                CallID = 562
+	CallWinCreateDynamic          CallID = 563
+	CallWinFence                  CallID = 569
+	CallWinFlush                  CallID = 570
+	CallWinFlushAll               CallID = 571
+	CallWinFlushLocal             CallID = 572
+	CallWinFlushLocalAll          CallID = 573
+	CallWinFree                   CallID = 574
+	CallWinLock                   CallID = 581
+	CallWinLockAll                CallID = 582
+	CallWinPost                   CallID = 583
+	CallWinStart                  CallID = 590
+	CallWinSync                   CallID = 591
+	CallWinTest                   CallID = 592
+	CallWinUnlock                 CallID = 593
+	CallWinUnlockAll              CallID = 594
+	CallWinWait                   CallID = 595
+	CallFinalize                  CallID = 643
+	CallCommqMark                 CallID = 724
+	CallCommqSendToSelf           CallID = 725
 )
 
 // CallNames are the MPI names indexed by CallID; 0 is not a call.
@@ -827,14 +1079,16 @@ var CallNames = []string{
 	"MPI_Type_get_value_index",
 	"MPI_Wtick",
 	"MPI_Wtime",
+	"commq_mark",
+	"commq_send_to_self",
 }
 
 // Calls are the MPI functions indexed by CallID; 0 is not a call.
 var Calls = []Call{
 	{},
 	{1, "MPI_Abort", ClassOther, "abort"},
-	{2, "MPI_Accumulate", ClassRMA, ""},
-	{3, "MPI_Accumulate_c", ClassRMA, ""},
+	{2, "MPI_Accumulate", ClassRMA, "rma"},
+	{3, "MPI_Accumulate_c", ClassRMA, "rma"},
 	{4, "MPI_Add_error_class", ClassOther, ""},
 	{5, "MPI_Add_error_code", ClassOther, ""},
 	{6, "MPI_Add_error_string", ClassOther, ""},
@@ -842,47 +1096,47 @@ var Calls = []Call{
 	{8, "MPI_Aint_add", ClassOther, ""},
 	{9, "MPI_Aint_diff", ClassOther, ""},
 	{10, "MPI_Allgather", ClassCollective, "collective"},
-	{11, "MPI_Allgather_c", ClassCollective, ""},
-	{12, "MPI_Allgather_init", ClassOther, ""},
-	{13, "MPI_Allgather_init_c", ClassOther, ""},
+	{11, "MPI_Allgather_c", ClassCollective, "collective"},
+	{12, "MPI_Allgather_init", ClassOther, "collective_init"},
+	{13, "MPI_Allgather_init_c", ClassOther, "collective_init"},
 	{14, "MPI_Allgatherv", ClassCollective, "collective"},
-	{15, "MPI_Allgatherv_c", ClassCollective, ""},
-	{16, "MPI_Allgatherv_init", ClassOther, ""},
-	{17, "MPI_Allgatherv_init_c", ClassOther, ""},
+	{15, "MPI_Allgatherv_c", ClassCollective, "collective"},
+	{16, "MPI_Allgatherv_init", ClassOther, "collective_init"},
+	{17, "MPI_Allgatherv_init_c", ClassOther, "collective_init"},
 	{18, "MPI_Alloc_mem", ClassOther, ""},
 	{19, "MPI_Allreduce", ClassCollective, "collective"},
-	{20, "MPI_Allreduce_c", ClassCollective, ""},
-	{21, "MPI_Allreduce_init", ClassOther, ""},
-	{22, "MPI_Allreduce_init_c", ClassOther, ""},
+	{20, "MPI_Allreduce_c", ClassCollective, "collective"},
+	{21, "MPI_Allreduce_init", ClassOther, "collective_init"},
+	{22, "MPI_Allreduce_init_c", ClassOther, "collective_init"},
 	{23, "MPI_Alltoall", ClassCollective, "collective"},
-	{24, "MPI_Alltoall_c", ClassCollective, ""},
-	{25, "MPI_Alltoall_init", ClassOther, ""},
-	{26, "MPI_Alltoall_init_c", ClassOther, ""},
+	{24, "MPI_Alltoall_c", ClassCollective, "collective"},
+	{25, "MPI_Alltoall_init", ClassOther, "collective_init"},
+	{26, "MPI_Alltoall_init_c", ClassOther, "collective_init"},
 	{27, "MPI_Alltoallv", ClassCollective, "collective"},
-	{28, "MPI_Alltoallv_c", ClassCollective, ""},
-	{29, "MPI_Alltoallv_init", ClassOther, ""},
-	{30, "MPI_Alltoallv_init_c", ClassOther, ""},
+	{28, "MPI_Alltoallv_c", ClassCollective, "collective"},
+	{29, "MPI_Alltoallv_init", ClassOther, "collective_init"},
+	{30, "MPI_Alltoallv_init_c", ClassOther, "collective_init"},
 	{31, "MPI_Alltoallw", ClassCollective, "collective"},
-	{32, "MPI_Alltoallw_c", ClassCollective, ""},
-	{33, "MPI_Alltoallw_init", ClassOther, ""},
-	{34, "MPI_Alltoallw_init_c", ClassOther, ""},
+	{32, "MPI_Alltoallw_c", ClassCollective, "collective"},
+	{33, "MPI_Alltoallw_init", ClassOther, "collective_init"},
+	{34, "MPI_Alltoallw_init_c", ClassOther, "collective_init"},
 	{35, "MPI_Attr_delete", ClassOther, ""},
 	{36, "MPI_Attr_get", ClassOther, ""},
 	{37, "MPI_Attr_put", ClassOther, ""},
 	{38, "MPI_Barrier", ClassCollective, "collective"},
-	{39, "MPI_Barrier_init", ClassOther, ""},
+	{39, "MPI_Barrier_init", ClassOther, "collective_init"},
 	{40, "MPI_Bcast", ClassCollective, "collective"},
-	{41, "MPI_Bcast_c", ClassCollective, ""},
-	{42, "MPI_Bcast_init", ClassOther, ""},
-	{43, "MPI_Bcast_init_c", ClassOther, ""},
+	{41, "MPI_Bcast_c", ClassCollective, "collective"},
+	{42, "MPI_Bcast_init", ClassOther, "collective_init"},
+	{43, "MPI_Bcast_init_c", ClassOther, "collective_init"},
 	{44, "MPI_Bsend", ClassSend, "send"},
-	{45, "MPI_Bsend_c", ClassSend, ""},
+	{45, "MPI_Bsend_c", ClassSend, "send"},
 	{46, "MPI_Bsend_init", ClassOther, "send_init"},
-	{47, "MPI_Bsend_init_c", ClassOther, ""},
+	{47, "MPI_Bsend_init_c", ClassOther, "send_init"},
 	{48, "MPI_Buffer_attach", ClassOther, ""},
 	{49, "MPI_Buffer_attach_c", ClassOther, ""},
-	{50, "MPI_Buffer_detach", ClassOther, ""},
-	{51, "MPI_Buffer_detach_c", ClassOther, ""},
+	{50, "MPI_Buffer_detach", ClassOther, "plain"},
+	{51, "MPI_Buffer_detach_c", ClassOther, "plain"},
 	{52, "MPI_COMM_DUP_FN", ClassOther, ""},
 	{53, "MPI_COMM_NULL_COPY_FN", ClassOther, ""},
 	{54, "MPI_COMM_NULL_DELETE_FN", ClassOther, ""},
@@ -895,15 +1149,15 @@ var Calls = []Call{
 	{61, "MPI_Cart_shift", ClassOther, ""},
 	{62, "MPI_Cart_sub", ClassComm, "comm_new"},
 	{63, "MPI_Cartdim_get", ClassOther, ""},
-	{64, "MPI_Close_port", ClassOther, ""},
-	{65, "MPI_Comm_accept", ClassComm, ""},
+	{64, "MPI_Close_port", ClassOther, "comm_connect"},
+	{65, "MPI_Comm_accept", ClassComm, "comm_connect"},
 	{66, "MPI_Comm_c2f", ClassOther, ""},
 	{67, "MPI_Comm_call_errhandler", ClassOther, ""},
 	{68, "MPI_Comm_compare", ClassOther, ""},
-	{69, "MPI_Comm_connect", ClassComm, ""},
+	{69, "MPI_Comm_connect", ClassComm, "comm_connect"},
 	{70, "MPI_Comm_create", ClassComm, "comm_new"},
 	{71, "MPI_Comm_create_errhandler", ClassOther, ""},
-	{72, "MPI_Comm_create_from_group", ClassComm, ""},
+	{72, "MPI_Comm_create_from_group", ClassComm, "comm_from_group"},
 	{73, "MPI_Comm_create_group", ClassComm, "comm_new"},
 	{74, "MPI_Comm_create_keyval", ClassOther, ""},
 	{75, "MPI_Comm_delete_attr", ClassOther, ""},
@@ -917,11 +1171,11 @@ var Calls = []Call{
 	{83, "MPI_Comm_get_errhandler", ClassOther, ""},
 	{84, "MPI_Comm_get_info", ClassComm, ""},
 	{85, "MPI_Comm_get_name", ClassComm, ""},
-	{86, "MPI_Comm_get_parent", ClassOther, ""},
+	{86, "MPI_Comm_get_parent", ClassOther, "comm_parent"},
 	{87, "MPI_Comm_group", ClassOther, ""},
 	{88, "MPI_Comm_idup", ClassComm, "comm_idup"},
 	{89, "MPI_Comm_idup_with_info", ClassComm, "comm_idup"},
-	{90, "MPI_Comm_join", ClassComm, ""},
+	{90, "MPI_Comm_join", ClassComm, "comm_connect"},
 	{91, "MPI_Comm_rank", ClassOther, ""},
 	{92, "MPI_Comm_remote_group", ClassOther, ""},
 	{93, "MPI_Comm_remote_size", ClassOther, ""},
@@ -930,12 +1184,12 @@ var Calls = []Call{
 	{96, "MPI_Comm_set_info", ClassComm, ""},
 	{97, "MPI_Comm_set_name", ClassComm, "comm_set_name"},
 	{98, "MPI_Comm_size", ClassOther, ""},
-	{99, "MPI_Comm_spawn", ClassComm, ""},
-	{100, "MPI_Comm_spawn_multiple", ClassComm, ""},
+	{99, "MPI_Comm_spawn", ClassComm, "spawn"},
+	{100, "MPI_Comm_spawn_multiple", ClassComm, "spawn"},
 	{101, "MPI_Comm_split", ClassComm, "comm_new"},
 	{102, "MPI_Comm_split_type", ClassComm, "comm_new"},
 	{103, "MPI_Comm_test_inter", ClassOther, ""},
-	{104, "MPI_Compare_and_swap", ClassRMA, ""},
+	{104, "MPI_Compare_and_swap", ClassRMA, "rma"},
 	{105, "MPI_DUP_FN", ClassOther, ""},
 	{106, "MPI_Dims_create", ClassOther, ""},
 	{107, "MPI_Dist_graph_create", ClassComm, "comm_new"},
@@ -951,15 +1205,15 @@ var Calls = []Call{
 	{117, "MPI_Error_class", ClassOther, ""},
 	{118, "MPI_Error_string", ClassOther, ""},
 	{119, "MPI_Exscan", ClassCollective, "collective"},
-	{120, "MPI_Exscan_c", ClassCollective, ""},
-	{121, "MPI_Exscan_init", ClassOther, ""},
-	{122, "MPI_Exscan_init_c", ClassOther, ""},
-	{123, "MPI_Fetch_and_op", ClassRMA, ""},
+	{120, "MPI_Exscan_c", ClassCollective, "collective"},
+	{121, "MPI_Exscan_init", ClassOther, "collective_init"},
+	{122, "MPI_Exscan_init_c", ClassOther, "collective_init"},
+	{123, "MPI_Fetch_and_op", ClassRMA, "rma"},
 	{124, "MPI_File_c2f", ClassOther, ""},
 	{125, "MPI_File_call_errhandler", ClassOther, ""},
-	{126, "MPI_File_close", ClassIO, ""},
+	{126, "MPI_File_close", ClassIO, "file_close"},
 	{127, "MPI_File_create_errhandler", ClassOther, ""},
-	{128, "MPI_File_delete", ClassIO, ""},
+	{128, "MPI_File_delete", ClassIO, "file_delete"},
 	{129, "MPI_File_f2c", ClassOther, ""},
 	{130, "MPI_File_get_amode", ClassIO, ""},
 	{131, "MPI_File_get_atomicity", ClassIO, ""},
@@ -973,93 +1227,93 @@ var Calls = []Call{
 	{139, "MPI_File_get_type_extent", ClassIO, ""},
 	{140, "MPI_File_get_type_extent_c", ClassIO, ""},
 	{141, "MPI_File_get_view", ClassIO, ""},
-	{142, "MPI_File_iread", ClassIO, ""},
-	{143, "MPI_File_iread_all", ClassIO, ""},
-	{144, "MPI_File_iread_all_c", ClassIO, ""},
-	{145, "MPI_File_iread_at", ClassIO, ""},
-	{146, "MPI_File_iread_at_all", ClassIO, ""},
-	{147, "MPI_File_iread_at_all_c", ClassIO, ""},
-	{148, "MPI_File_iread_at_c", ClassIO, ""},
-	{149, "MPI_File_iread_c", ClassIO, ""},
-	{150, "MPI_File_iread_shared", ClassIO, ""},
-	{151, "MPI_File_iread_shared_c", ClassIO, ""},
-	{152, "MPI_File_iwrite", ClassIO, ""},
-	{153, "MPI_File_iwrite_all", ClassIO, ""},
-	{154, "MPI_File_iwrite_all_c", ClassIO, ""},
-	{155, "MPI_File_iwrite_at", ClassIO, ""},
-	{156, "MPI_File_iwrite_at_all", ClassIO, ""},
-	{157, "MPI_File_iwrite_at_all_c", ClassIO, ""},
-	{158, "MPI_File_iwrite_at_c", ClassIO, ""},
-	{159, "MPI_File_iwrite_c", ClassIO, ""},
-	{160, "MPI_File_iwrite_shared", ClassIO, ""},
-	{161, "MPI_File_iwrite_shared_c", ClassIO, ""},
-	{162, "MPI_File_open", ClassIO, ""},
-	{163, "MPI_File_preallocate", ClassIO, ""},
-	{164, "MPI_File_read", ClassIO, ""},
-	{165, "MPI_File_read_all", ClassIO, ""},
-	{166, "MPI_File_read_all_begin", ClassIO, ""},
-	{167, "MPI_File_read_all_begin_c", ClassIO, ""},
-	{168, "MPI_File_read_all_c", ClassIO, ""},
-	{169, "MPI_File_read_all_end", ClassIO, ""},
-	{170, "MPI_File_read_at", ClassIO, ""},
-	{171, "MPI_File_read_at_all", ClassIO, ""},
-	{172, "MPI_File_read_at_all_begin", ClassIO, ""},
-	{173, "MPI_File_read_at_all_begin_c", ClassIO, ""},
-	{174, "MPI_File_read_at_all_c", ClassIO, ""},
-	{175, "MPI_File_read_at_all_end", ClassIO, ""},
-	{176, "MPI_File_read_at_c", ClassIO, ""},
-	{177, "MPI_File_read_c", ClassIO, ""},
-	{178, "MPI_File_read_ordered", ClassIO, ""},
-	{179, "MPI_File_read_ordered_begin", ClassIO, ""},
-	{180, "MPI_File_read_ordered_begin_c", ClassIO, ""},
-	{181, "MPI_File_read_ordered_c", ClassIO, ""},
-	{182, "MPI_File_read_ordered_end", ClassIO, ""},
-	{183, "MPI_File_read_shared", ClassIO, ""},
-	{184, "MPI_File_read_shared_c", ClassIO, ""},
+	{142, "MPI_File_iread", ClassIO, "file_irw"},
+	{143, "MPI_File_iread_all", ClassIO, "file_irw"},
+	{144, "MPI_File_iread_all_c", ClassIO, "file_irw"},
+	{145, "MPI_File_iread_at", ClassIO, "file_irw"},
+	{146, "MPI_File_iread_at_all", ClassIO, "file_irw"},
+	{147, "MPI_File_iread_at_all_c", ClassIO, "file_irw"},
+	{148, "MPI_File_iread_at_c", ClassIO, "file_irw"},
+	{149, "MPI_File_iread_c", ClassIO, "file_irw"},
+	{150, "MPI_File_iread_shared", ClassIO, "file_irw"},
+	{151, "MPI_File_iread_shared_c", ClassIO, "file_irw"},
+	{152, "MPI_File_iwrite", ClassIO, "file_irw"},
+	{153, "MPI_File_iwrite_all", ClassIO, "file_irw"},
+	{154, "MPI_File_iwrite_all_c", ClassIO, "file_irw"},
+	{155, "MPI_File_iwrite_at", ClassIO, "file_irw"},
+	{156, "MPI_File_iwrite_at_all", ClassIO, "file_irw"},
+	{157, "MPI_File_iwrite_at_all_c", ClassIO, "file_irw"},
+	{158, "MPI_File_iwrite_at_c", ClassIO, "file_irw"},
+	{159, "MPI_File_iwrite_c", ClassIO, "file_irw"},
+	{160, "MPI_File_iwrite_shared", ClassIO, "file_irw"},
+	{161, "MPI_File_iwrite_shared_c", ClassIO, "file_irw"},
+	{162, "MPI_File_open", ClassIO, "file_open"},
+	{163, "MPI_File_preallocate", ClassIO, "file_plain"},
+	{164, "MPI_File_read", ClassIO, "file_rw"},
+	{165, "MPI_File_read_all", ClassIO, "file_rw"},
+	{166, "MPI_File_read_all_begin", ClassIO, "file_begin"},
+	{167, "MPI_File_read_all_begin_c", ClassIO, "file_begin"},
+	{168, "MPI_File_read_all_c", ClassIO, "file_rw"},
+	{169, "MPI_File_read_all_end", ClassIO, "file_end"},
+	{170, "MPI_File_read_at", ClassIO, "file_rw"},
+	{171, "MPI_File_read_at_all", ClassIO, "file_rw"},
+	{172, "MPI_File_read_at_all_begin", ClassIO, "file_begin"},
+	{173, "MPI_File_read_at_all_begin_c", ClassIO, "file_begin"},
+	{174, "MPI_File_read_at_all_c", ClassIO, "file_rw"},
+	{175, "MPI_File_read_at_all_end", ClassIO, "file_end"},
+	{176, "MPI_File_read_at_c", ClassIO, "file_rw"},
+	{177, "MPI_File_read_c", ClassIO, "file_rw"},
+	{178, "MPI_File_read_ordered", ClassIO, "file_rw"},
+	{179, "MPI_File_read_ordered_begin", ClassIO, "file_begin"},
+	{180, "MPI_File_read_ordered_begin_c", ClassIO, "file_begin"},
+	{181, "MPI_File_read_ordered_c", ClassIO, "file_rw"},
+	{182, "MPI_File_read_ordered_end", ClassIO, "file_end"},
+	{183, "MPI_File_read_shared", ClassIO, "file_rw"},
+	{184, "MPI_File_read_shared_c", ClassIO, "file_rw"},
 	{185, "MPI_File_seek", ClassIO, ""},
 	{186, "MPI_File_seek_shared", ClassIO, ""},
 	{187, "MPI_File_set_atomicity", ClassIO, ""},
 	{188, "MPI_File_set_errhandler", ClassOther, ""},
 	{189, "MPI_File_set_info", ClassIO, ""},
-	{190, "MPI_File_set_size", ClassIO, ""},
-	{191, "MPI_File_set_view", ClassIO, ""},
-	{192, "MPI_File_sync", ClassIO, ""},
-	{193, "MPI_File_write", ClassIO, ""},
-	{194, "MPI_File_write_all", ClassIO, ""},
-	{195, "MPI_File_write_all_begin", ClassIO, ""},
-	{196, "MPI_File_write_all_begin_c", ClassIO, ""},
-	{197, "MPI_File_write_all_c", ClassIO, ""},
-	{198, "MPI_File_write_all_end", ClassIO, ""},
-	{199, "MPI_File_write_at", ClassIO, ""},
-	{200, "MPI_File_write_at_all", ClassIO, ""},
-	{201, "MPI_File_write_at_all_begin", ClassIO, ""},
-	{202, "MPI_File_write_at_all_begin_c", ClassIO, ""},
-	{203, "MPI_File_write_at_all_c", ClassIO, ""},
-	{204, "MPI_File_write_at_all_end", ClassIO, ""},
-	{205, "MPI_File_write_at_c", ClassIO, ""},
-	{206, "MPI_File_write_c", ClassIO, ""},
-	{207, "MPI_File_write_ordered", ClassIO, ""},
-	{208, "MPI_File_write_ordered_begin", ClassIO, ""},
-	{209, "MPI_File_write_ordered_begin_c", ClassIO, ""},
-	{210, "MPI_File_write_ordered_c", ClassIO, ""},
-	{211, "MPI_File_write_ordered_end", ClassIO, ""},
-	{212, "MPI_File_write_shared", ClassIO, ""},
-	{213, "MPI_File_write_shared_c", ClassIO, ""},
+	{190, "MPI_File_set_size", ClassIO, "file_plain"},
+	{191, "MPI_File_set_view", ClassIO, "file_plain"},
+	{192, "MPI_File_sync", ClassIO, "file_plain"},
+	{193, "MPI_File_write", ClassIO, "file_rw"},
+	{194, "MPI_File_write_all", ClassIO, "file_rw"},
+	{195, "MPI_File_write_all_begin", ClassIO, "file_begin"},
+	{196, "MPI_File_write_all_begin_c", ClassIO, "file_begin"},
+	{197, "MPI_File_write_all_c", ClassIO, "file_rw"},
+	{198, "MPI_File_write_all_end", ClassIO, "file_end"},
+	{199, "MPI_File_write_at", ClassIO, "file_rw"},
+	{200, "MPI_File_write_at_all", ClassIO, "file_rw"},
+	{201, "MPI_File_write_at_all_begin", ClassIO, "file_begin"},
+	{202, "MPI_File_write_at_all_begin_c", ClassIO, "file_begin"},
+	{203, "MPI_File_write_at_all_c", ClassIO, "file_rw"},
+	{204, "MPI_File_write_at_all_end", ClassIO, "file_end"},
+	{205, "MPI_File_write_at_c", ClassIO, "file_rw"},
+	{206, "MPI_File_write_c", ClassIO, "file_rw"},
+	{207, "MPI_File_write_ordered", ClassIO, "file_rw"},
+	{208, "MPI_File_write_ordered_begin", ClassIO, "file_begin"},
+	{209, "MPI_File_write_ordered_begin_c", ClassIO, "file_begin"},
+	{210, "MPI_File_write_ordered_c", ClassIO, "file_rw"},
+	{211, "MPI_File_write_ordered_end", ClassIO, "file_end"},
+	{212, "MPI_File_write_shared", ClassIO, "file_rw"},
+	{213, "MPI_File_write_shared_c", ClassIO, "file_rw"},
 	{214, "MPI_Finalized", ClassOther, ""},
 	{215, "MPI_Free_mem", ClassOther, ""},
 	{216, "MPI_Gather", ClassCollective, "collective"},
-	{217, "MPI_Gather_c", ClassCollective, ""},
-	{218, "MPI_Gather_init", ClassOther, ""},
-	{219, "MPI_Gather_init_c", ClassOther, ""},
+	{217, "MPI_Gather_c", ClassCollective, "collective"},
+	{218, "MPI_Gather_init", ClassOther, "collective_init"},
+	{219, "MPI_Gather_init_c", ClassOther, "collective_init"},
 	{220, "MPI_Gatherv", ClassCollective, "collective"},
-	{221, "MPI_Gatherv_c", ClassCollective, ""},
-	{222, "MPI_Gatherv_init", ClassOther, ""},
-	{223, "MPI_Gatherv_init_c", ClassOther, ""},
-	{224, "MPI_Get", ClassRMA, ""},
-	{225, "MPI_Get_accumulate", ClassRMA, ""},
-	{226, "MPI_Get_accumulate_c", ClassRMA, ""},
+	{221, "MPI_Gatherv_c", ClassCollective, "collective"},
+	{222, "MPI_Gatherv_init", ClassOther, "collective_init"},
+	{223, "MPI_Gatherv_init_c", ClassOther, "collective_init"},
+	{224, "MPI_Get", ClassRMA, "rma"},
+	{225, "MPI_Get_accumulate", ClassRMA, "rma"},
+	{226, "MPI_Get_accumulate_c", ClassRMA, "rma"},
 	{227, "MPI_Get_address", ClassOther, ""},
-	{228, "MPI_Get_c", ClassRMA, ""},
+	{228, "MPI_Get_c", ClassRMA, "rma"},
 	{229, "MPI_Get_count", ClassOther, ""},
 	{230, "MPI_Get_count_c", ClassOther, ""},
 	{231, "MPI_Get_elements", ClassOther, ""},
@@ -1092,41 +1346,41 @@ var Calls = []Call{
 	{258, "MPI_Group_translate_ranks", ClassOther, ""},
 	{259, "MPI_Group_union", ClassOther, ""},
 	{260, "MPI_Iallgather", ClassCollective, "icollective"},
-	{261, "MPI_Iallgather_c", ClassCollective, ""},
+	{261, "MPI_Iallgather_c", ClassCollective, "icollective"},
 	{262, "MPI_Iallgatherv", ClassCollective, "icollective"},
-	{263, "MPI_Iallgatherv_c", ClassCollective, ""},
+	{263, "MPI_Iallgatherv_c", ClassCollective, "icollective"},
 	{264, "MPI_Iallreduce", ClassCollective, "icollective"},
-	{265, "MPI_Iallreduce_c", ClassCollective, ""},
+	{265, "MPI_Iallreduce_c", ClassCollective, "icollective"},
 	{266, "MPI_Ialltoall", ClassCollective, "icollective"},
-	{267, "MPI_Ialltoall_c", ClassCollective, ""},
+	{267, "MPI_Ialltoall_c", ClassCollective, "icollective"},
 	{268, "MPI_Ialltoallv", ClassCollective, "icollective"},
-	{269, "MPI_Ialltoallv_c", ClassCollective, ""},
+	{269, "MPI_Ialltoallv_c", ClassCollective, "icollective"},
 	{270, "MPI_Ialltoallw", ClassCollective, "icollective"},
-	{271, "MPI_Ialltoallw_c", ClassCollective, ""},
+	{271, "MPI_Ialltoallw_c", ClassCollective, "icollective"},
 	{272, "MPI_Ibarrier", ClassCollective, "icollective"},
 	{273, "MPI_Ibcast", ClassCollective, "icollective"},
-	{274, "MPI_Ibcast_c", ClassCollective, ""},
+	{274, "MPI_Ibcast_c", ClassCollective, "icollective"},
 	{275, "MPI_Ibsend", ClassSend, "isend"},
-	{276, "MPI_Ibsend_c", ClassSend, ""},
+	{276, "MPI_Ibsend_c", ClassSend, "isend"},
 	{277, "MPI_Iexscan", ClassCollective, "icollective"},
-	{278, "MPI_Iexscan_c", ClassCollective, ""},
+	{278, "MPI_Iexscan_c", ClassCollective, "icollective"},
 	{279, "MPI_Igather", ClassCollective, "icollective"},
-	{280, "MPI_Igather_c", ClassCollective, ""},
+	{280, "MPI_Igather_c", ClassCollective, "icollective"},
 	{281, "MPI_Igatherv", ClassCollective, "icollective"},
-	{282, "MPI_Igatherv_c", ClassCollective, ""},
+	{282, "MPI_Igatherv_c", ClassCollective, "icollective"},
 	{283, "MPI_Improbe", ClassProbe, "improbe"},
 	{284, "MPI_Imrecv", ClassRecv, "imrecv"},
-	{285, "MPI_Imrecv_c", ClassRecv, ""},
-	{286, "MPI_Ineighbor_allgather", ClassCollective, ""},
-	{287, "MPI_Ineighbor_allgather_c", ClassCollective, ""},
-	{288, "MPI_Ineighbor_allgatherv", ClassCollective, ""},
-	{289, "MPI_Ineighbor_allgatherv_c", ClassCollective, ""},
-	{290, "MPI_Ineighbor_alltoall", ClassCollective, ""},
-	{291, "MPI_Ineighbor_alltoall_c", ClassCollective, ""},
-	{292, "MPI_Ineighbor_alltoallv", ClassCollective, ""},
-	{293, "MPI_Ineighbor_alltoallv_c", ClassCollective, ""},
-	{294, "MPI_Ineighbor_alltoallw", ClassCollective, ""},
-	{295, "MPI_Ineighbor_alltoallw_c", ClassCollective, ""},
+	{285, "MPI_Imrecv_c", ClassRecv, "imrecv"},
+	{286, "MPI_Ineighbor_allgather", ClassCollective, "icollective"},
+	{287, "MPI_Ineighbor_allgather_c", ClassCollective, "icollective"},
+	{288, "MPI_Ineighbor_allgatherv", ClassCollective, "icollective"},
+	{289, "MPI_Ineighbor_allgatherv_c", ClassCollective, "icollective"},
+	{290, "MPI_Ineighbor_alltoall", ClassCollective, "icollective"},
+	{291, "MPI_Ineighbor_alltoall_c", ClassCollective, "icollective"},
+	{292, "MPI_Ineighbor_alltoallv", ClassCollective, "icollective"},
+	{293, "MPI_Ineighbor_alltoallv_c", ClassCollective, "icollective"},
+	{294, "MPI_Ineighbor_alltoallw", ClassCollective, "icollective"},
+	{295, "MPI_Ineighbor_alltoallw_c", ClassCollective, "icollective"},
 	{296, "MPI_Info_c2f", ClassOther, ""},
 	{297, "MPI_Info_create", ClassOther, ""},
 	{298, "MPI_Info_create_env", ClassOther, ""},
@@ -1144,71 +1398,71 @@ var Calls = []Call{
 	{310, "MPI_Init_thread", ClassOther, "init"},
 	{311, "MPI_Initialized", ClassOther, ""},
 	{312, "MPI_Intercomm_create", ClassComm, "comm_new"},
-	{313, "MPI_Intercomm_create_from_groups", ClassComm, ""},
+	{313, "MPI_Intercomm_create_from_groups", ClassComm, "comm_from_group"},
 	{314, "MPI_Intercomm_merge", ClassComm, "comm_new"},
 	{315, "MPI_Iprobe", ClassProbe, "iprobe"},
 	{316, "MPI_Irecv", ClassRecv, "irecv"},
-	{317, "MPI_Irecv_c", ClassRecv, ""},
+	{317, "MPI_Irecv_c", ClassRecv, "irecv"},
 	{318, "MPI_Ireduce", ClassCollective, "icollective"},
-	{319, "MPI_Ireduce_c", ClassCollective, ""},
+	{319, "MPI_Ireduce_c", ClassCollective, "icollective"},
 	{320, "MPI_Ireduce_scatter", ClassCollective, "icollective"},
 	{321, "MPI_Ireduce_scatter_block", ClassCollective, "icollective"},
-	{322, "MPI_Ireduce_scatter_block_c", ClassCollective, ""},
-	{323, "MPI_Ireduce_scatter_c", ClassCollective, ""},
+	{322, "MPI_Ireduce_scatter_block_c", ClassCollective, "icollective"},
+	{323, "MPI_Ireduce_scatter_c", ClassCollective, "icollective"},
 	{324, "MPI_Irsend", ClassSend, "isend"},
-	{325, "MPI_Irsend_c", ClassSend, ""},
+	{325, "MPI_Irsend_c", ClassSend, "isend"},
 	{326, "MPI_Is_thread_main", ClassOther, ""},
 	{327, "MPI_Iscan", ClassCollective, "icollective"},
-	{328, "MPI_Iscan_c", ClassCollective, ""},
+	{328, "MPI_Iscan_c", ClassCollective, "icollective"},
 	{329, "MPI_Iscatter", ClassCollective, "icollective"},
-	{330, "MPI_Iscatter_c", ClassCollective, ""},
+	{330, "MPI_Iscatter_c", ClassCollective, "icollective"},
 	{331, "MPI_Iscatterv", ClassCollective, "icollective"},
-	{332, "MPI_Iscatterv_c", ClassCollective, ""},
+	{332, "MPI_Iscatterv_c", ClassCollective, "icollective"},
 	{333, "MPI_Isend", ClassSend, "isend"},
-	{334, "MPI_Isend_c", ClassSend, ""},
+	{334, "MPI_Isend_c", ClassSend, "isend"},
 	{335, "MPI_Isendrecv", ClassSendrecv, "isendrecv"},
-	{336, "MPI_Isendrecv_c", ClassSendrecv, ""},
+	{336, "MPI_Isendrecv_c", ClassSendrecv, "isendrecv"},
 	{337, "MPI_Isendrecv_replace", ClassSendrecv, "isendrecv"},
-	{338, "MPI_Isendrecv_replace_c", ClassSendrecv, ""},
+	{338, "MPI_Isendrecv_replace_c", ClassSendrecv, "isendrecv"},
 	{339, "MPI_Issend", ClassSend, "isend"},
-	{340, "MPI_Issend_c", ClassSend, ""},
+	{340, "MPI_Issend_c", ClassSend, "isend"},
 	{341, "MPI_Keyval_create", ClassOther, ""},
 	{342, "MPI_Keyval_free", ClassOther, ""},
-	{343, "MPI_Lookup_name", ClassOther, ""},
+	{343, "MPI_Lookup_name", ClassOther, "comm_connect"},
 	{344, "MPI_Message_c2f", ClassOther, ""},
 	{345, "MPI_Message_f2c", ClassOther, ""},
 	{346, "MPI_Mprobe", ClassProbe, "mprobe"},
 	{347, "MPI_Mrecv", ClassRecv, "mrecv"},
-	{348, "MPI_Mrecv_c", ClassRecv, ""},
+	{348, "MPI_Mrecv_c", ClassRecv, "mrecv"},
 	{349, "MPI_NULL_COPY_FN", ClassOther, ""},
 	{350, "MPI_NULL_DELETE_FN", ClassOther, ""},
-	{351, "MPI_Neighbor_allgather", ClassCollective, ""},
-	{352, "MPI_Neighbor_allgather_c", ClassCollective, ""},
-	{353, "MPI_Neighbor_allgather_init", ClassOther, ""},
-	{354, "MPI_Neighbor_allgather_init_c", ClassOther, ""},
-	{355, "MPI_Neighbor_allgatherv", ClassCollective, ""},
-	{356, "MPI_Neighbor_allgatherv_c", ClassCollective, ""},
-	{357, "MPI_Neighbor_allgatherv_init", ClassOther, ""},
-	{358, "MPI_Neighbor_allgatherv_init_c", ClassOther, ""},
-	{359, "MPI_Neighbor_alltoall", ClassCollective, ""},
-	{360, "MPI_Neighbor_alltoall_c", ClassCollective, ""},
-	{361, "MPI_Neighbor_alltoall_init", ClassOther, ""},
-	{362, "MPI_Neighbor_alltoall_init_c", ClassOther, ""},
-	{363, "MPI_Neighbor_alltoallv", ClassCollective, ""},
-	{364, "MPI_Neighbor_alltoallv_c", ClassCollective, ""},
-	{365, "MPI_Neighbor_alltoallv_init", ClassOther, ""},
-	{366, "MPI_Neighbor_alltoallv_init_c", ClassOther, ""},
-	{367, "MPI_Neighbor_alltoallw", ClassCollective, ""},
-	{368, "MPI_Neighbor_alltoallw_c", ClassCollective, ""},
-	{369, "MPI_Neighbor_alltoallw_init", ClassOther, ""},
-	{370, "MPI_Neighbor_alltoallw_init_c", ClassOther, ""},
+	{351, "MPI_Neighbor_allgather", ClassCollective, "collective"},
+	{352, "MPI_Neighbor_allgather_c", ClassCollective, "collective"},
+	{353, "MPI_Neighbor_allgather_init", ClassOther, "collective_init"},
+	{354, "MPI_Neighbor_allgather_init_c", ClassOther, "collective_init"},
+	{355, "MPI_Neighbor_allgatherv", ClassCollective, "collective"},
+	{356, "MPI_Neighbor_allgatherv_c", ClassCollective, "collective"},
+	{357, "MPI_Neighbor_allgatherv_init", ClassOther, "collective_init"},
+	{358, "MPI_Neighbor_allgatherv_init_c", ClassOther, "collective_init"},
+	{359, "MPI_Neighbor_alltoall", ClassCollective, "collective"},
+	{360, "MPI_Neighbor_alltoall_c", ClassCollective, "collective"},
+	{361, "MPI_Neighbor_alltoall_init", ClassOther, "collective_init"},
+	{362, "MPI_Neighbor_alltoall_init_c", ClassOther, "collective_init"},
+	{363, "MPI_Neighbor_alltoallv", ClassCollective, "collective"},
+	{364, "MPI_Neighbor_alltoallv_c", ClassCollective, "collective"},
+	{365, "MPI_Neighbor_alltoallv_init", ClassOther, "collective_init"},
+	{366, "MPI_Neighbor_alltoallv_init_c", ClassOther, "collective_init"},
+	{367, "MPI_Neighbor_alltoallw", ClassCollective, "collective"},
+	{368, "MPI_Neighbor_alltoallw_c", ClassCollective, "collective"},
+	{369, "MPI_Neighbor_alltoallw_init", ClassOther, "collective_init"},
+	{370, "MPI_Neighbor_alltoallw_init_c", ClassOther, "collective_init"},
 	{371, "MPI_Op_c2f", ClassOther, ""},
 	{372, "MPI_Op_commutative", ClassOther, ""},
 	{373, "MPI_Op_create", ClassOther, ""},
 	{374, "MPI_Op_create_c", ClassOther, ""},
 	{375, "MPI_Op_f2c", ClassOther, ""},
 	{376, "MPI_Op_free", ClassOther, ""},
-	{377, "MPI_Open_port", ClassOther, ""},
+	{377, "MPI_Open_port", ClassOther, "comm_connect"},
 	{378, "MPI_Pack", ClassOther, ""},
 	{379, "MPI_Pack_c", ClassOther, ""},
 	{380, "MPI_Pack_external", ClassOther, ""},
@@ -1217,88 +1471,88 @@ var Calls = []Call{
 	{383, "MPI_Pack_external_size_c", ClassOther, ""},
 	{384, "MPI_Pack_size", ClassOther, ""},
 	{385, "MPI_Pack_size_c", ClassOther, ""},
-	{386, "MPI_Parrived", ClassComplete, ""},
-	{387, "MPI_Pcontrol", ClassMark, ""},
-	{388, "MPI_Pready", ClassComplete, ""},
-	{389, "MPI_Pready_list", ClassComplete, ""},
-	{390, "MPI_Pready_range", ClassComplete, ""},
-	{391, "MPI_Precv_init", ClassOther, ""},
+	{386, "MPI_Parrived", ClassComplete, "parrived"},
+	{387, "MPI_Pcontrol", ClassMark, "pcontrol"},
+	{388, "MPI_Pready", ClassComplete, "pready"},
+	{389, "MPI_Pready_list", ClassComplete, "pready_list"},
+	{390, "MPI_Pready_range", ClassComplete, "pready_range"},
+	{391, "MPI_Precv_init", ClassOther, "precv_init"},
 	{392, "MPI_Probe", ClassProbe, "probe"},
-	{393, "MPI_Psend_init", ClassOther, ""},
-	{394, "MPI_Publish_name", ClassOther, ""},
-	{395, "MPI_Put", ClassRMA, ""},
-	{396, "MPI_Put_c", ClassRMA, ""},
+	{393, "MPI_Psend_init", ClassOther, "psend_init"},
+	{394, "MPI_Publish_name", ClassOther, "comm_connect"},
+	{395, "MPI_Put", ClassRMA, "rma"},
+	{396, "MPI_Put_c", ClassRMA, "rma"},
 	{397, "MPI_Query_thread", ClassOther, ""},
-	{398, "MPI_Raccumulate", ClassRMA, ""},
-	{399, "MPI_Raccumulate_c", ClassRMA, ""},
+	{398, "MPI_Raccumulate", ClassRMA, "rma_request"},
+	{399, "MPI_Raccumulate_c", ClassRMA, "rma_request"},
 	{400, "MPI_Recv", ClassRecv, "recv"},
-	{401, "MPI_Recv_c", ClassRecv, ""},
+	{401, "MPI_Recv_c", ClassRecv, "recv"},
 	{402, "MPI_Recv_init", ClassOther, "recv_init"},
-	{403, "MPI_Recv_init_c", ClassOther, ""},
+	{403, "MPI_Recv_init_c", ClassOther, "recv_init"},
 	{404, "MPI_Reduce", ClassCollective, "collective"},
-	{405, "MPI_Reduce_c", ClassCollective, ""},
-	{406, "MPI_Reduce_init", ClassOther, ""},
-	{407, "MPI_Reduce_init_c", ClassOther, ""},
+	{405, "MPI_Reduce_c", ClassCollective, "collective"},
+	{406, "MPI_Reduce_init", ClassOther, "collective_init"},
+	{407, "MPI_Reduce_init_c", ClassOther, "collective_init"},
 	{408, "MPI_Reduce_local", ClassOther, ""},
 	{409, "MPI_Reduce_local_c", ClassOther, ""},
 	{410, "MPI_Reduce_scatter", ClassCollective, "collective"},
 	{411, "MPI_Reduce_scatter_block", ClassCollective, "collective"},
-	{412, "MPI_Reduce_scatter_block_c", ClassCollective, ""},
-	{413, "MPI_Reduce_scatter_block_init", ClassOther, ""},
-	{414, "MPI_Reduce_scatter_block_init_c", ClassOther, ""},
-	{415, "MPI_Reduce_scatter_c", ClassCollective, ""},
-	{416, "MPI_Reduce_scatter_init", ClassOther, ""},
-	{417, "MPI_Reduce_scatter_init_c", ClassOther, ""},
+	{412, "MPI_Reduce_scatter_block_c", ClassCollective, "collective"},
+	{413, "MPI_Reduce_scatter_block_init", ClassOther, "collective_init"},
+	{414, "MPI_Reduce_scatter_block_init_c", ClassOther, "collective_init"},
+	{415, "MPI_Reduce_scatter_c", ClassCollective, "collective"},
+	{416, "MPI_Reduce_scatter_init", ClassOther, "collective_init"},
+	{417, "MPI_Reduce_scatter_init_c", ClassOther, "collective_init"},
 	{418, "MPI_Register_datarep", ClassIO, ""},
 	{419, "MPI_Register_datarep_c", ClassIO, ""},
 	{420, "MPI_Request_c2f", ClassOther, ""},
 	{421, "MPI_Request_f2c", ClassOther, ""},
 	{422, "MPI_Request_free", ClassComplete, "request_free"},
 	{423, "MPI_Request_get_status", ClassComplete, "request_get_status"},
-	{424, "MPI_Rget", ClassRMA, ""},
-	{425, "MPI_Rget_accumulate", ClassRMA, ""},
-	{426, "MPI_Rget_accumulate_c", ClassRMA, ""},
-	{427, "MPI_Rget_c", ClassRMA, ""},
-	{428, "MPI_Rput", ClassRMA, ""},
-	{429, "MPI_Rput_c", ClassRMA, ""},
+	{424, "MPI_Rget", ClassRMA, "rma_request"},
+	{425, "MPI_Rget_accumulate", ClassRMA, "rma_request"},
+	{426, "MPI_Rget_accumulate_c", ClassRMA, "rma_request"},
+	{427, "MPI_Rget_c", ClassRMA, "rma_request"},
+	{428, "MPI_Rput", ClassRMA, "rma_request"},
+	{429, "MPI_Rput_c", ClassRMA, "rma_request"},
 	{430, "MPI_Rsend", ClassSend, "send"},
-	{431, "MPI_Rsend_c", ClassSend, ""},
+	{431, "MPI_Rsend_c", ClassSend, "send"},
 	{432, "MPI_Rsend_init", ClassOther, "send_init"},
-	{433, "MPI_Rsend_init_c", ClassOther, ""},
+	{433, "MPI_Rsend_init_c", ClassOther, "send_init"},
 	{434, "MPI_Scan", ClassCollective, "collective"},
-	{435, "MPI_Scan_c", ClassCollective, ""},
-	{436, "MPI_Scan_init", ClassOther, ""},
-	{437, "MPI_Scan_init_c", ClassOther, ""},
+	{435, "MPI_Scan_c", ClassCollective, "collective"},
+	{436, "MPI_Scan_init", ClassOther, "collective_init"},
+	{437, "MPI_Scan_init_c", ClassOther, "collective_init"},
 	{438, "MPI_Scatter", ClassCollective, "collective"},
-	{439, "MPI_Scatter_c", ClassCollective, ""},
-	{440, "MPI_Scatter_init", ClassOther, ""},
-	{441, "MPI_Scatter_init_c", ClassOther, ""},
+	{439, "MPI_Scatter_c", ClassCollective, "collective"},
+	{440, "MPI_Scatter_init", ClassOther, "collective_init"},
+	{441, "MPI_Scatter_init_c", ClassOther, "collective_init"},
 	{442, "MPI_Scatterv", ClassCollective, "collective"},
-	{443, "MPI_Scatterv_c", ClassCollective, ""},
-	{444, "MPI_Scatterv_init", ClassOther, ""},
-	{445, "MPI_Scatterv_init_c", ClassOther, ""},
+	{443, "MPI_Scatterv_c", ClassCollective, "collective"},
+	{444, "MPI_Scatterv_init", ClassOther, "collective_init"},
+	{445, "MPI_Scatterv_init_c", ClassOther, "collective_init"},
 	{446, "MPI_Send", ClassSend, "send"},
-	{447, "MPI_Send_c", ClassSend, ""},
+	{447, "MPI_Send_c", ClassSend, "send"},
 	{448, "MPI_Send_init", ClassOther, "send_init"},
-	{449, "MPI_Send_init_c", ClassOther, ""},
+	{449, "MPI_Send_init_c", ClassOther, "send_init"},
 	{450, "MPI_Sendrecv", ClassSendrecv, "sendrecv"},
-	{451, "MPI_Sendrecv_c", ClassSendrecv, ""},
+	{451, "MPI_Sendrecv_c", ClassSendrecv, "sendrecv"},
 	{452, "MPI_Sendrecv_replace", ClassSendrecv, "sendrecv"},
-	{453, "MPI_Sendrecv_replace_c", ClassSendrecv, ""},
+	{453, "MPI_Sendrecv_replace_c", ClassSendrecv, "sendrecv"},
 	{454, "MPI_Session_call_errhandler", ClassOther, ""},
 	{455, "MPI_Session_create_errhandler", ClassOther, ""},
-	{456, "MPI_Session_finalize", ClassOther, ""},
+	{456, "MPI_Session_finalize", ClassOther, "session_finalize"},
 	{457, "MPI_Session_get_errhandler", ClassOther, ""},
 	{458, "MPI_Session_get_info", ClassOther, ""},
 	{459, "MPI_Session_get_nth_pset", ClassOther, ""},
 	{460, "MPI_Session_get_num_psets", ClassOther, ""},
 	{461, "MPI_Session_get_pset_info", ClassOther, ""},
-	{462, "MPI_Session_init", ClassOther, ""},
+	{462, "MPI_Session_init", ClassOther, "session_init"},
 	{463, "MPI_Session_set_errhandler", ClassOther, ""},
 	{464, "MPI_Ssend", ClassSend, "send"},
-	{465, "MPI_Ssend_c", ClassSend, ""},
+	{465, "MPI_Ssend_c", ClassSend, "send"},
 	{466, "MPI_Ssend_init", ClassOther, "send_init"},
-	{467, "MPI_Ssend_init_c", ClassOther, ""},
+	{467, "MPI_Ssend_init_c", ClassOther, "send_init"},
 	{468, "MPI_Start", ClassComplete, "start"},
 	{469, "MPI_Startall", ClassComplete, "startall"},
 	{470, "MPI_Status_c2f", ClassOther, ""},
@@ -1376,7 +1630,7 @@ var Calls = []Call{
 	{542, "MPI_Unpack_c", ClassOther, ""},
 	{543, "MPI_Unpack_external", ClassOther, ""},
 	{544, "MPI_Unpack_external_c", ClassOther, ""},
-	{545, "MPI_Unpublish_name", ClassOther, ""},
+	{545, "MPI_Unpublish_name", ClassOther, "comm_connect"},
 	{546, "MPI_WIN_DUP_FN", ClassOther, ""},
 	{547, "MPI_WIN_NULL_COPY_FN", ClassOther, ""},
 	{548, "MPI_WIN_NULL_DELETE_FN", ClassOther, ""},
@@ -1384,49 +1638,49 @@ var Calls = []Call{
 	{550, "MPI_Waitall", ClassComplete, "waitall"},
 	{551, "MPI_Waitany", ClassComplete, "waitany"},
 	{552, "MPI_Waitsome", ClassComplete, "waitsome"},
-	{553, "MPI_Win_allocate", ClassRMA, ""},
-	{554, "MPI_Win_allocate_c", ClassRMA, ""},
-	{555, "MPI_Win_allocate_shared", ClassRMA, ""},
-	{556, "MPI_Win_allocate_shared_c", ClassRMA, ""},
+	{553, "MPI_Win_allocate", ClassRMA, "win_new"},
+	{554, "MPI_Win_allocate_c", ClassRMA, "win_new"},
+	{555, "MPI_Win_allocate_shared", ClassRMA, "win_new"},
+	{556, "MPI_Win_allocate_shared_c", ClassRMA, "win_new"},
 	{557, "MPI_Win_attach", ClassRMA, ""},
 	{558, "MPI_Win_c2f", ClassOther, ""},
 	{559, "MPI_Win_call_errhandler", ClassOther, ""},
-	{560, "MPI_Win_complete", ClassRMA, ""},
-	{561, "MPI_Win_create", ClassRMA, ""},
-	{562, "MPI_Win_create_c", ClassRMA, ""},
-	{563, "MPI_Win_create_dynamic", ClassRMA, ""},
+	{560, "MPI_Win_complete", ClassRMA, "win_sync"},
+	{561, "MPI_Win_create", ClassRMA, "win_new"},
+	{562, "MPI_Win_create_c", ClassRMA, "win_new"},
+	{563, "MPI_Win_create_dynamic", ClassRMA, "win_new"},
 	{564, "MPI_Win_create_errhandler", ClassOther, ""},
 	{565, "MPI_Win_create_keyval", ClassOther, ""},
 	{566, "MPI_Win_delete_attr", ClassOther, ""},
 	{567, "MPI_Win_detach", ClassRMA, ""},
 	{568, "MPI_Win_f2c", ClassOther, ""},
-	{569, "MPI_Win_fence", ClassRMA, ""},
-	{570, "MPI_Win_flush", ClassRMA, ""},
-	{571, "MPI_Win_flush_all", ClassRMA, ""},
-	{572, "MPI_Win_flush_local", ClassRMA, ""},
-	{573, "MPI_Win_flush_local_all", ClassRMA, ""},
-	{574, "MPI_Win_free", ClassRMA, ""},
+	{569, "MPI_Win_fence", ClassRMA, "win_sync"},
+	{570, "MPI_Win_flush", ClassRMA, "win_target"},
+	{571, "MPI_Win_flush_all", ClassRMA, "win_sync"},
+	{572, "MPI_Win_flush_local", ClassRMA, "win_target"},
+	{573, "MPI_Win_flush_local_all", ClassRMA, "win_sync"},
+	{574, "MPI_Win_free", ClassRMA, "win_free"},
 	{575, "MPI_Win_free_keyval", ClassOther, ""},
 	{576, "MPI_Win_get_attr", ClassOther, ""},
 	{577, "MPI_Win_get_errhandler", ClassOther, ""},
 	{578, "MPI_Win_get_group", ClassRMA, ""},
 	{579, "MPI_Win_get_info", ClassRMA, ""},
 	{580, "MPI_Win_get_name", ClassRMA, ""},
-	{581, "MPI_Win_lock", ClassRMA, ""},
-	{582, "MPI_Win_lock_all", ClassRMA, ""},
-	{583, "MPI_Win_post", ClassRMA, ""},
+	{581, "MPI_Win_lock", ClassRMA, "win_target"},
+	{582, "MPI_Win_lock_all", ClassRMA, "win_sync"},
+	{583, "MPI_Win_post", ClassRMA, "win_sync"},
 	{584, "MPI_Win_set_attr", ClassOther, ""},
 	{585, "MPI_Win_set_errhandler", ClassOther, ""},
 	{586, "MPI_Win_set_info", ClassRMA, ""},
 	{587, "MPI_Win_set_name", ClassRMA, ""},
 	{588, "MPI_Win_shared_query", ClassRMA, ""},
 	{589, "MPI_Win_shared_query_c", ClassRMA, ""},
-	{590, "MPI_Win_start", ClassRMA, ""},
-	{591, "MPI_Win_sync", ClassRMA, ""},
-	{592, "MPI_Win_test", ClassRMA, ""},
-	{593, "MPI_Win_unlock", ClassRMA, ""},
-	{594, "MPI_Win_unlock_all", ClassRMA, ""},
-	{595, "MPI_Win_wait", ClassRMA, ""},
+	{590, "MPI_Win_start", ClassRMA, "win_sync"},
+	{591, "MPI_Win_sync", ClassRMA, "win_sync"},
+	{592, "MPI_Win_test", ClassRMA, "win_test"},
+	{593, "MPI_Win_unlock", ClassRMA, "win_target"},
+	{594, "MPI_Win_unlock_all", ClassRMA, "win_sync"},
+	{595, "MPI_Win_wait", ClassRMA, "win_sync"},
 	{596, "MPIX_Allgather_init", ClassOther, ""},
 	{597, "MPIX_Allgatherv_init", ClassOther, ""},
 	{598, "MPIX_Allreduce_init", ClassOther, ""},
@@ -1555,4 +1809,6 @@ var Calls = []Call{
 	{721, "MPI_Type_get_value_index", ClassOther, ""},
 	{722, "MPI_Wtick", ClassOther, ""},
 	{723, "MPI_Wtime", ClassOther, ""},
+	{724, "commq_mark", ClassMark, "mark"},
+	{725, "commq_send_to_self", ClassMark, "self"},
 }

@@ -13,13 +13,24 @@ type Manifest struct {
 	TimeResolutionNs int64 `json:"time_resolution_ns"`
 	// ComputeClock says what compute_ns was taken with: cpu, wall or none.
 	ComputeClock string `json:"compute_clock"`
-	// Record says which rows of events are there: all; or messages, where the rows of matched messages and their
-	// completion calls were dropped after matching.
+	// Record says which rows of events are there: all; messages, where the rows of matched messages and their
+	// completion calls were dropped after matching; or collectives, where those of all point-to-point communication
+	// were, and its messages.
 	Record string `json:"record"`
+	// Filters say what else was dropped after matching, a word each: pcontrol where MPI_Pcontrol switched recording
+	// off, call:PATTERN and -call:PATTERN for calls kept and left out by name. A message is dropped with the row that
+	// sent it. Empty: nothing.
+	Filters []string `json:"filters,omitempty"`
 	// Hash is the payload hash: none, crc64 or crc32.
 	Hash string `json:"hash"`
+	// HashVerify says whether receives were hashed too (recv_hash of messages).
+	HashVerify bool `json:"hash_verify,omitempty"`
 	// Callsites says whether the rows have call sites.
 	Callsites bool `json:"callsites"`
+	// Stack is the number of frames that were walked for a call site: 1 is the return address alone, 0 none.
+	Stack int32 `json:"stack,omitempty"`
+	// Counters says where instructions and cycles come from: perf, or fake in tests; empty: they were not counted.
+	Counters string `json:"counters,omitempty"`
 	// Ended is finalized when every rank reached MPI_Finalize, else aborted or killed.
 	Ended string `json:"ended"`
 	// EndNs is the latest end_ns of the run, in ns since its start; 0 in an untimed run.
@@ -41,7 +52,7 @@ type Manifest struct {
 	Origin Origin `json:"origin"`
 }
 
-// Counts are totals over all ranks. With Record messages they still count everything that was captured.
+// Counts are totals over all ranks. With Record messages or collectives, and with Filters, they still count everything that was captured.
 type Counts struct {
 	// Calls is the number of MPI calls recorded (rows of events before any were dropped).
 	Calls int64 `json:"calls"`
@@ -61,6 +72,9 @@ type Counts struct {
 	Dropped int64 `json:"dropped"`
 	// InProgress is the number of calls that never returned.
 	InProgress int64 `json:"in_progress"`
+	// HashesVerified is the number of messages with a recv_hash, HashMismatches of those where it is another.
+	HashesVerified int64 `json:"hashes_verified,omitempty"`
+	HashMismatches int64 `json:"hash_mismatches,omitempty"`
 }
 
 // TableInfo says what a table of the run holds and where.

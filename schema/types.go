@@ -9,7 +9,7 @@ import "math"
 
 // Version is the version of the tables. It is part of every run's digest and stands in the manifest and in the
 // metadata of every Parquet file. It changes when a column changes its name, type, unit or meaning.
-const Version = 1
+const Version = 2
 
 // Type is the type of a column. The set is what DuckDB, Trino and Spark all read alike from Parquet: signed
 // integers, strings, nothing nested, nothing unsigned (a hash is an int64 bit pattern).

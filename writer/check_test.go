@@ -137,7 +137,7 @@ func TestCheckOfWhatIsNoRun(t *testing.T) {
 	dir := lonely(t, t.TempDir())
 	edit(t, dir, func(m *schema.Manifest) { m.SchemaVersion = 99 })
 	_, err = Check(context.Background(), dir)
-	wantError(t, err, "schema version 99", "this commq reads 1")
+	wantError(t, err, "schema version 99", "this commq reads 2")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err = Check(ctx, lonely(t, t.TempDir())); err != context.Canceled {

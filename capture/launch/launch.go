@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -26,6 +27,21 @@ type Preload struct {
 	Spool string
 	// Clock is the compute clock: cpu, wall or none.
 	Clock string
+	// Hash is the payload hash: crc64, crc32 or none; empty is the shim's default, crc64.
+	Hash string
+	// Verify lets receives be hashed too.
+	Verify bool
+	// Stack is the number of frames of a call site; nil is the shim's default, 1: the return address. 0 is none.
+	Stack *int
+	// Counters says where instructions and cycles come from: empty (they are not counted), perf, or fake in tests.
+	Counters string
+	// MaxSpool is how many bytes of records each thread of a rank may write; 0: no bound.
+	MaxSpool int64
+	// Sink is how records are written: empty (mapped files, or write(2) where the file system has none), write, or null,
+	// which only counts them.
+	Sink string
+	// Job is the job's id, 16 hexadecimal digits, where the launch makes one; empty: the ranks agree on one.
+	Job string
 }
 
 // Variables are the environment variables of the preload as name=value, in a fixed order. A preload that is already
@@ -37,7 +53,31 @@ func (p Preload) Variables(environ []string) []string {
 			preload = withShimFirst(p.Shim, old)
 		}
 	}
-	return []string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + p.Spool, "COMMQ_CLOCK=" + p.Clock}
+	return append([]string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + p.Spool, "COMMQ_CLOCK=" + p.Clock}, p.more()...)
+}
+
+// more are the variables of what is not as the shim has it by default.
+func (p Preload) more() []string {
+	var vars []string
+	set := func(name, value string) {
+		if value != "" {
+			vars = append(vars, name+"="+value)
+		}
+	}
+	set("COMMQ_HASH", p.Hash)
+	if p.Verify {
+		set("COMMQ_HASH_VERIFY", "1")
+	}
+	if p.Stack != nil {
+		set("COMMQ_STACK", strconv.Itoa(*p.Stack))
+	}
+	set("COMMQ_COUNTERS", p.Counters)
+	if p.MaxSpool > 0 {
+		set("COMMQ_MAX_SPOOL", strconv.FormatInt(p.MaxSpool, 10))
+	}
+	set("COMMQ_SINK", p.Sink)
+	set("COMMQ_JOB", p.Job)
+	return vars
 }
 
 // Environ is environ with the preload's variables set.

@@ -106,6 +106,8 @@ func (h *Header) check() error {
 		return fmt.Errorf("damaged header: rank %d of %d", h.Rank, h.Size)
 	case h.Thread < 0:
 		return fmt.Errorf("damaged header: thread %d", h.Thread)
+	case h.Hash > AlgorithmCRC32 || h.Counters > CountersFake:
+		return fmt.Errorf("damaged header: hash algorithm %d, counters %d", h.Hash, h.Counters)
 	case h.Ended > EndedAborted || h.Timer > TimerCNTVCT || h.ComputeClock > ClockCPU:
 		return fmt.Errorf("damaged header: ended %d, timer %d, compute clock %d", h.Ended, h.Timer, h.ComputeClock)
 	}
@@ -149,3 +151,12 @@ func (c *Call) AsDef() *Def { return (*Def)(unsafe.Pointer(c)) }
 
 // AsBlob is the slot as a BLOB slot.
 func (c *Call) AsBlob() *Blob { return (*Blob)(unsafe.Pointer(c)) }
+
+// AsHashes is the slot as a HASH slot.
+func (c *Call) AsHashes() *Hashes { return (*Hashes)(unsafe.Pointer(c)) }
+
+// AsRMA is the slot as an RMA slot.
+func (c *Call) AsRMA() *RMA { return (*RMA)(unsafe.Pointer(c)) }
+
+// AsIO is the slot as an IO slot.
+func (c *Call) AsIO() *IO { return (*IO)(unsafe.Pointer(c)) }

@@ -5,7 +5,7 @@ package spool
 // Sizes, magic and nulls of a spool file; see spool.h.
 const (
 	Magic       = "COMMQSP1"
-	Version     = 1
+	Version     = 2
 	HeaderBytes = 4096
 	SlotBytes   = 64
 	Suffix      = ".cqs"
@@ -28,6 +28,9 @@ const (
 	KindErr
 	KindDef
 	KindBlob
+	KindHash
+	KindRMA
+	KindIO
 )
 
 // Flags of CALL and SIDE slots and of DONE entries.
@@ -50,12 +53,40 @@ const (
 	DefSite     = 4
 	DefClock    = 5
 	DefCommFree = 6
+	DefModule   = 7
+	DefLabel    = 8
 )
 
 // What a WIDE slot holds.
 const (
 	WideRecvBytes = 1
 	WideMessage   = 2
+	WideParts     = 3
+	WideLowest    = 4
+)
+
+// What a HASH slot is about, and which of its fields are there.
+const (
+	HashSent     = 0
+	HashReceived = 1
+
+	HasHash = 1
+	HasSum  = 2
+	HasHead = 4
+)
+
+// Hash algorithms of the header.
+const (
+	AlgorithmNone  = 0
+	AlgorithmCRC64 = 1
+	AlgorithmCRC32 = 2
+)
+
+// Sources of instructions and cycles in the header.
+const (
+	CountersNone = 0
+	CountersPerf = 1
+	CountersFake = 2
 )
 
 // Timers of the header.
@@ -107,7 +138,17 @@ type Header struct {
 	Dropped            uint64
 	Polls              uint64
 	Pid                int64
-	Spare              [88]byte
+	Slots              uint64
+	Limit              uint64
+	Marks              uint64
+	MarkNs             int64
+	Hash               uint32
+	HashVerify         uint32
+	Stack              uint32
+	Counters           uint32
+	Sessions           uint32
+	Limited            uint32
+	Spare              [32]byte
 	Host               [64]byte
 	BootID             [64]byte
 	MPILibrary         [512]byte
@@ -207,14 +248,16 @@ type Start struct {
 
 // Pre is a PRE slot: compute time and failed polls before the call.
 type Pre struct {
-	Zero      uint16
-	Kind      Kind
-	Flags     uint8
-	Spare     uint32
-	ComputeNs uint64
-	Polls     uint64
-	PollTicks uint64
-	Spare2    [4]uint64
+	Zero         uint16
+	Kind         Kind
+	Flags        uint8
+	Spare        uint32
+	ComputeNs    uint64
+	Polls        uint64
+	PollTicks    uint64
+	Instructions int64
+	Cycles       int64
+	Spare2       [2]uint64
 }
 
 // Wide is a WIDE slot: a value that did not fit 32 bits.
@@ -234,6 +277,46 @@ type Err struct {
 	Flags      uint8
 	ErrorClass int32
 	Spare      [7]uint64
+}
+
+// Hashes is a HASH slot: hashes of a payload.
+type Hashes struct {
+	What  uint16
+	Kind  Kind
+	Flags uint8
+	Req   uint32
+	Hash  uint64
+	Sum   uint64
+	Head  uint64
+	Bytes int64
+	Spare [3]uint64
+}
+
+// RMA is an RMA slot: what an RMA call has beside its CALL slot.
+type RMA struct {
+	Op     uint16
+	Kind   Kind
+	Flags  uint8
+	Tdtype int32
+	Window int32
+	Rdtype int32
+	Disp   int64
+	Tcount int64
+	Rcount int64
+	Obytes int64
+	Tbytes int64
+	Rbuf   uint64
+}
+
+// IO is an IO slot: what an I/O call has beside its CALL slot.
+type IO struct {
+	Zero   uint16
+	Kind   Kind
+	Flags  uint8
+	File   int32
+	Offset int64
+	Bytes  int64
+	Spare  [5]uint64
 }
 
 // Def is a DEF slot; its payload follows in BLOB slots.
@@ -278,4 +361,13 @@ type TypeDef struct {
 	Extent   int64
 	Combiner int32
 	Spare    int32
+}
+
+// ModuleDef is the fixed part of the payload of DEF MODULE; the build id and the path follow it.
+type ModuleDef struct {
+	Low     uint64
+	High    uint64
+	Bias    uint64
+	IDBytes int32
+	Skip    int32
 }

@@ -24,13 +24,17 @@ var twins = []struct {
 	{"cq_header", Header{}}, {"cq_call", Call{}}, {"cq_side", Side{}}, {"cq_coll", Coll{}}, {"cq_parts", Parts{}}, {"cq_part", Part{}},
 	{"cq_done", Done{}}, {"cq_done_entry", DoneEntry{}}, {"cq_start", Start{}}, {"cq_pre", Pre{}}, {"cq_wide", Wide{}}, {"cq_err", Err{}},
 	{"cq_def", Def{}}, {"cq_blob", Blob{}}, {"cq_def_comm", CommDef{}}, {"cq_def_type", TypeDef{}},
+	{"cq_hashes", Hashes{}}, {"cq_rma", RMA{}}, {"cq_io", IO{}}, {"cq_def_module", ModuleDef{}},
 }
 
 // constants are the values that stand in both.
 var constants = map[string]int{
 	"CQ_SPOOL_VERSION": Version, "CQ_HEADER_BYTES": HeaderBytes, "CQ_SLOT_BYTES": SlotBytes,
 	"CQ_END": int(End), "CQ_CALL": int(KindCall), "CQ_SIDE": int(KindSide), "CQ_COLL": int(KindColl), "CQ_PARTS": int(KindParts), "CQ_DONE": int(KindDone),
-	"CQ_START": int(KindStart), "CQ_PRE": int(KindPre), "CQ_WIDE": int(KindWide), "CQ_ERR": int(KindErr), "CQ_DEF": int(KindDef), "CQ_BLOB": int(KindBlob),
+	"CQ_START": int(KindStart), "CQ_PRE": int(KindPre), "CQ_WIDE": int(KindWide), "CQ_ERR": int(KindErr), "CQ_DEF": int(KindDef), "CQ_BLOB": int(KindBlob), "CQ_HASH": int(KindHash), "CQ_RMA": int(KindRMA), "CQ_IO": int(KindIO),
+	"CQ_HASH_SENT": HashSent, "CQ_HASH_RECEIVED": HashReceived, "CQ_HAS_HASH": HasHash, "CQ_HAS_SUM": HasSum, "CQ_HAS_HEAD": HasHead,
+	"CQ_ALGORITHM_NONE": AlgorithmNone, "CQ_ALGORITHM_CRC64": AlgorithmCRC64, "CQ_ALGORITHM_CRC32": AlgorithmCRC32,
+	"CQ_COUNTERS_NONE": CountersNone, "CQ_COUNTERS_PERF": CountersPerf, "CQ_COUNTERS_FAKE": CountersFake, "CQ_DEF_MODULE": DefModule, "CQ_DEF_LABEL": DefLabel,
 	"CQ_F_ANY_SOURCE": FlagAnySource, "CQ_F_ANY_TAG": FlagAnyTag, "CQ_F_PROC_NULL": FlagProcNull, "CQ_F_ROOT": FlagRoot,
 	"CQ_F_IN_PLACE_S": FlagInPlaceSend, "CQ_F_IN_PLACE_R": FlagInPlaceRecv, "CQ_F_NO_STATUS": FlagNoStatus, "CQ_F_CANCELLED": FlagCancelled,
 	"CQ_DEF_COMM": DefComm, "CQ_DEF_COMM_NAME": DefCommName, "CQ_DEF_TYPE": DefType, "CQ_DEF_SITE": DefSite, "CQ_DEF_CLOCK": DefClock, "CQ_DEF_COMM_FREE": DefCommFree,
@@ -50,6 +54,8 @@ func cName(field string) string {
 		return "boot_id"
 	case "ID":
 		return "id"
+	case "IDBytes":
+		return "id_bytes"
 	}
 	var b strings.Builder
 	for i, r := range field {

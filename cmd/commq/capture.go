@@ -27,6 +27,12 @@ type preloadOptions struct {
 	mpicc string // --mpicc
 	spool string // --spool
 	clock string // --clock
+	hash  string // --hash
+	// verify is --hash-verify.
+	verify bool
+	stack  int // --stack
+	// counters is --counters.
+	counters bool
 }
 
 func (o *preloadOptions) flags(c *cobra.Command) {
@@ -34,7 +40,12 @@ func (o *preloadOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.mpi, "mpi", "", "MPI library of the program, openmpi or mpich (default: what the program is linked to)")
 	f.StringVar(&o.mpicc, "mpicc", "", "MPI compiler wrapper that compiles the shim (default: found in $PATH)")
 	f.StringVar(&o.clock, "clock", "cpu", "compute time between calls: cpu (thread CPU time), wall or none")
+	f.StringVar(&o.hash, "hash", "crc64", "hash of each payload: crc64, crc32 or none")
+	f.BoolVar(&o.verify, "hash-verify", false, "hash what is received too, and compare")
+	f.IntVar(&o.stack, "stack", 1, "frames of a call site: 1 is the call's return address, 0 none; more are walked by libunwind")
+	f.BoolVar(&o.counters, "counters", false, "count instructions and cycles between calls, where the machine lets us")
 	complete(c, "mpi", "openmpi", "mpich")
+	complete(c, "hash", "crc64", "crc32", "none")
 	complete(c, "clock", "cpu", "wall", "none")
 }
 
@@ -61,9 +72,26 @@ func checkResolution(ns int64) error {
 	return nil
 }
 
+// maxStack is the number of frames that a call site may have.
+const maxStack = 64
+
+// check checks the flags that have fixed values.
+func (o *preloadOptions) check() error {
+	if err := oneOf("clock", o.clock, "cpu", "wall", "none"); err != nil {
+		return err
+	}
+	if o.verify && o.hash == "none" {
+		return errors.New("--hash-verify: there is nothing to compare with --hash none")
+	}
+	if o.stack < 0 || o.stack > maxStack {
+		return fmt.Errorf("--stack %d: want 0 to %d frames", o.stack, maxStack)
+	}
+	return oneOf("hash", o.hash, "crc64", "crc32", "none")
+}
+
 // library is the MPI library to capture: the one named, else the one the program is linked to.
 func (o *preloadOptions) library(program string) (string, error) {
-	if err := oneOf("clock", o.clock, "cpu", "wall", "none"); err != nil {
+	if err := o.check(); err != nil {
 		return "", err
 	}
 	if o.mpi == "" {
@@ -81,7 +109,11 @@ func (o *preloadOptions) preload(ctx context.Context, library string) (launch.Pr
 	if strings.ContainsAny(path, " :") {
 		return launch.Preload{}, fmt.Errorf("preload %q: the dynamic linker splits LD_PRELOAD at spaces and colons; name a cache folder without them in $COMMQ_CACHE", path)
 	}
-	return launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock}, nil
+	p := launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock, Hash: o.hash, Verify: o.verify, Stack: &o.stack}
+	if o.counters {
+		p.Counters = "perf"
+	}
+	return p, nil
 }
 
 type captureOptions struct {

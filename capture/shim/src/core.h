@@ -132,6 +132,7 @@ struct cq_thread {
 	uint64_t wide;       /* compute ns that did not fit the CALL slot */
 	uint64_t polls, poll_ticks; /* since the last record */
 	uint64_t due;        /* CQ_DUE_*: what is to be done at the end of the call */
+	const void *site;    /* where the call in progress returns to in the program */
 	cq_comm *comm;       /* last used */
 	cq_type *type;       /* last used */
 	/* The rest is cold. */
@@ -245,9 +246,13 @@ CQ_HOT cq_thread *cq_enter(void)
 	cq_thread *t = cq_current;
 	if (CQ_LIKELY(t != NULL)) {
 		cq_current = NULL;
+		t->site = __builtin_return_address(0); /* this is inlined into the wrapper: it is the wrapper's */
 		return t;
 	}
-	return cq_enter_slow();
+	t = cq_enter_slow();
+	if (t != NULL)
+		t->site = __builtin_return_address(0);
+	return t;
 }
 
 CQ_HOT void cq_leave(cq_thread *t)

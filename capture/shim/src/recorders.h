@@ -75,6 +75,17 @@ CQ_HOT int32_t cq_tag_or_null(int tag)
 	return tag == MPI_ANY_TAG ? CQ_NULL32 : tag;
 }
 
+/* What the call sends, hashed where payload hashes are taken: called after the CALL slot is filled, directly before cq_go.
+ * req is the serial of the request it is about where that is not the call's own, else 0. */
+CQ_HOT void cq_payload(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type, uint32_t req)
+{
+	(void)t;
+	(void)buf;
+	(void)count;
+	(void)type;
+	(void)req;
+}
+
 /* Sends, also nonblocking and persistent ones. */
 
 CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)

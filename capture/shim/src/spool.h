@@ -4,9 +4,10 @@
  *
  * a 4096-byte header, then 64-byte slots, little endian, in the order the thread entered its calls. A slot whose kind is 0
  * ends the file (the file grows in chunks of zeros). A call is one CALL slot, possibly followed by slots that continue it
- * (SIDE, COLL, PARTS, DONE, START, PRE, WIDE, ERR) and by definitions (DEF, BLOB). A CALL slot is filled at entry, its kind
- * last, and its t1 is written when the call has returned and all its continuing slots are there: t1 == 0 means that the
- * call never returned, and what follows it is then not to be trusted as part of it.
+ * (SIDE, COLL, PARTS, DONE, START, PRE, WIDE, ERR, HASH, RMA, IO) and by definitions (DEF, BLOB). A CALL slot is filled at
+ * entry, its kind last, and its t1 is written when the call has returned and all its continuing slots are there: t1 == 0
+ * means that the call never returned, and what follows it is then not to be trusted as part of it, but for HASH slots of
+ * what it sends, which are written before its kind.
  *
  * The Go twin is capture/spool/layout.go; a test compares the two. */
 #ifndef COMMQ_SPOOL_H
@@ -15,7 +16,7 @@
 #include <stdint.h>
 
 #define CQ_SPOOL_MAGIC "COMMQSP1"
-#define CQ_SPOOL_VERSION 1
+#define CQ_SPOOL_VERSION 2
 #define CQ_HEADER_BYTES 4096
 #define CQ_SLOT_BYTES 64
 
@@ -36,6 +37,9 @@ enum {
 	CQ_ERR = 9,   /* the call returned an error */
 	CQ_DEF = 10,  /* a definition; its payload follows in BLOB slots */
 	CQ_BLOB = 11, /* up to 56 bytes of payload */
+	CQ_HASH = 12, /* hashes of a payload */
+	CQ_RMA = 13,  /* what an RMA call has beside the CALL slot */
+	CQ_IO = 14,   /* what an I/O call has beside the CALL slot */
 };
 
 /* flags of CALL and SIDE slots. For a call with both sides the CALL slot's flags speak of the send side, SIDE's of the other. */
@@ -67,6 +71,20 @@ enum {
  *         buffer argument for bcast), req for nonblocking ones; then a COLL slot, and PARTS for v and w.
  *   comm constructors: comm is the parent, then DEF COMM of the new one; count is its number as in DEF COMM, or -1 when the
  *         caller got MPI_COMM_NULL; a COLL slot has the instance on the parent. idup: req too. comm_free: comm.
+ *   persistent collectives (*_init): as the collective, with req, the template's serial; instance counts on the communicator.
+ *         Their starts are in START slots, as those of other persistent requests.
+ *   neighbourhood collectives: as the collective, with PARTS for every neighbour.
+ *   psend_init, precv_init: as send_init and recv_init; count is that of one partition, and a WIDE slot (what 3) has the
+ *         number of partitions. pready*: req; count is the number of partitions made ready, a WIDE slot (what 4) the lowest.
+ *         parrived: polls like iprobe; when it succeeds req, and what 4.
+ *   window constructors: comm, and count the process's own number of the window (-1: none), buf its memory, a COLL slot with
+ *         the instance on comm and the bytes of the window as rbytes.
+ *   RMA: comm of the window, peer the target's rank in it, tag null, count, dtype, buf of the origin argument, req of the R
+ *         forms; then an RMA slot, also for synchronisation (peer where there is one target) and win_free.
+ *   I/O: comm of the file; a CALL slot with count, dtype, buf, req of nonblocking ones; then an IO slot. File_open: count is
+ *         the process's own number of the file, a COLL slot with the instance on comm, DEF LABEL its name.
+ *   pcontrol: count is the level; DEF LABEL a name. commq_mark: DEF LABEL. commq_send_to_self: comm null, count, dtype, buf.
+ *         spawn: as comm constructors; DEF LABEL the program.
  * Serials of requests, messages and templates count from 1 in each process; 0 is none. */
 typedef struct {
 	uint16_t call;      /* id in schema/calls.csv; 0 in slots other than CALL */
@@ -162,11 +180,13 @@ typedef struct {
 	uint64_t compute_ns;
 	uint64_t polls;
 	uint64_t poll_ticks;
-	uint64_t spare2[4];
+	int64_t instructions; /* of the compute gap, failed polls excluded; CQ_NULL64 where not counted */
+	int64_t cycles;
+	uint64_t spare2[2];
 } cq_pre;
 
 typedef struct {
-	uint16_t what; /* 1: received bytes; 2: serial of the matched message (mrecv, imrecv) */
+	uint16_t what; /* 1: received bytes; 2: serial of the matched message (mrecv, imrecv); 3: partitions; 4: lowest partition */
 	uint8_t kind;
 	uint8_t flags;
 	uint32_t spare;
@@ -182,14 +202,57 @@ typedef struct {
 	uint64_t spare[7];
 } cq_err;
 
+enum { CQ_HASH_SENT = 0, CQ_HASH_RECEIVED = 1 };
+enum { CQ_HAS_HASH = 1, CQ_HAS_SUM = 2, CQ_HAS_HEAD = 4 };
+
+/* Hashes of a payload: what the call contributes (sends, collectives, RMA origins), or with --hash-verify what it received. */
+typedef struct {
+	uint16_t what; /* CQ_HASH_* */
+	uint8_t kind;
+	uint8_t flags; /* CQ_HAS_*: which are there */
+	uint32_t req;  /* serial of the request that it is about, where that is not the call's own; else 0 */
+	uint64_t hash; /* by the header's algorithm */
+	uint64_t sum;  /* of the typed elements, mod 2^64 */
+	uint64_t head; /* first 8 bytes, those that are missing 0 */
+	int64_t bytes; /* that were hashed */
+	uint64_t spare[3];
+} cq_hashes;
+
+typedef struct {
+	uint16_t op; /* schema.Op; 0xffff: none */
+	uint8_t kind;
+	uint8_t flags;
+	int32_t tdtype;  /* of the target argument; CQ_NULL32: none */
+	int32_t window;  /* the process's own number of the window, as in its constructor's CALL slot */
+	int32_t rdtype;  /* of the result argument; CQ_NULL32: none */
+	int64_t disp;    /* target displacement; CQ_NULL64: none */
+	int64_t tcount;
+	int64_t rcount;  /* CQ_NULL64: none */
+	int64_t obytes;  /* origin count x size; CQ_NULL64: no such argument */
+	int64_t tbytes;  /* target count x size: what moves; CQ_NULL64: no data moves */
+	uint64_t rbuf;   /* result buffer */
+} cq_rma;
+
+typedef struct {
+	uint16_t zero;
+	uint8_t kind;
+	uint8_t flags;
+	int32_t file;   /* the process's own number of the file, as in its File_open's CALL slot */
+	int64_t offset; /* given explicitly; CQ_NULL64: none */
+	int64_t bytes;  /* read or written, by the status; CQ_NULL64: not known yet, see the completion */
+	uint64_t spare[5];
+} cq_io;
+
 /* What a DEF slot defines. */
 enum {
 	CQ_DEF_COMM = 1,      /* id: the communicator's number; payload cq_def_comm */
 	CQ_DEF_COMM_NAME = 2, /* id: the communicator's number; payload: the name */
 	CQ_DEF_TYPE = 3,      /* id: the datatype's number; payload cq_def_type */
-	CQ_DEF_SITE = 4,      /* id: the call site's number; payload: reserved */
+	CQ_DEF_SITE = 4,      /* id: the call site's number; payload: uint64 return addresses, the innermost first */
 	CQ_DEF_CLOCK = 5,     /* payload: uint64 ticks, int64 CLOCK_MONOTONIC ns read together */
 	CQ_DEF_COMM_FREE = 6, /* id: the communicator's number is used no more */
+	CQ_DEF_MODULE = 7,    /* id: the module's number; payload cq_def_module; it stands before the sites with addresses in it */
+	CQ_DEF_LABEL = 8,     /* payload: the text that the call carries */
 };
 
 typedef struct {
@@ -237,8 +300,19 @@ typedef struct {
 	/* then the name, not terminated; empty: none */
 } cq_def_type;
 
+/* A loaded module: addresses low to high - 1 are its own, until a later definition says otherwise. */
+typedef struct {
+	uint64_t low, high;
+	uint64_t bias;  /* address minus address in the file's program headers */
+	int32_t id_bytes; /* of the build id */
+	int32_t skip;   /* 1: the shim or the MPI library, whose frames are not the program's */
+	/* then the build id, then the path, not terminated */
+} cq_def_module;
+
 enum { CQ_TIMER_MONOTONIC = 0, CQ_TIMER_TSC = 1, CQ_TIMER_CNTVCT = 2 };
 enum { CQ_CLOCK_NONE = 0, CQ_CLOCK_WALL = 1, CQ_CLOCK_CPU = 2 };
+enum { CQ_ALGORITHM_NONE = 0, CQ_ALGORITHM_CRC64 = 1, CQ_ALGORITHM_CRC32 = 2 };
+enum { CQ_COUNTERS_NONE = 0, CQ_COUNTERS_PERF = 1, CQ_COUNTERS_FAKE = 2 };
 enum { CQ_ENDED_NOT = 0, CQ_ENDED_FINALIZED = 1, CQ_ENDED_ABORTED = 2 };
 
 typedef struct {
@@ -271,7 +345,17 @@ typedef struct {
 	uint64_t dropped; /* calls that could not be recorded */
 	uint64_t polls;   /* failed polls in all, at the end (0 when the process was killed: see PRE slots) */
 	int64_t pid;
-	char spare[88];
+	uint64_t slots;    /* used in all, also where they were not kept (COMMQ_SINK=null); at the end */
+	uint64_t limit;    /* bytes that the file may have; 0: no limit */
+	uint64_t marks;    /* SIGUSR1 received */
+	int64_t mark_ns;   /* the last of them, on CLOCK_MONOTONIC */
+	uint32_t hash;     /* CQ_ALGORITHM_* */
+	uint32_t hash_verify;
+	uint32_t stack;    /* frames of a call site; 0: none */
+	uint32_t counters; /* CQ_COUNTERS_* */
+	uint32_t sessions; /* 1: started by MPI_Session_init; there is no MPI_COMM_WORLD */
+	uint32_t limited;  /* 1: recording stopped at the limit */
+	char spare[32];
 	char host[64];        /* host name, terminated */
 	char boot_id[64];     /* tells machines of one name apart */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
@@ -288,6 +372,9 @@ _Static_assert(sizeof(cq_start) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_pre) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_wide) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_err) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_hashes) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_rma) == CQ_SLOT_BYTES, "slot");
+_Static_assert(sizeof(cq_io) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_def) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_blob) == CQ_SLOT_BYTES, "slot");
 _Static_assert(sizeof(cq_header) == CQ_HEADER_BYTES, "header");

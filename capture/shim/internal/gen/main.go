@@ -64,18 +64,35 @@ func readCalls(path string) ([]call, error) {
 	}
 	var calls []call
 	for _, l := range lines[1:] {
-		if l[col["recorder"]] == "" {
+		if l[col["recorder"]] == "" || !strings.HasPrefix(l[col["name"]], "MPI_") {
 			continue
 		}
-		calls = append(calls, call{
+		c := call{
 			name:     strings.TrimPrefix(l[col["name"]], "MPI_"),
 			recorder: l[col["recorder"]],
 			params:   parseParams(l[col["arguments"]]),
 			openmpi:  l[col["openmpi"]] == "1",
 			mpichF08: l[col["mpich_f08"]] == "pmpir_f08",
-		})
+		}
+		if !c.pending() {
+			calls = append(calls, c)
+		}
 	}
 	return calls, nil
+}
+
+// pending says that the shim has no recorder for the call yet.
+func (c call) pending() bool {
+	switch c.recorder {
+	case "collective_init",
+		"comm_connect", "comm_from_group", "comm_parent", "spawn", "session_init", "session_finalize",
+		"file_begin", "file_close", "file_delete", "file_end", "file_irw", "file_open", "file_plain", "file_rw",
+		"parrived", "pready", "pready_list", "pready_range", "precv_init", "psend_init",
+		"pcontrol", "plain",
+		"rma", "rma_request", "win_free", "win_new", "win_sync", "win_target", "win_test":
+		return true
+	}
+	return strings.HasSuffix(c.name, "_c") || strings.Contains(strings.ToLower(c.name), "neighbor_")
 }
 
 func parseParams(s string) []param {
