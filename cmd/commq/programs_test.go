@@ -26,10 +26,26 @@ const programsDir = "../../testdata/programs"
 type program struct {
 	name  string
 	ranks int
+	// only names the libraries and the language bindings it is for, where it is not for all: mpich, openmpi/c.
+	only []string
+	// rows is the name of its .rows file where that is not its own.
+	rows string
 }
 
 func programs() []program {
-	return []program{{"p2p", 3}, {"requests", 3}, {"probes", 3}, {"comms", 5}, {"types", 3}, {"collectives", 3}}
+	return []program{
+		{name: "p2p", ranks: 3},
+		{name: "requests", ranks: 3},
+		{name: "probes", ranks: 3},
+		{name: "comms", ranks: 5},
+		{name: "types", ranks: 3},
+		{name: "collectives", ranks: 3},
+	}
+}
+
+// isFor says whether the program is for that library and language binding.
+func (p program) isFor(library, flavour string) bool {
+	return len(p.only) == 0 || slices.Contains(p.only, library) || slices.Contains(p.only, library+"/"+flavour)
 }
 
 // flavour is a language binding: what the source's name ends in, what compiles it and how.
@@ -118,8 +134,11 @@ func TestProgramsGiveTheRowsWrittenByHand(t *testing.T) {
 	for _, library := range []string{"openmpi", "mpich"} {
 		commq(t, "capture", "build", "--mpi", library)
 		for _, p := range programs() {
-			want := readRows(t, p.name)
+			want := readRows(t, cmp.Or(p.rows, p.name))
 			for _, f := range flavours() {
+				if !p.isFor(library, f.name) {
+					continue
+				}
 				t.Run(p.name+"/"+library+"/"+f.name, func(t *testing.T) {
 					t.Parallel() // the commands run in one process: they must not meet
 					p.check(t, p.build(t, library, f), want)
@@ -140,6 +159,9 @@ func (p program) check(t *testing.T, exe string, want map[string]rowSection) {
 	commq(t, "runs", "check", "--store", store, p.name)
 	for name, query := range rowQueries() {
 		got := askRows(t, name, "sql", "--store", store, "--run", p.name, "--format", "csv", query)
+		if _, there := want[name]; !there && len(got.rows) == 0 {
+			continue
+		}
 		if diff := gocmp.Diff(want[name], got, gocmp.AllowUnexported(rowSection{})); diff != "" {
 			t.Errorf("%s of %s: by hand (-) and captured (+) differ:\n%s", name, p.name, diff)
 		}
@@ -184,7 +206,7 @@ func askRows(t *testing.T, name string, args ...string) rowSection {
 	return s.sorted(name)
 }
 
-// readRows reads NAME.rows. "# section: columns" begins a section; lines that begin with // are comments; a line that
+// readRows reads NAME.rows. "# section: columns" begins a section, and one that is not there has no rows; lines that begin with // are comments; a line that
 // begins with digits and a colon is a row for each of those ranks, with the rank in front.
 func readRows(t *testing.T, name string) map[string]rowSection {
 	t.Helper()
@@ -213,11 +235,7 @@ func readRows(t *testing.T, name string) map[string]rowSection {
 			sections[at] = s
 		}
 	}
-	for at := range rowQueries() {
-		s, found := sections[at]
-		if !found {
-			t.Fatalf("%s: no section %s", path, at)
-		}
+	for at, s := range sections {
 		sections[at] = s.sorted(at)
 	}
 	return sections
