@@ -3,7 +3,8 @@
 
 typedef struct {
 	cq_comm *comm;
-	int peers;   /* ranks that the counts arrays are about */
+	int near;    /* the peers are neighbours */
+	int speers, rpeers; /* ranks, or neighbours, that the counts arrays are about */
 	int root;    /* this rank is the root */
 	int rooted;
 	int send, recv; /* the send and the receive argument are significant here, IN_PLACE or not */
@@ -22,7 +23,8 @@ static int is_scatter(int kind)
 static role role_of(cq_comm *m, const cq_collective *a)
 {
 	int inter = m->remote != 0;
-	role r = {m, inter ? m->remote : m->size, 0, is_rooted(a->kind), 1, 1};
+	int peers = inter ? m->remote : m->size, near = a->kind >= CQ_K_Neighbor_allgather;
+	role r = {m, near, near ? m->destinations_n : peers, near ? m->sources_n : peers, 0, is_rooted(a->kind), 1, 1};
 	if (a->kind == CQ_K_Barrier)
 		r.send = r.recv = 0;
 	if (!r.rooted)
@@ -39,12 +41,23 @@ static role role_of(cq_comm *m, const cq_collective *a)
 	return r;
 }
 
-static int64_t sum(const int *counts, int n)
+/* The i-th of an array of counts. */
+static int64_t count_at(const void *counts, int i, int large)
 {
-	int64_t s = 0;
-	for (int i = 0; i < n; i++)
-		s += counts[i];
-	return s;
+	return large ? (int64_t)((const MPI_Count *)counts)[i] : ((const int *)counts)[i];
+}
+
+/* Sums and products of what programs say; CQ_NULL64 where 64 bits do not hold them. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t s;
+	return a == CQ_NULL64 || b == CQ_NULL64 || __builtin_add_overflow(a, b, &s) ? CQ_NULL64 : s;
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+	int64_t p;
+	return a == CQ_NULL64 || b == CQ_NULL64 || __builtin_mul_overflow(a, b, &p) ? CQ_NULL64 : p;
 }
 
 static MPI_Datatype type_at(const void *types, int i, int fortran)
@@ -52,43 +65,48 @@ static MPI_Datatype type_at(const void *types, int i, int fortran)
 	return fortran ? CQ_TYPE(((const MPI_Fint *)types)[i]) : ((const MPI_Datatype *)types)[i];
 }
 
-/* One side's argument: its count and bytes in all, and those for one peer. */
+/* One side's argument: its count and bytes in all, and what is needed for those of one peer. */
 typedef struct {
-	const int *counts; /* NULL: count for each */
+	const void *counts; /* NULL: count for each */
+	int large;
 	const void *types; /* w: a type for each; else NULL */
 	int fortran;
+	const int *neighbors; /* neighbourhood collectives: who the peers are; else NULL */
 	int64_t count, bytes, size;
 	int32_t type;
 } argument;
 
+/* What one peer gets or gives; nothing, where the neighbour is MPI_PROC_NULL. */
 static int64_t part_bytes(cq_thread *t, const argument *g, int i)
 {
-	if (g->counts == NULL)
-		return g->bytes;
-	if (g->counts[i] == 0) /* its type may be anything */
+	if (g->neighbors != NULL && g->neighbors[i] == MPI_PROC_NULL)
 		return 0;
-	if (g->types != NULL)
-		return g->counts[i] * cq_type_of(t, type_at(g->types, i, g->fortran))->bytes;
-	return g->counts[i] * g->size;
+	int64_t n = g->counts == NULL ? g->count : count_at(g->counts, i, g->large);
+	if (n == 0) /* its type may be anything */
+		return 0;
+	return times(n, g->types == NULL ? g->size : cq_type_of(t, type_at(g->types, i, g->fortran))->bytes);
 }
 
-static argument argument_of(cq_thread *t, int count, const int *counts, MPI_Datatype type, const void *types, int fortran, int peers)
+/* bytes are of one part where a count speaks for all ranks alike, else, and with neighbours, of all parts. */
+static argument argument_of(cq_thread *t, const cq_collective *a, int64_t count, const void *counts, MPI_Datatype type, const void *types, int peers, const int *neighbors)
 {
-	argument g = {counts, types, fortran, count, 0, 0, CQ_NULL32};
-	if (counts != NULL)
-		g.count = sum(counts, peers);
+	argument g = {counts, a->large, types, a->fortran, neighbors, count, 0, 0, CQ_NULL32};
 	if (types == NULL) {
 		const cq_type *y = cq_type_of(t, type);
 		g.type = y->number;
 		g.size = y->bytes;
-		g.bytes = g.count * g.size;
 	}
-	for (int i = 0; types != NULL && i < peers; i++)
-		g.bytes += part_bytes(t, &g, i);
+	for (int i = 0; counts != NULL && i < peers; i++)
+		g.count = plus(g.count, count_at(counts, i, g.large));
+	if (types == NULL && neighbors == NULL)
+		g.bytes = times(g.count, g.size);
+	else
+		for (int i = 0; i < peers; i++)
+			g.bytes = plus(g.bytes, part_bytes(t, &g, i));
 	return g;
 }
 
-static const argument nothing = {NULL, NULL, 0, CQ_NULL64, CQ_NULL64, 0, CQ_NULL32};
+static const argument nothing = {NULL, 0, NULL, 0, NULL, CQ_NULL64, CQ_NULL64, 0, CQ_NULL32};
 
 /* Collectives whose one count and type speak of both buffers. */
 static int has_one_type(int kind)
@@ -99,12 +117,12 @@ static int has_one_type(int kind)
 static argument send_argument(cq_thread *t, const role *r, const cq_collective *a)
 {
 	if (a->kind == CQ_K_Bcast && (r->send || r->recv))
-		return argument_of(t, a->scount, NULL, a->stype, NULL, 0, 0);
+		return argument_of(t, a, a->scount, NULL, a->stype, NULL, 0, NULL);
 	if (!r->send || (a->sbuf == MPI_IN_PLACE && !has_one_type(a->kind)))
 		return nothing;
 	if (a->kind == CQ_K_Reduce_scatter)
-		return argument_of(t, 0, a->rcounts, a->stype, NULL, 0, r->comm->size);
-	return argument_of(t, a->scount, a->scounts, a->stype, a->stypes, a->fortran, r->peers);
+		return argument_of(t, a, 0, a->rcounts, a->stype, NULL, r->comm->size, NULL);
+	return argument_of(t, a, a->scount, a->scounts, a->stype, a->stypes, r->speers, r->near ? r->comm->destinations : NULL);
 }
 
 static argument recv_argument(cq_thread *t, const role *r, const cq_collective *a)
@@ -112,10 +130,10 @@ static argument recv_argument(cq_thread *t, const role *r, const cq_collective *
 	if (!r->recv || (a->rbuf == MPI_IN_PLACE && !has_one_type(a->kind)))
 		return nothing;
 	if (a->kind == CQ_K_Reduce_scatter)
-		return argument_of(t, a->rcounts[r->comm->rank], NULL, a->stype, NULL, 0, 0);
+		return argument_of(t, a, count_at(a->rcounts, r->comm->rank, a->large), NULL, a->stype, NULL, 0, NULL);
 	if (has_one_type(a->kind))
-		return argument_of(t, a->scount, NULL, a->stype, NULL, 0, 0);
-	return argument_of(t, a->rcount, a->rcounts, a->rtype, a->rtypes, a->fortran, r->peers);
+		return argument_of(t, a, a->scount, NULL, a->stype, NULL, 0, NULL);
+	return argument_of(t, a, a->rcount, a->rcounts, a->rtype, a->rtypes, r->rpeers, r->near ? r->comm->sources : NULL);
 }
 
 void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
@@ -143,31 +161,61 @@ void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
 	cq_go(t, c);
 }
 
+/* Parts are gathered two to a slot. */
+typedef struct {
+	cq_thread *t;
+	cq_parts slot;
+} part_list;
+
+static void parts_flush(part_list *l)
+{
+	if (l->slot.n == 0)
+		return;
+	*(cq_parts *)cq_take(l->t) = l->slot;
+	memset(&l->slot, 0, sizeof l->slot);
+}
+
+static void part_put(part_list *l, int peer, int64_t out, int64_t in)
+{
+	if ((out == 0 && in == 0) || out == CQ_NULL64 || in == CQ_NULL64)
+		return;
+	l->slot.kind = CQ_PARTS;
+	l->slot.part[l->slot.n++] = (cq_part){peer, 0, out, in};
+	if (l->slot.n == 2)
+		parts_flush(l);
+}
+
 static void parts_put(cq_thread *t, const role *r, const argument *s, const argument *v)
 {
-	cq_parts slot;
-	memset(&slot, 0, sizeof slot);
-	for (int i = 0; i < r->peers; i++) {
-		int64_t out = s != NULL && s->counts != NULL ? part_bytes(t, s, i) : 0;
-		int64_t in = v != NULL && v->counts != NULL ? part_bytes(t, v, i) : 0;
-		if (out == 0 && in == 0)
-			continue;
-		slot.kind = CQ_PARTS;
-		slot.part[slot.n++] = (cq_part){i, 0, out, in};
-		if (slot.n == 2) {
-			*(cq_parts *)cq_take(t) = slot;
-			memset(&slot, 0, sizeof slot);
+	part_list l = {t, {0}};
+	for (int i = 0; i < r->speers; i++)
+		part_put(&l, i, s->counts != NULL ? part_bytes(t, s, i) : 0, v->counts != NULL ? part_bytes(t, v, i) : 0);
+	parts_flush(&l);
+}
+
+/* The parts of neighbours: where the two lists name the same one at the same place, it is one part. */
+static void near_parts_put(cq_thread *t, const cq_comm *m, const argument *s, const argument *v)
+{
+	part_list l = {t, {0}};
+	for (int i = 0; i < m->destinations_n || i < m->sources_n; i++) {
+		int to = i < m->destinations_n ? m->destinations[i] : MPI_PROC_NULL;
+		int from = i < m->sources_n ? m->sources[i] : MPI_PROC_NULL;
+		int64_t out = to != MPI_PROC_NULL ? part_bytes(t, s, i) : 0, in = from != MPI_PROC_NULL ? part_bytes(t, v, i) : 0;
+		if (to == from) {
+			part_put(&l, to, out, in);
+		} else {
+			part_put(&l, to, out, 0);
+			part_put(&l, from, 0, in);
 		}
 	}
-	if (slot.n != 0)
-		*(cq_parts *)cq_take(t) = slot;
+	parts_flush(&l);
 }
 
 /* What IN_PLACE stands for: this rank's own part of the other argument. */
 static void in_place(cq_thread *t, const role *r, const cq_collective *a, argument *s, argument *v)
 {
 	int own = a->kind == CQ_K_Alltoall || a->kind == CQ_K_Alltoallv || a->kind == CQ_K_Alltoallw ? -1 : r->comm->rank;
-	if (has_one_type(a->kind))
+	if (has_one_type(a->kind) || r->near)
 		return;
 	if (a->sbuf == MPI_IN_PLACE && r->send)
 		s->bytes = own < 0 ? v->bytes : part_bytes(t, v, own);
@@ -190,11 +238,13 @@ static void coll_put(cq_thread *t, const cq_collective *a)
 	o->rcount = v.count;
 	o->sbytes = r.send ? s.bytes : CQ_NULL64;
 	if (a->kind == CQ_K_Reduce_scatter_block)
-		o->sbytes = s.bytes * m->size; /* the count argument is one rank's part */
+		o->sbytes = times(s.bytes, m->size); /* the count argument is one rank's part */
 	o->rbytes = v.bytes;
 	o->rbuf = r.recv ? cq_address(a->kind == CQ_K_Bcast ? a->sbuf : a->rbuf) : 0;
 	o->kind = CQ_COLL;
-	if (a->scounts != NULL || (a->rcounts != NULL && a->kind != CQ_K_Reduce_scatter))
+	if (r.near)
+		near_parts_put(t, m, &s, &v);
+	else if (a->scounts != NULL || (a->rcounts != NULL && a->kind != CQ_K_Reduce_scatter))
 		parts_put(t, &r, exchange && a->sbuf == MPI_IN_PLACE ? &v : &s, &v);
 }
 
@@ -211,5 +261,15 @@ void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Reque
 	coll_put(t, a);
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), 0);
+	cq_close(t, err);
+}
+
+/* A persistent collective is made: it counts on the communicator as any other, and communicates when it is started. */
+void cq_collective_init_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r)
+{
+	cq_back(t);
+	coll_put(t, a);
+	if (err == MPI_SUCCESS)
+		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), CQ_R_PERSISTENT);
 	cq_close(t, err);
 }

@@ -122,6 +122,9 @@ void cq_resolve(void)
 #define X(f) {"PMPI_" #f, &cq_p.f},
 		CQ_FNS(X)
 #undef X
+#define X(f) {"PMPIX_" #f, &cq_p.MPIX_##f},
+		CQ_FNS_MPIX(X)
+#undef X
 #define X(f, n) {#f, &cq_f.f},
 		CQ_FFNS(X)
 #undef X

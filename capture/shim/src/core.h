@@ -4,6 +4,9 @@
 #define COMMQ_CORE_H
 
 #include <mpi.h>
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,6 +36,18 @@
 #define CQ_MPI4 1
 #else
 #define CQ_MPI4 0
+#endif
+/* The functions with counts of type MPI_Count, MPI_X_c: neither Open MPI 4 nor 5 has them. */
+#if MPI_VERSION >= 4
+#define CQ_LARGE 1
+#else
+#define CQ_LARGE 0
+#endif
+/* Open MPI's extension with the persistent collectives, MPIX_X_init. */
+#if CQ_OPENMPI && defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define CQ_PCOLL 1
+#else
+#define CQ_PCOLL 0
 #endif
 
 #define CQ_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -64,6 +79,10 @@ typedef struct {
 	uint64_t instance; /* collective operations so far */
 	int32_t number;
 	int32_t rank, size, remote; /* remote: size of the remote group; 0 in an intracommunicator */
+	int sources_n, destinations_n; /* neighbours in the topology; 0 without one */
+	const int *sources, *destinations; /* their ranks, in the order that collectives have them; some may be MPI_PROC_NULL */
+	int *neighbors; /* the pages the lists are in where they are long; else NULL */
+	size_t neighbors_bytes;
 } cq_comm;
 
 typedef struct {

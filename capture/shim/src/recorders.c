@@ -388,7 +388,7 @@ void cq_iprobe_end(cq_thread *t, int id, int err, uint64_t compute, int flag, in
 	cq_close(t, err);
 }
 
-uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, MPI_Message message)
+uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, MPI_Message message)
 {
 	int32_t number = cq_type_of(t, type)->number;
 	uint32_t serial = message == MPI_MESSAGE_NO_PROC ? 0 : cq_req_take(&cq.messages, CQ_KEY(message)).serial;

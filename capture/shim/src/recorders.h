@@ -88,7 +88,7 @@ CQ_HOT void cq_payload(cq_thread *t, const void *buf, int64_t count, MPI_Datatyp
 
 /* Sends, also nonblocking and persistent ones. */
 
-CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
 	cq_call *c = cq_open(t, id);
@@ -123,7 +123,7 @@ CQ_HOT void cq_request_end(cq_thread *t, int err, MPI_Request r, uint32_t what)
 
 /* Receives. */
 
-CQ_HOT void cq_recv_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm)
+CQ_HOT void cq_recv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm)
 {
 	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
 	cq_call *c = cq_open(t, id);
@@ -289,7 +289,7 @@ void cq_probe_begin(cq_thread *t, int id, int source, int tag, MPI_Comm comm);
 void cq_probe_end(cq_thread *t, int err, const MPI_Status *st);
 void cq_mprobe_end(cq_thread *t, int err, MPI_Message message, const MPI_Status *st);
 void cq_iprobe_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int source, int tag, MPI_Comm comm, MPI_Message message, int matched, const MPI_Status *st);
-uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int count, MPI_Datatype type, MPI_Message message);
+uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, MPI_Message message);
 void cq_mrecv_end(cq_thread *t, int err, uint32_t message, const MPI_Status *st);
 void cq_imrecv_end(cq_thread *t, int err, uint32_t message, MPI_Request r);
 
@@ -297,7 +297,7 @@ void cq_imrecv_end(cq_thread *t, int err, uint32_t message, MPI_Request r);
 
 typedef struct {
 	const void *buf;
-	int count;
+	int64_t count;
 	MPI_Datatype type;
 	int source, tag;
 } cq_receive;
@@ -310,16 +310,18 @@ void cq_isendrecv_end(cq_thread *t, int err, cq_receive r, MPI_Request request);
 enum {
 	CQ_K_Barrier, CQ_K_Bcast, CQ_K_Reduce, CQ_K_Allreduce, CQ_K_Scan, CQ_K_Exscan, CQ_K_Reduce_scatter, CQ_K_Reduce_scatter_block,
 	CQ_K_Gather, CQ_K_Gatherv, CQ_K_Scatter, CQ_K_Scatterv, CQ_K_Allgather, CQ_K_Allgatherv, CQ_K_Alltoall, CQ_K_Alltoallv, CQ_K_Alltoallw,
+	CQ_K_Neighbor_allgather, CQ_K_Neighbor_allgatherv, CQ_K_Neighbor_alltoall, CQ_K_Neighbor_alltoallv, CQ_K_Neighbor_alltoallw,
 };
 
 /* A collective's arguments; those it does not have are left 0. */
 typedef struct {
 	int kind; /* CQ_K_* */
 	int fortran; /* stypes and rtypes are Fortran's integers */
+	int large;   /* scounts and rcounts are MPI_Count, not int */
 	const void *sbuf, *rbuf;
-	int scount, rcount;
+	int64_t scount, rcount;
 	MPI_Datatype stype, rtype;
-	const int *scounts, *rcounts;
+	const void *scounts, *rcounts;
 	const void *stypes, *rtypes;
 	int root;
 	int has_op;
@@ -331,6 +333,7 @@ typedef struct {
 void cq_collective_begin(cq_thread *t, int id, cq_collective *a);
 void cq_collective_end(cq_thread *t, int err, const cq_collective *a);
 void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
+void cq_collective_init_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
 
 /* Communicators and datatypes. */
 

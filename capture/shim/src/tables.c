@@ -104,6 +104,83 @@ static void *map_remove(cq_map *m, uint64_t key)
 
 /* Communicators. */
 
+/* Room for a list of neighbours; long ones have pages of their own, which go with the communicator. */
+static int *neighbor_list(cq_comm *m, size_t ints)
+{
+	size_t bytes = (ints * sizeof(int) + 7) & ~(size_t)7;
+	if (bytes <= 4096)
+		return pool_get(bytes);
+	m->neighbors = pages(bytes);
+	m->neighbors_bytes = bytes;
+	return m->neighbors;
+}
+
+/* The neighbours along a Cartesian grid: by dimension the one before and the one behind, from whom and to whom alike. */
+static void cart_neighbors(cq_comm *m, MPI_Comm h)
+{
+	int dims = 0;
+	cq_p.Cartdim_get(h, &dims);
+	int *list = dims > 0 ? neighbor_list(m, 2 * (size_t)dims) : NULL;
+	if (list == NULL)
+		return;
+	for (int i = 0; i < dims; i++)
+		cq_p.Cart_shift(h, i, 1, &list[2 * i], &list[2 * i + 1]);
+	m->sources = m->destinations = list;
+	m->sources_n = m->destinations_n = 2 * dims;
+}
+
+static void graph_neighbors(cq_comm *m, MPI_Comm h)
+{
+	int n = 0;
+	cq_p.Graph_neighbors_count(h, m->rank, &n);
+	int *list = n > 0 ? neighbor_list(m, (size_t)n) : NULL;
+	if (list == NULL)
+		return;
+	cq_p.Graph_neighbors(h, m->rank, n, list);
+	m->sources = m->destinations = list;
+	m->sources_n = m->destinations_n = n;
+}
+
+/* The weights, which nobody here wants, go behind the lists. */
+static void dist_graph_neighbors(cq_comm *m, MPI_Comm h)
+{
+	int in = 0, out = 0, weighted;
+	cq_p.Dist_graph_neighbors_count(h, &in, &out, &weighted);
+	size_t n = (size_t)in + (size_t)out;
+	int *list = n > 0 ? neighbor_list(m, 2 * n) : NULL;
+	if (list == NULL)
+		return;
+	cq_p.Dist_graph_neighbors(h, in, list, list + n, out, list + in, list + n + in);
+	m->sources = list;
+	m->destinations = list + in;
+	m->sources_n = in;
+	m->destinations_n = out;
+}
+
+static void neighbors_find(cq_comm *m, MPI_Comm h)
+{
+	int kind = MPI_UNDEFINED;
+	if (m->remote != 0)
+		return;
+	cq_p.Topo_test(h, &kind);
+	if (kind == MPI_CART)
+		cart_neighbors(m, h);
+	else if (kind == MPI_GRAPH)
+		graph_neighbors(m, h);
+	else if (kind == MPI_DIST_GRAPH)
+		dist_graph_neighbors(m, h);
+}
+
+/* A communicator that is not to be found any more. Its entry stays: threads remember the last one they used. */
+static void comm_end(cq_comm *m)
+{
+	m->key = 0;
+	m->sources_n = m->destinations_n = 0;
+	if (m->neighbors != NULL)
+		munmap(m->neighbors, m->neighbors_bytes);
+	m->neighbors = NULL;
+}
+
 /* The communicator is asked about through like, which is h itself or one of the same group. */
 static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like)
 {
@@ -118,6 +195,7 @@ static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like)
 	cq_p.Comm_test_inter(like, &inter);
 	if (inter)
 		cq_p.Comm_remote_size(like, &m->remote);
+	neighbors_find(m, like);
 	if (!map_put(&cq.comms, m->key, m))
 		return NULL;
 	return m;
@@ -242,7 +320,7 @@ int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_
 	cq_lock();
 	cq_comm *gone = map_remove(&cq.comms, CQ_KEY(h)); /* one that ended unseen */
 	if (gone != NULL)
-		gone->key = 0;
+		comm_end(gone);
 	cq_comm *m = comm_entry(h, like);
 	cq_unlock();
 	if (m == NULL)
@@ -277,7 +355,7 @@ void cq_comm_drop(uint64_t key)
 	cq_lock();
 	cq_comm *m = map_remove(&cq.comms, key);
 	if (m != NULL)
-		m->key = 0;
+		comm_end(m);
 	cq_unlock();
 }
 

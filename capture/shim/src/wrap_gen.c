@@ -105,6 +105,80 @@ CQ_EXPORT void mpi_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Allgather_c, &a);
+	int err = cq_p.Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Allgather_init, &a);
+	int err = cq_p.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Allgather_init, &a);
+	cq_f.pmpi_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Allgather_init, &a);
+	cq_f.pmpi_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Allgather_init_c, &a);
+	int err = cq_p.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -146,6 +220,80 @@ CQ_EXPORT void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 	cq_collective_end(t, err, &a);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Allgatherv_c, &a);
+	int err = cq_p.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Allgatherv_init, &a);
+	int err = cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Allgatherv_init, &a);
+	cq_f.pmpi_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Allgatherv_init, &a);
+	cq_f.pmpi_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Allgatherv_init_c, &a);
+	int err = cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -193,6 +341,80 @@ CQ_EXPORT void mpi_allreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Allreduce_c, &a);
+	int err = cq_p.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Allreduce_init, &a);
+	int err = cq_p.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Allreduce_init, &a);
+	cq_f.pmpi_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Allreduce_init, &a);
+	cq_f.pmpi_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Allreduce_init_c, &a);
+	int err = cq_p.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -234,6 +456,80 @@ CQ_EXPORT void mpi_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 	cq_collective_end(t, err, &a);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoall_c, &a);
+	int err = cq_p.Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoall_init, &a);
+	int err = cq_p.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Alltoall_init, &a);
+	cq_f.pmpi_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Alltoall_init, &a);
+	cq_f.pmpi_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoall_init_c, &a);
+	int err = cq_p.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -281,6 +577,80 @@ CQ_EXPORT void mpi_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoallv_c, &a);
+	int err = cq_p.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoallv_init, &a);
+	int err = cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Alltoallv_init, &a);
+	cq_f.pmpi_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Alltoallv_init, &a);
+	cq_f.pmpi_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoallv_init_c, &a);
+	int err = cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -322,6 +692,80 @@ CQ_EXPORT void mpi_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 	cq_collective_end(t, err, &a);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoallw_c, &a);
+	int err = cq_p.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoallw_init, &a);
+	int err = cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Alltoallw_init, &a);
+	cq_f.pmpi_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Alltoallw_init, &a);
+	cq_f.pmpi_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Alltoallw_init_c, &a);
+	int err = cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -385,6 +829,68 @@ CQ_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 }
 #endif
 
+#if CQ_MPI4
+CQ_EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Barrier_init(comm, info, request);
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Barrier_init, &a);
+	int err = cq_p.Barrier_init(comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_barrier_init_(comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Barrier_init, &a);
+	cq_f.pmpi_barrier_init_(comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_barrier_init_f08_(comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Barrier_init, &a);
+	cq_f.pmpi_barrier_init_f08_(comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_barrier_init_f08_(comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Barrier_init, &a);
+	cq_f.pmpir_barrier_init_f08_(comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
 CQ_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -429,6 +935,80 @@ CQ_EXPORT void mpi_bcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype,
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Bcast_c(buffer, count, datatype, root, comm);
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Bcast_c, &a);
+	int err = cq_p.Bcast_c(buffer, count, datatype, root, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Bcast_init(buffer, count, datatype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Bcast_init, &a);
+	int err = cq_p.Bcast_init(buffer, count, datatype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_bcast_init_(buffer, count, datatype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Bcast_init, &a);
+	cq_f.pmpi_bcast_init_(buffer, count, datatype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Bcast_init, &a);
+	cq_f.pmpi_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Bcast_init_c, &a);
+	int err = cq_p.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -470,6 +1050,19 @@ CQ_EXPORT void mpi_bsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Bsend_c(buf, count, datatype, dest, tag, comm);
+	cq_send_begin(t, CQ_Bsend_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Bsend_c(buf, count, datatype, dest, tag, comm);
+	cq_end(t, err);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -508,6 +1101,19 @@ CQ_EXPORT void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Bsend_init_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
+	return err;
 }
 #endif
 
@@ -1415,6 +2021,80 @@ CQ_EXPORT void mpi_exscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MP
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Exscan_c, &a);
+	int err = cq_p.Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Exscan_init, &a);
+	int err = cq_p.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Exscan_init, &a);
+	cq_f.pmpi_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Exscan_init, &a);
+	cq_f.pmpi_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Exscan_init_c, &a);
+	int err = cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -1459,6 +2139,80 @@ CQ_EXPORT void mpi_gather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Gather_c, &a);
+	int err = cq_p.Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Gather_init, &a);
+	int err = cq_p.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Gather_init, &a);
+	cq_f.pmpi_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Gather_init, &a);
+	cq_f.pmpi_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Gather_init_c, &a);
+	int err = cq_p.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -1500,6 +2254,80 @@ CQ_EXPORT void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 	cq_collective_end(t, err, &a);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Gatherv_c, &a);
+	int err = cq_p.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Gatherv_init, &a);
+	int err = cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Gatherv_init, &a);
+	cq_f.pmpi_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Gatherv_init, &a);
+	cq_f.pmpi_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Gatherv_init_c, &a);
+	int err = cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -1603,6 +2431,20 @@ CQ_EXPORT void mpi_iallgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Iallgather_c, &a);
+	int err = cq_p.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -1644,6 +2486,20 @@ CQ_EXPORT void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Iallgatherv_c, &a);
+	int err = cq_p.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -1691,6 +2547,20 @@ CQ_EXPORT void mpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Iallreduce_c, &a);
+	int err = cq_p.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -1732,6 +2602,20 @@ CQ_EXPORT void mpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ialltoall_c, &a);
+	int err = cq_p.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -1779,6 +2663,20 @@ CQ_EXPORT void mpi_ialltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ialltoallv_c, &a);
+	int err = cq_p.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -1820,6 +2718,20 @@ CQ_EXPORT void mpi_ialltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ialltoallw_c, &a);
+	int err = cq_p.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -1927,6 +2839,20 @@ CQ_EXPORT void mpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ibcast_c(buffer, count, datatype, root, comm, request);
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ibcast_c, &a);
+	int err = cq_p.Ibcast_c(buffer, count, datatype, root, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -1965,6 +2891,19 @@ CQ_EXPORT void mpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 	cq_request_end(t, err, CQ_REQUEST(*request), 0);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Ibsend_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, 0);
+	return err;
 }
 #endif
 
@@ -2012,6 +2951,20 @@ CQ_EXPORT void mpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Iexscan_c, &a);
+	int err = cq_p.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -2056,6 +3009,20 @@ CQ_EXPORT void mpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Igather_c, &a);
+	int err = cq_p.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -2097,6 +3064,20 @@ CQ_EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Igatherv_c, &a);
+	int err = cq_p.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -2198,6 +3179,309 @@ CQ_EXPORT void mpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 	cq_imrecv_end(t, err, m, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Imrecv_c(buf, count, datatype, message, request);
+	uint32_t m = cq_mrecv_begin(t, CQ_Imrecv_c, buf, count, datatype, *message);
+	int err = cq_p.Imrecv_c(buf, count, datatype, message, request);
+	cq_imrecv_end(t, err, m, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_allgather, &a);
+	int err = cq_p.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_allgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_allgather, &a);
+	cq_f.pmpi_ineighbor_allgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_ineighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_allgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_allgather, &a);
+	cq_f.pmpi_ineighbor_allgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_allgather_c, &a);
+	int err = cq_p.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_allgatherv, &a);
+	int err = cq_p.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_allgatherv, &a);
+	cq_f.pmpi_ineighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_allgatherv, &a);
+	cq_f.pmpi_ineighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_allgatherv_c, &a);
+	int err = cq_p.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_alltoall, &a);
+	int err = cq_p.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_alltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_alltoall, &a);
+	cq_f.pmpi_ineighbor_alltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_alltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_alltoall, &a);
+	cq_f.pmpi_ineighbor_alltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_alltoall_c, &a);
+	int err = cq_p.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallv, &a);
+	int err = cq_p.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallv, &a);
+	cq_f.pmpi_ineighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallv, &a);
+	cq_f.pmpi_ineighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallv_c, &a);
+	int err = cq_p.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallw, &a);
+	int err = cq_p.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallw, &a);
+	cq_f.pmpi_ineighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_ineighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallw, &a);
+	cq_f.pmpi_ineighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, &err);
+	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ineighbor_alltoallw_c, &a);
+	int err = cq_p.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -2414,6 +3698,19 @@ CQ_EXPORT void mpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Irecv_c(buf, count, datatype, source, tag, comm, request);
+	cq_recv_begin(t, CQ_Irecv_c, buf, count, datatype, source, tag, comm);
+	int err = cq_p.Irecv_c(buf, count, datatype, source, tag, comm, request);
+	cq_request_end(t, err, *request, CQ_R_RECV);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -2455,6 +3752,20 @@ CQ_EXPORT void mpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ireduce_c, &a);
+	int err = cq_p.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -2546,6 +3857,34 @@ CQ_EXPORT void mpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ireduce_scatter_block_c, &a);
+	int err = cq_p.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Ireduce_scatter_c, &a);
+	int err = cq_p.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -2584,6 +3923,19 @@ CQ_EXPORT void mpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 	cq_request_end(t, err, CQ_REQUEST(*request), 0);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Irsend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Irsend_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Irsend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, 0);
+	return err;
 }
 #endif
 
@@ -2631,6 +3983,20 @@ CQ_EXPORT void mpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Iscan_c, &a);
+	int err = cq_p.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -2672,6 +4038,20 @@ CQ_EXPORT void mpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Iscatter_c, &a);
+	int err = cq_p.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -2719,6 +4099,20 @@ CQ_EXPORT void mpi_iscatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Iscatterv_c, &a);
+	int err = cq_p.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+	cq_icollective_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -2757,6 +4151,19 @@ CQ_EXPORT void mpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 	cq_request_end(t, err, CQ_REQUEST(*request), 0);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Isend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Isend_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Isend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, 0);
+	return err;
 }
 #endif
 
@@ -2806,6 +4213,20 @@ CQ_EXPORT void mpi_isendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 #endif
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+	cq_send_begin(t, CQ_Isendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
+	int err = cq_p.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+	cq_isendrecv_end(t, err, in, *request);
+	return err;
+}
+#endif
+
 #if CQ_MPI4
 CQ_EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
@@ -2852,6 +4273,20 @@ CQ_EXPORT void mpi_isendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *
 #endif
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+	cq_send_begin(t, CQ_Isendrecv_replace_c, buf, count, datatype, dest, sendtag, comm);
+	cq_receive in = {buf, count, datatype, source, recvtag};
+	int err = cq_p.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+	cq_isendrecv_end(t, err, in, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -2890,6 +4325,19 @@ CQ_EXPORT void mpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 	cq_request_end(t, err, CQ_REQUEST(*request), 0);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Issend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Issend_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Issend_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, 0);
+	return err;
 }
 #endif
 
@@ -2997,6 +4445,610 @@ CQ_EXPORT void mpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Mrecv_c(buf, count, datatype, message, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	uint32_t m = cq_mrecv_begin(t, CQ_Mrecv_c, buf, count, datatype, *message);
+	int err = cq_p.Mrecv_c(buf, count, datatype, message, st);
+	cq_mrecv_end(t, err, m, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgather, &a);
+	int err = cq_p.Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgather, &a);
+	cq_f.pmpi_neighbor_allgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgather, &a);
+	cq_f.pmpi_neighbor_allgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgather_c, &a);
+	int err = cq_p.Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgather_init, &a);
+	int err = cq_p.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgather_init, &a);
+	cq_f.pmpi_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgather_init, &a);
+	cq_f.pmpi_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgather_init_c, &a);
+	int err = cq_p.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv, &a);
+	int err = cq_p.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv, &a);
+	cq_f.pmpi_neighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv, &a);
+	cq_f.pmpi_neighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv_c, &a);
+	int err = cq_p.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
+	int err = cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
+	cq_f.pmpi_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
+	cq_f.pmpi_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_allgatherv_init_c, &a);
+	int err = cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoall, &a);
+	int err = cq_p.Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoall, &a);
+	cq_f.pmpi_neighbor_alltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoall, &a);
+	cq_f.pmpi_neighbor_alltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoall_c, &a);
+	int err = cq_p.Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoall_init, &a);
+	int err = cq_p.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoall_init, &a);
+	cq_f.pmpi_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoall_init, &a);
+	cq_f.pmpi_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoall_init_c, &a);
+	int err = cq_p.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv, &a);
+	int err = cq_p.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv, &a);
+	cq_f.pmpi_neighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv, &a);
+	cq_f.pmpi_neighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv_c, &a);
+	int err = cq_p.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
+	int err = cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
+	cq_f.pmpi_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
+	cq_f.pmpi_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallv_init_c, &a);
+	int err = cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw, &a);
+	int err = cq_p.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw, &a);
+	cq_f.pmpi_neighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw, &a);
+	cq_f.pmpi_neighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &err);
+	cq_collective_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw_c, &a);
+	int err = cq_p.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
+	int err = cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
+	cq_f.pmpi_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
+	cq_f.pmpi_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Neighbor_alltoallw_init_c, &a);
+	int err = cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
@@ -3101,6 +5153,20 @@ CQ_EXPORT void mpi_recv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Recv_c(buf, count, datatype, source, tag, comm, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_recv_begin(t, CQ_Recv_c, buf, count, datatype, source, tag, comm);
+	int err = cq_p.Recv_c(buf, count, datatype, source, tag, comm, st);
+	cq_recv_end(t, err, st);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -3139,6 +5205,19 @@ CQ_EXPORT void mpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_RECV | CQ_R_PERSISTENT);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Recv_init_c(buf, count, datatype, source, tag, comm, request);
+	cq_recv_begin(t, CQ_Recv_init_c, buf, count, datatype, source, tag, comm);
+	int err = cq_p.Recv_init_c(buf, count, datatype, source, tag, comm, request);
+	cq_request_end(t, err, *request, CQ_R_RECV | CQ_R_PERSISTENT);
+	return err;
 }
 #endif
 
@@ -3183,6 +5262,80 @@ CQ_EXPORT void mpi_reduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MP
 	cq_collective_end(t, err, &a);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_c, &a);
+	int err = cq_p.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_init, &a);
+	int err = cq_p.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Reduce_init, &a);
+	cq_f.pmpi_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Reduce_init, &a);
+	cq_f.pmpi_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_init_c, &a);
+	int err = cq_p.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -3271,6 +5424,154 @@ CQ_EXPORT void mpi_reduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_F
 	cq_collective_end(t, err, &a);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_scatter_block_c, &a);
+	int err = cq_p.Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_scatter_block_init, &a);
+	int err = cq_p.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Reduce_scatter_block_init, &a);
+	cq_f.pmpi_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Reduce_scatter_block_init, &a);
+	cq_f.pmpi_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_scatter_block_init_c, &a);
+	int err = cq_p.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_scatter_c, &a);
+	int err = cq_p.Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_scatter_init, &a);
+	int err = cq_p.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Reduce_scatter_init, &a);
+	cq_f.pmpi_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Reduce_scatter_init, &a);
+	cq_f.pmpi_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Reduce_scatter_init_c, &a);
+	int err = cq_p.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -3431,6 +5732,19 @@ CQ_EXPORT void mpi_rsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rsend_c(buf, count, datatype, dest, tag, comm);
+	cq_send_begin(t, CQ_Rsend_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Rsend_c(buf, count, datatype, dest, tag, comm);
+	cq_end(t, err);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -3469,6 +5783,19 @@ CQ_EXPORT void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Rsend_init_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
+	return err;
 }
 #endif
 
@@ -3516,6 +5843,80 @@ CQ_EXPORT void mpi_scan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Scan_c, &a);
+	int err = cq_p.Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Scan_init, &a);
+	int err = cq_p.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Scan_init, &a);
+	cq_f.pmpi_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Scan_init, &a);
+	cq_f.pmpi_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Scan_init_c, &a);
+	int err = cq_p.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -3557,6 +5958,80 @@ CQ_EXPORT void mpi_scatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 	cq_collective_end(t, err, &a);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Scatter_c, &a);
+	int err = cq_p.Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Scatter_init, &a);
+	int err = cq_p.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Scatter_init, &a);
+	cq_f.pmpi_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Scatter_init, &a);
+	cq_f.pmpi_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Scatter_init_c, &a);
+	int err = cq_p.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -3604,6 +6079,80 @@ CQ_EXPORT void mpi_scatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Scatterv_c, &a);
+	int err = cq_p.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+	cq_collective_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_Scatterv_init, &a);
+	int err = cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Scatterv_init, &a);
+	cq_f.pmpi_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_Scatterv_init, &a);
+	cq_f.pmpi_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective_begin(t, CQ_Scatterv_init_c, &a);
+	int err = cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -3645,6 +6194,19 @@ CQ_EXPORT void mpi_send_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Send_c(buf, count, datatype, dest, tag, comm);
+	cq_send_begin(t, CQ_Send_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Send_c(buf, count, datatype, dest, tag, comm);
+	cq_end(t, err);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -3683,6 +6245,19 @@ CQ_EXPORT void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Send_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Send_init_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Send_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
+	return err;
 }
 #endif
 
@@ -3733,6 +6308,21 @@ CQ_EXPORT void mpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_send_begin(t, CQ_Sendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
+	int err = cq_p.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st);
+	cq_sendrecv_end(t, err, in, st);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
@@ -3780,6 +6370,21 @@ CQ_EXPORT void mpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *d
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_send_begin(t, CQ_Sendrecv_replace_c, buf, count, datatype, dest, sendtag, comm);
+	cq_receive in = {buf, count, datatype, source, recvtag};
+	int err = cq_p.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, st);
+	cq_sendrecv_end(t, err, in, st);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -3821,6 +6426,19 @@ CQ_EXPORT void mpi_ssend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 #endif
 
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ssend_c(buf, count, datatype, dest, tag, comm);
+	cq_send_begin(t, CQ_Ssend_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Ssend_c(buf, count, datatype, dest, tag, comm);
+	cq_end(t, err);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -3859,6 +6477,19 @@ CQ_EXPORT void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_send_begin(t, CQ_Ssend_init_c, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
+	return err;
 }
 #endif
 
@@ -4537,4 +7168,1016 @@ CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	if (ierr != NULL)
 		*ierr = err;
 }
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Allgather_init, &a);
+	int err = cq_p.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Allgather_init, &a);
+	cq_f.pmpix_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Allgather_init, &a);
+	cq_f.pmpix_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
+	int err = cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
+	cq_f.pmpix_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
+	cq_f.pmpix_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Allreduce_init, &a);
+	int err = cq_p.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Allreduce_init, &a);
+	cq_f.pmpix_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Allreduce_init, &a);
+	cq_f.pmpix_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Alltoall_init, &a);
+	int err = cq_p.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Alltoall_init, &a);
+	cq_f.pmpix_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Alltoall_init, &a);
+	cq_f.pmpix_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
+	int err = cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
+	cq_f.pmpix_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
+	cq_f.pmpix_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
+	int err = cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
+	cq_f.pmpix_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
+	cq_f.pmpix_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Barrier_init(comm, info, request);
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Barrier_init, &a);
+	int err = cq_p.MPIX_Barrier_init(comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_barrier_init_(comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Barrier_init, &a);
+	cq_f.pmpix_barrier_init_(comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_barrier_init_f08_(comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Barrier_init, &a);
+	cq_f.pmpix_barrier_init_f08_(comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Bcast_init, &a);
+	int err = cq_p.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_bcast_init_(buffer, count, datatype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Bcast_init, &a);
+	cq_f.pmpix_bcast_init_(buffer, count, datatype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Bcast_init, &a);
+	cq_f.pmpix_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Exscan_init, &a);
+	int err = cq_p.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Exscan_init, &a);
+	cq_f.pmpix_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Exscan_init, &a);
+	cq_f.pmpix_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Gather_init, &a);
+	int err = cq_p.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Gather_init, &a);
+	cq_f.pmpix_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Gather_init, &a);
+	cq_f.pmpix_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
+	int err = cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
+	cq_f.pmpix_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
+	cq_f.pmpix_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_allgather_init, &a);
+	int err = cq_p.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_allgather_init, &a);
+	cq_f.pmpix_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_allgather_init, &a);
+	cq_f.pmpix_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
+	int err = cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
+	cq_f.pmpix_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
+	cq_f.pmpix_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoall_init, &a);
+	int err = cq_p.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoall_init, &a);
+	cq_f.pmpix_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoall_init, &a);
+	cq_f.pmpix_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
+	int err = cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
+	cq_f.pmpix_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
+	cq_f.pmpix_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
+	int err = cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
+	cq_f.pmpix_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
+	cq_f.pmpix_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Reduce_init, &a);
+	int err = cq_p.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Reduce_init, &a);
+	cq_f.pmpix_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Reduce_init, &a);
+	cq_f.pmpix_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_block_init, &a);
+	int err = cq_p.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_block_init, &a);
+	cq_f.pmpix_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_block_init, &a);
+	cq_f.pmpix_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_init, &a);
+	int err = cq_p.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_init, &a);
+	cq_f.pmpix_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_init, &a);
+	cq_f.pmpix_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Scan_init, &a);
+	int err = cq_p.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Scan_init, &a);
+	cq_f.pmpix_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Scan_init, &a);
+	cq_f.pmpix_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Scatter_init, &a);
+	int err = cq_p.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Scatter_init, &a);
+	cq_f.pmpix_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Scatter_init, &a);
+	cq_f.pmpix_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_PCOLL
+CQ_EXPORT int MPIX_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
+	int err = cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpix_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
+	cq_f.pmpix_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpix_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpix_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
+	cq_f.pmpix_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
+	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
 #endif

@@ -16,11 +16,12 @@ import (
 
 // call is a line of calls.csv that has a recorder.
 type call struct {
-	name     string // without MPI_
-	recorder string
-	params   []param
-	openmpi  bool // Open MPI 4 has it
-	mpichF08 bool // MPICH has a non-buffer mpi_x_f08_ that does not arrive through the C symbol
+	name      string // without MPI_
+	extension bool   // the name begins with MPIX_ instead
+	recorder  string
+	params    []param
+	openmpi   bool // Open MPI 4 has it
+	mpichF08  bool // MPICH has a non-buffer mpi_x_f08_ that does not arrive through the C symbol
 }
 
 // param is a parameter of the C prototype.
@@ -64,15 +65,17 @@ func readCalls(path string) ([]call, error) {
 	}
 	var calls []call
 	for _, l := range lines[1:] {
-		if l[col["recorder"]] == "" || !strings.HasPrefix(l[col["name"]], "MPI_") {
+		prefix, name, _ := strings.Cut(l[col["name"]], "_")
+		if l[col["recorder"]] == "" || prefix != "MPI" && prefix != "MPIX" {
 			continue
 		}
 		c := call{
-			name:     strings.TrimPrefix(l[col["name"]], "MPI_"),
-			recorder: l[col["recorder"]],
-			params:   parseParams(l[col["arguments"]]),
-			openmpi:  l[col["openmpi"]] == "1",
-			mpichF08: l[col["mpich_f08"]] == "pmpir_f08",
+			name:      name,
+			extension: prefix == "MPIX",
+			recorder:  l[col["recorder"]],
+			params:    parseParams(l[col["arguments"]]),
+			openmpi:   l[col["openmpi"]] == "1",
+			mpichF08:  l[col["mpich_f08"]] == "pmpir_f08",
 		}
 		if !c.pending() {
 			calls = append(calls, c)
@@ -84,15 +87,14 @@ func readCalls(path string) ([]call, error) {
 // pending says that the shim has no recorder for the call yet.
 func (c call) pending() bool {
 	switch c.recorder {
-	case "collective_init",
-		"comm_connect", "comm_from_group", "comm_parent", "spawn", "session_init", "session_finalize",
+	case "comm_connect", "comm_from_group", "comm_parent", "spawn", "session_init", "session_finalize",
 		"file_begin", "file_close", "file_delete", "file_end", "file_irw", "file_open", "file_plain", "file_rw",
 		"parrived", "pready", "pready_list", "pready_range", "precv_init", "psend_init",
 		"pcontrol", "plain",
 		"rma", "rma_request", "win_free", "win_new", "win_sync", "win_target", "win_test":
 		return true
 	}
-	return strings.HasSuffix(c.name, "_c") || strings.Contains(strings.ToLower(c.name), "neighbor_")
+	return c.large() && !largeCounts[c.recorder]
 }
 
 func parseParams(s string) []param {
@@ -114,7 +116,7 @@ func parseParams(s string) []param {
 }
 
 // helpers are the functions that the recorders themselves call, beside those that are wrapped.
-var helpers = strings.Fields(`Cart_get Cartdim_get Comm_group Comm_rank Comm_remote_group Comm_remote_size Comm_size Comm_test_inter
+var helpers = strings.Fields(`Cart_get Cart_shift Cartdim_get Comm_group Comm_rank Comm_remote_group Comm_remote_size Comm_size Comm_test_inter
 	Dist_graph_neighbors Dist_graph_neighbors_count Error_class Get_elements_x Get_library_version Graph_neighbors
 	Graph_neighbors_count Grequest_complete Grequest_start Group_free Group_translate_ranks Query_thread Status_set_cancelled Status_set_elements_x
 	Test_cancelled Topo_test Type_get_envelope Type_get_extent Type_get_name Type_size_x`)
@@ -140,22 +142,27 @@ func functionsHeader(calls []call) []byte {
 	b.WriteString(banner + "#ifndef COMMQ_FNS_GEN_H\n#define COMMQ_FNS_GEN_H\n\n")
 	b.WriteString("/* The MPI library's own functions, found when the first call is made: the shim refers to none by name, so that it\n * can be loaded into any process. */\n")
 	common := append([]string(nil), helpers...)
-	var mpi4 []string
+	guarded := map[string][]string{}
 	for _, c := range calls {
-		if c.openmpi {
+		if c.guard() == "" {
 			common = append(common, c.name)
 		} else {
-			mpi4 = append(mpi4, c.name)
+			guarded[c.guard()] = append(guarded[c.guard()], c.name)
 		}
 	}
 	sort.Strings(common)
 	macroList(&b, "CQ_FNS_ALL(X)", common, "X(%s)")
 	b.WriteString("#if CQ_OPENMPI\n")
 	macroList(&b, "CQ_FNS_F2C(X)", conversions, "X(%s)")
-	b.WriteString("#else\n#define CQ_FNS_F2C(X)\n#endif\n#if CQ_MPI4\n")
-	macroList(&b, "CQ_FNS_MPI4(X)", mpi4, "X(%s)")
-	b.WriteString("#else\n#define CQ_FNS_MPI4(X)\n#endif\n#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X)\n\n")
-	b.WriteString("typedef struct {\n#define X(f) __typeof__(&PMPI_##f) f;\n\tCQ_FNS(X)\n#undef X\n} cq_fns;\n\n")
+	b.WriteString("#else\n#define CQ_FNS_F2C(X)\n#endif\n")
+	for _, l := range []struct{ guard, list string }{{"CQ_MPI4", "CQ_FNS_MPI4(X)"}, {"CQ_LARGE", "CQ_FNS_LARGE(X)"}, {"CQ_PCOLL", "CQ_FNS_MPIX(X)"}} {
+		b.WriteString("#if " + l.guard + "\n")
+		macroList(&b, l.list, guarded[l.guard], "X(%s)")
+		b.WriteString("#else\n#define " + l.list + "\n#endif\n")
+	}
+	b.WriteString("#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X) CQ_FNS_LARGE(X)\n\n")
+	b.WriteString("typedef struct {\n#define X(f) __typeof__(&PMPI_##f) f;\n\tCQ_FNS(X)\n#undef X\n")
+	b.WriteString("#define X(f) __typeof__(&PMPIX_##f) MPIX_##f;\n\tCQ_FNS_MPIX(X)\n#undef X\n} cq_fns;\n\n")
 	fortranTable(&b, calls)
 	dataTable(&b)
 	b.WriteString("extern cq_fns cq_p __attribute__((visibility(\"hidden\")));\nextern cq_ffns cq_f __attribute__((visibility(\"hidden\")));\nextern cq_data cq_d __attribute__((visibility(\"hidden\")));\n\n#endif\n")
@@ -178,24 +185,32 @@ func macroList(b *bytes.Buffer, name string, items []string, format string) {
 // fortranTable lists Fortran entry points with their number of arguments: all are addresses, ierr and the hidden length
 // of a string included.
 func fortranTable(b *bytes.Buffer, calls []call) {
-	var openmpi, openmpi5, mpich []string
+	var openmpi, openmpi5, extensions, mpich []string
 	for _, c := range calls {
+		if c.large() {
+			continue
+		}
 		n := len(c.fortranParams()) + 1
 		low := strings.ToLower(c.name)
 		list := &openmpi
-		if !c.openmpi {
+		switch c.guard() {
+		case "CQ_MPI4":
 			list = &openmpi5
+		case "CQ_PCOLL":
+			list = &extensions
 		}
-		*list = append(*list, fmt.Sprintf("pmpi_%s_, %d", low, n), fmt.Sprintf("pmpi_%s_f08_, %d", low, n))
+		*list = append(*list, fmt.Sprintf(c.prefixed("pmpi_%s_, %d"), low, n), fmt.Sprintf(c.prefixed("pmpi_%s_f08_, %d"), low, n))
 		if c.mpichF08 {
 			mpich = append(mpich, fmt.Sprintf("pmpir_%s_f08_, %d", low, n))
 		}
 	}
 	b.WriteString("/* Fortran entry points and how many arguments they have. All are addresses. */\n#if CQ_OPENMPI\n#if CQ_MPI4\n")
 	macroList(b, "CQ_FFNS_MPI4(X)", openmpi5, "X(%s)")
-	b.WriteString("#else\n#define CQ_FFNS_MPI4(X)\n#endif\n")
+	b.WriteString("#else\n#define CQ_FFNS_MPI4(X)\n#endif\n#if CQ_PCOLL\n")
+	macroList(b, "CQ_FFNS_MPIX(X)", extensions, "X(%s)")
+	b.WriteString("#else\n#define CQ_FFNS_MPIX(X)\n#endif\n")
 	macroList(b, "CQ_FFNS_ALL(X)", openmpi, "X(%s)")
-	b.WriteString("#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X)\n#else\n")
+	b.WriteString("#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X)\n#else\n")
 	macroList(b, "CQ_FFNS(X)", mpich, "X(%s)")
 	b.WriteString("#endif\n")
 	for n := 1; n <= 13; n++ {

@@ -109,50 +109,6 @@ func constructor(c call) (recorder, error) {
 	}, nil
 }
 
-// collectiveFields are the members of cq_collective that parameters go to.
-var collectiveFields = map[string]string{
-	"sendbuf": "sbuf", "buffer": "sbuf", "recvbuf": "rbuf", "sendcount": "scount", "count": "scount", "recvcount": "rcount",
-	"sendtype": "stype", "datatype": "stype", "recvtype": "rtype", "root": "root", "op": "op", "comm": "comm",
-}
-
-var collectiveArrays = map[string]string{
-	"sendcounts": "scounts", "recvcounts": "rcounts", "sendtypes": "stypes", "recvtypes": "rtypes",
-}
-
-func collective(c call) (recorder, error) {
-	kind := c.name
-	if c.recorder == "icollective" {
-		kind = strings.ToUpper(c.name[1:2]) + c.name[2:]
-	}
-	set := []string{".kind = CQ_K_" + kind}
-	for _, p := range c.params {
-		field, array := collectiveFields[p.name], collectiveArrays[p.name]
-		if p.name == "recvcount" && kind == "Reduce_scatter_block" {
-			field = "scount"
-		}
-		switch {
-		case array != "":
-			set = append(set, fmt.Sprintf(".%s = %s", array, p.name))
-		case field != "":
-			set = append(set, fmt.Sprintf(".%s = {%s}", field, p.name))
-		case p.name != "displs" && p.name != "sdispls" && p.name != "rdispls" && p.name != "request":
-			return recorder{}, fmt.Errorf("%s: parameter %s has no meaning in a collective", c.name, p.name)
-		}
-		if field == "op" {
-			set = append(set, ".has_op = 1")
-		}
-	}
-	set = append(set, ".fortran = {F}")
-	r := recorder{
-		before: "cq_collective a = {" + strings.Join(set, ", ") + "};\n\tcq_collective_begin(t, {ID}, &a);",
-		after:  "cq_collective_end(t, err, &a);",
-	}
-	if c.recorder == "icollective" {
-		r.after = "cq_icollective_end(t, err, &a, {*request});"
-	}
-	return r, nil
-}
-
 // sendrecv fills in the receive side of a Sendrecv and its kin, whose _replace forms have one buffer.
 func sendrecv(c call) recorder {
 	r := recorder{
@@ -160,7 +116,7 @@ func sendrecv(c call) recorder {
 		after:  "cq_sendrecv_end(t, err, in, st);",
 		status: "status",
 	}
-	if strings.HasSuffix(c.name, "_replace") {
+	if strings.HasSuffix(strings.TrimSuffix(c.name, "_c"), "_replace") {
 		one := strings.NewReplacer("{sendbuf}", "{buf}", "{recvbuf}", "{buf}", "{sendcount}", "{count}", "{recvcount}", "{count}", "{sendtype}", "{datatype}", "{recvtype}", "{datatype}")
 		r.before = one.Replace(r.before)
 	}
@@ -172,7 +128,7 @@ func sendrecv(c call) recorder {
 
 func recorderOf(c call) (recorder, error) {
 	switch c.recorder {
-	case "collective", "icollective":
+	case "collective", "icollective", "collective_init":
 		return collective(c)
 	case "comm_new":
 		return constructor(c)
@@ -201,13 +157,14 @@ func wrapSource(calls []call) ([]byte, error) {
 		if byHand[c.recorder] {
 			continue
 		}
-		if !c.openmpi {
-			b.WriteString("\n#if CQ_MPI4")
+		guard := c.guard()
+		if guard != "" {
+			b.WriteString("\n#if " + guard)
 		}
 		if err := wrapCall(&b, c); err != nil {
 			return nil, err
 		}
-		if !c.openmpi {
+		if guard != "" {
 			b.WriteString("#endif\n")
 		}
 	}
@@ -222,6 +179,9 @@ func wrapCall(b *bytes.Buffer, c call) error {
 	b.WriteString("\n")
 	if err := wrapper(b, c, r, inC); err != nil {
 		return err
+	}
+	if c.large() {
+		return nil
 	}
 	b.WriteString("#if CQ_OPENMPI\n")
 	for _, f := range []flavour{openmpiF77, openmpiF08} {
@@ -251,7 +211,7 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 		name = strings.ToLower(name)
 		decls = append(decls, "MPI_Fint *ierr")
 	}
-	callee := fmt.Sprintf(f.callee, name)
+	callee := fmt.Sprintf(c.prefixed(f.callee), name)
 	before, err := f.expand(r.before, c)
 	if err != nil {
 		return err
@@ -271,7 +231,7 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	if f.fortran {
 		result = "void"
 	}
-	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(f.symbol, name), strings.Join(decls, ", "))
+	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "))
 	plain := strings.Join(args, ", ")
 	if f.fortran {
 		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\t%s(%s, ierr);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", unseen, callee, plain)
@@ -343,7 +303,7 @@ func (f flavour) expand(text string, c call) (string, error) {
 
 func (f flavour) expression(what string, c call) (string, error) {
 	if what == "ID" {
-		return "CQ_" + c.name, nil
+		return c.id(), nil
 	}
 	if what == "F" {
 		if f.fortran {
