@@ -52,8 +52,8 @@ type Rule struct {
 // problemsPerRule is how many problems of one rule are reported; the rest is counted.
 const problemsPerRule = 10
 
-// Checker checks the rows of a run against Rules. Its memory is bounded by the ranks, the members of communicators and
-// the messages in flight between epochs, not by the rows.
+// Checker checks the rows of a run against Rules. Its memory is bounded by the ranks, the members of communicators, the
+// persistent collectives and the messages in flight between epochs, not by the rows.
 //
 // Add the tables ranks, comms, callsites and datatypes first, then events, messages and parts by increasing epoch.
 type Checker struct {
@@ -78,6 +78,7 @@ type Checker struct {
 	sends    map[uint64]half
 	receives map[uint64]half
 	parts    partsState
+	inits    map[uint64]*initState // rows that made a persistent collective, by sideKey
 	totals   totals
 }
 
@@ -108,7 +109,7 @@ func NewChecker(m *Manifest, report func(Problem)) *Checker {
 	return &Checker{manifest: m, rules: rules, report: report, found: make([]int, len(rules)),
 		lastKeys: map[string][]int64{}, threads: map[uint64]int64{}, comms: map[int32]*commState{}, members: map[uint64]*memberState{},
 		types: map[int32]bool{}, sites: map[int32]bool{}, rows: map[string]int64{}, sends: map[uint64]half{}, receives: map[uint64]half{},
-		parts: newPartsState(), totals: totals{byCall: make([]int64, len(Calls))}}
+		parts: newPartsState(), inits: map[uint64]*initState{}, totals: totals{byCall: make([]int64, len(Calls))}}
 }
 
 // Add checks rows of a table that stand in file.

@@ -1,5 +1,79 @@
 package schema
 
+import (
+	"math"
+	"strings"
+)
+
+// operations is indexed by CallID; see Operation. It is made once and only read.
+var operations = func() []CallID {
+	blocking := map[string]CallID{}
+	for _, c := range Calls {
+		if c.Recorder == "collective" && !strings.HasSuffix(c.Name, "_c") {
+			blocking[operationName(c.Name)] = c.ID
+		}
+	}
+	t := make([]CallID, len(Calls))
+	for id, c := range Calls {
+		switch c.Recorder {
+		case "collective", "collective_init":
+			t[id] = blocking[operationName(c.Name)]
+		case "icollective":
+			t[id] = blocking[strings.TrimPrefix(operationName(c.Name), "i")]
+		}
+	}
+	return t
+}()
+
+// operationName is bcast for MPI_Bcast, MPI_Bcast_c, MPI_Bcast_init_c and MPIX_Bcast_init, and ibcast for MPI_Ibcast.
+func operationName(call string) string {
+	_, name, _ := strings.Cut(strings.ToLower(call), "_")
+	return strings.TrimSuffix(strings.TrimSuffix(name, "_c"), "_init")
+}
+
+// Operation is the blocking collective that does what c does: CallBcast for MPI_Bcast, MPI_Ibcast, MPI_Bcast_c and
+// MPI_Bcast_init, which makes a persistent one. It is 0 when c is no collective operation.
+func (c CallID) Operation() CallID {
+	if int(c) >= len(operations) || c < 0 {
+		return 0
+	}
+	return operations[c]
+}
+
+// smallForms is indexed by CallID: the form without large counts of a call that has them. It is made once and only read.
+var smallForms = func() []CallID {
+	byName := map[string]CallID{}
+	for _, c := range Calls {
+		byName[c.Name] = c.ID
+	}
+	t := make([]CallID, len(Calls))
+	for id, c := range Calls {
+		t[id] = c.ID
+		if small, ok := byName[strings.TrimSuffix(c.Name, "_c")]; ok {
+			t[id] = small
+		}
+	}
+	return t
+}()
+
+// withoutLarge is the call that does the same with int counts: ranks may mix the two in one operation.
+func withoutLarge(c CallID) CallID {
+	if int(c) >= len(smallForms) || c < 0 {
+		return c
+	}
+	return smallForms[c]
+}
+
+// IsNeighborhood says that c is a neighbourhood collective in any of its forms: ranks exchange data with their neighbours
+// in a topology only, and all of it is in parts.
+func (c CallID) IsNeighborhood() bool {
+	switch c.Operation() {
+	case CallNeighborAllgather, CallNeighborAllgatherv, CallNeighborAlltoall, CallNeighborAlltoallv, CallNeighborAlltoallw:
+		return true
+	}
+	return false
+}
+
 // CollectiveArgs is what a rank's call of a collective says about bytes, from which CollectiveBytes derives what the
 // rank sends and receives. Bytes are count x size of the call's own argument, for v- and w-variants and
 // Reduce_scatter the sum over peers; NullInt64 where the argument is not significant on this rank or its buffer is
@@ -16,7 +90,8 @@ type CollectiveArgs struct {
 	Aside bool
 	// Inter says that the communicator is an intercommunicator: a root then exchanges nothing with itself.
 	Inter bool
-	// Send and Recv are the bytes of the send and of the receive argument; a call with one buffer has Send.
+	// Send and Recv are the bytes of the send and of the receive argument; a call with one buffer has Send. For a
+	// neighbourhood collective they are the sums over those it sends to and those it receives from.
 	Send, Recv int64
 	// OwnSend and OwnRecv are what a v-variant's arguments say about the part that the caller exchanges with itself;
 	// 0 where there is none.
@@ -26,26 +101,27 @@ type CollectiveArgs struct {
 // CollectiveBytes is what a rank sends and receives in a collective call: with n the bytes of the call's own argument
 // and P the number of peers, Barrier 0 and 0; Bcast n from the root to the others; Reduce n from all, n to the root;
 // Allreduce, Scan and Exscan n and n; Gather n from all, P*n to the root; Scatter P*n from the root, n to all;
-// Allgather n and P*n; Alltoall P*n and P*n; v- and w-variants the sums; Reduce_scatter the whole and the own part. What
-// MPI_IN_PLACE hides, a null argument, is derived from the other one. The two are NullInt64 when c is no collective operation and when
-// the arguments that they are derived from are not known.
+// Allgather n and P*n; Alltoall P*n and P*n; v- and w-variants and neighbourhood collectives the sums; Reduce_scatter the
+// whole and the own part. All forms of an operation are alike. What MPI_IN_PLACE hides, a null argument, is derived from
+// the other one. The two are NullInt64 when c is no collective operation and when the arguments that they are derived from
+// are not known, or 64 bits do not hold them.
 func CollectiveBytes(c CallID, a CollectiveArgs) (send, recv int64) {
 	if a.Aside {
 		return 0, 0
 	}
-	switch c {
-	case CallBarrier, CallIbarrier:
+	switch c = c.Operation(); c {
+	case CallBarrier:
 		return 0, 0
-	case CallBcast, CallIbcast:
+	case CallBcast:
 		return byRoot(a.Root, first(a.Send, a.Recv), 0, 0, first(a.Send, a.Recv))
-	case CallReduce, CallIreduce:
+	case CallReduce:
 		return a.reduce()
-	case CallAllreduce, CallIallreduce, CallScan, CallIscan, CallExscan, CallIexscan:
+	case CallAllreduce, CallScan, CallExscan:
 		n := first(a.Send, a.Recv)
 		return n, n
-	case CallReduceScatter, CallIreduceScatter:
+	case CallReduceScatter:
 		return a.Send, a.Recv
-	case CallReduceScatterBlock, CallIreduceScatterBlock:
+	case CallReduceScatterBlock:
 		return times(a.Group, first(a.Recv, a.Send)), first(a.Recv, a.Send)
 	}
 	return a.exchange(c)
@@ -54,22 +130,24 @@ func CollectiveBytes(c CallID, a CollectiveArgs) (send, recv int64) {
 // exchange is CollectiveBytes of the collectives that move data without reducing them.
 func (a CollectiveArgs) exchange(c CallID) (send, recv int64) {
 	switch c {
-	case CallGather, CallIgather:
+	case CallGather:
 		return a.fanIn(a.Recv, times(a.Peers, a.Recv))
-	case CallGatherv, CallIgatherv:
+	case CallGatherv:
 		return a.fanIn(a.OwnRecv, a.Recv)
-	case CallScatter, CallIscatter:
+	case CallScatter:
 		return a.fanOut(times(a.Peers, a.Send), a.Send)
-	case CallScatterv, CallIscatterv:
+	case CallScatterv:
 		return a.fanOut(a.Send, a.OwnSend)
-	case CallAllgather, CallIallgather:
+	case CallAllgather:
 		return first(a.Send, a.Recv), times(a.Peers, a.Recv)
-	case CallAllgatherv, CallIallgatherv:
+	case CallAllgatherv:
 		return first(a.Send, a.OwnRecv), a.Recv
-	case CallAlltoall, CallIalltoall:
+	case CallAlltoall:
 		return times(a.Peers, first(a.Send, a.Recv)), times(a.Peers, a.Recv)
-	case CallAlltoallv, CallIalltoallv, CallAlltoallw, CallIalltoallw:
+	case CallAlltoallv, CallAlltoallw:
 		return first(a.Send, a.Recv), a.Recv
+	case CallNeighborAllgather, CallNeighborAllgatherv, CallNeighborAlltoall, CallNeighborAlltoallv, CallNeighborAlltoallw:
+		return a.Send, a.Recv
 	}
 	return NullInt64, NullInt64
 }
@@ -117,7 +195,7 @@ func first(a, b int64) int64 {
 
 // times is n parts of b bytes each.
 func times(n, b int64) int64 {
-	if b == NullInt64 {
+	if b == NullInt64 || n > 0 && (b > math.MaxInt64/n || b < math.MinInt64/n) {
 		return NullInt64
 	}
 	return n * b

@@ -34,9 +34,9 @@ func Rules() []Rule {
 		{Name: "flags", Doc: "posted_any and proc_null have no bits but those of the schema, and a side to MPI_PROC_NULL has no peer.", tables: events, batch: checkFlags},
 		{Name: "requests", Doc: "A request is completed by a later row of its rank: done_seq is greater than seq, and is a row.",
 			tables: events, batch: checkDone, finish: finishDone},
-		{Name: "instances", Doc: "Collective operations on a communicator count from 0 on each of its ranks; in a finalized run every rank made the same ones.",
+		{Name: "instances", Doc: "Collective operations on a communicator count from 0 on each of its ranks, and so do the starts of a persistent one; in a finalized run every rank made the same ones.",
 			tables: events, batch: checkInstances, finish: finishInstances},
-		{Name: "parts", Doc: "Every row of parts belongs to a collective call, and the parts of a call add up to its send_bytes and recv_bytes.",
+		{Name: "parts", Doc: "Every row of parts belongs to a collective call, and the parts of a call add up to its send_bytes and recv_bytes; those of a neighbourhood collective are always there.",
 			tables: []*Table{&EventsTable, &PartsTable}, batch: checkParts, finish: finishParts},
 		{Name: "messages", Doc: "Every message has the row that sent it and the row that received it, with the same peer, communicator, tag, bytes and times (record all).",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkMessages, finish: finishMessages},
@@ -383,7 +383,7 @@ func countRows(c *Checker, b Batch) {
 		for i, class := range t.Class {
 			if class == int16(ClassCollective) && c.isFirst(t.Rank[i], t.Comm[i]) {
 				c.totals.collectives++
-				c.totals.byCall[t.Call[i]]++
+				c.totals.byCall[c.collectiveOf(t, i)]++
 			}
 		}
 	}

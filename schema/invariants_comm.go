@@ -10,6 +10,7 @@ import (
 type commState struct {
 	groups [2][]int32
 	parent int32
+	alien  bool // a member is outside the run's MPI_COMM_WORLD
 }
 
 // memberState is a rank in a communicator.
@@ -62,6 +63,7 @@ func checkComms(c *Checker, b Batch) {
 		}
 		s.groups[remote] = append(s.groups[remote], world)
 		if world == NullInt32 {
+			s.alien = true
 			continue
 		}
 		if c.members[memberKey(id, world)] != nil {
@@ -202,7 +204,39 @@ func (s *commState) peers(m *memberState) []int32 {
 	return s.groups[0]
 }
 
-// checkInstances counts collective operations along each rank and communicator. Calls that were lost leave gaps.
+// initState is a row that made a persistent collective.
+type initState struct {
+	call CallID
+	next int64 // the instance of its next start
+}
+
+// noteInit remembers a row that made a persistent collective.
+func (c *Checker) noteInit(e *Events, i int) {
+	call := CallID(e.Call[i])
+	if e.Instance[i] != NullInt64 && call >= 0 && int(call) < len(Calls) && Calls[call].Recorder == "collective_init" {
+		c.inits[sideKey(e.Rank[i], e.Seq[i])] = &initState{call: call, next: (e.Instance[i] + 1) << 32}
+	}
+}
+
+// startedBy is the row that made the persistent collective which this row starts; nil when it starts none.
+func (c *Checker) startedBy(e *Events, i int) *initState {
+	call := CallID(e.Call[i])
+	if Class(e.Class[i]) != ClassCollective || call != CallStart && call != CallStartall || e.InitSeq[i] == NullInt64 {
+		return nil
+	}
+	return c.inits[sideKey(e.Rank[i], e.InitSeq[i])]
+}
+
+// collectiveOf is the call that says what a row of class collective does: for a start the one that made its request.
+func (c *Checker) collectiveOf(e *Events, i int) CallID {
+	if s := c.startedBy(e, i); s != nil {
+		return s.call
+	}
+	return CallID(e.Call[i])
+}
+
+// checkInstances counts collective operations along each rank and communicator, and the starts of each persistent one.
+// Calls that were lost leave gaps.
 func checkInstances(c *Checker, b Batch) {
 	e := b.(*Events)
 	gaps := c.manifest.Counts.Dropped > 0
@@ -210,15 +244,20 @@ func checkInstances(c *Checker, b Batch) {
 		if instance == NullInt64 || e.Comm[i] == NullInt32 {
 			continue
 		}
+		c.noteInit(e, i)
 		m := c.member(e.Comm[i], e.Rank[i])
 		if m == nil {
 			continue
 		}
-		if instance < m.next || instance > m.next && !gaps {
-			c.bad(e.Rank[i], e.Seq[i], "instance %d on communicator %d where %d is due", instance, e.Comm[i], m.next)
+		next, call := &m.next, e.Call[i]
+		if s := c.startedBy(e, i); s != nil {
+			next, call = &s.next, int16(s.call)
 		}
-		m.next = instance + 1
-		m.calls += mixed(uint64(instance), uint64(e.Call[i]))
+		if instance < *next || instance > *next && !gaps {
+			c.bad(e.Rank[i], e.Seq[i], "instance %d on communicator %d where %d is due", instance, e.Comm[i], *next)
+		}
+		*next = instance + 1
+		m.calls += mixed(uint64(instance), uint64(withoutLarge(CallID(call))))
 	}
 }
 

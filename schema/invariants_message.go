@@ -1,7 +1,5 @@
 package schema
 
-import "strings"
-
 // half is one side of a message as an event's row or the message's row has it. The halves of one side meet in a map;
 // what is left at the end never met. Events and messages come by epoch, so the map holds what is in flight.
 type half struct {
@@ -150,53 +148,55 @@ func checkMessageRows(c *Checker, b Batch) {
 
 // partsState holds calls whose parts have not come, and parts whose call has not come.
 type partsState struct {
-	vector  []bool // by CallID: what each peer sends has a count of its own
-	gathers []bool // by CallID: only what is received has
-	calls   map[uint64]partSum
-	sums    map[uint64]partSum
-	open    uint64 // the call whose parts are coming
-	sum     partSum
-	any     bool
+	shapes []partsShape // by CallID
+	calls  map[uint64]partSum
+	sums   map[uint64]partSum
+	open   uint64 // the call whose parts are coming
+	sum    partSum
+	any    bool
 }
+
+// partsShape says which parts a call has.
+type partsShape uint8
+
+const (
+	partsNone    partsShape = iota
+	partsVector             // what each peer is sent, or sends, has a count of its own
+	partsGather             // only what is received has
+	partsNearest            // a neighbourhood collective: all of it is in parts
+)
 
 // partSum are the bytes of a call or of its parts.
 type partSum struct {
 	send, recv int64
+	all        bool // of a call: the parts are all of it, on both sides
 }
 
 func newPartsState() partsState {
-	p := partsState{calls: map[uint64]partSum{}, sums: map[uint64]partSum{}, vector: make([]bool, len(Calls)), gathers: make([]bool, len(Calls))}
-	for id, call := range Calls {
-		if call.Class != ClassCollective || strings.Contains(call.Name, "educe") {
-			continue
+	p := partsState{calls: map[uint64]partSum{}, sums: map[uint64]partSum{}, shapes: make([]partsShape, len(Calls))}
+	for id := range Calls {
+		switch op := CallID(id).Operation(); {
+		case CallID(id).IsNeighborhood():
+			p.shapes[id] = partsNearest
+		case op == CallAllgatherv:
+			p.shapes[id] = partsGather
+		case op == CallGatherv || op == CallScatterv || op == CallAlltoallv || op == CallAlltoallw:
+			p.shapes[id] = partsVector
 		}
-		name := strings.TrimSuffix(strings.TrimSuffix(call.Name, "_c"), "_init")
-		p.vector[id] = strings.HasSuffix(name, "v") || strings.HasSuffix(name, "w") || strings.Contains(name, "eighbor")
-		p.gathers[id] = strings.Contains(name, "llgather")
 	}
 	return p
 }
 
 func checkParts(c *Checker, b Batch) {
-	p := &c.parts
 	switch t := b.(type) {
 	case *Events:
 		for i, class := range t.Class {
-			if class == int16(ClassCollective) && p.vector[t.Call[i]] {
-				s := partSum{t.SendBytes[i], t.RecvBytes[i]}
-				if p.gathers[t.Call[i]] {
-					s.send = NullInt64
-				}
-				key := sideKey(t.Rank[i], t.Seq[i])
-				if parts, ok := p.sums[key]; ok {
-					delete(p.sums, key)
-					c.compareParts(key, s, parts)
-				} else if t.SendBytes[i] != 0 || t.RecvBytes[i] != 0 {
-					p.calls[key] = s
-				}
+			if Class(class) == ClassCollective {
+				c.partsOfRow(t, i)
 			}
 		}
 	case *Parts:
+		p := &c.parts
 		for i := range t.Rank {
 			key := sideKey(t.Rank[i], t.Seq[i])
 			if key != p.open {
@@ -209,13 +209,37 @@ func checkParts(c *Checker, b Batch) {
 	}
 }
 
+// partsOfRow takes in the row of a collective, and compares it with its parts where they came before it.
+func (c *Checker) partsOfRow(e *Events, i int) {
+	p := &c.parts
+	call := c.collectiveOf(e, i)
+	if call < 0 || int(call) >= len(p.shapes) || p.shapes[call] == partsNone {
+		return
+	}
+	s := partSum{send: e.SendBytes[i], recv: e.RecvBytes[i]}
+	switch p.shapes[call] {
+	case partsGather:
+		s.send = NullInt64
+	case partsNearest:
+		m := c.comms[e.Comm[i]]
+		s.all = m != nil && !m.alien && e.ErrorClass[i] == NullInt32
+	}
+	key := sideKey(e.Rank[i], e.Seq[i])
+	if parts, ok := p.sums[key]; ok {
+		delete(p.sums, key)
+		c.compareParts(key, s, parts)
+	} else if e.SendBytes[i] != 0 || e.RecvBytes[i] != 0 {
+		p.calls[key] = s
+	}
+}
+
 // compareParts compares a call with its parts. A side without a count per peer has no parts.
 func (c *Checker) compareParts(key uint64, call, parts partSum) {
 	rank, seq := sideOf(key)
-	if parts.send != 0 && call.send != NullInt64 && parts.send != call.send {
+	if (parts.send != 0 || call.all) && call.send != NullInt64 && parts.send != call.send {
 		c.bad(rank, seq, "the parts send %d bytes, the call %d", parts.send, call.send)
 	}
-	if parts.recv != 0 && call.recv != NullInt64 && parts.recv != call.recv {
+	if (parts.recv != 0 || call.all) && call.recv != NullInt64 && parts.recv != call.recv {
 		c.bad(rank, seq, "the parts receive %d bytes, the call %d", parts.recv, call.recv)
 	}
 }
@@ -235,11 +259,15 @@ func (c *Checker) closeParts() {
 	p.sum, p.any = partSum{}, false
 }
 
-// finishParts reports parts without a call. A call need not have parts: its peers may all get nothing from it.
+// finishParts reports parts without a call, and neighbourhood collectives without parts. Another call need not have parts:
+// its peers may all get nothing from it.
 func finishParts(c *Checker) {
 	c.closeParts()
 	for _, key := range sortedKeys(c.parts.sums) {
 		rank, seq := sideOf(key)
 		c.bad(rank, seq, "parts of a row that is no collective call with a count per peer")
+	}
+	for _, key := range sortedKeys(c.parts.calls) {
+		c.compareParts(key, c.parts.calls[key], partSum{})
 	}
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/commq/commq/capture/match"
 	"github.com/commq/commq/capture/spool"
@@ -35,7 +36,7 @@ func (d *decoder) call(c *spool.Call, r *schema.Event) error {
 		d.put()
 	case opStart, opStartall:
 		return d.start(c, r)
-	case opCollective, opIcollective, opCommNew, opCommIdup:
+	case opCollective, opIcollective, opCollectiveInit, opCommNew, opCommIdup:
 		return d.collective(c, r, v)
 	default:
 		d.put()
@@ -246,9 +247,10 @@ func (d *decoder) side(c *spool.Call, r *schema.Event, v int32, p *pending) (err
 
 // persistent makes the row of a call that makes a persistent request. It communicates nothing: the rows of its starts do.
 func (d *decoder) persistent(c *spool.Call, r *schema.Event, v int32) (err error) {
-	t := &template{view: v, send: ops[c.Call] == opSendInit, seq: r.Seq}
+	t := &template{view: v, class: schema.ClassRecv, seq: r.Seq}
 	bytes := int64(schema.NullInt64)
-	if t.send {
+	if ops[c.Call] == opSendInit {
+		t.class = schema.ClassSend
 		err = d.sendSide(c, r, v)
 		bytes, r.SendBytes = r.SendBytes, schema.NullInt64
 	} else {
@@ -309,8 +311,10 @@ func (d *decoder) started(req, made uint32, r *schema.Event) {
 		fill(r, t)
 		p.view = t.view
 		switch {
+		case t.class == schema.ClassCollective:
+			d.startedCollective(r, t)
 		case d.current.err != 0 || r.ProcNull != 0:
-		case t.send:
+		case t.class == schema.ClassSend:
 			p.send = d.addSend(r)
 		default:
 			p.recv = d.addRecv(r)
@@ -330,11 +334,17 @@ func fill(r *schema.Event, t *template) {
 	*r = t.row
 	r.Seq, r.Epoch, r.Thread, r.Call, r.StartNs, r.EndNs = when.Seq, when.Epoch, when.Thread, when.Call, when.StartNs, when.EndNs
 	r.ComputeNs, r.Polls, r.PollNs, r.ErrorClass, r.Callsite = when.ComputeNs, when.Polls, when.PollNs, when.ErrorClass, when.Callsite
-	r.InitSeq = t.seq
-	r.Class = int16(schema.ClassRecv)
-	if t.send {
-		r.Class = int16(schema.ClassSend)
+	r.InitSeq, r.Class = t.seq, int16(t.class)
+}
+
+// startedCollective completes the row of a started collective: its instance, its parts, and that it is one.
+func (d *decoder) startedCollective(r *schema.Event, t *template) {
+	r.Instance = t.next
+	t.next++
+	for _, p := range t.parts {
+		d.parts = append(d.parts, part{r.Seq, p.world, p.send, p.recv})
 	}
+	d.countCollective(schema.CallID(t.row.Call), r.Comm)
 }
 
 // probe makes the row of a probe. A matched one takes the message at once, in the order of posted receives.
@@ -501,11 +511,21 @@ func (d *decoder) collective(c *spool.Call, r *schema.Event, v int32) error {
 		r.Instance = int64(coll.Instance) // those two are not collective over the parent
 	}
 	o := ops[c.Call]
-	if o == opCollective || o == opIcollective {
-		if err := d.sides(c, coll, r, v); err != nil {
+	var parts []part
+	if o == opCollective || o == opIcollective || o == opCollectiveInit {
+		var err error
+		if parts, err = d.sides(c, coll, r, v); err != nil {
 			return err
 		}
 	}
+	if o == opCollectiveInit {
+		d.persistentCollective(c, r, v, parts)
+		return nil
+	}
+	if v >= 0 && (o == opCollective || o == opIcollective) {
+		d.countCollective(schema.CallID(c.Call), r.Comm)
+	}
+	d.parts = append(d.parts, parts...)
 	p := pending{serial: c.Req, epoch: d.epoch, row: int32(d.n), recv: -1, send: -1, view: v}
 	if o == opIcollective || o == opCommIdup {
 		d.post(c, r, p)
@@ -515,16 +535,26 @@ func (d *decoder) collective(c *spool.Call, r *schema.Event, v int32) error {
 	return nil
 }
 
-// sides fills in what a collective sends and receives, its root and its parts.
-func (d *decoder) sides(c *spool.Call, coll *spool.Coll, r *schema.Event, v int32) (err error) {
+// persistentCollective makes the row of a call that makes a persistent collective. It is one of the communicator's
+// collective operations, but moves nothing: the rows of its starts do.
+func (d *decoder) persistentCollective(c *spool.Call, r *schema.Event, v int32, parts []part) {
+	d.request(c, r)
+	if c.Req != 0 && r.Instance != schema.NullInt64 {
+		d.templates[c.Req] = &template{row: *r, view: v, class: schema.ClassCollective, seq: r.Seq, parts: slices.Clone(parts), next: (r.Instance + 1) << 32}
+	}
+	r.SendBytes, r.RecvBytes = schema.NullInt64, schema.NullInt64
+	d.put()
+}
+
+// sides fills in what a collective sends and receives and its root, and returns its parts, until the next call.
+func (d *decoder) sides(c *spool.Call, coll *spool.Coll, r *schema.Event, v int32) (parts []part, err error) {
 	if v < 0 {
 		if d.wrong() {
-			return nil
+			return nil, nil
 		}
-		return fmt.Errorf("no communicator")
+		return nil, fmt.Errorf("no communicator")
 	}
 	w := &d.views[v]
-	d.countCollective(schema.CallID(c.Call), r.Comm)
 	args := schema.CollectiveArgs{Peers: w.size, Group: w.group, Inter: w.inter, Send: schema.NullInt64, Recv: schema.NullInt64}
 	switch {
 	case c.Flags&spool.FlagRoot != 0:
@@ -533,37 +563,38 @@ func (d *decoder) sides(c *spool.Call, coll *spool.Coll, r *schema.Event, v int3
 		args.Aside = true
 	case c.Peer != schema.NullInt32:
 		if _, r.RootWorld, err = d.peer(v, c.Peer); err != nil {
-			return fmt.Errorf("root: %w", err)
+			return nil, fmt.Errorf("root: %w", err)
 		}
 		args.Root = !w.inter && c.Peer == w.rank
 	}
 	if r.SendDatatype, args.Send, err = d.sized(c.Dtype, c.Count); err != nil {
-		return err
+		return nil, err
 	}
 	r.SendCount, r.SendBuffer = c.Count, address(c.Buf)
 	if coll == nil {
-		return nil
+		return nil, nil
 	}
 	if coll.Op != 0xffff {
 		if int(coll.Op) >= len(schema.OpNames) {
-			return fmt.Errorf("reduction operation %d", coll.Op)
+			return nil, fmt.Errorf("reduction operation %d", coll.Op)
 		}
 		r.ReduceOp = int16(coll.Op)
 	}
 	if r.RecvDatatype, _, err = d.sized(coll.Rdtype, schema.NullInt64); err != nil {
-		return err
+		return nil, err
 	}
 	r.RecvCount, r.RecvBuffer = coll.Rcount, address(coll.Rbuf)
 	args.Send, args.Recv = coll.Sbytes, coll.Rbytes
-	if err := d.addParts(r, v, &args); err != nil {
-		return err
+	if parts, err = d.partsOf(r, v, &args); err != nil {
+		return nil, err
 	}
 	r.SendBytes, r.RecvBytes = schema.CollectiveBytes(schema.CallID(c.Call), args)
-	return nil
+	return parts, nil
 }
 
-// addParts adds the parts of the call and finds the rank's own.
-func (d *decoder) addParts(r *schema.Event, v int32, args *schema.CollectiveArgs) error {
+// partsOf are the parts of the call; the rank's own goes into args.
+func (d *decoder) partsOf(r *schema.Event, v int32, args *schema.CollectiveArgs) ([]part, error) {
+	d.found = d.found[:0]
 	for i := 1; i < len(d.g.slots); i++ {
 		if d.g.slots[i].Kind != spool.KindParts {
 			continue
@@ -572,17 +603,17 @@ func (d *decoder) addParts(r *schema.Event, v int32, args *schema.CollectiveArgs
 		for _, p := range s.Part[:s.N] {
 			world, err := d.worldOf(v, p.Peer)
 			if err != nil {
-				return fmt.Errorf("part: %w", err)
+				return nil, fmt.Errorf("part: %w", err)
 			}
 			if world == d.rank && !d.views[v].inter {
 				args.OwnSend, args.OwnRecv = p.SendBytes, p.RecvBytes
 			}
 			if world != schema.NullInt32 && (p.SendBytes != 0 || p.RecvBytes != 0) {
-				d.parts = append(d.parts, part{r.Seq, world, p.SendBytes, p.RecvBytes})
+				d.found = append(d.found, part{r.Seq, world, p.SendBytes, p.RecvBytes})
 			}
 		}
 	}
-	return nil
+	return d.found, nil
 }
 
 func (d *decoder) countCollective(call schema.CallID, comm int32) {

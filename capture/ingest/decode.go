@@ -45,6 +45,7 @@ type decoder struct {
 	recvs   []match.Recv
 	state   []recvState
 	parts   []part
+	found   []part         // those of the call being decoded
 	keep    []bool         // by row: kept with RecordMessages; nil: everything is
 	unknown map[int64]bool // with RecordMessages: rows that are unmatched
 
@@ -101,12 +102,15 @@ type message struct {
 	known     *crossing
 }
 
-// template is a persistent request: the row of the call that made it.
+// template is a persistent request: the row of the call that made it, with the bytes that a start moves, and the class
+// of its starts.
 type template struct {
-	row  schema.Event
-	view int32
-	send bool
-	seq  int64
+	row   schema.Event
+	view  int32
+	class schema.Class
+	seq   int64
+	parts []part // of a collective
+	next  int64  // instance of a collective's next start
 }
 
 type part struct {

@@ -26,6 +26,7 @@ const (
 	opStartall
 	opCollective
 	opIcollective
+	opCollectiveInit
 	opCommNew
 	opCommIdup
 	opCommUse // comm_free, comm_set_name: a call with a communicator
@@ -42,7 +43,7 @@ func recorderOps() map[string]op {
 		"test": opComplete, "testall": opComplete, "testany": opComplete, "testsome": opComplete,
 		"request_free": opRequestFree, "cancel": opRequestStatus, "request_get_status": opRequestStatus,
 		"start": opStart, "startall": opStartall,
-		"collective": opCollective, "icollective": opIcollective,
+		"collective": opCollective, "icollective": opIcollective, "collective_init": opCollectiveInit,
 		"comm_new": opCommNew, "comm_idup": opCommIdup, "comm_free": opCommUse, "comm_set_name": opCommUse,
 	}
 }
@@ -60,7 +61,7 @@ var ops = func() []op {
 // issues says whether the slot's req is a new serial number, and completes whether it is one that ends there.
 func (o op) issues() bool {
 	switch o {
-	case opIsend, opSendInit, opIrecv, opRecvInit, opIsendrecv, opMprobe, opImrecv, opStart, opIcollective, opCommIdup:
+	case opIsend, opSendInit, opIrecv, opRecvInit, opIsendrecv, opMprobe, opImrecv, opStart, opIcollective, opCollectiveInit, opCommIdup:
 		return true
 	}
 	return false
