@@ -40,6 +40,7 @@ func programs() []program {
 		{name: "comms", ranks: 5},
 		{name: "types", ranks: 3},
 		{name: "collectives", ranks: 3},
+		{name: "neighbors", ranks: 3},
 	}
 }
 
