@@ -263,6 +263,31 @@ static int clock_named(void)
 	return CQ_CLOCK_CPU;
 }
 
+/* Frames of a call site. */
+static int stack_named(void)
+{
+	const char *s = getenv("COMMQ_STACK");
+	char *end;
+	if (s == NULL || *s == 0)
+		return 1;
+	long n = strtol(s, &end, 10);
+	if (*end == 0 && n >= 0 && n <= 64)
+		return (int)n;
+	if (cq.rank == 0)
+		say_f("commq: COMMQ_STACK=%s is not a number of frames from 0 to 64; 1 is used\n", s);
+	return 1;
+}
+
+static void prepare_sites(void)
+{
+	cq.stack = stack_named();
+	if (cq_sites_init() || cq.stack < 2)
+		return;
+	cq.stack = 1;
+	if (cq.rank == 0)
+		say_f("commq: libunwind.so.8 cannot be loaded, so call sites have one frame (Debian: apt-get install libunwind8)\n");
+}
+
 /* The scale from ticks to ns over the time MPI_Init took, at least 2 ms. */
 static void calibrate(void)
 {
@@ -313,6 +338,7 @@ static void header_fill(cq_header *h, int number)
 	h->offset_init_at_ns = cq.offset_at_ns;
 	h->offset_final_ns = h->offset_final_error_ns = h->offset_final_at_ns = CQ_NULL64;
 	h->pid = getpid();
+	h->stack = (uint32_t)cq.stack;
 	memcpy(h->host, cq.host, sizeof h->host);
 	memcpy(h->boot_id, cq.boot, sizeof h->boot_id);
 	memcpy(h->mpi_library, cq.library, sizeof h->mpi_library);
@@ -504,7 +530,7 @@ static void in_child_unlock(void)
 	in_child();
 }
 
-void cq_init_before(void)
+void cq_init_starts(void)
 {
 	struct timespec now;
 	cq_resolve();
@@ -671,6 +697,8 @@ static int library_fits(void)
 
 static void record_init(cq_thread *t, int id, uint64_t t0, uint64_t t1)
 {
+	t->site = cq.init_site;
+	t->cfa = cq.init_cfa;
 	cq_call *c = cq_open(t, id);
 	c->flags = 0;
 	c->compute_ns = 0;
@@ -693,6 +721,7 @@ static void start_recording(int id, uint64_t t1)
 		cq.job = cq.clock0_tick * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() << 32 ^ (uint64_t)cq.realtime_ns;
 	cq_p.Bcast(&cq.job, sizeof cq.job, MPI_BYTE, 0, MPI_COMM_WORLD);
 	calibrate();
+	prepare_sites();
 	cq.offset_ns = cq.offset_error_ns = cq.offset_at_ns = CQ_NULL64;
 	if (error == 0)
 		t = thread_open(&error);

@@ -139,6 +139,22 @@ typedef struct {
 	size_t bytes;
 } cq_scratch;
 
+/* A call site in a thread's cache: of a return address, or, with more frames, of a path (key is its address in memory). */
+typedef struct {
+	uint64_t key; /* 0: empty */
+	uint32_t number;
+	uint32_t spare;
+} cq_site_slot;
+
+/* What is known of a return address behind which other frames come before the program's; see sites.c. */
+typedef struct {
+	const void *site; /* NULL: empty */
+	int64_t away;     /* one frame: where the program's return address is, from the stack pointer at the call */
+	int32_t sure;     /* one frame: how often it was there */
+	int32_t at, lead; /* several frames: index of site in a backtrace, and of the program's first frame */
+	int32_t spare;
+} cq_hop;
+
 typedef struct cq_thread cq_thread;
 struct cq_thread {
 	uint8_t *next, *end; /* the free slots of the window */
@@ -151,7 +167,8 @@ struct cq_thread {
 	uint64_t wide;       /* compute ns that did not fit the CALL slot */
 	uint64_t polls, poll_ticks; /* since the last record */
 	uint64_t due;        /* CQ_DUE_*: what is to be done at the end of the call */
-	const void *site;    /* where the call in progress returns to in the program */
+	const void *site;    /* where the call in progress returns to */
+	const void *cfa;     /* the stack pointer there before the call */
 	cq_comm *comm;       /* last used */
 	cq_type *type;       /* last used */
 	/* The rest is cold. */
@@ -174,6 +191,8 @@ struct cq_thread {
 	cq_thread *link;     /* next thread of the process */
 	cq_header own;       /* the header when it is not mapped */
 	cq_call trash;       /* where slots go when dead, and the copy of a CALL slot that has left the buffer */
+	cq_hop hops[256];
+	cq_site_slot sites[1024];
 };
 
 enum { CQ_DUE_CLOCK = 1, CQ_DUE_REWRITE = 2, CQ_DUE_DROP = 4 };
@@ -193,6 +212,8 @@ typedef struct {
 	int status_fields;    /* bytes and cancellation can be read from the status' own fields */
 	int rank, size, thread_level;
 	int force_write;
+	int stack; /* frames of a call site; 0: none */
+	const void *init_site, *init_cfa; /* of MPI_Init */
 	int threads;
 	uint32_t serials;
 	uint32_t lock;
@@ -254,24 +275,33 @@ void cq_resolve(void);
 void cq_world_define(cq_thread *t);
 void cq_clock_offsets_begin(const void *hellos, size_t stride);
 void cq_clock_offsets_end(void);
-void cq_init_before(void);
+void cq_init_starts(void);
+uint32_t cq_site_slow(cq_thread *t);
+/* Gets ready to find cq.stack frames; 0 when libunwind, which that needs, is not there. */
+int cq_sites_init(void);
 void cq_init_after(int id, int err);
 void cq_abort_before(cq_thread *t);
 void cq_finalize_before(cq_thread *t);
 void cq_finalize_after(cq_thread *t, int err);
 
+/* This is inlined into the wrapper, whose return address and frame are meant. */
 CQ_HOT cq_thread *cq_enter(void)
 {
 	cq_thread *t = cq_current;
-	if (CQ_LIKELY(t != NULL)) {
+	if (CQ_LIKELY(t != NULL))
 		cq_current = NULL;
-		t->site = __builtin_return_address(0); /* this is inlined into the wrapper: it is the wrapper's */
-		return t;
-	}
-	t = cq_enter_slow();
-	if (t != NULL)
-		t->site = __builtin_return_address(0);
+	else if ((t = cq_enter_slow()) == NULL)
+		return NULL;
+	t->site = __builtin_return_address(0);
+	t->cfa = __builtin_dwarf_cfa();
 	return t;
+}
+
+CQ_HOT void cq_init_before(void)
+{
+	cq.init_site = __builtin_return_address(0);
+	cq.init_cfa = __builtin_dwarf_cfa();
+	cq_init_starts();
 }
 
 CQ_HOT void cq_leave(cq_thread *t)
@@ -316,14 +346,29 @@ CQ_HOT void *cq_take(cq_thread *t)
 	return p;
 }
 
+CQ_HOT uint64_t cq_hash(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15u;
+	return key ^ (key >> 32);
+}
+
+/* The number of the call site. */
+CQ_HOT uint32_t cq_site(cq_thread *t)
+{
+	uint64_t key = (uint64_t)(uintptr_t)t->site;
+	cq_site_slot *s = &t->sites[cq_hash(key) % (sizeof t->sites / sizeof t->sites[0])];
+	return CQ_LIKELY(s->key == key) ? s->number : cq_site_slow(t);
+}
+
 /* The CALL slot of a call that is about to be made; its kind is still 0. */
 CQ_HOT cq_call *cq_open(cq_thread *t, int id)
 {
+	uint32_t site = cq_site(t); /* a site seen for the first time is defined before the slot */
 	cq_call *c = cq_take(t);
 	t->call = c;
 	c->call = (uint16_t)id;
 	c->t1 = 0;
-	c->site = 0;
+	c->site = site;
 	return c;
 }
 
@@ -410,12 +455,6 @@ CQ_HOT cq_type *cq_type_of(cq_thread *t, MPI_Datatype h)
 {
 	cq_type *y = t->type;
 	return CQ_LIKELY(y->key == CQ_KEY(h) && CQ_TYPE_FIXED(h)) ? y : cq_type_find(t, h);
-}
-
-CQ_HOT uint64_t cq_hash(uint64_t key)
-{
-	key *= 0x9e3779b97f4a7c15u;
-	return key ^ (key >> 32);
 }
 
 /* The queue of a handle value; made when it is not there yet. */

@@ -62,7 +62,7 @@ enum {
  *   sendrecv: the send side, then a SIDE slot. isendrecv: the same with req.
  *   probe, mprobe and successful iprobe, improbe: comm, flags, peer, tag as got; count is the message's bytes; req the message's
  *         serial for mprobe and improbe (0: MPI_MESSAGE_NO_PROC).
- *   mrecv, imrecv: count, dtype, buf; site unused; PRE etc. as usual; the message's serial is in a WIDE slot (what 2);
+ *   mrecv, imrecv: count, dtype, buf; the message's serial is in a WIDE slot (what 2);
  *         mrecv: comm null, req the received bytes; imrecv: req its request.
  *   completions: one request: req; peer, tag, count as got (source, tag, bytes) and flags; any number of others in DONE slots.
  *         request_free, cancel: req. Wait on MPI_REQUEST_NULL: req 0.
@@ -248,7 +248,8 @@ enum {
 	CQ_DEF_COMM = 1,      /* id: the communicator's number; payload cq_def_comm */
 	CQ_DEF_COMM_NAME = 2, /* id: the communicator's number; payload: the name */
 	CQ_DEF_TYPE = 3,      /* id: the datatype's number; payload cq_def_type */
-	CQ_DEF_SITE = 4,      /* id: the call site's number; payload: uint64 return addresses, the innermost first */
+	CQ_DEF_SITE = 4,      /* id: the call site's number; payload: uint64 return addresses, the innermost first; no frames of
+	                       * the shim or the MPI library are among them */
 	CQ_DEF_CLOCK = 5,     /* payload: uint64 ticks, int64 CLOCK_MONOTONIC ns read together */
 	CQ_DEF_COMM_FREE = 6, /* id: the communicator's number is used no more */
 	CQ_DEF_MODULE = 7,    /* id: the module's number; payload cq_def_module; it stands before the sites with addresses in it */
@@ -300,7 +301,9 @@ typedef struct {
 	/* then the name, not terminated; empty: none */
 } cq_def_type;
 
-/* A loaded module: addresses low to high - 1 are its own, until a later definition says otherwise. */
+/* A loaded module: addresses low to high - 1 are its own, until a later definition says otherwise. Modules and sites are
+ * numbered by one count, in all threads of the process: a frame is in the module that has its address and the highest number
+ * below the site's own. */
 typedef struct {
 	uint64_t low, high;
 	uint64_t bias;  /* address minus address in the file's program headers */
