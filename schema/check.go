@@ -74,6 +74,7 @@ type Checker struct {
 	last     memberCache
 	types    map[int32]bool
 	sites    map[int32]bool
+	nextSite int32
 	rows     map[string]int64
 	sends    map[uint64]half
 	receives map[uint64]half

@@ -23,9 +23,10 @@ comms comm=0 comm_rank=2 world_rank=2
 comms comm=3 comm_rank=0 world_rank=2 parent=0 kind=split
 comms comm=3 comm_rank=1 world_rank=0 parent=0 kind=split
 datatypes id=5 name=MPI_BYTE bytes=1 extent_bytes=1
-callsites id=7
-callsites id=8 parent=7
-events rank=0 seq=0 call=MPI_Isend start_ns=100 end_ns=110 comm=0 send_peer=0 send_world=0 send_tag=9 send_bytes=40 send_datatype=5 proc_null=0 request=1 done_seq=4 callsite=8
+callsites id=0
+callsites id=1 parent=0
+callsites id=2
+events rank=0 seq=0 call=MPI_Isend start_ns=100 end_ns=110 comm=0 send_peer=0 send_world=0 send_tag=9 send_bytes=40 send_datatype=5 proc_null=0 request=1 done_seq=4 callsite=1
 events rank=0 seq=1 call=MPI_Recv start_ns=120 end_ns=150 comm=0 recv_peer=0 recv_world=0 recv_tag=9 recv_bytes=40 recv_datatype=5 posted_any=1 proc_null=0
 events rank=0 seq=2 call=MPI_Alltoallv start_ns=200 end_ns=300 comm=0 instance=0 send_bytes=100 recv_bytes=30
 events rank=1 seq=0 call=MPI_Irecv start_ns=90 end_ns=95 comm=0 recv_peer=0 recv_world=0 recv_tag=9 recv_bytes=4097 posted_any=0 proc_null=0 request=1 done_seq=2
@@ -48,7 +49,7 @@ parts rank=2 seq=0 peer_world=0 send_bytes=20 recv_bytes=30
 `
 
 func tinyManifest() *Manifest {
-	return &Manifest{SchemaVersion: Version, Ranks: 3, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized",
+	return &Manifest{SchemaVersion: Version, Ranks: 3, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Callsites: true, Stack: 2, Ended: "finalized",
 		EndNs: 900, Epochs: 2, Counts: Counts{Calls: 13, Polls: 2, Messages: 3, MessageBytes: 4142, Collectives: 1, UnmatchedReceives: 1}}
 }
 
@@ -184,7 +185,13 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		{old: "world_rank=2 parent=0", new: "world_rank=2 parent=4", want: []string{"communicator 3: its parent 4 has no row in comms (comms)"}},
 		{old: "datatypes id=5", new: "datatypes id=6", want: []string{"events: rank 0, seq 0: send_datatype is 5, which has no row in datatypes (references)",
 			"events: rank 0, seq 1: recv_datatype is 5, which has no row in datatypes (references)"}},
-		{old: "callsites id=8 parent=7", new: "callsites id=8 parent=9", want: []string{"callsites: parent is 9, which has no row in callsites (references)"}},
+		{old: "callsites id=1 parent=0", new: "callsites id=1 parent=9", want: []string{"callsites: parent is 9, which has no row in callsites (references)",
+			"callsites: the parent of call site 1 is 9, which is no earlier row (callsites)"}},
+		{old: "callsites id=1 parent=0", new: "callsites id=1 parent=2", want: []string{
+			"callsites: the parent of call site 1 is 2, which is no earlier row (callsites)"}},
+		{old: "callsites id=2", new: "callsites id=3", want: []string{"callsites: row 2 of callsites has the id 3 (callsites)"}},
+		{manifest: func(m *Manifest) { m.Callsites = false }, want: []string{
+			"events: rank 0, seq 0: callsite is 1 in a run that was captured without call sites (callsites)"}},
 		{old: "send_peer=1 send_world=1", new: "send_peer=2 send_world=1", want: []string{"events: rank 0, seq 3: send_world is 1; rank 2 of communicator 0 is world rank 2 (peers)"}},
 		{old: "send_peer=1 send_world=1", new: "send_peer=3 send_world=1", want: []string{"events: rank 0, seq 3: send_peer is 3 in communicator 0 of 3 ranks (peers)"}},
 		{old: "posted_any=3 request=1", new: "posted_any=4 request=1", want: []string{"events: rank 2, seq 2: posted_any is 4 (flags)"}},

@@ -28,6 +28,8 @@ func Rules() []Rule {
 			tables: []*Table{&CommsTable}, batch: checkComms, finish: finishComms},
 		{Name: "references", Doc: "Every communicator, datatype and call site that a row names has its row in comms, datatypes or callsites.",
 			tables: []*Table{&EventsTable, &MessagesTable, &CallsitesTable, &DatatypesTable}, batch: checkReferences},
+		{Name: "callsites", Doc: "The ids of callsites count from 0, and a parent is an earlier row, so paths end; no row has a call site where none were captured.",
+			tables: []*Table{&CallsitesTable, &EventsTable}, batch: checkCallsites},
 		{Name: "members", Doc: "A rank calls on communicators that it is a member of; a message's source and destination are members of its communicator.",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkMembers},
 		{Name: "peers", Doc: "send_world and recv_world are the world ranks of send_peer and recv_peer in the communicator.", tables: events, batch: checkPeers},

@@ -129,6 +129,29 @@ func checkReferences(c *Checker, b Batch) {
 	}
 }
 
+// checkCallsites looks at the tree of call paths, and for call sites in a run without them.
+func checkCallsites(c *Checker, b Batch) {
+	if t, ok := b.(*Callsites); ok {
+		for i, id := range t.ID {
+			if id != c.nextSite {
+				c.wrong("row %d of callsites has the id %d", c.nextSite, id)
+			}
+			c.nextSite++
+			if t.Parent[i] != NullInt32 && t.Parent[i] >= id {
+				c.wrong("the parent of call site %d is %d, which is no earlier row", id, t.Parent[i])
+			}
+		}
+		return
+	}
+	if t, ok := b.(*Events); ok && !c.manifest.Callsites {
+		for i, id := range t.Callsite {
+			if id != NullInt32 {
+				c.bad(t.Rank[i], t.Seq[i], "callsite is %d in a run that was captured without call sites", id)
+			}
+		}
+	}
+}
+
 // known looks for ids of a column that the table of ids does not have.
 func known[V any](c *Checker, b Batch, column, table string, ids []int32, there map[int32]V) {
 	last, fine := NullInt32, true

@@ -141,7 +141,8 @@ func (d *decoder) addSend(r *schema.Event) int32 {
 // addRecv notes the current row as a posted receive and returns its index in recvs.
 func (d *decoder) addRecv(r *schema.Event) int32 {
 	m := match.Recv{Channel: match.Channel{Comm: r.Comm, Src: r.RecvWorld, Dst: d.rank, Tag: r.RecvTag}, Any: r.PostedAny,
-		PostSeq: r.Seq, PostNs: r.StartNs, DoneSeq: schema.NullInt64, StartNs: schema.NullInt64, EndNs: schema.NullInt64, Buffer: r.RecvBuffer}
+		PostSeq: r.Seq, PostNs: r.StartNs, DoneSeq: schema.NullInt64, StartNs: schema.NullInt64, EndNs: schema.NullInt64, Buffer: r.RecvBuffer,
+		Callsite: schema.NullInt32}
 	d.recvs = append(d.recvs, m)
 	d.state = append(d.state, stateOf(r))
 	return int32(len(d.recvs) - 1)
@@ -161,7 +162,7 @@ func stateOf(r *schema.Event) recvState {
 // gotHere says that the row itself completed receive i.
 func (d *decoder) gotHere(i int32, r *schema.Event) {
 	m := &d.recvs[i]
-	m.DoneSeq, m.StartNs, m.EndNs = r.Seq, r.StartNs, r.EndNs
+	m.DoneSeq, m.StartNs, m.EndNs, m.Callsite = r.Seq, r.StartNs, r.EndNs, r.Callsite
 }
 
 // failed says whether an error means that a receive took no message.
@@ -422,7 +423,7 @@ func (d *decoder) complete(c *spool.Call, r *schema.Event) {
 		if p := d.reqs.get(e.Req); p != nil {
 			kept = kept || p.keep
 			if p.epoch == d.epoch {
-				d.ended(p, e, r.Seq, r.StartNs, r.EndNs, d.current.err)
+				d.ended(p, e, d.current, r.StartNs, r.EndNs)
 			}
 			d.reqs.remove(e.Req)
 		}
@@ -442,10 +443,10 @@ func (d *decoder) complete(c *spool.Call, r *schema.Event) {
 }
 
 // ended puts into the row that posted a request how it ended: which row completed it, when, and what a receive got.
-func (d *decoder) ended(p *pending, e spool.DoneEntry, seq, start, end int64, class int32) {
+func (d *decoder) ended(p *pending, e spool.DoneEntry, by completion, start, end int64) {
 	i := d.base + int(p.row)
-	d.events.DoneSeq[i] = seq
-	if p.send >= 0 && (e.Flags&spool.FlagCancelled != 0 || d.failed(class)) {
+	d.events.DoneSeq[i] = by.seq
+	if p.send >= 0 && (e.Flags&spool.FlagCancelled != 0 || d.failed(by.err)) {
 		d.sends[p.send] = -1
 		d.events.SendBytes[i] = schema.NullInt64
 	}
@@ -454,11 +455,11 @@ func (d *decoder) ended(p *pending, e spool.DoneEntry, seq, start, end int64, cl
 		return
 	}
 	m := &d.recvs[p.recv]
-	if e.Flags&spool.FlagCancelled != 0 || d.failed(class) {
+	if e.Flags&spool.FlagCancelled != 0 || d.failed(by.err) {
 		d.state[p.recv] = recvVoid
 		return
 	}
-	m.DoneSeq, m.StartNs, m.EndNs = seq, start, end
+	m.DoneSeq, m.StartNs, m.EndNs, m.Callsite = by.seq, start, end, by.site
 	if e.Flags&spool.FlagNoStatus != 0 || e.Source == schema.NullInt32 {
 		return
 	}
@@ -652,7 +653,7 @@ func (d *decoder) crossing(k int, end int64) {
 		if m.epoch == d.epoch {
 			r := &d.recvs[m.recv]
 			r.Buffer = address(c.buffer)
-			r.DoneSeq = c.end.seq
+			r.DoneSeq, r.Callsite = c.end.seq, c.end.site
 			r.StartNs, r.EndNs = d.interval(c.end)
 		}
 		return
@@ -664,7 +665,7 @@ func (d *decoder) crossing(k int, end int64) {
 	}
 	if p.epoch == d.epoch {
 		start, stop := d.interval(c.end)
-		d.ended(p, spool.DoneEntry{Req: c.serial, Source: c.source, Tag: c.tag, Flags: c.flags, Bytes: c.bytes}, c.end.seq, start, stop, c.end.err)
+		d.ended(p, spool.DoneEntry{Req: c.serial, Source: c.source, Tag: c.tag, Flags: c.flags, Bytes: c.bytes}, c.end, start, stop)
 	}
 }
 

@@ -72,6 +72,7 @@ type counts struct {
 	endNs                       int64
 	byName                      map[schema.CallID]map[int32]int64 // collective calls by communicator
 	alien                       int64
+	noSite                      int64 // calls without call site, where sites were captured
 	unknownTypes, unknownCommID int64
 }
 
@@ -210,6 +211,10 @@ func (d *decoder) group() error {
 	r.Seq, r.Epoch, r.Thread = d.seq, d.epoch, d.g.thread
 	r.Call, r.Class = int16(c.Call), int16(schema.Calls[c.Call].Class)
 	d.times(c, r)
+	if r.Callsite = d.siteOf(c); r.Callsite == schema.NullInt32 && d.files[0].Header.Stack > 0 {
+		d.count.noSite++
+	}
+	d.current.site = r.Callsite
 	if err := d.call(c, r); err != nil {
 		return fmt.Errorf("%s: %w", schema.CallNames[c.Call], err)
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	// Job is the id of the job, 16 hexadecimal digits; empty: the only job in the spool.
 	Job string
 
+	// NoSymbols leaves the functions, files and lines of call sites unknown: the modules' files are not read.
+	NoSymbols bool
+
 	epochRows int64 // rows per epoch; 0: epochTarget. Tests use tiny ones.
 	shardRows int64 // rows per shard; 0: shardTarget
 }
@@ -141,6 +144,7 @@ type job struct {
 	hosts    []host
 	comms    *commTable
 	types    *typeTable
+	sites    *siteTable
 	epochs   int32
 	shards   int
 	shardOf  []int32 // by index in ranks
@@ -174,6 +178,7 @@ func (j *job) prepare(ctx context.Context) error {
 		return err
 	}
 	j.types = unifyTypes(j.ranks)
+	j.sites = unifySites(j)
 	if err := j.setClocks(); err != nil {
 		return err
 	}
@@ -207,6 +212,7 @@ func (j *job) manifest() *schema.Manifest {
 		Ranks: j.size, TimeOrigin: "measured", ComputeClock: computeClocks[j.ranks[0].files[0].Header.ComputeClock],
 		TimeResolutionNs: j.o.TimeResolutionNs,
 		Record:           j.o.Record, Hash: "none", Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
+		Callsites: j.sites.stack > 0, Stack: j.sites.stack,
 		Counts: j.counts, Collectives: j.byName, Warnings: j.warnings, Origin: j.origin(),
 	}
 }

@@ -205,6 +205,7 @@ func (d *decoder) sendAt(row int) match.Send {
 	return match.Send{
 		Channel:  match.Channel{Comm: b.Comm[i], Src: d.rank, Dst: b.SendWorld[i], Tag: b.SendTag[i]},
 		Datatype: b.SendDatatype[i], Seq: b.Seq[i], StartNs: b.StartNs[i], EndNs: b.EndNs[i], Bytes: b.SendBytes[i], Count: b.SendCount[i], Buffer: b.SendBuffer[i],
+		Callsite: b.Callsite[i],
 	}
 }
 
@@ -216,6 +217,7 @@ func (s *shard) add(e int32, send *match.Send, r *match.Recv) {
 	m.SendSeq, m.SendStartNs, m.SendEndNs, m.SrcBuffer = send.Seq, send.StartNs, send.EndNs, send.Buffer
 	m.RecvPostSeq, m.RecvDoneSeq, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = r.PostSeq, r.DoneSeq, r.PostNs, r.StartNs, r.EndNs
 	m.DstBuffer = r.Buffer
+	m.SendCallsite, m.RecvCallsite = send.Callsite, r.Callsite
 	s.messages.Append(&m)
 	s.count++
 	s.bytes += m.Bytes
@@ -294,12 +296,13 @@ func (p *pass) count() {
 		c.MessageBytes += sh.bytes
 		c.WildcardReceives += sh.wildcards
 	}
-	var backwards, alien int64
+	var backwards, alien, noSite int64
 	for _, d := range p.decoders {
 		c.UnmatchedSends += d.count.sends
 		c.UnmatchedReceives += d.count.recvs
 		backwards += d.count.backwards
 		alien += d.count.alien
+		noSite += d.count.noSite
 		j.endNs = max(j.endNs, d.count.endNs)
 	}
 	for _, r := range j.ranks {
@@ -315,6 +318,9 @@ func (p *pass) count() {
 	}
 	if backwards > 0 {
 		j.warn("The timer went backwards %d times: those times were set to the latest one before.", backwards)
+	}
+	if noSite > 0 {
+		j.warn("%d calls have no call site: calls from Fortran through MPICH's own functions need libunwind8 where the program runs.", noSite)
 	}
 	if alien > 0 {
 		j.warn("Sends and receives with processes outside MPI_COMM_WORLD or of unknown rank, which are not messages: %d.", alien)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/capture/symbols"
 	"github.com/commq/commq/schema"
 )
 
@@ -33,7 +34,9 @@ type rankSpool struct {
 	polls     uint64
 	comms     []commDef // in the order they were defined
 	types     []typeDef
-	pairs     [][]clockPair // by thread
+	sites     symbols.Sites
+	siteID    numbered[int32] // id in callsites by the process's number
+	pairs     [][]clockPair   // by thread
 	blocks    []block
 	at        []int // slot numbers of the blocks, one per thread each
 	openCalls []openCall
@@ -255,7 +258,8 @@ func (s *scanner) define(g *group, d *spool.Def, data []byte) error {
 			return err
 		}
 		s.pairs[g.thread] = append(s.pairs[g.thread], clockPair{pair.Tick, int64(pair.Ns)})
-	case spool.DefSite:
+	case spool.DefModule, spool.DefSite:
+		return s.sites.Define(d.What, d.ID, data)
 	default:
 		return fmt.Errorf("unknown: was it captured with a newer commq?")
 	}
@@ -286,6 +290,7 @@ type completion struct {
 	seq    int64
 	t0, t1 uint64
 	err    int32 // error class; 0: none
+	site   int32 // its call site
 }
 
 // split cuts the rank's rows into epochs at the given times, and finds the requests that live across a cut.
@@ -428,7 +433,7 @@ func (r *rankSpool) blockCrossings(k int, last int64, epoch int, taken map[uint3
 			epoch++
 		}
 		before := r.starts[epoch].issued
-		end := completion{row, c.T0, c.T1, errorOf(&g)}
+		end := completion{row, c.T0, c.T1, errorOf(&g), r.siteOf(c)}
 		switch ops[c.Call] {
 		case opComplete:
 			eachDone(&g, func(d spool.DoneEntry) {

@@ -16,6 +16,9 @@ func (j *job) writeDefinitions(out sink) error {
 	if err := j.types.write(out); err != nil {
 		return err
 	}
+	if err := j.sites.write(out); err != nil {
+		return err
+	}
 	return j.writeRanks(out)
 }
 

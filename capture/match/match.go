@@ -18,6 +18,7 @@ type Send struct {
 	Bytes    int64
 	Count    int64
 	Buffer   int64
+	Callsite int32 // of that row
 }
 
 // Recv is a posted receive, with what it got: a wildcard has the source and tag of its status here.
@@ -31,6 +32,8 @@ type Recv struct {
 	StartNs int64 // of that row
 	EndNs   int64 // of that row
 	Buffer  int64
+	// Callsite is that of the completing row.
+	Callsite int32
 }
 
 // Matcher pairs the sends and receives that it is given. Sends of one channel must come in posting order, and so must

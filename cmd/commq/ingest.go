@@ -23,6 +23,8 @@ type ingestOptions struct {
 	keep    bool
 	// resolution is --time-resolution-ns.
 	resolution int64
+	// noSymbols is --no-symbols.
+	noSymbols bool
 }
 
 func newIngestCommand(a *app) *cobra.Command {
@@ -48,6 +50,7 @@ summary names them.`,
 	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.BoolVar(&o.partial, "partial", false, "accept a spool in which ranks are missing or records were cut off")
 	f.BoolVar(&o.keep, "keep", false, "keep the records")
+	f.BoolVar(&o.noSymbols, "no-symbols", false, "do not look up functions and source lines of call sites: module, build id and offset are there all the same")
 	complete(c, "record", ingest.RecordAll, ingest.RecordMessages)
 	return c
 }
@@ -73,7 +76,7 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 		return err
 	}
 	defer out.Abort()
-	m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: job.ID, Partial: o.partial, TimeResolutionNs: o.resolution, Origin: schema.Origin{Commq: version}})
+	m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: job.ID, Partial: o.partial, TimeResolutionNs: o.resolution, NoSymbols: o.noSymbols, Origin: schema.Origin{Commq: version}})
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
