@@ -428,8 +428,10 @@ func (d *decoder) complete(c *spool.Call, r *schema.Event) {
 			d.reqs.remove(e.Req)
 		}
 	}
-	if c.T1 == 0 { // it was waiting for this one
-		d.request(c, r)
+	if c.T1 == 0 {
+		if c.Count <= 1 { // it was waiting for this one; MPI_Waitall says there how many
+			d.request(c, r)
+		}
 	} else {
 		eachDone(&d.g, one)
 	}

@@ -288,6 +288,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		}
 		if !o.quiet {
 			printSummary(a.stderr, m)
+			printStuck(a.stderr, m, spoolDir)
 		}
 	}
 	return nil

@@ -36,8 +36,8 @@ func newIngestCommand(a *app) *cobra.Command {
 a run. The records are removed when the run is written, unless --keep is given. Where every node has a spool of its own,
 copy the files of all into one folder first; several jobs may lie in one folder (--job chooses).
 
-What a crashed or killed job recorded until then becomes a run too: calls that never returned have no end, and the
-summary names them.`,
+What a crashed or killed job recorded until then becomes a run too: calls that never returned have no end, and after the
+summary stands what each rank was doing and who waited for whom (commq hang SPOOL has all of it).`,
 		Example: `  commq ingest /scratch/spool --run bt.C.64
   commq ingest /scratch/spool --run crashed --partial --keep`,
 		Args: wantArgs(1, 1, "the spool folder"),
@@ -81,6 +81,7 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 		return fmt.Errorf("ingest: %w", err)
 	}
 	printSummary(a.stderr, m)
+	printStuck(a.stderr, m, spoolDir)
 	if o.keep {
 		return nil
 	}

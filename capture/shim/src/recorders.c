@@ -136,10 +136,23 @@ void cq_waitall_begin(cq_thread *t, int id, cq_array a)
 {
 	uint64_t *keys = cq_keys(t, a);
 	cq_req *r = keys != NULL ? cq_scratch_get(&t->infos, (size_t)a.n * sizeof *r) : NULL;
-	for (int i = 0; r != NULL && i < a.n; i++)
+	uint32_t lowest = UINT32_MAX, highest = 0;
+	int64_t n = 0;
+	for (int i = 0; r != NULL && i < a.n; i++) {
 		r[i] = cq_req_take(&cq.requests, keys[i]);
+		if (r[i].serial == 0)
+			continue;
+		lowest = r[i].serial < lowest ? r[i].serial : lowest;
+		highest = r[i].serial > highest ? r[i].serial : highest;
+		n++;
+	}
 	cq_call *c = cq_open(t, id);
 	cq_blank(c);
+	if (n > 0) { /* for a reader of a call that never returns */
+		c->req = lowest;
+		c->tag = (int32_t)highest;
+		c->count = n;
+	}
 	cq_go(t, c);
 }
 
@@ -164,6 +177,9 @@ void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st)
 	const uint64_t *keys = t->keys.p;
 	int n = r != NULL && (size_t)a.n * sizeof *r <= t->infos.bytes ? a.n : 0;
 	cq_back(t);
+	t->call->req = 0;
+	t->call->tag = CQ_NULL32;
+	t->call->count = CQ_NULL64;
 	for (int i = 0; i < n; i++) {
 		const MPI_Status *s = st != NULL ? st + i : NULL;
 		if (CQ_LIKELY(completed(err, a, i, r[i], s)))

@@ -66,6 +66,7 @@ enum {
  *         mrecv: comm null, req the received bytes; imrecv: req its request.
  *   completions: one request: req; peer, tag, count as got (source, tag, bytes) and flags; any number of others in DONE slots.
  *         request_free, cancel: req. Wait on MPI_REQUEST_NULL: req 0.
+ *         waitall, until it returns: req and tag are the lowest and the highest serial that it waits for, count how many.
  *   start: req is the new serial; a START slot has the pair. startall: START slots only.
  *   collectives: comm, peer is root (CQ_NULL32 where there is none), count and dtype and buf of the send argument (of the one
  *         buffer argument for bcast), req for nonblocking ones; then a COLL slot, and PARTS for v and w.
