@@ -25,6 +25,7 @@ program neighbors
   call ring()
   call star()
   call directed()
+  call twice()
   call MPI_Finalize(e)
   if (rank == 0 .and. bad == 0) print '(a)', 'ok'
   if (bad /= 0) stop 1
@@ -86,9 +87,6 @@ contains
     integer :: sources(2, 0:2) = reshape([1, 1, 0, 0, 0, 0], [2, 3]), in(0:2) = [2, 0, 1]
     integer :: destinations(2, 0:2) = reshape([2, 0, 0, 0, 0, 0], [2, 3]), out(0:2) = [1, 2, 0]
     integer :: sc(2, 0:2) = reshape([4, 0, 1, 2, 0, 0], [2, 3]), rc(2, 0:2) = reshape([1, 2, 0, 0, 4, 0], [2, 3]), at(2) = [0, 4]
-    integer(kind=MPI_ADDRESS_KIND) :: bytes(2) = [0, 32]
-    HANDLE_TYPE :: types(2)
-    types = [MPI_DOUBLE_PRECISION, I4]
     call MPI_Dist_graph_create_adjacent(W, in(rank), sources(:, rank), MPI_UNWEIGHTED, &
       out(rank), destinations(:, rank), MPI_UNWEIGHTED, MPI_INFO_NULL, .false., c, e)
     call MPI_Neighbor_allgather(a, 3, I4, b, 3, I4, c, e)
@@ -97,13 +95,29 @@ contains
     call MPI_Neighbor_alltoallv(a, sc(:, rank), at, I4, b, rc(:, rank), at, I4, c, e)
     call check(rank /= 0 .or. (b(1) == 10 .and. b(5) == 14), __LINE__)
     call check(rank /= 2 .or. b(4) == 3, __LINE__)
-    call MPI_Neighbor_alltoallw(a, sc(:, rank), bytes, types, b, rc(:, rank), bytes, types, c, e)
-    call check(rank /= 0 .or. (b(2) == 11 .and. b(10) == 19), __LINE__)
-    call check(rank /= 2 .or. b(8) == 7, __LINE__)
+    call MPI_Comm_free(c, e)
+  end subroutine
+
+  subroutine twice()
+    integer :: left, right, sources(2), destinations(2), counts(2) = [1, 2]
+    integer(kind=MPI_ADDRESS_KIND) :: bytes(2) = [0, 32]
+    HANDLE_TYPE :: types(2)
+    left = mod(rank + 2, 3)
+    right = mod(rank + 1, 3)
+    sources = left
+    destinations = right
+    types(1) = MPI_DOUBLE_PRECISION
+    types(2) = I4
+    call MPI_Dist_graph_create_adjacent(W, 2, sources, MPI_UNWEIGHTED, 2, destinations, MPI_UNWEIGHTED, &
+      MPI_INFO_NULL, .false., c, e)
+    b(2) = -1
     b(10) = -1
-    call MPI_Ineighbor_alltoallw(a, sc(:, rank), bytes, types, b, rc(:, rank), bytes, types, c, r, e)
+    call MPI_Neighbor_alltoallw(a, counts, bytes, types, b, counts, bytes, types, c, e)
+    call check(b(2) == 10 * left + 1 .and. b(10) == 10 * left + 9, __LINE__)
+    b(10) = -1
+    call MPI_Ineighbor_alltoallw(a, counts, bytes, types, b, counts, bytes, types, c, r, e)
     call done()
-    call check(rank /= 0 .or. b(10) == 19, __LINE__)
+    call check(b(10) == 10 * left + 9, __LINE__)
     call MPI_Comm_free(c, e)
   end subroutine
 
