@@ -148,7 +148,8 @@ type Header struct {
 	Counters           uint32
 	Sessions           uint32
 	Limited            uint32
-	Spare              [32]byte
+	Calls              uint64
+	Spare              [24]byte
 	Host               [64]byte
 	BootID             [64]byte
 	MPILibrary         [512]byte

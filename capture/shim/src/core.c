@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include <cpuid.h>
 #endif
 
+#include "counters.h"
 #include "sink.h"
 
 cq_state cq;
@@ -76,15 +79,38 @@ void *cq_scratch_get(cq_scratch *s, size_t bytes)
 	return p;
 }
 
-void cq_lock_slow(void)
+/* Whoever holds it does so for some instructions, unless it lost its CPU meanwhile. */
+void cq_spin(uint32_t *lock)
 {
-	while (__atomic_exchange_n(&cq.lock, 1, __ATOMIC_ACQUIRE) != 0) {
-		while (__atomic_load_n(&cq.lock, __ATOMIC_RELAXED) != 0) {
+	for (int n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0; ) {
+		while (__atomic_load_n(lock, __ATOMIC_RELAXED) != 0) {
 #if defined(__x86_64__)
 			__builtin_ia32_pause();
 #endif
+			if (++n % 100 == 0)
+				sched_yield();
 		}
 	}
+}
+
+void cq_lock_slow(void)
+{
+	cq_spin(&cq.lock);
+}
+
+/* What is to be done at the end of a thread's call; other threads and signal handlers say so too. */
+void cq_due(cq_thread *t, uint64_t bits)
+{
+	__atomic_or_fetch(&t->due, bits, __ATOMIC_RELAXED);
+}
+
+/* Whether that was due, which it then is no more. */
+static int due_taken(cq_thread *t, uint64_t bits)
+{
+	if ((t->due & bits) == 0)
+		return 0;
+	__atomic_and_fetch(&t->due, ~bits, __ATOMIC_RELAXED);
+	return 1;
 }
 
 /* The MPI library. */
@@ -218,25 +244,53 @@ static int64_t cpu_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Compute time of a long gap: what the CPU clock advanced since it was last read, less the short intervals since then. */
-uint64_t cq_long_gap(cq_thread *t, uint64_t *now, uint64_t gap)
+/* A buffer that nobody has written out for a while: before a call that may take long. */
+static void flush_old(cq_thread *t, uint64_t now)
 {
-	int64_t wall = (int64_t)cq_ticks_ns(gap, cq.scale), c = cpu_ns();
-	int64_t ns = c - t->cpu - (int64_t)cq_ticks_ns(t->shorts, cq.scale) - cq.cpu_read_ns;
-	t->cpu = c;
-	t->shorts = 0;
-	*now = cq_tick();
-	if (ns < 0)
-		ns = 0;
-	return (uint64_t)(ns < wall ? ns : wall);
+	if (t->buffered && !t->dead && now - t->flushed > cq.flush_ticks)
+		cq_sink_flush(t);
 }
 
-/* A long call: the CPU clock is read where it ends, so that the next gap begins from there. */
+/* Compute time of a long gap: what the CPU clock advanced since it was last read, less the short intervals since then. With
+ * counters every gap comes here. */
+uint64_t cq_long_gap(cq_thread *t, uint64_t *now, uint64_t gap)
+{
+	int64_t ns = (int64_t)cq_ticks_ns(gap, cq.mult);
+	if (t->due & CQ_DUE_COUNTS)
+		cq_count_end(t);
+	if (gap <= cq.cpu_ticks) {
+		t->shorts += gap;
+	} else if (cq.clock == CQ_CLOCK_CPU) {
+		int64_t c = cpu_ns();
+		int64_t cpu = c - t->cpu - (int64_t)cq_ticks_ns(t->shorts, cq.scale) - cq.cpu_read_ns;
+		t->cpu = c;
+		t->shorts = 0;
+		ns = cpu < 0 ? 0 : cpu < ns ? cpu : ns;
+	}
+	flush_old(t, *now);
+	*now = cq_tick();
+	return (uint64_t)ns;
+}
+
+/* A long call: the CPU clock is read where it ends, so that the next gap begins from there. With counters every call comes
+ * here. */
 void cq_long_call(cq_thread *t)
 {
-	t->cpu = cpu_ns();
-	t->shorts = 0;
-	t->last = cq_tick();
+	if (t->t1 - t->t0 <= cq.cpu_ticks) {
+		t->shorts += t->t1 - t->t0;
+	} else if (cq.clock == CQ_CLOCK_CPU) {
+		t->cpu = cpu_ns();
+		t->shorts = 0;
+	}
+	if (t->due & CQ_DUE_COUNTS)
+		cq_count_begin(t);
+	t->last = cq.clock == CQ_CLOCK_CPU || (t->due & CQ_DUE_COUNTS) ? cq_tick() : t->t1;
+}
+
+/* Now and then among failed polls, which can go on for hours. */
+void cq_polled_long(cq_thread *t)
+{
+	flush_old(t, t->t1);
 }
 
 static int have_tsc(void)
@@ -247,6 +301,51 @@ static int have_tsc(void)
 #else
 	return 0;
 #endif
+}
+
+/* Where instructions and cycles are to come from; what cannot be had is said once. */
+static int counters_named(void)
+{
+	const char *s = getenv("COMMQ_COUNTERS");
+	if (s == NULL || *s == 0 || strcmp(s, "none") == 0)
+		return CQ_COUNTERS_NONE;
+	if (strcmp(s, "fake") == 0)
+		return CQ_COUNTERS_FAKE;
+	if (strcmp(s, "perf") != 0) {
+		if (cq.rank == 0)
+			say_f("commq: COMMQ_COUNTERS=%s is not perf, fake or none; instructions and cycles are not counted\n", s);
+		return CQ_COUNTERS_NONE;
+	}
+	int e = cq_count_try();
+	if (e == 0)
+		return CQ_COUNTERS_PERF;
+	const char *why = e == EACCES || e == EPERM ? "the system does not let us; set /proc/sys/kernel/perf_event_paranoid to 2 or less" :
+		"the machine offers no such counters, as virtual machines often do not";
+	if (cq.rank == 0)
+		say_f("commq: instructions and cycles are not counted: perf_event_open: %s: %s\n", strerror(e), why);
+	return CQ_COUNTERS_NONE;
+}
+
+/* COMMQ_MAX_SPOOL. A file needs room for a header and what MPI_Init records. */
+static uint64_t limit_named(void)
+{
+	const char *s = getenv("COMMQ_MAX_SPOOL");
+	char *end = NULL;
+	uint64_t least = 65536, n = 0;
+	if (s == NULL || *s == 0)
+		return 0;
+	n = strtoull(s, &end, 10);
+	if (*s < '0' || *s > '9' || *end != 0) {
+		if (cq.rank == 0)
+			say_f("commq: COMMQ_MAX_SPOOL=%s is not a number of bytes; the records are not bounded\n", s);
+		return 0;
+	}
+	if (n != 0 && n < least) {
+		if (cq.rank == 0)
+			say_f("commq: COMMQ_MAX_SPOOL=%s: %d is the least, and used\n", s, (int)least);
+		return least;
+	}
+	return n;
 }
 
 static int clock_named(void)
@@ -298,10 +397,11 @@ static void calibrate(void)
 	while (ns - cq.clock0_ns < 2000000);
 	cq.scale = (uint64_t)(((unsigned __int128)(uint64_t)(ns - cq.clock0_ns) << 32) / (tick - cq.clock0_tick));
 	cq.mult = cq.clock == CQ_CLOCK_NONE ? 0 : cq.scale;
-	cq.short_ticks = UINT64_MAX;
+	cq.flush_ticks = (uint64_t)((((unsigned __int128)1000000000) << 32) / cq.scale);
+	cq.cpu_ticks = (uint64_t)((((unsigned __int128)50000) << 32) / cq.scale);
+	cq.short_ticks = cq.counters != CQ_COUNTERS_NONE ? 0 : cq.cpu_ticks;
 	if (cq.clock != CQ_CLOCK_CPU)
 		return;
-	cq.short_ticks = (uint64_t)((((unsigned __int128)50000) << 32) / cq.scale);
 	cq.cpu_read_ns = INT64_MAX;
 	for (int i = 0; i < 20; i++) {
 		int64_t a = cpu_ns(), b = cpu_ns();
@@ -309,6 +409,10 @@ static void calibrate(void)
 			cq.cpu_read_ns = b - a;
 	}
 }
+
+static void mark_put(cq_thread *t);
+static void signal_take(void);
+static void signal_leave(void);
 
 /* Threads. */
 
@@ -337,6 +441,8 @@ static void header_fill(cq_header *h, int number)
 	h->offset_init_error_ns = cq.offset_error_ns;
 	h->offset_init_at_ns = cq.offset_at_ns;
 	h->offset_final_ns = h->offset_final_error_ns = h->offset_final_at_ns = CQ_NULL64;
+	h->limit = cq.count_only ? 0 : cq.limit;
+	h->counters = (uint32_t)cq.counters;
 	h->pid = getpid();
 	h->stack = (uint32_t)cq.stack;
 	memcpy(h->host, cq.host, sizeof h->host);
@@ -345,10 +451,10 @@ static void header_fill(cq_header *h, int number)
 	memcpy(h->program, cq.program, sizeof h->program);
 }
 
-/* The number of the calling thread, which is in a recorded call. */
-uint32_t cq_self_number(void)
+/* The calling thread, which is in a recorded call. */
+cq_thread *cq_self(void)
 {
-	return mine != NULL ? (uint32_t)mine->number : 0;
+	return mine;
 }
 
 static void wind_up(cq_thread *t, uint32_t ended)
@@ -358,6 +464,7 @@ static void wind_up(cq_thread *t, uint32_t ended)
 	if (ended != CQ_ENDED_NOT)
 		t->head->ended = ended;
 	t->head->polls = t->polls_all;
+	cq_sink_count(t);
 	cq_head_clock(t);
 }
 
@@ -370,6 +477,8 @@ static void thread_exit(void *p)
 	cq_current = NULL;
 	wind_up(t, CQ_ENDED_NOT);
 	cq_sink_leave(t);
+	cq_count_close(t);
+	cq_tables_leave(t);
 }
 
 /* Opens the calling thread's file; the error's number is in *e. */
@@ -389,8 +498,13 @@ static cq_thread *thread_open(int *e)
 		munmap(t, sizeof *t);
 		return NULL;
 	}
+	cq_count_open(t);
 	t->cpu = cq.clock == CQ_CLOCK_CPU ? cpu_ns() : 0;
 	t->last = cq_tick();
+	cq_lock();
+	t->active = cq.active;
+	__atomic_store_n(&cq.active, t, __ATOMIC_RELEASE);
+	cq_unlock();
 	t->link = __atomic_load_n(&cq.list, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&cq.list, &t->link, t, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
@@ -398,19 +512,69 @@ static cq_thread *thread_open(int *e)
 	return t;
 }
 
-cq_thread *cq_enter_slow(void)
+/* Whether a call that is made there comes from inside the one in progress. What is not deeper in the stack does not, nor does
+ * what finds the place overwritten where the wrapper's return address was: something has jumped out of that call, an error
+ * handler by longjmp or by a C++ exception. */
+static int inside(const cq_thread *t, const void *cfa)
+{
+	uintptr_t old = (uintptr_t)t->cfa, now = (uintptr_t)cfa;
+	if (now >= old)
+		return 0;
+#if defined(__x86_64__)
+	if (old - now < 65536)
+		return ((void *const *)old)[-1] == t->site;
+#endif
+	return 1;
+}
+
+/* The call in progress will never return. */
+static void abandon(cq_thread *t)
+{
+	due_taken(t, CQ_DUE_REWRITE);
+	t->call_off = 0;
+	t->call = &t->trash;
+	t->claims = t->no_statuses = 0;
+	t->gathered = t->wide = 0;
+	t->cpu = cq.clock == CQ_CLOCK_CPU ? cpu_ns() : 0;
+	t->shorts = 0;
+	if (t->due & CQ_DUE_COUNTS)
+		cq_count_begin(t);
+	t->last = cq_tick();
+}
+
+/* Whether a call has not returned. */
+static int in_call(const cq_thread *t)
+{
+	return t->call_off != 0 || (t->call != &t->trash && t->call->t1 == 0);
+}
+
+/* A call while there is none that can begin: the thread's first, one from inside another, or the first after something
+ * unusual. */
+cq_thread *cq_enter_slow(const void *cfa)
 {
 	int e;
 	if (CQ_UNLIKELY(!cq.resolved))
 		cq_resolve();
-	if (cq.state != CQ_ON || mine != NULL || opening)
+	cq_thread *t = mine;
+	if (cq.state != CQ_ON || (t == NULL && opening))
 		return NULL;
-	opening = 1; /* stays where the file cannot be made: this is tried once */
-	cq_thread *t = thread_open(&e);
-	if (t != NULL && cq.has_exit_key)
-		pthread_setspecific(cq.exit_key, t);
-	if (t == NULL)
-		cq_complain("open a thread's file", e, "the thread runs unrecorded");
+	if (t == NULL) {
+		opening = 1; /* stays where the file cannot be made: this is tried once */
+		t = thread_open(&e);
+		if (t == NULL) {
+			cq_complain("open a thread's file", e, "the thread runs unrecorded");
+			return NULL;
+		}
+		if (cq.has_exit_key)
+			pthread_setspecific(cq.exit_key, t);
+	} else if (t->signalled && !in_call(t)) {
+		t->signalled = 0;
+		mark_put(t);
+	} else if (t->closing || inside(t, cfa)) {
+		return NULL;
+	} else {
+		abandon(t);
+	}
 	return t;
 }
 
@@ -423,25 +587,109 @@ void cq_extra(cq_thread *t, int err)
 		cq_p.Error_class(err, &s->error_class);
 		s->kind = CQ_ERR;
 	}
-	if (t->polls != 0 || t->wide != 0) {
+	if (t->polls != 0 || t->wide != 0 || (t->due & CQ_DUE_COUNTS) != 0) {
 		cq_pre *s = cq_take(t);
 		memset(s, 0, sizeof *s);
 		s->compute_ns = t->wide != 0 ? t->wide : t->call->compute_ns;
 		s->polls = t->polls;
 		s->poll_ticks = t->poll_ticks;
+		s->instructions = t->due & CQ_DUE_COUNTS ? t->count[0] : CQ_NULL64;
+		s->cycles = t->due & CQ_DUE_COUNTS ? t->count[1] : CQ_NULL64;
 		s->kind = CQ_PRE;
 		t->polls = t->poll_ticks = t->wide = 0;
+		t->count[0] = t->count[1] = 0;
 	}
-	if (t->due & CQ_DUE_CLOCK) {
-		t->due &= ~(uint64_t)CQ_DUE_CLOCK;
+	if (due_taken(t, CQ_DUE_CLOCK))
 		cq_clock_def(t);
-	}
-	if (t->due & CQ_DUE_REWRITE) {
-		t->due &= ~(uint64_t)CQ_DUE_REWRITE;
+	if (due_taken(t, CQ_DUE_REWRITE))
 		cq_rewrite(t);
-	}
 	if (t->due & CQ_DUE_DROP)
 		t->head->dropped++;
+	if (t->due & (CQ_DUE_MARK | CQ_DUE_FLUSH | CQ_DUE_TIMED)) { /* for them the call is over */
+		uint64_t now = t->t1;
+		cq_barrier();
+		*(volatile uint64_t *)&t->call->t1 = now;
+		if (due_taken(t, CQ_DUE_MARK))
+			mark_put(t);
+		if (due_taken(t, CQ_DUE_FLUSH) || (t->buffered && (int64_t)(now - t->flushed) > (int64_t)cq.flush_ticks))
+			cq_sink_flush(t);
+	}
+}
+
+/* SIGUSR1. */
+
+/* The first thread that comes records it. */
+static void mark_put(cq_thread *t)
+{
+	static const char label[] = "SIGUSR1";
+	if (__atomic_exchange_n(&cq.mark_pending, 0, __ATOMIC_ACQ_REL) == 0)
+		return;
+	due_taken(t, CQ_DUE_MARK);
+	uint64_t tick = cq.mark_tick, before = t->call == &t->trash ? 0 : t->call->t0;
+	if (tick < before) /* this thread was not in that call yet when another one had the signal */
+		tick = before;
+	cq_call *c = cq_open(t, CQ_commq_mark);
+	c->flags = 0;
+	c->compute_ns = 0;
+	c->t0 = tick;
+	c->comm = c->peer = c->tag = c->dtype = CQ_NULL32;
+	c->count = CQ_NULL64;
+	c->buf = 0;
+	c->req = 0;
+	cq_barrier();
+	*(volatile uint8_t *)&c->kind = CQ_CALL;
+	cq_def_put(t, CQ_DEF_LABEL, 0, label, sizeof label - 1);
+	cq_barrier();
+	*(volatile uint64_t *)&t->call->t1 = tick;
+	t->t1 = tick; /* cq_close of the call before writes it once more */
+}
+
+static void on_signal(int number)
+{
+	int e = errno;
+	if (getpid() != cq.pid) { /* a child that no handler of a fork knows of */
+		signal(number, SIG_DFL);
+		raise(number);
+		return;
+	}
+	cq.first->head->marks++;
+	cq.first->head->mark_ns = (int64_t)cq_monotonic();
+	cq.mark_tick = cq_tick();
+	__atomic_store_n(&cq.mark_pending, 1, __ATOMIC_RELEASE);
+	for (cq_thread *t = __atomic_load_n(&cq.list, __ATOMIC_ACQUIRE); t != NULL; t = t->link) {
+		if (t->closing)
+			continue;
+		cq_due(t, t->buffered ? CQ_DUE_MARK | CQ_DUE_FLUSH : CQ_DUE_MARK);
+		cq_sink_flush_now(t);
+	}
+	if (mine != NULL && cq_current != NULL) { /* outside of MPI: its next call begins with the mark */
+		mine->signalled = 1;
+		cq_current = NULL;
+	}
+	errno = e;
+}
+
+/* Where the signal would end the program it makes a mark; a program that has a use for it, or wants none, is left alone. */
+static void signal_take(void)
+{
+	struct sigaction a;
+	if (sigaction(SIGUSR1, NULL, &a) != 0 || (a.sa_flags & SA_SIGINFO) != 0 || a.sa_handler != SIG_DFL)
+		return;
+	memset(&a, 0, sizeof a);
+	a.sa_handler = on_signal;
+	a.sa_flags = SA_RESTART;
+	cq.handles_signal = sigaction(SIGUSR1, &a, NULL) == 0;
+}
+
+/* The signal is as it was, unless the program has taken it meanwhile. */
+static void signal_leave(void)
+{
+	struct sigaction a;
+	if (!cq.handles_signal || sigaction(SIGUSR1, NULL, &a) != 0 || (a.sa_flags & SA_SIGINFO) != 0 || a.sa_handler != on_signal)
+		return;
+	memset(&a, 0, sizeof a);
+	a.sa_handler = SIG_DFL;
+	sigaction(SIGUSR1, &a, NULL);
 }
 
 /* Starting. */
@@ -511,23 +759,7 @@ static void in_child(void)
 	for (cq_thread *t = cq.list; t != NULL; t = t->link)
 		cq_sink_disown(t);
 	mine = NULL;
-}
-
-static void before_fork(void)
-{
-	if (cq.locked)
-		cq_lock_slow();
-}
-
-static void after_fork(void)
-{
-	__atomic_store_n(&cq.lock, 0, __ATOMIC_RELEASE);
-}
-
-static void in_child_unlock(void)
-{
-	after_fork();
-	in_child();
+	signal_leave();
 }
 
 void cq_init_starts(void)
@@ -639,12 +871,10 @@ static int spool_prepare(void)
 	return make_folders(cq.spool);
 }
 
-static void table_init(void)
+static int table_init(void)
 {
 	cq.none_comm.number = cq.none_type.number = CQ_NULL32;
-	cq_reqtab_init(&cq.requests);
-	cq_reqtab_init(&cq.messages);
-	cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group);
+	return cq_reqtab_init(&cq.requests) && cq_reqtab_init(&cq.messages) ? 0 : ENOMEM;
 }
 
 /* The ranks exchange their hosts and whether each can record. The first rank that cannot says so for all. */
@@ -724,6 +954,8 @@ static void start_recording(int id, uint64_t t1)
 	prepare_sites();
 	cq.offset_ns = cq.offset_error_ns = cq.offset_at_ns = CQ_NULL64;
 	if (error == 0)
+		error = table_init();
+	if (error == 0)
 		t = thread_open(&error);
 	greeted = greet(error, &others);
 	if (t == NULL || greeted != 0) {
@@ -734,13 +966,20 @@ static void start_recording(int id, uint64_t t1)
 	t->head->offset_init_ns = cq.offset_ns;
 	t->head->offset_init_error_ns = cq.offset_error_ns;
 	t->head->offset_init_at_ns = cq.offset_at_ns;
-	table_init();
+	cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group);
 	cq_world_define(t);
 	cq.has_exit_key = pthread_key_create(&cq.exit_key, thread_exit) == 0;
-	pthread_atfork(before_fork, after_fork, in_child_unlock);
+	pthread_atfork(NULL, NULL, in_child); /* no locks: a child records nothing, and a fork in a signal handler must not wait */
+	t->count[0] = t->count[1] = CQ_NULL64; /* nobody counted before MPI_Init */
 	record_init(t, id, cq.init_tick, t1);
 	cq_current = NULL;
 	cq.state = CQ_ON;
+	cq.first = t;
+	signal_take();
+	t->count[0] = t->count[1] = 0;
+	t->count_reads = 0;
+	if (t->due & CQ_DUE_COUNTS)
+		cq_count_begin(t);
 	t->cpu = cq.clock == CQ_CLOCK_CPU ? cpu_ns() : 0;
 	t->shorts = 0;
 	t->last = cq_tick();
@@ -764,7 +1003,10 @@ void cq_init_after(int id, int err)
 	}
 	const char *sink = getenv("COMMQ_SINK");
 	cq.force_write = sink != NULL && strcmp(sink, "write") == 0;
+	cq.count_only = sink != NULL && strcmp(sink, "null") == 0;
 	cq.clock = clock_named();
+	cq.counters = counters_named();
+	cq.limit = limit_named();
 	cq.locked = cq.thread_level == 3;
 	cq.status_fields = fields_mean_that();
 	cq.f_base = fortran_base();
@@ -781,7 +1023,8 @@ void cq_abort_before(cq_thread *t)
 	t->head->ended = CQ_ENDED_ABORTED;
 	t->head->polls = t->polls_all;
 	cq_head_clock(t);
-	cq_sink_flush(t);
+	for (cq_thread *u = cq.list; u != NULL; u = u->link)
+		cq_sink_flush(u);
 }
 
 /* Before MPI_Finalize, on every rank, also on one that does not record. */
@@ -806,6 +1049,7 @@ void cq_finalize_after(cq_thread *t, int err)
 	cq_close(t, err);
 	cq_current = NULL;
 	cq.state = CQ_OFF;
+	signal_leave();
 	for (cq_thread *u = cq.list; u != NULL; u = u->link) {
 		if (__atomic_exchange_n(&u->closing, 1, __ATOMIC_ACQ_REL))
 			continue;

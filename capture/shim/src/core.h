@@ -105,7 +105,6 @@ enum {
 	CQ_R_RECV = 1,       /* its completion has a status worth having */
 	CQ_R_PERSISTENT = 2,
 	CQ_R_PROC_NULL = 4,  /* the receive was posted to MPI_PROC_NULL */
-	CQ_R_THREAD_SHIFT = 8, /* with MPI_THREAD_MULTIPLE the number of the thread that made it is above */
 };
 
 typedef struct {
@@ -131,6 +130,10 @@ typedef struct {
 	uint64_t used;
 	cq_req *nodes;
 	uint32_t nodes_cap, nodes_used, nodes_free; /* nodes_free: node + 1 */
+	/* With MPI_THREAD_MULTIPLE each thread has tables of its own. Their lock is the owner's cache line as long as no other
+	 * thread completes what the owner has made. */
+	uint32_t lock;
+	uint32_t live; /* entries that are not idle; read without the lock */
 } cq_reqtab;
 
 /* Scratch memory of a thread that only grows. */
@@ -176,7 +179,8 @@ struct cq_thread {
 	int fd;
 	uint64_t file_dev, file_ino; /* what fd was opened on: a program can close it, and then open a file of its own there */
 	int dead;            /* nothing more can be written */
-	int buffered;        /* sink is write(2) */
+	int buffered;        /* sink is write(2), or none, see counted */
+	int counted;         /* slots are only counted (COMMQ_SINK=null) */
 	int closing;         /* the file is being closed, by the thread that ends or by who ends the process */
 	int number;
 	uint8_t *window;     /* first byte of the mapped window, or the buffer */
@@ -188,6 +192,23 @@ struct cq_thread {
 	int64_t call_off;    /* buffered: where call stands in the file once it has left the buffer; else 0 */
 	uint64_t polls_all;
 	cq_scratch keys, statuses, infos, indices, blob;
+	cq_req claim;        /* MPI_THREAD_MULTIPLE: the request of a test in progress, see cq_claim */
+	int claims;          /* how many are in infos */
+	int no_statuses;     /* there was no memory for the statuses of the call in progress */
+	uint32_t serial, serial_end; /* MPI_THREAD_MULTIPLE: numbers set aside for this thread */
+	cq_reqtab own_tables[2]; /* MPI_THREAD_MULTIPLE: requests, messages */
+	cq_thread *active;   /* next of the threads that have not ended */
+	cq_comm *comms[8];   /* used before, by the hash of their handles; NULL: none */
+	cq_type *types[8];
+	uint32_t busy;       /* someone moves or writes out the buffer */
+	uint64_t flushed;    /* tick when it was written out last */
+	int signalled;       /* a signal handler has made cq_current NULL */
+	int perf_fd[2];      /* counters of instructions and cycles; -1: none */
+	void *perf_page[2];
+	uint64_t perf_id;
+	int64_t count_base[2]; /* the counters where the last interval ended; CQ_NULL64: not known */
+	int64_t count[2];    /* instructions and cycles since the last record; CQ_NULL64: not known */
+	uint64_t count_reads;
 	cq_thread *link;     /* next thread of the process */
 	cq_header own;       /* the header when it is not mapped */
 	cq_call trash;       /* where slots go when dead, and the copy of a CALL slot that has left the buffer */
@@ -195,15 +216,18 @@ struct cq_thread {
 	cq_site_slot sites[1024];
 };
 
-enum { CQ_DUE_CLOCK = 1, CQ_DUE_REWRITE = 2, CQ_DUE_DROP = 4 };
+/* COUNTS, TIMED and DROP stay due for ever. Other threads and signal handlers may set MARK and FLUSH. */
+enum { CQ_DUE_CLOCK = 1, CQ_DUE_REWRITE = 2, CQ_DUE_DROP = 4, CQ_DUE_COUNTS = 8, CQ_DUE_TIMED = 16, CQ_DUE_MARK = 32, CQ_DUE_FLUSH = 64 };
 enum { CQ_NEW = 0, CQ_ON = 1, CQ_OFF = 2 };
 
 typedef struct {
 	int state;
 	int resolved;
-	int locked; /* MPI_THREAD_MULTIPLE: tables are behind the spinlock */
+	int locked; /* MPI_THREAD_MULTIPLE */
 	int tsc;
-	uint64_t short_ticks; /* intervals up to this are measured by ticks alone */
+	uint64_t short_ticks; /* intervals up to this are measured by ticks alone, and nothing else is done in them */
+	uint64_t cpu_ticks;   /* those that are longer end with a read of the CPU clock */
+	uint64_t flush_ticks; /* how long records may be only in a buffer */
 	uint64_t mult;        /* ns = ticks * mult >> 32 for compute times; 0 with COMMQ_CLOCK=none */
 	uint64_t scale;       /* the same, always */
 	int64_t cpu_read_ns;  /* cost of one read of the CPU clock */
@@ -211,7 +235,13 @@ typedef struct {
 	int f_base;           /* what Fortran's indices begin with */
 	int status_fields;    /* bytes and cancellation can be read from the status' own fields */
 	int rank, size, thread_level;
-	int force_write;
+	int force_write, count_only; /* COMMQ_SINK=write, null */
+	uint64_t limit;       /* COMMQ_MAX_SPOOL, bytes per file; 0: none */
+	int counters;         /* CQ_COUNTERS_* */
+	cq_thread *first;     /* whose header has the marks; its memory is never given back */
+	int handles_signal;   /* SIGUSR1 is ours */
+	int mark_pending;     /* a mark that no thread has recorded yet */
+	uint64_t mark_tick;
 	int stack; /* frames of a call site; 0: none */
 	const void *init_site, *init_cfa; /* of MPI_Init */
 	int threads;
@@ -226,7 +256,7 @@ typedef struct {
 	cq_comm none_comm;
 	cq_type none_type;
 	cq_reqtab requests, messages;
-	cq_thread *list;
+	cq_thread *list, *active; /* all threads, and those that have not ended */
 	MPI_Group world_group;
 	MPI_Comm clock_comm; /* a duplicate of MPI_COMM_WORLD where there are several hosts */
 	int hosts, host_number;
@@ -248,10 +278,12 @@ extern CQ_TLS cq_thread *cq_current __attribute__((visibility("hidden")));
 
 #pragma GCC visibility push(hidden)
 
-cq_thread *cq_enter_slow(void);
+cq_thread *cq_enter_slow(const void *cfa);
+void cq_due(cq_thread *t, uint64_t bits);
 void *cq_take_slow(cq_thread *t);
 uint64_t cq_long_gap(cq_thread *t, uint64_t *now, uint64_t gap);
 void cq_long_call(cq_thread *t);
+void cq_polled_long(cq_thread *t);
 void cq_extra(cq_thread *t, int err);
 cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h);
 cq_type *cq_type_find(cq_thread *t, MPI_Datatype h);
@@ -261,16 +293,24 @@ void cq_type_drop(uint64_t key);
 int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_t parent, uint64_t instance, int key);
 void *cq_scratch_get(cq_scratch *s, size_t bytes);
 int cq_op_code(MPI_Op op);
-void cq_reqtab_init(cq_reqtab *q);
+int cq_reqtab_init(cq_reqtab *q);
 cq_reqslot *cq_req_slot_slow(cq_reqtab *q, uint64_t key);
+cq_reqtab *cq_req_hold(cq_reqtab *q, uint64_t key, cq_reqslot **s);
+void cq_req_release(cq_reqtab *q);
+void cq_req_put_back(cq_reqtab *q, uint64_t key, cq_req r);
+cq_req cq_req_end(cq_reqtab *q, uint64_t key);
+void cq_claim(cq_thread *t, const uint64_t *keys, int n);
+void cq_tables_leave(cq_thread *t);
+uint32_t cq_serial_set_aside(void);
 void cq_req_push(cq_reqtab *q, cq_reqslot *s, cq_req r);
 void cq_req_pop_more(cq_reqtab *q, cq_reqslot *s);
 uint32_t cq_req_add_locked(cq_reqtab *q, uint64_t key, uint32_t what);
 cq_req cq_req_take_locked(cq_reqtab *q, uint64_t key);
-uint32_t cq_self_number(void);
+cq_thread *cq_self(void);
 int64_t cq_status_bytes_slow(const MPI_Status *st);
 int cq_status_cancelled_slow(const MPI_Status *st);
 void cq_lock_slow(void);
+void cq_spin(uint32_t *lock);
 void cq_resolve(void);
 void cq_world_define(cq_thread *t);
 void cq_clock_offsets_begin(const void *hellos, size_t stride);
@@ -284,13 +324,14 @@ void cq_abort_before(cq_thread *t);
 void cq_finalize_before(cq_thread *t);
 void cq_finalize_after(cq_thread *t, int err);
 
-/* This is inlined into the wrapper, whose return address and frame are meant. */
+/* It is inlined into the wrapper, so that the return address and the stack are the wrapper's. The stack tells a call from
+ * inside MPI (which is deeper) from one after a call that never returned, because something jumped out of it. */
 CQ_HOT cq_thread *cq_enter(void)
 {
 	cq_thread *t = cq_current;
 	if (CQ_LIKELY(t != NULL))
 		cq_current = NULL;
-	else if ((t = cq_enter_slow()) == NULL)
+	else if ((t = cq_enter_slow(__builtin_dwarf_cfa())) == NULL)
 		return NULL;
 	t->site = __builtin_return_address(0);
 	t->cfa = __builtin_dwarf_cfa();
@@ -402,9 +443,11 @@ CQ_HOT void cq_barrier(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The last thing before the call: times, then the kind, so that a kill leaves a whole slot or none. */
+/* The last thing before the call: times, then the kind, so that a kill leaves a whole slot or none. Slots may have been taken
+ * since the CALL slot was, and have moved it. */
 CQ_HOT void cq_go(cq_thread *t, cq_call *c)
 {
+	c = t->call;
 	cq_stamp(t, c, cq_gap(t));
 	cq_barrier();
 	*(volatile uint8_t *)&c->kind = CQ_CALL;
@@ -466,6 +509,8 @@ CQ_HOT cq_reqslot *cq_req_slot(cq_reqtab *q, uint64_t key)
 
 CQ_HOT uint32_t cq_serial(void)
 {
+	if (CQ_UNLIKELY(cq.locked))
+		return cq_serial_set_aside();
 	return ++cq.serials;
 }
 
@@ -492,7 +537,6 @@ CQ_HOT cq_req cq_req_take_at(cq_reqtab *q, cq_reqslot *s)
 		cq_req_pop_more(q, s);
 	return r;
 }
-
 
 /* Notes a request (or message) that a call has made; returns its serial. */
 CQ_HOT uint32_t cq_req_add(cq_reqtab *q, uint64_t key, uint32_t what)

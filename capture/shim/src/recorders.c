@@ -56,6 +56,30 @@ static void done_put(done_list *l, cq_req r, const MPI_Status *st)
 		done_flush(l);
 }
 
+/* The i-th request of an array, which has ended. */
+static cq_req take_at(cq_thread *t, int i, uint64_t key)
+{
+	cq_req *claimed = t->infos.p, r = {0, 0, 0, 0};
+	if (!cq.locked)
+		return cq_req_take(&cq.requests, key);
+	if (i >= t->claims)
+		return r;
+	r = claimed[i];
+	claimed[i].serial = 0;
+	return r;
+}
+
+/* What was taken before the call and has not ended. */
+static void keep_rest(cq_thread *t, const uint64_t *keys)
+{
+	const cq_req *claimed = t->infos.p;
+	for (int i = t->claims - 1; i >= 0; i--) {
+		if (claimed[i].serial != 0)
+			cq_req_put_back(&cq.requests, keys[i], claimed[i]);
+	}
+	t->claims = 0;
+}
+
 /* Waitany and Testany. */
 
 static int is_null(cq_array a, int i)
@@ -65,22 +89,22 @@ static int is_null(cq_array a, int i)
 	return ((const MPI_Request *)a.p)[i] == MPI_REQUEST_NULL;
 }
 
-static void any_record(cq_call *c, int index, const uint64_t *keys, const MPI_Status *st)
+static void any_record(cq_thread *t, cq_call *c, int index, const uint64_t *keys, const MPI_Status *st)
 {
 	if (index == MPI_UNDEFINED || index < 0 || keys == NULL)
 		return;
-	cq_req r = cq_req_take(&cq.requests, keys[index]);
+	cq_req r = take_at(t, index, keys[index]);
 	c->req = r.serial;
 	cq_got(c, r, st);
 }
 
 /* After an error: the one that ended by it is null now, and its handle can come again. */
-static void any_failed(cq_call *c, cq_array a, const uint64_t *keys)
+static void any_failed(cq_thread *t, cq_call *c, cq_array a, const uint64_t *keys)
 {
 	for (int i = 0; keys != NULL && i < a.n; i++) {
 		if (keys[i] == CQ_KEY(MPI_REQUEST_NULL) || !is_null(a, i))
 			continue;
-		c->req = cq_req_take(&cq.requests, keys[i]).serial;
+		c->req = take_at(t, i, keys[i]).serial;
 		c->flags |= CQ_F_NO_STATUS;
 		return;
 	}
@@ -97,9 +121,10 @@ void cq_waitany_end(cq_thread *t, int err, int index, cq_array a, const uint64_t
 {
 	cq_back(t);
 	if (err == MPI_SUCCESS)
-		any_record(t->call, index, keys, st);
+		any_record(t, t->call, index, keys, st);
 	else
-		any_failed(t->call, a, keys);
+		any_failed(t, t->call, a, keys);
+	keep_rest(t, keys);
 	cq_close(t, err);
 }
 
@@ -107,14 +132,16 @@ void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int i
 {
 	cq_back(t);
 	if (!flag && err == MPI_SUCCESS) {
+		keep_rest(t, keys);
 		cq_poll_failed(t, compute);
 		return;
 	}
 	cq_call *c = cq_poll_open(t, id, compute);
 	if (err == MPI_SUCCESS)
-		any_record(c, index, keys, st);
+		any_record(t, c, index, keys, st);
 	else
-		any_failed(c, a, keys);
+		any_failed(t, c, a, keys);
+	keep_rest(t, keys);
 	cq_close(t, err);
 }
 
@@ -134,12 +161,13 @@ static int completed(int err, cq_array a, int i, cq_req r, const MPI_Status *st)
  * thread's requests before it returns. */
 void cq_waitall_begin(cq_thread *t, int id, cq_array a)
 {
-	uint64_t *keys = cq_keys(t, a);
-	cq_req *r = keys != NULL ? cq_scratch_get(&t->infos, (size_t)a.n * sizeof *r) : NULL;
+	const uint64_t *keys = cq_keys(t, a);
 	uint32_t lowest = UINT32_MAX, highest = 0;
 	int64_t n = 0;
-	for (int i = 0; r != NULL && i < a.n; i++) {
-		r[i] = cq_req_take(&cq.requests, keys[i]);
+	if (!cq.locked)
+		cq_claim(t, keys, a.n);
+	const cq_req *r = t->infos.p;
+	for (int i = 0; i < t->claims; i++) {
 		if (r[i].serial == 0)
 			continue;
 		lowest = r[i].serial < lowest ? r[i].serial : lowest;
@@ -156,37 +184,25 @@ void cq_waitall_begin(cq_thread *t, int id, cq_array a)
 	cq_go(t, c);
 }
 
-static void put_back(uint64_t key, cq_req r)
-{
-	cq_lock();
-	cq_reqslot *s = cq_req_slot(&cq.requests, key);
-	r.next = 0;
-	if (s->first.template_ != 0 && s->first.template_ == r.template_)
-		s->first.serial = r.serial;
-	else if ((s->first.serial | s->first.template_) == 0)
-		s->first = r;
-	else
-		cq_req_push(&cq.requests, s, r);
-	cq_unlock();
-}
-
 void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st)
 {
 	done_list l = {t, {0}};
-	const cq_req *r = t->infos.p;
-	const uint64_t *keys = t->keys.p;
-	int n = r != NULL && (size_t)a.n * sizeof *r <= t->infos.bytes ? a.n : 0;
+	cq_req *r = t->infos.p;
 	cq_back(t);
+	st = cq_statuses_got(t, st);
 	t->call->req = 0;
 	t->call->tag = CQ_NULL32;
 	t->call->count = CQ_NULL64;
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < t->claims; i++) {
 		const MPI_Status *s = st != NULL ? st + i : NULL;
-		if (CQ_LIKELY(completed(err, a, i, r[i], s)))
-			done_put(&l, r[i], s);
-		else if (r[i].serial != 0)
-			put_back(keys[i], r[i]);
+		if (CQ_UNLIKELY(!completed(err, a, i, r[i], s)))
+			continue;
+		done_put(&l, r[i], s);
+		r[i].serial = 0;
 	}
+	if (CQ_UNLIKELY(err != MPI_SUCCESS))
+		keep_rest(t, t->keys.p);
+	t->claims = 0;
 	done_flush(&l);
 	cq_close(t, err);
 }
@@ -195,7 +211,9 @@ void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, c
 {
 	done_list l = {t, {0}};
 	cq_back(t);
+	st = cq_statuses_got(t, st);
 	if (!flag && err == MPI_SUCCESS) {
+		keep_rest(t, keys);
 		cq_poll_failed(t, compute);
 		return;
 	}
@@ -203,8 +221,9 @@ void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, c
 	for (int i = 0; keys != NULL && i < a.n; i++) {
 		if (err != MPI_SUCCESS && !is_null(a, i))
 			continue;
-		done_put(&l, cq_req_take(&cq.requests, keys[i]), st != NULL ? st + i : NULL);
+		done_put(&l, take_at(t, i, keys[i]), st != NULL ? st + i : NULL);
 	}
+	keep_rest(t, keys);
 	done_flush(&l);
 	cq_close(t, err);
 }
@@ -216,7 +235,7 @@ static void some_record(cq_thread *t, int err, int n, const int *indices, int ba
 	done_list l = {t, {0}};
 	for (int i = 0; n != MPI_UNDEFINED && keys != NULL && i < n; i++) {
 		const MPI_Status *s = st != NULL && (err == MPI_SUCCESS || st[i].MPI_ERROR == MPI_SUCCESS) ? st + i : NULL;
-		done_put(&l, cq_req_take(&cq.requests, keys[indices[i] - base]), s);
+		done_put(&l, take_at(t, indices[i] - base, keys[indices[i] - base]), s);
 	}
 	done_flush(&l);
 }
@@ -233,21 +252,26 @@ static int some_valid(int err)
 void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st)
 {
 	cq_back(t);
+	st = cq_statuses_got(t, st);
 	if (some_valid(err))
 		some_record(t, err, n, indices, base, keys, st);
+	keep_rest(t, keys);
 	cq_close(t, err);
 }
 
 void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st)
 {
 	cq_back(t);
+	st = cq_statuses_got(t, st);
 	if (err == MPI_SUCCESS && n == 0) {
+		keep_rest(t, keys);
 		cq_poll_failed(t, compute);
 		return;
 	}
 	cq_poll_open(t, id, compute);
 	if (some_valid(err))
 		some_record(t, err, n, indices, base, keys, st);
+	keep_rest(t, keys);
 	cq_close(t, err);
 }
 
@@ -255,9 +279,10 @@ void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, con
 
 static cq_req peek(MPI_Request request)
 {
-	cq_lock();
-	cq_req r = cq_req_slot(&cq.requests, CQ_KEY(request))->first;
-	cq_unlock();
+	cq_reqslot *s;
+	cq_reqtab *held = cq_req_hold(&cq.requests, CQ_KEY(request), &s);
+	cq_req r = s->first;
+	cq_req_release(held);
 	return r;
 }
 
@@ -289,13 +314,7 @@ void cq_request_begin(cq_thread *t, int id, MPI_Request request)
 
 void cq_request_free_begin(cq_thread *t, int id, MPI_Request request)
 {
-	cq_lock();
-	cq_reqslot *s = cq_req_slot(&cq.requests, CQ_KEY(request));
-	cq_req r = s->first;
-	s->first.serial = s->first.template_ = 0;
-	if (s->last != 0)
-		cq_req_pop_more(&cq.requests, s);
-	cq_unlock();
+	cq_req r = cq_req_end(&cq.requests, CQ_KEY(request));
 	cq_call *c = cq_open(t, id);
 	cq_blank(c);
 	c->req = r.serial != 0 ? r.serial : r.template_;
@@ -306,13 +325,13 @@ void cq_request_free_begin(cq_thread *t, int id, MPI_Request request)
 static cq_req start(MPI_Request request)
 {
 	cq_req r = {0, 0, 0, 0};
-	cq_lock();
-	cq_reqslot *s = cq_req_slot(&cq.requests, CQ_KEY(request));
+	cq_reqslot *s;
+	cq_reqtab *held = cq_req_hold(&cq.requests, CQ_KEY(request), &s);
 	if (s->first.template_ != 0) {
 		s->first.serial = cq_serial();
 		r = s->first;
 	}
-	cq_unlock();
+	cq_req_release(held);
 	return r;
 }
 

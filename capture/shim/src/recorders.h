@@ -208,8 +208,9 @@ CQ_HOT void cq_poll_failed(cq_thread *t, uint64_t compute)
 {
 	t->gathered = compute;
 	t->polls++;
-	t->polls_all++;
 	t->poll_ticks += t->t1 - t->t0;
+	if (CQ_UNLIKELY((++t->polls_all & 0xfff) == 0))
+		cq_polled_long(t);
 	cq_leave(t);
 }
 
@@ -223,21 +224,45 @@ CQ_HOT cq_call *cq_poll_open(cq_thread *t, int id, uint64_t compute)
 	return c;
 }
 
+/* The request is taken before the call where other threads could get its handle value before the call has returned. */
+CQ_HOT uint64_t cq_test_begin(cq_thread *t, uint64_t key)
+{
+	if (CQ_UNLIKELY(cq.locked))
+		t->claim = cq_req_take_locked(&cq.requests, key);
+	return key;
+}
+
+CQ_HOT cq_req cq_test_take(cq_thread *t, uint64_t key)
+{
+	if (CQ_UNLIKELY(cq.locked))
+		return t->claim;
+	return cq_req_take(&cq.requests, key);
+}
+
+CQ_HOT void cq_test_keep(cq_thread *t, uint64_t key)
+{
+	if (CQ_UNLIKELY(cq.locked) && t->claim.serial != 0)
+		cq_req_put_back(&cq.requests, key, t->claim);
+}
+
 CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, uint64_t key, int null, const MPI_Status *st)
 {
 	cq_back(t);
 	if (!flag && err == MPI_SUCCESS) {
+		cq_test_keep(t, key);
 		cq_poll_failed(t, compute);
 		return;
 	}
 	cq_call *c = cq_poll_open(t, id, compute);
 	if (CQ_LIKELY(err == MPI_SUCCESS) || null) { /* it ended, perhaps by an error */
-		cq_req r = cq_req_take(&cq.requests, key);
+		cq_req r = cq_test_take(t, key);
 		c->req = r.serial;
 		if (CQ_LIKELY(err == MPI_SUCCESS))
 			cq_got(c, r, st);
 		else
 			c->flags |= CQ_F_NO_STATUS;
+	} else {
+		cq_test_keep(t, key);
 	}
 	cq_close(t, err);
 }
@@ -249,7 +274,8 @@ typedef struct {
 	int fortran;
 } cq_array;
 
-/* The keys of an array of requests as it is before the call; NULL when there are none. */
+/* The keys of an array of requests as it is before the call; NULL when there are none. With several threads the requests are
+ * taken, too. */
 CQ_HOT uint64_t *cq_keys(cq_thread *t, cq_array a)
 {
 	uint64_t *keys = a.n > 0 ? cq_scratch_get(&t->keys, (size_t)a.n * sizeof *keys) : NULL;
@@ -259,15 +285,30 @@ CQ_HOT uint64_t *cq_keys(cq_thread *t, cq_array a)
 		else
 			keys[i] = CQ_KEY(((const MPI_Request *)a.p)[i]);
 	}
+	if (CQ_UNLIKELY(cq.locked))
+		cq_claim(t, keys, a.n);
 	return keys;
 }
 
-/* Where a call is to put its statuses: where the program wants them, or into scratch. */
+/* Where a call is to put its statuses: where the program wants them, or into scratch. Without memory they stay ignored. */
 CQ_HOT MPI_Status *cq_statuses(cq_thread *t, void *program, int ignored, int n)
 {
-	if (!ignored)
+	if (!ignored || n <= 0)
 		return program;
-	return n > 0 ? cq_scratch_get(&t->statuses, (size_t)n * sizeof(MPI_Status)) : program;
+	MPI_Status *st = cq_scratch_get(&t->statuses, (size_t)n * sizeof *st);
+	if (CQ_LIKELY(st != NULL))
+		return st;
+	t->no_statuses = 1;
+	return program;
+}
+
+/* The statuses that a call has got, where they can be read; else NULL. */
+CQ_HOT const MPI_Status *cq_statuses_got(cq_thread *t, const MPI_Status *st)
+{
+	if (CQ_LIKELY(!t->no_statuses))
+		return st;
+	t->no_statuses = 0;
+	return NULL;
 }
 
 void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, cq_array a, const uint64_t *keys, const MPI_Status *st);

@@ -8,6 +8,8 @@
 
 int cq_sink_open(cq_thread *t);
 void cq_sink_flush(cq_thread *t);
+void cq_sink_flush_now(cq_thread *t);
+void cq_sink_count(cq_thread *t);
 void cq_sink_close(cq_thread *t);
 void cq_sink_leave(cq_thread *t);
 void cq_sink_disown(cq_thread *t);

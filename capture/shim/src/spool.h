@@ -349,7 +349,7 @@ typedef struct {
 	uint64_t dropped; /* calls that could not be recorded */
 	uint64_t polls;   /* failed polls in all, at the end (0 when the process was killed: see PRE slots) */
 	int64_t pid;
-	uint64_t slots;    /* used in all, also where they were not kept (COMMQ_SINK=null); at the end */
+	uint64_t slots;    /* used in all, also where they were not kept (COMMQ_SINK=null); at the end, and at a flush */
 	uint64_t limit;    /* bytes that the file may have; 0: no limit */
 	uint64_t marks;    /* SIGUSR1 received */
 	int64_t mark_ns;   /* the last of them, on CLOCK_MONOTONIC */
@@ -359,7 +359,8 @@ typedef struct {
 	uint32_t counters; /* CQ_COUNTERS_* */
 	uint32_t sessions; /* 1: started by MPI_Session_init; there is no MPI_COMM_WORLD */
 	uint32_t limited;  /* 1: recording stopped at the limit */
-	char spare[32];
+	uint64_t calls;    /* COMMQ_SINK=null: CALL slots that were used; else 0 */
+	char spare[24];
 	char host[64];        /* host name, terminated */
 	char boot_id[64];     /* tells machines of one name apart */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */

@@ -1,7 +1,6 @@
 /* What handles stand for: communicators, datatypes, requests, reduction operations. All memory is anonymous and mapped. */
 #include "core.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "sink.h"
@@ -334,8 +333,13 @@ cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h)
 {
 	if (h == MPI_COMM_NULL || CQ_KEY(h) == 0)
 		return &cq.none_comm;
+	cq_comm **cached = &t->comms[cq_hash(CQ_KEY(h)) & 7], *m = *cached;
+	if (m != NULL && m->key == CQ_KEY(h)) {
+		t->comm = m;
+		return m;
+	}
 	cq_lock();
-	cq_comm *m = map_get(&cq.comms, CQ_KEY(h));
+	m = map_get(&cq.comms, CQ_KEY(h));
 	cq_unlock();
 	if (m == NULL) {
 		cq_comm_define(t, h, h, 10 /* other */, CQ_NULL32, 0, 0);
@@ -345,7 +349,7 @@ cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h)
 	}
 	if (m == NULL)
 		return &cq.none_comm;
-	t->comm = m;
+	t->comm = *cached = m;
 	return m;
 }
 
@@ -385,6 +389,7 @@ static int32_t combiner_code(int c)
 	return -1;
 }
 
+/* Gives a datatype its number and writes its definition. A thread that cannot write leaves that to the others. */
 static cq_type *type_define(cq_thread *t, MPI_Datatype h)
 {
 	struct {
@@ -394,44 +399,63 @@ static cq_type *type_define(cq_thread *t, MPI_Datatype h)
 	MPI_Count bytes = 0;
 	MPI_Aint lower = 0, extent = 0;
 	int a, b, c, combiner = -1, n = 0;
-	cq_type *y = pool_get(sizeof *y);
-	if (y == NULL)
+	if (t->dead)
 		return NULL;
 	memset(&o, 0, sizeof o);
 	cq_p.Type_size_x(h, &bytes);
 	cq_p.Type_get_extent(h, &lower, &extent);
 	cq_p.Type_get_envelope(h, &a, &b, &c, &combiner);
 	cq_p.Type_get_name(h, o.name, &n);
-	y->key = CQ_KEY(h);
-	y->number = cq.types_made++;
-	y->bytes = bytes == MPI_UNDEFINED ? 0 : (int64_t)bytes;
-	o.d.bytes = y->bytes;
+	o.d.bytes = bytes == MPI_UNDEFINED ? 0 : (int64_t)bytes;
 	o.d.extent = extent;
 	o.d.combiner = combiner_code(combiner);
-	if (!map_put(&cq.types, y->key, y))
-		return NULL;
-	cq_def_put(t, CQ_DEF_TYPE, y->number, &o, offsetof(cq_def_type, spare) + sizeof o.d.spare + (size_t)n);
+	cq_lock();
+	cq_type *y = map_get(&cq.types, CQ_KEY(h));
+	if (y != NULL) { /* another thread was quicker */
+		cq_unlock();
+		return y;
+	}
+	y = pool_get(sizeof *y);
+	if (y != NULL) {
+		y->bytes = o.d.bytes;
+		y->number = cq.types_made++;
+		y->key = CQ_KEY(h);
+		if (!map_put(&cq.types, y->key, y))
+			y = NULL;
+	}
+	cq_unlock();
+	if (y != NULL)
+		cq_def_put(t, CQ_DEF_TYPE, y->number, &o, offsetof(cq_def_type, spare) + sizeof o.d.spare + (size_t)n);
+	return y;
+}
+
+static cq_type *type_look_up(cq_thread *t, uint64_t key)
+{
+	cq_type *y = t->types[cq_hash(key) & 7];
+	if (y != NULL && y->key == key)
+		return y;
+	cq_lock();
+	y = map_get(&cq.types, key);
+	cq_unlock();
 	return y;
 }
 
 cq_type *cq_type_find(cq_thread *t, MPI_Datatype h)
 {
-	if (h == MPI_DATATYPE_NULL || CQ_KEY(h) == 0)
+	uint64_t key = CQ_KEY(h);
+	if (h == MPI_DATATYPE_NULL || key == 0)
 		return &cq.none_type;
-	cq_lock();
-	cq_type *y = map_get(&cq.types, CQ_KEY(h));
+	cq_type *y = type_look_up(t, key);
 	MPI_Count bytes;
 	if (CQ_MPICH && y != NULL && !CQ_TYPE_FIXED(h) && cq_p.Type_size_x(h, &bytes) == MPI_SUCCESS && (int64_t)bytes != y->bytes && bytes != MPI_UNDEFINED) {
-		map_remove(&cq.types, y->key);
-		y->key = 0;
+		cq_type_drop(key);
 		y = NULL;
 	}
 	if (y == NULL)
 		y = type_define(t, h);
-	cq_unlock();
 	if (y == NULL)
 		return &cq.none_type;
-	t->type = y;
+	t->type = t->types[cq_hash(key) & 7] = y;
 	return y;
 }
 
@@ -478,12 +502,12 @@ int cq_op_code(MPI_Op op)
 
 /* Requests. */
 
-void cq_reqtab_init(cq_reqtab *q)
+/* Says whether there was memory. */
+int cq_reqtab_init(cq_reqtab *q)
 {
 	q->slots = pages(4096 * sizeof *q->slots);
 	q->mask = 4095;
-	if (q->slots == NULL)
-		abort(); /* 160 KiB at MPI_Init */
+	return q->slots != NULL;
 }
 
 static int idle(const cq_reqslot *s)
@@ -586,49 +610,245 @@ void cq_req_pop_more(cq_reqtab *q, cq_reqslot *s)
 	q->nodes_free = n;
 }
 
-/* With several threads, those that wait for a shared handle value each get their own requests. */
-
-uint32_t cq_req_add_locked(cq_reqtab *q, uint64_t key, uint32_t what)
+/* Puts a request before others of the same handle value, where it was taken from. */
+static void push_front(cq_reqtab *q, cq_reqslot *s, cq_req r)
 {
-	cq_lock();
-	uint32_t serial = cq_req_add_at(q, cq_req_slot(q, key), what | cq_self_number() << CQ_R_THREAD_SHIFT);
-	cq_unlock();
+	r.next = 0;
+	if (!idle(s)) {
+		uint32_t n = node_get(q);
+		if (n == 0)
+			return;
+		q->nodes[n - 1] = s->first;
+		r.next = n;
+		if (s->last == 0)
+			s->last = n;
+	}
+	s->first = r;
+}
+
+/* With MPI_THREAD_MULTIPLE each thread notes what it makes in tables of its own and looks there first for what it completes:
+ * so it takes the oldest of its own requests of a handle value, and no other thread waits for it. What another thread has
+ * made is looked for in the others' tables, and the oldest is taken; the process's own table has what threads that ended have
+ * left. A table's lock is held for a few instructions. */
+
+static void tab_lock(cq_reqtab *q)
+{
+	cq_spin(&q->lock);
+}
+
+void cq_req_release(cq_reqtab *q)
+{
+	if (cq.locked)
+		__atomic_store_n(&q->lock, 0, __ATOMIC_RELEASE);
+}
+
+static void live_add(cq_reqtab *q, int n)
+{
+	__atomic_store_n(&q->live, q->live + (uint32_t)n, __ATOMIC_RELEASE);
+}
+
+/* The calling thread's table, or the process's where there is no memory for it. */
+static cq_reqtab *own_table(cq_reqtab *q)
+{
+	cq_thread *t = cq_self();
+	cq_reqtab *own = &t->own_tables[q == &cq.messages];
+	return own->slots != NULL || cq_reqtab_init(own) ? own : q;
+}
+
+static cq_reqslot *tab_find(const cq_reqtab *q, uint64_t key)
+{
+	if (q->slots == NULL)
+		return NULL;
+	for (uint64_t i = cq_hash(key) & q->mask; q->slots[i].key != 0; i = (i + 1) & q->mask) {
+		if (q->slots[i].key == key)
+			return idle(&q->slots[i]) ? NULL : &q->slots[i];
+	}
+	return NULL;
+}
+
+/* The age of the oldest request of a handle value in a table; UINT64_MAX: there is none. */
+static uint64_t age(cq_reqtab *q, uint64_t key)
+{
+	uint64_t serial = UINT64_MAX;
+	if (__atomic_load_n(&q->live, __ATOMIC_ACQUIRE) == 0)
+		return serial;
+	tab_lock(q);
+	const cq_reqslot *s = tab_find(q, key);
+	if (s != NULL)
+		serial = s->first.serial != 0 ? s->first.serial : s->first.template_;
+	cq_req_release(q);
 	return serial;
 }
 
-/* The oldest request in a queue that this thread made, unless it is the first: its node + 1 and that of the one before it
- * (0: the first); 0 when there is none. */
-static uint32_t own_node(const cq_reqtab *q, const cq_reqslot *s, uint32_t *before)
+/* The table with the oldest request of a handle value; NULL: there is none. */
+static cq_reqtab *oldest(cq_reqtab *q, uint64_t key)
 {
-	uint32_t self = cq_self_number();
-	*before = 0;
-	if (s->last == 0 || s->first.what >> CQ_R_THREAD_SHIFT == self)
-		return 0;
-	for (uint32_t n = s->first.next; n != 0; *before = n, n = q->nodes[n - 1].next) {
-		if (q->nodes[n - 1].what >> CQ_R_THREAD_SHIFT == self)
-			return n;
+	cq_reqtab *best = NULL;
+	uint64_t least = UINT64_MAX, a;
+	for (cq_thread *u = __atomic_load_n(&cq.active, __ATOMIC_ACQUIRE); u != NULL; u = __atomic_load_n(&u->active, __ATOMIC_ACQUIRE)) {
+		cq_reqtab *theirs = &u->own_tables[q == &cq.messages];
+		if ((a = age(theirs, key)) < least) {
+			least = a;
+			best = theirs;
+		}
 	}
-	return 0;
+	return age(q, key) < least ? q : best; /* last, because threads that end put there what they leave */
+}
+
+/* The table and the queue of the request that a handle value means to this thread, until cq_req_release; an empty queue of
+ * its own where there is none. */
+cq_reqtab *cq_req_hold(cq_reqtab *q, uint64_t key, cq_reqslot **s)
+{
+	if (!cq.locked) {
+		*s = cq_req_slot(q, key);
+		return q;
+	}
+	cq_reqtab *own = own_table(q), *other;
+	for (;;) {
+		tab_lock(own);
+		*s = cq_req_slot(own, key);
+		if (!idle(*s))
+			return own;
+		cq_req_release(own);
+		other = oldest(q, key);
+		if (other == NULL)
+			break;
+		tab_lock(other);
+		if ((*s = tab_find(other, key)) != NULL)
+			return other;
+		cq_req_release(other); /* another thread was quicker */
+	}
+	tab_lock(own);
+	*s = cq_req_slot(own, key);
+	return own;
+}
+
+/* Serials are set aside in blocks, so that they are one thread's affair nearly always. */
+uint32_t cq_serial_set_aside(void)
+{
+	enum { BLOCK = 256 };
+	cq_thread *t = cq_self();
+	if (t->serial == t->serial_end) {
+		t->serial = __atomic_fetch_add(&cq.serials, BLOCK, __ATOMIC_RELAXED);
+		t->serial_end = t->serial + BLOCK;
+	}
+	return ++t->serial;
+}
+
+uint32_t cq_req_add_locked(cq_reqtab *q, uint64_t key, uint32_t what)
+{
+	cq_reqtab *own = own_table(q);
+	tab_lock(own);
+	uint32_t serial = cq_req_add_at(own, cq_req_slot(own, key), what);
+	live_add(own, 1);
+	cq_req_release(own);
+	return serial;
 }
 
 cq_req cq_req_take_locked(cq_reqtab *q, uint64_t key)
 {
-	uint32_t before;
-	cq_req r;
-	cq_lock();
-	cq_reqslot *s = cq_req_slot(q, key);
-	uint32_t n = own_node(q, s, &before);
-	if (n == 0) {
-		r = cq_req_take_at(q, s);
-		cq_unlock();
+	cq_reqslot *s;
+	cq_req r = {0, 0, 0, 0};
+	if (key == CQ_KEY(MPI_REQUEST_NULL))
 		return r;
-	}
-	r = q->nodes[n - 1];
-	*(before == 0 ? &s->first.next : &q->nodes[before - 1].next) = r.next;
-	if (s->last == n)
-		s->last = before;
-	q->nodes[n - 1].next = q->nodes_free;
-	q->nodes_free = n;
-	cq_unlock();
+	cq_reqtab *held = cq_req_hold(q, key, &s);
+	r = cq_req_take_at(held, s);
+	if (r.template_ == 0 && r.serial != 0)
+		live_add(held, -1);
+	cq_req_release(held);
 	return r;
+}
+
+/* Takes the request of a handle value out for ever, a persistent one too. */
+cq_req cq_req_end(cq_reqtab *q, uint64_t key)
+{
+	cq_reqslot *s;
+	cq_reqtab *held = cq_req_hold(q, key, &s);
+	cq_req r = s->first;
+	if (!idle(s))
+		live_add(held, -1);
+	s->first.serial = s->first.template_ = 0;
+	if (s->last != 0)
+		cq_req_pop_more(held, s);
+	cq_req_release(held);
+	return r;
+}
+
+/* A request that was taken and has not ended after all. It is then this thread's. */
+void cq_req_put_back(cq_reqtab *q, uint64_t key, cq_req r)
+{
+	cq_reqslot *s;
+	cq_reqtab *held;
+	if (r.template_ != 0) {
+		held = cq_req_hold(q, key, &s);
+		if (s->first.template_ == r.template_)
+			s->first.serial = r.serial;
+		cq_req_release(held);
+		return;
+	}
+	held = cq.locked ? own_table(q) : q;
+	if (cq.locked)
+		tab_lock(held);
+	push_front(held, cq_req_slot(held, key), r);
+	live_add(held, 1);
+	cq_req_release(held);
+}
+
+/* Takes the requests of an array before the call that may complete them: with several threads the library can give a handle
+ * value to another thread's request before the call has returned. */
+void cq_claim(cq_thread *t, const uint64_t *keys, int n)
+{
+	cq_req *r = keys != NULL ? cq_scratch_get(&t->infos, (size_t)n * sizeof *r) : NULL;
+	t->claims = r != NULL ? n : 0;
+	for (int i = 0; i < t->claims; i++)
+		r[i] = cq_req_take(&cq.requests, keys[i]);
+}
+
+/* The thread ends: what it has made and not completed is left to the others. */
+void cq_tables_leave(cq_thread *t)
+{
+	cq_reqtab *all[2] = {&cq.requests, &cq.messages};
+	if (!cq.locked)
+		return;
+	for (int k = 0; k < 2; k++) {
+		cq_reqtab *own = &t->own_tables[k], old;
+		tab_lock(own);
+		tab_lock(all[k]);
+		for (uint64_t i = 0; own->slots != NULL && i <= own->mask; i++) {
+			cq_reqslot *s = &own->slots[i];
+			while (!idle(s)) {
+				cq_reqslot *to = cq_req_slot(all[k], s->key);
+				cq_req r = s->first;
+				r.next = 0;
+				if (idle(to))
+					to->first = r;
+				else
+					cq_req_push(all[k], to, r);
+				live_add(all[k], 1);
+				s->first.serial = s->first.template_ = 0;
+				if (s->last != 0)
+					cq_req_pop_more(own, s);
+			}
+		}
+		cq_req_release(all[k]);
+		old = *own;
+		own->slots = NULL;
+		own->nodes = NULL;
+		own->mask = own->used = 0;
+		own->nodes_cap = own->nodes_used = own->nodes_free = 0;
+		live_add(own, -(int)own->live);
+		cq_req_release(own);
+		if (old.slots != NULL)
+			munmap(old.slots, (old.mask + 1) * sizeof *old.slots);
+		if (old.nodes != NULL)
+			munmap(old.nodes, (size_t)old.nodes_cap * sizeof *old.nodes);
+	}
+	cq_lock();
+	for (cq_thread **u = &cq.active; *u != NULL; u = &(*u)->active) {
+		if (*u == t) { /* t keeps its own link, for those that are at it just now */
+			__atomic_store_n(u, t->active, __ATOMIC_RELEASE);
+			break;
+		}
+	}
+	cq_unlock();
 }

@@ -6611,7 +6611,7 @@ CQ_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Test(request, flag, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-	uint64_t key = CQ_KEY(*request), compute = cq_gap(t);
+	uint64_t key = cq_test_begin(t, CQ_KEY(*request)), compute = cq_gap(t);
 	int err = cq_p.Test(request, flag, st);
 	cq_test_end(t, CQ_Test, err, compute, *flag, key, *request == MPI_REQUEST_NULL, st);
 	return err;
@@ -6626,7 +6626,7 @@ CQ_EXPORT void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MP
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
-	uint64_t key = CQ_KEY(CQ_REQUEST(*request)), compute = cq_gap(t);
+	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_gap(t);
 	cq_f.pmpi_test_(request, flag, st, &err);
 	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
@@ -6641,7 +6641,7 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
-	uint64_t key = CQ_KEY(CQ_REQUEST(*request)), compute = cq_gap(t);
+	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_gap(t);
 	cq_f.pmpi_test_f08_(request, flag, st, &err);
 	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
@@ -6657,7 +6657,7 @@ CQ_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
-	uint64_t key = CQ_KEY(CQ_REQUEST(*request)), compute = cq_gap(t);
+	uint64_t key = cq_test_begin(t, CQ_KEY(CQ_REQUEST(*request))), compute = cq_gap(t);
 	cq_f.pmpir_test_f08_(request, flag, st, &err);
 	cq_test_end(t, CQ_Test, err, compute, (*flag & 1), key, CQ_REQUEST(*request) == MPI_REQUEST_NULL, st);
 	if (ierr != NULL)
