@@ -632,6 +632,7 @@ static void mark_put(cq_thread *t)
 	c->flags = 0;
 	c->compute_ns = 0;
 	c->t0 = tick;
+	c->site = 0;
 	c->comm = c->peer = c->tag = c->dtype = CQ_NULL32;
 	c->count = CQ_NULL64;
 	c->buf = 0;
