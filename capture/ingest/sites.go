@@ -19,8 +19,9 @@ type siteKey struct {
 	offset  uint64
 }
 
+// compare puts what is in no module last: those addresses differ from run to run, and ids behind them would.
 func (k siteKey) compare(o siteKey) int {
-	return cmp.Or(cmp.Compare(k.module, o.module), cmp.Compare(k.buildID, o.buildID), cmp.Compare(k.path, o.path), cmp.Compare(k.offset, o.offset))
+	return cmp.Or(boolFirst(k.module != "", o.module != ""), cmp.Compare(k.module, o.module), cmp.Compare(k.buildID, o.buildID), cmp.Compare(k.path, o.path), cmp.Compare(k.offset, o.offset))
 }
 
 // siteNode is a frame of the call paths, a tree from the outermost frames that were walked.

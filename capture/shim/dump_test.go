@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/capture/symbols"
 	"github.com/commq/commq/schema"
 )
 
@@ -25,6 +26,7 @@ type dumper struct {
 	lines    []string
 	calls    []spool.Call
 	pre      []spool.Pre
+	sites    symbols.Sites
 	problems []string
 }
 
@@ -250,6 +252,10 @@ func (d *dumper) def() string {
 		return fmt.Sprintf("comm %d is %q", def.ID, payload)
 	case spool.DefCommFree:
 		return fmt.Sprintf("comm %d ends", def.ID)
+	case spool.DefModule, spool.DefSite:
+		if err := d.sites.Define(def.What, def.ID, payload); err != nil {
+			d.problems = append(d.problems, err.Error())
+		}
 	}
 	return ""
 }
