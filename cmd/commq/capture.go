@@ -124,8 +124,10 @@ type captureOptions struct {
 	record   string
 	// resolution is --time-resolution-ns.
 	resolution int64
-	keep       bool
-	quiet      bool
+	// gather is --gather: a shell command that brings the records of the other nodes.
+	gather string
+	keep   bool
+	quiet  bool
 }
 
 func newCaptureCommand(a *app) *cobra.Command {
@@ -139,10 +141,14 @@ The program's input, output, signals and exit status pass through unchanged: cap
 and with 2 when the program could not be launched or the run could not be written. A program that crashes leaves a run
 too, with what was recorded until then. The library is compiled once per MPI library and compiler (commq capture build).
 
-Where the launcher line is not ours (srun, a batch script), put 'commq exec --' before the program in it and call
-'commq ingest' afterwards.`,
+On several nodes every rank writes to the same folder on its own node; --gather names the command that brings the
+records together before the run is written (docs/method/launchers.md).
+
+Where the launcher line is not ours (a batch script, several programs), put 'commq exec --' before the program in it and
+call 'commq ingest' afterwards.`,
 		Example: `  commq capture --run ring.4 -n 4 -- ./ring
   commq capture --run bt.C.64 -n 64 --launcher "mpirun --oversubscribe" --record messages -- ./bt.C.x
+  commq capture -n 64 --launcher "srun -N 2" --gather 'ssh node2 tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x' -- ./bt.C.x
   commq query density --run ring.4`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -161,6 +167,7 @@ Where the launcher line is not ours (srun, a batch script), put 'commq exec --' 
 	f.StringVar(&o.record, "record", "all", "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
 	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.StringVar(&o.spool, "spool", "", "existing folder for the records while the program runs, on a local disk (default: the folder for temporary files)")
+	f.StringVar(&o.gather, "gather", "", "shell command, run after the program, that copies the records of other nodes into the folder $COMMQ_SPOOL")
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no summary at the end")
 	complete(c, "record", "all", "messages")
@@ -207,7 +214,9 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	}
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM) // an earlier Ctrl-C was the program's
 	defer stop()
-	err = o.ingest(ctx, a, out, name, spoolDir, job, status)
+	if err = gather(ctx, a, o.gather, spoolDir); err == nil {
+		err = o.ingest(ctx, a, out, name, spoolDir, job, status)
+	}
 	switch {
 	case err == nil && o.keep:
 		fmt.Fprintf(a.stderr, "commq: the records are kept: %s\n", spoolDir)
@@ -224,6 +233,21 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		return exitError(status)
 	}
 	return err
+}
+
+// gather runs the user's command that brings the records of the other nodes here. What it prints goes to stderr, which
+// is not the program's answer.
+func gather(ctx context.Context, a *app, command, spoolDir string) error {
+	if command == "" {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Env = append(os.Environ(), "COMMQ_SPOOL="+spoolDir)
+	cmd.Stdout, cmd.Stderr = a.stderr, a.stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("capture: --gather %q: %w", command, err)
+	}
+	return nil
 }
 
 // prepare finds everything that must be there before the program starts.

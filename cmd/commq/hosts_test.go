@@ -1,0 +1,305 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/writer"
+)
+
+// The tests in this file run MPI programs on three hosts that are made of namespaces: each has its own name, network, mounts
+// and CLOCK_MONOTONIC; a bridge joins them. What a node has for itself in a cluster it has for itself here: the folder local.
+
+// hostsProgram sends 4097 bytes with tag 9 to the next rank 20 times, and rank 3 sends 513 bytes to rank 1 three times.
+const hostsProgram = `
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	int r, n, len;
+	char a[4097] = {0}, b[4097], host[MPI_MAX_PROCESSOR_NAME];
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &r);
+	MPI_Comm_size(MPI_COMM_WORLD, &n);
+	for (int i = 0; i < 20; i++)
+		MPI_Sendrecv(a, 4097, MPI_BYTE, (r + 1) % n, 9, b, 4097, MPI_BYTE, (r + n - 1) % n, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (int i = 0; i < 3 && r == 3; i++)
+		MPI_Send(a, 513, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
+	for (int i = 0; i < 3 && r == 1; i++)
+		MPI_Recv(b, 513, MPI_BYTE, 3, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Get_processor_name(host, &len);
+	printf("rank %d of %d on %s\n", r, n, host);
+	MPI_Finalize();
+	return 0;
+}
+`
+
+// madeHost is one of the three hosts. Its clock is ahead of this machine's by a number of seconds.
+type madeHost struct {
+	name, address string
+	ahead         int64
+}
+
+var madeHosts = []madeHost{{"n3", "10.93.0.3", 700}, {"n5", "10.93.0.5", 0}, {"n9", "10.93.0.9", 90001}}
+
+// agentScript runs a command on a made host as rsh does on a real one: nothing of this environment goes along.
+const agentScript = `#!/bin/sh
+host=$1
+shift
+[ "$1" = -x ] && shift
+exec nsenter -t "$(cat DIR/$host.pid)" -n -u -m -T --wd=/ env -i PATH="$PATH" HOME="$HOME" TMPDIR=DIR/local sh -c "$*"
+`
+
+// network is the three hosts while a test runs.
+type network struct {
+	dir   string // seen by all, except dir/local, which every host has for itself
+	agent string
+}
+
+// needNamespaces skips the test where namespaces cannot be made.
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	testenv.Need(t, "ip", "unshare", "nsenter")
+	if out, err := exec.Command("unshare", "-n", "-u", "-m", "-T", "--monotonic", "5", "--fork", "ip", "link", "add", "name", "switch", "type", "bridge").CombinedOutput(); err != nil {
+		testenv.Skip(t, fmt.Sprintf("network, time and mount namespaces need root and a kernel that has them: %v: %s", err, out))
+	}
+}
+
+// newNetwork makes the hosts; they end with the test.
+func newNetwork(t *testing.T) *network {
+	t.Helper()
+	dir := t.TempDir()
+	w := &network{dir: dir, agent: filepath.Join(dir, "agent")}
+	if err := os.Mkdir(filepath.Join(dir, "local"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	names := "127.0.0.1 localhost\n"
+	for _, h := range madeHosts {
+		names += h.address + " " + h.name + "\n"
+	}
+	putFile(t, filepath.Join(dir, "hosts"), names, 0o644)
+	putFile(t, w.agent, strings.ReplaceAll(agentScript, "DIR", dir), 0o755)
+	bridge := w.hold(t, "switch", []string{"-n"}, "ip link add name switch type bridge && ip link set dev switch up")
+	for _, h := range madeHosts {
+		pid := w.hold(t, h.name, []string{"-n", "-u", "-m", "-T", "--monotonic", fmt.Sprint(h.ahead), "--fork", "--kill-child"},
+			fmt.Sprintf("hostname %s && mount -t tmpfs none local && mount --bind hosts /etc/hosts", h.name))
+		sh(t, "nsenter", "-t", bridge, "-n", "sh", "-ec", fmt.Sprintf(
+			"ip link add name %[1]s type veth peer name eth0 netns %[2]s; ip link set dev %[1]s master switch; ip link set dev %[1]s up", h.name, pid))
+		sh(t, "nsenter", "-t", pid, "-n", "sh", "-ec", fmt.Sprintf("ip addr add %s/24 dev eth0; ip link set dev eth0 up; ip link set dev lo up", h.address))
+	}
+	return w
+}
+
+// hold starts a process in namespaces of its own that lives as long as the test, and gives its id once commands were run there.
+func (w *network) hold(t *testing.T, name string, flags []string, commands string) (pid string) {
+	t.Helper()
+	file := filepath.Join(w.dir, name+".pid")
+	cmd := exec.Command("unshare", append(flags, "sh", "-ec", commands+"; echo $$ > "+file+".new; mv "+file+".new "+file+"; exec sleep 300")...)
+	var out bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if data, err := os.ReadFile(file); err == nil {
+			return strings.TrimSpace(string(data))
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("host %s: %v\n%s", name, err, out.String())
+		default:
+		}
+	}
+	t.Fatalf("host %s did not start\n%s", name, out.String())
+	return ""
+}
+
+func sh(t *testing.T, line ...string) {
+	t.Helper()
+	if out, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(line, " "), err, out)
+	}
+}
+
+func putFile(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command on the first host, as a user who sits there would, and gives its output and exit status.
+func (w *network) run(t *testing.T, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	pid, err := os.ReadFile(filepath.Join(w.dir, madeHosts[0].name+".pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strings.TrimSpace(string(pid)), "-n", "-u", "-m", "-T", "--wd=/", "env", "-C", w.dir}, args...)...)
+	local := filepath.Join(w.dir, "local")
+	cmd.Env = testenv.Environ("TMPDIR=" + local)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// launcher is the library's launcher line for all hosts: two ranks on the first two, one on the third.
+func (w *network) launcher(library string) []string {
+	const net = "10.93.0.0/24"
+	if library == "openmpi" {
+		return []string{"mpirun.openmpi", "--mca", "plm_rsh_agent", w.agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", net,
+			"--mca", "oob_tcp_if_include", net, "--host", "n3:2,n5:2,n9:1", "--map-by", "slot"}
+	}
+	return []string{"mpirun.mpich", "-launcher", "rsh", "-launcher-exec", w.agent, "-iface", "eth0", "-hosts", "n3:2,n5:2,n9:1"}
+}
+
+// gather is a --gather command: fetch what the other hosts have, and remove it there.
+func (w *network) gather() string {
+	return fmt.Sprintf("for h in n5 n9; do %[1]s $h tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x; %[1]s $h rm -r $COMMQ_SPOOL; done", w.agent)
+}
+
+// onThreeHosts is where the ranks are.
+func onThreeHosts(rank int) madeHost { return madeHosts[rank/2] }
+
+// check compares a run of hostsProgram on the hosts with what is known of both.
+func (w *network) check(t *testing.T, run string) {
+	t.Helper()
+	rows := func(query string) [][]string {
+		out, errs, status := w.run(t, "commq", "sql", "--store", "runs", "--run", run, "--format", "csv", query)
+		if status != 0 {
+			t.Fatalf("%s: %s", query, errs)
+		}
+		rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[1:]
+	}
+	m, err := writer.ReadManifest(filepath.Join(w.dir, "runs", run))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"n3", "n5", "n9"}, m.Origin.Hosts); diff != "" {
+		t.Error("hosts:", diff)
+	}
+	w.checkClocks(t, rows("SELECT rank, host, clock_offset_init_ns, clock_error_init_ns, clock_offset_final_ns, clock_error_final_ns FROM ranks ORDER BY rank"))
+	want := [][]string{{"0", "1", "20", "81940"}, {"1", "2", "20", "81940"}, {"2", "3", "20", "81940"}, {"3", "1", "3", "1539"},
+		{"3", "4", "20", "81940"}, {"4", "0", "20", "81940"}}
+	if diff := cmp.Diff(want, rows("SELECT src, dst, count(*), CAST(sum(bytes) AS BIGINT) FROM messages GROUP BY src, dst ORDER BY src, dst")); diff != "" {
+		t.Error("messages:", diff)
+	}
+	early := rows("SELECT src, dst, send_start_ns, recv_end_ns FROM messages WHERE recv_end_ns < send_start_ns ORDER BY ALL")
+	if len(early) > 0 {
+		t.Errorf("%d messages arrived before they were sent: %v", len(early), early)
+	}
+	// The clocks differ by a day: a time that was not corrected would be outside the run's 20 seconds.
+	if out := rows("SELECT max(end_ns) < 20000000000 AND min(start_ns) = 0 FROM events"); out[0][0] != "true" {
+		t.Errorf("the run is not within 20 s: %v", out)
+	}
+}
+
+// checkClocks compares measured offsets with those the hosts were made with.
+func (w *network) checkClocks(t *testing.T, ranks [][]string) {
+	t.Helper()
+	if len(ranks) != 5 {
+		t.Fatalf("ranks: %v", ranks)
+	}
+	for rank, row := range ranks {
+		if row[1] != fmt.Sprint(rank/2) {
+			t.Errorf("rank %d is on host %s, want %d", rank, row[1], rank/2)
+		}
+		want := (onThreeHosts(rank).ahead - madeHosts[0].ahead) * 1e9
+		for i, when := range []string{"MPI_Init", "MPI_Finalize"} {
+			offset, err := strconv.ParseInt(row[2+2*i], 10, 64)
+			bound, err2 := strconv.ParseInt(row[3+2*i], 10, 64)
+			if err != nil || err2 != nil {
+				t.Fatal(rank, when, err, err2)
+			}
+			if d := offset - want; d < -bound || d > bound || bound > 100e6 {
+				t.Errorf("rank %d, %s: its clock is %d ns ahead, measured %d, which is off by %d, with a bound of %d", rank, when, want, offset, d, bound)
+			}
+		}
+	}
+}
+
+func TestThreeHosts(t *testing.T) {
+	for _, library := range []string{"openmpi", "mpich"} {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			needNamespaces(t)
+			w := newNetwork(t)
+			putFile(t, filepath.Join(w.dir, "hosts.c"), hostsProgram, 0o644)
+			sh(t, "mpicc."+library, "-o", filepath.Join(w.dir, "program"), filepath.Join(w.dir, "hosts.c"))
+			t.Run("capture", func(t *testing.T) { w.capture(t, library) })
+			t.Run("exec", func(t *testing.T) { w.exec(t, library) })
+		})
+	}
+}
+
+// capture has our own launcher line, with spools on the nodes; without --gather it says that ranks are missing.
+func (w *network) capture(t *testing.T, library string) {
+	line := []string{"commq", "capture", "--store", "runs", "--launcher", strings.Join(w.launcher(library), " "), "-n", "5"}
+	out, errs, status := w.run(t, append(line, "--run", "gathered", "--gather", w.gather(), "--", "./program")...)
+	if status != 0 || strings.Count(out, "of 5 on n") != 5 || !strings.Contains(out, "rank 4 of 5 on n9\n") {
+		t.Fatalf("exit status %d\n%s%s", status, out, errs)
+	}
+	if !strings.Contains(errs, "5 on 3 hosts") {
+		t.Errorf("summary: %s", errs)
+	}
+	w.check(t, "gathered")
+	for _, h := range madeHosts {
+		left, err := exec.Command(w.agent, h.name, "ls "+w.dir+"/local | grep commq").CombinedOutput()
+		if len(left) > 0 {
+			t.Errorf("left on %s: %s (%v)", h.name, left, err)
+		}
+	}
+	if library == "openmpi" {
+		return // once is enough
+	}
+	_, errs, status = w.run(t, append(line, "--run", "alone", "--", "./program")...)
+	if status != 2 || !strings.Contains(errs, "has no records of rank 2, rank 3, rank 4; put the files of all nodes into one folder") {
+		t.Errorf("without --gather: exit status %d\n%s", status, errs)
+	}
+}
+
+// exec has the user's launcher line, of two programs (MPMD), with a spool on every node and the user's own copying.
+func (w *network) exec(t *testing.T, library string) {
+	spool := filepath.Join(w.dir, "local", "spool")
+	rank := []string{"commq", "exec", "--spool", spool, "--", "./program"}
+	line := w.launcher(library)
+	line = append(append(append(line, "-n", "3"), rank...), append([]string{":", "-n", "2"}, rank...)...)
+	out, errs, status := w.run(t, line...)
+	if status != 0 || strings.Count(out, "of 5 on n") != 5 || errs != "" {
+		t.Fatalf("exit status %d\n%s%s", status, out, errs)
+	}
+	if out, errs, status := w.run(t, "sh", "-ec", "COMMQ_SPOOL="+spool+"; "+w.gather()); status != 0 {
+		t.Fatalf("gather: exit status %d\n%s%s", status, out, errs)
+	}
+	if out, errs, status := w.run(t, "commq", "ingest", spool, "--store", "runs", "--run", "mpmd"); status != 0 {
+		t.Fatalf("ingest: exit status %d\n%s%s", status, out, errs)
+	}
+	w.check(t, "mpmd")
+}
