@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commq/commq/internal/testenv"
+)
+
+// slurmConf makes the hosts a Slurm cluster. Nothing is authenticated: nobody else is in their network.
+const slurmConf = `ClusterName=commq
+SlurmctldHost=n3
+AuthType=auth/none
+CredType=cred/none
+SlurmUser=root
+StateSaveLocation=DIR/local/state
+SlurmdSpoolDir=DIR/local/slurmd
+SlurmctldPidFile=DIR/local/slurmctld.pid
+SlurmdPidFile=DIR/local/slurmd.pid
+TmpFS=DIR/local
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+NodeName=n3,n5,n9 CPUs=8 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES State=UP
+`
+
+// startSlurm starts the daemons on the hosts and waits until the nodes are ready.
+func (w *network) startSlurm(t *testing.T) {
+	t.Helper()
+	conf := filepath.Join(w.dir, "slurm.conf")
+	putFile(t, conf, strings.ReplaceAll(slurmConf, "DIR", w.dir), 0o644)
+	t.Setenv("SLURM_CONF", conf)
+	w.daemon(t, "n3", "mkdir -p "+w.dir+"/local/state; exec slurmctld -D -f "+conf)
+	for _, h := range madeHosts {
+		w.daemon(t, h.name, "exec slurmd -D -f "+conf)
+	}
+	var state string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if state, _, _ = w.run(t, "sinfo", "-h", "-o", "%T %D"); state == "idle 3\n" {
+			return
+		}
+	}
+	t.Fatalf("the nodes did not become ready: %s\n%s", state, w.logs())
+}
+
+// daemon runs a command on a host until the test ends.
+func (w *network) daemon(t *testing.T, host, command string) {
+	t.Helper()
+	cmd := w.onHost(t, host, "sh", "-c", command)
+	log, err := os.Create(filepath.Join(w.dir, fmt.Sprintf("log.%s.%s", host, filepath.Base(strings.Fields(command)[1]))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+}
+
+// logs are the ends of what the daemons printed.
+func (w *network) logs() string {
+	files, _ := filepath.Glob(filepath.Join(w.dir, "log.*"))
+	var text strings.Builder
+	for _, f := range files {
+		data, _ := os.ReadFile(f)
+		fmt.Fprintf(&text, "%s:\n%s\n", filepath.Base(f), tail(string(data)))
+	}
+	return text.String()
+}
+
+// slurmGather is a --gather command that uses srun itself, one task on each node, and a folder that all nodes see.
+const slurmGather = `mkdir all && srun -N 3 -n 3 sh -c 'mv $COMMQ_SPOOL/* all && rmdir $COMMQ_SPOOL' &&
+mkdir -p $COMMQ_SPOOL && mv all/* $COMMQ_SPOOL && rmdir all`
+
+// blocks is where srun puts 5 ranks on 3 nodes with 8 CPUs each: as many as fit on the first, one on each other.
+var blocks = layout{[]int{0, 0, 0, 1, 2}, fiveSend}
+
+// TestSlurm runs programs by srun on a cluster of three made hosts.
+func TestSlurm(t *testing.T) {
+	testenv.Need(t, "srun", "slurmctld", "slurmd")
+	testenv.MPI(t, "openmpi")
+	testenv.MPI(t, "mpich")
+	needNamespaces(t)
+	w := newNetwork(t)
+	w.startSlurm(t)
+	t.Setenv("OMPI_MCA_btl", "tcp,self") // srun passes the environment on
+	putFile(t, filepath.Join(w.dir, "hosts.c"), hostsProgram, 0o644)
+	for _, c := range []struct {
+		library, pmi string
+		where        layout
+	}{{"openmpi", "pmix", blocks}, {"mpich", "pmi2", three}} {
+		t.Run(c.library, func(t *testing.T) {
+			program := "./" + c.library
+			sh(t, "mpicc."+c.library, "-o", filepath.Join(w.dir, program), filepath.Join(w.dir, "hosts.c"))
+			run := func(line ...string) string {
+				t.Helper()
+				out, errs, status := w.run(t, line...)
+				if status != 0 {
+					t.Fatalf("%s: exit status %d\n%s%s\n%s", strings.Join(line, " "), status, out, errs, w.logs())
+				}
+				return out
+			}
+			srun := "srun -N 3 --mpi=" + c.pmi
+			out := run("commq", "capture", "--store", "runs", "--run", "capture."+c.library, "--launcher", srun, "-n", fmt.Sprint(c.where.ranks()), "--gather", slurmGather, "--", program)
+			if !c.where.says(out) {
+				t.Error(out)
+			}
+			w.check(t, "capture."+c.library, c.where)
+
+			// The user's own line: two programs, chosen by rank, and labels before each line.
+			spool := filepath.Join(w.dir, "local", "spool."+c.library)
+			rank := "commq exec --spool " + spool + " -- " + program
+			putFile(t, filepath.Join(w.dir, "programs"), "1 "+rank+" other\n* "+rank+"\n", 0o644)
+			out = run(append(strings.Fields(srun), "-n", fmt.Sprint(c.where.ranks()), "--label", "--multi-prog", "programs")...)
+			if !c.where.says(out) || !strings.Contains(out, "2: rank 2 of") {
+				t.Error(out)
+			}
+			run("sh", "-ec", "export COMMQ_SPOOL="+spool+"; "+slurmGather)
+			run("commq", "ingest", spool, "--store", "runs", "--run", "exec."+c.library)
+			w.check(t, "exec."+c.library, c.where)
+		})
+	}
+}
