@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,7 +119,7 @@ func newNetwork(t *testing.T) *network {
 	}
 	putFile(t, filepath.Join(dir, "hosts"), names, 0o644)
 	putFile(t, w.agent, strings.ReplaceAll(agentScript, "DIR", dir), 0o755)
-	bridge := w.hold(t, "switch", []string{"-n"}, "ip link add name switch type bridge && ip link set dev switch up")
+	bridge := w.hold(t, "switch", []string{"-n", "--fork", "--kill-child"}, "ip link add name switch type bridge && ip link set dev switch up")
 	for _, h := range madeHosts {
 		pid := w.hold(t, h.name, []string{"-n", "-u", "-m", "-T", "--monotonic", fmt.Sprint(h.ahead), "--fork", "--kill-child"},
 			fmt.Sprintf("hostname %s && mount -t tmpfs none local && mount --bind hosts /etc/hosts", h.name))
@@ -129,11 +130,12 @@ func newNetwork(t *testing.T) *network {
 	return w
 }
 
-// hold starts a process in namespaces of its own that lives as long as the test, and gives its id once commands were run there.
+// hold starts a process in namespaces of its own that lives as long as the test, and gives its id once commands were run
+// there. What else runs in its network at the end is killed too: ranks of a program that hung, for example.
 func (w *network) hold(t *testing.T, name string, flags []string, commands string) (pid string) {
 	t.Helper()
-	file := filepath.Join(w.dir, name+".pid")
-	cmd := exec.Command("unshare", append(flags, "sh", "-ec", commands+"; echo $$ > "+file+".new; mv "+file+".new "+file+"; exec sleep 300")...)
+	ready := filepath.Join(w.dir, name+".ready")
+	cmd := exec.Command("unshare", append(flags, "sh", "-ec", commands+"; touch "+ready+"; exec sleep 300")...)
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, &out, &out
 	if err := cmd.Start(); err != nil {
@@ -141,10 +143,19 @@ func (w *network) hold(t *testing.T, name string, flags []string, commands strin
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		killAllIn(pid)
+		_ = cmd.Process.Kill()
+	})
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if data, err := os.ReadFile(file); err == nil {
-			return strings.TrimSpace(string(data))
+		if _, err := os.Stat(ready); err == nil {
+			child, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", cmd.Process.Pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid = strings.TrimSpace(string(child))
+			putFile(t, filepath.Join(w.dir, name+".pid"), pid, 0o644)
+			return pid
 		}
 		select {
 		case err := <-ended:
@@ -154,6 +165,22 @@ func (w *network) hold(t *testing.T, name string, flags []string, commands strin
 	}
 	t.Fatalf("host %s did not start\n%s", name, out.String())
 	return ""
+}
+
+// killAllIn kills the processes that are in the network namespace of a process.
+func killAllIn(pid string) {
+	own, _ := os.Readlink("/proc/self/ns/net")
+	network, err := os.Readlink("/proc/" + pid + "/ns/net")
+	if err != nil || network == own {
+		return
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range all {
+		id, err := strconv.Atoi(filepath.Base(p))
+		if theirs, _ := os.Readlink(p + "/ns/net"); err == nil && theirs == network {
+			_ = syscall.Kill(id, syscall.SIGKILL)
+		}
+	}
 }
 
 func sh(t *testing.T, line ...string) {
@@ -183,10 +210,10 @@ func (w *network) onHost(t *testing.T, host string, args ...string) *exec.Cmd {
 }
 
 // run runs a command on the first host, as a user who sits there would, and gives its output and exit status; 137 when it
-// took more than two minutes.
+// took more than a minute.
 func (w *network) run(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := w.onHost(t, madeHosts[0].name, append([]string{"timeout", "-s", "KILL", "120"}, args...)...)
+	cmd := w.onHost(t, madeHosts[0].name, append([]string{"timeout", "-s", "KILL", "60"}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

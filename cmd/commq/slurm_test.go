@@ -97,6 +97,7 @@ func TestSlurm(t *testing.T) {
 	w := newNetwork(t)
 	w.startSlurm(t)
 	t.Setenv("OMPI_MCA_btl", "tcp,self") // srun passes the environment on
+	t.Setenv("OMPI_MCA_btl_tcp_if_include", "10.93.0.0/24")
 	putFile(t, filepath.Join(w.dir, "hosts.c"), hostsProgram, 0o644)
 	for _, c := range []struct {
 		library, pmi string
