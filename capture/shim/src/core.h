@@ -66,6 +66,9 @@
 #define CQ_KEY(h) ((uint64_t)(uint32_t)(h))
 #endif
 
+/* Files are pointers in both. */
+#define CQ_FILE_KEY(h) ((uint64_t)(uintptr_t)(h))
+
 /* Whether a datatype's handle means the same for ever. MPICH's Fortran module makes a type for each array section that it is
  * given and frees it by the PMPI name, so that handles of derived types change their meaning unseen. */
 #if CQ_OPENMPI
@@ -92,6 +95,13 @@ typedef struct {
 	int32_t spare;
 } cq_type;
 
+/* A window or a file. */
+typedef struct {
+	int32_t number; /* the process's own; -1: not known */
+	int32_t comm;   /* the number of its communicator */
+	uint32_t split; /* of a file: serial of the split collective that has begun; 0: none */
+} cq_object;
+
 /* A map from keys to pointers: open addressing, in anonymous memory. */
 typedef struct {
 	uint64_t *keys;
@@ -105,6 +115,7 @@ enum {
 	CQ_R_RECV = 1,       /* its completion has a status worth having */
 	CQ_R_PERSISTENT = 2,
 	CQ_R_PROC_NULL = 4,  /* the receive was posted to MPI_PROC_NULL */
+	CQ_R_IO = 64,        /* I/O: of its completion's status the bytes count, source and tag do not */
 };
 
 typedef struct {
@@ -252,7 +263,9 @@ typedef struct {
 	pthread_key_t exit_key;
 	int has_exit_key;
 	int pid; /* a child that was made without fork handlers has another one */
-	cq_map comms, types;
+	cq_map comms, types, windows, files;
+	void *spare_objects; /* entries of windows and files that are gone */
+	int32_t windows_made, files_made;
 	cq_comm none_comm;
 	cq_type none_type;
 	cq_reqtab requests, messages;
@@ -290,6 +303,10 @@ cq_type *cq_type_find(cq_thread *t, MPI_Datatype h);
 void cq_comm_drop(uint64_t key);
 void cq_comm_name(cq_thread *t, MPI_Comm h, const char *name, size_t n);
 void cq_type_drop(uint64_t key);
+int32_t cq_object_add(cq_map *m, int32_t *made, uint64_t key, int32_t comm);
+cq_object cq_object_get(cq_map *m, uint64_t key);
+cq_object cq_object_drop(cq_map *m, uint64_t key);
+uint32_t cq_object_split(cq_map *m, uint64_t key, int begin);
 int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_t parent, uint64_t instance, int key);
 void *cq_scratch_get(cq_scratch *s, size_t bytes);
 int cq_op_code(MPI_Op op);

@@ -31,7 +31,7 @@ static cq_done_entry done_entry(cq_req r, const MPI_Status *st)
 {
 	cq_done_entry e = {r.serial, CQ_NULL32, CQ_NULL32, 0, CQ_NULL64};
 	if (st == NULL) {
-		e.flags = r.what & CQ_R_RECV ? CQ_F_NO_STATUS : 0;
+		e.flags = r.what & (CQ_R_RECV | CQ_R_IO) ? CQ_F_NO_STATUS : 0;
 	} else if (cq_status_cancelled(st)) {
 		e.flags = CQ_F_CANCELLED;
 	} else if (r.what & CQ_R_PROC_NULL) {
@@ -41,6 +41,8 @@ static cq_done_entry done_entry(cq_req r, const MPI_Status *st)
 	} else if (r.what & CQ_R_RECV) {
 		e.source = cq_rank_or_null(st->MPI_SOURCE);
 		e.tag = cq_tag_or_null(st->MPI_TAG);
+		e.bytes = cq_status_bytes(st);
+	} else if (r.what & CQ_R_IO) {
 		e.bytes = cq_status_bytes(st);
 	}
 	return e;
@@ -511,14 +513,16 @@ uint64_t cq_comm_new_begin(cq_thread *t, int id, MPI_Comm parent, int counted)
 	return instance;
 }
 
-static void instance_put(cq_thread *t, uint64_t instance)
+/* The n-th collective operation on a communicator, of a constructor; rbytes is the size of a window's memory. */
+void cq_instance_put(cq_thread *t, uint64_t instance, int64_t rbytes)
 {
 	cq_coll *s = cq_take(t);
 	memset(s, 0, sizeof *s);
 	s->op = 0xffff;
 	s->rdtype = CQ_NULL32;
 	s->instance = instance;
-	s->rcount = s->sbytes = s->rbytes = CQ_NULL64;
+	s->rcount = s->sbytes = CQ_NULL64;
+	s->rbytes = rbytes;
 	s->kind = CQ_COLL;
 }
 
@@ -526,7 +530,7 @@ static void made_put(cq_thread *t, MPI_Comm made, MPI_Comm like, int kind, int c
 {
 	int32_t parent = t->call->comm;
 	if (counted)
-		instance_put(t, instance);
+		cq_instance_put(t, instance, CQ_NULL64);
 	int32_t number = cq_comm_define(t, made, like, kind, parent, instance, key);
 	t->call->count = number;
 }
@@ -583,4 +587,17 @@ size_t cq_trimmed(const char *s, size_t n)
 	while (n > 0 && s[n - 1] == ' ')
 		n--;
 	return n;
+}
+
+/* A string of the program's in C; it may be NULL where the call fails. */
+size_t cq_length(const char *s)
+{
+	return s != NULL ? strlen(s) : 0;
+}
+
+/* The text that the call carries. */
+void cq_label_put(cq_thread *t, const char *s, size_t n)
+{
+	const size_t most = 4096;
+	cq_def_put(t, CQ_DEF_LABEL, 0, s, n < most ? n : most);
 }

@@ -12,6 +12,7 @@
 #define CQ_TYPE(i) cq_p.Type_f2c(i)
 #define CQ_OP(i) cq_p.Op_f2c(i)
 #define CQ_REQUEST(i) cq_p.Request_f2c(i)
+#define CQ_WIN(i) cq_p.Win_f2c(i)
 #define CQ_MESSAGE(i) cq_p.Message_f2c(i)
 #define CQ_F_IGNORE(p) ((void *)(p) == cq_d.p_mpi_fortran_status_ignore_)
 #define CQ_F_IGNORE_ALL(p) ((void *)(p) == cq_d.p_mpi_fortran_statuses_ignore_)
@@ -22,12 +23,15 @@
 #define CQ_TYPE(i) ((MPI_Datatype)(i))
 #define CQ_OP(i) ((MPI_Op)(i))
 #define CQ_REQUEST(i) ((MPI_Request)(i))
+#define CQ_WIN(i) ((MPI_Win)(i))
 #define CQ_MESSAGE(i) ((MPI_Message)(i))
 #define CQ_F_IGNORE(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_STATUS_IGNORE_OBJ)
 #define CQ_F_IGNORE_ALL(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
 #define CQ_F_IN_PLACE(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_IN_PLACE)
 #define CQ_F_BOTTOM(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_BOTTOM)
 #endif
+
+#define CQ_FILE(i) cq_p.File_f2c(i)
 
 /* A Fortran status is the C status word for word in both libraries, so a pointer to one serves for the other. */
 _Static_assert(sizeof(MPI_Status) % sizeof(MPI_Fint) == 0, "status");
@@ -178,6 +182,8 @@ CQ_HOT void cq_got(cq_call *c, cq_req r, const MPI_Status *st)
 	} else if (r.serial != 0 && (r.what & CQ_R_RECV)) {
 		c->peer = cq_rank_or_null(st->MPI_SOURCE);
 		c->tag = cq_tag_or_null(st->MPI_TAG);
+		c->count = cq_status_bytes(st);
+	} else if (CQ_UNLIKELY(r.what & CQ_R_IO)) {
 		c->count = cq_status_bytes(st);
 	}
 }
@@ -376,6 +382,65 @@ void cq_collective_end(cq_thread *t, int err, const cq_collective *a);
 void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
 void cq_collective_init_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
 
+/* One-sided communication. */
+
+/* The arguments of a call that moves data; those it does not have are left 0. */
+typedef struct {
+	int sends;  /* the origin argument goes to the target: else, without a result argument, it is what comes back */
+	int one;    /* one element each: Fetch_and_op and Compare_and_swap */
+	const void *obuf, *rbuf;
+	int64_t ocount, tcount, rcount;
+	MPI_Datatype otype, ttype, rtype;
+	int target;
+	int64_t disp;
+	int has_op, has_result;
+	MPI_Op op;
+	MPI_Win win;
+	cq_rma slot; /* filled in by cq_rma_begin */
+} cq_onesided;
+
+void cq_rma_begin(cq_thread *t, int id, cq_onesided *a);
+void cq_rma_end(cq_thread *t, int err, const cq_onesided *a);
+void cq_rma_request_end(cq_thread *t, int err, const cq_onesided *a, MPI_Request r);
+int32_t cq_win_begin(cq_thread *t, int id, MPI_Win win);
+int32_t cq_win_target_begin(cq_thread *t, int id, MPI_Win win, int rank);
+int32_t cq_win_free_begin(cq_thread *t, int id, MPI_Win win);
+void cq_win_end(cq_thread *t, int err, int32_t window);
+void cq_win_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Win win);
+void cq_win_new_end(cq_thread *t, int err, MPI_Win made, const void *base, int64_t bytes, uint64_t instance);
+
+/* Where Win_allocate and its kin put the address of the memory; NULL when they failed. */
+CQ_HOT const void *cq_pointed(int err, const void *where)
+{
+	const void *p = NULL;
+	if (err == MPI_SUCCESS)
+		memcpy(&p, where, sizeof p);
+	return p;
+}
+
+/* Files. */
+
+typedef struct {
+	MPI_File file;
+	int has_offset;
+	int64_t offset, count;
+	const void *buf;
+	MPI_Datatype type;
+	int32_t number; /* the file's; set by cq_io_begin */
+} cq_transfer;
+
+void cq_io_begin(cq_thread *t, int id, cq_transfer *a);
+void cq_io_end(cq_thread *t, int err, const cq_transfer *a, const MPI_Status *st);
+void cq_io_request_end(cq_thread *t, int err, const cq_transfer *a, MPI_Request r);
+void cq_io_split_end(cq_thread *t, int err, const cq_transfer *a);
+int32_t cq_io_end_begin(cq_thread *t, int id, MPI_File file);
+void cq_io_end_end(cq_thread *t, int err, int32_t number, const MPI_Status *st);
+int32_t cq_file_begin(cq_thread *t, int id, MPI_File file);
+int32_t cq_file_close_begin(cq_thread *t, int id, MPI_File file);
+void cq_file_end(cq_thread *t, int err, int32_t number);
+void cq_file_open_end(cq_thread *t, int err, MPI_File made, uint64_t instance, const char *name, size_t n);
+void cq_file_delete_end(cq_thread *t, int err, const char *name, size_t n);
+
 /* Communicators and datatypes. */
 
 enum { CQ_NOT_COUNTED = 0, CQ_COUNTED = 1 };
@@ -386,6 +451,9 @@ void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, MPI_Comm parent, uin
 void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm);
 void cq_comm_free_end(cq_thread *t, int err);
 void cq_plain_begin(cq_thread *t, int id, MPI_Comm comm);
+void cq_instance_put(cq_thread *t, uint64_t instance, int64_t rbytes);
+void cq_label_put(cq_thread *t, const char *s, size_t n);
 size_t cq_trimmed(const char *s, size_t n);
+size_t cq_length(const char *s);
 
 #endif

@@ -61,6 +61,64 @@ CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ier
 }
 #endif
 
+CQ_EXPORT int MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Accumulate, &a);
+	int err = cq_p.Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_accumulate_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Accumulate, &a);
+	cq_f.pmpi_accumulate_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_accumulate_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Accumulate, &a);
+	cq_f.pmpi_accumulate_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Accumulate_c, &a);
+	int err = cq_p.Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
 	cq_thread *t = cq_enter();
@@ -1865,6 +1923,50 @@ CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MP
 }
 #endif
 
+CQ_EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+	cq_onesided a = {.obuf = origin_addr, .rbuf = result_addr, .has_result = 1, .otype = datatype, .one = 1, .target = target_rank, .disp = target_disp, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Compare_and_swap, &a);
+	int err = cq_p.Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_compare_and_swap_(void *origin_addr, void *compare_addr, void *result_addr, MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_compare_and_swap_(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .otype = CQ_TYPE(*datatype), .one = 1, .target = *target_rank, .disp = *target_disp, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Compare_and_swap, &a);
+	cq_f.pmpi_compare_and_swap_(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_compare_and_swap_f08_(void *origin_addr, void *compare_addr, void *result_addr, MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_compare_and_swap_f08_(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .otype = CQ_TYPE(*datatype), .one = 1, .target = *target_rank, .disp = *target_disp, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Compare_and_swap, &a);
+	cq_f.pmpi_compare_and_swap_f08_(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
 CQ_EXPORT int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
 	cq_thread *t = cq_enter();
@@ -2091,6 +2193,2387 @@ CQ_EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count co
 	cq_collective_begin(t, CQ_Exscan_init_c, &a);
 	int err = cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+	cq_onesided a = {.obuf = origin_addr, .rbuf = result_addr, .has_result = 1, .otype = datatype, .one = 1, .target = target_rank, .disp = target_disp, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Fetch_and_op, &a);
+	int err = cq_p.Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_fetch_and_op_(void *origin_addr, void *result_addr, MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_fetch_and_op_(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .otype = CQ_TYPE(*datatype), .one = 1, .target = *target_rank, .disp = *target_disp, .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Fetch_and_op, &a);
+	cq_f.pmpi_fetch_and_op_(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_fetch_and_op_f08_(void *origin_addr, void *result_addr, MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_fetch_and_op_f08_(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .otype = CQ_TYPE(*datatype), .one = 1, .target = *target_rank, .disp = *target_disp, .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Fetch_and_op, &a);
+	cq_f.pmpi_fetch_and_op_f08_(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_close(MPI_File *fh)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.files, CQ_FILE_KEY(*fh));
+		return cq_p.File_close(fh);
+	}
+	int32_t f = cq_file_close_begin(t, CQ_File_close, *fh);
+	int err = cq_p.File_close(fh);
+	cq_file_end(t, err, f);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_close_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.files, CQ_FILE_KEY(CQ_FILE(*fh)));
+		cq_f.pmpi_file_close_(fh, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_close_begin(t, CQ_File_close, CQ_FILE(*fh));
+	cq_f.pmpi_file_close_(fh, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.files, CQ_FILE_KEY(CQ_FILE(*fh)));
+		cq_f.pmpi_file_close_f08_(fh, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_close_begin(t, CQ_File_close, CQ_FILE(*fh));
+	cq_f.pmpi_file_close_f08_(fh, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.files, CQ_FILE_KEY(CQ_FILE(*fh)));
+		cq_f.pmpir_file_close_f08_(fh, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_close_begin(t, CQ_File_close, CQ_FILE(*fh));
+	cq_f.pmpir_file_close_f08_(fh, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_delete(const char *filename, MPI_Info info)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_delete(filename, info);
+	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
+	int err = cq_p.File_delete(filename, info);
+	cq_file_delete_end(t, err, filename, cq_length(filename));
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_delete_(char *filename, MPI_Fint *info, MPI_Fint *ierr, size_t filename_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_)(filename, info, ierr, filename_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
+	((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_)(filename, info, &err, filename_n);
+	cq_file_delete_end(t, err, filename, cq_trimmed(filename, filename_n));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_delete_f08_(char *filename, MPI_Fint *info, MPI_Fint *ierr, size_t filename_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_f08_)(filename, info, ierr, filename_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
+	((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_f08_)(filename, info, &err, filename_n);
+	cq_file_delete_end(t, err, filename, cq_trimmed(filename, filename_n));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_file_delete_f08_(char *filename, MPI_Fint *info, MPI_Fint *ierr, size_t filename_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs4)(void (*)(void))cq_f.pmpir_file_delete_f08_)(filename, info, ierr, filename_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
+	((cq_fs4)(void (*)(void))cq_f.pmpir_file_delete_f08_)(filename, info, &err, filename_n);
+	cq_file_delete_end(t, err, filename, cq_trimmed(filename, filename_n));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iread, &a);
+	int err = cq_p.File_iread(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iread_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iread, &a);
+	cq_f.pmpi_file_iread_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iread_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_f08_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iread, &a);
+	cq_f.pmpi_file_iread_f08_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_all(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iread_all, &a);
+	int err = cq_p.File_iread_all(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iread_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_all_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iread_all, &a);
+	cq_f.pmpi_file_iread_all_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iread_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_all_f08_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iread_all, &a);
+	cq_f.pmpi_file_iread_all_f08_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_all_c(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iread_all_c, &a);
+	int err = cq_p.File_iread_all_c(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_at(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iread_at, &a);
+	int err = cq_p.File_iread_at(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iread_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_at_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iread_at, &a);
+	cq_f.pmpi_file_iread_at_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iread_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_at_f08_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iread_at, &a);
+	cq_f.pmpi_file_iread_at_f08_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_at_all(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iread_at_all, &a);
+	int err = cq_p.File_iread_at_all(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iread_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_at_all_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iread_at_all, &a);
+	cq_f.pmpi_file_iread_at_all_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iread_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_at_all_f08_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iread_at_all, &a);
+	cq_f.pmpi_file_iread_at_all_f08_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iread_at_all_c, &a);
+	int err = cq_p.File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_at_c(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iread_at_c, &a);
+	int err = cq_p.File_iread_at_c(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_c(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iread_c, &a);
+	int err = cq_p.File_iread_c(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_shared(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iread_shared, &a);
+	int err = cq_p.File_iread_shared(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iread_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_shared_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iread_shared, &a);
+	cq_f.pmpi_file_iread_shared_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iread_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iread_shared_f08_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iread_shared, &a);
+	cq_f.pmpi_file_iread_shared_f08_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iread_shared_c(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iread_shared_c, &a);
+	int err = cq_p.File_iread_shared_c(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iwrite, &a);
+	int err = cq_p.File_iwrite(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iwrite_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iwrite, &a);
+	cq_f.pmpi_file_iwrite_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iwrite_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_f08_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iwrite, &a);
+	cq_f.pmpi_file_iwrite_f08_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_all(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iwrite_all, &a);
+	int err = cq_p.File_iwrite_all(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iwrite_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_all_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iwrite_all, &a);
+	cq_f.pmpi_file_iwrite_all_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iwrite_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_all_f08_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iwrite_all, &a);
+	cq_f.pmpi_file_iwrite_all_f08_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_all_c(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iwrite_all_c, &a);
+	int err = cq_p.File_iwrite_all_c(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_at(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iwrite_at, &a);
+	int err = cq_p.File_iwrite_at(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iwrite_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_at_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iwrite_at, &a);
+	cq_f.pmpi_file_iwrite_at_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iwrite_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_at_f08_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iwrite_at, &a);
+	cq_f.pmpi_file_iwrite_at_f08_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iwrite_at_all, &a);
+	int err = cq_p.File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iwrite_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_at_all_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iwrite_at_all, &a);
+	cq_f.pmpi_file_iwrite_at_all_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iwrite_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_at_all_f08_(fh, offset, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_iwrite_at_all, &a);
+	cq_f.pmpi_file_iwrite_at_all_f08_(fh, offset, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iwrite_at_all_c, &a);
+	int err = cq_p.File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_iwrite_at_c, &a);
+	int err = cq_p.File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_c(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iwrite_c, &a);
+	int err = cq_p.File_iwrite_c(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_shared(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iwrite_shared, &a);
+	int err = cq_p.File_iwrite_shared(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_iwrite_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_shared_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iwrite_shared, &a);
+	cq_f.pmpi_file_iwrite_shared_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_iwrite_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_iwrite_shared_f08_(fh, buf, count, datatype, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_iwrite_shared, &a);
+	cq_f.pmpi_file_iwrite_shared_f08_(fh, buf, count, datatype, request, &err);
+	cq_io_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_iwrite_shared_c(fh, buf, count, datatype, request);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_iwrite_shared_c, &a);
+	int err = cq_p.File_iwrite_shared_c(fh, buf, count, datatype, request);
+	cq_io_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_open(comm, filename, amode, info, fh);
+	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, comm, CQ_COUNTED);
+	int err = cq_p.File_open(comm, filename, amode, info, fh);
+	cq_file_open_end(t, err, err == MPI_SUCCESS ? *fh : (MPI_File)0, instance, filename, cq_length(filename));
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_open_(MPI_Fint *comm, char *filename, MPI_Fint *amode, MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, CQ_COMM(*comm), CQ_COUNTED);
+	((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_)(comm, filename, amode, info, fh, &err, filename_n);
+	cq_file_open_end(t, err, err == MPI_SUCCESS ? CQ_FILE(*fh) : (MPI_File)0, instance, filename, cq_trimmed(filename, filename_n));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amode, MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, CQ_COMM(*comm), CQ_COUNTED);
+	((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_f08_)(comm, filename, amode, info, fh, &err, filename_n);
+	cq_file_open_end(t, err, err == MPI_SUCCESS ? CQ_FILE(*fh) : (MPI_File)0, instance, filename, cq_trimmed(filename, filename_n));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amode, MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs7)(void (*)(void))cq_f.pmpir_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, CQ_COMM(*comm), CQ_COUNTED);
+	((cq_fs7)(void (*)(void))cq_f.pmpir_file_open_f08_)(comm, filename, amode, info, fh, &err, filename_n);
+	cq_file_open_end(t, err, err == MPI_SUCCESS ? CQ_FILE(*fh) : (MPI_File)0, instance, filename, cq_trimmed(filename, filename_n));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_preallocate(fh, size);
+	int32_t f = cq_file_begin(t, CQ_File_preallocate, fh);
+	int err = cq_p.File_preallocate(fh, size);
+	cq_file_end(t, err, f);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_preallocate_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_preallocate_(fh, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_preallocate, CQ_FILE(*fh));
+	cq_f.pmpi_file_preallocate_(fh, size, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_preallocate_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_preallocate_f08_(fh, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_preallocate, CQ_FILE(*fh));
+	cq_f.pmpi_file_preallocate_f08_(fh, size, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_file_preallocate_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_file_preallocate_f08_(fh, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_preallocate, CQ_FILE(*fh));
+	cq_f.pmpir_file_preallocate_f08_(fh, size, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read, &a);
+	int err = cq_p.File_read(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read, &a);
+	cq_f.pmpi_file_read_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read, &a);
+	cq_f.pmpi_file_read_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_all(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_all, &a);
+	int err = cq_p.File_read_all(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_all_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_all, &a);
+	cq_f.pmpi_file_read_all_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_all_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_all, &a);
+	cq_f.pmpi_file_read_all_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_all_begin(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_all_begin, &a);
+	int err = cq_p.File_read_all_begin(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_all_begin_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_all_begin, &a);
+	cq_f.pmpi_file_read_all_begin_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_all_begin_f08_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_all_begin, &a);
+	cq_f.pmpi_file_read_all_begin_f08_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_all_begin_c(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_all_begin_c, &a);
+	int err = cq_p.File_read_all_begin_c(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_all_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_all_c, &a);
+	int err = cq_p.File_read_all_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_all_end(fh, buf, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_all_end, fh);
+	int err = cq_p.File_read_all_end(fh, buf, st);
+	cq_io_end_end(t, err, f, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_all_end_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_read_all_end_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_all_end_f08_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_read_all_end_f08_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_at(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_read_at, &a);
+	int err = cq_p.File_read_at(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_read_at, &a);
+	cq_f.pmpi_file_read_at_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_f08_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_read_at, &a);
+	cq_f.pmpi_file_read_at_f08_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_at_all(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_read_at_all, &a);
+	int err = cq_p.File_read_at_all(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_all_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_read_at_all, &a);
+	cq_f.pmpi_file_read_at_all_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_all_f08_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_read_at_all, &a);
+	cq_f.pmpi_file_read_at_all_f08_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_at_all_begin(fh, offset, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_read_at_all_begin, &a);
+	int err = cq_p.File_read_at_all_begin(fh, offset, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_all_begin_(fh, offset, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_read_at_all_begin, &a);
+	cq_f.pmpi_file_read_at_all_begin_(fh, offset, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_all_begin_f08_(fh, offset, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_read_at_all_begin, &a);
+	cq_f.pmpi_file_read_at_all_begin_f08_(fh, offset, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_read_at_all_begin_c, &a);
+	int err = cq_p.File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_at_all_c(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_read_at_all_c, &a);
+	int err = cq_p.File_read_at_all_c(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_at_all_end(fh, buf, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_at_all_end, fh);
+	int err = cq_p.File_read_at_all_end(fh, buf, st);
+	cq_io_end_end(t, err, f, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_all_end_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_at_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_read_at_all_end_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_at_all_end_f08_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_at_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_read_at_all_end_f08_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_at_c(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_read_at_c, &a);
+	int err = cq_p.File_read_at_c(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_c, &a);
+	int err = cq_p.File_read_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_ordered(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_ordered, &a);
+	int err = cq_p.File_read_ordered(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_ordered_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_ordered, &a);
+	cq_f.pmpi_file_read_ordered_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_ordered_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_ordered, &a);
+	cq_f.pmpi_file_read_ordered_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_ordered_begin(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_ordered_begin, &a);
+	int err = cq_p.File_read_ordered_begin(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_ordered_begin_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_ordered_begin, &a);
+	cq_f.pmpi_file_read_ordered_begin_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_ordered_begin_f08_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_ordered_begin, &a);
+	cq_f.pmpi_file_read_ordered_begin_f08_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_ordered_begin_c(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_ordered_begin_c, &a);
+	int err = cq_p.File_read_ordered_begin_c(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_ordered_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_ordered_c, &a);
+	int err = cq_p.File_read_ordered_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_ordered_end(fh, buf, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_ordered_end, fh);
+	int err = cq_p.File_read_ordered_end(fh, buf, st);
+	cq_io_end_end(t, err, f, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_ordered_end_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_ordered_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_read_ordered_end_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_ordered_end_f08_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_read_ordered_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_read_ordered_end_f08_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_shared(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_shared, &a);
+	int err = cq_p.File_read_shared(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_shared_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_shared, &a);
+	cq_f.pmpi_file_read_shared_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_read_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_read_shared_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_read_shared, &a);
+	cq_f.pmpi_file_read_shared_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_read_shared_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_read_shared_c, &a);
+	int err = cq_p.File_read_shared_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_set_size(MPI_File fh, MPI_Offset size)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_set_size(fh, size);
+	int32_t f = cq_file_begin(t, CQ_File_set_size, fh);
+	int err = cq_p.File_set_size(fh, size);
+	cq_file_end(t, err, f);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_set_size_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_set_size_(fh, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_set_size, CQ_FILE(*fh));
+	cq_f.pmpi_file_set_size_(fh, size, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_set_size_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_set_size_f08_(fh, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_set_size, CQ_FILE(*fh));
+	cq_f.pmpi_file_set_size_f08_(fh, size, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_file_set_size_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_file_set_size_f08_(fh, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_set_size, CQ_FILE(*fh));
+	cq_f.pmpir_file_set_size_f08_(fh, size, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_set_view(fh, disp, etype, filetype, datarep, info);
+	int32_t f = cq_file_begin(t, CQ_File_set_view, fh);
+	int err = cq_p.File_set_view(fh, disp, etype, filetype, datarep, info);
+	cq_file_end(t, err, f);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_set_view_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype, char *datarep, MPI_Fint *info, MPI_Fint *ierr, size_t datarep_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_set_view, CQ_FILE(*fh));
+	((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype, char *datarep, MPI_Fint *info, MPI_Fint *ierr, size_t datarep_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_set_view, CQ_FILE(*fh));
+	((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype, char *datarep, MPI_Fint *info, MPI_Fint *ierr, size_t datarep_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((cq_fs8)(void (*)(void))cq_f.pmpir_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_set_view, CQ_FILE(*fh));
+	((cq_fs8)(void (*)(void))cq_f.pmpir_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_sync(MPI_File fh)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_sync(fh);
+	int32_t f = cq_file_begin(t, CQ_File_sync, fh);
+	int err = cq_p.File_sync(fh);
+	cq_file_end(t, err, f);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_sync_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_sync_(fh, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_sync, CQ_FILE(*fh));
+	cq_f.pmpi_file_sync_(fh, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_sync_f08_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_sync_f08_(fh, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_sync, CQ_FILE(*fh));
+	cq_f.pmpi_file_sync_f08_(fh, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_file_sync_f08_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_file_sync_f08_(fh, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t f = cq_file_begin(t, CQ_File_sync, CQ_FILE(*fh));
+	cq_f.pmpir_file_sync_f08_(fh, &err);
+	cq_file_end(t, err, f);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write, &a);
+	int err = cq_p.File_write(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write, &a);
+	cq_f.pmpi_file_write_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write, &a);
+	cq_f.pmpi_file_write_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_all(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_all, &a);
+	int err = cq_p.File_write_all(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_all_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_all, &a);
+	cq_f.pmpi_file_write_all_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_all_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_all, &a);
+	cq_f.pmpi_file_write_all_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_all_begin(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_all_begin, &a);
+	int err = cq_p.File_write_all_begin(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_all_begin_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_all_begin, &a);
+	cq_f.pmpi_file_write_all_begin_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_all_begin_f08_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_all_begin, &a);
+	cq_f.pmpi_file_write_all_begin_f08_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_all_begin_c(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_all_begin_c, &a);
+	int err = cq_p.File_write_all_begin_c(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_all_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_all_c, &a);
+	int err = cq_p.File_write_all_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_all_end(fh, buf, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_all_end, fh);
+	int err = cq_p.File_write_all_end(fh, buf, st);
+	cq_io_end_end(t, err, f, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_all_end_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_write_all_end_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_all_end_f08_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_write_all_end_f08_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_at(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_write_at, &a);
+	int err = cq_p.File_write_at(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_write_at, &a);
+	cq_f.pmpi_file_write_at_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_f08_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_write_at, &a);
+	cq_f.pmpi_file_write_at_f08_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_at_all(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_write_at_all, &a);
+	int err = cq_p.File_write_at_all(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_all_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_write_at_all, &a);
+	cq_f.pmpi_file_write_at_all_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_all_f08_(fh, offset, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_write_at_all, &a);
+	cq_f.pmpi_file_write_at_all_f08_(fh, offset, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_at_all_begin(fh, offset, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_write_at_all_begin, &a);
+	int err = cq_p.File_write_at_all_begin(fh, offset, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_all_begin_(fh, offset, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_write_at_all_begin, &a);
+	cq_f.pmpi_file_write_at_all_begin_(fh, offset, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_all_begin_f08_(fh, offset, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
+	cq_io_begin(t, CQ_File_write_at_all_begin, &a);
+	cq_f.pmpi_file_write_at_all_begin_f08_(fh, offset, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_write_at_all_begin_c, &a);
+	int err = cq_p.File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_at_all_c(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_write_at_all_c, &a);
+	int err = cq_p.File_write_at_all_c(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_at_all_end(fh, buf, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_at_all_end, fh);
+	int err = cq_p.File_write_at_all_end(fh, buf, st);
+	cq_io_end_end(t, err, f, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_all_end_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_at_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_write_at_all_end_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_at_all_end_f08_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_at_all_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_write_at_all_end_f08_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_at_c(fh, offset, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
+	cq_io_begin(t, CQ_File_write_at_c, &a);
+	int err = cq_p.File_write_at_c(fh, offset, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_c, &a);
+	int err = cq_p.File_write_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_ordered(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_ordered, &a);
+	int err = cq_p.File_write_ordered(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_ordered_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_ordered, &a);
+	cq_f.pmpi_file_write_ordered_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_ordered_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_ordered, &a);
+	cq_f.pmpi_file_write_ordered_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_ordered_begin(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_ordered_begin, &a);
+	int err = cq_p.File_write_ordered_begin(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_ordered_begin_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_ordered_begin, &a);
+	cq_f.pmpi_file_write_ordered_begin_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_ordered_begin_f08_(fh, buf, count, datatype, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_ordered_begin, &a);
+	cq_f.pmpi_file_write_ordered_begin_f08_(fh, buf, count, datatype, &err);
+	cq_io_split_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_ordered_begin_c(fh, buf, count, datatype);
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_ordered_begin_c, &a);
+	int err = cq_p.File_write_ordered_begin_c(fh, buf, count, datatype);
+	cq_io_split_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_ordered_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_ordered_c, &a);
+	int err = cq_p.File_write_ordered_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_ordered_end(fh, buf, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_ordered_end, fh);
+	int err = cq_p.File_write_ordered_end(fh, buf, st);
+	cq_io_end_end(t, err, f, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_ordered_end_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_ordered_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_write_ordered_end_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_ordered_end_f08_(fh, buf, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	int32_t f = cq_io_end_begin(t, CQ_File_write_ordered_end, CQ_FILE(*fh));
+	cq_f.pmpi_file_write_ordered_end_f08_(fh, buf, st, &err);
+	cq_io_end_end(t, err, f, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_shared(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_shared, &a);
+	int err = cq_p.File_write_shared(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_shared_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_shared, &a);
+	cq_f.pmpi_file_write_shared_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_file_write_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_file_write_shared_f08_(fh, buf, count, datatype, status, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
+	cq_io_begin(t, CQ_File_write_shared, &a);
+	cq_f.pmpi_file_write_shared_f08_(fh, buf, count, datatype, st, &err);
+	cq_io_end(t, err, &a, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.File_write_shared_c(fh, buf, count, datatype, status);
+	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
+	cq_io_begin(t, CQ_File_write_shared_c, &a);
+	int err = cq_p.File_write_shared_c(fh, buf, count, datatype, st);
+	cq_io_end(t, err, &a, st);
 	return err;
 }
 #endif
@@ -2327,6 +4810,122 @@ CQ_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 	cq_collective_begin(t, CQ_Gatherv_init_c, &a);
 	int err = cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
+	cq_rma_begin(t, CQ_Get, &a);
+	int err = cq_p.Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_get_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_get_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win)};
+	cq_rma_begin(t, CQ_Get, &a);
+	cq_f.pmpi_get_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_get_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_get_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win)};
+	cq_rma_begin(t, CQ_Get, &a);
+	cq_f.pmpi_get_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Get_accumulate, &a);
+	int err = cq_p.Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_get_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_get_accumulate_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .rcount = *result_count, .rtype = CQ_TYPE(*result_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Get_accumulate, &a);
+	cq_f.pmpi_get_accumulate_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_get_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_get_accumulate_f08_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .rcount = *result_count, .rtype = CQ_TYPE(*result_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Get_accumulate, &a);
+	cq_f.pmpi_get_accumulate_f08_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Get_accumulate_c, &a);
+	int err = cq_p.Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
+	cq_rma_begin(t, CQ_Get_c, &a);
+	int err = cq_p.Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_rma_end(t, err, &a);
 	return err;
 }
 #endif
@@ -5109,6 +7708,122 @@ CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, M
 }
 #endif
 
+CQ_EXPORT int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Put, &a);
+	int err = cq_p.Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_put_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_put_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Put, &a);
+	cq_f.pmpi_put_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_put_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_put_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Put, &a);
+	cq_f.pmpi_put_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, &err);
+	cq_rma_end(t, err, &a);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Put_c, &a);
+	int err = cq_p.Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+	cq_rma_end(t, err, &a);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Raccumulate, &a);
+	int err = cq_p.Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_raccumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_raccumulate_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Raccumulate, &a);
+	cq_f.pmpi_raccumulate_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_raccumulate_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Raccumulate, &a);
+	cq_f.pmpi_raccumulate_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Raccumulate_c, &a);
+	int err = cq_p.Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
@@ -5688,6 +8403,180 @@ CQ_EXPORT void mpi_request_get_status_f08_(MPI_Fint *request, MPI_Fint *flag, MP
 	cq_get_status_end(t, CQ_Request_get_status, err, compute, (*flag & 1), CQ_REQUEST(*request), st);
 	if (ierr != NULL)
 		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
+	cq_rma_begin(t, CQ_Rget, &a);
+	int err = cq_p.Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_rget_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_rget_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win)};
+	cq_rma_begin(t, CQ_Rget, &a);
+	cq_f.pmpi_rget_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_rget_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win)};
+	cq_rma_begin(t, CQ_Rget, &a);
+	cq_f.pmpi_rget_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Rget_accumulate, &a);
+	int err = cq_p.Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_rget_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_rget_accumulate_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .rcount = *result_count, .rtype = CQ_TYPE(*result_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Rget_accumulate, &a);
+	cq_f.pmpi_rget_accumulate_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_rget_accumulate_f08_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .rbuf = cq_f_buffer(result_addr), .has_result = 1, .rcount = *result_count, .rtype = CQ_TYPE(*result_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .op = CQ_OP(*op), .has_op = 1, .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Rget_accumulate, &a);
+	cq_f.pmpi_rget_accumulate_f08_(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .rbuf = result_addr, .has_result = 1, .rcount = result_count, .rtype = result_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .op = op, .has_op = 1, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Rget_accumulate_c, &a);
+	int err = cq_p.Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win};
+	cq_rma_begin(t, CQ_Rget_c, &a);
+	int err = cq_p.Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Rput, &a);
+	int err = cq_p.Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_rput_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_rput_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Rput, &a);
+	cq_f.pmpi_rput_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_rput_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_onesided a = {.obuf = cq_f_buffer(origin_addr), .ocount = *origin_count, .otype = CQ_TYPE(*origin_datatype), .target = *target_rank, .disp = *target_disp, .tcount = *target_count, .ttype = CQ_TYPE(*target_datatype), .win = CQ_WIN(*win), .sends = 1};
+	cq_rma_begin(t, CQ_Rput, &a);
+	cq_f.pmpi_rput_f08_(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, &err);
+	cq_rma_request_end(t, err, &a, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_onesided a = {.obuf = origin_addr, .ocount = origin_count, .otype = origin_datatype, .target = target_rank, .disp = target_disp, .tcount = target_count, .ttype = target_datatype, .win = win, .sends = 1};
+	cq_rma_begin(t, CQ_Rput_c, &a);
+	int err = cq_p.Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+	cq_rma_request_end(t, err, &a, *request);
+	return err;
 }
 #endif
 
@@ -7165,6 +10054,1219 @@ CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 	cq_waitany_begin(t, CQ_Waitsome);
 	cq_f.pmpir_waitsome_f08_(incount, array_of_requests, outcount, array_of_indices, st, &err);
 	cq_waitsome_end(t, err, *outcount, array_of_indices, 1 * cq.f_base, keys, st);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_allocate(size, disp_unit, info, comm, baseptr, win);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate, comm, CQ_COUNTED);
+	int err = cq_p.Win_allocate(size, disp_unit, info, comm, baseptr, win);
+	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_allocate_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_allocate_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_allocate_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_allocate_f08_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_allocate_cptr_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_allocate_cptr_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_allocate_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpir_win_allocate_f08_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_c, comm, CQ_COUNTED);
+	int err = cq_p.Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
+	return err;
+}
+#if CQ_MPICH
+CQ_EXPORT void mpi_win_allocate_f08_large_(MPI_Aint *size, MPI_Aint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_allocate_f08_large_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_c, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpir_win_allocate_f08_large_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+CQ_EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared, comm, CQ_COUNTED);
+	int err = cq_p.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_allocate_shared_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_allocate_shared_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_allocate_shared_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_allocate_shared_f08_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_allocate_shared_cptr_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_allocate_shared_cptr_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_allocate_shared_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpir_win_allocate_shared_f08_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared_c, comm, CQ_COUNTED);
+	int err = cq_p.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+	cq_win_new_end(t, err, *win, cq_pointed(err, baseptr), size, instance);
+	return err;
+}
+#if CQ_MPICH
+CQ_EXPORT void mpi_win_allocate_shared_f08_large_(MPI_Aint *size, MPI_Aint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_allocate_shared_f08_large_(size, disp_unit, info, comm, baseptr, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_allocate_shared_c, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpir_win_allocate_shared_f08_large_(size, disp_unit, info, comm, baseptr, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_pointed(err, baseptr), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+CQ_EXPORT int MPI_Win_complete(MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_complete(win);
+	int32_t w = cq_win_begin(t, CQ_Win_complete, win);
+	int err = cq_p.Win_complete(win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_complete_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_complete_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_complete, CQ_WIN(*win));
+	cq_f.pmpi_win_complete_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_complete_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_complete, CQ_WIN(*win));
+	cq_f.pmpi_win_complete_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_complete_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_complete, CQ_WIN(*win));
+	cq_f.pmpir_win_complete_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_create(base, size, disp_unit, info, comm, win);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create, comm, CQ_COUNTED);
+	int err = cq_p.Win_create(base, size, disp_unit, info, comm, win);
+	cq_win_new_end(t, err, *win, base, size, instance);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_create_(base, size, disp_unit, info, comm, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_create_(base, size, disp_unit, info, comm, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_f_buffer(base), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_create_f08_(base, size, disp_unit, info, comm, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_create_f08_(base, size, disp_unit, info, comm, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), cq_f_buffer(base), *size, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_create_c(base, size, disp_unit, info, comm, win);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create_c, comm, CQ_COUNTED);
+	int err = cq_p.Win_create_c(base, size, disp_unit, info, comm, win);
+	cq_win_new_end(t, err, *win, base, size, instance);
+	return err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_create_dynamic(info, comm, win);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create_dynamic, comm, CQ_COUNTED);
+	int err = cq_p.Win_create_dynamic(info, comm, win);
+	cq_win_new_end(t, err, *win, NULL, CQ_NULL64, instance);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_create_dynamic_(info, comm, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create_dynamic, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_create_dynamic_(info, comm, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), NULL, CQ_NULL64, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_create_dynamic_f08_(info, comm, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create_dynamic, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpi_win_create_dynamic_f08_(info, comm, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), NULL, CQ_NULL64, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_create_dynamic_f08_(info, comm, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Win_create_dynamic, CQ_COMM(*comm), CQ_COUNTED);
+	cq_f.pmpir_win_create_dynamic_f08_(info, comm, win, &err);
+	cq_win_new_end(t, err, CQ_WIN(*win), NULL, CQ_NULL64, instance);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_fence(assert, win);
+	int32_t w = cq_win_begin(t, CQ_Win_fence, win);
+	int err = cq_p.Win_fence(assert, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_fence_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_fence_(assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_fence, CQ_WIN(*win));
+	cq_f.pmpi_win_fence_(assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_fence_f08_(assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_fence, CQ_WIN(*win));
+	cq_f.pmpi_win_fence_f08_(assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_fence_f08_(assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_fence, CQ_WIN(*win));
+	cq_f.pmpir_win_fence_f08_(assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_flush(int rank, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_flush(rank, win);
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush, win, rank);
+	int err = cq_p.Win_flush(rank, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_flush_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_flush_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_flush_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_f08_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_flush_f08_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_flush_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_flush_f08_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush, CQ_WIN(*win), *rank);
+	cq_f.pmpir_win_flush_f08_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_flush_all(MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_flush_all(win);
+	int32_t w = cq_win_begin(t, CQ_Win_flush_all, win);
+	int err = cq_p.Win_flush_all(win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_flush_all_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_all_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_flush_all, CQ_WIN(*win));
+	cq_f.pmpi_win_flush_all_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_flush_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_all_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_flush_all, CQ_WIN(*win));
+	cq_f.pmpi_win_flush_all_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_flush_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_flush_all_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_flush_all, CQ_WIN(*win));
+	cq_f.pmpir_win_flush_all_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_flush_local(int rank, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_flush_local(rank, win);
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush_local, win, rank);
+	int err = cq_p.Win_flush_local(rank, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_flush_local_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_local_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush_local, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_flush_local_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_flush_local_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_local_f08_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush_local, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_flush_local_f08_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_flush_local_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_flush_local_f08_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_flush_local, CQ_WIN(*win), *rank);
+	cq_f.pmpir_win_flush_local_f08_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_flush_local_all(MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_flush_local_all(win);
+	int32_t w = cq_win_begin(t, CQ_Win_flush_local_all, win);
+	int err = cq_p.Win_flush_local_all(win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_flush_local_all_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_local_all_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_flush_local_all, CQ_WIN(*win));
+	cq_f.pmpi_win_flush_local_all_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_flush_local_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_flush_local_all_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_flush_local_all, CQ_WIN(*win));
+	cq_f.pmpi_win_flush_local_all_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_flush_local_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_flush_local_all_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_flush_local_all, CQ_WIN(*win));
+	cq_f.pmpir_win_flush_local_all_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_free(MPI_Win *win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.windows, CQ_KEY(*win));
+		return cq_p.Win_free(win);
+	}
+	int32_t w = cq_win_free_begin(t, CQ_Win_free, *win);
+	int err = cq_p.Win_free(win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_free_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.windows, CQ_KEY(CQ_WIN(*win)));
+		cq_f.pmpi_win_free_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_free_begin(t, CQ_Win_free, CQ_WIN(*win));
+	cq_f.pmpi_win_free_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.windows, CQ_KEY(CQ_WIN(*win)));
+		cq_f.pmpi_win_free_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_free_begin(t, CQ_Win_free, CQ_WIN(*win));
+	cq_f.pmpi_win_free_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		if (cq.state == CQ_ON)
+			cq_object_drop(&cq.windows, CQ_KEY(CQ_WIN(*win)));
+		cq_f.pmpir_win_free_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_free_begin(t, CQ_Win_free, CQ_WIN(*win));
+	cq_f.pmpir_win_free_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_lock(lock_type, rank, assert, win);
+	int32_t w = cq_win_target_begin(t, CQ_Win_lock, win, rank);
+	int err = cq_p.Win_lock(lock_type, rank, assert, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_lock_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_lock_(lock_type, rank, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_lock_(lock_type, rank, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_lock_f08_(lock_type, rank, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_lock_f08_(lock_type, rank, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_lock_f08_(lock_type, rank, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_lock, CQ_WIN(*win), *rank);
+	cq_f.pmpir_win_lock_f08_(lock_type, rank, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_lock_all(int assert, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_lock_all(assert, win);
+	int32_t w = cq_win_begin(t, CQ_Win_lock_all, win);
+	int err = cq_p.Win_lock_all(assert, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_lock_all_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_lock_all_(assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_lock_all, CQ_WIN(*win));
+	cq_f.pmpi_win_lock_all_(assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_lock_all_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_lock_all_f08_(assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_lock_all, CQ_WIN(*win));
+	cq_f.pmpi_win_lock_all_f08_(assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_lock_all_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_lock_all_f08_(assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_lock_all, CQ_WIN(*win));
+	cq_f.pmpir_win_lock_all_f08_(assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_post(group, assert, win);
+	int32_t w = cq_win_begin(t, CQ_Win_post, win);
+	int err = cq_p.Win_post(group, assert, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_post_(group, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
+	cq_f.pmpi_win_post_(group, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_post_f08_(group, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
+	cq_f.pmpi_win_post_f08_(group, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_post_f08_(group, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_post, CQ_WIN(*win));
+	cq_f.pmpir_win_post_f08_(group, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_start(group, assert, win);
+	int32_t w = cq_win_begin(t, CQ_Win_start, win);
+	int err = cq_p.Win_start(group, assert, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_start_(group, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
+	cq_f.pmpi_win_start_(group, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_start_f08_(group, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
+	cq_f.pmpi_win_start_f08_(group, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_start_f08_(group, assert, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_start, CQ_WIN(*win));
+	cq_f.pmpir_win_start_f08_(group, assert, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_sync(MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_sync(win);
+	int32_t w = cq_win_begin(t, CQ_Win_sync, win);
+	int err = cq_p.Win_sync(win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_sync_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_sync_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_sync, CQ_WIN(*win));
+	cq_f.pmpi_win_sync_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_sync_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_sync, CQ_WIN(*win));
+	cq_f.pmpi_win_sync_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_sync_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_sync, CQ_WIN(*win));
+	cq_f.pmpir_win_sync_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_test(MPI_Win win, int *flag)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_test(win, flag);
+	uint64_t compute = cq_gap(t);
+	int err = cq_p.Win_test(win, flag);
+	cq_win_test_end(t, CQ_Win_test, err, compute, *flag, win);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_test_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_test_(win, flag, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t compute = cq_gap(t);
+	cq_f.pmpi_win_test_(win, flag, &err);
+	cq_win_test_end(t, CQ_Win_test, err, compute, (*flag & 1), CQ_WIN(*win));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_test_f08_(win, flag, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t compute = cq_gap(t);
+	cq_f.pmpi_win_test_f08_(win, flag, &err);
+	cq_win_test_end(t, CQ_Win_test, err, compute, (*flag & 1), CQ_WIN(*win));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_test_f08_(win, flag, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t compute = cq_gap(t);
+	cq_f.pmpir_win_test_f08_(win, flag, &err);
+	cq_win_test_end(t, CQ_Win_test, err, compute, (*flag & 1), CQ_WIN(*win));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_unlock(int rank, MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_unlock(rank, win);
+	int32_t w = cq_win_target_begin(t, CQ_Win_unlock, win, rank);
+	int err = cq_p.Win_unlock(rank, win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_unlock_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_unlock_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_unlock, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_unlock_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_unlock_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_unlock_f08_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_unlock, CQ_WIN(*win), *rank);
+	cq_f.pmpi_win_unlock_f08_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_unlock_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_unlock_f08_(rank, win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_target_begin(t, CQ_Win_unlock, CQ_WIN(*win), *rank);
+	cq_f.pmpir_win_unlock_f08_(rank, win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_unlock_all(MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_unlock_all(win);
+	int32_t w = cq_win_begin(t, CQ_Win_unlock_all, win);
+	int err = cq_p.Win_unlock_all(win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_unlock_all_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_unlock_all_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_unlock_all, CQ_WIN(*win));
+	cq_f.pmpi_win_unlock_all_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_unlock_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_unlock_all_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_unlock_all, CQ_WIN(*win));
+	cq_f.pmpi_win_unlock_all_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_unlock_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_unlock_all_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_unlock_all, CQ_WIN(*win));
+	cq_f.pmpir_win_unlock_all_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Win_wait(MPI_Win win)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Win_wait(win);
+	int32_t w = cq_win_begin(t, CQ_Win_wait, win);
+	int err = cq_p.Win_wait(win);
+	cq_win_end(t, err, w);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_win_wait_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_wait_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_wait, CQ_WIN(*win));
+	cq_f.pmpi_win_wait_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_win_wait_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_wait, CQ_WIN(*win));
+	cq_f.pmpi_win_wait_f08_(win, &err);
+	cq_win_end(t, err, w);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_win_wait_f08_(win, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	int32_t w = cq_win_begin(t, CQ_Win_wait, CQ_WIN(*win));
+	cq_f.pmpir_win_wait_f08_(win, &err);
+	cq_win_end(t, err, w);
 	if (ierr != NULL)
 		*ierr = err;
 }

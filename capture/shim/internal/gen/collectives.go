@@ -6,10 +6,11 @@ import (
 )
 
 // largeCounts are the recorders whose calls have a form with large counts, MPI_X_c. Fortran programs reach it through the
-// C symbol, under the plain name.
+// C symbol, under the plain name, but for what pointerForms lists.
 var largeCounts = map[string]bool{
 	"send": true, "isend": true, "send_init": true, "recv": true, "irecv": true, "recv_init": true, "sendrecv": true, "isendrecv": true,
 	"mrecv": true, "imrecv": true, "collective": true, "icollective": true, "collective_init": true,
+	"rma": true, "rma_request": true, "win_new": true, "file_rw": true, "file_irw": true, "file_begin": true,
 }
 
 // large says whether the call has counts of type MPI_Count.

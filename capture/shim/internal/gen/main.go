@@ -88,13 +88,21 @@ func readCalls(path string) ([]call, error) {
 func (c call) pending() bool {
 	switch c.recorder {
 	case "comm_connect", "comm_from_group", "comm_parent", "spawn", "session_init", "session_finalize",
-		"file_begin", "file_close", "file_delete", "file_end", "file_irw", "file_open", "file_plain", "file_rw",
 		"parrived", "pready", "pready_list", "pready_range", "precv_init", "psend_init",
-		"pcontrol", "plain",
-		"rma", "rma_request", "win_free", "win_new", "win_sync", "win_target", "win_test":
+		"pcontrol", "plain":
 		return true
 	}
 	return c.large() && !largeCounts[c.recorder]
+}
+
+// has says whether the call has a parameter of that name.
+func (c call) has(name string) bool {
+	for _, p := range c.params {
+		if p.name == name {
+			return true
+		}
+	}
+	return false
 }
 
 func parseParams(s string) []param {
@@ -117,12 +125,12 @@ func parseParams(s string) []param {
 
 // helpers are the functions that the recorders themselves call, beside those that are wrapped.
 var helpers = strings.Fields(`Cart_get Cart_shift Cartdim_get Comm_group Comm_rank Comm_remote_group Comm_remote_size Comm_size Comm_test_inter
-	Dist_graph_neighbors Dist_graph_neighbors_count Error_class Get_elements_x Get_library_version Graph_neighbors
+	Dist_graph_neighbors Dist_graph_neighbors_count Error_class File_f2c Get_elements_x Get_library_version Graph_neighbors
 	Graph_neighbors_count Grequest_complete Grequest_start Group_free Group_translate_ranks Query_thread Status_set_cancelled Status_set_elements_x
 	Test_cancelled Topo_test Type_get_envelope Type_get_extent Type_get_name Type_size_x`)
 
 // conversions are functions in Open MPI and macros in MPICH.
-var conversions = strings.Fields("Comm_f2c Message_f2c Op_f2c Request_f2c Type_f2c")
+var conversions = strings.Fields("Comm_f2c Message_f2c Op_f2c Request_f2c Type_f2c Win_f2c")
 
 // openmpiData are the objects whose addresses are Open MPI's handles and Fortran sentinels.
 var openmpiData = strings.Fields(`ompi_mpi_comm_world ompi_mpi_comm_self ompi_mpi_comm_null ompi_mpi_datatype_null ompi_mpi_byte
@@ -200,8 +208,14 @@ func fortranTable(b *bytes.Buffer, calls []call) {
 			list = &extensions
 		}
 		*list = append(*list, fmt.Sprintf(c.prefixed("pmpi_%s_, %d"), low, n), fmt.Sprintf(c.prefixed("pmpi_%s_f08_, %d"), low, n))
+		if pointerForms[c.name] {
+			openmpi = append(openmpi, fmt.Sprintf("pmpi_%s_cptr_, %d", low, n))
+		}
 		if c.mpichF08 {
 			mpich = append(mpich, fmt.Sprintf("pmpir_%s_f08_, %d", low, n))
+		}
+		if pointerForms[c.name] {
+			mpich = append(mpich, fmt.Sprintf("pmpir_%s_f08_large_, %d", low, n))
 		}
 	}
 	b.WriteString("/* Fortran entry points and how many arguments they have. All are addresses. */\n#if CQ_OPENMPI\n#if CQ_MPI4\n")
@@ -213,10 +227,13 @@ func fortranTable(b *bytes.Buffer, calls []call) {
 	b.WriteString("#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X)\n#else\n")
 	macroList(b, "CQ_FFNS(X)", mpich, "X(%s)")
 	b.WriteString("#endif\n")
-	for n := 1; n <= 13; n++ {
+	for n := 1; n <= 14; n++ {
 		fmt.Fprintf(b, "typedef void (*cq_f%d)(%s);\n", n, strings.TrimSuffix(strings.Repeat("void *, ", n), ", "))
 	}
-	b.WriteString("typedef void (*cq_fs4)(void *, void *, void *, size_t);\n")
+	b.WriteString("/* The same with the hidden length of a string behind them. */\n")
+	for n := 2; n <= 9; n++ {
+		fmt.Fprintf(b, "typedef void (*cq_fs%d)(%ssize_t);\n", n, strings.Repeat("void *, ", n-1))
+	}
 	b.WriteString("\ntypedef struct {\n#define X(f, n) cq_f##n f;\n\tCQ_FFNS(X)\n#undef X\n} cq_ffns;\n\n")
 }
 

@@ -19,12 +19,13 @@ var (
 	openmpiF77  = flavour{"mpi_%s_", "cq_f.pmpi_%s_", true}
 	openmpiF08  = flavour{"mpi_%s_f08_", "cq_f.pmpi_%s_f08_", true}
 	mpichF08    = flavour{"mpi_%s_f08_", "cq_f.pmpir_%s_f08_", true}
+	mpichLarge  = flavour{"mpi_%s_f08_large_", "cq_f.pmpir_%s_f08_large_", true}
 	placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 )
 
 // recorder is what a wrapper does around the call. In its text {x} stands for the C value of parameter x in either
-// language, {*x} for what x points to after the call, {x[]} for an array as the program has it, {F} for 1 in Fortran, {ID}
-// for the call's id. statuses says which parameter gets a status of ours where the program ignores it.
+// language, {*x} for what x points to after the call, {x[]} for an array as the program has it, {$x} for a string and its
+// length, {F} for 1 in Fortran, {ID} for the call's id. statuses says which parameter gets a status of ours where the program ignores it.
 type recorder struct {
 	before, after string
 	status        string
@@ -134,6 +135,16 @@ func recorderOf(c call) (recorder, error) {
 		return constructor(c)
 	case "sendrecv", "isendrecv":
 		return sendrecv(c), nil
+	case "rma", "rma_request":
+		return onesided(c)
+	case "win_new":
+		return windowConstructor(c), nil
+	}
+	if strings.HasPrefix(c.recorder, "file_") {
+		return fileRecorder(c), nil
+	}
+	if r, ok := windowRecorders()[c.recorder]; ok {
+		return r, nil
 	}
 	r, ok := recorders[c.recorder]
 	if !ok {
@@ -181,10 +192,14 @@ func wrapCall(b *bytes.Buffer, c call) error {
 		return err
 	}
 	if c.large() {
-		return nil
+		return largeFortran(b, c, r)
 	}
 	b.WriteString("#if CQ_OPENMPI\n")
-	for _, f := range []flavour{openmpiF77, openmpiF08} {
+	flavours := []flavour{openmpiF77, openmpiF08}
+	if pointerForms[c.name] {
+		flavours = append(flavours, openmpiPointer)
+	}
+	for _, f := range flavours {
 		if err := wrapper(b, c, r, f); err != nil {
 			return err
 		}
@@ -199,6 +214,18 @@ func wrapCall(b *bytes.Buffer, c call) error {
 	return nil
 }
 
+// largeFortran writes the wrapper of a call's mpi_f08 form with large counts, where MPICH has one that does not arrive through
+// the C symbol.
+func largeFortran(b *bytes.Buffer, c call, r recorder) error {
+	if !pointerForms[strings.TrimSuffix(c.name, "_c")] {
+		return nil
+	}
+	b.WriteString("#if CQ_MPICH\n")
+	err := wrapper(b, c, r, mpichLarge)
+	b.WriteString("#endif\n")
+	return err
+}
+
 // wrapper writes one wrapper. The parameters of a Fortran form are all addresses, ierr last, which may be NULL.
 func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	name := c.name
@@ -208,10 +235,16 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 		args = append(args, p.name)
 	}
 	if f.fortran {
-		name = strings.ToLower(name)
+		name = strings.TrimSuffix(strings.ToLower(name), "_c")
 		decls = append(decls, "MPI_Fint *ierr")
 	}
-	callee := fmt.Sprintf(c.prefixed(f.callee), name)
+	callee, hidden := fmt.Sprintf(c.prefixed(f.callee), name), ""
+	if s := c.text(); f.fortran && s != "" { // the string's length stands behind all arguments
+		hidden = s + "_n"
+		decls = append(decls, "size_t "+hidden)
+		callee = fmt.Sprintf("((cq_fs%d)(void (*)(void))%s)", len(c.params)+2, callee)
+		hidden = ", " + hidden
+	}
 	before, err := f.expand(r.before, c)
 	if err != nil {
 		return err
@@ -234,7 +267,7 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "))
 	plain := strings.Join(args, ", ")
 	if f.fortran {
-		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\t%s(%s, ierr);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", unseen, callee, plain)
+		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\t%s(%s, ierr%s);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", unseen, callee, plain, hidden)
 	} else if unseen != "" {
 		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\treturn %s(%s);\n\t}\n", unseen, callee, plain)
 	} else {
@@ -248,7 +281,7 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 		}
 	}
 	if f.fortran {
-		fmt.Fprintf(b, "\t%s(%s, &err);\n\t%s\n\tif (ierr != NULL)\n\t\t*ierr = err;\n}\n", callee, strings.Join(args, ", "), after)
+		fmt.Fprintf(b, "\t%s(%s, &err%s);\n\t%s\n\tif (ierr != NULL)\n\t\t*ierr = err;\n}\n", callee, strings.Join(args, ", "), hidden, after)
 	} else {
 		fmt.Fprintf(b, "\tint err = %s(%s);\n\t%s\n\treturn err;\n}\n", callee, strings.Join(args, ", "), after)
 	}
@@ -270,7 +303,23 @@ func (f flavour) declare(p param) string {
 	if strings.HasPrefix(strings.TrimPrefix(p.ctype, "const "), "void") {
 		return "void *" + p.name
 	}
+	switch p.ctype {
+	case "const char *":
+		return "char *" + p.name
+	case "MPI_Aint", "MPI_Offset":
+		return p.ctype + " *" + p.name
+	}
 	return "MPI_Fint *" + p.name
+}
+
+// text is the name of the call's string parameter; empty: it has none.
+func (c call) text() string {
+	for _, p := range c.params {
+		if p.ctype == "const char *" {
+			return p.name
+		}
+	}
+	return ""
 }
 
 // statusOf declares st, which goes to the library in the place of the program's status.
@@ -311,6 +360,12 @@ func (f flavour) expression(what string, c call) (string, error) {
 		}
 		return "0", nil
 	}
+	if text, ok := strings.CutPrefix(what, "$"); ok {
+		if f.fortran {
+			return fmt.Sprintf("%[1]s, cq_trimmed(%[1]s, %[1]s_n)", text), nil
+		}
+		return fmt.Sprintf("%[1]s, cq_length(%[1]s)", text), nil
+	}
 	if array, n, ok := strings.Cut(what, "[]:"); ok {
 		if f.fortran {
 			return fmt.Sprintf("(cq_array){%s, *%s, 1}", array, n), nil
@@ -338,7 +393,7 @@ func (f flavour) value(p param, pointed bool) (string, error) {
 		}
 		return p.name, nil
 	}
-	convert := map[string]string{"MPI_Comm": "CQ_COMM", "MPI_Datatype": "CQ_TYPE", "MPI_Op": "CQ_OP", "MPI_Request": "CQ_REQUEST", "MPI_Message": "CQ_MESSAGE"}[base]
+	convert := map[string]string{"MPI_Comm": "CQ_COMM", "MPI_Datatype": "CQ_TYPE", "MPI_Op": "CQ_OP", "MPI_Request": "CQ_REQUEST", "MPI_Message": "CQ_MESSAGE", "MPI_Win": "CQ_WIN", "MPI_File": "CQ_FILE"}[base]
 	switch {
 	case convert != "":
 		return fmt.Sprintf("%s(*%s)", convert, p.name), nil
@@ -346,7 +401,7 @@ func (f flavour) value(p param, pointed bool) (string, error) {
 		return "cq_f_index(*indx)", nil
 	case p.name == "flag":
 		return "(*flag & 1)", nil
-	case base == "int":
+	case base == "int" || base == "MPI_Aint" || base == "MPI_Offset":
 		return "*" + p.name, nil
 	case base == "const void" || base == "void":
 		return "cq_f_buffer(" + p.name + ")", nil

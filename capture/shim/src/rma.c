@@ -1,0 +1,163 @@
+/* One-sided communication: windows, what moves data, what synchronises. */
+#include "recorders.h"
+
+#include "sink.h"
+
+static void rma_blank(cq_rma *s, int32_t window)
+{
+	memset(s, 0, sizeof *s);
+	s->op = 0xffff;
+	s->kind = CQ_RMA;
+	s->window = window;
+	s->tdtype = s->rdtype = CQ_NULL32;
+	s->disp = s->tcount = s->rcount = s->obytes = s->tbytes = CQ_NULL64;
+}
+
+static void rma_put(cq_thread *t, const cq_rma *s)
+{
+	*(cq_rma *)cq_take(t) = *s;
+}
+
+/* The CALL slot of a call on a window. A target is a rank in the window's communicator, so it means nothing where that is
+ * not known: the window was made by a call that was not recorded. */
+static cq_call *win_open(cq_thread *t, int id, cq_object w)
+{
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	c->comm = w.comm;
+	return c;
+}
+
+static void win_target(cq_call *c, int rank)
+{
+	if (rank == MPI_PROC_NULL)
+		c->flags |= CQ_F_PROC_NULL;
+	else if (c->comm != CQ_NULL32)
+		c->peer = rank;
+}
+
+/* Data. The target's and the result's arguments go into the slot that follows the call; they are looked up before it. */
+void cq_rma_begin(cq_thread *t, int id, cq_onesided *a)
+{
+	cq_object w = cq_object_get(&cq.windows, CQ_KEY(a->win));
+	int idle = a->has_op && a->op == MPI_NO_OP; /* then MPI ignores the origin arguments, and they may be anything */
+	cq_rma *s = &a->slot;
+	const cq_type *y;
+	int32_t otype = CQ_NULL32;
+	if (a->one) {
+		a->ocount = a->tcount = a->rcount = 1;
+		a->ttype = a->rtype = a->otype;
+	}
+	rma_blank(s, w.number);
+	y = cq_type_of(t, a->ttype);
+	s->tdtype = y->number;
+	s->tcount = a->tcount;
+	s->tbytes = a->tcount * y->bytes;
+	s->disp = a->disp;
+	if (a->has_result) {
+		s->rdtype = cq_type_of(t, a->rtype)->number;
+		s->rcount = a->rcount;
+		s->rbuf = cq_address(a->rbuf);
+	}
+	if (a->has_op)
+		s->op = (uint16_t)cq_op_code(a->op);
+	s->obytes = 0;
+	if (!idle) {
+		y = cq_type_of(t, a->otype);
+		otype = y->number;
+		s->obytes = a->ocount * y->bytes;
+	}
+	cq_call *c = win_open(t, id, w);
+	win_target(c, a->target);
+	if (!idle) {
+		c->dtype = otype;
+		c->count = a->ocount;
+		c->buf = cq_address(a->obuf);
+	}
+	if (a->sends && !idle && a->target != MPI_PROC_NULL)
+		cq_payload(t, a->obuf, a->ocount, a->otype, 0);
+	cq_go(t, c);
+}
+
+void cq_rma_end(cq_thread *t, int err, const cq_onesided *a)
+{
+	cq_back(t);
+	rma_put(t, &a->slot);
+	cq_close(t, err);
+}
+
+void cq_rma_request_end(cq_thread *t, int err, const cq_onesided *a, MPI_Request r)
+{
+	cq_back(t);
+	rma_put(t, &a->slot);
+	if (err == MPI_SUCCESS)
+		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), 0);
+	cq_close(t, err);
+}
+
+/* Synchronisation. */
+
+int32_t cq_win_begin(cq_thread *t, int id, MPI_Win win)
+{
+	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
+	cq_go(t, win_open(t, id, w));
+	return w.number;
+}
+
+int32_t cq_win_target_begin(cq_thread *t, int id, MPI_Win win, int rank)
+{
+	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
+	cq_call *c = win_open(t, id, w);
+	win_target(c, rank);
+	cq_go(t, c);
+	return w.number;
+}
+
+static void win_put(cq_thread *t, int32_t window)
+{
+	cq_rma s;
+	rma_blank(&s, window);
+	rma_put(t, &s);
+}
+
+void cq_win_end(cq_thread *t, int err, int32_t window)
+{
+	cq_back(t);
+	win_put(t, window);
+	cq_close(t, err);
+}
+
+void cq_win_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Win win)
+{
+	cq_back(t);
+	if (!flag && err == MPI_SUCCESS) {
+		cq_poll_failed(t, compute);
+		return;
+	}
+	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
+	cq_call *c = cq_poll_open(t, id, compute);
+	c->comm = w.comm;
+	win_put(t, w.number);
+	cq_close(t, err);
+}
+
+/* Windows. A constructor begins as that of a communicator does: it is a collective operation on its communicator. */
+
+void cq_win_new_end(cq_thread *t, int err, MPI_Win made, const void *base, int64_t bytes, uint64_t instance)
+{
+	cq_back(t);
+	t->call->count = -1;
+	if (err == MPI_SUCCESS) {
+		t->call->count = cq_object_add(&cq.windows, &cq.windows_made, CQ_KEY(made), t->call->comm);
+		t->call->buf = cq_address(base);
+	}
+	cq_instance_put(t, instance, bytes);
+	cq_close(t, err);
+}
+
+int32_t cq_win_free_begin(cq_thread *t, int id, MPI_Win win)
+{
+	cq_object w = cq_object_drop(&cq.windows, CQ_KEY(win));
+	cq_go(t, win_open(t, id, w));
+	return w.number;
+}
