@@ -38,6 +38,24 @@ func (d *decoder) call(c *spool.Call, r *schema.Event) error {
 		return d.start(c, r)
 	case opCollective, opIcollective, opCollectiveInit, opCommNew, opCommIdup:
 		return d.collective(c, r, v)
+	case opRMA, opRMARequest:
+		return d.oneSided(c, r, v)
+	case opWin:
+		return d.window(c, r, v)
+	case opWinNew:
+		d.makes(c, r, d.windows)
+	case opFileOpen:
+		r.Label = d.g.label()
+		d.makes(c, r, d.fileOf)
+	case opFileDelete:
+		r.Label = d.g.label()
+		d.put()
+	case opFile:
+		return d.file(r)
+	case opTransfer, opTransferStart:
+		return d.transfer(c, r, v)
+	case opTransferEnd:
+		return d.endSplit(c, r)
 	default:
 		d.put()
 	}
@@ -489,6 +507,8 @@ func (d *decoder) endedAside(i int, e spool.DoneEntry) {
 		d.events.RecvBytes[i] = 0
 	case ops[d.events.Call[i]] == opImrecv && e.Flags&(spool.FlagCancelled|spool.FlagNoStatus) == 0:
 		d.events.RecvBytes[i] = e.Bytes
+	case ops[d.events.Call[i]] == opTransferStart:
+		d.transferred(i, e)
 	}
 }
 

@@ -29,6 +29,16 @@ const (
 	opCollectiveInit
 	opCommNew
 	opCommIdup
+	opRMA
+	opRMARequest
+	opWin
+	opWinNew
+	opFile
+	opFileOpen
+	opFileDelete
+	opTransfer
+	opTransferStart // nonblocking, and the begin of a split collective
+	opTransferEnd
 	opCommUse // comm_free, comm_set_name: a call with a communicator
 )
 
@@ -45,6 +55,10 @@ func recorderOps() map[string]op {
 		"start": opStart, "startall": opStartall,
 		"collective": opCollective, "icollective": opIcollective, "collective_init": opCollectiveInit,
 		"comm_new": opCommNew, "comm_idup": opCommIdup, "comm_free": opCommUse, "comm_set_name": opCommUse,
+		"rma": opRMA, "rma_request": opRMARequest, "win_new": opWinNew,
+		"win_sync": opWin, "win_target": opWin, "win_test": opWin, "win_free": opWin,
+		"file_open": opFileOpen, "file_close": opFile, "file_plain": opFile, "file_delete": opFileDelete,
+		"file_rw": opTransfer, "file_irw": opTransferStart, "file_begin": opTransferStart, "file_end": opTransferEnd,
 	}
 }
 
@@ -61,7 +75,8 @@ var ops = func() []op {
 // issues says whether the slot's req is a new serial number, and completes whether it is one that ends there.
 func (o op) issues() bool {
 	switch o {
-	case opIsend, opSendInit, opIrecv, opRecvInit, opIsendrecv, opMprobe, opImrecv, opStart, opIcollective, opCollectiveInit, opCommIdup:
+	case opIsend, opSendInit, opIrecv, opRecvInit, opIsendrecv, opMprobe, opImrecv, opStart, opIcollective, opCollectiveInit, opCommIdup,
+		opRMARequest, opTransferStart:
 		return true
 	}
 	return false

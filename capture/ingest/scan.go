@@ -132,7 +132,7 @@ func (s *scanner) group(g *group) error {
 	}
 	if c.Req != 0 {
 		switch {
-		case o == opComplete:
+		case o == opComplete || o == opTransferEnd:
 			b.ends(c.Req)
 		case o.issues():
 			s.issued = max(s.issued, c.Req)
@@ -162,7 +162,7 @@ func (s *scanner) continued(g *group, o op) error {
 		if slot.Kind == spool.KindDef {
 			hasDefs = true
 		}
-		if slot.Kind > spool.KindBlob || c == nil && slot.Kind < spool.KindDef {
+		if slot.Kind > spool.KindIO || c == nil && slot.Kind < spool.KindDef {
 			return fmt.Errorf("slot %d: of kind %d: the file is damaged", g.first+i, slot.Kind)
 		}
 		if c == nil || c.T1 == 0 {
@@ -260,6 +260,7 @@ func (s *scanner) define(g *group, d *spool.Def, data []byte) error {
 		s.pairs[g.thread] = append(s.pairs[g.thread], clockPair{pair.Tick, int64(pair.Ns)})
 	case spool.DefModule, spool.DefSite:
 		return s.sites.Define(d.What, d.ID, data)
+	case spool.DefLabel:
 	default:
 		return fmt.Errorf("unknown: was it captured with a newer commq?")
 	}
@@ -435,7 +436,7 @@ func (r *rankSpool) blockCrossings(k int, last int64, epoch int, taken map[uint3
 		before := r.starts[epoch].issued
 		end := completion{row, c.T0, c.T1, errorOf(&g), r.siteOf(c)}
 		switch ops[c.Call] {
-		case opComplete:
+		case opComplete, opTransferEnd:
 			eachDone(&g, func(d spool.DoneEntry) {
 				if m := taken[d.Req]; m != nil {
 					m.end, m.flags = end, d.Flags

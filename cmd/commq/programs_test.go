@@ -41,6 +41,8 @@ func programs() []program {
 		{name: "types", ranks: 3},
 		{name: "collectives", ranks: 3},
 		{name: "neighbors", ranks: 3},
+		{name: "rma", ranks: 3},
+		{name: "io", ranks: 3},
 	}
 }
 
@@ -118,6 +120,25 @@ FROM parts AS p LEFT JOIN events AS e ON e.rank = p.rank AND e.seq = p.seq ORDER
 		"comms": described + `
 SELECT c.name AS comm, s.remote AS side, s.members, s.name, p.name AS parent, s.cart_dims AS dims, s.cart_periods AS periods, s.edges
 FROM side AS s JOIN called AS c ON c.comm = s.comm LEFT JOIN called AS p ON p.comm = s.parent ORDER BY s.comm, s.remote`,
+		"rma": described + `
+SELECT e.rank, e.call, c.name AS comm, e.instance, '+' || (e.send_world - e.rank + 3) % 3 AS "to",
+       e.send_count || 'x' || s.combiner || ':' || s.bytes AS sends, e.send_bytes AS send,
+       '+' || (e.recv_world - e.rank + 3) % 3 AS "from", e.recv_count || 'x' || r.combiner || ':' || r.bytes AS recvs, e.recv_bytes AS recv,
+       e.reduce_op AS op, e.proc_null AS "null", d.call AS done, m.call || '#' || m.instance AS made
+FROM events AS e LEFT JOIN called AS c ON c.comm = e.comm
+LEFT JOIN events AS d ON d.rank = e.rank AND d.seq = e.done_seq
+LEFT JOIN events AS m ON m.rank = e.rank AND m.seq = e.init_seq
+LEFT JOIN datatypes AS s ON s.id = e.send_datatype LEFT JOIN datatypes AS r ON r.id = e.recv_datatype
+WHERE e.class = 'rma' ORDER BY e.rank, e.seq`,
+		"io": described + `
+SELECT e.rank, e.call, c.name AS comm, e.instance, e.send_count || 'x' || s.combiner || ':' || s.bytes AS sends, e.send_bytes AS send,
+       e.recv_count || 'x' || r.combiner || ':' || r.bytes AS recvs, e.recv_bytes AS recv,
+       d.call AS done, m.call || '#' || m.instance AS made, split_part(e.label, '/', -1) AS label
+FROM events AS e LEFT JOIN called AS c ON c.comm = e.comm
+LEFT JOIN events AS d ON d.rank = e.rank AND d.seq = e.done_seq
+LEFT JOIN events AS m ON m.rank = e.rank AND m.seq = e.init_seq
+LEFT JOIN datatypes AS s ON s.id = e.send_datatype LEFT JOIN datatypes AS r ON r.id = e.recv_datatype
+WHERE e.class = 'io' ORDER BY e.rank, e.seq`,
 		"counts": `
 SELECT messages, message_bytes, collectives, unmatched_sends, unmatched_receives, wildcard_receives, in_progress, dropped,
        CASE WHEN polls > 0 THEN 'some' ELSE 'none' END AS polls, ended FROM runs`,
@@ -184,7 +205,7 @@ func (s rowSection) sorted(name string) rowSection {
 	switch name {
 	case "comms":
 		slices.Sort(s.rows)
-	case "collectives", "parts":
+	case "collectives", "parts", "rma", "io":
 		slices.SortStableFunc(s.rows, func(a, b string) int { return cmp.Compare(a[0], b[0]) })
 	}
 	return s

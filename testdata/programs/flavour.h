@@ -22,3 +22,10 @@
 #define SOURCE_OF(x) x(MPI_SOURCE)
 #define TAG_OF(x) x(MPI_TAG)
 #endif
+#if defined(F08)
+#define HANDLE_WIN type(MPI_Win)
+#define HANDLE_FILE type(MPI_File)
+#else
+#define HANDLE_WIN integer
+#define HANDLE_FILE integer
+#endif

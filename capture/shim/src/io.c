@@ -43,7 +43,8 @@ static int64_t offset_of(const cq_transfer *a)
 void cq_io_end(cq_thread *t, int err, const cq_transfer *a, const MPI_Status *st)
 {
 	cq_back(t);
-	io_put(t, a->number, offset_of(a), err == MPI_SUCCESS ? cq_status_bytes(st) : CQ_NULL64);
+	int64_t bytes = err == MPI_SUCCESS ? cq_status_bytes(st) : CQ_NULL64;
+	io_put(t, a->number, offset_of(a), bytes >= 0 ? bytes : CQ_NULL64);
 	cq_close(t, err);
 }
 

@@ -32,6 +32,8 @@ static cq_done_entry done_entry(cq_req r, const MPI_Status *st)
 	cq_done_entry e = {r.serial, CQ_NULL32, CQ_NULL32, 0, CQ_NULL64};
 	if (st == NULL) {
 		e.flags = r.what & (CQ_R_RECV | CQ_R_IO) ? CQ_F_NO_STATUS : 0;
+	} else if (r.what & CQ_R_IO) {
+		e.bytes = cq_status_bytes(st); /* nothing else in it is known to be set */
 	} else if (cq_status_cancelled(st)) {
 		e.flags = CQ_F_CANCELLED;
 	} else if (r.what & CQ_R_PROC_NULL) {
@@ -41,8 +43,6 @@ static cq_done_entry done_entry(cq_req r, const MPI_Status *st)
 	} else if (r.what & CQ_R_RECV) {
 		e.source = cq_rank_or_null(st->MPI_SOURCE);
 		e.tag = cq_tag_or_null(st->MPI_TAG);
-		e.bytes = cq_status_bytes(st);
-	} else if (r.what & CQ_R_IO) {
 		e.bytes = cq_status_bytes(st);
 	}
 	return e;

@@ -173,7 +173,9 @@ CQ_HOT void cq_recv_end(cq_thread *t, int err, const MPI_Status *st)
 
 CQ_HOT void cq_got(cq_call *c, cq_req r, const MPI_Status *st)
 {
-	if (CQ_UNLIKELY(r.serial != 0 && cq_status_cancelled(st))) {
+	if (CQ_UNLIKELY(r.what & CQ_R_IO)) {
+		c->count = cq_status_bytes(st); /* nothing else in it is known to be set */
+	} else if (CQ_UNLIKELY(r.serial != 0 && cq_status_cancelled(st))) {
 		c->flags |= CQ_F_CANCELLED;
 	} else if (CQ_UNLIKELY(r.what & CQ_R_PROC_NULL)) {
 		c->flags |= CQ_F_PROC_NULL;
@@ -182,8 +184,6 @@ CQ_HOT void cq_got(cq_call *c, cq_req r, const MPI_Status *st)
 	} else if (r.serial != 0 && (r.what & CQ_R_RECV)) {
 		c->peer = cq_rank_or_null(st->MPI_SOURCE);
 		c->tag = cq_tag_or_null(st->MPI_TAG);
-		c->count = cq_status_bytes(st);
-	} else if (CQ_UNLIKELY(r.what & CQ_R_IO)) {
 		c->count = cq_status_bytes(st);
 	}
 }

@@ -3060,6 +3060,8 @@ CQ_EXPORT int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype data
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read, &a);
 	int err = cq_p.File_read(fh, buf, count, datatype, st);
@@ -3076,6 +3078,8 @@ CQ_EXPORT void mpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read, &a);
 	cq_f.pmpi_file_read_(fh, buf, count, datatype, st, &err);
@@ -3092,6 +3096,8 @@ CQ_EXPORT void mpi_file_read_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read, &a);
 	cq_f.pmpi_file_read_f08_(fh, buf, count, datatype, st, &err);
@@ -3107,6 +3113,8 @@ CQ_EXPORT int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype 
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_all(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_all, &a);
 	int err = cq_p.File_read_all(fh, buf, count, datatype, st);
@@ -3123,6 +3131,8 @@ CQ_EXPORT void mpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read_all, &a);
 	cq_f.pmpi_file_read_all_(fh, buf, count, datatype, st, &err);
@@ -3139,6 +3149,8 @@ CQ_EXPORT void mpi_file_read_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, 
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read_all, &a);
 	cq_f.pmpi_file_read_all_f08_(fh, buf, count, datatype, st, &err);
@@ -3213,6 +3225,8 @@ CQ_EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_D
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_all_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_all_c, &a);
 	int err = cq_p.File_read_all_c(fh, buf, count, datatype, st);
@@ -3227,6 +3241,8 @@ CQ_EXPORT int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_all_end, fh);
 	int err = cq_p.File_read_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
@@ -3242,6 +3258,8 @@ CQ_EXPORT void mpi_file_read_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_read_all_end_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -3257,6 +3275,8 @@ CQ_EXPORT void mpi_file_read_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *sta
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_read_all_end_f08_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -3271,6 +3291,8 @@ CQ_EXPORT int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int co
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_at(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at, &a);
 	int err = cq_p.File_read_at(fh, offset, buf, count, datatype, st);
@@ -3287,6 +3309,8 @@ CQ_EXPORT void mpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MP
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_read_at, &a);
 	cq_f.pmpi_file_read_at_(fh, offset, buf, count, datatype, st, &err);
@@ -3303,6 +3327,8 @@ CQ_EXPORT void mpi_file_read_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_read_at, &a);
 	cq_f.pmpi_file_read_at_f08_(fh, offset, buf, count, datatype, st, &err);
@@ -3318,6 +3344,8 @@ CQ_EXPORT int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, in
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_at_all(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_all, &a);
 	int err = cq_p.File_read_at_all(fh, offset, buf, count, datatype, st);
@@ -3334,6 +3362,8 @@ CQ_EXPORT void mpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_read_at_all, &a);
 	cq_f.pmpi_file_read_at_all_(fh, offset, buf, count, datatype, st, &err);
@@ -3350,6 +3380,8 @@ CQ_EXPORT void mpi_file_read_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void 
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_read_at_all, &a);
 	cq_f.pmpi_file_read_at_all_f08_(fh, offset, buf, count, datatype, st, &err);
@@ -3424,6 +3456,8 @@ CQ_EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, 
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_at_all_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_all_c, &a);
 	int err = cq_p.File_read_at_all_c(fh, offset, buf, count, datatype, st);
@@ -3438,6 +3472,8 @@ CQ_EXPORT int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *statu
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_at_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_at_all_end, fh);
 	int err = cq_p.File_read_at_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
@@ -3453,6 +3489,8 @@ CQ_EXPORT void mpi_file_read_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *stat
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_at_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_read_at_all_end_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -3468,6 +3506,8 @@ CQ_EXPORT void mpi_file_read_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_at_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_read_at_all_end_f08_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -3483,6 +3523,8 @@ CQ_EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_at_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_read_at_c, &a);
 	int err = cq_p.File_read_at_c(fh, offset, buf, count, datatype, st);
@@ -3498,6 +3540,8 @@ CQ_EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datat
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_c, &a);
 	int err = cq_p.File_read_c(fh, buf, count, datatype, st);
@@ -3512,6 +3556,8 @@ CQ_EXPORT int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datat
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_ordered(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_ordered, &a);
 	int err = cq_p.File_read_ordered(fh, buf, count, datatype, st);
@@ -3528,6 +3574,8 @@ CQ_EXPORT void mpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, 
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read_ordered, &a);
 	cq_f.pmpi_file_read_ordered_(fh, buf, count, datatype, st, &err);
@@ -3544,6 +3592,8 @@ CQ_EXPORT void mpi_file_read_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *cou
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read_ordered, &a);
 	cq_f.pmpi_file_read_ordered_f08_(fh, buf, count, datatype, st, &err);
@@ -3618,6 +3668,8 @@ CQ_EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, M
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_ordered_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_ordered_c, &a);
 	int err = cq_p.File_read_ordered_c(fh, buf, count, datatype, st);
@@ -3632,6 +3684,8 @@ CQ_EXPORT int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *stat
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_ordered_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_ordered_end, fh);
 	int err = cq_p.File_read_ordered_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
@@ -3647,6 +3701,8 @@ CQ_EXPORT void mpi_file_read_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *sta
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_ordered_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_read_ordered_end_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -3662,6 +3718,8 @@ CQ_EXPORT void mpi_file_read_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint 
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_read_ordered_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_read_ordered_end_f08_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -3676,6 +3734,8 @@ CQ_EXPORT int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Dataty
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_shared(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_shared, &a);
 	int err = cq_p.File_read_shared(fh, buf, count, datatype, st);
@@ -3692,6 +3752,8 @@ CQ_EXPORT void mpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, M
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read_shared, &a);
 	cq_f.pmpi_file_read_shared_(fh, buf, count, datatype, st, &err);
@@ -3708,6 +3770,8 @@ CQ_EXPORT void mpi_file_read_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *coun
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_read_shared, &a);
 	cq_f.pmpi_file_read_shared_f08_(fh, buf, count, datatype, st, &err);
@@ -3724,6 +3788,8 @@ CQ_EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MP
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_read_shared_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_read_shared_c, &a);
 	int err = cq_p.File_read_shared_c(fh, buf, count, datatype, st);
@@ -3906,6 +3972,8 @@ CQ_EXPORT int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Dataty
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write, &a);
 	int err = cq_p.File_write(fh, buf, count, datatype, st);
@@ -3922,6 +3990,8 @@ CQ_EXPORT void mpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fin
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write, &a);
 	cq_f.pmpi_file_write_(fh, buf, count, datatype, st, &err);
@@ -3938,6 +4008,8 @@ CQ_EXPORT void mpi_file_write_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write, &a);
 	cq_f.pmpi_file_write_f08_(fh, buf, count, datatype, st, &err);
@@ -3953,6 +4025,8 @@ CQ_EXPORT int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Da
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_all(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_all, &a);
 	int err = cq_p.File_write_all(fh, buf, count, datatype, st);
@@ -3969,6 +4043,8 @@ CQ_EXPORT void mpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write_all, &a);
 	cq_f.pmpi_file_write_all_(fh, buf, count, datatype, st, &err);
@@ -3985,6 +4061,8 @@ CQ_EXPORT void mpi_file_write_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write_all, &a);
 	cq_f.pmpi_file_write_all_f08_(fh, buf, count, datatype, st, &err);
@@ -4059,6 +4137,8 @@ CQ_EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_all_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_all_c, &a);
 	int err = cq_p.File_write_all_c(fh, buf, count, datatype, st);
@@ -4073,6 +4153,8 @@ CQ_EXPORT int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *s
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_all_end, fh);
 	int err = cq_p.File_write_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
@@ -4088,6 +4170,8 @@ CQ_EXPORT void mpi_file_write_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_write_all_end_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -4103,6 +4187,8 @@ CQ_EXPORT void mpi_file_write_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *st
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_write_all_end_f08_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -4117,6 +4203,8 @@ CQ_EXPORT int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf,
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_at(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at, &a);
 	int err = cq_p.File_write_at(fh, offset, buf, count, datatype, st);
@@ -4133,6 +4221,8 @@ CQ_EXPORT void mpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, M
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_write_at, &a);
 	cq_f.pmpi_file_write_at_(fh, offset, buf, count, datatype, st, &err);
@@ -4149,6 +4239,8 @@ CQ_EXPORT void mpi_file_write_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *bu
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_write_at, &a);
 	cq_f.pmpi_file_write_at_f08_(fh, offset, buf, count, datatype, st, &err);
@@ -4164,6 +4256,8 @@ CQ_EXPORT int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_at_all(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_all, &a);
 	int err = cq_p.File_write_at_all(fh, offset, buf, count, datatype, st);
@@ -4180,6 +4274,8 @@ CQ_EXPORT void mpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *bu
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_write_at_all, &a);
 	cq_f.pmpi_file_write_at_all_(fh, offset, buf, count, datatype, st, &err);
@@ -4196,6 +4292,8 @@ CQ_EXPORT void mpi_file_write_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype), .has_offset = 1, .offset = *offset};
 	cq_io_begin(t, CQ_File_write_at_all, &a);
 	cq_f.pmpi_file_write_at_all_f08_(fh, offset, buf, count, datatype, st, &err);
@@ -4270,6 +4368,8 @@ CQ_EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_at_all_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_all_c, &a);
 	int err = cq_p.File_write_at_all_c(fh, offset, buf, count, datatype, st);
@@ -4284,6 +4384,8 @@ CQ_EXPORT int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_at_all_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_at_all_end, fh);
 	int err = cq_p.File_write_at_all_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
@@ -4299,6 +4401,8 @@ CQ_EXPORT void mpi_file_write_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *sta
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_at_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_write_at_all_end_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -4314,6 +4418,8 @@ CQ_EXPORT void mpi_file_write_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint 
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_at_all_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_write_at_all_end_f08_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -4329,6 +4435,8 @@ CQ_EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *bu
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_at_c(fh, offset, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype, .has_offset = 1, .offset = offset};
 	cq_io_begin(t, CQ_File_write_at_c, &a);
 	int err = cq_p.File_write_at_c(fh, offset, buf, count, datatype, st);
@@ -4344,6 +4452,8 @@ CQ_EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MP
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_c, &a);
 	int err = cq_p.File_write_c(fh, buf, count, datatype, st);
@@ -4358,6 +4468,8 @@ CQ_EXPORT int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MP
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_ordered(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_ordered, &a);
 	int err = cq_p.File_write_ordered(fh, buf, count, datatype, st);
@@ -4374,6 +4486,8 @@ CQ_EXPORT void mpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count,
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write_ordered, &a);
 	cq_f.pmpi_file_write_ordered_(fh, buf, count, datatype, st, &err);
@@ -4390,6 +4504,8 @@ CQ_EXPORT void mpi_file_write_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *co
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write_ordered, &a);
 	cq_f.pmpi_file_write_ordered_f08_(fh, buf, count, datatype, st, &err);
@@ -4464,6 +4580,8 @@ CQ_EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count c
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_ordered_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_ordered_c, &a);
 	int err = cq_p.File_write_ordered_c(fh, buf, count, datatype, st);
@@ -4478,6 +4596,8 @@ CQ_EXPORT int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Statu
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_ordered_end(fh, buf, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_ordered_end, fh);
 	int err = cq_p.File_write_ordered_end(fh, buf, st);
 	cq_io_end_end(t, err, f, st);
@@ -4493,6 +4613,8 @@ CQ_EXPORT void mpi_file_write_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *st
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_ordered_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_write_ordered_end_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -4508,6 +4630,8 @@ CQ_EXPORT void mpi_file_write_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	int32_t f = cq_io_end_begin(t, CQ_File_write_ordered_end, CQ_FILE(*fh));
 	cq_f.pmpi_file_write_ordered_end_f08_(fh, buf, st, &err);
 	cq_io_end_end(t, err, f, st);
@@ -4522,6 +4646,8 @@ CQ_EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_shared(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_shared, &a);
 	int err = cq_p.File_write_shared(fh, buf, count, datatype, st);
@@ -4538,6 +4664,8 @@ CQ_EXPORT void mpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, 
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write_shared, &a);
 	cq_f.pmpi_file_write_shared_(fh, buf, count, datatype, st, &err);
@@ -4554,6 +4682,8 @@ CQ_EXPORT void mpi_file_write_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *cou
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = CQ_FILE(*fh), .buf = cq_f_buffer(buf), .count = *count, .type = CQ_TYPE(*datatype)};
 	cq_io_begin(t, CQ_File_write_shared, &a);
 	cq_f.pmpi_file_write_shared_f08_(fh, buf, count, datatype, st, &err);
@@ -4570,6 +4700,8 @@ CQ_EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count co
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_write_shared_c(fh, buf, count, datatype, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+	if (st == &own)
+		memset(st, 0, sizeof own);
 	cq_transfer a = {.file = fh, .buf = buf, .count = count, .type = datatype};
 	cq_io_begin(t, CQ_File_write_shared_c, &a);
 	int err = cq_p.File_write_shared_c(fh, buf, count, datatype, st);

@@ -16,12 +16,15 @@ func fileRecorder(c call) recorder {
 	case "file_delete":
 		return recorder{before: "cq_plain_begin(t, {ID}, MPI_COMM_NULL);", after: "cq_file_delete_end(t, err, {$filename});"}
 	case "file_end":
-		return recorder{before: "int32_t f = cq_io_end_begin(t, {ID}, {fh});", after: "cq_io_end_end(t, err, f, st);", status: "status"}
+		return recorder{before: clearOwn + "int32_t f = cq_io_end_begin(t, {ID}, {fh});", after: "cq_io_end_end(t, err, f, st);", status: "status"}
 	case "file_rw", "file_irw", "file_begin":
 		return transfer(c)
 	}
 	return recorder{before: "int32_t f = cq_file_begin(t, {ID}, {fh});", after: "cq_file_end(t, err, f);"}
 }
+
+// clearOwn sees to it that our status says 0 bytes where a library leaves it as it is.
+const clearOwn = "if (st == &own)\n\t\tmemset(st, 0, sizeof own);\n\t"
 
 // transfer is the recorder of a read or write.
 func transfer(c call) recorder {
@@ -33,6 +36,7 @@ func transfer(c call) recorder {
 	switch c.recorder {
 	case "file_rw":
 		r.after, r.status = "cq_io_end(t, err, &a, st);", "status"
+		r.before = clearOwn + r.before
 	case "file_irw":
 		r.after = "cq_io_request_end(t, err, &a, {*request});"
 	default:
