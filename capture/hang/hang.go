@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/commq/commq/capture/ingest"
@@ -191,8 +192,7 @@ func (j *Job) state() string {
 
 // lives says whether the process that wrote the file lives on this machine.
 func lives(h *spool.Header) bool {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil || strings.TrimSpace(string(boot)) != spool.Text(h.BootID[:]) || h.Pid <= 0 || h.Pid > math.MaxInt32 || h.Ended != spool.EndedNot {
+	if h.Pid <= 0 || h.Pid > math.MaxInt32 || h.Ended != spool.EndedNot || !onThisMachine(h) {
 		return false
 	}
 	if err := syscall.Kill(int(h.Pid), 0); err != nil && err != syscall.EPERM {
@@ -209,6 +209,18 @@ func lives(h *spool.Header) bool {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", h.Pid))
 	return err != nil || strings.HasSuffix(strings.TrimSuffix(exe, " (deleted)"), filepath.Base(spool.Text(h.Program[:])))
 }
+
+// onThisMachine says whether the file was written on this machine since it was started.
+func onThisMachine(h *spool.Header) bool {
+	boot := bootID()
+	return boot != "" && boot == spool.Text(h.BootID[:])
+}
+
+// bootID tells this start of this machine from all others; empty where it cannot be read.
+var bootID = sync.OnceValue(func() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(boot))
+})
 
 // analysis is a report while it is made.
 type analysis struct {

@@ -295,7 +295,7 @@ func TestFields(t *testing.T) {
 	i32 := func(n int32) *int32 { return &n }
 	i64 := func(n int64) *int64 { return &n }
 	want := State{Rank: 3, State: InCall, Call: "MPI_Recv", SinceNs: i64(second), Calls: 1, WaitsFor: []int32{5},
-		Text: "MPI_Recv from rank 5, tag 9, on MPI_COMM_WORLD, 4097 bytes",
+		Text:    "MPI_Recv from rank 5, tag 9, on MPI_COMM_WORLD, 4097 bytes",
 		Pending: []Operation{{Call: "MPI_Recv", Peer: i32(5), Tag: i32(9), Comm: "MPI_COMM_WORLD", Bytes: i64(4097), WaitsFor: []int32{5}}}}
 	got := r.Threads[3]
 	got.known = false

@@ -9,6 +9,7 @@ func commands(a *app) []*cobra.Command {
 		newExecCommand(a),
 		newEnvCommand(a),
 		newIngestCommand(a),
+		newWatchCommand(a),
 		newHangCommand(a),
 		newRunsCommand(a),
 		newQueryCommand(a),

@@ -1,0 +1,343 @@
+package hang
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/commq/commq/capture/ingest"
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/schema"
+)
+
+// Watcher follows a job by the headers and the ends of its spool files: what it costs does not depend on how much was
+// recorded before. It is not safe for concurrent use.
+type Watcher struct {
+	// Info is what the folder and the first header say.
+	Info ingest.JobInfo
+
+	dir   string
+	files map[string]*tail
+	buf   []byte
+}
+
+// Progress says how far a job is.
+type Progress struct {
+	// Job is the job's id, Program the path of its executable.
+	Job     string `json:"job"`
+	Program string `json:"program"`
+	// State is running, finalized, aborted, killed (processes of it were on this machine, and none lives), or unknown: no
+	// process of it is here, and not all have ended.
+	State string `json:"state"`
+	// Ranks is the size of MPI_COMM_WORLD, Seen how many of its ranks have records, Ended how many have finalized or aborted.
+	Ranks int32 `json:"ranks"`
+	Seen  int   `json:"seen"`
+	Ended int   `json:"ended"`
+	// Calls is the number of calls recorded; where not Exact, some of it was counted from samples of the files.
+	Calls int64 `json:"calls"`
+	Exact bool  `json:"exact"`
+	// Bytes is the size of the records.
+	Bytes int64 `json:"bytes"`
+	// Dropped is the number of calls that could not be recorded, Limited that of ranks at the limit of their spool.
+	Dropped int64 `json:"dropped"`
+	Limited int   `json:"limited"`
+	// Doing are the calls that threads are in, the most frequent first; Call is empty for those outside MPI.
+	Doing []Doing `json:"doing"`
+	// Behind are the ranks with the fewest calls among those that have not ended, at most three.
+	Behind []RankCalls `json:"behind"`
+}
+
+// Unknown is a Progress.State.
+const Unknown = "unknown"
+
+// Doing is a call, and the ranks that are in it.
+type Doing struct {
+	Call  string  `json:"call"`
+	Ranks []int32 `json:"ranks"`
+	// LongestRank has been there longest, for LongestNs; null where that cannot be told, as on another machine.
+	LongestRank int32  `json:"longest_rank"`
+	LongestNs   *int64 `json:"longest_ns"`
+}
+
+// RankCalls is a rank and the number of its calls.
+type RankCalls struct {
+	Rank  int32 `json:"rank"`
+	Calls int64 `json:"calls"`
+}
+
+// tail is a file whose end is followed.
+type tail struct {
+	h     spool.Header
+	pos   int64 // of the next slot
+	calls int64 // up to pos
+	exact bool
+	last  spool.Call // the last CALL slot
+	at    int64      // where it stands
+	gone  bool
+}
+
+// Watch begins to follow a job of the spool folder; see ingest.Find for what id means.
+func Watch(dir, id string) (*Watcher, error) {
+	info, err := ingest.Find(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	return &Watcher{Info: *info, dir: dir, files: map[string]*tail{}, buf: make([]byte, 1<<20)}, nil
+}
+
+// most is how many bytes of a file are read at once; of more, calls are estimated from the last part.
+const most = 8 << 20
+
+// Look reads what is new and says how things stand. The error names a file that cannot be read; fs.ErrNotExist says that the
+// records are gone.
+func (w *Watcher) Look() (*Progress, error) {
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the spool: %w", err)
+	}
+	for _, t := range w.files {
+		t.gone = true
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), w.Info.ID+".") || !strings.HasSuffix(e.Name(), spool.Suffix) {
+			continue
+		}
+		if err := w.look(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	for _, t := range w.files {
+		if t.gone {
+			return nil, fmt.Errorf("job %s: %w any more: ingested or removed meanwhile", w.Info.ID, fs.ErrNotExist)
+		}
+	}
+	return w.progress(), nil
+}
+
+func (w *Watcher) look(name string) error {
+	f, err := os.Open(filepath.Join(w.dir, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h, err := readHeader(f)
+	if err != nil {
+		return err
+	}
+	t := w.files[name]
+	if t == nil {
+		t = &tail{pos: spool.HeaderBytes, exact: true}
+		w.files[name] = t
+	}
+	t.gone = false
+	t.h = *h
+	if err := t.follow(f, w.buf); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// follow counts the slots that are new. Where there are too many it jumps to the end and counts by what the last part holds.
+func (t *tail) follow(f *os.File, buf []byte) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size()-t.pos > most {
+		end, err := usedEnd(f, t.pos, info.Size())
+		if err != nil {
+			return err
+		}
+		if skipped := end - most/2 - t.pos; end-t.pos > most {
+			skipped -= skipped % slotBytes
+			from := t.pos + skipped
+			t.pos = from
+			before := t.calls
+			if err := t.read(f, buf); err != nil {
+				return err
+			}
+			t.calls += int64(float64(t.calls-before) * float64(skipped) / float64(max(t.pos-from, slotBytes)))
+			t.exact = false
+			return nil
+		}
+	}
+	return t.read(f, buf)
+}
+
+// usedEnd finds where the slots of a file end, by halving: used ones have a kind, those behind are zeros.
+func usedEnd(f io.ReaderAt, from, size int64) (int64, error) {
+	low, high := int64(0), (size-from)/slotBytes
+	var slot [slotBytes]byte
+	for low < high {
+		mid := (low + high) / 2
+		if _, err := f.ReadAt(slot[:], from+mid*slotBytes); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if spool.Kind(slot[2]) != spool.End {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return from + low*slotBytes, nil
+}
+
+// read counts on to the end.
+func (t *tail) read(f io.ReaderAt, buf []byte) error {
+	if t.last.T1 == 0 && t.at > 0 { // it may have returned
+		if _, err := f.ReadAt(buf[:slotBytes], t.at); err == nil {
+			t.last = *(*spool.Call)(unsafe.Pointer(&buf[0]))
+		}
+	}
+	for {
+		n, err := f.ReadAt(buf, t.pos)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		slots := unsafe.Slice((*spool.Call)(unsafe.Pointer(&buf[0])), n/slotBytes)
+		for i := range slots {
+			if slots[i].Kind == spool.End {
+				return nil
+			}
+			if slots[i].Kind == spool.KindCall {
+				t.calls++
+				t.last, t.at = slots[i], t.pos
+			}
+			t.pos += slotBytes
+		}
+		if n < len(buf) {
+			return nil
+		}
+	}
+}
+
+// progress adds up what the files say.
+func (w *Watcher) progress() *Progress {
+	p := &Progress{Job: w.Info.ID, Program: w.Info.Program, Ranks: w.Info.Ranks, Exact: true, Doing: []Doing{}, Behind: []RankCalls{}}
+	type state struct {
+		calls int64
+		ended uint32
+	}
+	ranks := map[int32]*state{}
+	doing := map[string]*Doing{}
+	limited := map[int32]bool{}
+	running, here := false, true
+	now := monotonic()
+	for _, name := range slices.Sorted(maps.Keys(w.files)) {
+		t := w.files[name]
+		r := ranks[t.h.Rank]
+		if r == nil {
+			r = &state{}
+			ranks[t.h.Rank] = r
+		}
+		r.calls += t.calls
+		r.ended = max(r.ended, t.h.Ended)
+		p.Calls += t.calls
+		p.Exact = p.Exact && t.exact
+		p.Bytes += t.pos
+		p.Dropped += int64(t.h.Dropped)
+		if t.h.Limited != 0 {
+			limited[t.h.Rank] = true
+		}
+		if t.h.Ended != spool.EndedNot {
+			continue
+		}
+		local := onThisMachine(&t.h)
+		here = here && local
+		if t.h.Thread == 0 {
+			running = running || lives(&t.h)
+		}
+		t.add(doing, local, now)
+	}
+	p.Seen, p.Limited = len(ranks), len(limited)
+	aborted := false
+	for _, number := range slices.Sorted(maps.Keys(ranks)) {
+		r := ranks[number]
+		if r.ended != spool.EndedNot {
+			p.Ended++
+			aborted = aborted || r.ended == spool.EndedAborted
+			continue
+		}
+		p.Behind = append(p.Behind, RankCalls{number, r.calls})
+	}
+	slices.SortStableFunc(p.Behind, func(a, b RankCalls) int { return cmp.Compare(a.Calls, b.Calls) })
+	p.Behind = p.Behind[:min(len(p.Behind), 3)]
+	for _, d := range doing {
+		slices.Sort(d.Ranks)
+		d.Ranks = slices.Compact(d.Ranks)
+		p.Doing = append(p.Doing, *d)
+	}
+	slices.SortFunc(p.Doing, func(a, b Doing) int {
+		return cmp.Or(cmp.Compare(len(b.Ranks), len(a.Ranks)), cmp.Compare(a.Call, b.Call))
+	})
+	switch {
+	case running:
+		p.State = Running
+	case p.Ended == int(p.Ranks) && !aborted:
+		p.State = Finalized
+	case aborted:
+		p.State = Aborted
+	case here && p.Seen > 0:
+		p.State = Killed
+	default:
+		p.State = Unknown
+	}
+	return p
+}
+
+// add adds what the thread is doing.
+func (t *tail) add(to map[string]*Doing, local bool, now int64) {
+	call, tick := "", t.last.T1
+	if t.last.T1 == 0 && t.at > 0 {
+		tick = t.last.T0
+		call = fmt.Sprintf("call %d", t.last.Call)
+		if int(t.last.Call) < len(schema.Calls) {
+			call = schema.CallID(t.last.Call).String()
+		}
+	}
+	d := to[call]
+	if d == nil {
+		d = &Doing{Call: call, LongestRank: t.h.Rank}
+		to[call] = d
+	}
+	d.Ranks = append(d.Ranks, t.h.Rank)
+	if ns, ok := t.ns(tick); ok && local && now > ns {
+		if since := now - ns; d.LongestNs == nil || since > *d.LongestNs {
+			d.LongestRank, d.LongestNs = t.h.Rank, &since
+		}
+	}
+}
+
+// ns is a tick on this machine's CLOCK_MONOTONIC.
+func (t *tail) ns(tick uint64) (int64, bool) {
+	d := float64(int64(tick - t.h.Clock0Tick))
+	if t.h.Timer != spool.TimerMonotonic {
+		if t.h.Clock1Tick <= t.h.Clock0Tick || tick < t.h.Clock0Tick {
+			return 0, false
+		}
+		d *= float64(t.h.Clock1Ns-t.h.Clock0Ns) / float64(t.h.Clock1Tick-t.h.Clock0Tick)
+	}
+	if d < 0 || d > 1e17 {
+		return 0, false
+	}
+	return t.h.Clock0Ns + int64(d), true
+}
+
+// monotonic is this machine's CLOCK_MONOTONIC; 0 where it cannot be read.
+func monotonic() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
