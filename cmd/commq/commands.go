@@ -11,6 +11,7 @@ func commands(a *app) []*cobra.Command {
 		newIngestCommand(a),
 		newWatchCommand(a),
 		newHangCommand(a),
+		newDoctorCommand(a),
 		newRunsCommand(a),
 		newQueryCommand(a),
 		newSQLCommand(a),
