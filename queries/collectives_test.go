@@ -383,6 +383,77 @@ func TestCollectivesInTheMatrix(t *testing.T) {
 	}
 }
 
+// TestStartedCollectivesAreWhatMadeThem has persistent collectives of communicator 1 (ranks 4, 2 and 3): a bcast of 40 from
+// rank 3, started twice by rank 2 (MPI_Start) and the others (MPI_Startall); an alltoallv with large counts, in which rank 4
+// sends 9 to rank 2; a neighbourhood alltoall between ranks 2 and 3, under the name of Open MPI's extension. What makes
+// them moves nothing; persistent sends are started beside them.
+func TestStartedCollectivesAreWhatMadeThem(t *testing.T) {
+	text := comms + `
+events rank seq call class comm instance init_seq root_world send_world send_bytes recv_bytes
+2 0 MPI_Bcast_init other 1 0 - 3 - - -
+2 1 MPI_Start collective 1 4294967296 0 3 - 0 40
+2 2 MPI_Start collective 1 4294967297 0 3 - 0 40
+2 3 MPI_Alltoallv_init_c other 1 1 - - - - -
+2 4 MPI_Startall collective 1 8589934592 3 - - 0 9
+2 5 MPIX_Neighbor_alltoall_init other 1 2 - - - - -
+2 6 MPI_Start collective 1 12884901888 5 - - 7 8
+2 7 MPI_Send_init other 1 - - - 4 - -
+2 8 MPI_Start send 1 - 7 - 4 4097 -
+3 0 MPI_Bcast_init other 1 0 - 3 - - -
+3 1 MPI_Startall collective 1 4294967296 0 3 - 40 0
+3 2 MPI_Startall collective 1 4294967297 0 3 - 40 0
+3 3 MPI_Alltoallv_init other 1 1 - - - - -
+3 4 MPI_Startall collective 1 8589934592 3 - - 0 0
+3 5 MPIX_Neighbor_alltoall_init other 1 2 - - - - -
+3 6 MPI_Start collective 1 12884901888 5 - - 8 7
+4 0 MPI_Bcast_init other 1 0 - 3 - - -
+4 1 MPI_Startall collective 1 4294967296 0 3 - 0 40
+4 2 MPI_Startall collective 1 4294967297 0 3 - 0 40
+4 3 MPI_Alltoallv_init_c other 1 1 - - - - -
+4 4 MPI_Startall collective 1 8589934592 3 - - 9 0
+4 5 MPIX_Neighbor_alltoall_init other 1 2 - - - - -
+4 6 MPI_Start collective 1 12884901888 5 - - 0 0
+
+parts rank seq peer_world send_bytes recv_bytes
+2 4 4 0 9
+2 6 3 7 8
+3 6 2 8 7
+4 4 2 9 0
+`
+	run := newRun(t, "started.5", text, example.Manifest(5))
+	// The bcasts: 3 to 2 and 4, twice. The alltoallv: 2 and 3 to 4, and back. The neighbours: 2 and 3.
+	same(t, "rooted", ask(t, run, "density"), `
+		2,3,1,7
+		2,4,1,0
+		3,2,3,88
+		3,4,3,80
+		4,2,1,9
+		4,3,1,0`)
+	same(t, "logical", ask(t, run, "density", "collectives", "logical"), `
+		2,3,1,7
+		3,2,3,88
+		3,4,2,80
+		4,2,1,9`)
+	same(t, "none", ask(t, run, "density", "collectives", "none"), "")
+	same(t, "calls", ask(t, run, "calls"), `
+		2,MPIX_Neighbor_alltoall_init,3,1,0,0
+		2,MPI_Alltoallv_init_c,3,1,0,0
+		2,MPI_Bcast_init,3,1,0,0
+		2,MPI_Send_init,3,1,0,0
+		2,MPI_Start,3,4,4104,88
+		2,MPI_Startall,3,1,0,9
+		3,MPIX_Neighbor_alltoall_init,3,1,0,0
+		3,MPI_Alltoallv_init,3,1,0,0
+		3,MPI_Bcast_init,3,1,0,0
+		3,MPI_Start,3,1,8,7
+		3,MPI_Startall,3,3,80,0
+		4,MPIX_Neighbor_alltoall_init,3,1,0,0
+		4,MPI_Alltoallv_init_c,3,1,0,0
+		4,MPI_Bcast_init,3,1,0,0
+		4,MPI_Start,3,1,0,0
+		4,MPI_Startall,3,3,9,80`)
+}
+
 // TestCollectivesAddUp repeats a collective: messages count instances, bytes add up, and point-to-point messages come on
 // top.
 func TestCollectivesAddUp(t *testing.T) {

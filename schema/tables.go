@@ -31,7 +31,7 @@ var EventsTable = Table{
 		{Name: "epoch", Goname: "Epoch", Type: Int32, Unit: "1", Doc: "Time window the call began in (a window of seq in an untimed run); never decreases along a rank."},
 		{Name: "thread", Goname: "Thread", Type: Int32, Unit: "1", Doc: "Thread that made the call, numbered from 0 in the order threads first called MPI."},
 		{Name: "call", Goname: "Call", Type: Enum, Names: CallNames, Doc: "The MPI function, for example MPI_Isend; Fortran calls have the C name."},
-		{Name: "class", Goname: "Class", Type: Enum, Names: ClassNames, Doc: "What the row is: send, recv, sendrecv, probe, complete, collective, comm, rma, io, mark or other. A started persistent request has the class of what it does (send, recv)."},
+		{Name: "class", Goname: "Class", Type: Enum, Names: ClassNames, Doc: "What the row is: send, recv, sendrecv, probe, complete, collective, comm, rma, io, mark or other. A started persistent request has the class of what it does (send, recv, collective); the call that made it is other."},
 		{Name: "start_ns", Goname: "StartNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "When the call was entered, since the run's start on one clock common to all ranks; null in an untimed run."},
 		{Name: "end_ns", Goname: "EndNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "When the call returned; null in an untimed run and for a call that never returned."},
 		{Name: "compute_ns", Goname: "ComputeNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Compute time of this thread since its previous row, outside MPI and never including polling, on the run's compute_clock."},
@@ -96,7 +96,7 @@ var MessagesTable = Table{
 // PartsTable describes the table parts: the per-peer bytes of v- and w-collectives.
 var PartsTable = Table{
 	Name: "parts", Goname: "Part", Key: []string{"epoch", "rank", "seq", "peer_world"},
-	Doc: "One row per rank, call and peer of a v-, w- or neighbourhood collective with bytes between them, where the rank's own arguments have a count per peer: the root of MPI_Gatherv and MPI_Scatterv, every rank of MPI_Alltoallv, the receive side of MPI_Allgatherv.",
+	Doc: "One row per rank, call and peer of a v-, w- or neighbourhood collective with bytes between them, where the rank's own arguments have a count per peer: the root of MPI_Gatherv and MPI_Scatterv, every rank of MPI_Alltoallv, the receive side of MPI_Allgatherv, both sides of every neighbourhood collective. Calls that make a persistent collective have none, each of its starts has.",
 	Columns: []Column{
 		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the call."},
 		{Name: "seq", Goname: "Seq", Type: Int64, Unit: "1", Doc: "seq of the call in events."},

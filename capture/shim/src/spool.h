@@ -74,7 +74,8 @@ enum {
  *         caller got MPI_COMM_NULL; a COLL slot has the instance on the parent. idup: req too. comm_free: comm.
  *   persistent collectives (*_init): as the collective, with req, the template's serial; instance counts on the communicator.
  *         Their starts are in START slots, as those of other persistent requests.
- *   neighbourhood collectives: as the collective, with PARTS for every neighbour.
+ *   neighbourhood collectives: as the collective, with PARTS for every neighbour; sbytes and rbytes of the COLL slot are what
+ *         goes to and comes from all of them (MPI_PROC_NULL: nothing). A rank can have several parts.
  *   psend_init, precv_init: as send_init and recv_init; count is that of one partition, and a WIDE slot (what 3) has the
  *         number of partitions. pready*: req; count is the number of partitions made ready, a WIDE slot (what 4) the lowest.
  *         parrived: polls like iprobe; when it succeeds req, and what 4.

@@ -21,17 +21,33 @@ members AS (
   LEFT JOIN groups other ON other.comm = m.comm AND other.remote <> m.remote
   WHERE {{collectives}} <> 'none' AND m.world_rank IS NOT NULL
 ),
+started AS (
+  -- Started persistent collectives, each with the call that made its request, which says what it does.
+  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE {{collectives}} <> 'none' AND s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
+    AND i.class = 'other' AND i.instance IS NOT NULL
+),
+operations AS (
+  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
+  FROM events
+  WHERE {{collectives}} <> 'none' AND class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
+  FROM started
+),
 calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking and large-count forms are the
-  -- operation they do: MPI_Ibcast and MPI_Bcast_c are a bcast.
+  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
+  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
   SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(lower(call), '^mpi_i?', ''), '_c$', '') AS op,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
          CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE {{collectives}} <> 'none' AND class = 'collective' AND comm IS NOT NULL
+  FROM operations
+  WHERE comm IS NOT NULL
   GROUP BY comm, rank, root_world, call
 ),
 shaped AS (
@@ -126,9 +142,9 @@ traffic AS (
   -- Operations whose peers have parts of their own.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
-  JOIN events e ON e.rank = p.rank AND e.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank AND e.class = 'collective'
-    AND (lower(e.call) LIKE 'mpi_%neighbor%'
-         OR {{collectives}} = 'logical' AND regexp_replace(regexp_replace(lower(e.call), '^mpi_i?', ''), '_c$', '') IN ('alltoallv', 'alltoallw'))
+  JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
+  WHERE p.send_bytes > 0 AND p.peer_world <> p.rank
+    AND (lower(o.call) LIKE '%neighbor%'
+         OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
   GROUP BY p.rank, p.peer_world
 )
