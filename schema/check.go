@@ -101,6 +101,7 @@ type totals struct {
 	byCall                  []int64 // the same by CallID
 	messageBytes            int64
 	events, polls, droppedN int64 // as the table ranks has them
+	verified, mismatches    int64 // messages hashed at both ends, and of those the ones that differ
 	unfinished              int   // ranks that are not finalized
 }
 

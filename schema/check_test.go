@@ -224,6 +224,14 @@ func TestCheckerFindsBreaches(t *testing.T) {
 			"messages: rank 0, seq 0: send_start_ns is 100 in an untimed run (untimed)", "messages: rank 0, seq 0: send_end_ns is 110 in an untimed run (untimed)",
 			"messages: rank 0, seq 0: recv_post_ns is 120 in an untimed run (untimed)", "messages: rank 0, seq 0: recv_start_ns is 120 in an untimed run (untimed)",
 			"messages: rank 0, seq 0: recv_end_ns is 150 in an untimed run (untimed)"}},
+		{old: "send_bytes=100 recv_bytes=30", new: "send_bytes=100 recv_bytes=30 payload_hash=-7", want: []string{"events: rank 0, seq 2: payload_hash is -7; the manifest's hash is none (hashes)"}},
+		{manifest: func(m *Manifest) { m.Hash = "crc64" }, old: "recv_end_ns=900", new: "recv_end_ns=900 payload_hash=5 recv_hash=9", want: []string{
+			"messages: rank 0, seq 3: recv_hash is 9; the manifest's hash_verify is false (hashes)",
+			"hashes_verified: found 1; the manifest says 0 (hashes)", "hash_mismatches: found 1; the manifest says 0 (hashes)"}},
+		{manifest: func(m *Manifest) {
+			m.Hash, m.HashVerify, m.Counts.HashesVerified, m.Counts.HashMismatches = "crc64", true, 3, 1
+		},
+			old: "recv_end_ns=900", new: "recv_end_ns=900 payload_hash=5 recv_hash=9", want: []string{"hashes_verified: found 1; the manifest says 3 (hashes)"}},
 	} {
 		text, m := tinyRun, tinyManifest()
 		if test.old != "" {

@@ -72,7 +72,7 @@ type Counts struct {
 	Dropped int64 `json:"dropped"`
 	// InProgress is the number of calls that never returned.
 	InProgress int64 `json:"in_progress"`
-	// HashesVerified is the number of messages with a recv_hash, HashMismatches of those where it is another.
+	// HashesVerified is the number of messages with a payload_hash and a recv_hash, HashMismatches of those where they differ.
 	HashesVerified int64 `json:"hashes_verified,omitempty"`
 	HashMismatches int64 `json:"hash_mismatches,omitempty"`
 }

@@ -116,6 +116,38 @@ func (d *decoder) send(c *spool.Call, r *schema.Event, v int32) error {
 	return nil
 }
 
+// payload puts the hashes of what the call sends into the row: of the request of that serial, or 0 of the call itself. They
+// are there before the call is made, so that one that never returned has them too.
+func (d *decoder) payload(req uint32, r *schema.Event) {
+	for i := 1; i < len(d.g.slots); i++ {
+		h := d.g.slots[i].AsHashes()
+		if h.Kind != spool.KindHash || h.What != spool.HashSent || h.Req != req {
+			continue
+		}
+		if h.Flags&spool.HasHash != 0 {
+			r.PayloadHash = int64(h.Hash)
+		}
+		if h.Flags&spool.HasSum != 0 {
+			r.PayloadSum = int64(h.Sum)
+		}
+		if h.Flags&spool.HasHead != 0 {
+			r.PayloadHead = int64(h.Head)
+		}
+		return
+	}
+}
+
+// arrived is the hash of what the call received, for the request of that serial or 0 for the call itself; null: none.
+func arrived(g *group, req uint32) int64 {
+	for i := 1; i < len(g.slots); i++ {
+		h := g.slots[i].AsHashes()
+		if h.Kind == spool.KindHash && h.What == spool.HashReceived && h.Req == req && h.Flags&spool.HasHash != 0 {
+			return int64(h.Hash)
+		}
+	}
+	return schema.NullInt64
+}
+
 // post puts the row of a call that may have made a request.
 func (d *decoder) post(c *spool.Call, r *schema.Event, p pending) {
 	if ops[c.Call] != opRecv && c.Req != 0 {
@@ -160,7 +192,7 @@ func (d *decoder) addSend(r *schema.Event) int32 {
 func (d *decoder) addRecv(r *schema.Event) int32 {
 	m := match.Recv{Channel: match.Channel{Comm: r.Comm, Src: r.RecvWorld, Dst: d.rank, Tag: r.RecvTag}, Any: r.PostedAny,
 		PostSeq: r.Seq, PostNs: r.StartNs, DoneSeq: schema.NullInt64, StartNs: schema.NullInt64, EndNs: schema.NullInt64, Buffer: r.RecvBuffer,
-		Callsite: schema.NullInt32}
+		Callsite: schema.NullInt32, Hash: schema.NullInt64}
 	d.recvs = append(d.recvs, m)
 	d.state = append(d.state, stateOf(r))
 	return int32(len(d.recvs) - 1)
@@ -181,6 +213,7 @@ func stateOf(r *schema.Event) recvState {
 func (d *decoder) gotHere(i int32, r *schema.Event) {
 	m := &d.recvs[i]
 	m.DoneSeq, m.StartNs, m.EndNs, m.Callsite = r.Seq, r.StartNs, r.EndNs, r.Callsite
+	m.Hash = arrived(&d.g, 0)
 }
 
 // failed says whether an error means that a receive took no message.
@@ -328,6 +361,7 @@ func (d *decoder) started(req, made uint32, r *schema.Event) {
 	p := pending{serial: req, epoch: d.epoch, row: int32(d.n), recv: -1, send: -1, view: -1}
 	if t := d.templates[made]; t != nil {
 		fill(r, t)
+		d.payload(req, r)
 		p.view = t.view
 		switch {
 		case t.class == schema.ClassCollective:
@@ -442,6 +476,9 @@ func (d *decoder) complete(c *spool.Call, r *schema.Event) {
 			kept = kept || p.keep
 			if p.epoch == d.epoch {
 				d.ended(p, e, d.current, r.StartNs, r.EndNs)
+				if p.recv >= 0 {
+					d.recvs[p.recv].Hash = arrived(&d.g, e.Req)
+				}
 			}
 			d.reqs.remove(e.Req)
 		}
@@ -675,7 +712,7 @@ func (d *decoder) crossing(k int, end int64) {
 		if m.epoch == d.epoch {
 			r := &d.recvs[m.recv]
 			r.Buffer = address(c.buffer)
-			r.DoneSeq, r.Callsite = c.end.seq, c.end.site
+			r.DoneSeq, r.Callsite, r.Hash = c.end.seq, c.end.site, c.hash
 			r.StartNs, r.EndNs = d.interval(c.end)
 		}
 		return
@@ -688,6 +725,9 @@ func (d *decoder) crossing(k int, end int64) {
 	if p.epoch == d.epoch {
 		start, stop := d.interval(c.end)
 		d.ended(p, spool.DoneEntry{Req: c.serial, Source: c.source, Tag: c.tag, Flags: c.flags, Bytes: c.bytes}, c.end, start, stop)
+		if p.recv >= 0 {
+			d.recvs[p.recv].Hash = c.hash
+		}
 	}
 }
 

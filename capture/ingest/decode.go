@@ -33,6 +33,7 @@ type decoder struct {
 	nextCross int
 	waitCross []int // crossings whose request was not posted yet
 	truncate  int32 // the library's MPI_ERR_TRUNCATE
+	hashed    bool  // there are hashes
 
 	seq     int64 // of the next row
 	lastNs  []int64
@@ -138,6 +139,7 @@ func newDecoder(j *job, r *rankSpool) *decoder {
 	for t := range d.lastNs {
 		d.lastNs[t] = math.MinInt64
 	}
+	d.hashed = r.files[0].Header.Hash != spool.AlgorithmNone
 	d.count.byName = map[schema.CallID]map[int32]int64{}
 	d.nulls.Rank = r.rank
 	if r.files[0].Header.ComputeClock != spool.ClockNone {
@@ -217,6 +219,9 @@ func (d *decoder) group() error {
 		d.count.noSite++
 	}
 	d.current.site = r.Callsite
+	if len(d.g.slots) > 1 && d.hashed {
+		d.payload(0, r)
+	}
 	if err := d.call(c, r); err != nil {
 		return fmt.Errorf("%s: %w", schema.CallNames[c.Call], err)
 	}

@@ -208,10 +208,11 @@ func (j *job) setShards() {
 
 // manifest says what was ingested; the tables are filled in by Commit.
 func (j *job) manifest() *schema.Manifest {
+	first := &j.ranks[0].files[0].Header
 	return &schema.Manifest{
-		Ranks: j.size, TimeOrigin: "measured", ComputeClock: computeClocks[j.ranks[0].files[0].Header.ComputeClock],
+		Ranks: j.size, TimeOrigin: "measured", ComputeClock: computeClocks[first.ComputeClock],
 		TimeResolutionNs: j.o.TimeResolutionNs,
-		Record:           j.o.Record, Hash: "none", Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
+		Record:           j.o.Record, Hash: algorithms[first.Hash], HashVerify: first.HashVerify != 0, Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
 		Callsites: j.sites.stack > 0, Stack: j.sites.stack,
 		Counts: j.counts, Collectives: j.byName, Warnings: j.warnings, Origin: j.origin(),
 	}
@@ -219,3 +220,6 @@ func (j *job) manifest() *schema.Manifest {
 
 // computeClocks are the manifest's words for the header's compute_clock.
 var computeClocks = [...]string{"none", "wall", "cpu"}
+
+// algorithms are the manifest's words for the header's hash.
+var algorithms = [...]string{"none", "crc64", "crc32"}

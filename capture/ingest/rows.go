@@ -30,6 +30,7 @@ type shard struct {
 	early    []match.Pair // matched sends of earlier epochs
 
 	count, bytes, wildcards int64
+	verified, mismatches    int64 // messages that were hashed at both ends, and differ
 }
 
 func (j *job) newPass(out sink) *pass {
@@ -92,10 +93,15 @@ func (p *pass) epoch(ctx context.Context, e int32) error {
 	if err := p.decode(ctx, e, bases); err != nil {
 		return err
 	}
-	err := parallel(ctx, p.o.Workers, 2*len(p.shards), func(k int) error {
+	// A matched send's hashes go to its message, so the events are written after matching.
+	err := parallel(ctx, p.o.Workers, len(p.shards), func(s int) error { p.match(&p.shards[s], e); return nil })
+	if err != nil {
+		return err
+	}
+	err = parallel(ctx, p.o.Workers, 2*len(p.shards), func(k int) error {
 		s := &p.shards[k/2]
 		if k%2 == 1 {
-			return p.match(s, e)
+			return p.out.Write(s.number, &s.messages)
 		}
 		if p.o.Record == RecordMessages {
 			return nil
@@ -161,10 +167,10 @@ func (d *decoder) route(p *pass) {
 	}
 }
 
-// match pairs the epoch's sends of the shard's ranks with their receives and writes the messages, in the order of their
+// match pairs the epoch's sends of the shard's ranks with their receives and makes the messages, in the order of their
 // sends. Receives come first: then a send finds its partner at once, and messages come out in order, except those
 // whose send waited since an earlier epoch.
-func (p *pass) match(s *shard, e int32) error {
+func (p *pass) match(s *shard, e int32) {
 	s.early = s.early[:0]
 	for _, d := range p.decoders {
 		for _, i := range d.bySource[s.number] {
@@ -192,11 +198,19 @@ func (p *pass) match(s *shard, e int32) error {
 			send := d.sendAt(int(row))
 			if r := s.matcher.Send(&send); r != nil {
 				s.add(e, &send, r)
+				if d.hashed {
+					d.setPayload(int(row), match.Payload{Hash: schema.NullInt64, Sum: schema.NullInt64, Head: schema.NullInt64})
+				}
 			}
 		}
 	}
 	s.matcher.Sweep()
-	return p.out.Write(s.number, &s.messages)
+}
+
+// setPayload sets the hashes of a row of the current epoch.
+func (d *decoder) setPayload(row int, x match.Payload) {
+	b, i := d.events, d.base+row
+	b.PayloadHash[i], b.PayloadSum[i], b.PayloadHead[i] = x.Hash, x.Sum, x.Head
 }
 
 // sendAt is the send of a row of the current epoch.
@@ -206,6 +220,7 @@ func (d *decoder) sendAt(row int) match.Send {
 		Channel:  match.Channel{Comm: b.Comm[i], Src: d.rank, Dst: b.SendWorld[i], Tag: b.SendTag[i]},
 		Datatype: b.SendDatatype[i], Seq: b.Seq[i], StartNs: b.StartNs[i], EndNs: b.EndNs[i], Bytes: b.SendBytes[i], Count: b.SendCount[i], Buffer: b.SendBuffer[i],
 		Callsite: b.Callsite[i],
+		Payload: match.Payload{Hash: b.PayloadHash[i], Sum: b.PayloadSum[i], Head: b.PayloadHead[i]},
 	}
 }
 
@@ -218,9 +233,16 @@ func (s *shard) add(e int32, send *match.Send, r *match.Recv) {
 	m.RecvPostSeq, m.RecvDoneSeq, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = r.PostSeq, r.DoneSeq, r.PostNs, r.StartNs, r.EndNs
 	m.DstBuffer = r.Buffer
 	m.SendCallsite, m.RecvCallsite = send.Callsite, r.Callsite
+	m.PayloadHash, m.PayloadSum, m.PayloadHead, m.RecvHash = send.Payload.Hash, send.Payload.Sum, send.Payload.Head, r.Hash
 	s.messages.Append(&m)
 	s.count++
 	s.bytes += m.Bytes
+	if m.RecvHash != schema.NullInt64 && m.PayloadHash != schema.NullInt64 {
+		s.verified++
+		if m.RecvHash != m.PayloadHash {
+			s.mismatches++
+		}
+	}
 	if r.Any != 0 {
 		s.wildcards++
 	}
@@ -295,6 +317,8 @@ func (p *pass) count() {
 		c.Messages += sh.count
 		c.MessageBytes += sh.bytes
 		c.WildcardReceives += sh.wildcards
+		c.HashesVerified += sh.verified
+		c.HashMismatches += sh.mismatches
 	}
 	var backwards, alien, noSite int64
 	for _, d := range p.decoders {
@@ -315,6 +339,9 @@ func (p *pass) count() {
 	j.countCollectives(p)
 	if c.Dropped > 0 {
 		j.warn("%d calls could not be recorded, because there was no space left for the spool: their messages and collectives are missing.", c.Dropped)
+	}
+	if c.HashMismatches > 0 {
+		j.warn("%d of %d messages that were hashed at both ends arrived with another hash than they were sent with: the message was changed on its way, its buffer while it was sent or before it was completed, or a hash is wrong (SELECT * FROM messages WHERE recv_hash <> payload_hash).", c.HashMismatches, c.HashesVerified)
 	}
 	if backwards > 0 {
 		j.warn("The timer went backwards %d times: those times were set to the latest one before.", backwards)

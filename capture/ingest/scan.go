@@ -281,6 +281,7 @@ type crossing struct {
 	source int32
 	tag    int32
 	bytes  int64
+	hash   int64 // of what arrived; null: none
 	end    completion
 	buffer uint64 // of the MPI_Mrecv or MPI_Imrecv that took a matched probe's message
 	recv   int64  // seq of that call
@@ -439,12 +440,12 @@ func (r *rankSpool) blockCrossings(k int, last int64, epoch int, taken map[uint3
 		case opComplete, opTransferEnd:
 			eachDone(&g, func(d spool.DoneEntry) {
 				if m := taken[d.Req]; m != nil {
-					m.end, m.flags = end, d.Flags
+					m.end, m.flags, m.hash = end, d.Flags, arrived(&g, d.Req)
 					r.cross = append(r.cross, *m)
 					delete(taken, d.Req)
 				}
 				if d.Req <= before {
-					r.cross = append(r.cross, crossing{serial: d.Req, flags: d.Flags, source: d.Source, tag: d.Tag, bytes: d.Bytes, end: end})
+					r.cross = append(r.cross, crossing{serial: d.Req, flags: d.Flags, source: d.Source, tag: d.Tag, bytes: d.Bytes, hash: arrived(&g, d.Req), end: end})
 				}
 			})
 		case opMrecv, opImrecv:
@@ -452,7 +453,7 @@ func (r *rankSpool) blockCrossings(k int, last int64, epoch int, taken map[uint3
 			if message == 0 || message > before {
 				continue
 			}
-			m := crossing{serial: message, buffer: c.Buf, recv: row, end: end}
+			m := crossing{serial: message, buffer: c.Buf, recv: row, hash: arrived(&g, 0), end: end}
 			if ops[c.Call] == opMrecv || c.Req == 0 {
 				r.cross = append(r.cross, m)
 				continue

@@ -19,6 +19,12 @@ type Send struct {
 	Count    int64
 	Buffer   int64
 	Callsite int32 // of that row
+	Payload  Payload
+}
+
+// Payload are the hashes of what was sent, as in the columns payload_*.
+type Payload struct {
+	Hash, Sum, Head int64
 }
 
 // Recv is a posted receive, with what it got: a wildcard has the source and tag of its status here.
@@ -34,6 +40,7 @@ type Recv struct {
 	Buffer  int64
 	// Callsite is that of the completing row.
 	Callsite int32
+	Hash    int64 // of what arrived, as in the column recv_hash
 }
 
 // Matcher pairs the sends and receives that it is given. Sends of one channel must come in posting order, and so must

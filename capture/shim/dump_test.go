@@ -27,6 +27,7 @@ type dumper struct {
 	calls    []spool.Call
 	pre      []spool.Pre
 	sites    symbols.Sites
+	hashes   []spool.Hashes // not in the text: hash_test.go looks at them
 	problems []string
 }
 
@@ -214,6 +215,10 @@ func (d *dumper) continued(kind spool.Kind) {
 		var s spool.Wide
 		d.slot(&s)
 		d.add(" wide%d=%d", s.What, s.Value)
+	case spool.KindHash:
+		var s spool.Hashes
+		d.slot(&s)
+		d.hashes = append(d.hashes, s)
 	case spool.KindErr:
 		var s spool.Err
 		d.slot(&s)

@@ -158,6 +158,8 @@ void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
 	c->dtype = s.type;
 	c->count = s.count;
 	c->buf = r.send || a->kind == CQ_K_Bcast ? cq_address(a->sbuf) : 0;
+	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE) && r.send)
+		cq_collective_payload(t, a, m);
 	cq_go(t, c);
 }
 

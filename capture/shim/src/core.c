@@ -44,8 +44,7 @@ static void say(const char *line, size_t n)
 	}
 }
 
-static void say_f(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say_f(const char *format, ...)
+void cq_say(const char *format, ...)
 {
 	char line[4096];
 	va_list ap;
@@ -59,7 +58,7 @@ static void say_f(const char *format, ...)
 void cq_complain(const char *doing, int e, const char *outcome)
 {
 	if (__atomic_exchange_n(&complained, 1, __ATOMIC_ACQ_REL) == 0)
-		say_f("commq: rank %d: %s in spool %s: %s; %s\n", cq.rank, doing, cq.spool, strerror(e), outcome);
+		cq_say("commq: rank %d: %s in spool %s: %s; %s\n", cq.rank, doing, cq.spool, strerror(e), outcome);
 }
 
 void *cq_scratch_get(cq_scratch *s, size_t bytes)
@@ -117,7 +116,7 @@ static int due_taken(cq_thread *t, uint64_t bits)
 
 static void missing(void)
 {
-	say_f("commq: this process calls an MPI function that the %s in it does not have, or another MPI library; run it without "
+	cq_say("commq: this process calls an MPI function that the %s in it does not have, or another MPI library; run it without "
 	      "commq, or build the shim for its library (commq capture build --mpi)\n", CQ_LIBRARY);
 	abort();
 }
@@ -221,7 +220,7 @@ static void without_us(char **argv)
 	else
 		unsetenv("LD_PRELOAD");
 	if (first_rank())
-		say_f("commq: the shim is for %s and the program is linked to another MPI library; the program runs on unrecorded\n", CQ_LIBRARY);
+		cq_say("commq: the shim is for %s and the program is linked to another MPI library; the program runs on unrecorded\n", CQ_LIBRARY);
 	execv("/proc/self/exe", argv);
 }
 
@@ -313,7 +312,7 @@ static int counters_named(void)
 		return CQ_COUNTERS_FAKE;
 	if (strcmp(s, "perf") != 0) {
 		if (cq.rank == 0)
-			say_f("commq: COMMQ_COUNTERS=%s is not perf, fake or none; instructions and cycles are not counted\n", s);
+			cq_say("commq: COMMQ_COUNTERS=%s is not perf, fake or none; instructions and cycles are not counted\n", s);
 		return CQ_COUNTERS_NONE;
 	}
 	int e = cq_count_try();
@@ -322,7 +321,7 @@ static int counters_named(void)
 	const char *why = e == EACCES || e == EPERM ? "the system does not let us; set /proc/sys/kernel/perf_event_paranoid to 2 or less" :
 		"the machine offers no such counters, as virtual machines often do not";
 	if (cq.rank == 0)
-		say_f("commq: instructions and cycles are not counted: perf_event_open: %s: %s\n", strerror(e), why);
+		cq_say("commq: instructions and cycles are not counted: perf_event_open: %s: %s\n", strerror(e), why);
 	return CQ_COUNTERS_NONE;
 }
 
@@ -337,12 +336,12 @@ static uint64_t limit_named(void)
 	n = strtoull(s, &end, 10);
 	if (*s < '0' || *s > '9' || *end != 0) {
 		if (cq.rank == 0)
-			say_f("commq: COMMQ_MAX_SPOOL=%s is not a number of bytes; the records are not bounded\n", s);
+			cq_say("commq: COMMQ_MAX_SPOOL=%s is not a number of bytes; the records are not bounded\n", s);
 		return 0;
 	}
 	if (n != 0 && n < least) {
 		if (cq.rank == 0)
-			say_f("commq: COMMQ_MAX_SPOOL=%s: %d is the least, and used\n", s, (int)least);
+			cq_say("commq: COMMQ_MAX_SPOOL=%s: %d is the least, and used\n", s, (int)least);
 		return least;
 	}
 	return n;
@@ -358,7 +357,7 @@ static int clock_named(void)
 	if (strcmp(s, "none") == 0)
 		return CQ_CLOCK_NONE;
 	if (cq.rank == 0)
-		say_f("commq: COMMQ_CLOCK=%s is not cpu, wall or none; cpu is used\n", s);
+		cq_say("commq: COMMQ_CLOCK=%s is not cpu, wall or none; cpu is used\n", s);
 	return CQ_CLOCK_CPU;
 }
 
@@ -373,7 +372,7 @@ static int stack_named(void)
 	if (*end == 0 && n >= 0 && n <= 64)
 		return (int)n;
 	if (cq.rank == 0)
-		say_f("commq: COMMQ_STACK=%s is not a number of frames from 0 to 64; 1 is used\n", s);
+		cq_say("commq: COMMQ_STACK=%s is not a number of frames from 0 to 64; 1 is used\n", s);
 	return 1;
 }
 
@@ -384,7 +383,7 @@ static void prepare_sites(void)
 		return;
 	cq.stack = 1;
 	if (cq.rank == 0)
-		say_f("commq: libunwind.so.8 cannot be loaded, so call sites have one frame (Debian: apt-get install libunwind8)\n");
+		cq_say("commq: libunwind.so.8 cannot be loaded, so call sites have one frame (Debian: apt-get install libunwind8)\n");
 }
 
 /* The scale from ticks to ns over the time MPI_Init took, at least 2 ms. */
@@ -445,6 +444,8 @@ static void header_fill(cq_header *h, int number)
 	h->counters = (uint32_t)cq.counters;
 	h->pid = getpid();
 	h->stack = (uint32_t)cq.stack;
+	h->hash = (uint32_t)cq.hash;
+	h->hash_verify = (uint32_t)cq.verify;
 	memcpy(h->host, cq.host, sizeof h->host);
 	memcpy(h->boot_id, cq.boot, sizeof h->boot_id);
 	memcpy(h->mpi_library, cq.library, sizeof h->mpi_library);
@@ -907,11 +908,11 @@ static void report(int error, int others)
 		return;
 	complained = 1;
 	if (dir == NULL || *dir == 0)
-		say_f("commq: COMMQ_SPOOL is not set, so nothing is recorded; start the program by commq capture or commq exec\n");
+		cq_say("commq: COMMQ_SPOOL is not set, so nothing is recorded; start the program by commq capture or commq exec\n");
 	else if (others > 0)
-		say_f("commq: rank %d and %d more: spool %s: %s; these ranks run unrecorded\n", cq.rank, others, dir, strerror(error));
+		cq_say("commq: rank %d and %d more: spool %s: %s; these ranks run unrecorded\n", cq.rank, others, dir, strerror(error));
 	else
-		say_f("commq: rank %d: spool %s: %s; the rank runs unrecorded\n", cq.rank, dir, strerror(error));
+		cq_say("commq: rank %d: spool %s: %s; the rank runs unrecorded\n", cq.rank, dir, strerror(error));
 }
 
 static int library_fits(void)
@@ -999,7 +1000,7 @@ void cq_init_after(int id, int err)
 	if (!library_fits()) {
 		cq.state = CQ_OFF;
 		if (cq.rank == 0)
-			say_f("commq: the shim is for %s and the program runs with %.80s; it runs unrecorded\n", CQ_LIBRARY, cq.library);
+			cq_say("commq: the shim is for %s and the program runs with %.80s; it runs unrecorded\n", CQ_LIBRARY, cq.library);
 		return;
 	}
 	const char *sink = getenv("COMMQ_SINK");
@@ -1013,6 +1014,7 @@ void cq_init_after(int id, int err)
 	cq.f_base = fortran_base();
 	cq.pid = getpid();
 	who_we_are();
+	cq_hash_begin();
 	start_recording(id, t1);
 	opening = 0;
 }
@@ -1035,6 +1037,7 @@ void cq_finalize_before(cq_thread *t)
 		return;
 	cq.finalizing = 1;
 	cq_clock_offsets_end();
+	cq_hash_end();
 	if (cq.state == CQ_ON)
 		cq_p.Group_free(&cq.world_group);
 	if (t == NULL)

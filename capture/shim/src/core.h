@@ -88,11 +88,25 @@ typedef struct {
 	size_t neighbors_bytes;
 } cq_comm;
 
+/* How a datatype's elements lie in memory. */
+typedef struct {
+	int64_t bytes;  /* payload of one element */
+	int64_t lower;  /* its first byte, from where the buffer begins: the true lower bound */
+	int64_t extent;
+	int64_t span;   /* its true extent */
+	int32_t parts[4]; /* MPI_Type_get_envelope */
+	uint8_t known;
+	uint8_t in_order; /* the bytes of an element lie there as they are sent, without gaps */
+	uint8_t element;  /* CQ_E_* of hash.h: what payload_sum adds up */
+	uint8_t spare[5];
+} cq_shape;
+
 typedef struct {
 	uint64_t key; /* 0: freed */
 	int64_t bytes;
 	int32_t number;
 	int32_t spare;
+	cq_shape shape; /* where payloads are hashed */
 } cq_type;
 
 /* A window or a file. */
@@ -101,6 +115,17 @@ typedef struct {
 	int32_t comm;   /* the number of its communicator */
 	uint32_t split; /* of a file: serial of the split collective that has begun; 0: none */
 } cq_object;
+
+/* A buffer that a call named, to be hashed later: of a receive, or of the starts of a persistent send. */
+typedef struct cq_posted cq_posted;
+struct cq_posted {
+	const void *buf;
+	int64_t count;
+	MPI_Datatype type; /* null where the bytes lie in order */
+	cq_shape shape;
+	int receive;
+	cq_posted *next; /* in the list of free ones */
+};
 
 /* A map from keys to pointers: open addressing, in anonymous memory. */
 typedef struct {
@@ -202,7 +227,7 @@ struct cq_thread {
 	int64_t size;        /* of the file as allocated */
 	int64_t call_off;    /* buffered: where call stands in the file once it has left the buffer; else 0 */
 	uint64_t polls_all;
-	cq_scratch keys, statuses, infos, indices, blob;
+	cq_scratch keys, statuses, infos, indices, blob, packed, hashes;
 	cq_req claim;        /* MPI_THREAD_MULTIPLE: the request of a test in progress, see cq_claim */
 	int claims;          /* how many are in infos */
 	int no_statuses;     /* there was no memory for the statuses of the call in progress */
@@ -220,6 +245,8 @@ struct cq_thread {
 	int64_t count_base[2]; /* the counters where the last interval ended; CQ_NULL64: not known */
 	int64_t count[2];    /* instructions and cycles since the last record; CQ_NULL64: not known */
 	uint64_t count_reads;
+	cq_posted in;        /* what the call in progress receives into, or makes a persistent send of */
+	uint64_t regions[64]; /* stretches of memory, by their number + 1, where there are payloads and no GPU's memory */
 	cq_thread *link;     /* next thread of the process */
 	cq_header own;       /* the header when it is not mapped */
 	cq_call trash;       /* where slots go when dead, and the copy of a CALL slot that has left the buffer */
@@ -263,6 +290,12 @@ typedef struct {
 	pthread_key_t exit_key;
 	int has_exit_key;
 	int pid; /* a child that was made without fork handlers has another one */
+	int hash;   /* CQ_ALGORITHM_*: payloads are hashed */
+	int verify; /* received ones too */
+	MPI_Comm pack_comm; /* for MPI_Pack: an error on it is returned */
+	int has_pack_comm;
+	cq_map posted; /* by serial + 2 */
+	cq_posted *posted_free;
 	cq_map comms, types, windows, files;
 	void *spare_objects; /* entries of windows and files that are gone */
 	int32_t windows_made, files_made;
@@ -307,6 +340,15 @@ int32_t cq_object_add(cq_map *m, int32_t *made, uint64_t key, int32_t comm);
 cq_object cq_object_get(cq_map *m, uint64_t key);
 cq_object cq_object_drop(cq_map *m, uint64_t key);
 uint32_t cq_object_split(cq_map *m, uint64_t key, int begin);
+cq_type *cq_type_seen(MPI_Datatype h);
+int cq_envelope(MPI_Datatype h, int *n);
+void *cq_pool_get(size_t bytes);
+int cq_map_put(cq_map *m, uint64_t key, void *value);
+void *cq_map_get(const cq_map *m, uint64_t key);
+void *cq_map_remove(cq_map *m, uint64_t key);
+void cq_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cq_hash_begin(void);
+void cq_hash_end(void);
 int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_t parent, uint64_t instance, int key);
 void *cq_scratch_get(cq_scratch *s, size_t bytes);
 int cq_op_code(MPI_Op op);

@@ -9,32 +9,33 @@
 	X(Alltoallv) X(Alltoallw) X(Barrier) X(Bcast) X(Bsend) X(Bsend_init) \
 	X(Cancel) X(Cart_create) X(Cart_get) X(Cart_shift) X(Cart_sub) X(Cartdim_get) \
 	X(Comm_create) X(Comm_create_group) X(Comm_disconnect) X(Comm_dup) X(Comm_dup_with_info) X(Comm_free) \
-	X(Comm_group) X(Comm_idup) X(Comm_rank) X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_name) \
-	X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) X(Compare_and_swap) X(Dist_graph_create) \
-	X(Dist_graph_create_adjacent) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Error_class) X(Exscan) X(Fetch_and_op) \
-	X(File_close) X(File_delete) X(File_f2c) X(File_iread) X(File_iread_all) X(File_iread_at) \
-	X(File_iread_at_all) X(File_iread_shared) X(File_iwrite) X(File_iwrite_all) X(File_iwrite_at) X(File_iwrite_at_all) \
-	X(File_iwrite_shared) X(File_open) X(File_preallocate) X(File_read) X(File_read_all) X(File_read_all_begin) \
-	X(File_read_all_end) X(File_read_at) X(File_read_at_all) X(File_read_at_all_begin) X(File_read_at_all_end) X(File_read_ordered) \
-	X(File_read_ordered_begin) X(File_read_ordered_end) X(File_read_shared) X(File_set_size) X(File_set_view) X(File_sync) \
-	X(File_write) X(File_write_all) X(File_write_all_begin) X(File_write_all_end) X(File_write_at) X(File_write_at_all) \
-	X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered) X(File_write_ordered_begin) X(File_write_ordered_end) X(File_write_shared) \
-	X(Finalize) X(Gather) X(Gatherv) X(Get) X(Get_accumulate) X(Get_elements_x) \
-	X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) X(Grequest_complete) X(Grequest_start) \
-	X(Group_free) X(Group_translate_ranks) X(Iallgather) X(Iallgatherv) X(Iallreduce) X(Ialltoall) \
-	X(Ialltoallv) X(Ialltoallw) X(Ibarrier) X(Ibcast) X(Ibsend) X(Iexscan) \
-	X(Igather) X(Igatherv) X(Improbe) X(Imrecv) X(Ineighbor_allgather) X(Ineighbor_allgatherv) \
-	X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw) X(Init) X(Init_thread) X(Intercomm_create) \
-	X(Intercomm_merge) X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) X(Ireduce_scatter_block) \
-	X(Irsend) X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) X(Issend) \
-	X(Mprobe) X(Mrecv) X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) \
-	X(Neighbor_alltoallw) X(Probe) X(Put) X(Query_thread) X(Raccumulate) X(Recv) \
-	X(Recv_init) X(Reduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Request_free) X(Request_get_status) \
-	X(Rget) X(Rget_accumulate) X(Rput) X(Rsend) X(Rsend_init) X(Scan) \
-	X(Scatter) X(Scatterv) X(Send) X(Send_init) X(Sendrecv) X(Sendrecv_replace) \
-	X(Ssend) X(Ssend_init) X(Start) X(Startall) X(Status_set_cancelled) X(Status_set_elements_x) \
-	X(Test) X(Test_cancelled) X(Testall) X(Testany) X(Testsome) X(Topo_test) \
-	X(Type_free) X(Type_get_envelope) X(Type_get_extent) X(Type_get_name) X(Type_size_x) X(Wait) \
+	X(Comm_group) X(Comm_idup) X(Comm_rank) X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) \
+	X(Comm_set_name) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) X(Compare_and_swap) \
+	X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Error_class) X(Exscan) \
+	X(Fetch_and_op) X(File_close) X(File_delete) X(File_f2c) X(File_iread) X(File_iread_all) \
+	X(File_iread_at) X(File_iread_at_all) X(File_iread_shared) X(File_iwrite) X(File_iwrite_all) X(File_iwrite_at) \
+	X(File_iwrite_at_all) X(File_iwrite_shared) X(File_open) X(File_preallocate) X(File_read) X(File_read_all) \
+	X(File_read_all_begin) X(File_read_all_end) X(File_read_at) X(File_read_at_all) X(File_read_at_all_begin) X(File_read_at_all_end) \
+	X(File_read_ordered) X(File_read_ordered_begin) X(File_read_ordered_end) X(File_read_shared) X(File_set_size) X(File_set_view) \
+	X(File_sync) X(File_write) X(File_write_all) X(File_write_all_begin) X(File_write_all_end) X(File_write_at) \
+	X(File_write_at_all) X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered) X(File_write_ordered_begin) X(File_write_ordered_end) \
+	X(File_write_shared) X(Finalize) X(Gather) X(Gatherv) X(Get) X(Get_accumulate) \
+	X(Get_elements_x) X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) X(Grequest_complete) \
+	X(Grequest_start) X(Group_free) X(Group_translate_ranks) X(Iallgather) X(Iallgatherv) X(Iallreduce) \
+	X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ibarrier) X(Ibcast) X(Ibsend) \
+	X(Iexscan) X(Igather) X(Igatherv) X(Improbe) X(Imrecv) X(Ineighbor_allgather) \
+	X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw) X(Init) X(Init_thread) \
+	X(Intercomm_create) X(Intercomm_merge) X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) \
+	X(Ireduce_scatter_block) X(Irsend) X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) \
+	X(Issend) X(Mprobe) X(Mrecv) X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) \
+	X(Neighbor_alltoallv) X(Neighbor_alltoallw) X(Pack) X(Probe) X(Put) X(Query_thread) \
+	X(Raccumulate) X(Recv) X(Recv_init) X(Reduce) X(Reduce_scatter) X(Reduce_scatter_block) \
+	X(Request_free) X(Request_get_status) X(Rget) X(Rget_accumulate) X(Rput) X(Rsend) \
+	X(Rsend_init) X(Scan) X(Scatter) X(Scatterv) X(Send) X(Send_init) \
+	X(Sendrecv) X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) \
+	X(Status_set_cancelled) X(Status_set_elements_x) X(Test) X(Test_cancelled) X(Testall) X(Testany) \
+	X(Testsome) X(Topo_test) X(Type_commit) X(Type_contiguous) X(Type_free) X(Type_get_contents) \
+	X(Type_get_envelope) X(Type_get_extent) X(Type_get_name) X(Type_get_true_extent) X(Type_size_x) X(Wait) \
 	X(Waitall) X(Waitany) X(Waitsome) X(Win_allocate) X(Win_allocate_shared) X(Win_complete) \
 	X(Win_create) X(Win_create_dynamic) X(Win_fence) X(Win_flush) X(Win_flush_all) X(Win_flush_local) \
 	X(Win_flush_local_all) X(Win_free) X(Win_lock) X(Win_lock_all) X(Win_post) X(Win_start) \
@@ -57,27 +58,27 @@
 #endif
 #if CQ_LARGE
 #define CQ_FNS_LARGE(X) \
-	X(Accumulate_c) X(Allgather_c) X(Allgather_init_c) X(Allgatherv_c) X(Allgatherv_init_c) X(Allreduce_c) \
-	X(Allreduce_init_c) X(Alltoall_c) X(Alltoall_init_c) X(Alltoallv_c) X(Alltoallv_init_c) X(Alltoallw_c) \
-	X(Alltoallw_init_c) X(Bcast_c) X(Bcast_init_c) X(Bsend_c) X(Bsend_init_c) X(Exscan_c) \
-	X(Exscan_init_c) X(File_iread_all_c) X(File_iread_at_all_c) X(File_iread_at_c) X(File_iread_c) X(File_iread_shared_c) \
-	X(File_iwrite_all_c) X(File_iwrite_at_all_c) X(File_iwrite_at_c) X(File_iwrite_c) X(File_iwrite_shared_c) X(File_read_all_begin_c) \
-	X(File_read_all_c) X(File_read_at_all_begin_c) X(File_read_at_all_c) X(File_read_at_c) X(File_read_c) X(File_read_ordered_begin_c) \
-	X(File_read_ordered_c) X(File_read_shared_c) X(File_write_all_begin_c) X(File_write_all_c) X(File_write_at_all_begin_c) X(File_write_at_all_c) \
-	X(File_write_at_c) X(File_write_c) X(File_write_ordered_begin_c) X(File_write_ordered_c) X(File_write_shared_c) X(Gather_c) \
-	X(Gather_init_c) X(Gatherv_c) X(Gatherv_init_c) X(Get_accumulate_c) X(Get_c) X(Iallgather_c) \
-	X(Iallgatherv_c) X(Iallreduce_c) X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) X(Ibcast_c) \
-	X(Ibsend_c) X(Iexscan_c) X(Igather_c) X(Igatherv_c) X(Imrecv_c) X(Ineighbor_allgather_c) \
-	X(Ineighbor_allgatherv_c) X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c) X(Irecv_c) X(Ireduce_c) \
-	X(Ireduce_scatter_block_c) X(Ireduce_scatter_c) X(Irsend_c) X(Iscan_c) X(Iscatter_c) X(Iscatterv_c) \
-	X(Isend_c) X(Isendrecv_c) X(Isendrecv_replace_c) X(Issend_c) X(Mrecv_c) X(Neighbor_allgather_c) \
-	X(Neighbor_allgather_init_c) X(Neighbor_allgatherv_c) X(Neighbor_allgatherv_init_c) X(Neighbor_alltoall_c) X(Neighbor_alltoall_init_c) X(Neighbor_alltoallv_c) \
-	X(Neighbor_alltoallv_init_c) X(Neighbor_alltoallw_c) X(Neighbor_alltoallw_init_c) X(Put_c) X(Raccumulate_c) X(Recv_c) \
-	X(Recv_init_c) X(Reduce_c) X(Reduce_init_c) X(Reduce_scatter_block_c) X(Reduce_scatter_block_init_c) X(Reduce_scatter_c) \
-	X(Reduce_scatter_init_c) X(Rget_accumulate_c) X(Rget_c) X(Rput_c) X(Rsend_c) X(Rsend_init_c) \
-	X(Scan_c) X(Scan_init_c) X(Scatter_c) X(Scatter_init_c) X(Scatterv_c) X(Scatterv_init_c) \
-	X(Send_c) X(Send_init_c) X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c) \
-	X(Win_allocate_c) X(Win_allocate_shared_c) X(Win_create_c)
+	X(Type_get_envelope_c) X(Accumulate_c) X(Allgather_c) X(Allgather_init_c) X(Allgatherv_c) X(Allgatherv_init_c) \
+	X(Allreduce_c) X(Allreduce_init_c) X(Alltoall_c) X(Alltoall_init_c) X(Alltoallv_c) X(Alltoallv_init_c) \
+	X(Alltoallw_c) X(Alltoallw_init_c) X(Bcast_c) X(Bcast_init_c) X(Bsend_c) X(Bsend_init_c) \
+	X(Exscan_c) X(Exscan_init_c) X(File_iread_all_c) X(File_iread_at_all_c) X(File_iread_at_c) X(File_iread_c) \
+	X(File_iread_shared_c) X(File_iwrite_all_c) X(File_iwrite_at_all_c) X(File_iwrite_at_c) X(File_iwrite_c) X(File_iwrite_shared_c) \
+	X(File_read_all_begin_c) X(File_read_all_c) X(File_read_at_all_begin_c) X(File_read_at_all_c) X(File_read_at_c) X(File_read_c) \
+	X(File_read_ordered_begin_c) X(File_read_ordered_c) X(File_read_shared_c) X(File_write_all_begin_c) X(File_write_all_c) X(File_write_at_all_begin_c) \
+	X(File_write_at_all_c) X(File_write_at_c) X(File_write_c) X(File_write_ordered_begin_c) X(File_write_ordered_c) X(File_write_shared_c) \
+	X(Gather_c) X(Gather_init_c) X(Gatherv_c) X(Gatherv_init_c) X(Get_accumulate_c) X(Get_c) \
+	X(Iallgather_c) X(Iallgatherv_c) X(Iallreduce_c) X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) \
+	X(Ibcast_c) X(Ibsend_c) X(Iexscan_c) X(Igather_c) X(Igatherv_c) X(Imrecv_c) \
+	X(Ineighbor_allgather_c) X(Ineighbor_allgatherv_c) X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c) X(Irecv_c) \
+	X(Ireduce_c) X(Ireduce_scatter_block_c) X(Ireduce_scatter_c) X(Irsend_c) X(Iscan_c) X(Iscatter_c) \
+	X(Iscatterv_c) X(Isend_c) X(Isendrecv_c) X(Isendrecv_replace_c) X(Issend_c) X(Mrecv_c) \
+	X(Neighbor_allgather_c) X(Neighbor_allgather_init_c) X(Neighbor_allgatherv_c) X(Neighbor_allgatherv_init_c) X(Neighbor_alltoall_c) X(Neighbor_alltoall_init_c) \
+	X(Neighbor_alltoallv_c) X(Neighbor_alltoallv_init_c) X(Neighbor_alltoallw_c) X(Neighbor_alltoallw_init_c) X(Put_c) X(Raccumulate_c) \
+	X(Recv_c) X(Recv_init_c) X(Reduce_c) X(Reduce_init_c) X(Reduce_scatter_block_c) X(Reduce_scatter_block_init_c) \
+	X(Reduce_scatter_c) X(Reduce_scatter_init_c) X(Rget_accumulate_c) X(Rget_c) X(Rput_c) X(Rsend_c) \
+	X(Rsend_init_c) X(Scan_c) X(Scan_init_c) X(Scatter_c) X(Scatter_init_c) X(Scatterv_c) \
+	X(Scatterv_init_c) X(Send_c) X(Send_init_c) X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) \
+	X(Ssend_init_c) X(Win_allocate_c) X(Win_allocate_shared_c) X(Win_create_c)
 #else
 #define CQ_FNS_LARGE(X)
 #endif
@@ -240,8 +241,12 @@ typedef struct {
 	X(ompi_mpi_comm_world) X(ompi_mpi_comm_self) X(ompi_mpi_comm_null) X(ompi_mpi_datatype_null) X(ompi_mpi_byte) X(ompi_request_null) \
 	X(ompi_message_no_proc) X(ompi_message_null) X(ompi_mpi_op_max) X(ompi_mpi_op_min) X(ompi_mpi_op_sum) X(ompi_mpi_op_prod) \
 	X(ompi_mpi_op_land) X(ompi_mpi_op_band) X(ompi_mpi_op_lor) X(ompi_mpi_op_bor) X(ompi_mpi_op_lxor) X(ompi_mpi_op_bxor) \
-	X(ompi_mpi_op_maxloc) X(ompi_mpi_op_minloc) X(ompi_mpi_op_replace) X(ompi_mpi_op_no_op) X(mpi_fortran_bottom_) X(mpi_fortran_in_place_) \
-	X(mpi_fortran_status_ignore_) X(mpi_fortran_statuses_ignore_)
+	X(ompi_mpi_op_maxloc) X(ompi_mpi_op_minloc) X(ompi_mpi_op_replace) X(ompi_mpi_op_no_op) X(ompi_mpi_errors_return) X(ompi_mpi_signed_char) \
+	X(ompi_mpi_unsigned_char) X(ompi_mpi_short) X(ompi_mpi_unsigned_short) X(ompi_mpi_int) X(ompi_mpi_unsigned) X(ompi_mpi_long) \
+	X(ompi_mpi_unsigned_long) X(ompi_mpi_long_long_int) X(ompi_mpi_unsigned_long_long) X(ompi_mpi_int8_t) X(ompi_mpi_uint8_t) X(ompi_mpi_int16_t) \
+	X(ompi_mpi_uint16_t) X(ompi_mpi_int32_t) X(ompi_mpi_uint32_t) X(ompi_mpi_int64_t) X(ompi_mpi_uint64_t) X(ompi_mpi_aint) \
+	X(ompi_mpi_offset) X(ompi_mpi_count) X(ompi_mpi_integer) X(ompi_mpi_integer1) X(ompi_mpi_integer2) X(ompi_mpi_integer4) \
+	X(ompi_mpi_integer8) X(mpi_fortran_bottom_) X(mpi_fortran_in_place_) X(mpi_fortran_status_ignore_) X(mpi_fortran_statuses_ignore_)
 #else
 #define CQ_DATA(X) \
 	X(MPIR_F08_MPI_BOTTOM) X(MPIR_F08_MPI_IN_PLACE) X(MPIR_F08_MPI_STATUS_IGNORE_OBJ) X(MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
@@ -276,6 +281,33 @@ typedef struct {
 #define ompi_mpi_op_minloc (*(char *)cq_d.p_ompi_mpi_op_minloc)
 #define ompi_mpi_op_replace (*(char *)cq_d.p_ompi_mpi_op_replace)
 #define ompi_mpi_op_no_op (*(char *)cq_d.p_ompi_mpi_op_no_op)
+#define ompi_mpi_errors_return (*(char *)cq_d.p_ompi_mpi_errors_return)
+#define ompi_mpi_signed_char (*(char *)cq_d.p_ompi_mpi_signed_char)
+#define ompi_mpi_unsigned_char (*(char *)cq_d.p_ompi_mpi_unsigned_char)
+#define ompi_mpi_short (*(char *)cq_d.p_ompi_mpi_short)
+#define ompi_mpi_unsigned_short (*(char *)cq_d.p_ompi_mpi_unsigned_short)
+#define ompi_mpi_int (*(char *)cq_d.p_ompi_mpi_int)
+#define ompi_mpi_unsigned (*(char *)cq_d.p_ompi_mpi_unsigned)
+#define ompi_mpi_long (*(char *)cq_d.p_ompi_mpi_long)
+#define ompi_mpi_unsigned_long (*(char *)cq_d.p_ompi_mpi_unsigned_long)
+#define ompi_mpi_long_long_int (*(char *)cq_d.p_ompi_mpi_long_long_int)
+#define ompi_mpi_unsigned_long_long (*(char *)cq_d.p_ompi_mpi_unsigned_long_long)
+#define ompi_mpi_int8_t (*(char *)cq_d.p_ompi_mpi_int8_t)
+#define ompi_mpi_uint8_t (*(char *)cq_d.p_ompi_mpi_uint8_t)
+#define ompi_mpi_int16_t (*(char *)cq_d.p_ompi_mpi_int16_t)
+#define ompi_mpi_uint16_t (*(char *)cq_d.p_ompi_mpi_uint16_t)
+#define ompi_mpi_int32_t (*(char *)cq_d.p_ompi_mpi_int32_t)
+#define ompi_mpi_uint32_t (*(char *)cq_d.p_ompi_mpi_uint32_t)
+#define ompi_mpi_int64_t (*(char *)cq_d.p_ompi_mpi_int64_t)
+#define ompi_mpi_uint64_t (*(char *)cq_d.p_ompi_mpi_uint64_t)
+#define ompi_mpi_aint (*(char *)cq_d.p_ompi_mpi_aint)
+#define ompi_mpi_offset (*(char *)cq_d.p_ompi_mpi_offset)
+#define ompi_mpi_count (*(char *)cq_d.p_ompi_mpi_count)
+#define ompi_mpi_integer (*(char *)cq_d.p_ompi_mpi_integer)
+#define ompi_mpi_integer1 (*(char *)cq_d.p_ompi_mpi_integer1)
+#define ompi_mpi_integer2 (*(char *)cq_d.p_ompi_mpi_integer2)
+#define ompi_mpi_integer4 (*(char *)cq_d.p_ompi_mpi_integer4)
+#define ompi_mpi_integer8 (*(char *)cq_d.p_ompi_mpi_integer8)
 #endif
 
 extern cq_fns cq_p __attribute__((visibility("hidden")));

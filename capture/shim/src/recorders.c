@@ -52,6 +52,7 @@ static void done_put(done_list *l, cq_req r, const MPI_Status *st)
 {
 	if (r.serial == 0)
 		return;
+	cq_verify(l->t, r, st);
 	l->slot.kind = CQ_DONE;
 	l->slot.done[l->slot.n++] = done_entry(r, st);
 	if (l->slot.n == 2)
@@ -98,6 +99,7 @@ static void any_record(cq_thread *t, cq_call *c, int index, const uint64_t *keys
 	cq_req r = take_at(t, index, keys[index]);
 	c->req = r.serial;
 	cq_got(c, r, st);
+	cq_verify(t, r, st);
 }
 
 /* After an error: the one that ended by it is null now, and its handle can come again. */
@@ -317,9 +319,26 @@ void cq_request_begin(cq_thread *t, int id, MPI_Request request)
 void cq_request_free_begin(cq_thread *t, int id, MPI_Request request)
 {
 	cq_req r = cq_req_end(&cq.requests, CQ_KEY(request));
+	if (cq.hash != CQ_ALGORITHM_NONE)
+		cq_unpost(r.template_ != 0 ? r.template_ : r.serial);
 	cq_call *c = cq_open(t, id);
 	cq_blank(c);
 	c->req = r.serial != 0 ? r.serial : r.template_;
+	cq_go(t, c);
+}
+
+/* The serial of the call that made a persistent request; 0: none that was recorded. */
+uint32_t cq_template_of(MPI_Request request)
+{
+	return request == MPI_REQUEST_NULL ? 0 : peek(request).template_;
+}
+
+void cq_start_begin(cq_thread *t, int id, const void *requests, int n, int fortran)
+{
+	cq_call *c = cq_open(t, id);
+	cq_blank(c);
+	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE))
+		cq_starts_hash(t, requests, n, fortran);
 	cq_go(t, c);
 }
 
@@ -348,6 +367,8 @@ void cq_start_end(cq_thread *t, int err, const void *requests, int n, int fortra
 			continue;
 		if (t->call->call == CQ_Start)
 			t->call->req = r.serial;
+		if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE))
+			cq_started(t, i, r.serial);
 		slot.start[slot.n].req = r.serial;
 		slot.start[slot.n++].template_ = r.template_;
 		slot.kind = CQ_START;
@@ -435,6 +456,7 @@ uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int64_t count, MP
 	c->dtype = number;
 	c->count = count;
 	c->buf = cq_address(buf);
+	cq_into(t, buf, count, type);
 	cq_go(t, c);
 	return serial;
 }
@@ -447,6 +469,8 @@ void cq_mrecv_end(cq_thread *t, int err, uint32_t message, const MPI_Status *st)
 		cq_received(t, st);
 	else
 		t->call->flags |= CQ_F_NO_STATUS;
+	if (cq.verify && err == MPI_SUCCESS && !(t->call->flags & CQ_F_PROC_NULL))
+		cq_arrived(t, &t->in, cq_status_bytes(st), 0);
 	cq_close(t, err);
 }
 
@@ -456,6 +480,8 @@ void cq_imrecv_end(cq_thread *t, int err, uint32_t message, MPI_Request r)
 	cq_wide_put(t, 2, message);
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), t->call->flags & CQ_F_PROC_NULL ? CQ_R_RECV | CQ_R_PROC_NULL : CQ_R_RECV);
+	if (cq.verify && err == MPI_SUCCESS)
+		cq_post(t, t->call->req, 1);
 	cq_close(t, err);
 }
 
@@ -487,6 +513,9 @@ void cq_sendrecv_end(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
 {
 	cq_back(t);
 	side_put(t, err, r, st);
+	cq_into(t, r.buf, r.count, r.type);
+	if (cq.verify && err == MPI_SUCCESS && st->MPI_SOURCE != MPI_PROC_NULL && r.source != MPI_PROC_NULL)
+		cq_arrived(t, &t->in, cq_status_bytes(st), 0);
 	cq_close(t, err);
 }
 
@@ -496,6 +525,9 @@ void cq_isendrecv_end(cq_thread *t, int err, cq_receive r, MPI_Request request)
 	side_put(t, err, r, NULL);
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(request), r.source == MPI_PROC_NULL ? CQ_R_RECV | CQ_R_PROC_NULL : CQ_R_RECV);
+	cq_into(t, r.buf, r.count, r.type);
+	if (cq.verify && err == MPI_SUCCESS)
+		cq_post(t, t->call->req, 1);
 	cq_close(t, err);
 }
 

@@ -79,20 +79,42 @@ CQ_HOT int32_t cq_tag_or_null(int tag)
 	return tag == MPI_ANY_TAG ? CQ_NULL32 : tag;
 }
 
+/* Hashes of payloads; see payload.c. */
+
+void cq_payload_take(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type, uint32_t req);
+void cq_post(cq_thread *t, uint32_t serial, int receive);
+void cq_unpost(uint32_t serial);
+void cq_arrived(cq_thread *t, const cq_posted *in, int64_t bytes, uint32_t req);
+void cq_ended(cq_thread *t, cq_req r, const MPI_Status *st);
+
 /* What the call sends, hashed where payload hashes are taken: called after the CALL slot is filled, directly before cq_go.
  * req is the serial of the request it is about where that is not the call's own, else 0. */
 CQ_HOT void cq_payload(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type, uint32_t req)
 {
-	(void)t;
-	(void)buf;
-	(void)count;
-	(void)type;
-	(void)req;
+	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE))
+		cq_payload_take(t, buf, count, type, req);
+}
+
+/* Remembers what the call receives into, where that is to be hashed when it has come. */
+CQ_HOT void cq_into(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type)
+{
+	if (CQ_UNLIKELY(cq.verify)) {
+		t->in.buf = buf;
+		t->in.count = count;
+		t->in.type = type;
+	}
+}
+
+/* A request has ended: what it received is hashed. st is NULL where that is not known. */
+CQ_HOT void cq_verify(cq_thread *t, cq_req r, const MPI_Status *st)
+{
+	if (CQ_UNLIKELY(cq.verify) && (r.what & CQ_R_RECV) && r.serial != 0)
+		cq_ended(t, r, st);
 }
 
 /* Sends, also nonblocking and persistent ones. */
 
-CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+CQ_HOT cq_call *cq_send_open(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
 	cq_call *c = cq_open(t, id);
@@ -104,6 +126,23 @@ CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, 
 	c->count = count;
 	c->buf = cq_address(buf);
 	c->req = 0;
+	return c;
+}
+
+CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
+	cq_payload(t, buf, count, type, 0);
+	cq_go(t, c);
+}
+
+/* A persistent send is hashed when it is started. */
+CQ_HOT void cq_send_init_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
+	t->in.buf = buf;
+	t->in.count = count;
+	t->in.type = type;
 	cq_go(t, c);
 }
 
@@ -121,6 +160,8 @@ CQ_HOT void cq_request_end(cq_thread *t, int err, MPI_Request r, uint32_t what)
 		if (t->call->flags & CQ_F_PROC_NULL)
 			what |= CQ_R_PROC_NULL;
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), what);
+		if (CQ_UNLIKELY(what & CQ_R_RECV ? cq.verify : (what & CQ_R_PERSISTENT) && cq.hash != CQ_ALGORITHM_NONE))
+			cq_post(t, t->call->req, what & CQ_R_RECV);
 	}
 	cq_close(t, err);
 }
@@ -139,6 +180,7 @@ CQ_HOT void cq_recv_begin(cq_thread *t, int id, const void *buf, int64_t count, 
 	c->count = count;
 	c->buf = cq_address(buf);
 	c->req = 0;
+	cq_into(t, buf, count, type);
 	cq_go(t, c);
 }
 
@@ -162,10 +204,13 @@ CQ_HOT void cq_received(cq_thread *t, const MPI_Status *st)
 CQ_HOT void cq_recv_end(cq_thread *t, int err, const MPI_Status *st)
 {
 	cq_back(t);
-	if (CQ_LIKELY(err == MPI_SUCCESS))
+	if (CQ_LIKELY(err == MPI_SUCCESS)) {
 		cq_received(t, st);
-	else
+		if (CQ_UNLIKELY(cq.verify) && st->MPI_SOURCE != MPI_PROC_NULL)
+			cq_arrived(t, &t->in, cq_status_bytes(st), 0);
+	} else {
 		t->call->flags |= CQ_F_NO_STATUS;
+	}
 	cq_close(t, err);
 }
 
@@ -205,6 +250,7 @@ CQ_HOT void cq_wait_end(cq_thread *t, int err, cq_req r, const MPI_Status *st)
 		cq_got(t->call, r, st);
 	else
 		t->call->flags |= CQ_F_NO_STATUS;
+	cq_verify(t, r, err == MPI_SUCCESS ? st : NULL);
 	cq_close(t, err);
 }
 
@@ -267,6 +313,7 @@ CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int fla
 			cq_got(c, r, st);
 		else
 			c->flags |= CQ_F_NO_STATUS;
+		cq_verify(t, r, err == MPI_SUCCESS ? st : NULL);
 	} else {
 		cq_test_keep(t, key);
 	}
@@ -328,6 +375,10 @@ void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, con
 void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Request request, const MPI_Status *st);
 void cq_request_begin(cq_thread *t, int id, MPI_Request request);
 void cq_request_free_begin(cq_thread *t, int id, MPI_Request request);
+void cq_start_begin(cq_thread *t, int id, const void *requests, int n, int fortran);
+uint32_t cq_template_of(MPI_Request request);
+void cq_started(cq_thread *t, int i, uint32_t serial);
+void cq_starts_hash(cq_thread *t, const void *requests, int n, int fortran);
 void cq_start_end(cq_thread *t, int err, const void *requests, int n, int fortran);
 
 /* Probes and matched receives. */
@@ -368,7 +419,7 @@ typedef struct {
 	const void *sbuf, *rbuf;
 	int64_t scount, rcount;
 	MPI_Datatype stype, rtype;
-	const void *scounts, *rcounts;
+	const void *scounts, *rcounts, *sdispls, *rdispls; /* displacements are MPI_Aint where large, and in Neighbor_alltoallw */
 	const void *stypes, *rtypes;
 	int root;
 	int has_op;
@@ -377,6 +428,7 @@ typedef struct {
 	uint64_t instance; /* set by cq_collective_begin */
 } cq_collective;
 
+void cq_collective_payload(cq_thread *t, const cq_collective *a, const cq_comm *m);
 void cq_collective_begin(cq_thread *t, int id, cq_collective *a);
 void cq_collective_end(cq_thread *t, int err, const cq_collective *a);
 void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);

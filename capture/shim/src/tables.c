@@ -12,7 +12,7 @@ static void *pages(size_t bytes)
 }
 
 /* Entries of communicators and datatypes never move, because threads remember the last one they used. */
-static void *pool_get(size_t bytes)
+void *cq_pool_get(size_t bytes)
 {
 	if (cq.pool_left < bytes) {
 		cq.pool = pages(65536);
@@ -67,7 +67,7 @@ static int map_grow(cq_map *m)
 	return 1;
 }
 
-static int map_put(cq_map *m, uint64_t key, void *value)
+int cq_map_put(cq_map *m, uint64_t key, void *value)
 {
 	if ((m->keys == NULL || m->used * 2 > m->mask) && !map_grow(m) && (m->keys == NULL || m->used >= m->mask))
 		return 0;
@@ -86,13 +86,13 @@ static int64_t map_index(const cq_map *m, uint64_t key)
 	return -1;
 }
 
-static void *map_get(const cq_map *m, uint64_t key)
+void *cq_map_get(const cq_map *m, uint64_t key)
 {
 	int64_t i = map_index(m, key);
 	return i < 0 ? NULL : m->values[i];
 }
 
-static void *map_remove(cq_map *m, uint64_t key)
+void *cq_map_remove(cq_map *m, uint64_t key)
 {
 	int64_t i = map_index(m, key);
 	if (i < 0)
@@ -108,7 +108,7 @@ static int *neighbor_list(cq_comm *m, size_t ints)
 {
 	size_t bytes = (ints * sizeof(int) + 7) & ~(size_t)7;
 	if (bytes <= 4096)
-		return pool_get(bytes);
+		return cq_pool_get(bytes);
 	m->neighbors = pages(bytes);
 	m->neighbors_bytes = bytes;
 	return m->neighbors;
@@ -183,7 +183,7 @@ static void comm_end(cq_comm *m)
 /* The communicator is asked about through like, which is h itself or one of the same group. */
 static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like)
 {
-	cq_comm *m = pool_get(sizeof *m);
+	cq_comm *m = cq_pool_get(sizeof *m);
 	int inter = 0;
 	if (m == NULL)
 		return NULL;
@@ -195,7 +195,7 @@ static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like)
 	if (inter)
 		cq_p.Comm_remote_size(like, &m->remote);
 	neighbors_find(m, like);
-	if (!map_put(&cq.comms, m->key, m))
+	if (!cq_map_put(&cq.comms, m->key, m))
 		return NULL;
 	return m;
 }
@@ -317,7 +317,7 @@ int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_
 	d.instance = instance;
 	d.key = key;
 	cq_lock();
-	cq_comm *gone = map_remove(&cq.comms, CQ_KEY(h)); /* one that ended unseen */
+	cq_comm *gone = cq_map_remove(&cq.comms, CQ_KEY(h)); /* one that ended unseen */
 	if (gone != NULL)
 		comm_end(gone);
 	cq_comm *m = comm_entry(h, like);
@@ -339,12 +339,12 @@ cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h)
 		return m;
 	}
 	cq_lock();
-	m = map_get(&cq.comms, CQ_KEY(h));
+	m = cq_map_get(&cq.comms, CQ_KEY(h));
 	cq_unlock();
 	if (m == NULL) {
 		cq_comm_define(t, h, h, 10 /* other */, CQ_NULL32, 0, 0);
 		cq_lock();
-		m = map_get(&cq.comms, CQ_KEY(h));
+		m = cq_map_get(&cq.comms, CQ_KEY(h));
 		cq_unlock();
 	}
 	if (m == NULL)
@@ -357,7 +357,7 @@ cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h)
 void cq_comm_drop(uint64_t key)
 {
 	cq_lock();
-	cq_comm *m = map_remove(&cq.comms, key);
+	cq_comm *m = cq_map_remove(&cq.comms, key);
 	if (m != NULL)
 		comm_end(m);
 	cq_unlock();
@@ -389,6 +389,23 @@ static int32_t combiner_code(int c)
 	return -1;
 }
 
+/* MPI_Type_get_envelope into n[4], integers, addresses, datatypes, combiner. A type that was made with large counts must be
+ * asked for them by another function; it has n[2] 0 here, and is not looked into. 0: not a type. */
+int cq_envelope(MPI_Datatype h, int *n)
+{
+#if CQ_LARGE
+	MPI_Count i, a, l, t;
+	if (cq_p.Type_get_envelope_c(h, &i, &a, &l, &t, &n[3]) != MPI_SUCCESS)
+		return 0;
+	n[0] = (int)i;
+	n[1] = (int)a;
+	n[2] = l > 0 || i > INT32_MAX || a > INT32_MAX || t > INT32_MAX ? 0 : (int)t;
+	return 1;
+#else
+	return cq_p.Type_get_envelope(h, &n[0], &n[1], &n[2], &n[3]) == MPI_SUCCESS;
+#endif
+}
+
 /* Gives a datatype its number and writes its definition. A thread that cannot write leaves that to the others. */
 static cq_type *type_define(cq_thread *t, MPI_Datatype h)
 {
@@ -398,29 +415,29 @@ static cq_type *type_define(cq_thread *t, MPI_Datatype h)
 	} o;
 	MPI_Count bytes = 0;
 	MPI_Aint lower = 0, extent = 0;
-	int a, b, c, combiner = -1, n = 0;
+	int parts[4], n = 0;
 	if (t->dead)
 		return NULL;
 	memset(&o, 0, sizeof o);
 	cq_p.Type_size_x(h, &bytes);
 	cq_p.Type_get_extent(h, &lower, &extent);
-	cq_p.Type_get_envelope(h, &a, &b, &c, &combiner);
+	int combiner = cq_envelope(h, parts) ? parts[3] : -1;
 	cq_p.Type_get_name(h, o.name, &n);
 	o.d.bytes = bytes == MPI_UNDEFINED ? 0 : (int64_t)bytes;
 	o.d.extent = extent;
 	o.d.combiner = combiner_code(combiner);
 	cq_lock();
-	cq_type *y = map_get(&cq.types, CQ_KEY(h));
+	cq_type *y = cq_map_get(&cq.types, CQ_KEY(h));
 	if (y != NULL) { /* another thread was quicker */
 		cq_unlock();
 		return y;
 	}
-	y = pool_get(sizeof *y);
+	y = cq_pool_get(sizeof *y);
 	if (y != NULL) {
 		y->bytes = o.d.bytes;
 		y->number = cq.types_made++;
 		y->key = CQ_KEY(h);
-		if (!map_put(&cq.types, y->key, y))
+		if (!cq_map_put(&cq.types, y->key, y))
 			y = NULL;
 	}
 	cq_unlock();
@@ -435,7 +452,7 @@ static cq_type *type_look_up(cq_thread *t, uint64_t key)
 	if (y != NULL && y->key == key)
 		return y;
 	cq_lock();
-	y = map_get(&cq.types, key);
+	y = cq_map_get(&cq.types, key);
 	cq_unlock();
 	return y;
 }
@@ -459,10 +476,19 @@ cq_type *cq_type_find(cq_thread *t, MPI_Datatype h)
 	return y;
 }
 
+/* A datatype that is in the table; NULL: it is not. */
+cq_type *cq_type_seen(MPI_Datatype h)
+{
+	cq_lock();
+	cq_type *y = cq_map_get(&cq.types, CQ_KEY(h));
+	cq_unlock();
+	return y;
+}
+
 void cq_type_drop(uint64_t key)
 {
 	cq_lock();
-	cq_type *y = map_remove(&cq.types, key);
+	cq_type *y = cq_map_remove(&cq.types, key);
 	if (y != NULL)
 		y->key = 0;
 	cq_unlock();
@@ -479,7 +505,7 @@ typedef union object_entry {
 
 static cq_object object_remove(cq_map *m, uint64_t key)
 {
-	object_entry *e = map_remove(m, key);
+	object_entry *e = cq_map_remove(m, key);
 	if (e == NULL)
 		return no_object;
 	cq_object o = e->o;
@@ -498,8 +524,8 @@ int32_t cq_object_add(cq_map *m, int32_t *made, uint64_t key, int32_t comm)
 	if (e != NULL)
 		cq.spare_objects = e->next;
 	else
-		e = pool_get(sizeof *e);
-	if (e != NULL && map_put(m, key, e)) {
+		e = cq_pool_get(sizeof *e);
+	if (e != NULL && cq_map_put(m, key, e)) {
 		number = (*made)++;
 		e->o = (cq_object){number, comm, 0};
 	}
@@ -510,7 +536,7 @@ int32_t cq_object_add(cq_map *m, int32_t *made, uint64_t key, int32_t comm)
 cq_object cq_object_get(cq_map *m, uint64_t key)
 {
 	cq_lock();
-	object_entry *e = map_get(m, key);
+	object_entry *e = cq_map_get(m, key);
 	cq_object o = e != NULL ? e->o : no_object;
 	cq_unlock();
 	return o;
@@ -530,7 +556,7 @@ uint32_t cq_object_split(cq_map *m, uint64_t key, int begin)
 {
 	uint32_t serial = 0;
 	cq_lock();
-	object_entry *e = map_get(m, key);
+	object_entry *e = cq_map_get(m, key);
 	if (e != NULL) {
 		serial = begin ? cq_serial() : e->o.split;
 		e->o.split = begin ? serial : 0;

@@ -242,7 +242,7 @@ CQ_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv, &a);
 	int err = cq_p.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -257,7 +257,7 @@ CQ_EXPORT void mpi_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Allgatherv, &a);
 	cq_f.pmpi_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -272,7 +272,7 @@ CQ_EXPORT void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Allgatherv, &a);
 	cq_f.pmpi_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -287,7 +287,7 @@ CQ_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_c, &a);
 	int err = cq_p.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -301,7 +301,7 @@ CQ_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_init, &a);
 	int err = cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -316,7 +316,7 @@ CQ_EXPORT void mpi_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Allgatherv_init, &a);
 	cq_f.pmpi_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -331,7 +331,7 @@ CQ_EXPORT void mpi_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Allgatherv_init, &a);
 	cq_f.pmpi_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -347,7 +347,7 @@ CQ_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_init_c, &a);
 	int err = cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -596,7 +596,7 @@ CQ_EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const i
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv, &a);
 	int err = cq_p.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -611,7 +611,7 @@ CQ_EXPORT void mpi_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallv, &a);
 	cq_f.pmpi_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -626,7 +626,7 @@ CQ_EXPORT void mpi_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallv, &a);
 	cq_f.pmpi_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -641,7 +641,7 @@ CQ_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_c, &a);
 	int err = cq_p.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -655,7 +655,7 @@ CQ_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_init, &a);
 	int err = cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -670,7 +670,7 @@ CQ_EXPORT void mpi_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallv_init, &a);
 	cq_f.pmpi_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -685,7 +685,7 @@ CQ_EXPORT void mpi_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallv_init, &a);
 	cq_f.pmpi_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -701,7 +701,7 @@ CQ_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_init_c, &a);
 	int err = cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -714,7 +714,7 @@ CQ_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const i
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw, &a);
 	int err = cq_p.Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
@@ -729,7 +729,7 @@ CQ_EXPORT void mpi_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallw, &a);
 	cq_f.pmpi_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -744,7 +744,7 @@ CQ_EXPORT void mpi_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallw, &a);
 	cq_f.pmpi_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -759,7 +759,7 @@ CQ_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_c, &a);
 	int err = cq_p.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
@@ -773,7 +773,7 @@ CQ_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_init, &a);
 	int err = cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -788,7 +788,7 @@ CQ_EXPORT void mpi_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallw_init, &a);
 	cq_f.pmpi_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -803,7 +803,7 @@ CQ_EXPORT void mpi_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallw_init, &a);
 	cq_f.pmpi_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -819,7 +819,7 @@ CQ_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_init_c, &a);
 	int err = cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -1126,7 +1126,7 @@ CQ_EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bsend_init(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Bsend_init, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Bsend_init, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Bsend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -1140,7 +1140,7 @@ CQ_EXPORT void mpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Bsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Bsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_bsend_init_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -1154,7 +1154,7 @@ CQ_EXPORT void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Bsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Bsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_bsend_init_f08_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -1168,7 +1168,7 @@ CQ_EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Bsend_init_c, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Bsend_init_c, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -4833,7 +4833,7 @@ CQ_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv, &a);
 	int err = cq_p.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
@@ -4848,7 +4848,7 @@ CQ_EXPORT void mpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendty
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Gatherv, &a);
 	cq_f.pmpi_gatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -4863,7 +4863,7 @@ CQ_EXPORT void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Gatherv, &a);
 	cq_f.pmpi_gatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -4878,7 +4878,7 @@ CQ_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_c, &a);
 	int err = cq_p.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
@@ -4892,7 +4892,7 @@ CQ_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_init, &a);
 	int err = cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -4907,7 +4907,7 @@ CQ_EXPORT void mpi_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Gatherv_init, &a);
 	cq_f.pmpi_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -4922,7 +4922,7 @@ CQ_EXPORT void mpi_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Gatherv_init, &a);
 	cq_f.pmpi_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -4938,7 +4938,7 @@ CQ_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_init_c, &a);
 	int err = cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -5181,7 +5181,7 @@ CQ_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallgatherv, &a);
 	int err = cq_p.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5196,7 +5196,7 @@ CQ_EXPORT void mpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Iallgatherv, &a);
 	cq_f.pmpi_iallgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5211,7 +5211,7 @@ CQ_EXPORT void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Iallgatherv, &a);
 	cq_f.pmpi_iallgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5226,7 +5226,7 @@ CQ_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iallgatherv_c, &a);
 	int err = cq_p.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5355,7 +5355,7 @@ CQ_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallv, &a);
 	int err = cq_p.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5370,7 +5370,7 @@ CQ_EXPORT void mpi_ialltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sd
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ialltoallv, &a);
 	cq_f.pmpi_ialltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5385,7 +5385,7 @@ CQ_EXPORT void mpi_ialltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ialltoallv, &a);
 	cq_f.pmpi_ialltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5400,7 +5400,7 @@ CQ_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallv_c, &a);
 	int err = cq_p.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5413,7 +5413,7 @@ CQ_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallw, &a);
 	int err = cq_p.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5428,7 +5428,7 @@ CQ_EXPORT void mpi_ialltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sd
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ialltoallw, &a);
 	cq_f.pmpi_ialltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5443,7 +5443,7 @@ CQ_EXPORT void mpi_ialltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ialltoallw, &a);
 	cq_f.pmpi_ialltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5458,7 +5458,7 @@ CQ_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ialltoallw_c, &a);
 	int err = cq_p.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5759,7 +5759,7 @@ CQ_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype send
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Igatherv, &a);
 	int err = cq_p.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5774,7 +5774,7 @@ CQ_EXPORT void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Igatherv, &a);
 	cq_f.pmpi_igatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5789,7 +5789,7 @@ CQ_EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Igatherv, &a);
 	cq_f.pmpi_igatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -5804,7 +5804,7 @@ CQ_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Igatherv_c, &a);
 	int err = cq_p.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -5989,7 +5989,7 @@ CQ_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_D
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_allgatherv, &a);
 	int err = cq_p.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -6004,7 +6004,7 @@ CQ_EXPORT void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ineighbor_allgatherv, &a);
 	cq_f.pmpi_ineighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6019,7 +6019,7 @@ CQ_EXPORT void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ineighbor_allgatherv, &a);
 	cq_f.pmpi_ineighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6034,7 +6034,7 @@ CQ_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcoun
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_allgatherv_c, &a);
 	int err = cq_p.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -6105,7 +6105,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallv, &a);
 	int err = cq_p.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -6120,7 +6120,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallv, &a);
 	cq_f.pmpi_ineighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6135,7 +6135,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallv, &a);
 	cq_f.pmpi_ineighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6150,7 +6150,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sen
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallv_c, &a);
 	int err = cq_p.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -6163,7 +6163,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallw, &a);
 	int err = cq_p.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -6178,7 +6178,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallw, &a);
 	cq_f.pmpi_ineighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6193,7 +6193,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallw, &a);
 	cq_f.pmpi_ineighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6208,7 +6208,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sen
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Ineighbor_alltoallw_c, &a);
 	int err = cq_p.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -6791,7 +6791,7 @@ CQ_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const i
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscatterv, &a);
 	int err = cq_p.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -6806,7 +6806,7 @@ CQ_EXPORT void mpi_iscatterv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *dis
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Iscatterv, &a);
 	cq_f.pmpi_iscatterv_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6821,7 +6821,7 @@ CQ_EXPORT void mpi_iscatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Iscatterv, &a);
 	cq_f.pmpi_iscatterv_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, &err);
 	cq_icollective_end(t, err, &a, CQ_REQUEST(*request));
@@ -6836,7 +6836,7 @@ CQ_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Iscatterv_c, &a);
 	int err = cq_p.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
 	cq_icollective_end(t, err, &a, *request);
@@ -7313,7 +7313,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Da
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv, &a);
 	int err = cq_p.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -7328,7 +7328,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv, &a);
 	cq_f.pmpi_neighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -7343,7 +7343,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv, &a);
 	cq_f.pmpi_neighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -7358,7 +7358,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_c, &a);
 	int err = cq_p.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -7372,7 +7372,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, M
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
 	int err = cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7387,7 +7387,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
 	cq_f.pmpi_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7402,7 +7402,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendco
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
 	cq_f.pmpi_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7418,7 +7418,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count send
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init_c, &a);
 	int err = cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7549,7 +7549,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[]
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv, &a);
 	int err = cq_p.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -7564,7 +7564,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv, &a);
 	cq_f.pmpi_neighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -7579,7 +7579,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv, &a);
 	cq_f.pmpi_neighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -7594,7 +7594,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count send
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_c, &a);
 	int err = cq_p.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 	cq_collective_end(t, err, &a);
@@ -7608,7 +7608,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcou
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
 	int err = cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7623,7 +7623,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
 	cq_f.pmpi_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7638,7 +7638,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
 	cq_f.pmpi_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7654,7 +7654,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init_c, &a);
 	int err = cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7667,7 +7667,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[]
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw, &a);
 	int err = cq_p.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
@@ -7682,7 +7682,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw, &a);
 	cq_f.pmpi_neighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -7697,7 +7697,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw, &a);
 	cq_f.pmpi_neighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -7712,7 +7712,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count send
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_c, &a);
 	int err = cq_p.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 	cq_collective_end(t, err, &a);
@@ -7726,7 +7726,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcou
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
 	int err = cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7741,7 +7741,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
 	cq_f.pmpi_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7756,7 +7756,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
 	cq_f.pmpi_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7772,7 +7772,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init_c, &a);
 	int err = cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8771,7 +8771,7 @@ CQ_EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Rsend_init(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Rsend_init, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Rsend_init, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Rsend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -8785,7 +8785,7 @@ CQ_EXPORT void mpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Rsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Rsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_rsend_init_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -8799,7 +8799,7 @@ CQ_EXPORT void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Rsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Rsend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_rsend_init_f08_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -8813,7 +8813,7 @@ CQ_EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Rsend_init_c, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Rsend_init_c, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -9061,7 +9061,7 @@ CQ_EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const in
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv, &a);
 	int err = cq_p.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
@@ -9076,7 +9076,7 @@ CQ_EXPORT void mpi_scatterv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *disp
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Scatterv, &a);
 	cq_f.pmpi_scatterv_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -9091,7 +9091,7 @@ CQ_EXPORT void mpi_scatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Scatterv, &a);
 	cq_f.pmpi_scatterv_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &err);
 	cq_collective_end(t, err, &a);
@@ -9106,7 +9106,7 @@ CQ_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_c, &a);
 	int err = cq_p.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
 	cq_collective_end(t, err, &a);
@@ -9120,7 +9120,7 @@ CQ_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], con
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_init, &a);
 	int err = cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9135,7 +9135,7 @@ CQ_EXPORT void mpi_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Scatterv_init, &a);
 	cq_f.pmpi_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9150,7 +9150,7 @@ CQ_EXPORT void mpi_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_F
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_Scatterv_init, &a);
 	cq_f.pmpi_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9166,7 +9166,7 @@ CQ_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcount
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_init_c, &a);
 	int err = cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9233,7 +9233,7 @@ CQ_EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, i
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Send_init(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Send_init, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Send_init, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Send_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -9247,7 +9247,7 @@ CQ_EXPORT void mpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Send_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Send_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_send_init_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -9261,7 +9261,7 @@ CQ_EXPORT void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Send_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Send_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_send_init_f08_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -9275,7 +9275,7 @@ CQ_EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype dat
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Send_init_c(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Send_init_c, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Send_init_c, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Send_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -9465,7 +9465,7 @@ CQ_EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ssend_init(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Ssend_init, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Ssend_init, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Ssend_init(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -9479,7 +9479,7 @@ CQ_EXPORT void mpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Ssend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Ssend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_ssend_init_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -9493,7 +9493,7 @@ CQ_EXPORT void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_send_begin(t, CQ_Ssend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_send_init_begin(t, CQ_Ssend_init, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
 	cq_f.pmpi_ssend_init_f08_(buf, count, datatype, dest, tag, comm, request, &err);
 	cq_request_end(t, err, CQ_REQUEST(*request), CQ_R_PERSISTENT);
 	if (ierr != NULL)
@@ -9507,7 +9507,7 @@ CQ_EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
-	cq_send_begin(t, CQ_Ssend_init_c, buf, count, datatype, dest, tag, comm);
+	cq_send_init_begin(t, CQ_Ssend_init_c, buf, count, datatype, dest, tag, comm);
 	int err = cq_p.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
 	cq_request_end(t, err, *request, CQ_R_PERSISTENT);
 	return err;
@@ -9519,7 +9519,7 @@ CQ_EXPORT int MPI_Start(MPI_Request *request)
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Start(request);
-	cq_request_begin(t, CQ_Start, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Start, request, 1, 0);
 	int err = cq_p.Start(request);
 	cq_start_end(t, err, request, 1, 0);
 	return err;
@@ -9533,7 +9533,7 @@ CQ_EXPORT void mpi_start_(MPI_Fint *request, MPI_Fint *ierr)
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_request_begin(t, CQ_Start, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Start, request, 1, 1);
 	cq_f.pmpi_start_(request, &err);
 	cq_start_end(t, err, request, 1, 1);
 	if (ierr != NULL)
@@ -9547,7 +9547,7 @@ CQ_EXPORT void mpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr)
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_request_begin(t, CQ_Start, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Start, request, 1, 1);
 	cq_f.pmpi_start_f08_(request, &err);
 	cq_start_end(t, err, request, 1, 1);
 	if (ierr != NULL)
@@ -9562,7 +9562,7 @@ CQ_EXPORT void mpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr)
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_request_begin(t, CQ_Start, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Start, request, 1, 1);
 	cq_f.pmpir_start_f08_(request, &err);
 	cq_start_end(t, err, request, 1, 1);
 	if (ierr != NULL)
@@ -9575,7 +9575,7 @@ CQ_EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[])
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Startall(count, array_of_requests);
-	cq_request_begin(t, CQ_Startall, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Startall, array_of_requests, count, 0);
 	int err = cq_p.Startall(count, array_of_requests);
 	cq_start_end(t, err, array_of_requests, count, 0);
 	return err;
@@ -9589,7 +9589,7 @@ CQ_EXPORT void mpi_startall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_F
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_request_begin(t, CQ_Startall, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Startall, array_of_requests, *count, 1);
 	cq_f.pmpi_startall_(count, array_of_requests, &err);
 	cq_start_end(t, err, array_of_requests, *count, 1);
 	if (ierr != NULL)
@@ -9603,7 +9603,7 @@ CQ_EXPORT void mpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_request_begin(t, CQ_Startall, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Startall, array_of_requests, *count, 1);
 	cq_f.pmpi_startall_f08_(count, array_of_requests, &err);
 	cq_start_end(t, err, array_of_requests, *count, 1);
 	if (ierr != NULL)
@@ -9618,7 +9618,7 @@ CQ_EXPORT void mpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_request_begin(t, CQ_Startall, MPI_REQUEST_NULL);
+	cq_start_begin(t, CQ_Startall, array_of_requests, *count, 1);
 	cq_f.pmpir_startall_f08_(count, array_of_requests, &err);
 	cq_start_end(t, err, array_of_requests, *count, 1);
 	if (ierr != NULL)
@@ -11456,7 +11456,7 @@ CQ_EXPORT int MPIX_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datat
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
 	int err = cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -11471,7 +11471,7 @@ CQ_EXPORT void mpix_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
 	cq_f.pmpix_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11486,7 +11486,7 @@ CQ_EXPORT void mpix_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
 	cq_f.pmpix_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11594,7 +11594,7 @@ CQ_EXPORT int MPIX_Alltoallv_init(const void *sendbuf, const int sendcounts[], c
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
 	int err = cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -11609,7 +11609,7 @@ CQ_EXPORT void mpix_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
 	cq_f.pmpix_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11624,7 +11624,7 @@ CQ_EXPORT void mpix_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
 	cq_f.pmpix_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11640,7 +11640,7 @@ CQ_EXPORT int MPIX_Alltoallw_init(const void *sendbuf, const int sendcounts[], c
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
 	int err = cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -11655,7 +11655,7 @@ CQ_EXPORT void mpix_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
 	cq_f.pmpix_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11670,7 +11670,7 @@ CQ_EXPORT void mpix_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
 	cq_f.pmpix_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11870,7 +11870,7 @@ CQ_EXPORT int MPIX_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
 	int err = cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -11885,7 +11885,7 @@ CQ_EXPORT void mpix_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
 	cq_f.pmpix_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11900,7 +11900,7 @@ CQ_EXPORT void mpix_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
 	cq_f.pmpix_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11962,7 +11962,7 @@ CQ_EXPORT int MPIX_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
 	int err = cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -11977,7 +11977,7 @@ CQ_EXPORT void mpix_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
 	cq_f.pmpix_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -11992,7 +11992,7 @@ CQ_EXPORT void mpix_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendc
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
 	cq_f.pmpix_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12054,7 +12054,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendco
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
 	int err = cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12069,7 +12069,7 @@ CQ_EXPORT void mpix_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
 	cq_f.pmpix_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12084,7 +12084,7 @@ CQ_EXPORT void mpix_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendco
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
 	cq_f.pmpix_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12100,7 +12100,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoallw_init(const void *sendbuf, const int sendco
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
 	int err = cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12115,7 +12115,7 @@ CQ_EXPORT void mpix_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
 	cq_f.pmpix_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12130,7 +12130,7 @@ CQ_EXPORT void mpix_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendco
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
 	cq_f.pmpix_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12376,7 +12376,7 @@ CQ_EXPORT int MPIX_Scatterv_init(const void *sendbuf, const int sendcounts[], co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
 	int err = cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12391,7 +12391,7 @@ CQ_EXPORT void mpix_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
 	cq_f.pmpix_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12406,7 +12406,7 @@ CQ_EXPORT void mpix_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
 	cq_f.pmpix_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));

@@ -21,6 +21,8 @@ type Halo struct {
 	Seed uint64
 	// Job is the job's id.
 	Job uint64
+	// Hashes says that every send and collective has a HASH slot.
+	Hashes bool
 }
 
 // Calls is the number of MPI calls of the whole job.
@@ -55,6 +57,9 @@ func (h Halo) header(rank int, end int64) spool.Header {
 	header := spool.Header{Rank: int32(rank), Size: int32(h.Ranks), Job: h.Job, Timer: spool.TimerTSC, ComputeClock: spool.ClockCPU, Ended: spool.EndedFinalized,
 		Clock0Tick: ticks(startNs), Clock0Ns: startNs, Clock1Tick: ticks(end), Clock1Ns: end, RealtimeNs: 1_700_000_000_000_000_000,
 		OffsetFinalNs: schema.NullInt64, OffsetFinalErrorNs: schema.NullInt64, OffsetFinalAtNs: schema.NullInt64}
+	if h.Hashes {
+		header.Hash = spool.AlgorithmCRC64
+	}
 	copy(header.Host[:], "node0")
 	copy(header.MPILibrary[:], "Open MPI v4.1.4, synthetic")
 	copy(header.Program[:], "halo")
@@ -122,6 +127,13 @@ func (r *haloRank) peer(k int) int32 {
 	return int32((r.rank + d + r.Ranks) % r.Ranks)
 }
 
+// hash writes the hashes of a payload of doubles, as noisy as real ones.
+func (r *haloRank) hash() {
+	if r.Hashes {
+		r.Writer.Hash(spool.Hashes{Flags: spool.HasHash | spool.HasHead, Hash: r.rng.Uint64(), Head: r.rng.Uint64() >> 12})
+	}
+}
+
 // elements is the size of the k-th message of an iteration, the same for its sender and its receiver.
 func elements(i, k int) int64 { return 16 << ((i + k) % 8) }
 
@@ -138,6 +150,7 @@ func (r *haloRank) iterate(i int) {
 		c := r.enter(schema.CallSend, 1500)
 		c.Comm, c.Peer, c.Tag, c.Dtype, c.Count, c.Buf = 0, r.peer(k), int32(k), 0, elements(i, k), 0x7e0000000000+uint64(k)<<16
 		r.Call(&c)
+		r.hash()
 	}
 	for k := range n {
 		c := r.enter(schema.CallWait, 800)
@@ -153,6 +166,7 @@ func (r *haloRank) allreduce(instance uint64) {
 	c := r.enter(schema.CallAllreduce, 8000)
 	c.Comm, c.Dtype, c.Count, c.Buf = 0, 0, 2, 0x7d0000000000
 	r.Call(&c)
+	r.hash()
 	coll := NewColl(instance)
 	coll.Op, coll.Rdtype, coll.Rcount, coll.Sbytes, coll.Rbytes, coll.Rbuf = uint16(schema.OpSum), 0, 2, 16, 16, 0x7d0000001000
 	r.Coll(coll)

@@ -84,6 +84,9 @@ func (s *Writer) Done(done ...spool.DoneEntry) {
 	}
 }
 
+// Hash writes a HASH slot.
+func (s *Writer) Hash(h spool.Hashes) { h.Kind = spool.KindHash; put(s, &h) }
+
 // Pair is a started persistent request: its new serial, and that of the call that made it.
 type Pair struct{ Req, Template uint32 }
 

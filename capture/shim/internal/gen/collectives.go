@@ -52,11 +52,11 @@ var collectiveFields = map[string]string{
 }
 
 var collectiveArrays = map[string]string{
-	"sendcounts": "scounts", "recvcounts": "rcounts", "sendtypes": "stypes", "recvtypes": "rtypes",
+	"sendcounts": "scounts", "recvcounts": "rcounts", "sendtypes": "stypes", "recvtypes": "rtypes", "sdispls": "sdispls", "rdispls": "rdispls",
 }
 
 // collectiveIgnored are the parameters that say nothing about what is exchanged.
-var collectiveIgnored = map[string]bool{"displs": true, "sdispls": true, "rdispls": true, "info": true, "request": true}
+var collectiveIgnored = map[string]bool{"info": true, "request": true}
 
 // collectiveKind is the operation that a blocking, nonblocking or persistent call does.
 func collectiveKind(c call) string {
@@ -74,6 +74,12 @@ func collective(c call) (recorder, error) {
 		field, array := collectiveFields[p.name], collectiveArrays[p.name]
 		if p.name == "recvcount" && kind == "Reduce_scatter_block" {
 			field = "scount"
+		}
+		if p.name == "displs" {
+			array = "rdispls"
+			if kind == "Scatterv" {
+				array = "sdispls"
+			}
 		}
 		switch {
 		case array != "":

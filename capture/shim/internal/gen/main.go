@@ -127,7 +127,11 @@ func parseParams(s string) []param {
 var helpers = strings.Fields(`Cart_get Cart_shift Cartdim_get Comm_group Comm_rank Comm_remote_group Comm_remote_size Comm_size Comm_test_inter
 	Dist_graph_neighbors Dist_graph_neighbors_count Error_class File_f2c Get_elements_x Get_library_version Graph_neighbors
 	Graph_neighbors_count Grequest_complete Grequest_start Group_free Group_translate_ranks Query_thread Status_set_cancelled Status_set_elements_x
-	Test_cancelled Topo_test Type_get_envelope Type_get_extent Type_get_name Type_size_x`)
+	Test_cancelled Topo_test Type_get_envelope Type_get_extent Type_get_name Type_size_x
+	Comm_set_errhandler Pack Type_commit Type_contiguous Type_get_contents Type_get_true_extent`)
+
+// largeHelpers are helpers that only libraries with large counts have.
+var largeHelpers = []string{"Type_get_envelope_c"}
 
 // conversions are functions in Open MPI and macros in MPICH.
 var conversions = strings.Fields("Comm_f2c Message_f2c Op_f2c Request_f2c Type_f2c Win_f2c")
@@ -136,7 +140,11 @@ var conversions = strings.Fields("Comm_f2c Message_f2c Op_f2c Request_f2c Type_f
 var openmpiData = strings.Fields(`ompi_mpi_comm_world ompi_mpi_comm_self ompi_mpi_comm_null ompi_mpi_datatype_null ompi_mpi_byte
 	ompi_request_null ompi_message_no_proc ompi_message_null ompi_mpi_op_max ompi_mpi_op_min ompi_mpi_op_sum ompi_mpi_op_prod
 	ompi_mpi_op_land ompi_mpi_op_band ompi_mpi_op_lor ompi_mpi_op_bor ompi_mpi_op_lxor ompi_mpi_op_bxor ompi_mpi_op_maxloc
-	ompi_mpi_op_minloc ompi_mpi_op_replace ompi_mpi_op_no_op`)
+	ompi_mpi_op_minloc ompi_mpi_op_replace ompi_mpi_op_no_op
+	ompi_mpi_errors_return ompi_mpi_signed_char ompi_mpi_unsigned_char ompi_mpi_short ompi_mpi_unsigned_short ompi_mpi_int ompi_mpi_unsigned
+	ompi_mpi_long ompi_mpi_unsigned_long ompi_mpi_long_long_int ompi_mpi_unsigned_long_long ompi_mpi_int8_t ompi_mpi_uint8_t ompi_mpi_int16_t
+	ompi_mpi_uint16_t ompi_mpi_int32_t ompi_mpi_uint32_t ompi_mpi_int64_t ompi_mpi_uint64_t ompi_mpi_aint ompi_mpi_offset ompi_mpi_count
+	ompi_mpi_integer ompi_mpi_integer1 ompi_mpi_integer2 ompi_mpi_integer4 ompi_mpi_integer8`)
 
 var (
 	openmpiSentinels = strings.Fields("mpi_fortran_bottom_ mpi_fortran_in_place_ mpi_fortran_status_ignore_ mpi_fortran_statuses_ignore_")
@@ -150,7 +158,7 @@ func functionsHeader(calls []call) []byte {
 	b.WriteString(banner + "#ifndef COMMQ_FNS_GEN_H\n#define COMMQ_FNS_GEN_H\n\n")
 	b.WriteString("/* The MPI library's own functions, found when the first call is made: the shim refers to none by name, so that it\n * can be loaded into any process. */\n")
 	common := append([]string(nil), helpers...)
-	guarded := map[string][]string{}
+	guarded := map[string][]string{"CQ_LARGE": append([]string(nil), largeHelpers...)}
 	for _, c := range calls {
 		if c.guard() == "" {
 			common = append(common, c.name)

@@ -37,7 +37,7 @@ type recorder struct {
 var recorders = map[string]recorder{
 	"send":      {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_end(t, err);"},
 	"isend":     {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, 0);"},
-	"send_init": {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_PERSISTENT);"},
+	"send_init": {before: "cq_send_init_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_PERSISTENT);"},
 	"recv":      {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_recv_end(t, err, st);", status: "status"},
 	"irecv":     {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_RECV);"},
 	"recv_init": {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_RECV | CQ_R_PERSISTENT);"},
@@ -62,8 +62,8 @@ var recorders = map[string]recorder{
 	"request_get_status": {before: "uint64_t compute = cq_gap(t);", after: "cq_get_status_end(t, {ID}, err, compute, {*flag}, {request}, st);", status: "status"},
 	"request_free":       {before: "cq_request_free_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
 	"cancel":             {before: "cq_request_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
-	"start":              {before: "cq_request_begin(t, {ID}, MPI_REQUEST_NULL);", after: "cq_start_end(t, err, request, 1, {F});"},
-	"startall":           {before: "cq_request_begin(t, {ID}, MPI_REQUEST_NULL);", after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
+	"start":              {before: "cq_start_begin(t, {ID}, request, 1, {F});", after: "cq_start_end(t, err, request, 1, {F});"},
+	"startall":           {before: "cq_start_begin(t, {ID}, array_of_requests, {count}, {F});", after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
 
 	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);", after: "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});"},
 	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);", unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_comm_drop(CQ_KEY({*comm}));"},

@@ -1,0 +1,28 @@
+/* Hashes of bytes, without MPI; see hash.c. */
+#ifndef COMMQ_HASH_H
+#define COMMQ_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* What the linear sum adds up: integers of 1, 2, 4, 8 bytes, sign- or zero-extended to 64 bits. */
+enum { CQ_E_NONE, CQ_E_S1, CQ_E_U1, CQ_E_S2, CQ_E_U2, CQ_E_S4, CQ_E_U4, CQ_E_8 };
+
+/* The base of the linear sum: odd, and 5 mod 8, so that its powers repeat only after 2^62. */
+#define CQ_SUM_BASE 0x9e3779b97f4a7c15u
+
+/* How a CRC is computed. The values are the same. */
+enum { CQ_BY_TABLE, CQ_BY_CLMUL, CQ_BY_ISAL };
+
+/* Prepares for an algorithm, CQ_ALGORITHM_* of spool.h, by the best way up to most; returns which it is. */
+int cq_crc_prepare(int algorithm, int most);
+/* The CRC of what seed is the CRC of (0: of nothing) followed by n bytes. */
+uint64_t cq_crc(uint64_t seed, const void *p, size_t n);
+/* The sum of n bytes of elements behind those that s is the sum of. n is a multiple of the element's size. */
+uint64_t cq_sum(int element, uint64_t s, const void *p, size_t n);
+
+#pragma GCC visibility pop
+
+#endif
