@@ -215,7 +215,7 @@ func (d *decoder) group() error {
 	r.Seq, r.Epoch, r.Thread = d.seq, d.epoch, d.g.thread
 	r.Call, r.Class = int16(c.Call), int16(schema.Calls[c.Call].Class)
 	d.times(c, r)
-	if r.Callsite = d.siteOf(c); r.Callsite == schema.NullInt32 && d.files[0].Header.Stack > 0 {
+	if r.Callsite = d.siteOf(c); r.Callsite == schema.NullInt32 && d.files[0].Header.Stack > 0 && schema.Class(r.Class) != schema.ClassMark {
 		d.count.noSite++
 	}
 	d.current.site = r.Callsite

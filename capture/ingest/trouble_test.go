@@ -214,7 +214,7 @@ func fuzzIngest(t *testing.T, data []byte, epochRows uint8) {
 		return
 	}
 	f.Header.Size, f.Header.Rank = min(f.Header.Size, 8), min(f.Header.Rank, 7)
-	j := &job{o: Options{Partial: true, Workers: 1, epochRows: int64(epochRows), Record: RecordAll}, size: f.Header.Size}
+	j := &job{o: Options{Partial: true, NoSymbols: true, Workers: 1, epochRows: int64(epochRows), Record: RecordAll}, size: f.Header.Size}
 	if epochRows >= 128 {
 		j.o.Record = RecordMessages
 	}

@@ -58,12 +58,44 @@ type lineRow struct {
 	line    int32
 }
 
+// entries reads entries one after the other.
+type entries struct {
+	*dwarf.Reader
+	last  dwarf.Offset
+	nulls int // in a row
+}
+
+var errForEver = errors.New("its entries never end")
+
+// maxNulls is more than a linker puts between units.
+const maxNulls = 1 << 16
+
+// next is the next entry; nil at the end. In a damaged file the way to a sibling can lead back, and a number that is cut off
+// is read as a null again and again.
+func (r *entries) next() (*dwarf.Entry, error) {
+	e, err := r.Next()
+	if err != nil || e == nil {
+		return e, err
+	}
+	if e.Offset == 0 { // the end of a list
+		if r.nulls++; r.nulls > maxNulls {
+			return nil, errForEver
+		}
+		return e, nil
+	}
+	if e.Offset <= r.last {
+		return nil, errForEver
+	}
+	r.last, r.nulls = e.Offset, 0
+	return e, nil
+}
+
 // newDebugInfo reads what the compilation units cover.
 func newDebugInfo(data *dwarf.Data) (*debugInfo, error) {
 	d := &debugInfo{data: data}
-	r := data.Reader()
+	r := entries{Reader: data.Reader()}
 	for {
-		e, err := r.Next()
+		e, err := r.next()
 		if err != nil {
 			return nil, err
 		}
@@ -154,9 +186,9 @@ func (d *debugInfo) unitAt(pc uint64) *unit {
 
 // read reads a compilation unit.
 func (d *debugInfo) read(offset dwarf.Offset) (*unit, error) {
-	r := d.data.Reader()
+	r := &entries{Reader: d.data.Reader()}
 	r.Seek(offset)
-	e, err := r.Next()
+	e, err := r.next()
 	if err != nil {
 		return nil, err
 	}
@@ -187,9 +219,9 @@ func (d *debugInfo) read(offset dwarf.Offset) (*unit, error) {
 const maxNesting = 200
 
 // readFunctions reads the entries up to the end of the list that r stands in; parent is the function around them.
-func (u *unit) readFunctions(data *dwarf.Data, r *dwarf.Reader, parent *function, depth int) error {
+func (u *unit) readFunctions(data *dwarf.Data, r *entries, parent *function, depth int) error {
 	for {
-		e, err := r.Next()
+		e, err := r.next()
 		if err != nil {
 			return err
 		}

@@ -65,13 +65,12 @@ func (o *opened) close() {
 }
 
 func openELF(path string) (*opened, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
+		return nil, errors.New("it is no file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("its file cannot be read here (%w)", reason(err))
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, errors.New("it is no file")
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
