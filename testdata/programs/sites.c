@@ -38,15 +38,18 @@ static inline __attribute__((always_inline)) void inlined(void)
 
 int main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
+	int line_init, line_first, line_second, line_shared, line_finalize = 0;
+	AT(line_init), MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 0; i < 30; i++)
-		early();
-	late();
+		AT(line_first), early();
+	AT(line_second), late();
 	AT(line_inlined), inlined();
-	shared_barrier(&line_library);
-	if (rank == 0)
-		printf("put %d early %d late %d in %d inlined %d library %d\n", line_put, line_early, line_late, line_in, line_inlined, line_library);
+	AT(line_shared), shared_barrier(&line_library);
+	if (rank == 0) {
+		printf("put %d early %d late %d in %d inlined %d library %d ", line_put, line_early, line_late, line_in, line_inlined, line_library);
+		printf("init %d first %d second %d shared %d finalize %d\n", line_init, line_first, line_second, line_shared, __LINE__ + 2);
+	}
 	MPI_Finalize();
-	return 0;
+	return line_finalize;
 }
