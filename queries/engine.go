@@ -56,7 +56,7 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	}
 	for _, v := range views {
 		if err := d.exec(ctx, v); err != nil {
-			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", err), d.Close())
+			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", damaged(err)), d.Close())
 		}
 	}
 	if err := d.lock(ctx, paths); err != nil {

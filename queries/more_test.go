@@ -248,3 +248,41 @@ func TestCancelEndsALongQuery(t *testing.T) {
 		t.Errorf("error %v after %v; want to be interrupted at once", err, time.Since(start))
 	}
 }
+
+// What returned an error was no message: the manifest does not count it either, and no bytes went.
+func TestErrors(t *testing.T) {
+	run := newRun(t, "errors.5", world+`
+events rank seq call class comm send_world send_tag send_bytes recv_world recv_tag recv_bytes posted_any proc_null request done_seq error_class
+# rank 3: a send to a rank that there is not, one that went and was lost, a receive that failed, a request whose wait did
+3 0 MPI_Send send 0 - 9 4097 - - - - 0 - - 6
+3 1 MPI_Send send 0 4 9 17 - - - - 0 - - -
+3 2 MPI_Recv recv 0 - - - 4 9 - 0 0 - - 16
+3 3 MPI_Irecv recv 0 - - - 4 9 - 0 0 1 4 -
+3 4 MPI_Wait complete - - - - - - - - - 1 - 18
+3 5 MPI_Irecv recv 0 - - - 4 5 - 0 0 2 - -
+`, example.Manifest(5))
+	same(t, "unmatched", ask(t, run, "unmatched"), `
+		3,1,send,MPI_Send,0,4,9,17
+		3,5,recv,MPI_Irecv,0,4,5,`)
+	same(t, "calls", ask(t, run, "calls"), `
+		3,MPI_Irecv,5,2,0,0
+		3,MPI_Recv,5,1,0,0
+		3,MPI_Send,5,2,17,0
+		3,MPI_Wait,,1,0,0`)
+}
+
+// A damaged file is said to be one, with what to do.
+func TestDamagedFile(t *testing.T) {
+	run := newRun(t, "damaged.5", world+"\nevents rank seq call class\n3 0 MPI_Init other\n", example.Manifest(5))
+	files, err := filepath.Glob(filepath.Join(run.Dir, "events", "*.parquet"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v %v", files, err)
+	}
+	if err := os.Truncate(files[0], 40); err != nil {
+		t.Fatal(err)
+	}
+	_, err = queries.Open(t.Context(), []queries.Run{run}, queries.Options{})
+	if err == nil || !strings.Contains(err.Error(), "commq runs check RUN") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+}

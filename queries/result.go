@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 )
 
 // Rows are the rows of an answer, read once from first to last.
@@ -136,8 +138,20 @@ func plain(err error) error {
 			return interrupted{cause}
 		}
 	}
+	if err != nil && damagedRe.MatchString(err.Error()) {
+		return damaged(err)
+	}
 	return err
 }
+
+// damaged is an error about a run's file, by its first line, and what to do.
+func damaged(err error) error {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("%s; a file of the run is damaged or gone: commq runs check RUN says more", strings.TrimSpace(line))
+}
+
+// damagedRe is what the engine says of a Parquet file that it cannot read.
+var damagedRe = regexp.MustCompile(`(?i)no magic bytes|too small to be a parquet|TProtocolException|(ZSTD|snappy|LZ4|gzip).{0,20}decompress|corrupt|invalid footer|parquet (file|footer|metadata) `)
 
 func (r *rowsOf) Close() error { return r.rows.Close() }
 

@@ -233,6 +233,7 @@ type analysis struct {
 	flows   map[wire]*flow
 	to      map[int32][]wire // channels by destination
 	entered map[[2]int32]uint64
+	starts  map[[2]int32]map[int64]int64
 	ops     map[*posted]*Operation
 	open    map[*thread]*Operation
 }
@@ -245,7 +246,7 @@ type flow struct{ sent, received, taken int64 }
 
 func newAnalysis(j *Job) *analysis {
 	a := &analysis{job: j, ranks: j.sorted(), of: j.ranks, start: math.MaxInt64, flows: map[wire]*flow{}, to: map[int32][]wire{},
-		entered: map[[2]int32]uint64{}, ops: map[*posted]*Operation{}, open: map[*thread]*Operation{}}
+		entered: map[[2]int32]uint64{}, starts: map[[2]int32]map[int64]int64{}, ops: map[*posted]*Operation{}, open: map[*thread]*Operation{}}
 	var defs []*ingest.Definitions
 	for _, r := range a.ranks {
 		defs = append(defs, r.defs)
@@ -337,6 +338,15 @@ func (a *analysis) count(r *rank) {
 	for number, n := range r.next {
 		if v := a.view(r, number); v != nil {
 			a.entered[[2]int32{r.rank, v.ID}] = n
+		}
+	}
+	for at, n := range r.starts {
+		if v := a.view(r, at.comm); v != nil {
+			k := [2]int32{r.rank, v.ID}
+			if a.starts[k] == nil {
+				a.starts[k] = map[int64]int64{}
+			}
+			a.starts[k][at.instance] = n
 		}
 	}
 	for _, t := range r.threads {
@@ -458,7 +468,7 @@ func (a *analysis) meet(r *rank) {
 			a.ops[p] = op
 		case p.instance >= 0:
 			op := a.operation(r, &p.call, p.instance)
-			a.gather(r, &p.call, op, p.instance)
+			a.gather(r, &p.call, op, p.instance, p.ordinal)
 			a.ops[p] = op
 		case a.ops[p] == nil:
 			a.ops[p] = a.operation(r, &p.call, -1)
@@ -475,7 +485,7 @@ func (a *analysis) meet(r *rank) {
 		case collective(c):
 			n := int64(r.next[c.Comm])
 			op := a.operation(r, c, n)
-			a.gather(r, c, op, n)
+			a.gather(r, c, op, n, 0)
 			a.open[t] = op
 		}
 	}
@@ -501,10 +511,10 @@ func (a *analysis) sending(r *rank, c *spool.Call, op *Operation, n int64) {
 	op.WaitsFor = []int32{dst}
 }
 
-// gather says who has not come to a collective operation.
-func (a *analysis) gather(r *rank, c *spool.Call, op *Operation, n int64) {
+// gather says who has not come to a collective operation; start is the number of a persistent one's start, else 0.
+func (a *analysis) gather(r *rank, c *spool.Call, op *Operation, n, start int64) {
 	v := a.view(r, c.Comm)
-	if v == nil {
+	if v == nil || neighbours(c) { // who is whose neighbour does not stand in the records of a call in progress
 		return
 	}
 	root := int32(-1)
@@ -516,7 +526,8 @@ func (a *analysis) gather(r *rank, c *spool.Call, op *Operation, n int64) {
 		members = append(slices.Clone(v.Own), v.Peers...)
 	}
 	for _, m := range members {
-		if m < 0 || m == r.rank || a.entered[[2]int32{m, v.ID}] > uint64(n) {
+		k := [2]int32{m, v.ID}
+		if m < 0 || m == r.rank || start == 0 && a.entered[k] > uint64(n) || start > 0 && a.starts[k][n] >= start {
 			continue
 		}
 		if m == root { // the others can do nothing before it
@@ -553,11 +564,22 @@ func (a *analysis) operation(r *rank, c *spool.Call, instance int64) *Operation 
 	return op
 }
 
+// site is a call site in words: its innermost frame; empty where it is not known.
 func (a *analysis) site(r *rank, site uint32) string {
-	if a.job.sites == nil || site == 0 {
+	path := r.sites.Path(site)
+	if len(path) == 0 {
 		return ""
 	}
-	return a.job.sites.Site(r.rank, site)
+	at := place{offset: path[0].Offset}
+	if m := path[0].Module; m != nil {
+		at.path, at.id = m.Path, m.BuildID
+	}
+	text, ok := a.job.places[at]
+	if !ok {
+		text = a.job.resolver.Describe(path)
+		a.job.places[at] = text
+	}
+	return text
 }
 
 // describe is a thread's state.
@@ -603,7 +625,10 @@ func (a *analysis) inCall(t *thread, s *State) {
 	if op := a.open[t]; op != nil {
 		s.Pending = []Operation{*op}
 		s.WaitsFor, s.Any = op.WaitsFor, op.Any
-		s.known = kindOf(c) != kindSendrecv || !op.Matched // whom it receives from is written when it returns
+		s.known = op.Matched || len(op.WaitsFor) > 0
+		if kindOf(c) == kindSendrecv && op.Matched {
+			s.known = false // whom it receives from is written when it returns
+		}
 		s.Text = op.text()
 		return
 	}
@@ -612,6 +637,9 @@ func (a *analysis) inCall(t *thread, s *State) {
 		s.Text += " on " + v.Text()
 	}
 	if kindOf(c) == kindComplete {
+		if s.Site != "" {
+			s.Text += " at " + s.Site
+		}
 		a.waiting(t, s)
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/capture/symbols"
 	"github.com/commq/commq/schema"
 )
 
@@ -33,12 +34,15 @@ type Job struct {
 	threads map[string]*thread // by file name
 	ranks   map[int32]*rank
 	buf     []byte
-	sites   Sites
+
+	resolver symbols.Resolver
+	places   map[place]string // where addresses are in words
 }
 
-// Sites turns a call site of a rank into words: function, file and line. It returns "" for one that it does not know.
-type Sites interface {
-	Site(rank int32, site uint32) string
+// place is an address in a module's file.
+type place struct {
+	path, id string
+	offset   uint64
 }
 
 // Open reads the spool folder of a job; see ingest.Find for what id means. The error says what lies there instead.
@@ -47,7 +51,8 @@ func Open(dir, id string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Info: *info, dir: dir, threads: map[string]*thread{}, ranks: map[int32]*rank{}, buf: make([]byte, 1<<20)}
+	j := &Job{Info: *info, dir: dir, threads: map[string]*thread{}, ranks: map[int32]*rank{}, buf: make([]byte, 1<<20),
+		resolver: symbols.Resolver{Started: info.Started}, places: map[place]string{}}
 	return j, j.Update()
 }
 
@@ -140,6 +145,7 @@ type rank struct {
 	rank    int32
 	threads []*thread
 	defs    *ingest.Definitions
+	sites   symbols.Sites
 
 	pending   map[uint32]*posted // requests that are not complete, by serial
 	templates map[uint32]*posted // persistent ones
@@ -147,6 +153,7 @@ type rank struct {
 	sent      map[channel]int64  // messages sent, by communicator number, peer and tag
 	received  map[channel]int64
 	next      map[int32]uint64 // collective operations completed, by communicator number
+	starts    map[start]int64  // of persistent collective operations
 	finalized bool
 	crowded   bool // too many channels to tell messages apart
 }
@@ -154,11 +161,17 @@ type rank struct {
 // channel is where messages do not overtake each other. Until a report it has the process's own number of the communicator.
 type channel struct{ comm, peer, tag int32 }
 
+// start is a persistent collective operation: communicator, and which operation on it made its request.
+type start struct {
+	comm     int32
+	instance int64
+}
+
 // posted is a call that made a request.
 type posted struct {
 	call     spool.Call
 	site     uint32
-	ordinal  int64 // of a send: the n-th on its channel, from 1
+	ordinal  int64 // of a send: the n-th on its channel; of a started collective operation: the n-th start; from 1
 	instance int64 // of a collective; -1: none
 }
 
@@ -167,7 +180,7 @@ const maxChannels = 1 << 20
 
 func newRank(number int32, file string) *rank {
 	return &rank{rank: number, defs: ingest.NewDefinitions(number, file), pending: map[uint32]*posted{}, templates: map[uint32]*posted{},
-		early: map[uint32]bool{}, sent: map[channel]int64{}, received: map[channel]int64{}, next: map[int32]uint64{}}
+		early: map[uint32]bool{}, sent: map[channel]int64{}, received: map[channel]int64{}, next: map[int32]uint64{}, starts: map[start]int64{}}
 }
 
 // thread is a file while it is read.
@@ -334,6 +347,7 @@ func (t *thread) defined() {
 		call = schema.CallID(t.last.Call)
 	}
 	_ = t.rank.defs.Add(call, t.def, t.data)
+	_ = t.rank.sites.Define(t.def.What, t.def.ID, t.data)
 	t.def, t.data = nil, nil
 }
 
@@ -372,7 +386,7 @@ func (r *rank) took(c *current, threads bool) {
 			r.send(p)
 		}
 		r.post(call.Req, p)
-	case kindIrecv:
+	case kindIrecv, kindRequest:
 		r.post(call.Req, p)
 	case kindRecv:
 		r.receive(call.Comm, call.Peer, call.Tag, call.Flags)
@@ -394,6 +408,11 @@ func (r *rank) took(c *current, threads bool) {
 				started.call.T0, started.call.Site = call.T0, call.Site
 				if isSend(&started.call) {
 					r.send(&started)
+				}
+				if started.instance >= 0 {
+					at := start{started.call.Comm, started.instance}
+					r.starts[at]++
+					started.ordinal = r.starts[at]
 				}
 				r.post(s[0], &started)
 			}
@@ -487,6 +506,7 @@ const (
 	kindComplete
 	kindCollective
 	kindIcollective
+	kindRequest // makes a request that waits for something else
 )
 
 // kinds is indexed by call id. It is made once and only read.
@@ -496,7 +516,9 @@ var kinds = func() []kind {
 		"mprobe": kindMprobe, "improbe": kindMprobe, "probe": kindProbe, "mrecv": kindMrecv, "imrecv": kindIrecv,
 		"wait": kindComplete, "waitall": kindComplete, "waitany": kindComplete, "waitsome": kindComplete,
 		"test": kindComplete, "testall": kindComplete, "testany": kindComplete, "testsome": kindComplete,
-		"collective": kindCollective, "comm_new": kindCollective, "icollective": kindIcollective, "comm_idup": kindIcollective}
+		"collective": kindCollective, "comm_new": kindCollective, "win_new": kindCollective, "file_open": kindCollective,
+		"icollective": kindIcollective, "comm_idup": kindIcollective, "collective_init": kindInit, "psend_init": kindInit, "precv_init": kindInit,
+		"rma_request": kindRequest, "file_irw": kindRequest}
 	t := make([]kind, len(schema.Calls))
 	for i := range schema.Calls {
 		t[i] = of[schema.Calls[i].Recorder]
@@ -534,6 +556,11 @@ func isRecv(c *spool.Call) bool {
 }
 
 func recorder(c *spool.Call) string { return schema.Calls[c.Call].Recorder }
+
+// neighbours says whether a collective operation is one with neighbours alone.
+func neighbours(c *spool.Call) bool {
+	return strings.Contains(schema.CallID(c.Call).String(), "eighbor")
+}
 
 // counts says whether all of the communicator take part in the call: not in MPI_Comm_create_group and MPI_Intercomm_create.
 func counts(call schema.CallID) bool {

@@ -173,7 +173,11 @@ func headerMacros(ctx context.Context, mpicc string) (map[string]string, error) 
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("build the shim: %s cannot compile a file with mpi.h: %w\n%s", mpicc, err, bytes.TrimSpace(errs.Bytes()))
+		said := bytes.TrimSpace(errs.Bytes())
+		if len(said) > 0 {
+			said = append([]byte{'\n'}, said...)
+		}
+		return nil, fmt.Errorf("build the shim: %s cannot compile a file with mpi.h: %w%s", mpicc, err, said)
 	}
 	return parseMacros(out), nil
 }

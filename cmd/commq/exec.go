@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/kballard/go-shellquote"
@@ -99,27 +100,47 @@ func firstRank() bool {
 	return true
 }
 
+type envOptions struct {
+	preloadOptions
+	flagsFor string // --mpirun-flags
+}
+
+// launchersOfFlags are the launchers that env knows the flags of.
+var launchersOfFlags = [...]string{"openmpi", "mpich", "srun"}
+
 func newEnvCommand(a *app) *cobra.Command {
-	var o preloadOptions
+	var o envOptions
 	c := &cobra.Command{
 		Use:   "env [program]",
 		Short: "Print the environment that makes MPI programs record themselves",
 		Long: `env prints shell commands that set the environment of the capture library, for eval. Every MPI program started
-from that shell on this machine is then recorded; processes without MPI are not affected. Launchers that start ranks
-on other machines must pass LD_PRELOAD, COMMQ_SPOOL and COMMQ_CLOCK on (Open MPI: -x, MPICH: -genvlist), or use commq exec.`,
+from that shell on this machine is then recorded; processes without MPI are not affected.
+
+Launchers that start ranks on other machines do not pass all of the environment on. --mpirun-flags prints the launcher's
+options that do, with the same variables (LD_PRELOAD and those that begin with COMMQ_), to stand in the launcher line
+instead of eval; commq exec does without either.`,
 		Example: `  eval $(commq env ./bt.C.x)
   mpirun -n 64 ./bt.C.x
   unset LD_PRELOAD
-  commq ingest $COMMQ_SPOOL --run bt.C.64`,
+  commq ingest $COMMQ_SPOOL --run bt.C.64
+  mpirun -n 64 $(commq env --mpirun-flags openmpi --spool /scratch/spool ./bt.C.x) ./bt.C.x`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return runEnv(c.Context(), a, &o, args) },
 	}
 	o.flags(c)
-	c.Flags().StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
+	f := c.Flags()
+	f.StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
+	f.StringVar(&o.flagsFor, "mpirun-flags", "", "print the options of a launcher that pass the variables on: openmpi (-x), mpich (-genv) or srun (--export)")
+	complete(c, "mpirun-flags", launchersOfFlags[:]...)
 	return c
 }
 
-func runEnv(ctx context.Context, a *app, o *preloadOptions, args []string) error {
+func runEnv(ctx context.Context, a *app, o *envOptions, args []string) error {
+	if o.flagsFor != "" {
+		if err := oneOf("mpirun-flags", o.flagsFor, launchersOfFlags[:]...); err != nil {
+			return err
+		}
+	}
 	program := ""
 	if len(args) == 1 {
 		program = args[0]
@@ -131,8 +152,39 @@ func runEnv(ctx context.Context, a *app, o *preloadOptions, args []string) error
 	if p.Spool, err = makeSpool(o.spool); err != nil {
 		return err
 	}
-	for _, kv := range p.Variables(os.Environ()) {
+	vars := p.Variables(os.Environ())
+	if o.flagsFor != "" {
+		flags, err := launcherFlags(o.flagsFor, vars)
+		if err == nil {
+			fmt.Fprintln(a.stdout, shellquote.Join(flags...))
+		}
+		return err
+	}
+	for _, kv := range vars {
 		fmt.Fprintf(a.stdout, "export %s;\n", shellquote.Join(kv))
 	}
 	return nil
+}
+
+// launcherFlags are the options of a launcher that set variables, given as name=value, for the ranks.
+func launcherFlags(launcher string, vars []string) ([]string, error) {
+	var flags []string
+	for _, kv := range vars {
+		name, value, _ := strings.Cut(kv, "=")
+		switch launcher {
+		case "openmpi":
+			flags = append(flags, "-x", kv)
+		case "mpich":
+			flags = append(flags, "-genv", name, value)
+		case "srun":
+			if strings.Contains(value, ",") {
+				return nil, fmt.Errorf("env: srun takes commas in --export as separators, and %s is %q; export it and use --export=ALL", name, value)
+			}
+			flags = append(flags, kv)
+		}
+	}
+	if launcher == "srun" {
+		return []string{"--export=ALL," + strings.Join(flags, ",")}, nil
+	}
+	return flags, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/schema"
@@ -262,10 +263,10 @@ func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
 
 func showOrigin(line func(name, format string, args ...any), o schema.Origin) {
 	if len(o.Command) > 0 {
-		line("command", "%s", strings.Join(o.Command, " "))
+		line("command", "%s", shellquote.Join(o.Command...))
 	}
 	if len(o.Launcher) > 0 {
-		line("launcher", "%s", strings.Join(o.Launcher, " "))
+		line("launcher", "%s", shellquote.Join(o.Launcher...))
 	}
 	if o.MPI != "" {
 		first, _, _ := strings.Cut(o.MPI, "\n")

@@ -10,13 +10,15 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/commq/commq/schema"
 )
 
 // printSummary says on one screen what a run holds: after a capture or an ingest.
 func printSummary(w io.Writer, m *schema.Manifest) {
 	c := &m.Counts
-	fmt.Fprintf(w, "run %s: %s\n", m.Origin.Name, strings.Join(m.Origin.Command, " "))
+	fmt.Fprintf(w, "run %s: %s\n", m.Origin.Name, shellquote.Join(m.Origin.Command...))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))

@@ -6,10 +6,10 @@
 -- column comm_size BIGINT 1: Processes in the communicator it was called on (both groups of an intercommunicator); null where the
 --     call has none.
 -- column calls BIGINT 1: Rows of events: calls, and for MPI_Startall started requests.
--- column send_bytes BIGINT bytes: Payload that the calls sent; 0 where they send nothing.
+-- column send_bytes BIGINT bytes: Payload that the calls sent; 0 where they send nothing, as a send that returned an error.
 -- column recv_bytes BIGINT bytes: Payload that the calls received; 0 where they receive nothing.
 -- order: rank, call, comm_size
--- cost: Five columns of events.
+-- cost: Seven columns of events.
 WITH sizes AS (
   SELECT comm, CAST(COUNT(*) AS BIGINT) AS comm_size
   FROM comms
@@ -17,7 +17,8 @@ WITH sizes AS (
 ),
 counted AS (
   SELECT rank, call, comm, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+         CAST(SUM(CASE WHEN class = 'send' AND error_class IS NOT NULL THEN 0 ELSE COALESCE(send_bytes, 0) END) AS BIGINT) AS send_bytes,
+         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   GROUP BY rank, call, comm
 )

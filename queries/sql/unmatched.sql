@@ -10,15 +10,18 @@
 -- column tag INTEGER 1: Message tag; null for MPI_ANY_TAG and where it is not known.
 -- column bytes BIGINT bytes: Payload of a send; null for a receive, which got nothing.
 -- order: rank, seq, side
--- cost: Anti-joins of events with messages on (rank, seq): four columns of messages, eleven of events; memory grows with the
+-- cost: Anti-joins of events with messages on (rank, seq): four columns of messages, thirteen of events; memory grows with the
 --     smaller of the two and spills.
 WITH posted AS (
-  -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn.
+  -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn, and
+  -- one that returned an error, or whose completion did, is none.
   SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_world, e.recv_tag, e.proc_null,
          CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv') THEN e.init_seq ELSE e.seq END AS recv_post_seq
   FROM events e
   WHERE e.class IN ('send', 'recv', 'sendrecv') AND e.call NOT LIKE '%_init'
+    AND e.error_class IS NULL
     AND NOT EXISTS (SELECT 1 FROM events c WHERE c.call = 'MPI_Cancel' AND c.rank = e.rank AND c.request = e.request)
+    AND NOT EXISTS (SELECT 1 FROM events f WHERE f.error_class IS NOT NULL AND f.rank = e.rank AND f.seq = e.done_seq)
 )
 SELECT p.rank, p.seq, 'send' AS side, p.call, p.comm, p.send_world AS peer_world, p.send_tag AS tag, p.send_bytes AS bytes
 FROM posted p
