@@ -79,6 +79,7 @@ type Checker struct {
 	sends    map[uint64]half
 	receives map[uint64]half
 	parts    partsState
+	made     map[madeKey]madeState
 	inits    map[uint64]*initState // rows that made a persistent collective, by sideKey
 	totals   totals
 }
@@ -111,7 +112,7 @@ func NewChecker(m *Manifest, report func(Problem)) *Checker {
 	return &Checker{manifest: m, rules: rules, report: report, found: make([]int, len(rules)),
 		lastKeys: map[string][]int64{}, threads: map[uint64]int64{}, comms: map[int32]*commState{}, members: map[uint64]*memberState{},
 		types: map[int32]bool{}, sites: map[int32]bool{}, rows: map[string]int64{}, sends: map[uint64]half{}, receives: map[uint64]half{},
-		parts: newPartsState(), inits: map[uint64]*initState{}, totals: totals{byCall: make([]int64, len(Calls))}}
+		parts: newPartsState(), made: map[madeKey]madeState{}, inits: map[uint64]*initState{}, totals: totals{byCall: make([]int64, len(Calls))}}
 }
 
 // Add checks rows of a table that stand in file.

@@ -46,7 +46,7 @@ func (d *decoder) call(c *spool.Call, r *schema.Event) error {
 		d.makes(c, r, d.windows)
 	case opFileOpen:
 		r.Label = d.g.label()
-		d.makes(c, r, d.fileOf)
+		d.makes(c, r, d.opened)
 	case opFileDelete:
 		r.Label = d.g.label()
 		d.put()

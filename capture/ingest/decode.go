@@ -28,8 +28,8 @@ type decoder struct {
 	reqs      reqTable
 	messages  map[uint32]*message
 	templates map[uint32]*template
-	windows   map[int32]int64 // by the process's number: seq of the row that made the window
-	fileOf    map[int32]int64 // the same of files
+	windows   map[int32]maker // by the process's number
+	opened    map[int32]maker // files, the same
 	nextCross int
 	waitCross []int // crossings whose request was not posted yet
 	truncate  int32 // the library's MPI_ERR_TRUNCATE
@@ -134,7 +134,7 @@ func libraryTruncate(text string) int32 {
 // newDecoder makes the decoder of a rank.
 func newDecoder(j *job, r *rankSpool) *decoder {
 	d := &decoder{rankSpool: r, comms: j.comms, cur: newCursor(r.files), clk: r.clock, nulls: schema.NullEvent,
-		messages: map[uint32]*message{}, templates: map[uint32]*template{}, windows: map[int32]int64{}, fileOf: map[int32]int64{}, lastNs: make([]int64, len(r.files)),
+		messages: map[uint32]*message{}, templates: map[uint32]*template{}, windows: map[int32]maker{}, opened: map[int32]maker{}, lastNs: make([]int64, len(r.files)),
 		truncate: libraryTruncate(spool.Text(r.files[0].Header.MPILibrary[:]))}
 	for t := range d.lastNs {
 		d.lastNs[t] = math.MinInt64

@@ -33,22 +33,33 @@ func (g *group) io() (*spool.IO, error) {
 	return nil, nil
 }
 
+// maker is the row that made a window or opened a file, and the communicator it is of.
+type maker struct {
+	seq  int64
+	comm int32
+}
+
 // madeBy puts into the row which row made its window or opened its file.
-func madeBy(made map[int32]int64, number int32, r *schema.Event) {
-	if seq, ok := made[number]; ok {
-		r.InitSeq = seq
+func madeBy(made map[int32]maker, number int32, r *schema.Event) error {
+	m, ok := made[number]
+	if ok && m.comm != r.Comm {
+		return fmt.Errorf("window or file %d is of another communicator", number)
 	}
+	if ok {
+		r.InitSeq = m.seq
+	}
+	return nil
 }
 
 // makes makes the row of a window constructor or of MPI_File_open: a collective operation on its communicator.
-func (d *decoder) makes(c *spool.Call, r *schema.Event, made map[int32]int64) {
+func (d *decoder) makes(c *spool.Call, r *schema.Event, made map[int32]maker) {
 	for i := 1; i < len(d.g.slots) && c.T1 != 0; i++ {
 		if d.g.slots[i].Kind == spool.KindColl {
 			r.Instance = int64(d.g.slots[i].AsColl().Instance)
 		}
 	}
 	if c.T1 != 0 && c.Count >= 0 {
-		made[int32(c.Count)] = r.Seq
+		made[int32(c.Count)] = maker{r.Seq, r.Comm}
 	}
 	d.put()
 }
@@ -56,11 +67,11 @@ func (d *decoder) makes(c *spool.Call, r *schema.Event, made map[int32]int64) {
 // window makes the row of a call on a window that moves no data; it may be about one target.
 func (d *decoder) window(c *spool.Call, r *schema.Event, v int32) error {
 	s, err := d.g.rma()
+	if err == nil && s != nil {
+		err = madeBy(d.windows, s.Window, r)
+	}
 	if err != nil {
 		return err
-	}
-	if s != nil {
-		madeBy(d.windows, s.Window, r)
 	}
 	if c.Flags&spool.FlagProcNull != 0 {
 		r.ProcNull = schema.ProcNullSend
@@ -77,12 +88,14 @@ func (d *decoder) window(c *spool.Call, r *schema.Event, v int32) error {
 // oneSided makes the row of a call that moves data between this rank and a target's window.
 func (d *decoder) oneSided(c *spool.Call, r *schema.Event, v int32) error {
 	s, err := d.g.rma()
+	if err == nil && s != nil {
+		err = madeBy(d.windows, s.Window, r)
+	}
 	if err != nil {
 		return err
 	}
 	send, recv := schema.Sides(schema.CallID(c.Call))
 	if s != nil {
-		madeBy(d.windows, s.Window, r)
 		if s.Op != 0xffff {
 			if int(s.Op) >= len(schema.OpNames) {
 				return fmt.Errorf("reduction operation %d", s.Op)
@@ -147,11 +160,11 @@ func (d *decoder) fromTarget(c *spool.Call, s *spool.RMA, result bool, r *schema
 // file makes the row of a call on a file that moves no data.
 func (d *decoder) file(r *schema.Event) error {
 	s, err := d.g.io()
+	if err == nil && s != nil {
+		err = madeBy(d.opened, s.File, r)
+	}
 	if err != nil {
 		return err
-	}
-	if s != nil {
-		madeBy(d.fileOf, s.File, r)
 	}
 	d.put()
 	return nil
@@ -160,12 +173,14 @@ func (d *decoder) file(r *schema.Event) error {
 // transfer makes the row of a read or a write. What is completed later gets its bytes then.
 func (d *decoder) transfer(c *spool.Call, r *schema.Event, v int32) error {
 	s, err := d.g.io()
+	if err == nil && s != nil {
+		err = madeBy(d.opened, s.File, r)
+	}
 	if err != nil {
 		return err
 	}
 	bytes := int64(schema.NullInt64)
 	if s != nil {
-		madeBy(d.fileOf, s.File, r)
 		if bytes = s.Bytes; bytes < 0 && bytes != schema.NullInt64 {
 			return fmt.Errorf("%d bytes", bytes)
 		}
@@ -198,11 +213,11 @@ func (d *decoder) transferred(i int, e spool.DoneEntry) {
 // endSplit makes the row of the end of a split collective, which completes the row that began it.
 func (d *decoder) endSplit(c *spool.Call, r *schema.Event) error {
 	s, err := d.g.io()
+	if err == nil && s != nil {
+		err = madeBy(d.opened, s.File, r)
+	}
 	if err != nil {
 		return err
-	}
-	if s != nil {
-		madeBy(d.fileOf, s.File, r)
 	}
 	d.complete(c, r)
 	return nil

@@ -236,6 +236,7 @@ func fuzzIngest(t *testing.T, data []byte, epochRows uint8) {
 
 // Whatever lies in a spool file, ingest makes a run or says what is wrong.
 func FuzzSpool(f *testing.F) {
+	seedOneSided(f)
 	for _, p := range []program{ring(1), crash(), paths()} {
 		data, err := os.ReadFile(file(p.write(f), 0))
 		if err != nil {

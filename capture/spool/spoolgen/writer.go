@@ -44,6 +44,23 @@ func NewColl(instance uint64) spool.Coll {
 		Rcount: schema.NullInt64, Sbytes: schema.NullInt64, Rbytes: schema.NullInt64}
 }
 
+// NewRMA is an RMA slot of a window without arguments.
+func NewRMA(window int32) spool.RMA {
+	return spool.RMA{Kind: spool.KindRMA, Op: 0xffff, Window: window, Tdtype: schema.NullInt32, Rdtype: schema.NullInt32,
+		Disp: schema.NullInt64, Tcount: schema.NullInt64, Rcount: schema.NullInt64, Obytes: schema.NullInt64, Tbytes: schema.NullInt64}
+}
+
+// NewIO is an IO slot of a file, of a call that moved that many bytes, or schema.NullInt64.
+func NewIO(file int32, bytes int64) spool.IO {
+	return spool.IO{Kind: spool.KindIO, File: file, Offset: schema.NullInt64, Bytes: bytes}
+}
+
+// RMA writes an RMA slot.
+func (s *Writer) RMA(c spool.RMA) { c.Kind = spool.KindRMA; put(s, &c) }
+
+// IO writes an IO slot.
+func (s *Writer) IO(c spool.IO) { c.Kind = spool.KindIO; put(s, &c) }
+
 // Call writes a CALL slot.
 func (s *Writer) Call(c *spool.Call) { put(s, c) }
 
