@@ -94,6 +94,9 @@ func (f *File) Close() error {
 	return syscall.Munmap(data)
 }
 
+// maxCalls is more calls than a thread makes in a thousand years.
+const maxCalls = 1 << 48
+
 func (h *Header) check() error {
 	switch {
 	case string(h.Magic[:]) != Magic:
@@ -106,6 +109,8 @@ func (h *Header) check() error {
 		return fmt.Errorf("damaged header: rank %d of %d", h.Rank, h.Size)
 	case h.Thread < 0:
 		return fmt.Errorf("damaged header: thread %d", h.Thread)
+	case h.Dropped > maxCalls || h.Polls > maxCalls:
+		return fmt.Errorf("damaged header: %d calls dropped, %d polls", h.Dropped, h.Polls)
 	case h.Hash > AlgorithmCRC32 || h.Counters > CountersFake:
 		return fmt.Errorf("damaged header: hash algorithm %d, counters %d", h.Hash, h.Counters)
 	case h.Ended > EndedAborted || h.Timer > TimerCNTVCT || h.ComputeClock > ClockCPU:

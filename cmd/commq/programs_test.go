@@ -48,6 +48,7 @@ func programs() []program {
 		{name: "rma", ranks: 3},
 		{name: "io", ranks: 3},
 		{name: "persistent", ranks: 3, extension: true, only: []string{"openmpi/c", "mpich/c"}},
+		{name: "windows", ranks: 3, only: []string{"mpich/c"}},
 	}
 }
 
