@@ -11,14 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/writer"
 )
 
 // The tests in this file run programs of other people on small problems of ours, with and without capture: they must give
 // the same answers.
 
-// realAnswers runs a program on 4 ranks in a new folder with the given files: as it is, and under capture with the given
-// flags. It gives the lines of both outputs that the expression finds.
-func realAnswers(t *testing.T, files map[string]string, lines *regexp.Regexp, program []string, flags ...string) (native, captured []string, store string) {
+// realAnswers runs a program on 4 ranks in a new folder with the given files: as it is, and under capture with hashes of what
+// is sent and received, which must agree. It gives the lines of both outputs that the expression finds.
+func realAnswers(t *testing.T, files map[string]string, lines *regexp.Regexp, program ...string) (native, captured []string, store string) {
 	t.Helper()
 	for _, kv := range testenv.Environ("OMP_NUM_THREADS=1") {
 		name, value, _ := strings.Cut(kv, "=")
@@ -40,12 +41,18 @@ func realAnswers(t *testing.T, files map[string]string, lines *regexp.Regexp, pr
 			}
 			text = string(b)
 		} else {
-			line := append([]string{"capture", "--store", store, "--run", "real.4", "-n", "4", "-q"}, flags...)
-			text = commq(t, append(append(line, "--"), program...)...)
+			text = commq(t, append([]string{"capture", "--store", store, "--run", "real.4", "-n", "4", "-q", "--hash-verify", "--"}, program...)...)
 		}
 		out[i] = lines.FindAllString(text, -1)
 	}
 	commq(t, "runs", "check", "--store", store, "real.4")
+	m, err := writer.ReadManifest(filepath.Join(store, "real.4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Counts.HashesVerified < 100 || m.Counts.HashMismatches != 0 || len(m.Warnings) > 0 {
+		t.Errorf("%d messages were hashed at both ends, %d differ; warnings: %v", m.Counts.HashesVerified, m.Counts.HashMismatches, m.Warnings)
+	}
 	return out[0], out[1], store
 }
 
@@ -72,7 +79,7 @@ func TestLAMMPSDoesNotNotice(t *testing.T) {
 	testenv.Need(t, "lmp")
 	// The table of temperature, energy and pressure, and how atoms lie on the ranks.
 	lines := regexp.MustCompile(`(?m)^ +\d+ +[\d.]+ +-[\d.]+ .*$|^(Nlocal|Nghost|Neighs|Histogram|Total #).*$`)
-	want, got, store := realAnswers(t, map[string]string{"in.melt": melt}, lines, []string{"lmp", "-in", "in.melt"}, "--hash-verify")
+	want, got, store := realAnswers(t, map[string]string{"in.melt": melt}, lines, "lmp", "-in", "in.melt")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("LAMMPS without (-) and with (+) capture:\n%s", diff)
 	}
@@ -129,7 +136,7 @@ func TestQuantumESPRESSODoesNotNotice(t *testing.T) {
 	}
 	// Energies of every iteration and their parts.
 	lines := regexp.MustCompile(`(?m)^.*(energy|contribution|highest|convergence has been).*$`)
-	want, got, _ := realAnswers(t, map[string]string{"h2.in": molecule, "H.UPF": string(potential)}, lines, []string{"pw.x", "-in", "h2.in"}, "--hash-verify")
+	want, got, _ := realAnswers(t, map[string]string{"h2.in": molecule, "H.UPF": string(potential)}, lines, "pw.x", "-in", "h2.in")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Quantum ESPRESSO without (-) and with (+) capture:\n%s", diff)
 	}
