@@ -12,16 +12,18 @@ mpicc.$mpi -O2 -fPIC -shared -o "$work/empty.so" "$here/floor.c"
 mpicc.$mpi -O2 -fPIC -shared -DRECORD -o "$work/record.so" "$here/floor.c"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 for round in $(seq "$rounds"); do
-	for v in bare empty record shim; do
+	for v in bare empty record shim stack0 stack4; do # shim: with the return address; stackN: N frames of a call site
+		stack=1
 		case $v in
 		bare) so= ;;
 		shim) so=$shim ;;
+		stack*) so=$shim stack=${v#stack} ;;
 		*) so=$work/$v.so ;;
 		esac
 		for b in self pingpong; do
 			rm -rf "$work/spool"; mkdir "$work/spool"
 			n=1; [ $b = pingpong ] && n=2
-			set -- $(mpirun.$mpi -n $n env LD_PRELOAD="$so" COMMQ_SPOOL="$work/spool" "$work/$b" 8)
+			set -- $(mpirun.$mpi -n $n env LD_PRELOAD="$so" COMMQ_SPOOL="$work/spool" COMMQ_STACK=$stack "$work/$b" 8)
 			echo "$v $b $2"
 		done
 	done

@@ -109,8 +109,10 @@ func (r *Resolver) Describe(path []Address) string {
 	a := path[0]
 	frames := r.Frames(a)
 	switch {
-	case len(frames) > 0 && frames[0].Line > 0:
+	case len(frames) > 0 && frames[0].Line > 0 && frames[0].Function != "":
 		return fmt.Sprintf("%s (%s:%d)", frames[0].Function, filepath.Base(frames[0].File), frames[0].Line)
+	case len(frames) > 0 && frames[0].Line > 0:
+		return fmt.Sprintf("%s:%d", filepath.Base(frames[0].File), frames[0].Line)
 	case len(frames) > 0 && frames[0].Function != "":
 		return frames[0].Function
 	case a.Module != nil:
