@@ -118,6 +118,7 @@ type Operation struct {
 	Site string `json:"site,omitempty"`
 
 	send bool
+	null bool // the peer is MPI_PROC_NULL
 }
 
 // Report says how things stand at the last Update. Of a running job, what follows for calls that the update before did not
@@ -236,6 +237,7 @@ type analysis struct {
 	starts  map[[2]int32]map[int64]int64
 	ops     map[*posted]*Operation
 	open    map[*thread]*Operation
+	side    map[*thread]*Operation // what an MPI_Sendrecv in progress receives
 }
 
 // wire is a channel between world ranks on a communicator of the run.
@@ -246,7 +248,7 @@ type flow struct{ sent, received, taken int64 }
 
 func newAnalysis(j *Job) *analysis {
 	a := &analysis{job: j, ranks: j.sorted(), of: j.ranks, start: math.MaxInt64, flows: map[wire]*flow{}, to: map[int32][]wire{},
-		entered: map[[2]int32]uint64{}, starts: map[[2]int32]map[int64]int64{}, ops: map[*posted]*Operation{}, open: map[*thread]*Operation{}}
+		entered: map[[2]int32]uint64{}, starts: map[[2]int32]map[int64]int64{}, ops: map[*posted]*Operation{}, open: map[*thread]*Operation{}, side: map[*thread]*Operation{}}
 	var defs []*ingest.Definitions
 	for _, r := range a.ranks {
 		defs = append(defs, r.defs)
@@ -393,11 +395,27 @@ func (a *analysis) match(r *rank) {
 			a.open[t] = op
 			items = append(items, item{c.T0, c, op, kindOf(c) != kindRecv})
 		}
+		if c := t.open; c != nil && kindOf(c) == kindSendrecv && c.Req != 0 {
+			from := receiving(c)
+			op := a.operation(r, from, -1)
+			a.side[t] = op
+			items = append(items, item{c.T0, from, op, false})
+		}
 	}
 	slices.SortFunc(items, func(x, y item) int { return cmp.Or(cmp.Compare(x.t0, y.t0), cmp.Compare(x.call.Req, y.call.Req)) })
 	for _, i := range items {
 		a.take(r, i.call, i.op, i.peek)
 	}
+}
+
+// receiving is the receive side of an MPI_Sendrecv in progress: its source is known, its tag is not.
+func receiving(c *spool.Call) *spool.Call {
+	from := &spool.Call{Call: c.Call, Kind: c.Kind, T0: c.T0, Comm: c.Comm, Peer: int32(c.Req - 1), Tag: schema.NullInt32,
+		Dtype: schema.NullInt32, Count: schema.NullInt64, Flags: spool.FlagAnyTag}
+	if c.Req == math.MaxUint32 {
+		from.Peer, from.Flags = schema.NullInt32, spool.FlagAnyTag|spool.FlagAnySource
+	}
+	return from
 }
 
 // take looks for a message that a receive gets. Where none is there the operation waits for its source.
@@ -542,7 +560,7 @@ func (a *analysis) gather(r *rank, c *spool.Call, op *Operation, n, start int64)
 
 // operation describes a call as an operation.
 func (a *analysis) operation(r *rank, c *spool.Call, instance int64) *Operation {
-	op := &Operation{Call: schema.CallID(c.Call).String(), WaitsFor: []int32{}, Site: a.site(r, c.Site)}
+	op := &Operation{Call: schema.CallID(c.Call).String(), WaitsFor: []int32{}, Site: a.site(r, c.Site), null: c.Flags&spool.FlagProcNull != 0 && instance < 0}
 	v := a.view(r, c.Comm)
 	if v != nil {
 		op.Comm = v.Text()
@@ -626,10 +644,10 @@ func (a *analysis) inCall(t *thread, s *State) {
 		s.Pending = []Operation{*op}
 		s.WaitsFor, s.Any = op.WaitsFor, op.Any
 		s.known = op.Matched || len(op.WaitsFor) > 0
-		if kindOf(c) == kindSendrecv && op.Matched {
-			s.known = false // whom it receives from is written when it returns
-		}
 		s.Text = op.text()
+		if side := a.side[t]; side != nil {
+			a.sendrecv(s, op, side)
+		}
 		return
 	}
 	s.Text = s.Call
@@ -641,6 +659,27 @@ func (a *analysis) inCall(t *thread, s *State) {
 			s.Text += " at " + s.Site
 		}
 		a.waiting(t, s)
+	}
+}
+
+// sendrecv adds what an MPI_Sendrecv waits to receive.
+func (a *analysis) sendrecv(s *State, send, side *Operation) {
+	s.Pending = append(s.Pending, *side)
+	s.Text += ", receiving" + peerText(" from", side.Peer, nil, true)
+	s.known = s.known && (side.Matched || len(side.WaitsFor) > 0)
+	if !side.Matched && send.Bytes != nil && *send.Bytes <= eagerBytes {
+		send.WaitsFor, s.WaitsFor = []int32{}, []int32{}
+	}
+	switch {
+	case side.Matched:
+	case side.Any && len(send.WaitsFor) == 0:
+		s.WaitsFor, s.Any = side.WaitsFor, true
+	case side.Any:
+		s.known = false // all of some and one of others
+	default:
+		s.WaitsFor = append(slices.Clone(s.WaitsFor), side.WaitsFor...)
+		slices.Sort(s.WaitsFor)
+		s.WaitsFor = slices.Compact(s.WaitsFor)
 	}
 }
 
@@ -758,6 +797,10 @@ func sortedKeys(m map[uint32]*posted) []uint32 {
 func (op *Operation) text() string {
 	text := op.Call
 	switch {
+	case op.null && op.send:
+		text += " to MPI_PROC_NULL"
+	case op.null:
+		text += " from MPI_PROC_NULL"
 	case op.Instance != nil:
 	case op.send:
 		text += peerText(" to", op.Peer, op.Tag, false)

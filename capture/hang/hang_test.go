@@ -255,6 +255,27 @@ deadlock: 0 waits for 1 waits for 0
 mismatch: operation 2 on MPI_COMM_WORLD is MPI_Bcast with root 3 on rank 0, but MPI_Bcast with root 2 on rank 5
   ranks 0-5: since 2.000 s in MPI_Bcast on MPI_COMM_WORLD (its operation 2)
 `},
+		// A shift along a chain whose last rank went elsewhere: all the others wait for their right neighbour.
+		{"sendrecv", 6, func(rank int, s *script) {
+			if rank == 5 {
+				s.collective(schema.CallAllreduce, 1, 0)
+				return
+			}
+			s.call(schema.CallSendrecv, never(func(c *spool.Call) {
+				args(0, int32(rank)-1, 9, uint32(rank)+2)(c)
+				if rank == 0 {
+					c.Peer, c.Flags = schema.NullInt32, spool.FlagProcNull
+				}
+			}))
+		}, `job 0000000000005eed: 6 ranks of stuck, killed
+waiting: rank 4 waits for rank 5, which is outside MPI since 1.500 s, after MPI_Allreduce
+  rank 0: since 1.000 s in MPI_Sendrecv to MPI_PROC_NULL on MPI_COMM_WORLD, 4097 bytes, receiving from rank 1
+  rank 1: since 1.000 s in MPI_Sendrecv to rank 0, tag 9, on MPI_COMM_WORLD, 4097 bytes, receiving from rank 2
+  rank 2: since 1.000 s in MPI_Sendrecv to rank 1, tag 9, on MPI_COMM_WORLD, 4097 bytes, receiving from rank 3
+  rank 3: since 1.000 s in MPI_Sendrecv to rank 2, tag 9, on MPI_COMM_WORLD, 4097 bytes, receiving from rank 4
+  rank 4: since 1.000 s in MPI_Sendrecv to rank 3, tag 9, on MPI_COMM_WORLD, 4097 bytes, receiving from rank 5, waiting for rank 5
+  rank 5: since 1.500 s outside MPI, after MPI_Allreduce
+`},
 		// A persistent receive that was started, and one that was not.
 		{"persistent", 4, func(rank int, s *script) {
 			if rank != 3 {
@@ -409,6 +430,13 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		if err := j.Report().Write(&bytes.Buffer{}, 20); err != nil {
+			t.Fatal(err)
+		}
+		w, err := Watch(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Look(); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -150,7 +150,7 @@ func arrived(g *group, req uint32) int64 {
 
 // post puts the row of a call that may have made a request.
 func (d *decoder) post(c *spool.Call, r *schema.Event, p pending) {
-	if ops[c.Call] != opRecv && c.Req != 0 {
+	if o := ops[c.Call]; o != opRecv && o != opSendrecv && c.Req != 0 {
 		r.Request = int64(c.Req)
 		p.keep = d.wanted(r)
 		d.reqs.put(p)

@@ -99,10 +99,12 @@ src,dst,messages,bytes
 `},
 		{"query unmatched --run ring.3 --format json", "\n[]\n"},
 		{"query --list", `
-calls         Calls of each MPI function by each rank, with the bytes they sent and received.
-data-density  Bytes and messages from every rank to every other, most bytes first, collectives folded in.
-density       Messages and bytes from every rank to every other, collectives folded in.
-unmatched     Sends and receives that were posted and never met a partner.
+calls               Calls of each MPI function by each rank, with the bytes they sent and received.
+data-density        Bytes and messages from every rank to every other, most bytes first, collectives folded in.
+density             Messages and bytes from every rank to every other, collectives folded in.
+negative-latencies  Messages that by their times were received before they were sent: what is left of the clocks' differences.
+overlaps            Calls of one thread that overlap in time, which a thread cannot do: a sign that calls were captured twice.
+unmatched           Sends and receives that were posted and never met a partner.
 `},
 		{"sql --run pair.2 --run ring.3 --format csv -", `
 run,ranks,n
@@ -122,7 +124,7 @@ func TestQueryWrongUse(t *testing.T) {
 	store := smallStore(t)
 	for _, c := range []struct{ line, want string }{
 		{"query", "no query named; commq query --list names them"},
-		{"query densty --run ring.3", `no query is called "densty"; there are calls, data-density, density, unmatched`},
+		{"query densty --run ring.3", `no query is called "densty"; there are calls, data-density, density, negative-latencies, overlaps, unmatched`},
 		{"query density", "no run given; name one with --run"},
 		{"query density --run ring.4", "ring.3"},
 		{"query density --run ring.3 --run ring.3", `two runs are called "ring.3"`},

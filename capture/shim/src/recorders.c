@@ -512,6 +512,7 @@ static void side_put(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
 void cq_sendrecv_end(cq_thread *t, int err, cq_receive r, const MPI_Status *st)
 {
 	cq_back(t);
+	t->call->req = 0;
 	side_put(t, err, r, st);
 	cq_into(t, r.buf, r.count, r.type);
 	if (cq.verify && err == MPI_SUCCESS && st->MPI_SOURCE != MPI_PROC_NULL && r.source != MPI_PROC_NULL)

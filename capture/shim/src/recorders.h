@@ -136,6 +136,15 @@ CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, 
 	cq_go(t, c);
 }
 
+/* A Sendrecv: until it returns, req says where it receives from, for a reader of a call that never does. */
+CQ_HOT void cq_sendrecv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, int source)
+{
+	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
+	c->req = source == MPI_PROC_NULL ? 0 : source == MPI_ANY_SOURCE ? UINT32_MAX : (uint32_t)source + 1;
+	cq_payload(t, buf, count, type, 0);
+	cq_go(t, c);
+}
+
 /* A persistent send is hashed when it is started. */
 CQ_HOT void cq_send_init_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {

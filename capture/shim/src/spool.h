@@ -59,7 +59,8 @@ enum {
  *   recv: comm, count (posted), dtype, buf; peer and tag are what was posted (CQ_NULL32 and the flag for a wildcard), after
  *         the call what it got; req holds the received bytes (0xffffffff: in a WIDE slot).
  *   irecv, recv_init: comm, peer, tag as posted, count, dtype, buf, req.
- *   sendrecv: the send side, then a SIDE slot. isendrecv: the same with req.
+ *   sendrecv: the send side, then a SIDE slot; until it returns, req is the source plus 1 (0: MPI_PROC_NULL, 0xffffffff: any).
+ *         isendrecv: the same with its request as req.
  *   probe, mprobe and successful iprobe, improbe: comm, flags, peer, tag as got; count is the message's bytes; req the message's
  *         serial for mprobe and improbe (0: MPI_MESSAGE_NO_PROC).
  *   mrecv, imrecv: count, dtype, buf; the message's serial is in a WIDE slot (what 2);

@@ -9288,7 +9288,7 @@ CQ_EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype send
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-	cq_send_begin(t, CQ_Sendrecv, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+	cq_sendrecv_begin(t, CQ_Sendrecv, sendbuf, sendcount, sendtype, dest, sendtag, comm, source);
 	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
 	int err = cq_p.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);
@@ -9304,7 +9304,7 @@ CQ_EXPORT void mpi_sendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
-	cq_send_begin(t, CQ_Sendrecv, cq_f_buffer(sendbuf), *sendcount, CQ_TYPE(*sendtype), *dest, *sendtag, CQ_COMM(*comm));
+	cq_sendrecv_begin(t, CQ_Sendrecv, cq_f_buffer(sendbuf), *sendcount, CQ_TYPE(*sendtype), *dest, *sendtag, CQ_COMM(*comm), *source);
 	cq_receive in = {cq_f_buffer(recvbuf), *recvcount, CQ_TYPE(*recvtype), *source, *recvtag};
 	cq_f.pmpi_sendrecv_(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st, &err);
 	cq_sendrecv_end(t, err, in, st);
@@ -9320,7 +9320,7 @@ CQ_EXPORT void mpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
-	cq_send_begin(t, CQ_Sendrecv, cq_f_buffer(sendbuf), *sendcount, CQ_TYPE(*sendtype), *dest, *sendtag, CQ_COMM(*comm));
+	cq_sendrecv_begin(t, CQ_Sendrecv, cq_f_buffer(sendbuf), *sendcount, CQ_TYPE(*sendtype), *dest, *sendtag, CQ_COMM(*comm), *source);
 	cq_receive in = {cq_f_buffer(recvbuf), *recvcount, CQ_TYPE(*recvtype), *source, *recvtag};
 	cq_f.pmpi_sendrecv_f08_(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st, &err);
 	cq_sendrecv_end(t, err, in, st);
@@ -9336,7 +9336,7 @@ CQ_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-	cq_send_begin(t, CQ_Sendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+	cq_sendrecv_begin(t, CQ_Sendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, comm, source);
 	cq_receive in = {recvbuf, recvcount, recvtype, source, recvtag};
 	int err = cq_p.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);
@@ -9350,7 +9350,7 @@ CQ_EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, 
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-	cq_send_begin(t, CQ_Sendrecv_replace, buf, count, datatype, dest, sendtag, comm);
+	cq_sendrecv_begin(t, CQ_Sendrecv_replace, buf, count, datatype, dest, sendtag, comm, source);
 	cq_receive in = {buf, count, datatype, source, recvtag};
 	int err = cq_p.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);
@@ -9366,7 +9366,7 @@ CQ_EXPORT void mpi_sendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datat
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
-	cq_send_begin(t, CQ_Sendrecv_replace, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *sendtag, CQ_COMM(*comm));
+	cq_sendrecv_begin(t, CQ_Sendrecv_replace, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *sendtag, CQ_COMM(*comm), *source);
 	cq_receive in = {cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *source, *recvtag};
 	cq_f.pmpi_sendrecv_replace_(buf, count, datatype, dest, sendtag, source, recvtag, comm, st, &err);
 	cq_sendrecv_end(t, err, in, st);
@@ -9382,7 +9382,7 @@ CQ_EXPORT void mpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *d
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	MPI_Status own, *st = CQ_F_IGNORE(status) ? &own : (MPI_Status *)(void *)status;
-	cq_send_begin(t, CQ_Sendrecv_replace, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *sendtag, CQ_COMM(*comm));
+	cq_sendrecv_begin(t, CQ_Sendrecv_replace, cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *dest, *sendtag, CQ_COMM(*comm), *source);
 	cq_receive in = {cq_f_buffer(buf), *count, CQ_TYPE(*datatype), *source, *recvtag};
 	cq_f.pmpi_sendrecv_replace_f08_(buf, count, datatype, dest, sendtag, source, recvtag, comm, st, &err);
 	cq_sendrecv_end(t, err, in, st);
@@ -9398,7 +9398,7 @@ CQ_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype da
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 	MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-	cq_send_begin(t, CQ_Sendrecv_replace_c, buf, count, datatype, dest, sendtag, comm);
+	cq_sendrecv_begin(t, CQ_Sendrecv_replace_c, buf, count, datatype, dest, sendtag, comm, source);
 	cq_receive in = {buf, count, datatype, source, recvtag};
 	int err = cq_p.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, st);
 	cq_sendrecv_end(t, err, in, st);

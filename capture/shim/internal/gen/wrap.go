@@ -113,7 +113,7 @@ func constructor(c call) (recorder, error) {
 // sendrecv fills in the receive side of a Sendrecv and its kin, whose _replace forms have one buffer.
 func sendrecv(c call) recorder {
 	r := recorder{
-		before: "cq_send_begin(t, {ID}, {sendbuf}, {sendcount}, {sendtype}, {dest}, {sendtag}, {comm});\n\tcq_receive in = {{recvbuf}, {recvcount}, {recvtype}, {source}, {recvtag}};",
+		before: "cq_sendrecv_begin(t, {ID}, {sendbuf}, {sendcount}, {sendtype}, {dest}, {sendtag}, {comm}, {source});\n\tcq_receive in = {{recvbuf}, {recvcount}, {recvtype}, {source}, {recvtag}};",
 		after:  "cq_sendrecv_end(t, err, in, st);",
 		status: "status",
 	}
@@ -122,6 +122,7 @@ func sendrecv(c call) recorder {
 		r.before = one.Replace(r.before)
 	}
 	if c.recorder == "isendrecv" {
+		r.before = strings.NewReplacer("cq_sendrecv_begin", "cq_send_begin", ", {source});\n", ");\n").Replace(r.before)
 		r.after, r.status = "cq_isendrecv_end(t, err, in, {*request});", ""
 	}
 	return r
