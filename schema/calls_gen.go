@@ -46,7 +46,6 @@ const (
 	CallCancel                     CallID = 55
 	CallCartCreate                 CallID = 57
 	CallCartSub                    CallID = 62
-	CallClosePort                  CallID = 64
 	CallCommAccept                 CallID = 65
 	CallCommConnect                CallID = 69
 	CallCommCreate                 CallID = 70
@@ -221,7 +220,6 @@ const (
 	CallIsendrecvReplaceC          CallID = 338
 	CallIssend                     CallID = 339
 	CallIssendC                    CallID = 340
-	CallLookupName                 CallID = 343
 	CallMprobe                     CallID = 346
 	CallMrecv                      CallID = 347
 	CallMrecvC                     CallID = 348
@@ -245,7 +243,6 @@ const (
 	CallNeighborAlltoallwC         CallID = 368
 	CallNeighborAlltoallwInit      CallID = 369
 	CallNeighborAlltoallwInitC     CallID = 370
-	CallOpenPort                   CallID = 377
 	CallParrived                   CallID = 386
 	CallPcontrol                   CallID = 387
 	CallPready                     CallID = 388
@@ -254,7 +251,6 @@ const (
 	CallPrecvInit                  CallID = 391
 	CallProbe                      CallID = 392
 	CallPsendInit                  CallID = 393
-	CallPublishName                CallID = 394
 	CallPut                        CallID = 395
 	CallPutC                       CallID = 396
 	CallRaccumulate                CallID = 398
@@ -320,7 +316,6 @@ const (
 	CallTestany                    CallID = 481
 	CallTestsome                   CallID = 482
 	CallTypeFree                   CallID = 512
-	CallUnpublishName              CallID = 545
 	CallWait                       CallID = 549
 	CallWaitall                    CallID = 550
 	CallWaitany                    CallID = 551
@@ -1171,7 +1166,7 @@ var Calls = []Call{
 	{61, "MPI_Cart_shift", ClassOther, ""},
 	{62, "MPI_Cart_sub", ClassComm, "comm_new"},
 	{63, "MPI_Cartdim_get", ClassOther, ""},
-	{64, "MPI_Close_port", ClassOther, "comm_connect"},
+	{64, "MPI_Close_port", ClassOther, ""},
 	{65, "MPI_Comm_accept", ClassComm, "comm_connect"},
 	{66, "MPI_Comm_c2f", ClassOther, ""},
 	{67, "MPI_Comm_call_errhandler", ClassOther, ""},
@@ -1450,7 +1445,7 @@ var Calls = []Call{
 	{340, "MPI_Issend_c", ClassSend, "isend"},
 	{341, "MPI_Keyval_create", ClassOther, ""},
 	{342, "MPI_Keyval_free", ClassOther, ""},
-	{343, "MPI_Lookup_name", ClassOther, "comm_connect"},
+	{343, "MPI_Lookup_name", ClassOther, ""},
 	{344, "MPI_Message_c2f", ClassOther, ""},
 	{345, "MPI_Message_f2c", ClassOther, ""},
 	{346, "MPI_Mprobe", ClassProbe, "mprobe"},
@@ -1484,7 +1479,7 @@ var Calls = []Call{
 	{374, "MPI_Op_create_c", ClassOther, ""},
 	{375, "MPI_Op_f2c", ClassOther, ""},
 	{376, "MPI_Op_free", ClassOther, ""},
-	{377, "MPI_Open_port", ClassOther, "comm_connect"},
+	{377, "MPI_Open_port", ClassOther, ""},
 	{378, "MPI_Pack", ClassOther, ""},
 	{379, "MPI_Pack_c", ClassOther, ""},
 	{380, "MPI_Pack_external", ClassOther, ""},
@@ -1493,15 +1488,15 @@ var Calls = []Call{
 	{383, "MPI_Pack_external_size_c", ClassOther, ""},
 	{384, "MPI_Pack_size", ClassOther, ""},
 	{385, "MPI_Pack_size_c", ClassOther, ""},
-	{386, "MPI_Parrived", ClassComplete, "parrived"},
+	{386, "MPI_Parrived", ClassOther, "parrived"},
 	{387, "MPI_Pcontrol", ClassMark, "pcontrol"},
-	{388, "MPI_Pready", ClassComplete, "pready"},
-	{389, "MPI_Pready_list", ClassComplete, "pready_list"},
-	{390, "MPI_Pready_range", ClassComplete, "pready_range"},
+	{388, "MPI_Pready", ClassOther, "pready"},
+	{389, "MPI_Pready_list", ClassOther, "pready_list"},
+	{390, "MPI_Pready_range", ClassOther, "pready_range"},
 	{391, "MPI_Precv_init", ClassOther, "precv_init"},
 	{392, "MPI_Probe", ClassProbe, "probe"},
 	{393, "MPI_Psend_init", ClassOther, "psend_init"},
-	{394, "MPI_Publish_name", ClassOther, "comm_connect"},
+	{394, "MPI_Publish_name", ClassOther, ""},
 	{395, "MPI_Put", ClassRMA, "rma"},
 	{396, "MPI_Put_c", ClassRMA, "rma"},
 	{397, "MPI_Query_thread", ClassOther, ""},
@@ -1652,7 +1647,7 @@ var Calls = []Call{
 	{542, "MPI_Unpack_c", ClassOther, ""},
 	{543, "MPI_Unpack_external", ClassOther, ""},
 	{544, "MPI_Unpack_external_c", ClassOther, ""},
-	{545, "MPI_Unpublish_name", ClassOther, "comm_connect"},
+	{545, "MPI_Unpublish_name", ClassOther, ""},
 	{546, "MPI_WIN_DUP_FN", ClassOther, ""},
 	{547, "MPI_WIN_NULL_COPY_FN", ClassOther, ""},
 	{548, "MPI_WIN_NULL_DELETE_FN", ClassOther, ""},

@@ -20,6 +20,7 @@
 #endif
 
 #include "counters.h"
+#include "recorders.h"
 #include "sink.h"
 
 cq_state cq;
@@ -446,6 +447,7 @@ static void header_fill(cq_header *h, int number)
 	h->stack = (uint32_t)cq.stack;
 	h->hash = (uint32_t)cq.hash;
 	h->hash_verify = (uint32_t)cq.verify;
+	h->sessions = (uint32_t)cq.sessions;
 	memcpy(h->host, cq.host, sizeof h->host);
 	memcpy(h->boot_id, cq.boot, sizeof h->boot_id);
 	memcpy(h->mpi_library, cq.library, sizeof h->mpi_library);
@@ -764,16 +766,30 @@ static void in_child(void)
 	signal_leave();
 }
 
-void cq_init_starts(void)
+static CQ_TLS cq_thread *again; /* in MPI_Init while sessions are recorded already */
+
+static void starting(void)
 {
 	struct timespec now;
-	cq_resolve();
 	opening = 1; /* nothing that MPI_Init calls is the program's */
 	cq.tsc = have_tsc();
 	cq_clock_pair(&cq.clock0_tick, &cq.clock0_ns);
 	clock_gettime(CLOCK_REALTIME, &now);
 	cq.realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	cq.init_tick = cq_tick();
+}
+
+void cq_init_starts(int id)
+{
+	cq_resolve();
+	again = cq.state == CQ_ON ? cq_enter() : NULL;
+	if (again != NULL) {
+		again->site = cq.init_site;
+		again->cfa = cq.init_cfa;
+		cq_plain_begin(again, id, MPI_COMM_NULL);
+	} else if (cq.state == CQ_NEW) {
+		starting();
+	}
 }
 
 /* Sees whether the status' own fields hold bytes and cancellation as this library's header says. */
@@ -879,6 +895,24 @@ static int table_init(void)
 	return cq_reqtab_init(&cq.requests) && cq_reqtab_init(&cq.messages) ? 0 : ENOMEM;
 }
 
+/* What sessions have in common where nothing can be sent yet: a number made of what the launch gives every rank alike, and
+ * of the number of ranks, so that jobs of other sizes never mix. 0: the launch gives nothing. */
+static uint64_t job_of_environment(void)
+{
+	static const char *const names[] = {"COMMQ_JOB", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"};
+	const char *found[sizeof names / sizeof names[0]];
+	uint64_t h = 0xcbf29ce484222325u;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		found[i] = getenv(names[i]);
+		for (const char *p = found[i]; p != NULL && *p != 0; p++)
+			h = (h ^ (uint8_t)*p) * 0x100000001b3u;
+		h = (h ^ i) * 0x100000001b3u;
+	}
+	h = (h ^ (uint64_t)cq.size) * 0x100000001b3u;
+	int named = (found[0] != NULL && *found[0] != 0) || found[1] != NULL || (found[2] != NULL && found[3] != NULL);
+	return named && h != 0 ? h : 0;
+}
+
 /* The ranks exchange their hosts and whether each can record. The first rank that cannot says so for all. */
 static int greet(int error, int *others_fail)
 {
@@ -907,7 +941,14 @@ static void report(int error, int others)
 	if (complained || error == 0)
 		return;
 	complained = 1;
-	if (dir == NULL || *dir == 0)
+	if (cq.sessions && error == ENXIO && cq.rank == 0)
+		cq_say("commq: the program uses MPI sessions, and nothing in its environment tells this launch from others: start it by commq capture, "
+		      "or set COMMQ_JOB to another text for each launch; it runs unrecorded\n");
+	else if (cq.sessions && error == EEXIST)
+		cq_say("commq: rank %d: spool %s: the records of an earlier launch with this COMMQ_JOB are there; the rank runs unrecorded\n", cq.rank, dir);
+	else if (cq.sessions && error == ENXIO)
+		;
+	else if (dir == NULL || *dir == 0)
 		cq_say("commq: COMMQ_SPOOL is not set, so nothing is recorded; start the program by commq capture or commq exec\n");
 	else if (others > 0)
 		cq_say("commq: rank %d and %d more: spool %s: %s; these ranks run unrecorded\n", cq.rank, others, dir, strerror(error));
@@ -949,9 +990,14 @@ static void start_recording(int id, uint64_t t1)
 	int others = 0, greeted;
 	int error = spool_prepare();
 	cq_thread *t = NULL;
-	if (cq.rank == 0 && getrandom(&cq.job, sizeof cq.job, GRND_NONBLOCK) != sizeof cq.job)
+	if (cq.sessions)
+		cq.job = job_of_environment();
+	else if (cq.rank == 0 && getrandom(&cq.job, sizeof cq.job, GRND_NONBLOCK) != sizeof cq.job)
 		cq.job = cq.clock0_tick * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() << 32 ^ (uint64_t)cq.realtime_ns;
-	cq_p.Bcast(&cq.job, sizeof cq.job, MPI_BYTE, 0, MPI_COMM_WORLD);
+	if (!cq.sessions)
+		cq_p.Bcast(&cq.job, sizeof cq.job, MPI_BYTE, 0, MPI_COMM_WORLD);
+	else if (error == 0 && cq.job == 0)
+		error = ENXIO;
 	calibrate();
 	prepare_sites();
 	cq.offset_ns = cq.offset_error_ns = cq.offset_at_ns = CQ_NULL64;
@@ -959,7 +1005,7 @@ static void start_recording(int id, uint64_t t1)
 		error = table_init();
 	if (error == 0)
 		t = thread_open(&error);
-	greeted = greet(error, &others);
+	greeted = cq.sessions ? 0 : greet(error, &others);
 	if (t == NULL || greeted != 0) {
 		report(error, others);
 		cq.state = CQ_OFF;
@@ -968,8 +1014,13 @@ static void start_recording(int id, uint64_t t1)
 	t->head->offset_init_ns = cq.offset_ns;
 	t->head->offset_init_error_ns = cq.offset_error_ns;
 	t->head->offset_init_at_ns = cq.offset_at_ns;
-	cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group);
-	cq_world_define(t);
+	if (cq.sessions) {
+		cq.comms_made = 2;
+		t->comm = &cq.none_comm;
+	} else {
+		cq.has_world_group = cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group) == MPI_SUCCESS;
+		cq_world_define(t);
+	}
 	cq.has_exit_key = pthread_key_create(&cq.exit_key, thread_exit) == 0;
 	pthread_atfork(NULL, NULL, in_child); /* no locks: a child records nothing, and a fork in a signal handler must not wait */
 	t->count[0] = t->count[1] = CQ_NULL64; /* nobody counted before MPI_Init */
@@ -988,20 +1039,14 @@ static void start_recording(int id, uint64_t t1)
 	cq_leave(t);
 }
 
-void cq_init_after(int id, int err)
+/* Sees whether this process can be recorded at all, and as what. */
+static int fit(void)
 {
-	uint64_t t1 = cq_tick();
-	if (err != MPI_SUCCESS || cq.state != CQ_NEW)
-		return;
-	cq_p.Comm_rank(MPI_COMM_WORLD, &cq.rank);
-	cq_p.Comm_size(MPI_COMM_WORLD, &cq.size);
-	cq_p.Query_thread(&cq.thread_level);
-	cq.thread_level = cq.thread_level >= MPI_THREAD_MULTIPLE ? 3 : cq.thread_level >= MPI_THREAD_SERIALIZED ? 2 : cq.thread_level >= MPI_THREAD_FUNNELED;
 	if (!library_fits()) {
 		cq.state = CQ_OFF;
 		if (cq.rank == 0)
 			cq_say("commq: the shim is for %s and the program runs with %.80s; it runs unrecorded\n", CQ_LIBRARY, cq.library);
-		return;
+		return 0;
 	}
 	const char *sink = getenv("COMMQ_SINK");
 	cq.force_write = sink != NULL && strcmp(sink, "write") == 0;
@@ -1009,15 +1054,135 @@ void cq_init_after(int id, int err)
 	cq.clock = clock_named();
 	cq.counters = counters_named();
 	cq.limit = limit_named();
-	cq.locked = cq.thread_level == 3;
+	cq.locked = cq.sessions || cq.thread_level == 3; /* a later session can have several threads where the first had not */
 	cq.status_fields = fields_mean_that();
 	cq.f_base = fortran_base();
 	cq.pid = getpid();
 	who_we_are();
 	cq_hash_begin();
+	return 1;
+}
+
+/* MPI_Init after sessions: there is an MPI_COMM_WORLD from now on. */
+static void init_again(cq_thread *t, int err)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS) {
+		__atomic_fetch_add(&cq.users, 1, __ATOMIC_ACQ_REL);
+		if (!cq.has_world_group)
+			cq.has_world_group = cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group) == MPI_SUCCESS;
+		cq_world_define(t);
+	}
+	cq_close(t, err);
+}
+
+void cq_init_after(int id, int err)
+{
+	uint64_t t1 = cq_tick();
+	if (again != NULL) {
+		cq_thread *t = again;
+		again = NULL;
+		init_again(t, err);
+		return;
+	}
+	if (err != MPI_SUCCESS || cq.state != CQ_NEW)
+		return;
+	cq.users = 1;
+	cq_p.Comm_rank(MPI_COMM_WORLD, &cq.rank);
+	cq_p.Comm_size(MPI_COMM_WORLD, &cq.size);
+	cq_p.Query_thread(&cq.thread_level);
+	cq.thread_level = cq.thread_level >= MPI_THREAD_MULTIPLE ? 3 : cq.thread_level >= MPI_THREAD_SERIALIZED ? 2 : cq.thread_level >= MPI_THREAD_FUNNELED;
+	if (!fit())
+		return;
 	start_recording(id, t1);
 	opening = 0;
 }
+
+#if CQ_MPI4
+/* The thread support of a session, by its info. */
+static int level_of(MPI_Session s)
+{
+	static const char *const names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
+	char value[64] = "";
+	MPI_Info info;
+	int there = 0;
+	if (cq_p.Session_get_info(s, &info) != MPI_SUCCESS)
+		return 3;
+	cq_p.Info_get(info, "thread_level", sizeof value - 1, value, &there);
+	cq_p.Info_free(&info);
+	for (int i = 0; there && i < 3; i++) {
+		if (strcmp(value, names[i]) == 0)
+			return i;
+	}
+	return 3;
+}
+
+/* The group that stands for MPI_COMM_WORLD's. */
+static int world_of(MPI_Session s)
+{
+	if (cq.has_world_group)
+		return 1;
+	if (cq_p.Group_from_session_pset(s, "mpi://WORLD", &cq.world_group) != MPI_SUCCESS)
+		return 0;
+	cq.has_world_group = 1;
+	return 1;
+}
+
+/* Before an MPI_Session_init that is not recorded like other calls: it starts recording where it is the first. */
+void cq_session_starts(const void *site, const void *cfa)
+{
+	cq_resolve();
+	if (cq.state != CQ_NEW || __atomic_exchange_n(&cq.starting, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	cq.init_site = site;
+	cq.init_cfa = cfa;
+	starting();
+}
+
+static void session_again(cq_thread *t, int err, const MPI_Session *s)
+{
+	cq_back(t);
+	if (err == MPI_SUCCESS && __atomic_add_fetch(&cq.users, 1, __ATOMIC_ACQ_REL) == 1) { /* all others had ended */
+		for (cq_thread *u = cq.list; u != NULL; u = u->link)
+			u->head->ended = CQ_ENDED_NOT;
+		world_of(*s);
+	}
+	cq.locked = 1; /* this session can have several threads */
+	cq_close(t, err);
+}
+
+void cq_session_after(cq_thread *t, int err, const MPI_Session *s)
+{
+	uint64_t t1 = cq_tick();
+	if (t != NULL) {
+		session_again(t, err, s);
+		return;
+	}
+	if (!opening || cq.state != CQ_NEW) { /* not recorded, or another thread is starting */
+		if (err == MPI_SUCCESS)
+			__atomic_fetch_add(&cq.users, 1, __ATOMIC_ACQ_REL);
+		return;
+	}
+	if (err != MPI_SUCCESS) {
+		opening = 0;
+		cq.starting = 0;
+		return;
+	}
+	__atomic_fetch_add(&cq.users, 1, __ATOMIC_ACQ_REL);
+	cq.sessions = 1;
+	if (!world_of(*s)) {
+		cq.state = CQ_OFF;
+		return;
+	}
+	cq_p.Group_rank(cq.world_group, &cq.rank);
+	cq_p.Group_size(cq.world_group, &cq.size);
+	cq.thread_level = level_of(*s);
+	if (!fit())
+		return;
+	start_recording(CQ_Session_init, t1);
+	opening = 0;
+}
+#endif
 
 /* Ending. */
 
@@ -1030,6 +1195,19 @@ void cq_abort_before(cq_thread *t)
 		cq_sink_flush(u);
 }
 
+/* MPI_Init's or a session's use of MPI ends; returns whether it is the last. */
+static int let_go(void)
+{
+	if (__atomic_sub_fetch(&cq.users, 1, __ATOMIC_ACQ_REL) > 0)
+		return 0;
+	cq_hash_end();
+	if (cq.has_world_group && cq.state == CQ_ON) {
+		cq_p.Group_free(&cq.world_group);
+		cq.has_world_group = 0;
+	}
+	return 1;
+}
+
 /* Before MPI_Finalize, on every rank, also on one that does not record. */
 void cq_finalize_before(cq_thread *t)
 {
@@ -1037,9 +1215,7 @@ void cq_finalize_before(cq_thread *t)
 		return;
 	cq.finalizing = 1;
 	cq_clock_offsets_end();
-	cq_hash_end();
-	if (cq.state == CQ_ON)
-		cq_p.Group_free(&cq.world_group);
+	let_go();
 	if (t == NULL)
 		return;
 	t->head->offset_final_ns = cq.offset_ns;
@@ -1051,6 +1227,8 @@ void cq_finalize_after(cq_thread *t, int err)
 {
 	cq_back(t);
 	cq_close(t, err);
+	if (cq.users > 0) /* sessions go on */
+		return;
 	cq_current = NULL;
 	cq.state = CQ_OFF;
 	signal_leave();
@@ -1061,6 +1239,27 @@ void cq_finalize_after(cq_thread *t, int err)
 		cq_sink_close(u);
 	}
 }
+
+#if CQ_MPI4
+/* Before MPI_Session_finalize: whether it is the last. */
+int cq_session_ends(void)
+{
+	return cq.state != CQ_NEW && let_go();
+}
+
+/* After the last session the files are as after MPI_Finalize, but stay open: another session may come. */
+void cq_session_end_after(cq_thread *t, int err, int last)
+{
+	if (t == NULL)
+		return;
+	cq_back(t);
+	cq_close(t, err);
+	for (cq_thread *u = cq.list; last && err == MPI_SUCCESS && u != NULL; u = u->link) {
+		if (!__atomic_load_n(&u->closing, __ATOMIC_ACQUIRE))
+			wind_up(u, CQ_ENDED_FINALIZED);
+	}
+}
+#endif
 
 /* exit without MPI_Finalize. Other threads may still be running, so that their files must stay as they are mapped. */
 __attribute__((destructor)) static void unloaded(void)

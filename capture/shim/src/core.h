@@ -304,6 +304,10 @@ typedef struct {
 	cq_reqtab requests, messages;
 	cq_thread *list, *active; /* all threads, and those that have not ended */
 	MPI_Group world_group;
+	int has_world_group;
+	int users;    /* MPI_Init and sessions that have not ended */
+	int sessions; /* recording was started by MPI_Session_init */
+	int starting; /* an MPI_Session_init has begun to start recording */
 	MPI_Comm clock_comm; /* a duplicate of MPI_COMM_WORLD where there are several hosts */
 	int hosts, host_number;
 	int *leaders; /* lowest rank of each host */
@@ -333,6 +337,7 @@ void cq_polled_long(cq_thread *t);
 void cq_extra(cq_thread *t, int err);
 cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h);
 cq_type *cq_type_find(cq_thread *t, MPI_Datatype h);
+void cq_comm_known(cq_thread *t, MPI_Comm h, int kind);
 void cq_comm_drop(uint64_t key);
 void cq_comm_name(cq_thread *t, MPI_Comm h, const char *name, size_t n);
 void cq_type_drop(uint64_t key);
@@ -374,7 +379,7 @@ void cq_resolve(void);
 void cq_world_define(cq_thread *t);
 void cq_clock_offsets_begin(const void *hellos, size_t stride);
 void cq_clock_offsets_end(void);
-void cq_init_starts(void);
+void cq_init_starts(int id);
 uint32_t cq_site_slow(cq_thread *t);
 /* Gets ready to find cq.stack frames; 0 when libunwind, which that needs, is not there. */
 int cq_sites_init(void);
@@ -382,6 +387,12 @@ void cq_init_after(int id, int err);
 void cq_abort_before(cq_thread *t);
 void cq_finalize_before(cq_thread *t);
 void cq_finalize_after(cq_thread *t, int err);
+#if CQ_MPI4
+void cq_session_starts(const void *site, const void *cfa);
+void cq_session_after(cq_thread *t, int err, const MPI_Session *session);
+int cq_session_ends(void);
+void cq_session_end_after(cq_thread *t, int err, int last);
+#endif
 
 /* It is inlined into the wrapper, so that the return address and the stack are the wrapper's. The stack tells a call from
  * inside MPI (which is deeper) from one after a call that never returned, because something jumped out of it. */
@@ -397,11 +408,11 @@ CQ_HOT cq_thread *cq_enter(void)
 	return t;
 }
 
-CQ_HOT void cq_init_before(void)
+CQ_HOT void cq_init_before(int id)
 {
 	cq.init_site = __builtin_return_address(0);
 	cq.init_cfa = __builtin_dwarf_cfa();
-	cq_init_starts();
+	cq_init_starts(id);
 }
 
 CQ_HOT void cq_leave(cq_thread *t)

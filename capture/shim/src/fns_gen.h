@@ -7,28 +7,30 @@
 #define CQ_FNS_ALL(X) \
 	X(Abort) X(Accumulate) X(Allgather) X(Allgatherv) X(Allreduce) X(Alltoall) \
 	X(Alltoallv) X(Alltoallw) X(Barrier) X(Bcast) X(Bsend) X(Bsend_init) \
-	X(Cancel) X(Cart_create) X(Cart_get) X(Cart_shift) X(Cart_sub) X(Cartdim_get) \
-	X(Comm_create) X(Comm_create_group) X(Comm_disconnect) X(Comm_dup) X(Comm_dup_with_info) X(Comm_free) \
-	X(Comm_group) X(Comm_idup) X(Comm_rank) X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) \
-	X(Comm_set_name) X(Comm_size) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) X(Compare_and_swap) \
-	X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Error_class) X(Exscan) \
-	X(Fetch_and_op) X(File_close) X(File_delete) X(File_f2c) X(File_iread) X(File_iread_all) \
-	X(File_iread_at) X(File_iread_at_all) X(File_iread_shared) X(File_iwrite) X(File_iwrite_all) X(File_iwrite_at) \
-	X(File_iwrite_at_all) X(File_iwrite_shared) X(File_open) X(File_preallocate) X(File_read) X(File_read_all) \
-	X(File_read_all_begin) X(File_read_all_end) X(File_read_at) X(File_read_at_all) X(File_read_at_all_begin) X(File_read_at_all_end) \
-	X(File_read_ordered) X(File_read_ordered_begin) X(File_read_ordered_end) X(File_read_shared) X(File_set_size) X(File_set_view) \
-	X(File_sync) X(File_write) X(File_write_all) X(File_write_all_begin) X(File_write_all_end) X(File_write_at) \
-	X(File_write_at_all) X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered) X(File_write_ordered_begin) X(File_write_ordered_end) \
-	X(File_write_shared) X(Finalize) X(Gather) X(Gatherv) X(Get) X(Get_accumulate) \
-	X(Get_elements_x) X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) X(Grequest_complete) \
-	X(Grequest_start) X(Group_free) X(Group_translate_ranks) X(Iallgather) X(Iallgatherv) X(Iallreduce) \
-	X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ibarrier) X(Ibcast) X(Ibsend) \
-	X(Iexscan) X(Igather) X(Igatherv) X(Improbe) X(Imrecv) X(Ineighbor_allgather) \
-	X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw) X(Init) X(Init_thread) \
-	X(Intercomm_create) X(Intercomm_merge) X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) \
-	X(Ireduce_scatter_block) X(Irsend) X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) \
-	X(Issend) X(Mprobe) X(Mrecv) X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) \
-	X(Neighbor_alltoallv) X(Neighbor_alltoallw) X(Pack) X(Probe) X(Put) X(Query_thread) \
+	X(Buffer_detach) X(Cancel) X(Cart_create) X(Cart_get) X(Cart_shift) X(Cart_sub) \
+	X(Cartdim_get) X(Comm_accept) X(Comm_connect) X(Comm_create) X(Comm_create_group) X(Comm_disconnect) \
+	X(Comm_dup) X(Comm_dup_with_info) X(Comm_free) X(Comm_get_parent) X(Comm_group) X(Comm_idup) \
+	X(Comm_join) X(Comm_rank) X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) X(Comm_set_name) \
+	X(Comm_size) X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_split) X(Comm_split_type) X(Comm_test_inter) \
+	X(Compare_and_swap) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Error_class) \
+	X(Exscan) X(Fetch_and_op) X(File_close) X(File_delete) X(File_f2c) X(File_iread) \
+	X(File_iread_all) X(File_iread_at) X(File_iread_at_all) X(File_iread_shared) X(File_iwrite) X(File_iwrite_all) \
+	X(File_iwrite_at) X(File_iwrite_at_all) X(File_iwrite_shared) X(File_open) X(File_preallocate) X(File_read) \
+	X(File_read_all) X(File_read_all_begin) X(File_read_all_end) X(File_read_at) X(File_read_at_all) X(File_read_at_all_begin) \
+	X(File_read_at_all_end) X(File_read_ordered) X(File_read_ordered_begin) X(File_read_ordered_end) X(File_read_shared) X(File_set_size) \
+	X(File_set_view) X(File_sync) X(File_write) X(File_write_all) X(File_write_all_begin) X(File_write_all_end) \
+	X(File_write_at) X(File_write_at_all) X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered) X(File_write_ordered_begin) \
+	X(File_write_ordered_end) X(File_write_shared) X(Finalize) X(Gather) X(Gatherv) X(Get) \
+	X(Get_accumulate) X(Get_elements_x) X(Get_library_version) X(Graph_create) X(Graph_neighbors) X(Graph_neighbors_count) \
+	X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks) \
+	X(Iallgather) X(Iallgatherv) X(Iallreduce) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) \
+	X(Ibarrier) X(Ibcast) X(Ibsend) X(Iexscan) X(Igather) X(Igatherv) \
+	X(Improbe) X(Imrecv) X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) \
+	X(Ineighbor_alltoallw) X(Info_free) X(Info_get) X(Init) X(Init_thread) X(Intercomm_create) \
+	X(Intercomm_merge) X(Iprobe) X(Irecv) X(Ireduce) X(Ireduce_scatter) X(Ireduce_scatter_block) \
+	X(Irsend) X(Iscan) X(Iscatter) X(Iscatterv) X(Isend) X(Issend) \
+	X(Mprobe) X(Mrecv) X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) \
+	X(Neighbor_alltoallw) X(Pack) X(Pcontrol) X(Probe) X(Put) X(Query_thread) \
 	X(Raccumulate) X(Recv) X(Recv_init) X(Reduce) X(Reduce_scatter) X(Reduce_scatter_block) \
 	X(Request_free) X(Request_get_status) X(Rget) X(Rget_accumulate) X(Rput) X(Rsend) \
 	X(Rsend_init) X(Scan) X(Scatter) X(Scatterv) X(Send) X(Send_init) \
@@ -48,11 +50,13 @@
 #endif
 #if CQ_MPI4
 #define CQ_FNS_MPI4(X) \
-	X(Allgather_init) X(Allgatherv_init) X(Allreduce_init) X(Alltoall_init) X(Alltoallv_init) X(Alltoallw_init) \
-	X(Barrier_init) X(Bcast_init) X(Comm_idup_with_info) X(Exscan_init) X(Gather_init) X(Gatherv_init) \
-	X(Isendrecv) X(Isendrecv_replace) X(Neighbor_allgather_init) X(Neighbor_allgatherv_init) X(Neighbor_alltoall_init) X(Neighbor_alltoallv_init) \
-	X(Neighbor_alltoallw_init) X(Reduce_init) X(Reduce_scatter_block_init) X(Reduce_scatter_init) X(Scan_init) X(Scatter_init) \
-	X(Scatterv_init)
+	X(Group_from_session_pset) X(Session_get_info) X(Allgather_init) X(Allgatherv_init) X(Allreduce_init) X(Alltoall_init) \
+	X(Alltoallv_init) X(Alltoallw_init) X(Barrier_init) X(Bcast_init) X(Comm_create_from_group) X(Comm_idup_with_info) \
+	X(Exscan_init) X(Gather_init) X(Gatherv_init) X(Intercomm_create_from_groups) X(Isendrecv) X(Isendrecv_replace) \
+	X(Neighbor_allgather_init) X(Neighbor_allgatherv_init) X(Neighbor_alltoall_init) X(Neighbor_alltoallv_init) X(Neighbor_alltoallw_init) X(Parrived) \
+	X(Pready) X(Pready_list) X(Pready_range) X(Precv_init) X(Psend_init) X(Reduce_init) \
+	X(Reduce_scatter_block_init) X(Reduce_scatter_init) X(Scan_init) X(Scatter_init) X(Scatterv_init) X(Session_finalize) \
+	X(Session_init)
 #else
 #define CQ_FNS_MPI4(X)
 #endif
@@ -61,24 +65,24 @@
 	X(Type_get_envelope_c) X(Accumulate_c) X(Allgather_c) X(Allgather_init_c) X(Allgatherv_c) X(Allgatherv_init_c) \
 	X(Allreduce_c) X(Allreduce_init_c) X(Alltoall_c) X(Alltoall_init_c) X(Alltoallv_c) X(Alltoallv_init_c) \
 	X(Alltoallw_c) X(Alltoallw_init_c) X(Bcast_c) X(Bcast_init_c) X(Bsend_c) X(Bsend_init_c) \
-	X(Exscan_c) X(Exscan_init_c) X(File_iread_all_c) X(File_iread_at_all_c) X(File_iread_at_c) X(File_iread_c) \
-	X(File_iread_shared_c) X(File_iwrite_all_c) X(File_iwrite_at_all_c) X(File_iwrite_at_c) X(File_iwrite_c) X(File_iwrite_shared_c) \
-	X(File_read_all_begin_c) X(File_read_all_c) X(File_read_at_all_begin_c) X(File_read_at_all_c) X(File_read_at_c) X(File_read_c) \
-	X(File_read_ordered_begin_c) X(File_read_ordered_c) X(File_read_shared_c) X(File_write_all_begin_c) X(File_write_all_c) X(File_write_at_all_begin_c) \
-	X(File_write_at_all_c) X(File_write_at_c) X(File_write_c) X(File_write_ordered_begin_c) X(File_write_ordered_c) X(File_write_shared_c) \
-	X(Gather_c) X(Gather_init_c) X(Gatherv_c) X(Gatherv_init_c) X(Get_accumulate_c) X(Get_c) \
-	X(Iallgather_c) X(Iallgatherv_c) X(Iallreduce_c) X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) \
-	X(Ibcast_c) X(Ibsend_c) X(Iexscan_c) X(Igather_c) X(Igatherv_c) X(Imrecv_c) \
-	X(Ineighbor_allgather_c) X(Ineighbor_allgatherv_c) X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c) X(Irecv_c) \
-	X(Ireduce_c) X(Ireduce_scatter_block_c) X(Ireduce_scatter_c) X(Irsend_c) X(Iscan_c) X(Iscatter_c) \
-	X(Iscatterv_c) X(Isend_c) X(Isendrecv_c) X(Isendrecv_replace_c) X(Issend_c) X(Mrecv_c) \
-	X(Neighbor_allgather_c) X(Neighbor_allgather_init_c) X(Neighbor_allgatherv_c) X(Neighbor_allgatherv_init_c) X(Neighbor_alltoall_c) X(Neighbor_alltoall_init_c) \
-	X(Neighbor_alltoallv_c) X(Neighbor_alltoallv_init_c) X(Neighbor_alltoallw_c) X(Neighbor_alltoallw_init_c) X(Put_c) X(Raccumulate_c) \
-	X(Recv_c) X(Recv_init_c) X(Reduce_c) X(Reduce_init_c) X(Reduce_scatter_block_c) X(Reduce_scatter_block_init_c) \
-	X(Reduce_scatter_c) X(Reduce_scatter_init_c) X(Rget_accumulate_c) X(Rget_c) X(Rput_c) X(Rsend_c) \
-	X(Rsend_init_c) X(Scan_c) X(Scan_init_c) X(Scatter_c) X(Scatter_init_c) X(Scatterv_c) \
-	X(Scatterv_init_c) X(Send_c) X(Send_init_c) X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) \
-	X(Ssend_init_c) X(Win_allocate_c) X(Win_allocate_shared_c) X(Win_create_c)
+	X(Buffer_detach_c) X(Exscan_c) X(Exscan_init_c) X(File_iread_all_c) X(File_iread_at_all_c) X(File_iread_at_c) \
+	X(File_iread_c) X(File_iread_shared_c) X(File_iwrite_all_c) X(File_iwrite_at_all_c) X(File_iwrite_at_c) X(File_iwrite_c) \
+	X(File_iwrite_shared_c) X(File_read_all_begin_c) X(File_read_all_c) X(File_read_at_all_begin_c) X(File_read_at_all_c) X(File_read_at_c) \
+	X(File_read_c) X(File_read_ordered_begin_c) X(File_read_ordered_c) X(File_read_shared_c) X(File_write_all_begin_c) X(File_write_all_c) \
+	X(File_write_at_all_begin_c) X(File_write_at_all_c) X(File_write_at_c) X(File_write_c) X(File_write_ordered_begin_c) X(File_write_ordered_c) \
+	X(File_write_shared_c) X(Gather_c) X(Gather_init_c) X(Gatherv_c) X(Gatherv_init_c) X(Get_accumulate_c) \
+	X(Get_c) X(Iallgather_c) X(Iallgatherv_c) X(Iallreduce_c) X(Ialltoall_c) X(Ialltoallv_c) \
+	X(Ialltoallw_c) X(Ibcast_c) X(Ibsend_c) X(Iexscan_c) X(Igather_c) X(Igatherv_c) \
+	X(Imrecv_c) X(Ineighbor_allgather_c) X(Ineighbor_allgatherv_c) X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c) \
+	X(Irecv_c) X(Ireduce_c) X(Ireduce_scatter_block_c) X(Ireduce_scatter_c) X(Irsend_c) X(Iscan_c) \
+	X(Iscatter_c) X(Iscatterv_c) X(Isend_c) X(Isendrecv_c) X(Isendrecv_replace_c) X(Issend_c) \
+	X(Mrecv_c) X(Neighbor_allgather_c) X(Neighbor_allgather_init_c) X(Neighbor_allgatherv_c) X(Neighbor_allgatherv_init_c) X(Neighbor_alltoall_c) \
+	X(Neighbor_alltoall_init_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallv_init_c) X(Neighbor_alltoallw_c) X(Neighbor_alltoallw_init_c) X(Put_c) \
+	X(Raccumulate_c) X(Recv_c) X(Recv_init_c) X(Reduce_c) X(Reduce_init_c) X(Reduce_scatter_block_c) \
+	X(Reduce_scatter_block_init_c) X(Reduce_scatter_c) X(Reduce_scatter_init_c) X(Rget_accumulate_c) X(Rget_c) X(Rput_c) \
+	X(Rsend_c) X(Rsend_init_c) X(Scan_c) X(Scan_init_c) X(Scatter_c) X(Scatter_init_c) \
+	X(Scatterv_c) X(Scatterv_init_c) X(Send_c) X(Send_init_c) X(Sendrecv_c) X(Sendrecv_replace_c) \
+	X(Ssend_c) X(Ssend_init_c) X(Win_allocate_c) X(Win_allocate_shared_c) X(Win_create_c)
 #else
 #define CQ_FNS_LARGE(X)
 #endif
@@ -108,13 +112,16 @@ typedef struct {
 #define CQ_FFNS_MPI4(X) \
 	X(pmpi_allgather_init_, 10) X(pmpi_allgather_init_f08_, 10) X(pmpi_allgatherv_init_, 11) X(pmpi_allgatherv_init_f08_, 11) X(pmpi_allreduce_init_, 9) X(pmpi_allreduce_init_f08_, 9) \
 	X(pmpi_alltoall_init_, 10) X(pmpi_alltoall_init_f08_, 10) X(pmpi_alltoallv_init_, 12) X(pmpi_alltoallv_init_f08_, 12) X(pmpi_alltoallw_init_, 12) X(pmpi_alltoallw_init_f08_, 12) \
-	X(pmpi_barrier_init_, 4) X(pmpi_barrier_init_f08_, 4) X(pmpi_bcast_init_, 8) X(pmpi_bcast_init_f08_, 8) X(pmpi_comm_idup_with_info_, 5) X(pmpi_comm_idup_with_info_f08_, 5) \
-	X(pmpi_exscan_init_, 9) X(pmpi_exscan_init_f08_, 9) X(pmpi_gather_init_, 11) X(pmpi_gather_init_f08_, 11) X(pmpi_gatherv_init_, 12) X(pmpi_gatherv_init_f08_, 12) \
-	X(pmpi_isendrecv_, 13) X(pmpi_isendrecv_f08_, 13) X(pmpi_isendrecv_replace_, 10) X(pmpi_isendrecv_replace_f08_, 10) X(pmpi_neighbor_allgather_init_, 10) X(pmpi_neighbor_allgather_init_f08_, 10) \
-	X(pmpi_neighbor_allgatherv_init_, 11) X(pmpi_neighbor_allgatherv_init_f08_, 11) X(pmpi_neighbor_alltoall_init_, 10) X(pmpi_neighbor_alltoall_init_f08_, 10) X(pmpi_neighbor_alltoallv_init_, 12) X(pmpi_neighbor_alltoallv_init_f08_, 12) \
-	X(pmpi_neighbor_alltoallw_init_, 12) X(pmpi_neighbor_alltoallw_init_f08_, 12) X(pmpi_reduce_init_, 10) X(pmpi_reduce_init_f08_, 10) X(pmpi_reduce_scatter_block_init_, 9) X(pmpi_reduce_scatter_block_init_f08_, 9) \
-	X(pmpi_reduce_scatter_init_, 9) X(pmpi_reduce_scatter_init_f08_, 9) X(pmpi_scan_init_, 9) X(pmpi_scan_init_f08_, 9) X(pmpi_scatter_init_, 11) X(pmpi_scatter_init_f08_, 11) \
-	X(pmpi_scatterv_init_, 12) X(pmpi_scatterv_init_f08_, 12)
+	X(pmpi_barrier_init_, 4) X(pmpi_barrier_init_f08_, 4) X(pmpi_bcast_init_, 8) X(pmpi_bcast_init_f08_, 8) X(pmpi_comm_create_from_group_, 6) X(pmpi_comm_create_from_group_f08_, 6) \
+	X(pmpi_comm_idup_with_info_, 5) X(pmpi_comm_idup_with_info_f08_, 5) X(pmpi_exscan_init_, 9) X(pmpi_exscan_init_f08_, 9) X(pmpi_gather_init_, 11) X(pmpi_gather_init_f08_, 11) \
+	X(pmpi_gatherv_init_, 12) X(pmpi_gatherv_init_f08_, 12) X(pmpi_intercomm_create_from_groups_, 9) X(pmpi_intercomm_create_from_groups_f08_, 9) X(pmpi_isendrecv_, 13) X(pmpi_isendrecv_f08_, 13) \
+	X(pmpi_isendrecv_replace_, 10) X(pmpi_isendrecv_replace_f08_, 10) X(pmpi_neighbor_allgather_init_, 10) X(pmpi_neighbor_allgather_init_f08_, 10) X(pmpi_neighbor_allgatherv_init_, 11) X(pmpi_neighbor_allgatherv_init_f08_, 11) \
+	X(pmpi_neighbor_alltoall_init_, 10) X(pmpi_neighbor_alltoall_init_f08_, 10) X(pmpi_neighbor_alltoallv_init_, 12) X(pmpi_neighbor_alltoallv_init_f08_, 12) X(pmpi_neighbor_alltoallw_init_, 12) X(pmpi_neighbor_alltoallw_init_f08_, 12) \
+	X(pmpi_parrived_, 4) X(pmpi_parrived_f08_, 4) X(pmpi_pready_, 3) X(pmpi_pready_f08_, 3) X(pmpi_pready_list_, 4) X(pmpi_pready_list_f08_, 4) \
+	X(pmpi_pready_range_, 4) X(pmpi_pready_range_f08_, 4) X(pmpi_precv_init_, 10) X(pmpi_precv_init_f08_, 10) X(pmpi_psend_init_, 10) X(pmpi_psend_init_f08_, 10) \
+	X(pmpi_reduce_init_, 10) X(pmpi_reduce_init_f08_, 10) X(pmpi_reduce_scatter_block_init_, 9) X(pmpi_reduce_scatter_block_init_f08_, 9) X(pmpi_reduce_scatter_init_, 9) X(pmpi_reduce_scatter_init_f08_, 9) \
+	X(pmpi_scan_init_, 9) X(pmpi_scan_init_f08_, 9) X(pmpi_scatter_init_, 11) X(pmpi_scatter_init_f08_, 11) X(pmpi_scatterv_init_, 12) X(pmpi_scatterv_init_f08_, 12) \
+	X(pmpi_session_finalize_, 2) X(pmpi_session_finalize_f08_, 2) X(pmpi_session_init_, 4) X(pmpi_session_init_f08_, 4)
 #else
 #define CQ_FFNS_MPI4(X)
 #endif
@@ -136,75 +143,81 @@ typedef struct {
 	X(pmpi_allgatherv_, 9) X(pmpi_allgatherv_f08_, 9) X(pmpi_allreduce_, 7) X(pmpi_allreduce_f08_, 7) X(pmpi_alltoall_, 8) X(pmpi_alltoall_f08_, 8) \
 	X(pmpi_alltoallv_, 10) X(pmpi_alltoallv_f08_, 10) X(pmpi_alltoallw_, 10) X(pmpi_alltoallw_f08_, 10) X(pmpi_barrier_, 2) X(pmpi_barrier_f08_, 2) \
 	X(pmpi_bcast_, 6) X(pmpi_bcast_f08_, 6) X(pmpi_bsend_, 7) X(pmpi_bsend_f08_, 7) X(pmpi_bsend_init_, 8) X(pmpi_bsend_init_f08_, 8) \
-	X(pmpi_cancel_, 2) X(pmpi_cancel_f08_, 2) X(pmpi_cart_create_, 7) X(pmpi_cart_create_f08_, 7) X(pmpi_cart_sub_, 4) X(pmpi_cart_sub_f08_, 4) \
+	X(pmpi_buffer_detach_, 3) X(pmpi_buffer_detach_f08_, 3) X(pmpi_cancel_, 2) X(pmpi_cancel_f08_, 2) X(pmpi_cart_create_, 7) X(pmpi_cart_create_f08_, 7) \
+	X(pmpi_cart_sub_, 4) X(pmpi_cart_sub_f08_, 4) X(pmpi_comm_accept_, 6) X(pmpi_comm_accept_f08_, 6) X(pmpi_comm_connect_, 6) X(pmpi_comm_connect_f08_, 6) \
 	X(pmpi_comm_create_, 4) X(pmpi_comm_create_f08_, 4) X(pmpi_comm_create_group_, 5) X(pmpi_comm_create_group_f08_, 5) X(pmpi_comm_disconnect_, 2) X(pmpi_comm_disconnect_f08_, 2) \
 	X(pmpi_comm_dup_, 3) X(pmpi_comm_dup_f08_, 3) X(pmpi_comm_dup_with_info_, 4) X(pmpi_comm_dup_with_info_f08_, 4) X(pmpi_comm_free_, 2) X(pmpi_comm_free_f08_, 2) \
-	X(pmpi_comm_idup_, 4) X(pmpi_comm_idup_f08_, 4) X(pmpi_comm_set_name_, 3) X(pmpi_comm_set_name_f08_, 3) X(pmpi_comm_split_, 5) X(pmpi_comm_split_f08_, 5) \
-	X(pmpi_comm_split_type_, 6) X(pmpi_comm_split_type_f08_, 6) X(pmpi_compare_and_swap_, 8) X(pmpi_compare_and_swap_f08_, 8) X(pmpi_dist_graph_create_, 10) X(pmpi_dist_graph_create_f08_, 10) \
-	X(pmpi_dist_graph_create_adjacent_, 11) X(pmpi_dist_graph_create_adjacent_f08_, 11) X(pmpi_exscan_, 7) X(pmpi_exscan_f08_, 7) X(pmpi_fetch_and_op_, 8) X(pmpi_fetch_and_op_f08_, 8) \
-	X(pmpi_file_close_, 2) X(pmpi_file_close_f08_, 2) X(pmpi_file_delete_, 3) X(pmpi_file_delete_f08_, 3) X(pmpi_file_iread_, 6) X(pmpi_file_iread_f08_, 6) \
-	X(pmpi_file_iread_all_, 6) X(pmpi_file_iread_all_f08_, 6) X(pmpi_file_iread_at_, 7) X(pmpi_file_iread_at_f08_, 7) X(pmpi_file_iread_at_all_, 7) X(pmpi_file_iread_at_all_f08_, 7) \
-	X(pmpi_file_iread_shared_, 6) X(pmpi_file_iread_shared_f08_, 6) X(pmpi_file_iwrite_, 6) X(pmpi_file_iwrite_f08_, 6) X(pmpi_file_iwrite_all_, 6) X(pmpi_file_iwrite_all_f08_, 6) \
-	X(pmpi_file_iwrite_at_, 7) X(pmpi_file_iwrite_at_f08_, 7) X(pmpi_file_iwrite_at_all_, 7) X(pmpi_file_iwrite_at_all_f08_, 7) X(pmpi_file_iwrite_shared_, 6) X(pmpi_file_iwrite_shared_f08_, 6) \
-	X(pmpi_file_open_, 6) X(pmpi_file_open_f08_, 6) X(pmpi_file_preallocate_, 3) X(pmpi_file_preallocate_f08_, 3) X(pmpi_file_read_, 6) X(pmpi_file_read_f08_, 6) \
-	X(pmpi_file_read_all_, 6) X(pmpi_file_read_all_f08_, 6) X(pmpi_file_read_all_begin_, 5) X(pmpi_file_read_all_begin_f08_, 5) X(pmpi_file_read_all_end_, 4) X(pmpi_file_read_all_end_f08_, 4) \
-	X(pmpi_file_read_at_, 7) X(pmpi_file_read_at_f08_, 7) X(pmpi_file_read_at_all_, 7) X(pmpi_file_read_at_all_f08_, 7) X(pmpi_file_read_at_all_begin_, 6) X(pmpi_file_read_at_all_begin_f08_, 6) \
-	X(pmpi_file_read_at_all_end_, 4) X(pmpi_file_read_at_all_end_f08_, 4) X(pmpi_file_read_ordered_, 6) X(pmpi_file_read_ordered_f08_, 6) X(pmpi_file_read_ordered_begin_, 5) X(pmpi_file_read_ordered_begin_f08_, 5) \
-	X(pmpi_file_read_ordered_end_, 4) X(pmpi_file_read_ordered_end_f08_, 4) X(pmpi_file_read_shared_, 6) X(pmpi_file_read_shared_f08_, 6) X(pmpi_file_set_size_, 3) X(pmpi_file_set_size_f08_, 3) \
-	X(pmpi_file_set_view_, 7) X(pmpi_file_set_view_f08_, 7) X(pmpi_file_sync_, 2) X(pmpi_file_sync_f08_, 2) X(pmpi_file_write_, 6) X(pmpi_file_write_f08_, 6) \
-	X(pmpi_file_write_all_, 6) X(pmpi_file_write_all_f08_, 6) X(pmpi_file_write_all_begin_, 5) X(pmpi_file_write_all_begin_f08_, 5) X(pmpi_file_write_all_end_, 4) X(pmpi_file_write_all_end_f08_, 4) \
-	X(pmpi_file_write_at_, 7) X(pmpi_file_write_at_f08_, 7) X(pmpi_file_write_at_all_, 7) X(pmpi_file_write_at_all_f08_, 7) X(pmpi_file_write_at_all_begin_, 6) X(pmpi_file_write_at_all_begin_f08_, 6) \
-	X(pmpi_file_write_at_all_end_, 4) X(pmpi_file_write_at_all_end_f08_, 4) X(pmpi_file_write_ordered_, 6) X(pmpi_file_write_ordered_f08_, 6) X(pmpi_file_write_ordered_begin_, 5) X(pmpi_file_write_ordered_begin_f08_, 5) \
-	X(pmpi_file_write_ordered_end_, 4) X(pmpi_file_write_ordered_end_f08_, 4) X(pmpi_file_write_shared_, 6) X(pmpi_file_write_shared_f08_, 6) X(pmpi_gather_, 9) X(pmpi_gather_f08_, 9) \
-	X(pmpi_gatherv_, 10) X(pmpi_gatherv_f08_, 10) X(pmpi_get_, 9) X(pmpi_get_f08_, 9) X(pmpi_get_accumulate_, 13) X(pmpi_get_accumulate_f08_, 13) \
-	X(pmpi_graph_create_, 7) X(pmpi_graph_create_f08_, 7) X(pmpi_iallgather_, 9) X(pmpi_iallgather_f08_, 9) X(pmpi_iallgatherv_, 10) X(pmpi_iallgatherv_f08_, 10) \
-	X(pmpi_iallreduce_, 8) X(pmpi_iallreduce_f08_, 8) X(pmpi_ialltoall_, 9) X(pmpi_ialltoall_f08_, 9) X(pmpi_ialltoallv_, 11) X(pmpi_ialltoallv_f08_, 11) \
-	X(pmpi_ialltoallw_, 11) X(pmpi_ialltoallw_f08_, 11) X(pmpi_ibarrier_, 3) X(pmpi_ibarrier_f08_, 3) X(pmpi_ibcast_, 7) X(pmpi_ibcast_f08_, 7) \
-	X(pmpi_ibsend_, 8) X(pmpi_ibsend_f08_, 8) X(pmpi_iexscan_, 8) X(pmpi_iexscan_f08_, 8) X(pmpi_igather_, 10) X(pmpi_igather_f08_, 10) \
-	X(pmpi_igatherv_, 11) X(pmpi_igatherv_f08_, 11) X(pmpi_improbe_, 7) X(pmpi_improbe_f08_, 7) X(pmpi_imrecv_, 6) X(pmpi_imrecv_f08_, 6) \
-	X(pmpi_ineighbor_allgather_, 9) X(pmpi_ineighbor_allgather_f08_, 9) X(pmpi_ineighbor_allgatherv_, 10) X(pmpi_ineighbor_allgatherv_f08_, 10) X(pmpi_ineighbor_alltoall_, 9) X(pmpi_ineighbor_alltoall_f08_, 9) \
-	X(pmpi_ineighbor_alltoallv_, 11) X(pmpi_ineighbor_alltoallv_f08_, 11) X(pmpi_ineighbor_alltoallw_, 11) X(pmpi_ineighbor_alltoallw_f08_, 11) X(pmpi_init_, 1) X(pmpi_init_f08_, 1) \
-	X(pmpi_init_thread_, 3) X(pmpi_init_thread_f08_, 3) X(pmpi_intercomm_create_, 7) X(pmpi_intercomm_create_f08_, 7) X(pmpi_intercomm_merge_, 4) X(pmpi_intercomm_merge_f08_, 4) \
-	X(pmpi_iprobe_, 6) X(pmpi_iprobe_f08_, 6) X(pmpi_irecv_, 8) X(pmpi_irecv_f08_, 8) X(pmpi_ireduce_, 9) X(pmpi_ireduce_f08_, 9) \
-	X(pmpi_ireduce_scatter_, 8) X(pmpi_ireduce_scatter_f08_, 8) X(pmpi_ireduce_scatter_block_, 8) X(pmpi_ireduce_scatter_block_f08_, 8) X(pmpi_irsend_, 8) X(pmpi_irsend_f08_, 8) \
-	X(pmpi_iscan_, 8) X(pmpi_iscan_f08_, 8) X(pmpi_iscatter_, 10) X(pmpi_iscatter_f08_, 10) X(pmpi_iscatterv_, 11) X(pmpi_iscatterv_f08_, 11) \
-	X(pmpi_isend_, 8) X(pmpi_isend_f08_, 8) X(pmpi_issend_, 8) X(pmpi_issend_f08_, 8) X(pmpi_mprobe_, 6) X(pmpi_mprobe_f08_, 6) \
-	X(pmpi_mrecv_, 6) X(pmpi_mrecv_f08_, 6) X(pmpi_neighbor_allgather_, 8) X(pmpi_neighbor_allgather_f08_, 8) X(pmpi_neighbor_allgatherv_, 9) X(pmpi_neighbor_allgatherv_f08_, 9) \
-	X(pmpi_neighbor_alltoall_, 8) X(pmpi_neighbor_alltoall_f08_, 8) X(pmpi_neighbor_alltoallv_, 10) X(pmpi_neighbor_alltoallv_f08_, 10) X(pmpi_neighbor_alltoallw_, 10) X(pmpi_neighbor_alltoallw_f08_, 10) \
-	X(pmpi_probe_, 5) X(pmpi_probe_f08_, 5) X(pmpi_put_, 9) X(pmpi_put_f08_, 9) X(pmpi_raccumulate_, 11) X(pmpi_raccumulate_f08_, 11) \
-	X(pmpi_recv_, 8) X(pmpi_recv_f08_, 8) X(pmpi_recv_init_, 8) X(pmpi_recv_init_f08_, 8) X(pmpi_reduce_, 8) X(pmpi_reduce_f08_, 8) \
-	X(pmpi_reduce_scatter_, 7) X(pmpi_reduce_scatter_f08_, 7) X(pmpi_reduce_scatter_block_, 7) X(pmpi_reduce_scatter_block_f08_, 7) X(pmpi_request_free_, 2) X(pmpi_request_free_f08_, 2) \
-	X(pmpi_request_get_status_, 4) X(pmpi_request_get_status_f08_, 4) X(pmpi_rget_, 10) X(pmpi_rget_f08_, 10) X(pmpi_rget_accumulate_, 14) X(pmpi_rget_accumulate_f08_, 14) \
-	X(pmpi_rput_, 10) X(pmpi_rput_f08_, 10) X(pmpi_rsend_, 7) X(pmpi_rsend_f08_, 7) X(pmpi_rsend_init_, 8) X(pmpi_rsend_init_f08_, 8) \
-	X(pmpi_scan_, 7) X(pmpi_scan_f08_, 7) X(pmpi_scatter_, 9) X(pmpi_scatter_f08_, 9) X(pmpi_scatterv_, 10) X(pmpi_scatterv_f08_, 10) \
-	X(pmpi_send_, 7) X(pmpi_send_f08_, 7) X(pmpi_send_init_, 8) X(pmpi_send_init_f08_, 8) X(pmpi_sendrecv_, 13) X(pmpi_sendrecv_f08_, 13) \
-	X(pmpi_sendrecv_replace_, 10) X(pmpi_sendrecv_replace_f08_, 10) X(pmpi_ssend_, 7) X(pmpi_ssend_f08_, 7) X(pmpi_ssend_init_, 8) X(pmpi_ssend_init_f08_, 8) \
-	X(pmpi_start_, 2) X(pmpi_start_f08_, 2) X(pmpi_startall_, 3) X(pmpi_startall_f08_, 3) X(pmpi_test_, 4) X(pmpi_test_f08_, 4) \
-	X(pmpi_testall_, 5) X(pmpi_testall_f08_, 5) X(pmpi_testany_, 6) X(pmpi_testany_f08_, 6) X(pmpi_testsome_, 6) X(pmpi_testsome_f08_, 6) \
-	X(pmpi_type_free_, 2) X(pmpi_type_free_f08_, 2) X(pmpi_wait_, 3) X(pmpi_wait_f08_, 3) X(pmpi_waitall_, 4) X(pmpi_waitall_f08_, 4) \
-	X(pmpi_waitany_, 5) X(pmpi_waitany_f08_, 5) X(pmpi_waitsome_, 6) X(pmpi_waitsome_f08_, 6) X(pmpi_win_allocate_, 7) X(pmpi_win_allocate_f08_, 7) \
-	X(pmpi_win_allocate_cptr_, 7) X(pmpi_win_allocate_shared_, 7) X(pmpi_win_allocate_shared_f08_, 7) X(pmpi_win_allocate_shared_cptr_, 7) X(pmpi_win_complete_, 2) X(pmpi_win_complete_f08_, 2) \
-	X(pmpi_win_create_, 7) X(pmpi_win_create_f08_, 7) X(pmpi_win_create_dynamic_, 4) X(pmpi_win_create_dynamic_f08_, 4) X(pmpi_win_fence_, 3) X(pmpi_win_fence_f08_, 3) \
-	X(pmpi_win_flush_, 3) X(pmpi_win_flush_f08_, 3) X(pmpi_win_flush_all_, 2) X(pmpi_win_flush_all_f08_, 2) X(pmpi_win_flush_local_, 3) X(pmpi_win_flush_local_f08_, 3) \
-	X(pmpi_win_flush_local_all_, 2) X(pmpi_win_flush_local_all_f08_, 2) X(pmpi_win_free_, 2) X(pmpi_win_free_f08_, 2) X(pmpi_win_lock_, 5) X(pmpi_win_lock_f08_, 5) \
-	X(pmpi_win_lock_all_, 3) X(pmpi_win_lock_all_f08_, 3) X(pmpi_win_post_, 4) X(pmpi_win_post_f08_, 4) X(pmpi_win_start_, 4) X(pmpi_win_start_f08_, 4) \
-	X(pmpi_win_sync_, 2) X(pmpi_win_sync_f08_, 2) X(pmpi_win_test_, 3) X(pmpi_win_test_f08_, 3) X(pmpi_win_unlock_, 3) X(pmpi_win_unlock_f08_, 3) \
-	X(pmpi_win_unlock_all_, 2) X(pmpi_win_unlock_all_f08_, 2) X(pmpi_win_wait_, 2) X(pmpi_win_wait_f08_, 2) X(pmpi_finalize_, 1) X(pmpi_finalize_f08_, 1)
+	X(pmpi_comm_get_parent_, 2) X(pmpi_comm_get_parent_f08_, 2) X(pmpi_comm_idup_, 4) X(pmpi_comm_idup_f08_, 4) X(pmpi_comm_join_, 3) X(pmpi_comm_join_f08_, 3) \
+	X(pmpi_comm_set_name_, 3) X(pmpi_comm_set_name_f08_, 3) X(pmpi_comm_spawn_, 9) X(pmpi_comm_spawn_f08_, 9) X(pmpi_comm_spawn_multiple_, 10) X(pmpi_comm_spawn_multiple_f08_, 10) \
+	X(pmpi_comm_split_, 5) X(pmpi_comm_split_f08_, 5) X(pmpi_comm_split_type_, 6) X(pmpi_comm_split_type_f08_, 6) X(pmpi_compare_and_swap_, 8) X(pmpi_compare_and_swap_f08_, 8) \
+	X(pmpi_dist_graph_create_, 10) X(pmpi_dist_graph_create_f08_, 10) X(pmpi_dist_graph_create_adjacent_, 11) X(pmpi_dist_graph_create_adjacent_f08_, 11) X(pmpi_exscan_, 7) X(pmpi_exscan_f08_, 7) \
+	X(pmpi_fetch_and_op_, 8) X(pmpi_fetch_and_op_f08_, 8) X(pmpi_file_close_, 2) X(pmpi_file_close_f08_, 2) X(pmpi_file_delete_, 3) X(pmpi_file_delete_f08_, 3) \
+	X(pmpi_file_iread_, 6) X(pmpi_file_iread_f08_, 6) X(pmpi_file_iread_all_, 6) X(pmpi_file_iread_all_f08_, 6) X(pmpi_file_iread_at_, 7) X(pmpi_file_iread_at_f08_, 7) \
+	X(pmpi_file_iread_at_all_, 7) X(pmpi_file_iread_at_all_f08_, 7) X(pmpi_file_iread_shared_, 6) X(pmpi_file_iread_shared_f08_, 6) X(pmpi_file_iwrite_, 6) X(pmpi_file_iwrite_f08_, 6) \
+	X(pmpi_file_iwrite_all_, 6) X(pmpi_file_iwrite_all_f08_, 6) X(pmpi_file_iwrite_at_, 7) X(pmpi_file_iwrite_at_f08_, 7) X(pmpi_file_iwrite_at_all_, 7) X(pmpi_file_iwrite_at_all_f08_, 7) \
+	X(pmpi_file_iwrite_shared_, 6) X(pmpi_file_iwrite_shared_f08_, 6) X(pmpi_file_open_, 6) X(pmpi_file_open_f08_, 6) X(pmpi_file_preallocate_, 3) X(pmpi_file_preallocate_f08_, 3) \
+	X(pmpi_file_read_, 6) X(pmpi_file_read_f08_, 6) X(pmpi_file_read_all_, 6) X(pmpi_file_read_all_f08_, 6) X(pmpi_file_read_all_begin_, 5) X(pmpi_file_read_all_begin_f08_, 5) \
+	X(pmpi_file_read_all_end_, 4) X(pmpi_file_read_all_end_f08_, 4) X(pmpi_file_read_at_, 7) X(pmpi_file_read_at_f08_, 7) X(pmpi_file_read_at_all_, 7) X(pmpi_file_read_at_all_f08_, 7) \
+	X(pmpi_file_read_at_all_begin_, 6) X(pmpi_file_read_at_all_begin_f08_, 6) X(pmpi_file_read_at_all_end_, 4) X(pmpi_file_read_at_all_end_f08_, 4) X(pmpi_file_read_ordered_, 6) X(pmpi_file_read_ordered_f08_, 6) \
+	X(pmpi_file_read_ordered_begin_, 5) X(pmpi_file_read_ordered_begin_f08_, 5) X(pmpi_file_read_ordered_end_, 4) X(pmpi_file_read_ordered_end_f08_, 4) X(pmpi_file_read_shared_, 6) X(pmpi_file_read_shared_f08_, 6) \
+	X(pmpi_file_set_size_, 3) X(pmpi_file_set_size_f08_, 3) X(pmpi_file_set_view_, 7) X(pmpi_file_set_view_f08_, 7) X(pmpi_file_sync_, 2) X(pmpi_file_sync_f08_, 2) \
+	X(pmpi_file_write_, 6) X(pmpi_file_write_f08_, 6) X(pmpi_file_write_all_, 6) X(pmpi_file_write_all_f08_, 6) X(pmpi_file_write_all_begin_, 5) X(pmpi_file_write_all_begin_f08_, 5) \
+	X(pmpi_file_write_all_end_, 4) X(pmpi_file_write_all_end_f08_, 4) X(pmpi_file_write_at_, 7) X(pmpi_file_write_at_f08_, 7) X(pmpi_file_write_at_all_, 7) X(pmpi_file_write_at_all_f08_, 7) \
+	X(pmpi_file_write_at_all_begin_, 6) X(pmpi_file_write_at_all_begin_f08_, 6) X(pmpi_file_write_at_all_end_, 4) X(pmpi_file_write_at_all_end_f08_, 4) X(pmpi_file_write_ordered_, 6) X(pmpi_file_write_ordered_f08_, 6) \
+	X(pmpi_file_write_ordered_begin_, 5) X(pmpi_file_write_ordered_begin_f08_, 5) X(pmpi_file_write_ordered_end_, 4) X(pmpi_file_write_ordered_end_f08_, 4) X(pmpi_file_write_shared_, 6) X(pmpi_file_write_shared_f08_, 6) \
+	X(pmpi_gather_, 9) X(pmpi_gather_f08_, 9) X(pmpi_gatherv_, 10) X(pmpi_gatherv_f08_, 10) X(pmpi_get_, 9) X(pmpi_get_f08_, 9) \
+	X(pmpi_get_accumulate_, 13) X(pmpi_get_accumulate_f08_, 13) X(pmpi_graph_create_, 7) X(pmpi_graph_create_f08_, 7) X(pmpi_iallgather_, 9) X(pmpi_iallgather_f08_, 9) \
+	X(pmpi_iallgatherv_, 10) X(pmpi_iallgatherv_f08_, 10) X(pmpi_iallreduce_, 8) X(pmpi_iallreduce_f08_, 8) X(pmpi_ialltoall_, 9) X(pmpi_ialltoall_f08_, 9) \
+	X(pmpi_ialltoallv_, 11) X(pmpi_ialltoallv_f08_, 11) X(pmpi_ialltoallw_, 11) X(pmpi_ialltoallw_f08_, 11) X(pmpi_ibarrier_, 3) X(pmpi_ibarrier_f08_, 3) \
+	X(pmpi_ibcast_, 7) X(pmpi_ibcast_f08_, 7) X(pmpi_ibsend_, 8) X(pmpi_ibsend_f08_, 8) X(pmpi_iexscan_, 8) X(pmpi_iexscan_f08_, 8) \
+	X(pmpi_igather_, 10) X(pmpi_igather_f08_, 10) X(pmpi_igatherv_, 11) X(pmpi_igatherv_f08_, 11) X(pmpi_improbe_, 7) X(pmpi_improbe_f08_, 7) \
+	X(pmpi_imrecv_, 6) X(pmpi_imrecv_f08_, 6) X(pmpi_ineighbor_allgather_, 9) X(pmpi_ineighbor_allgather_f08_, 9) X(pmpi_ineighbor_allgatherv_, 10) X(pmpi_ineighbor_allgatherv_f08_, 10) \
+	X(pmpi_ineighbor_alltoall_, 9) X(pmpi_ineighbor_alltoall_f08_, 9) X(pmpi_ineighbor_alltoallv_, 11) X(pmpi_ineighbor_alltoallv_f08_, 11) X(pmpi_ineighbor_alltoallw_, 11) X(pmpi_ineighbor_alltoallw_f08_, 11) \
+	X(pmpi_init_, 1) X(pmpi_init_f08_, 1) X(pmpi_init_thread_, 3) X(pmpi_init_thread_f08_, 3) X(pmpi_intercomm_create_, 7) X(pmpi_intercomm_create_f08_, 7) \
+	X(pmpi_intercomm_merge_, 4) X(pmpi_intercomm_merge_f08_, 4) X(pmpi_iprobe_, 6) X(pmpi_iprobe_f08_, 6) X(pmpi_irecv_, 8) X(pmpi_irecv_f08_, 8) \
+	X(pmpi_ireduce_, 9) X(pmpi_ireduce_f08_, 9) X(pmpi_ireduce_scatter_, 8) X(pmpi_ireduce_scatter_f08_, 8) X(pmpi_ireduce_scatter_block_, 8) X(pmpi_ireduce_scatter_block_f08_, 8) \
+	X(pmpi_irsend_, 8) X(pmpi_irsend_f08_, 8) X(pmpi_iscan_, 8) X(pmpi_iscan_f08_, 8) X(pmpi_iscatter_, 10) X(pmpi_iscatter_f08_, 10) \
+	X(pmpi_iscatterv_, 11) X(pmpi_iscatterv_f08_, 11) X(pmpi_isend_, 8) X(pmpi_isend_f08_, 8) X(pmpi_issend_, 8) X(pmpi_issend_f08_, 8) \
+	X(pmpi_mprobe_, 6) X(pmpi_mprobe_f08_, 6) X(pmpi_mrecv_, 6) X(pmpi_mrecv_f08_, 6) X(pmpi_neighbor_allgather_, 8) X(pmpi_neighbor_allgather_f08_, 8) \
+	X(pmpi_neighbor_allgatherv_, 9) X(pmpi_neighbor_allgatherv_f08_, 9) X(pmpi_neighbor_alltoall_, 8) X(pmpi_neighbor_alltoall_f08_, 8) X(pmpi_neighbor_alltoallv_, 10) X(pmpi_neighbor_alltoallv_f08_, 10) \
+	X(pmpi_neighbor_alltoallw_, 10) X(pmpi_neighbor_alltoallw_f08_, 10) X(pmpi_pcontrol_, 2) X(pmpi_pcontrol_f08_, 2) X(pmpi_probe_, 5) X(pmpi_probe_f08_, 5) \
+	X(pmpi_put_, 9) X(pmpi_put_f08_, 9) X(pmpi_raccumulate_, 11) X(pmpi_raccumulate_f08_, 11) X(pmpi_recv_, 8) X(pmpi_recv_f08_, 8) \
+	X(pmpi_recv_init_, 8) X(pmpi_recv_init_f08_, 8) X(pmpi_reduce_, 8) X(pmpi_reduce_f08_, 8) X(pmpi_reduce_scatter_, 7) X(pmpi_reduce_scatter_f08_, 7) \
+	X(pmpi_reduce_scatter_block_, 7) X(pmpi_reduce_scatter_block_f08_, 7) X(pmpi_request_free_, 2) X(pmpi_request_free_f08_, 2) X(pmpi_request_get_status_, 4) X(pmpi_request_get_status_f08_, 4) \
+	X(pmpi_rget_, 10) X(pmpi_rget_f08_, 10) X(pmpi_rget_accumulate_, 14) X(pmpi_rget_accumulate_f08_, 14) X(pmpi_rput_, 10) X(pmpi_rput_f08_, 10) \
+	X(pmpi_rsend_, 7) X(pmpi_rsend_f08_, 7) X(pmpi_rsend_init_, 8) X(pmpi_rsend_init_f08_, 8) X(pmpi_scan_, 7) X(pmpi_scan_f08_, 7) \
+	X(pmpi_scatter_, 9) X(pmpi_scatter_f08_, 9) X(pmpi_scatterv_, 10) X(pmpi_scatterv_f08_, 10) X(pmpi_send_, 7) X(pmpi_send_f08_, 7) \
+	X(pmpi_send_init_, 8) X(pmpi_send_init_f08_, 8) X(pmpi_sendrecv_, 13) X(pmpi_sendrecv_f08_, 13) X(pmpi_sendrecv_replace_, 10) X(pmpi_sendrecv_replace_f08_, 10) \
+	X(pmpi_ssend_, 7) X(pmpi_ssend_f08_, 7) X(pmpi_ssend_init_, 8) X(pmpi_ssend_init_f08_, 8) X(pmpi_start_, 2) X(pmpi_start_f08_, 2) \
+	X(pmpi_startall_, 3) X(pmpi_startall_f08_, 3) X(pmpi_test_, 4) X(pmpi_test_f08_, 4) X(pmpi_testall_, 5) X(pmpi_testall_f08_, 5) \
+	X(pmpi_testany_, 6) X(pmpi_testany_f08_, 6) X(pmpi_testsome_, 6) X(pmpi_testsome_f08_, 6) X(pmpi_type_free_, 2) X(pmpi_type_free_f08_, 2) \
+	X(pmpi_wait_, 3) X(pmpi_wait_f08_, 3) X(pmpi_waitall_, 4) X(pmpi_waitall_f08_, 4) X(pmpi_waitany_, 5) X(pmpi_waitany_f08_, 5) \
+	X(pmpi_waitsome_, 6) X(pmpi_waitsome_f08_, 6) X(pmpi_win_allocate_, 7) X(pmpi_win_allocate_f08_, 7) X(pmpi_win_allocate_cptr_, 7) X(pmpi_win_allocate_shared_, 7) \
+	X(pmpi_win_allocate_shared_f08_, 7) X(pmpi_win_allocate_shared_cptr_, 7) X(pmpi_win_complete_, 2) X(pmpi_win_complete_f08_, 2) X(pmpi_win_create_, 7) X(pmpi_win_create_f08_, 7) \
+	X(pmpi_win_create_dynamic_, 4) X(pmpi_win_create_dynamic_f08_, 4) X(pmpi_win_fence_, 3) X(pmpi_win_fence_f08_, 3) X(pmpi_win_flush_, 3) X(pmpi_win_flush_f08_, 3) \
+	X(pmpi_win_flush_all_, 2) X(pmpi_win_flush_all_f08_, 2) X(pmpi_win_flush_local_, 3) X(pmpi_win_flush_local_f08_, 3) X(pmpi_win_flush_local_all_, 2) X(pmpi_win_flush_local_all_f08_, 2) \
+	X(pmpi_win_free_, 2) X(pmpi_win_free_f08_, 2) X(pmpi_win_lock_, 5) X(pmpi_win_lock_f08_, 5) X(pmpi_win_lock_all_, 3) X(pmpi_win_lock_all_f08_, 3) \
+	X(pmpi_win_post_, 4) X(pmpi_win_post_f08_, 4) X(pmpi_win_start_, 4) X(pmpi_win_start_f08_, 4) X(pmpi_win_sync_, 2) X(pmpi_win_sync_f08_, 2) \
+	X(pmpi_win_test_, 3) X(pmpi_win_test_f08_, 3) X(pmpi_win_unlock_, 3) X(pmpi_win_unlock_f08_, 3) X(pmpi_win_unlock_all_, 2) X(pmpi_win_unlock_all_f08_, 2) \
+	X(pmpi_win_wait_, 2) X(pmpi_win_wait_f08_, 2) X(pmpi_finalize_, 1) X(pmpi_finalize_f08_, 1)
 #define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X)
 #else
 #define CQ_FFNS(X) \
-	X(pmpir_abort_f08_, 3) X(pmpir_barrier_f08_, 2) X(pmpir_barrier_init_f08_, 4) X(pmpir_cancel_f08_, 2) X(pmpir_cart_create_f08_, 7) X(pmpir_cart_sub_f08_, 4) \
-	X(pmpir_comm_create_f08_, 4) X(pmpir_comm_create_group_f08_, 5) X(pmpir_comm_disconnect_f08_, 2) X(pmpir_comm_dup_f08_, 3) X(pmpir_comm_dup_with_info_f08_, 4) X(pmpir_comm_free_f08_, 2) \
-	X(pmpir_comm_idup_f08_, 4) X(pmpir_comm_idup_with_info_f08_, 5) X(pmpir_comm_set_name_f08_, 3) X(pmpir_comm_split_f08_, 5) X(pmpir_comm_split_type_f08_, 6) X(pmpir_dist_graph_create_f08_, 10) \
-	X(pmpir_dist_graph_create_adjacent_f08_, 11) X(pmpir_file_close_f08_, 2) X(pmpir_file_delete_f08_, 3) X(pmpir_file_open_f08_, 6) X(pmpir_file_preallocate_f08_, 3) X(pmpir_file_set_size_f08_, 3) \
-	X(pmpir_file_set_view_f08_, 7) X(pmpir_file_sync_f08_, 2) X(pmpir_graph_create_f08_, 7) X(pmpir_ibarrier_f08_, 3) X(pmpir_improbe_f08_, 7) X(pmpir_init_f08_, 1) \
-	X(pmpir_init_thread_f08_, 3) X(pmpir_intercomm_create_f08_, 7) X(pmpir_intercomm_merge_f08_, 4) X(pmpir_iprobe_f08_, 6) X(pmpir_mprobe_f08_, 6) X(pmpir_probe_f08_, 5) \
-	X(pmpir_request_free_f08_, 2) X(pmpir_request_get_status_f08_, 4) X(pmpir_start_f08_, 2) X(pmpir_startall_f08_, 3) X(pmpir_test_f08_, 4) X(pmpir_testall_f08_, 5) \
-	X(pmpir_testany_f08_, 6) X(pmpir_testsome_f08_, 6) X(pmpir_type_free_f08_, 2) X(pmpir_wait_f08_, 3) X(pmpir_waitall_f08_, 4) X(pmpir_waitany_f08_, 5) \
-	X(pmpir_waitsome_f08_, 6) X(pmpir_win_allocate_f08_, 7) X(pmpir_win_allocate_f08_large_, 7) X(pmpir_win_allocate_shared_f08_, 7) X(pmpir_win_allocate_shared_f08_large_, 7) X(pmpir_win_complete_f08_, 2) \
-	X(pmpir_win_create_dynamic_f08_, 4) X(pmpir_win_fence_f08_, 3) X(pmpir_win_flush_f08_, 3) X(pmpir_win_flush_all_f08_, 2) X(pmpir_win_flush_local_f08_, 3) X(pmpir_win_flush_local_all_f08_, 2) \
-	X(pmpir_win_free_f08_, 2) X(pmpir_win_lock_f08_, 5) X(pmpir_win_lock_all_f08_, 3) X(pmpir_win_post_f08_, 4) X(pmpir_win_start_f08_, 4) X(pmpir_win_sync_f08_, 2) \
-	X(pmpir_win_test_f08_, 3) X(pmpir_win_unlock_f08_, 3) X(pmpir_win_unlock_all_f08_, 2) X(pmpir_win_wait_f08_, 2) X(pmpir_finalize_f08_, 1)
+	X(pmpir_abort_f08_, 3) X(pmpir_barrier_f08_, 2) X(pmpir_barrier_init_f08_, 4) X(pmpir_buffer_detach_f08_, 3) X(pmpir_cancel_f08_, 2) X(pmpir_cart_create_f08_, 7) \
+	X(pmpir_cart_sub_f08_, 4) X(pmpir_comm_accept_f08_, 6) X(pmpir_comm_connect_f08_, 6) X(pmpir_comm_create_f08_, 4) X(pmpir_comm_create_from_group_f08_, 6) X(pmpir_comm_create_group_f08_, 5) \
+	X(pmpir_comm_disconnect_f08_, 2) X(pmpir_comm_dup_f08_, 3) X(pmpir_comm_dup_with_info_f08_, 4) X(pmpir_comm_free_f08_, 2) X(pmpir_comm_get_parent_f08_, 2) X(pmpir_comm_idup_f08_, 4) \
+	X(pmpir_comm_idup_with_info_f08_, 5) X(pmpir_comm_join_f08_, 3) X(pmpir_comm_set_name_f08_, 3) X(pmpir_comm_spawn_f08_, 9) X(pmpir_comm_spawn_multiple_f08_, 10) X(pmpir_comm_split_f08_, 5) \
+	X(pmpir_comm_split_type_f08_, 6) X(pmpir_dist_graph_create_f08_, 10) X(pmpir_dist_graph_create_adjacent_f08_, 11) X(pmpir_file_close_f08_, 2) X(pmpir_file_delete_f08_, 3) X(pmpir_file_open_f08_, 6) \
+	X(pmpir_file_preallocate_f08_, 3) X(pmpir_file_set_size_f08_, 3) X(pmpir_file_set_view_f08_, 7) X(pmpir_file_sync_f08_, 2) X(pmpir_graph_create_f08_, 7) X(pmpir_ibarrier_f08_, 3) \
+	X(pmpir_improbe_f08_, 7) X(pmpir_init_f08_, 1) X(pmpir_init_thread_f08_, 3) X(pmpir_intercomm_create_f08_, 7) X(pmpir_intercomm_create_from_groups_f08_, 9) X(pmpir_intercomm_merge_f08_, 4) \
+	X(pmpir_iprobe_f08_, 6) X(pmpir_mprobe_f08_, 6) X(pmpir_parrived_f08_, 4) X(pmpir_pcontrol_f08_, 2) X(pmpi_pcontrol_, 2) X(pmpir_pready_f08_, 3) \
+	X(pmpir_pready_list_f08_, 4) X(pmpir_pready_range_f08_, 4) X(pmpir_probe_f08_, 5) X(pmpir_request_free_f08_, 2) X(pmpir_request_get_status_f08_, 4) X(pmpir_session_finalize_f08_, 2) \
+	X(pmpir_session_init_f08_, 4) X(pmpir_start_f08_, 2) X(pmpir_startall_f08_, 3) X(pmpir_test_f08_, 4) X(pmpir_testall_f08_, 5) X(pmpir_testany_f08_, 6) \
+	X(pmpir_testsome_f08_, 6) X(pmpir_type_free_f08_, 2) X(pmpir_wait_f08_, 3) X(pmpir_waitall_f08_, 4) X(pmpir_waitany_f08_, 5) X(pmpir_waitsome_f08_, 6) \
+	X(pmpir_win_allocate_f08_, 7) X(pmpir_win_allocate_f08_large_, 7) X(pmpir_win_allocate_shared_f08_, 7) X(pmpir_win_allocate_shared_f08_large_, 7) X(pmpir_win_complete_f08_, 2) X(pmpir_win_create_dynamic_f08_, 4) \
+	X(pmpir_win_fence_f08_, 3) X(pmpir_win_flush_f08_, 3) X(pmpir_win_flush_all_f08_, 2) X(pmpir_win_flush_local_f08_, 3) X(pmpir_win_flush_local_all_f08_, 2) X(pmpir_win_free_f08_, 2) \
+	X(pmpir_win_lock_f08_, 5) X(pmpir_win_lock_all_f08_, 3) X(pmpir_win_post_f08_, 4) X(pmpir_win_start_f08_, 4) X(pmpir_win_sync_f08_, 2) X(pmpir_win_test_f08_, 3) \
+	X(pmpir_win_unlock_f08_, 3) X(pmpir_win_unlock_all_f08_, 2) X(pmpir_win_wait_f08_, 2) X(pmpir_finalize_f08_, 1)
 #endif
 typedef void (*cq_f1)(void *);
 typedef void (*cq_f2)(void *, void *);

@@ -734,6 +734,8 @@ void cq_hash_begin(void)
 		return;
 	cq.verify = verify != NULL && strcmp(verify, "1") == 0;
 	cq_crc_prepare(cq.hash, isal != NULL && strcmp(isal, "0") == 0 ? CQ_BY_CLMUL : CQ_BY_ISAL);
+	if (cq.sessions) /* there is no MPI_COMM_SELF: what would have to be packed has no hash */
+		return;
 	cq_p.Comm_group(MPI_COMM_SELF, &self);
 	cq.has_pack_comm = cq_p.Comm_create(MPI_COMM_SELF, self, &cq.pack_comm) == MPI_SUCCESS;
 	if (cq.has_pack_comm)

@@ -281,7 +281,7 @@ void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, con
 
 /* Calls on one request that do not complete it. */
 
-static cq_req peek(MPI_Request request)
+cq_req cq_req_peek(MPI_Request request)
 {
 	cq_reqslot *s;
 	cq_reqtab *held = cq_req_hold(&cq.requests, CQ_KEY(request), &s);
@@ -299,7 +299,7 @@ void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag
 	}
 	cq_call *c = cq_poll_open(t, id, compute);
 	if (err == MPI_SUCCESS) {
-		cq_req r = peek(request);
+		cq_req r = cq_req_peek(request);
 		c->req = r.serial;
 		cq_got(c, r, st);
 	}
@@ -309,7 +309,7 @@ void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag
 /* Cancel, Start and Startall. */
 void cq_request_begin(cq_thread *t, int id, MPI_Request request)
 {
-	uint32_t serial = request == MPI_REQUEST_NULL ? 0 : peek(request).serial;
+	uint32_t serial = request == MPI_REQUEST_NULL ? 0 : cq_req_peek(request).serial;
 	cq_call *c = cq_open(t, id);
 	cq_blank(c);
 	c->req = serial;
@@ -330,7 +330,7 @@ void cq_request_free_begin(cq_thread *t, int id, MPI_Request request)
 /* The serial of the call that made a persistent request; 0: none that was recorded. */
 uint32_t cq_template_of(MPI_Request request)
 {
-	return request == MPI_REQUEST_NULL ? 0 : peek(request).template_;
+	return request == MPI_REQUEST_NULL ? 0 : cq_req_peek(request).template_;
 }
 
 void cq_start_begin(cq_thread *t, int id, const void *requests, int n, int fortran)
@@ -568,11 +568,17 @@ static void made_put(cq_thread *t, MPI_Comm made, MPI_Comm like, int kind, int c
 	t->call->count = number;
 }
 
-void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key)
+/* The end of a constructor but for cq_close, where more is to be written. */
+void cq_comm_new_made(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key)
 {
 	cq_back(t);
 	if (err == MPI_SUCCESS)
 		made_put(t, made, made, kind, counted, instance, key);
+}
+
+void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key)
+{
+	cq_comm_new_made(t, err, made, kind, counted, instance, key);
 	cq_close(t, err);
 }
 

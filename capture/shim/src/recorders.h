@@ -443,6 +443,32 @@ void cq_collective_end(cq_thread *t, int err, const cq_collective *a);
 void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
 void cq_collective_init_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
 
+cq_req cq_req_peek(MPI_Request request);
+
+/* Partitioned communication. */
+
+void cq_psend_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
+void cq_precv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm);
+void cq_partitioned_end(cq_thread *t, int err, int partitions, MPI_Request r, uint32_t what);
+void cq_pready_begin(cq_thread *t, int id, int64_t n, MPI_Request request);
+void cq_pready_end(cq_thread *t, int err, int64_t lowest);
+int64_t cq_lowest(const int *list, int n);
+void cq_parrived_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int partition, MPI_Request request);
+
+/* Processes that come and go. */
+
+/* A string as the program has it: terminated where n is negative, else of n bytes, filled with blanks. list, where it is
+ * there, is a C array whose first it is. */
+typedef struct {
+	const char *p;
+	char *const *list;
+	int64_t n;
+} cq_text;
+
+int cq_text_key(cq_text s);
+void cq_comm_parent_end(cq_thread *t, int err, MPI_Comm parent);
+void cq_spawn_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, int root, MPI_Comm comm, cq_text program);
+
 /* One-sided communication. */
 
 /* The arguments of a call that moves data; those it does not have are left 0. */
@@ -508,6 +534,7 @@ enum { CQ_NOT_COUNTED = 0, CQ_COUNTED = 1 };
 
 uint64_t cq_comm_new_begin(cq_thread *t, int id, MPI_Comm parent, int counted);
 void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
+void cq_comm_new_made(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
 void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, MPI_Comm parent, uint64_t instance, MPI_Request r);
 void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm);
 void cq_comm_free_end(cq_thread *t, int err);

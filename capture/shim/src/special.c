@@ -3,7 +3,7 @@
 
 CQ_EXPORT int MPI_Init(int *argc, char ***argv)
 {
-	cq_init_before();
+	cq_init_before(CQ_Init);
 	int err = cq_p.Init(argc, argv);
 	cq_init_after(CQ_Init, err);
 	return err;
@@ -11,7 +11,7 @@ CQ_EXPORT int MPI_Init(int *argc, char ***argv)
 
 CQ_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-	cq_init_before();
+	cq_init_before(CQ_Init_thread);
 	int err = cq_p.Init_thread(argc, argv, required, provided);
 	cq_init_after(CQ_Init_thread, err);
 	return err;
@@ -46,7 +46,7 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 	CQ_EXPORT void symbol(MPI_Fint *ierr) \
 	{ \
 		MPI_Fint e = MPI_SUCCESS; \
-		cq_init_before(); \
+		cq_init_before(CQ_Init); \
 		callee(&e); \
 		cq_init_after(CQ_Init, e); \
 		if (ierr != NULL) \
@@ -56,7 +56,7 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 	CQ_EXPORT void symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr) \
 	{ \
 		MPI_Fint e = MPI_SUCCESS; \
-		cq_init_before(); \
+		cq_init_before(CQ_Init_thread); \
 		callee(required, provided, &e); \
 		cq_init_after(CQ_Init_thread, e); \
 		if (ierr != NULL) \

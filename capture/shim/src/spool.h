@@ -86,7 +86,9 @@ enum {
  *         forms; then an RMA slot, also for synchronisation (peer where there is one target) and win_free.
  *   I/O: comm of the file; a CALL slot with count, dtype, buf, req of nonblocking ones; then an IO slot. File_open: count is
  *         the process's own number of the file, a COLL slot with the instance on comm, DEF LABEL its name.
- *   pcontrol: count is the level; DEF LABEL a name. commq_mark: DEF LABEL. commq_send_to_self: comm null, count, dtype, buf.
+ *   from_group*, join: as comm constructors without a parent (comm null). accept, connect: those of one pair of leaders are
+ *         told apart by counting.
+ *   session_init, session_finalize, buffer_detach: nothing. pcontrol: count is the level; DEF LABEL a name. commq_mark: DEF LABEL. commq_send_to_self: comm null, count, dtype, buf.
  *         spawn: as comm constructors; DEF LABEL the program.
  * Serials of requests, messages and templates count from 1 in each process; 0 is none. */
 typedef struct {
@@ -278,7 +280,8 @@ typedef struct {
 
 /* Payload of DEF COMM. A communicator has a number in each process; commq ingest finds out which are the same one: those of
  * equal parent, instance on the parent, and leader. Numbers 0 and 1 are MPI_COMM_WORLD and MPI_COMM_SELF. The member list
- * is there only in the process that is the leader (rank 0 of the group; for an intercommunicator each group has one). */
+ * is there only in the process that is the leader (rank 0 of the group; for an intercommunicator each group has one), and in
+ * every process where the leader is outside MPI_COMM_WORLD. */
 typedef struct {
 	int32_t kind;     /* schema.CommKind */
 	int32_t parent;   /* number of the parent (the local communicator for an intercommunicator); CQ_NULL32: not known */
@@ -288,7 +291,8 @@ typedef struct {
 	int32_t leader_world; /* world rank of its rank 0 */
 	int32_t remote_size;  /* intercommunicators; else 0 */
 	int32_t remote_leader_world;
-	int32_t key;      /* tag of create_group and intercomm_create; else 0 */
+	int32_t key;      /* tag of create_group and intercomm_create, hash of the string tag of *_from_group*, -1 of accept and
+	                   * connect, -2 of join; else 0 */
 	int32_t members;  /* world ranks that follow: size on the leader, else 0 (-1: outside MPI_COMM_WORLD) */
 	int32_t remote_members; /* world ranks of the remote group that follow: remote_size on the leader, else 0 */
 	int32_t dims;     /* Cartesian dimensions; extents then periods follow, 2 x dims int32 */
@@ -359,7 +363,8 @@ typedef struct {
 	uint32_t hash_verify;
 	uint32_t stack;    /* frames of a call site; 0: none */
 	uint32_t counters; /* CQ_COUNTERS_* */
-	uint32_t sessions; /* 1: started by MPI_Session_init; there is no MPI_COMM_WORLD */
+	uint32_t sessions; /* 1: started by MPI_Session_init: rank and size are those in mpi://WORLD, and MPI_COMM_WORLD is there
+	                    * only if MPI_Init is called later */
 	uint32_t limited;  /* 1: recording stopped at the limit */
 	uint64_t calls;    /* COMMQ_SINK=null: CALL slots that were used; else 0 */
 	char spare[24];

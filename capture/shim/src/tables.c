@@ -200,10 +200,17 @@ static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like)
 	return m;
 }
 
+/* MPI_COMM_WORLD and MPI_COMM_SELF have the numbers 0 and 1 also where sessions made communicators before MPI_Init. */
 void cq_world_define(cq_thread *t)
 {
+	cq_lock();
+	int32_t made = cq.comms_made;
+	cq.comms_made = 0;
 	cq_comm *world = comm_entry(MPI_COMM_WORLD, MPI_COMM_WORLD);
 	cq_comm *self = comm_entry(MPI_COMM_SELF, MPI_COMM_SELF);
+	if (made > cq.comms_made)
+		cq.comms_made = made;
+	cq_unlock();
 	if (world != NULL && self != NULL)
 		t->comm = world;
 }
@@ -271,28 +278,38 @@ static void comm_def(cq_thread *t, MPI_Comm h, const cq_comm *m, cq_def_comm *d)
 {
 	int kind = MPI_UNDEFINED;
 	int topology = m->remote == 0 ? topology_size(h, m->rank, &kind) : 0;
-	int lists = m->rank == 0 ? m->size + m->remote : 0;
+	int32_t leader, other = 0;
+	MPI_Group local, remote;
+	cq_p.Comm_group(h, &local);
+	leader = world_rank(local, 0);
+	if (m->remote != 0) {
+		cq_p.Comm_remote_group(h, &remote);
+		other = world_rank(remote, 0);
+	}
+	int listing = m->rank == 0 || leader < 0; /* a leader in another MPI_COMM_WORLD is not in our job */
+	int lists = listing ? m->size + m->remote : 0;
 	size_t ints = (size_t)lists + (size_t)topology;
 	cq_def_comm *o = cq_scratch_get(&t->blob, sizeof *o + 2 * ints * sizeof(int32_t));
-	MPI_Group local, remote;
-	if (o == NULL)
+	if (o == NULL) {
+		cq_p.Group_free(&local);
+		if (m->remote != 0)
+			cq_p.Group_free(&remote);
 		return;
+	}
 	int32_t *at = (int32_t *)(o + 1);
 	int *work = (int *)at + ints;
-	cq_p.Comm_group(h, &local);
 	d->size = m->size;
 	d->rank = m->rank;
-	d->leader_world = world_rank(local, 0);
-	if (m->rank == 0) {
+	d->leader_world = leader;
+	if (listing) {
 		at = members_put(at, local, m->size, work);
 		d->members = m->size;
 	}
 	cq_p.Group_free(&local);
 	if (m->remote != 0) {
-		cq_p.Comm_remote_group(h, &remote);
 		d->remote_size = m->remote;
-		d->remote_leader_world = world_rank(remote, 0);
-		if (m->rank == 0) {
+		d->remote_leader_world = other;
+		if (listing) {
 			at = members_put(at, remote, m->remote, work);
 			d->remote_members = m->remote;
 		}
@@ -351,6 +368,16 @@ cq_comm *cq_comm_find(cq_thread *t, MPI_Comm h)
 		return &cq.none_comm;
 	t->comm = *cached = m;
 	return m;
+}
+
+/* Sees to it that a communicator that no constructor made is defined, as one of that kind. */
+void cq_comm_known(cq_thread *t, MPI_Comm h, int kind)
+{
+	cq_lock();
+	cq_comm *m = cq_map_get(&cq.comms, CQ_KEY(h));
+	cq_unlock();
+	if (m == NULL)
+		cq_comm_define(t, h, h, kind, CQ_NULL32, 0, 0);
 }
 
 /* Forgets a communicator that is about to be freed: another thread may get its handle before the call returns. */

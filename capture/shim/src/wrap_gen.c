@@ -1175,6 +1175,75 @@ CQ_EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 }
 #endif
 
+CQ_EXPORT int MPI_Buffer_detach(void *buffer_addr, int *size)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Buffer_detach(buffer_addr, size);
+	cq_plain_begin(t, CQ_Buffer_detach, MPI_COMM_NULL);
+	int err = cq_p.Buffer_detach(buffer_addr, size);
+	cq_end(t, err);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_buffer_detach_(void *buffer_addr, MPI_Fint *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_buffer_detach_(buffer_addr, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Buffer_detach, MPI_COMM_NULL);
+	cq_f.pmpi_buffer_detach_(buffer_addr, size, &err);
+	cq_end(t, err);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_buffer_detach_f08_(void *buffer_addr, MPI_Fint *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_buffer_detach_f08_(buffer_addr, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Buffer_detach, MPI_COMM_NULL);
+	cq_f.pmpi_buffer_detach_f08_(buffer_addr, size, &err);
+	cq_end(t, err);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_buffer_detach_f08_(void *buffer_addr, MPI_Fint *size, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_buffer_detach_f08_(buffer_addr, size, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Buffer_detach, MPI_COMM_NULL);
+	cq_f.pmpir_buffer_detach_f08_(buffer_addr, size, &err);
+	cq_end(t, err);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+#if CQ_LARGE
+CQ_EXPORT int MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Buffer_detach_c(buffer_addr, size);
+	cq_plain_begin(t, CQ_Buffer_detach_c, MPI_COMM_NULL);
+	int err = cq_p.Buffer_detach_c(buffer_addr, size);
+	cq_end(t, err);
+	return err;
+}
+#endif
+
 CQ_EXPORT int MPI_Cancel(MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -1343,6 +1412,118 @@ CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint
 }
 #endif
 
+CQ_EXPORT int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Comm_accept(port_name, info, root, comm, newcomm);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_accept, comm, CQ_COUNTED);
+	int err = cq_p.Comm_accept(port_name, info, root, comm, newcomm);
+	cq_comm_new_end(t, err, *newcomm, 8, CQ_COUNTED, instance, -1);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_accept_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_accept_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_accept, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_accept_)(port_name, info, root, comm, newcomm, &err, port_name_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 8, CQ_COUNTED, instance, -1);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_accept_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_accept, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_accept_f08_)(port_name, info, root, comm, newcomm, &err, port_name_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 8, CQ_COUNTED, instance, -1);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_accept_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_accept, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_accept_f08_)(port_name, info, root, comm, newcomm, &err, port_name_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 8, CQ_COUNTED, instance, -1);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Comm_connect(port_name, info, root, comm, newcomm);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_connect, comm, CQ_COUNTED);
+	int err = cq_p.Comm_connect(port_name, info, root, comm, newcomm);
+	cq_comm_new_end(t, err, *newcomm, 8, CQ_COUNTED, instance, -1);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_connect_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_connect_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_connect, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_connect_)(port_name, info, root, comm, newcomm, &err, port_name_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 8, CQ_COUNTED, instance, -1);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_connect_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_connect, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_connect_f08_)(port_name, info, root, comm, newcomm, &err, port_name_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 8, CQ_COUNTED, instance, -1);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_connect_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_connect, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_connect_f08_)(port_name, info, root, comm, newcomm, &err, port_name_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 8, CQ_COUNTED, instance, -1);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
 CQ_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
 	cq_thread *t = cq_enter();
@@ -1397,6 +1578,64 @@ CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *n
 	if (ierr != NULL)
 		*ierr = err;
 }
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+	cq_plain_begin(t, CQ_Comm_create_from_group, MPI_COMM_NULL);
+	int err = cq_p.Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+	cq_comm_new_end(t, err, *newcomm, 4, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, -1}));
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_create_from_group_(MPI_Fint *group, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newcomm, MPI_Fint *ierr, size_t stringtag_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_create_from_group_)(group, stringtag, info, errhandler, newcomm, ierr, stringtag_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Comm_create_from_group, MPI_COMM_NULL);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_create_from_group_)(group, stringtag, info, errhandler, newcomm, &err, stringtag_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, (int64_t)stringtag_n}));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_comm_create_from_group_f08_(MPI_Fint *group, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newcomm, MPI_Fint *ierr, size_t stringtag_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_create_from_group_f08_)(group, stringtag, info, errhandler, newcomm, ierr, stringtag_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Comm_create_from_group, MPI_COMM_NULL);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_create_from_group_f08_)(group, stringtag, info, errhandler, newcomm, &err, stringtag_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, (int64_t)stringtag_n}));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_comm_create_from_group_f08_(MPI_Fint *group, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newcomm, MPI_Fint *ierr, size_t stringtag_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_create_from_group_f08_)(group, stringtag, info, errhandler, newcomm, ierr, stringtag_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Comm_create_from_group, MPI_COMM_NULL);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_create_from_group_f08_)(group, stringtag, info, errhandler, newcomm, &err, stringtag_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newcomm), 4, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, (int64_t)stringtag_n}));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
 #endif
 
 CQ_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
@@ -1697,6 +1936,58 @@ CQ_EXPORT void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 }
 #endif
 
+CQ_EXPORT int MPI_Comm_get_parent(MPI_Comm *parent)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Comm_get_parent(parent);
+	int err = cq_p.Comm_get_parent(parent);
+	cq_comm_parent_end(t, err, *parent);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_get_parent_(MPI_Fint *parent, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_comm_get_parent_(parent, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_f.pmpi_comm_get_parent_(parent, &err);
+	cq_comm_parent_end(t, err, CQ_COMM(*parent));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_comm_get_parent_f08_(MPI_Fint *parent, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_comm_get_parent_f08_(parent, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_f.pmpi_comm_get_parent_f08_(parent, &err);
+	cq_comm_parent_end(t, err, CQ_COMM(*parent));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_comm_get_parent_f08_(MPI_Fint *parent, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_comm_get_parent_f08_(parent, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_f.pmpir_comm_get_parent_f08_(parent, &err);
+	cq_comm_parent_end(t, err, CQ_COMM(*parent));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
 CQ_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
 	cq_thread *t = cq_enter();
@@ -1809,6 +2100,174 @@ CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_
 		*ierr = err;
 }
 #endif
+#endif
+
+CQ_EXPORT int MPI_Comm_join(int fd, MPI_Comm *intercomm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Comm_join(fd, intercomm);
+	cq_plain_begin(t, CQ_Comm_join, MPI_COMM_NULL);
+	int err = cq_p.Comm_join(fd, intercomm);
+	cq_comm_new_end(t, err, *intercomm, 8, CQ_NOT_COUNTED, 0, -2);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_join_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_comm_join_(fd, intercomm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Comm_join, MPI_COMM_NULL);
+	cq_f.pmpi_comm_join_(fd, intercomm, &err);
+	cq_comm_new_end(t, err, CQ_COMM(*intercomm), 8, CQ_NOT_COUNTED, 0, -2);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_comm_join_f08_(fd, intercomm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Comm_join, MPI_COMM_NULL);
+	cq_f.pmpi_comm_join_f08_(fd, intercomm, &err);
+	cq_comm_new_end(t, err, CQ_COMM(*intercomm), 8, CQ_NOT_COUNTED, 0, -2);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_comm_join_f08_(fd, intercomm, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Comm_join, MPI_COMM_NULL);
+	cq_f.pmpir_comm_join_f08_(fd, intercomm, &err);
+	cq_comm_new_end(t, err, CQ_COMM(*intercomm), 8, CQ_NOT_COUNTED, 0, -2);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn, comm, CQ_COUNTED);
+	int err = cq_p.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+	cq_spawn_end(t, err, *intercomm, instance, root, comm, (cq_text){command, NULL, -1});
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_spawn_(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_n, size_t argv_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, ierr, command_n, argv_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, &err, command_n, argv_n);
+	cq_spawn_end(t, err, CQ_COMM(*intercomm), instance, *root, CQ_COMM(*comm), (cq_text){command, NULL, (int64_t)command_n});
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_n, size_t argv_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_f08_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, ierr, command_n, argv_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_f08_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, &err, command_n, argv_n);
+	cq_spawn_end(t, err, CQ_COMM(*intercomm), instance, *root, CQ_COMM(*comm), (cq_text){command, NULL, (int64_t)command_n});
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_n, size_t argv_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpir_comm_spawn_f08_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, ierr, command_n, argv_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpir_comm_spawn_f08_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, &err, command_n, argv_n);
+	cq_spawn_end(t, err, CQ_COMM(*intercomm), instance, *root, CQ_COMM(*comm), (cq_text){command, NULL, (int64_t)command_n});
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+
+CQ_EXPORT int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn_multiple, comm, CQ_COUNTED);
+	int err = cq_p.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
+	cq_spawn_end(t, err, *intercomm, instance, root, comm, (cq_text){NULL, array_of_commands, -1});
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_spawn_multiple_(MPI_Fint *count, char *array_of_commands, char *array_of_argv, MPI_Fint *array_of_maxprocs, MPI_Fint *array_of_info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t array_of_commands_n, size_t array_of_argv_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_multiple_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, ierr, array_of_commands_n, array_of_argv_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn_multiple, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_multiple_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, &err, array_of_commands_n, array_of_argv_n);
+	cq_spawn_end(t, err, CQ_COMM(*intercomm), instance, *root, CQ_COMM(*comm), (cq_text){array_of_commands, NULL, (int64_t)array_of_commands_n});
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_commands, char *array_of_argv, MPI_Fint *array_of_maxprocs, MPI_Fint *array_of_info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t array_of_commands_n, size_t array_of_argv_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_multiple_f08_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, ierr, array_of_commands_n, array_of_argv_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn_multiple, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_multiple_f08_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, &err, array_of_commands_n, array_of_argv_n);
+	cq_spawn_end(t, err, CQ_COMM(*intercomm), instance, *root, CQ_COMM(*comm), (cq_text){array_of_commands, NULL, (int64_t)array_of_commands_n});
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_commands, char *array_of_argv, MPI_Fint *array_of_maxprocs, MPI_Fint *array_of_info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t array_of_commands_n, size_t array_of_argv_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpir_comm_spawn_multiple_f08_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, ierr, array_of_commands_n, array_of_argv_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t instance = cq_comm_new_begin(t, CQ_Comm_spawn_multiple, CQ_COMM(*comm), CQ_COUNTED);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpir_comm_spawn_multiple_f08_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, &err, array_of_commands_n, array_of_argv_n);
+	cq_spawn_end(t, err, CQ_COMM(*intercomm), instance, *root, CQ_COMM(*comm), (cq_text){array_of_commands, NULL, (int64_t)array_of_commands_n});
+	if (ierr != NULL)
+		*ierr = err;
+}
 #endif
 
 CQ_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
@@ -2321,12 +2780,12 @@ CQ_EXPORT void mpi_file_delete_(char *filename, MPI_Fint *info, MPI_Fint *ierr, 
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_)(filename, info, ierr, filename_n);
+		((void (*)(void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_delete_)(filename, info, ierr, filename_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
-	((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_)(filename, info, &err, filename_n);
+	((void (*)(void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_delete_)(filename, info, &err, filename_n);
 	cq_file_delete_end(t, err, filename, cq_trimmed(filename, filename_n));
 	if (ierr != NULL)
 		*ierr = err;
@@ -2335,12 +2794,12 @@ CQ_EXPORT void mpi_file_delete_f08_(char *filename, MPI_Fint *info, MPI_Fint *ie
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_f08_)(filename, info, ierr, filename_n);
+		((void (*)(void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_delete_f08_)(filename, info, ierr, filename_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
-	((cq_fs4)(void (*)(void))cq_f.pmpi_file_delete_f08_)(filename, info, &err, filename_n);
+	((void (*)(void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_delete_f08_)(filename, info, &err, filename_n);
 	cq_file_delete_end(t, err, filename, cq_trimmed(filename, filename_n));
 	if (ierr != NULL)
 		*ierr = err;
@@ -2350,12 +2809,12 @@ CQ_EXPORT void mpi_file_delete_f08_(char *filename, MPI_Fint *info, MPI_Fint *ie
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs4)(void (*)(void))cq_f.pmpir_file_delete_f08_)(filename, info, ierr, filename_n);
+		((void (*)(void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_file_delete_f08_)(filename, info, ierr, filename_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	cq_plain_begin(t, CQ_File_delete, MPI_COMM_NULL);
-	((cq_fs4)(void (*)(void))cq_f.pmpir_file_delete_f08_)(filename, info, &err, filename_n);
+	((void (*)(void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_file_delete_f08_)(filename, info, &err, filename_n);
 	cq_file_delete_end(t, err, filename, cq_trimmed(filename, filename_n));
 	if (ierr != NULL)
 		*ierr = err;
@@ -2957,12 +3416,12 @@ CQ_EXPORT void mpi_file_open_(MPI_Fint *comm, char *filename, MPI_Fint *amode, M
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_n);
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, CQ_COMM(*comm), CQ_COUNTED);
-	((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_)(comm, filename, amode, info, fh, &err, filename_n);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_open_)(comm, filename, amode, info, fh, &err, filename_n);
 	cq_file_open_end(t, err, err == MPI_SUCCESS ? CQ_FILE(*fh) : (MPI_File)0, instance, filename, cq_trimmed(filename, filename_n));
 	if (ierr != NULL)
 		*ierr = err;
@@ -2971,12 +3430,12 @@ CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amod
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, CQ_COMM(*comm), CQ_COUNTED);
-	((cq_fs7)(void (*)(void))cq_f.pmpi_file_open_f08_)(comm, filename, amode, info, fh, &err, filename_n);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_open_f08_)(comm, filename, amode, info, fh, &err, filename_n);
 	cq_file_open_end(t, err, err == MPI_SUCCESS ? CQ_FILE(*fh) : (MPI_File)0, instance, filename, cq_trimmed(filename, filename_n));
 	if (ierr != NULL)
 		*ierr = err;
@@ -2986,12 +3445,12 @@ CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amod
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs7)(void (*)(void))cq_f.pmpir_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
+		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	uint64_t instance = cq_comm_new_begin(t, CQ_File_open, CQ_COMM(*comm), CQ_COUNTED);
-	((cq_fs7)(void (*)(void))cq_f.pmpir_file_open_f08_)(comm, filename, amode, info, fh, &err, filename_n);
+	((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_file_open_f08_)(comm, filename, amode, info, fh, &err, filename_n);
 	cq_file_open_end(t, err, err == MPI_SUCCESS ? CQ_FILE(*fh) : (MPI_File)0, instance, filename, cq_trimmed(filename, filename_n));
 	if (ierr != NULL)
 		*ierr = err;
@@ -3869,12 +4328,12 @@ CQ_EXPORT void mpi_file_set_view_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etyp
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	int32_t f = cq_file_begin(t, CQ_File_set_view, CQ_FILE(*fh));
-	((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
 	cq_file_end(t, err, f);
 	if (ierr != NULL)
 		*ierr = err;
@@ -3883,12 +4342,12 @@ CQ_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	int32_t f = cq_file_begin(t, CQ_File_set_view, CQ_FILE(*fh));
-	((cq_fs8)(void (*)(void))cq_f.pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
 	cq_file_end(t, err, f);
 	if (ierr != NULL)
 		*ierr = err;
@@ -3898,12 +4357,12 @@ CQ_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *
 {
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
-		((cq_fs8)(void (*)(void))cq_f.pmpir_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_n);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
 	int32_t f = cq_file_begin(t, CQ_File_set_view, CQ_FILE(*fh));
-	((cq_fs8)(void (*)(void))cq_f.pmpir_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, &err, datarep_n);
 	cq_file_end(t, err, f);
 	if (ierr != NULL)
 		*ierr = err;
@@ -6272,6 +6731,64 @@ CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_l
 }
 #endif
 
+#if CQ_MPI4
+CQ_EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+	cq_plain_begin(t, CQ_Intercomm_create_from_groups, MPI_COMM_NULL);
+	int err = cq_p.Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+	cq_comm_new_end(t, err, *newintercomm, 8, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, -1}));
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_intercomm_create_from_groups_(MPI_Fint *local_group, MPI_Fint *local_leader, MPI_Fint *remote_group, MPI_Fint *remote_leader, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newintercomm, MPI_Fint *ierr, size_t stringtag_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_intercomm_create_from_groups_)(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm, ierr, stringtag_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Intercomm_create_from_groups, MPI_COMM_NULL);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_intercomm_create_from_groups_)(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm, &err, stringtag_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newintercomm), 8, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, (int64_t)stringtag_n}));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_intercomm_create_from_groups_f08_(MPI_Fint *local_group, MPI_Fint *local_leader, MPI_Fint *remote_group, MPI_Fint *remote_leader, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newintercomm, MPI_Fint *ierr, size_t stringtag_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_intercomm_create_from_groups_f08_)(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm, ierr, stringtag_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Intercomm_create_from_groups, MPI_COMM_NULL);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_intercomm_create_from_groups_f08_)(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm, &err, stringtag_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newintercomm), 8, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, (int64_t)stringtag_n}));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_intercomm_create_from_groups_f08_(MPI_Fint *local_group, MPI_Fint *local_leader, MPI_Fint *remote_group, MPI_Fint *remote_leader, char *stringtag, MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *newintercomm, MPI_Fint *ierr, size_t stringtag_n)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_intercomm_create_from_groups_f08_)(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm, ierr, stringtag_n);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_plain_begin(t, CQ_Intercomm_create_from_groups, MPI_COMM_NULL);
+	((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_intercomm_create_from_groups_f08_)(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm, &err, stringtag_n);
+	cq_comm_new_end(t, err, CQ_COMM(*newintercomm), 8, CQ_NOT_COUNTED, 0, cq_text_key((cq_text){stringtag, NULL, (int64_t)stringtag_n}));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
 CQ_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
 	cq_thread *t = cq_enter();
@@ -7780,6 +8297,281 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count
 }
 #endif
 
+#if CQ_MPI4
+CQ_EXPORT int MPI_Parrived(MPI_Request request, int partition, int *flag)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Parrived(request, partition, flag);
+	uint64_t compute = cq_gap(t);
+	int err = cq_p.Parrived(request, partition, flag);
+	cq_parrived_end(t, CQ_Parrived, err, compute, *flag, partition, request);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_parrived_(MPI_Fint *request, MPI_Fint *partition, MPI_Fint *flag, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_parrived_(request, partition, flag, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t compute = cq_gap(t);
+	cq_f.pmpi_parrived_(request, partition, flag, &err);
+	cq_parrived_end(t, CQ_Parrived, err, compute, (*flag & 1), *partition, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_parrived_f08_(MPI_Fint *request, MPI_Fint *partition, MPI_Fint *flag, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_parrived_f08_(request, partition, flag, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t compute = cq_gap(t);
+	cq_f.pmpi_parrived_f08_(request, partition, flag, &err);
+	cq_parrived_end(t, CQ_Parrived, err, compute, (*flag & 1), *partition, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_parrived_f08_(MPI_Fint *request, MPI_Fint *partition, MPI_Fint *flag, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_parrived_f08_(request, partition, flag, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	uint64_t compute = cq_gap(t);
+	cq_f.pmpir_parrived_f08_(request, partition, flag, &err);
+	cq_parrived_end(t, CQ_Parrived, err, compute, (*flag & 1), *partition, CQ_REQUEST(*request));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Pready(int partition, MPI_Request request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Pready(partition, request);
+	cq_pready_begin(t, CQ_Pready, 1, request);
+	int err = cq_p.Pready(partition, request);
+	cq_pready_end(t, err, partition);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_pready_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_pready_(partition, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready, 1, CQ_REQUEST(*request));
+	cq_f.pmpi_pready_(partition, request, &err);
+	cq_pready_end(t, err, *partition);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_pready_f08_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_pready_f08_(partition, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready, 1, CQ_REQUEST(*request));
+	cq_f.pmpi_pready_f08_(partition, request, &err);
+	cq_pready_end(t, err, *partition);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_pready_f08_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_pready_f08_(partition, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready, 1, CQ_REQUEST(*request));
+	cq_f.pmpir_pready_f08_(partition, request, &err);
+	cq_pready_end(t, err, *partition);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Pready_list(length, array_of_partitions, request);
+	cq_pready_begin(t, CQ_Pready_list, length, request);
+	int err = cq_p.Pready_list(length, array_of_partitions, request);
+	cq_pready_end(t, err, cq_lowest(array_of_partitions, length));
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_pready_list_(MPI_Fint *length, MPI_Fint *array_of_partitions, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_pready_list_(length, array_of_partitions, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready_list, *length, CQ_REQUEST(*request));
+	cq_f.pmpi_pready_list_(length, array_of_partitions, request, &err);
+	cq_pready_end(t, err, cq_lowest(array_of_partitions, *length));
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_pready_list_f08_(MPI_Fint *length, MPI_Fint *array_of_partitions, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_pready_list_f08_(length, array_of_partitions, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready_list, *length, CQ_REQUEST(*request));
+	cq_f.pmpi_pready_list_f08_(length, array_of_partitions, request, &err);
+	cq_pready_end(t, err, cq_lowest(array_of_partitions, *length));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_pready_list_f08_(MPI_Fint *length, MPI_Fint *array_of_partitions, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_pready_list_f08_(length, array_of_partitions, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready_list, *length, CQ_REQUEST(*request));
+	cq_f.pmpir_pready_list_f08_(length, array_of_partitions, request, &err);
+	cq_pready_end(t, err, cq_lowest(array_of_partitions, *length));
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Pready_range(partition_low, partition_high, request);
+	cq_pready_begin(t, CQ_Pready_range, partition_high - partition_low + 1, request);
+	int err = cq_p.Pready_range(partition_low, partition_high, request);
+	cq_pready_end(t, err, partition_low);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_pready_range_(MPI_Fint *partition_low, MPI_Fint *partition_high, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_pready_range_(partition_low, partition_high, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready_range, *partition_high - *partition_low + 1, CQ_REQUEST(*request));
+	cq_f.pmpi_pready_range_(partition_low, partition_high, request, &err);
+	cq_pready_end(t, err, *partition_low);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_pready_range_f08_(MPI_Fint *partition_low, MPI_Fint *partition_high, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_pready_range_f08_(partition_low, partition_high, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready_range, *partition_high - *partition_low + 1, CQ_REQUEST(*request));
+	cq_f.pmpi_pready_range_f08_(partition_low, partition_high, request, &err);
+	cq_pready_end(t, err, *partition_low);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#else
+CQ_EXPORT void mpi_pready_range_f08_(MPI_Fint *partition_low, MPI_Fint *partition_high, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpir_pready_range_f08_(partition_low, partition_high, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_pready_begin(t, CQ_Pready_range, *partition_high - *partition_low + 1, CQ_REQUEST(*request));
+	cq_f.pmpir_pready_range_f08_(partition_low, partition_high, request, &err);
+	cq_pready_end(t, err, *partition_low);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+	cq_precv_begin(t, CQ_Precv_init, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+	cq_partitioned_end(t, err, partitions, *request, CQ_R_RECV);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_precv_init_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_precv_init_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_precv_begin(t, CQ_Precv_init, cq_f_buffer(buf), *(const MPI_Count *)(const void *)count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_f.pmpi_precv_init_(buf, partitions, count, datatype, dest, tag, comm, info, request, &err);
+	cq_partitioned_end(t, err, *partitions, CQ_REQUEST(*request), CQ_R_RECV);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_precv_init_f08_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_precv_init_f08_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_precv_begin(t, CQ_Precv_init, cq_f_buffer(buf), *(const MPI_Count *)(const void *)count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_f.pmpi_precv_init_f08_(buf, partitions, count, datatype, dest, tag, comm, info, request, &err);
+	cq_partitioned_end(t, err, *partitions, CQ_REQUEST(*request), CQ_R_RECV);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
+#endif
+
 CQ_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	cq_thread *t = cq_enter();
@@ -7838,6 +8630,49 @@ CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, M
 	if (ierr != NULL)
 		*ierr = err;
 }
+#endif
+
+#if CQ_MPI4
+CQ_EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL))
+		return cq_p.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+	cq_psend_begin(t, CQ_Psend_init, buf, count, datatype, dest, tag, comm);
+	int err = cq_p.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+	cq_partitioned_end(t, err, partitions, *request, 0);
+	return err;
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_psend_init_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_psend_init_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_psend_begin(t, CQ_Psend_init, cq_f_buffer(buf), *(const MPI_Count *)(const void *)count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_f.pmpi_psend_init_(buf, partitions, count, datatype, dest, tag, comm, info, request, &err);
+	cq_partitioned_end(t, err, *partitions, CQ_REQUEST(*request), 0);
+	if (ierr != NULL)
+		*ierr = err;
+}
+CQ_EXPORT void mpi_psend_init_f08_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cq_thread *t = cq_enter();
+	if (CQ_UNLIKELY(t == NULL)) {
+		cq_f.pmpi_psend_init_f08_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
+		return;
+	}
+	MPI_Fint err = MPI_SUCCESS;
+	cq_psend_begin(t, CQ_Psend_init, cq_f_buffer(buf), *(const MPI_Count *)(const void *)count, CQ_TYPE(*datatype), *dest, *tag, CQ_COMM(*comm));
+	cq_f.pmpi_psend_init_f08_(buf, partitions, count, datatype, dest, tag, comm, info, request, &err);
+	cq_partitioned_end(t, err, *partitions, CQ_REQUEST(*request), 0);
+	if (ierr != NULL)
+		*ierr = err;
+}
+#endif
 #endif
 
 CQ_EXPORT int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)

@@ -9,7 +9,7 @@ import (
 // C symbol, under the plain name, but for what pointerForms lists.
 var largeCounts = map[string]bool{
 	"send": true, "isend": true, "send_init": true, "recv": true, "irecv": true, "recv_init": true, "sendrecv": true, "isendrecv": true,
-	"mrecv": true, "imrecv": true, "collective": true, "icollective": true, "collective_init": true,
+	"mrecv": true, "imrecv": true, "collective": true, "icollective": true, "collective_init": true, "plain": true,
 	"rma": true, "rma_request": true, "win_new": true, "file_rw": true, "file_irw": true, "file_begin": true,
 }
 

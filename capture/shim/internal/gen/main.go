@@ -10,6 +10,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -86,12 +87,6 @@ func readCalls(path string) ([]call, error) {
 
 // pending says that the shim has no recorder for the call yet.
 func (c call) pending() bool {
-	switch c.recorder {
-	case "comm_connect", "comm_from_group", "comm_parent", "spawn", "session_init", "session_finalize",
-		"parrived", "pready", "pready_list", "pready_range", "precv_init", "psend_init",
-		"pcontrol", "plain":
-		return true
-	}
 	return c.large() && !largeCounts[c.recorder]
 }
 
@@ -157,8 +152,8 @@ func functionsHeader(calls []call) []byte {
 	var b bytes.Buffer
 	b.WriteString(banner + "#ifndef COMMQ_FNS_GEN_H\n#define COMMQ_FNS_GEN_H\n\n")
 	b.WriteString("/* The MPI library's own functions, found when the first call is made: the shim refers to none by name, so that it\n * can be loaded into any process. */\n")
-	common := append([]string(nil), helpers...)
-	guarded := map[string][]string{"CQ_LARGE": append([]string(nil), largeHelpers...)}
+	common := slices.Concat(helpers, processHelpers)
+	guarded := map[string][]string{"CQ_LARGE": slices.Clone(largeHelpers), "CQ_MPI4": slices.Clone(processHelpersMPI4)}
 	for _, c := range calls {
 		if c.guard() == "" {
 			common = append(common, c.name)
@@ -224,6 +219,9 @@ func fortranTable(b *bytes.Buffer, calls []call) {
 		}
 		if pointerForms[c.name] {
 			mpich = append(mpich, fmt.Sprintf("pmpir_%s_f08_large_, %d", low, n))
+		}
+		if c.recorder == "pcontrol" {
+			mpich = append(mpich, fmt.Sprintf("pmpi_%s_, %d", low, n))
 		}
 	}
 	b.WriteString("/* Fortran entry points and how many arguments they have. All are addresses. */\n#if CQ_OPENMPI\n#if CQ_MPI4\n")

@@ -147,6 +147,9 @@ func recorderOf(c call) (recorder, error) {
 	if r, ok := windowRecorders()[c.recorder]; ok {
 		return r, nil
 	}
+	if r, ok, err := processRecorder(c); ok {
+		return r, err
+	}
 	r, ok := recorders[c.recorder]
 	if !ok {
 		return recorder{}, fmt.Errorf("%s: unknown recorder %q", c.name, c.recorder)
@@ -159,6 +162,9 @@ func (c call) fortranParams() []param {
 	if c.recorder == "init" { // no argc and argv
 		return c.params[2:]
 	}
+	if c.recorder == "pcontrol" { // no more than the level
+		return c.params[:1]
+	}
 	return c.params
 }
 
@@ -166,7 +172,7 @@ func wrapSource(calls []call) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(banner + "#include \"recorders.h\"\n")
 	for _, c := range calls {
-		if byHand[c.recorder] {
+		if byHand[c.recorder] || processByHand[c.recorder] {
 			continue
 		}
 		guard := c.guard()
@@ -235,17 +241,16 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 		decls = append(decls, f.declare(p))
 		args = append(args, p.name)
 	}
+	var hidden []string
 	if f.fortran {
 		name = strings.TrimSuffix(strings.ToLower(name), "_c")
 		decls = append(decls, "MPI_Fint *ierr")
+		hidden = c.hidden()
+		for _, h := range hidden {
+			decls = append(decls, "size_t "+h)
+		}
 	}
-	callee, hidden := fmt.Sprintf(c.prefixed(f.callee), name), ""
-	if s := c.text(); f.fortran && s != "" { // the string's length stands behind all arguments
-		hidden = s + "_n"
-		decls = append(decls, "size_t "+hidden)
-		callee = fmt.Sprintf("((cq_fs%d)(void (*)(void))%s)", len(c.params)+2, callee)
-		hidden = ", " + hidden
-	}
+	callee := withHidden(fmt.Sprintf(c.prefixed(f.callee), name), len(c.params), hidden)
 	before, err := f.expand(r.before, c)
 	if err != nil {
 		return err
@@ -267,22 +272,28 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	}
 	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "))
 	plain := strings.Join(args, ", ")
+	lengths := ""
+	for _, h := range hidden {
+		lengths += ", " + h
+	}
 	if f.fortran {
-		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\t%s(%s, ierr%s);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", unseen, callee, plain, hidden)
+		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\t%s(%s, ierr%s);\n\t\treturn;\n\t}\n\tMPI_Fint err = MPI_SUCCESS;\n", unseen, callee, plain, lengths)
 	} else if unseen != "" {
 		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL)) {\n%s\t\treturn %s(%s);\n\t}\n", unseen, callee, plain)
 	} else {
 		fmt.Fprintf(b, "\tif (CQ_UNLIKELY(t == NULL))\n\t\treturn %s(%s);\n", callee, plain)
 	}
 	b.WriteString(f.statusOf(r, c))
-	fmt.Fprintf(b, "\t%s\n", before)
+	if before != "" {
+		fmt.Fprintf(b, "\t%s\n", before)
+	}
 	for i, a := range args {
 		if a == r.status || a == r.statuses {
 			args[i] = "st"
 		}
 	}
 	if f.fortran {
-		fmt.Fprintf(b, "\t%s(%s, &err%s);\n\t%s\n\tif (ierr != NULL)\n\t\t*ierr = err;\n}\n", callee, strings.Join(args, ", "), hidden, after)
+		fmt.Fprintf(b, "\t%s(%s, &err%s);\n\t%s\n\tif (ierr != NULL)\n\t\t*ierr = err;\n}\n", callee, strings.Join(args, ", "), lengths, after)
 	} else {
 		fmt.Fprintf(b, "\tint err = %s(%s);\n\t%s\n\treturn err;\n}\n", callee, strings.Join(args, ", "), after)
 	}
@@ -304,10 +315,10 @@ func (f flavour) declare(p param) string {
 	if strings.HasPrefix(strings.TrimPrefix(p.ctype, "const "), "void") {
 		return "void *" + p.name
 	}
-	switch p.ctype {
-	case "const char *":
+	if p.isText() {
 		return "char *" + p.name
-	case "MPI_Aint", "MPI_Offset":
+	}
+	if p.ctype == "MPI_Aint" || p.ctype == "MPI_Offset" {
 		return p.ctype + " *" + p.name
 	}
 	return "MPI_Fint *" + p.name
@@ -373,6 +384,9 @@ func (f flavour) expression(what string, c call) (string, error) {
 		}
 		return fmt.Sprintf("(cq_array){%s, %s, 0}", array, n), nil
 	}
+	if name, ok := strings.CutPrefix(what, "text:"); ok {
+		return f.textOf(name, c)
+	}
 	name, pointed := strings.CutPrefix(what, "*")
 	for _, p := range c.params {
 		if p.name == name {
@@ -404,6 +418,8 @@ func (f flavour) value(p param, pointed bool) (string, error) {
 		return "(*flag & 1)", nil
 	case base == "int" || base == "MPI_Aint" || base == "MPI_Offset":
 		return "*" + p.name, nil
+	case base == "MPI_Count":
+		return "*(const MPI_Count *)(const void *)" + p.name, nil
 	case base == "const void" || base == "void":
 		return "cq_f_buffer(" + p.name + ")", nil
 	}
