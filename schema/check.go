@@ -168,8 +168,17 @@ func (c *Checker) bad(rank int32, seq int64, format string, args ...any) {
 // wrong reports a problem of the rule that is looking that is not at a row.
 func (c *Checker) wrong(format string, args ...any) { c.bad(NullInt32, NullInt64, format, args...) }
 
-// all says whether the run has every row of events.
+// all says whether rows were left out of events by filters at most.
 func (c *Checker) all() bool { return c.manifest.Record == "all" }
+
+// dense says whether the run has every row of events.
+func (c *Checker) dense() bool { return c.all() && !c.filtered() }
+
+// filtered says whether rows were left out by name, or by MPI_Pcontrol.
+func (c *Checker) filtered() bool { return len(c.manifest.Filters) > 0 }
+
+// bare says whether messages have no rows.
+func (c *Checker) bare() bool { return c.manifest.Record == "collectives" }
 
 // rank is the state of a rank, nil when the run has no such rank (the rule ranks says so).
 func (c *Checker) rank(r int32) *rankState {

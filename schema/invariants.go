@@ -18,7 +18,7 @@ func Rules() []Rule {
 		{Name: "ended", Doc: "A run is finalized exactly when each of its ranks is.", finish: finishEnded},
 		{Name: "epochs", Doc: "An epoch lies between 0 and the manifest's epochs, and never decreases along a rank.",
 			tables: []*Table{&EventsTable, &MessagesTable, &PartsTable}, batch: checkEpochs},
-		{Name: "seq", Doc: "Along a rank seq counts from 0 without gaps; where rows were dropped (record messages) it increases.", tables: events, batch: checkSeq},
+		{Name: "seq", Doc: "Along a rank seq counts from 0 without gaps; where rows were dropped (record messages or collectives, filters) it increases.", tables: events, batch: checkSeq},
 		{Name: "times", Doc: "No call and no message ends before it starts, and no duration or count is negative; end_ns of the manifest is the latest.",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkTimes, finish: finishTimes},
 		{Name: "thread-order", Doc: "Along a thread of a rank start_ns never decreases.", tables: events, batch: checkThreads},
@@ -40,11 +40,11 @@ func Rules() []Rule {
 			tables: events, batch: checkOneSided},
 		{Name: "io", Doc: "A row of I/O has no peer, a send side if it writes and a receive side if it reads; its file was opened by an earlier row of the rank on the same communicator.",
 			tables: events, batch: checkFiles},
-		{Name: "instances", Doc: "Collective operations on a communicator count from 0 on each of its ranks, and so do the starts of a persistent one; in a finalized run every rank made the same ones.",
+		{Name: "instances", Doc: "Collective operations on a communicator count from 0 on each of its ranks, and so do the starts of a persistent one; in a finalized run every rank made the same ones. Filters leave gaps.",
 			tables: events, batch: checkInstances, finish: finishInstances},
 		{Name: "parts", Doc: "Every row of parts belongs to a collective call, and the parts of a call add up to its send_bytes and recv_bytes; those of a neighbourhood collective are always there.",
 			tables: []*Table{&EventsTable, &PartsTable}, batch: checkParts, finish: finishParts},
-		{Name: "messages", Doc: "Every message has the row that sent it and the row that received it, with the same peer, communicator, tag, bytes and times (record all).",
+		{Name: "messages", Doc: "Every message has the row that sent it and the row that received it, with the same peer, communicator, tag, bytes and times (record all); filters may leave out the row that received it.",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkMessages, finish: finishMessages},
 		{Name: "message-rows", Doc: "A message's bytes are not negative, and its receive is completed by the posting row or a later one.", tables: messages, batch: checkMessageRows},
 		{Name: "hashes", Doc: "Payload hashes are there only where the manifest names an algorithm, recv_hash only where receives were hashed; those that differ are as many as it says.",
@@ -219,7 +219,7 @@ func checkEpochs(c *Checker, b Batch) {
 // checkSeq counts along each rank.
 func checkSeq(c *Checker, b Batch) {
 	e := b.(*Events)
-	dense := c.all()
+	dense := c.dense()
 	for i, seq := range e.Seq {
 		r := c.rank(e.Rank[i])
 		if r == nil {
@@ -275,7 +275,7 @@ func (c *Checker) endAfterStart(b Batch, what string, start, end []int64) {
 
 func finishTimes(c *Checker) {
 	latest, said := c.totals.endNs, c.manifest.EndNs
-	if c.all() && latest != said || latest > said {
+	if c.dense() && latest != said || latest > said {
 		c.wrong("the latest end is at %d ns; the manifest's end_ns is %d", latest, said)
 	}
 }
@@ -374,7 +374,7 @@ func checkDone(c *Checker, b Batch) {
 
 func finishDone(c *Checker) {
 	for i := range c.ranks {
-		if r := &c.ranks[i]; c.all() && r.doneSeq > r.lastSeq {
+		if r := &c.ranks[i]; c.dense() && r.doneSeq > r.lastSeq {
 			c.bad(int32(i), r.doneFor, "done_seq is %d; the rank's last row is %d", r.doneSeq, r.lastSeq)
 		}
 	}
@@ -391,7 +391,9 @@ func countRows(c *Checker, b Batch) {
 		for i, class := range t.Class {
 			if class == int16(ClassCollective) && c.isFirst(t.Rank[i], t.Comm[i]) {
 				c.totals.collectives++
-				c.totals.byCall[c.collectiveOf(t, i)]++
+				if !c.orphan(t, i) {
+					c.totals.byCall[c.collectiveOf(t, i)]++
+				}
 			}
 		}
 	}
@@ -404,20 +406,36 @@ func finishCounts(c *Checker) {
 			c.wrong("%s: found %d; the manifest says %d", what, found, said)
 		}
 	}
-	same("messages", c.rows["messages"], m.Messages)
-	same("message_bytes", t.messageBytes, m.MessageBytes)
+	within := func(what string, found, said int64) { // where rows were left out
+		if found > said {
+			c.wrong("%s: found %d; the manifest says that there were %d", what, found, said)
+		}
+	}
+	messages, collectives := same, same
+	if c.filtered() {
+		messages, collectives = within, within
+	}
+	if c.bare() {
+		messages = func(what string, found, _ int64) {
+			if found != 0 {
+				c.wrong("%s: found %d in a run without rows of messages", what, found)
+			}
+		}
+	}
+	messages("messages", c.rows["messages"], m.Messages)
+	messages("message_bytes", t.messageBytes, m.MessageBytes)
 	same("calls (the sum of ranks.events)", t.events, m.Calls)
 	same("polls (the sum of ranks.polls)", t.polls, m.Polls)
 	same("dropped (the sum of ranks.dropped)", t.droppedN, m.Dropped)
 	if c.manifest.Ended == EndedNames[EndedFinalized] {
-		same("collectives", t.collectives, m.Collectives)
+		collectives("collectives", t.collectives, m.Collectives)
 		for call, n := range t.byCall {
 			if c.manifest.Collectives != nil {
-				same("collectives by "+CallID(call).String(), n, c.manifest.Collectives[CallID(call).String()])
+				collectives("collectives by "+CallID(call).String(), n, c.manifest.Collectives[CallID(call).String()])
 			}
 		}
 	}
-	if !c.all() {
+	if !c.dense() {
 		return
 	}
 	if c.manifest.TimeOrigin != "untimed" {

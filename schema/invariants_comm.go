@@ -250,6 +250,12 @@ func (c *Checker) startedBy(e *Events, i int) *initState {
 	return c.inits[sideKey(e.Rank[i], e.InitSeq[i])]
 }
 
+// orphan says whether a row starts a persistent collective whose making a filter left out: then it is not known which.
+func (c *Checker) orphan(e *Events, i int) bool {
+	call := CallID(e.Call[i])
+	return c.filtered() && Class(e.Class[i]) == ClassCollective && (call == CallStart || call == CallStartall) && c.startedBy(e, i) == nil
+}
+
 // collectiveOf is the call that says what a row of class collective does: for a start the one that made its request.
 func (c *Checker) collectiveOf(e *Events, i int) CallID {
 	if s := c.startedBy(e, i); s != nil {
@@ -262,9 +268,9 @@ func (c *Checker) collectiveOf(e *Events, i int) CallID {
 // Calls that were lost leave gaps.
 func checkInstances(c *Checker, b Batch) {
 	e := b.(*Events)
-	gaps := c.manifest.Counts.Dropped > 0
+	gaps := c.manifest.Counts.Dropped > 0 || c.filtered()
 	for i, instance := range e.Instance {
-		if instance == NullInt64 || e.Comm[i] == NullInt32 {
+		if instance == NullInt64 || e.Comm[i] == NullInt32 || c.orphan(e, i) {
 			continue
 		}
 		c.noteInit(e, i)
@@ -295,7 +301,7 @@ func mixed(a, b uint64) uint64 {
 
 // finishInstances compares the ranks of each communicator.
 func finishInstances(c *Checker) {
-	if c.manifest.Ended != EndedNames[EndedFinalized] || c.manifest.Counts.Dropped > 0 {
+	if c.manifest.Ended != EndedNames[EndedFinalized] || c.manifest.Counts.Dropped > 0 || c.filtered() {
 		return
 	}
 	for _, id := range sortedKeys(c.comms) {

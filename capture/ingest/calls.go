@@ -45,17 +45,17 @@ func (d *decoder) call(c *spool.Call, r *schema.Event) error {
 	case opWinNew:
 		d.makes(c, r, d.windows)
 	case opFileOpen:
-		r.Label = d.g.label()
 		d.makes(c, r, d.opened)
-	case opFileDelete:
-		r.Label = d.g.label()
-		d.put()
 	case opFile:
 		return d.file(r)
 	case opTransfer, opTransferStart:
 		return d.transfer(c, r, v)
 	case opTransferEnd:
 		return d.endSplit(c, r)
+	case opReady:
+		d.ready(c, r)
+	case opControl:
+		d.control(c, r)
 	default:
 		d.put()
 	}
@@ -158,30 +158,10 @@ func (d *decoder) post(c *spool.Call, r *schema.Event, p pending) {
 	d.put()
 }
 
-// wanted says whether a row is kept with RecordMessages, whatever it completes.
-func (d *decoder) wanted(r *schema.Event) bool {
-	if d.keep == nil {
-		return true
-	}
-	wanted := r.ErrorClass != schema.NullInt32 || r.EndNs == schema.NullInt64 || d.unknown[r.Seq]
-	switch schema.Class(r.Class) {
-	case schema.ClassSend, schema.ClassRecv, schema.ClassSendrecv, schema.ClassProbe, schema.ClassComplete:
-	case schema.ClassOther:
-		o := ops[r.Call]
-		wanted = wanted || o != opSendInit && o != opRecvInit
-	default:
-		wanted = true
-	}
-	if wanted {
-		d.keep[d.n] = true
-	}
-	return wanted
-}
-
 // addSend notes the current row as a send and returns its index in sends.
 func (d *decoder) addSend(r *schema.Event) int32 {
 	if r.SendWorld == schema.NullInt32 {
-		d.count.alien++
+		d.alien(r.Seq)
 		return -1
 	}
 	d.sends = append(d.sends, int32(d.n))
@@ -321,9 +301,10 @@ func (d *decoder) persistent(c *spool.Call, r *schema.Event, v int32) (err error
 		t.row = *r
 		t.row.SendBytes = bytes
 		d.templates[c.Req] = t
+		err = d.partition(c, t)
 	}
 	d.put()
-	return nil
+	return err
 }
 
 // start makes the rows of MPI_Start and MPI_Startall: one for each request.
@@ -362,7 +343,7 @@ func (d *decoder) started(req, made uint32, r *schema.Event) {
 	if t := d.templates[made]; t != nil {
 		fill(r, t)
 		d.payload(req, r)
-		p.view = t.view
+		p.view, p.made = t.view, made
 		switch {
 		case t.class == schema.ClassCollective:
 			d.startedCollective(r, t)
@@ -372,6 +353,7 @@ func (d *decoder) started(req, made uint32, r *schema.Event) {
 		default:
 			p.recv = d.addRecv(r)
 		}
+		d.parted(t, &p)
 	}
 	if req != 0 {
 		r.Request = int64(req)
@@ -493,7 +475,7 @@ func (d *decoder) complete(c *spool.Call, r *schema.Event) {
 	if done > 1 {
 		r.Request = schema.NullInt64
 	}
-	if d.keep != nil && kept {
+	if d.keep != nil && kept && !d.isHidden(r) {
 		d.keep[d.n] = true
 	}
 	d.put()
@@ -744,18 +726,29 @@ func (d *decoder) interval(c completion) (start, end int64) {
 // setAside counts the receives that matching does not see.
 func (d *decoder) setAside() {
 	for i := range d.state {
-		if d.state[i] == recvAlien {
-			d.count.alien++
-		}
-		if d.state[i] == recvOpen || d.state[i] == recvAlien {
+		switch d.state[i] {
+		case recvAlien:
+			d.alien(d.recvs[i].PostSeq)
+		case recvOpen:
 			d.alone(d.recvs[i].PostSeq)
 		}
 	}
 }
 
+// alien counts a send or a receive whose partner is not in this run.
+func (d *decoder) alien(seq int64) {
+	d.count.alien++
+	d.aside(seq)
+}
+
 // alone counts a receive without a partner.
 func (d *decoder) alone(seq int64) {
 	d.count.recvs++
+	d.aside(seq)
+}
+
+// aside notes a row that matching never sees.
+func (d *decoder) aside(seq int64) {
 	if d.unmatched == nil {
 		d.unmatched = map[int64]bool{}
 	}

@@ -31,7 +31,7 @@ type commDef struct {
 	id         int64
 	fixed      spool.CommDef
 	parent     int  // index in the rank's comms, or parentNone...
-	byTag      bool // made by MPI_Comm_create_group or MPI_Intercomm_create: told apart by tag, not by instance
+	byTag      bool // told apart by tag, not by parent and instance; see madeByTag
 	predefined bool // only names MPI_COMM_WORLD or MPI_COMM_SELF
 	named      bool
 	name       string
@@ -182,6 +182,9 @@ func leaders(c *commDef) (int32, int32) {
 	a, b := c.fixed.LeaderWorld, int32(-1)
 	if c.fixed.RemoteSize > 0 {
 		b = c.fixed.RemoteLeaderWorld
+		if min(a, b) < 0 { // that group is led from outside MPI_COMM_WORLD
+			return max(a, b), -1
+		}
 		return min(a, b), max(a, b)
 	}
 	return a, b
@@ -272,7 +275,7 @@ func (u *unifier) addRank(r *rankSpool) {
 			u.table = append(u.table, comm{kind: c.fixed.Kind, parents: noParents, leader: a, order: [2]int64{int64(u.size), int64(i)}})
 		}
 		c.global = id
-		u.members += u.table[id].add(r, c, parent, i, b, u.size)
+		u.members += u.table[id].add(r, c, parent, i, u.size)
 	}
 }
 
@@ -281,13 +284,13 @@ func predefined(c *commDef) (number int64, ok bool) {
 	return c.id, c.predefined || c.id == worldNumber && c.fixed.Kind == int32(schema.CommWorld) || c.id == selfNumber && c.fixed.Kind == int32(schema.CommSelf)
 }
 
-// add takes in what one rank knows of the communicator; other is the higher leader of an intercommunicator,
-// world the size of MPI_COMM_WORLD. It returns by how many members the groups grew.
-func (m *comm) add(r *rankSpool, c *commDef, parent int32, index int, other, world int32) (grown int64) {
+// add takes in what one rank knows of the communicator; world is the size of MPI_COMM_WORLD. It returns by how many
+// members the groups grew.
+func (m *comm) add(r *rankSpool, c *commDef, parent int32, index int, world int32) (grown int64) {
 	before := len(m.groups[0]) + len(m.groups[1])
 	defer func() { grown = int64(len(m.groups[0]) + len(m.groups[1]) - before) }()
 	side := 0
-	if other >= 0 && c.fixed.LeaderWorld == other && m.leader != other {
+	if c.fixed.RemoteSize > 0 && c.fixed.LeaderWorld != m.leader {
 		side = 1
 	}
 	if r.rank == m.leader {
@@ -371,7 +374,7 @@ func (u *unifier) number() *commTable {
 		x, y := &u.table[a], &u.table[b]
 		return cmp.Or(cmp.Compare(x.leader, y.leader), cmp.Compare(x.order[0], y.order[0]), boolFirst(x.self, y.self), cmp.Compare(x.order[1], y.order[1]))
 	})
-	world := comm{kind: int32(schema.CommWorld), name: "MPI_COMM_WORLD", parents: noParents, groups: [2][]int32{identity(u.size)}}
+	world := comm{kind: int32(schema.CommWorld), name: u.worldName(), parents: noParents, groups: [2][]int32{identity(u.size)}}
 	t := &commTable{comms: []comm{world}, self: map[int32]int32{}, world: u.size}
 	ids := map[int32]int32{parentWorld: 0, parentNone: schema.NullInt32, schema.NullInt32: schema.NullInt32}
 	for _, i := range order {
@@ -389,6 +392,16 @@ func (u *unifier) number() *commTable {
 	}
 	u.settle(t, ids)
 	return t
+}
+
+// worldName is what communicator 0 is called: where only sessions were used there is none, but the processes are those of a set.
+func (u *unifier) worldName() string {
+	for _, r := range u.ranks {
+		if r.inited || r.files[0].Header.Sessions == 0 {
+			return "MPI_COMM_WORLD"
+		}
+	}
+	return "mpi://WORLD"
 }
 
 // settle replaces provisional ids.

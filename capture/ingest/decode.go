@@ -48,9 +48,16 @@ type decoder struct {
 	recvs   []match.Recv
 	state   []recvState
 	parts   []part
-	found   []part         // those of the call being decoded
-	keep    []bool         // by row: kept with RecordMessages; nil: everything is
+	found   []part // those of the call being decoded
+	sel     *selection
+	keep    []bool         // by row: it is written; nil: everything is
+	hidden  []bool         // by row: left out by a filter; nil: there is none
+	off     bool           // recording was switched off by MPI_Pcontrol
 	unknown map[int64]bool // with RecordMessages: rows that are unmatched
+	label   string         // that the call being decoded carries; empty: none
+
+	partOf    map[int32]int32 // Part of the channel, by row, for the epoch's partitioned sends
+	partsMade map[partKey]int32
 
 	bySource  [][]int32      // indexes in recvs by the shard that matches them
 	unmatched map[int64]bool // rows of receives that matching never sees and that have no partner
@@ -115,6 +122,14 @@ type template struct {
 	seq   int64
 	parts []part // of a collective
 	next  int64  // instance of a collective's next start
+	part  int32  // Part of the channel of a partitioned request; else 0
+	each  int64  // elements of one partition
+}
+
+// partKey is the channel of a partitioned request without Part, and which side of it the rank is.
+type partKey struct {
+	match.Channel
+	send bool
 }
 
 type part struct {
@@ -134,7 +149,7 @@ func libraryTruncate(text string) int32 {
 // newDecoder makes the decoder of a rank.
 func newDecoder(j *job, r *rankSpool) *decoder {
 	d := &decoder{rankSpool: r, comms: j.comms, cur: newCursor(r.files), clk: r.clock, nulls: schema.NullEvent,
-		messages: map[uint32]*message{}, templates: map[uint32]*template{}, windows: map[int32]maker{}, opened: map[int32]maker{}, lastNs: make([]int64, len(r.files)),
+		sel: &j.sel, messages: map[uint32]*message{}, templates: map[uint32]*template{}, windows: map[int32]maker{}, opened: map[int32]maker{}, lastNs: make([]int64, len(r.files)),
 		truncate: libraryTruncate(spool.Text(r.files[0].Header.MPILibrary[:]))}
 	for t := range d.lastNs {
 		d.lastNs[t] = math.MinInt64
@@ -189,6 +204,10 @@ func (d *decoder) decode(epoch int32, events *schema.Events, base int) error {
 	if d.keep != nil {
 		d.keep = make([]bool, end-d.seq)
 	}
+	if d.sel.filters() {
+		d.hidden = make([]bool, end-d.seq)
+	}
+	clear(d.partOf)
 	for d.seq < end {
 		if !d.cur.next(&d.g) {
 			return fmt.Errorf("%s: %d calls where %d were read before: was it changed meanwhile?", d.files[0].Name, d.seq, end)
@@ -205,6 +224,7 @@ func (d *decoder) decode(epoch int32, events *schema.Events, base int) error {
 // group makes the rows of one call.
 func (d *decoder) group() error {
 	c := d.g.call()
+	d.label = ""
 	if len(d.g.slots) > 1 || c == nil {
 		if err := d.definitions(); err != nil || c == nil {
 			return err
@@ -214,6 +234,9 @@ func (d *decoder) group() error {
 	*r = d.nulls
 	r.Seq, r.Epoch, r.Thread = d.seq, d.epoch, d.g.thread
 	r.Call, r.Class = int16(c.Call), int16(schema.Calls[c.Call].Class)
+	if d.label != "" {
+		r.Label = d.label
+	}
 	d.times(c, r)
 	if r.Callsite = d.siteOf(c); r.Callsite == schema.NullInt32 && d.files[0].Header.Stack > 0 && schema.Class(r.Class) != schema.ClassMark {
 		d.count.noSite++
@@ -231,6 +254,7 @@ func (d *decoder) group() error {
 // put writes the row and moves on to the next.
 func (d *decoder) put() {
 	d.wanted(&d.row)
+	d.hide(&d.row)
 	d.events.Set(d.base+d.n, &d.row)
 	d.n++
 	d.seq++
@@ -287,6 +311,8 @@ func (d *decoder) definitions() error {
 			if d.nextComm < len(d.rankSpool.comms) && d.rankSpool.comms[d.nextComm].predefined {
 				d.nextComm++ // the first pass made an entry for the name alone
 			}
+		case spool.DefLabel:
+			d.label = validText(string(data))
 		case spool.DefType:
 			t := &d.rankSpool.types[d.nextType]
 			d.nextType++

@@ -21,12 +21,19 @@ const (
 	RecordAll = "all"
 	// RecordMessages drops the rows of matched messages and of their completion calls.
 	RecordMessages = "messages"
+	// RecordCollectives keeps what is not point-to-point: collectives and what completes them, communicators, RMA, I/O and
+	// marks. Messages are counted and have no rows.
+	RecordCollectives = "collectives"
 )
 
 // Options says how to ingest a spool. The zero value keeps every row of the only job there.
 type Options struct {
-	// Record is RecordAll or RecordMessages; empty is RecordAll.
+	// Record is RecordAll, RecordMessages or RecordCollectives; empty is RecordAll.
 	Record string
+	// Calls says by patterns of MPI names, as path.Match has them, which rows are kept: MPI_Isend, MPI_I*. One that begins
+	// with - leaves its calls out instead. With none that keeps calls, all are kept but those left out. A message goes with
+	// the row that sent it. Empty: everything is kept.
+	Calls []string
 	// Workers is the number of concurrent workers; 0 is one per core. The run does not depend on it.
 	Workers int
 	// Progress, when not nil, is called now and then with the calls done and their total. Calls do not overlap.
@@ -59,9 +66,9 @@ func (o *Options) withDefaults() error {
 	switch o.Record {
 	case "":
 		o.Record = RecordAll
-	case RecordAll, RecordMessages:
+	case RecordAll, RecordMessages, RecordCollectives:
 	default:
-		return fmt.Errorf("record %q: want %s or %s", o.Record, RecordAll, RecordMessages)
+		return fmt.Errorf("record %q: want %s, %s or %s", o.Record, RecordAll, RecordMessages, RecordCollectives)
 	}
 	if o.TimeResolutionNs == 0 {
 		o.TimeResolutionNs = 1
@@ -145,6 +152,7 @@ type job struct {
 	comms    *commTable
 	types    *typeTable
 	sites    *siteTable
+	sel      selection
 	epochs   int32
 	shards   int
 	shardOf  []int32 // by index in ranks
@@ -173,6 +181,9 @@ func (j *job) prepare(ctx context.Context) error {
 	}
 	for _, r := range j.ranks {
 		j.rows += r.rows
+	}
+	if err := j.setSelection(); err != nil {
+		return err
 	}
 	if j.comms, err = unifyComms(j); err != nil {
 		return err
@@ -212,7 +223,7 @@ func (j *job) manifest() *schema.Manifest {
 	return &schema.Manifest{
 		Ranks: j.size, TimeOrigin: "measured", ComputeClock: computeClocks[first.ComputeClock],
 		TimeResolutionNs: j.o.TimeResolutionNs,
-		Record:           j.o.Record, Hash: algorithms[first.Hash], HashVerify: first.HashVerify != 0, Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
+		Record:           j.o.Record, Filters: j.filters(), Hash: algorithms[first.Hash], HashVerify: first.HashVerify != 0, Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
 		Callsites: j.sites.stack > 0, Stack: j.sites.stack,
 		Counts: j.counts, Collectives: j.byName, Warnings: j.warnings, Origin: j.origin(),
 	}

@@ -1,18 +1,33 @@
 package ingest
 
 import (
+	"strconv"
+
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/schema"
 )
 
-// label is the text that the group's call carries, as it can stand in a table; schema.NullText where there is none.
-func (g *group) label() string {
-	text := schema.NullText
-	_ = g.definitions(func(d *spool.Def, data []byte) error { // what is wrong with them was said before
-		if d.What == spool.DefLabel {
-			text = validText(string(data))
+// Levels of MPI_Pcontrol that switch recording; from 2 on they mark phases.
+const (
+	levelOff = 0
+	levelOn  = 1
+)
+
+// control makes the row of MPI_Pcontrol. Recording is a matter of the process: what its other threads do is left out too.
+func (d *decoder) control(c *spool.Call, r *schema.Event) {
+	switch c.Count {
+	case levelOff:
+		r.Label = "off"
+	case levelOn:
+		r.Label = "on"
+		d.off = false
+	default:
+		if r.Label == schema.NullText {
+			r.Label = strconv.FormatInt(c.Count, 10)
 		}
-		return nil
-	})
-	return text
+	}
+	d.put()
+	if c.Count == levelOff {
+		d.off = true
+	}
 }

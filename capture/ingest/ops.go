@@ -40,6 +40,8 @@ const (
 	opTransferStart // nonblocking, and the begin of a split collective
 	opTransferEnd
 	opCommUse // comm_free, comm_set_name: a call with a communicator
+	opReady   // pready, parrived: a call about some partitions of a started request
+	opControl // MPI_Pcontrol
 )
 
 // recorderOps says how the slots of each of the shim's recorders are read.
@@ -54,6 +56,8 @@ func recorderOps() map[string]op {
 		"request_free": opRequestFree, "cancel": opRequestStatus, "request_get_status": opRequestStatus,
 		"start": opStart, "startall": opStartall,
 		"collective": opCollective, "icollective": opIcollective, "collective_init": opCollectiveInit,
+		"psend_init": opSendInit, "precv_init": opRecvInit, "pready": opReady, "pready_range": opReady, "pready_list": opReady, "parrived": opReady,
+		"comm_connect": opCommNew, "comm_from_group": opCommNew, "spawn": opCommNew, "pcontrol": opControl,
 		"comm_new": opCommNew, "comm_idup": opCommIdup, "comm_free": opCommUse, "comm_set_name": opCommUse,
 		"rma": opRMA, "rma_request": opRMARequest, "win_new": opWinNew,
 		"win_sync": opWin, "win_target": opWin, "win_test": opWin, "win_free": opWin,

@@ -8,7 +8,8 @@ type pending struct {
 	recv   int32  // index in the rank's receives of its epoch; -1: none
 	send   int32  // index in the rank's sends of its epoch; -1: none
 	view   int32  // the communicator that its source is a rank in
-	keep   bool   // with RecordMessages: its row is kept
+	made   uint32 // serial of the call that made it, when it is persistent
+	keep   bool   // where rows are left out: its row is kept
 	done   bool   // how it ends is known from the first pass already
 }
 

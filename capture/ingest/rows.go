@@ -29,6 +29,7 @@ type shard struct {
 	kept     schema.Events
 	early    []match.Pair // matched sends of earlier epochs
 
+	bare                    bool // messages are counted and not written
 	count, bytes, wildcards int64
 	verified, mismatches    int64 // messages that were hashed at both ends, and differ
 }
@@ -46,6 +47,7 @@ func (j *job) newPass(out sink) *pass {
 	}
 	for i := range p.shards {
 		p.shards[i].number = i
+		p.shards[i].bare = j.sel.record == RecordCollectives
 	}
 	return p
 }
@@ -53,6 +55,11 @@ func (j *job) newPass(out sink) *pass {
 // writeRows writes events, messages and parts.
 func (j *job) writeRows(ctx context.Context, out sink) error {
 	p := j.newPass(out)
+	if j.sel.atOnce() {
+		for _, d := range p.decoders {
+			d.keep = []bool{}
+		}
+	}
 	for e := range j.epochs {
 		if err := p.epoch(ctx, e); err != nil {
 			return err
@@ -105,6 +112,9 @@ func (p *pass) epoch(ctx context.Context, e int32) error {
 		}
 		if p.o.Record == RecordMessages {
 			return nil
+		}
+		if p.sel.atOnce() {
+			return p.writeKept(s, bases)
 		}
 		return p.out.Write(s.number, &p.events[s.number])
 	})
@@ -217,10 +227,11 @@ func (d *decoder) setPayload(row int, x match.Payload) {
 func (d *decoder) sendAt(row int) match.Send {
 	b, i := d.events, d.base+row
 	return match.Send{
-		Channel:  match.Channel{Comm: b.Comm[i], Src: d.rank, Dst: b.SendWorld[i], Tag: b.SendTag[i]},
+		Channel:  match.Channel{Comm: b.Comm[i], Src: d.rank, Dst: b.SendWorld[i], Tag: b.SendTag[i], Part: d.partOf[int32(row)]},
 		Datatype: b.SendDatatype[i], Seq: b.Seq[i], StartNs: b.StartNs[i], EndNs: b.EndNs[i], Bytes: b.SendBytes[i], Count: b.SendCount[i], Buffer: b.SendBuffer[i],
 		Callsite: b.Callsite[i],
-		Payload: match.Payload{Hash: b.PayloadHash[i], Sum: b.PayloadSum[i], Head: b.PayloadHead[i]},
+		Payload:  match.Payload{Hash: b.PayloadHash[i], Sum: b.PayloadSum[i], Head: b.PayloadHead[i]},
+		Hidden:   d.hidden != nil && d.hidden[row],
 	}
 }
 
@@ -234,7 +245,9 @@ func (s *shard) add(e int32, send *match.Send, r *match.Recv) {
 	m.DstBuffer = r.Buffer
 	m.SendCallsite, m.RecvCallsite = send.Callsite, r.Callsite
 	m.PayloadHash, m.PayloadSum, m.PayloadHead, m.RecvHash = send.Payload.Hash, send.Payload.Sum, send.Payload.Head, r.Hash
-	s.messages.Append(&m)
+	if !send.Hidden && !s.bare {
+		s.messages.Append(&m)
+	}
 	s.count++
 	s.bytes += m.Bytes
 	if m.RecvHash != schema.NullInt64 && m.PayloadHash != schema.NullInt64 {
@@ -272,7 +285,7 @@ func (p *pass) writeParts(e int32, last bool) error {
 // partsRows is the number of parts from which on they are written.
 const partsRows = 1 << 18
 
-// writeKept writes those of a shard's rows that RecordMessages keeps.
+// writeKept writes those of a shard's rows that are kept.
 func (p *pass) writeKept(s *shard, bases []int) error {
 	s.kept.Resize(0)
 	var row schema.Event

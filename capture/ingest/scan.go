@@ -29,7 +29,9 @@ type rankSpool struct {
 	blockRows int64
 
 	rows      int64
-	finalized bool
+	finalized bool // its MPI_Finalize or MPI_Session_finalize was recorded
+	inited    bool // its MPI_Init was
+	switched  bool // MPI_Pcontrol(0) was
 	usesSelf  bool
 	polls     uint64
 	comms     []commDef // in the order they were defined
@@ -117,8 +119,13 @@ func (s *scanner) group(g *group) error {
 	if b.row == s.rows {
 		b.t0 = c.T0
 	}
-	if schema.CallID(c.Call) == schema.CallFinalize {
+	switch schema.CallID(c.Call) {
+	case schema.CallFinalize, schema.CallSessionFinalize:
 		s.finalized = true
+	case schema.CallInit, schema.CallInitThread:
+		s.inited = true
+	case schema.CallPcontrol:
+		s.switched = s.switched || c.Count == 0
 	}
 	if c.Comm == selfNumber {
 		s.usesSelf = true
@@ -230,7 +237,7 @@ func (s *scanner) define(g *group, d *spool.Def, data []byte) error {
 		}
 		c.id, c.parent = d.ID, s.parentOf(c.fixed.Parent)
 		if call := g.call(); call != nil {
-			c.byTag = c.byTag || call.Call == uint16(schema.CallCommCreateGroup) || call.Call == uint16(schema.CallIntercommCreate)
+			c.byTag = c.byTag || madeByTag(schema.CallID(call.Call))
 		}
 		s.names[d.ID] = len(s.comms)
 		s.comms = append(s.comms, c)
@@ -265,6 +272,16 @@ func (s *scanner) define(g *group, d *spool.Def, data []byte) error {
 		return fmt.Errorf("unknown: was it captured with a newer commq?")
 	}
 	return nil
+}
+
+// madeByTag says whether the call makes communicators of ranks that need not have the same parent, or not all of it.
+func madeByTag(call schema.CallID) bool {
+	switch call {
+	case schema.CallCommCreateGroup, schema.CallIntercommCreate, schema.CallCommCreateFromGroup, schema.CallIntercommCreateFromGroups,
+		schema.CallCommAccept, schema.CallCommConnect, schema.CallCommJoin:
+		return true
+	}
+	return false
 }
 
 // epochStart is where an epoch begins on a rank.

@@ -40,7 +40,8 @@ type Preload struct {
 	// Sink is how records are written: empty (mapped files, or write(2) where the file system has none), write, or null,
 	// which only counts them.
 	Sink string
-	// Job is the job's id, 16 hexadecimal digits, where the launch makes one; empty: the ranks agree on one.
+	// Job is a text that no other launch has. Programs that use sessions, and cannot agree on anything when they start, make
+	// their job's id of it. Empty: the environment has to tell launches apart.
 	Job string
 }
 

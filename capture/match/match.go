@@ -6,6 +6,9 @@ package match
 // Channel is what a send and a receive must agree on; source and destination are world ranks.
 type Channel struct {
 	Comm, Src, Dst, Tag int32
+	// Part tells partitioned requests from ordinary messages, whose Part is 0, and from each other: the n-th that is made
+	// by the sender meets the n-th of the receiver.
+	Part int32
 }
 
 // Send is a posted send.
@@ -20,6 +23,8 @@ type Send struct {
 	Buffer   int64
 	Callsite int32 // of that row
 	Payload  Payload
+	// Hidden says that the message is counted but has no row.
+	Hidden bool
 }
 
 // Payload are the hashes of what was sent, as in the columns payload_*.
@@ -40,7 +45,7 @@ type Recv struct {
 	Buffer  int64
 	// Callsite is that of the completing row.
 	Callsite int32
-	Hash    int64 // of what arrived, as in the column recv_hash
+	Hash     int64 // of what arrived, as in the column recv_hash
 }
 
 // Matcher pairs the sends and receives that it is given. Sends of one channel must come in posting order, and so must
@@ -206,6 +211,7 @@ func (m *Matcher) rehash(n int) {
 func hash(c Channel) uint32 {
 	h := (uint64(uint32(c.Src))<<32 | uint64(uint32(c.Dst))) * 0x9E3779B97F4A7C15
 	h ^= (uint64(uint32(c.Tag))<<32 | uint64(uint32(c.Comm))) * 0xC2B2AE3D27D4EB4F
+	h += uint64(uint32(c.Part)) * 0x165667B19E3779F9
 	h ^= h >> 29
 	h *= 0xBF58476D1CE4E5B9
 	return uint32(h >> 32)

@@ -121,7 +121,7 @@ type captureOptions struct {
 	run      string
 	ranks    int
 	launcher string
-	record   string
+	filter   filterOptions
 	// resolution is --time-resolution-ns.
 	resolution int64
 	// gather is --gather: a shell command that brings the records of the other nodes.
@@ -164,13 +164,12 @@ call 'commq ingest' afterwards.`,
 	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name, and the number of ranks where -n gives it: bt.C.x.64)")
 	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, passed to the launcher as -n (default: left to the launcher)")
 	f.StringVar(&o.launcher, "launcher", "", `launcher and its options, for example "mpirun --oversubscribe" (default: the mpirun of the program's MPI library)`)
-	f.StringVar(&o.record, "record", "all", "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
+	o.filter.flags(c)
 	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.StringVar(&o.spool, "spool", "", "existing folder for the records while the program runs, on a local disk (default: the folder for temporary files)")
 	f.StringVar(&o.gather, "gather", "", "shell command, run after the program, that copies the records of other nodes into the folder $COMMQ_SPOOL")
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no summary at the end")
-	complete(c, "record", "all", "messages")
 	c.AddCommand(newCaptureBuildCommand(a))
 	return c
 }
@@ -180,7 +179,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if len(args) == 0 {
 		return errors.New("capture: no program given; say commq capture -n 4 -- ./program")
 	}
-	if err := oneOf("record", o.record, "all", "messages"); err != nil {
+	if err := o.filter.check(); err != nil {
 		return err
 	}
 	if err := checkResolution(o.resolution); err != nil {
@@ -206,7 +205,7 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err != nil {
 		return fmt.Errorf("capture: make a spool folder: %w; name a writable one with --spool", err)
 	}
-	job.Preload.Spool = spoolDir
+	job.Preload.Spool, job.Preload.Job = spoolDir, filepath.Base(spoolDir) // no two launches have the same folder
 	status, err := job.Run(ctx)
 	if err != nil {
 		os.RemoveAll(spoolDir)
@@ -306,7 +305,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 			defer out.Abort()
 		}
 		origin := schema.Origin{Command: job.Program, Launcher: launcherOf(job), ExitStatus: &status, Commq: version}
-		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: j.ID, Origin: origin, Partial: status != 0, TimeResolutionNs: o.resolution})
+		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: j.ID, Origin: origin, Partial: status != 0, TimeResolutionNs: o.resolution})
 		if err != nil {
 			return err
 		}

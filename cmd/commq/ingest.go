@@ -18,7 +18,7 @@ import (
 type ingestOptions struct {
 	run     string
 	job     string
-	record  string
+	filter  filterOptions
 	partial bool
 	keep    bool
 	// resolution is --time-resolution-ns.
@@ -46,18 +46,40 @@ summary stands what each rank was doing and who waited for whom (commq hang SPOO
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name and the number of ranks, bt.C.x.64)")
 	f.StringVar(&o.job, "job", "", "id of the job, where the spool has several")
-	f.StringVar(&o.record, "record", ingest.RecordAll, "rows of events to keep: all, or messages (matched messages, collectives and what is unmatched)")
+	o.filter.flags(c)
 	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.BoolVar(&o.partial, "partial", false, "accept a spool in which ranks are missing or records were cut off")
 	f.BoolVar(&o.keep, "keep", false, "keep the records")
 	f.BoolVar(&o.noSymbols, "no-symbols", false, "do not look up functions and source lines of call sites: module, build id and offset are there all the same")
-	complete(c, "record", ingest.RecordAll, ingest.RecordMessages)
 	return c
+}
+
+// filterOptions are the flags that say which rows a run keeps.
+type filterOptions struct {
+	record string   // --record
+	calls  []string // --calls
+}
+
+func (o *filterOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.record, "record", ingest.RecordAll, "rows of events to keep: all; messages (matched messages, collectives and what is unmatched); collectives (no point-to-point communication)")
+	f.StringSliceVar(&o.calls, "calls", nil, `rows of events to keep by MPI name: patterns as MPI_I*, or with - in front those to leave out: "-MPI_Wait*"; messages go with the rows that sent them`)
+	complete(c, "record", ingest.RecordAll, ingest.RecordMessages, ingest.RecordCollectives)
+}
+
+func (o *filterOptions) check() error {
+	if err := oneOf("record", o.record, ingest.RecordAll, ingest.RecordMessages, ingest.RecordCollectives); err != nil {
+		return err
+	}
+	if err := ingest.CheckCalls(o.calls); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	return nil
 }
 
 // runIngest writes a job of the spool as a run and removes its records.
 func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) error {
-	if err := oneOf("record", o.record, ingest.RecordAll, ingest.RecordMessages); err != nil {
+	if err := o.filter.check(); err != nil {
 		return err
 	}
 	if err := checkResolution(o.resolution); err != nil {
@@ -76,7 +98,7 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 		return err
 	}
 	defer out.Abort()
-	m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.record, Job: job.ID, Partial: o.partial, TimeResolutionNs: o.resolution, NoSymbols: o.noSymbols, Origin: schema.Origin{Commq: version}})
+	m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: job.ID, Partial: o.partial, TimeResolutionNs: o.resolution, NoSymbols: o.noSymbols, Origin: schema.Origin{Commq: version}})
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}

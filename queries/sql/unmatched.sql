@@ -10,12 +10,12 @@
 -- column tag INTEGER 1: Message tag; null for MPI_ANY_TAG and where it is not known.
 -- column bytes BIGINT bytes: Payload of a send; null for a receive, which got nothing.
 -- order: rank, seq, side
--- cost: Anti-joins of events with messages on (rank, seq): four columns of messages, thirteen of events; memory grows with the
+-- cost: Anti-joins of events with messages on (rank, seq): four columns of messages, fourteen of events; memory grows with the
 --     smaller of the two and spills.
 WITH posted AS (
   -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn, and
   -- one that returned an error, or whose completion did, is none.
-  SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_world, e.recv_tag, e.proc_null,
+  SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_peer, e.recv_world, e.recv_tag, e.proc_null,
          CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv') THEN e.init_seq ELSE e.seq END AS recv_post_seq
   FROM events e
   WHERE e.class IN ('send', 'recv', 'sendrecv') AND e.call NOT LIKE '%_init'
@@ -31,5 +31,6 @@ UNION ALL
 SELECT p.rank, p.seq, 'recv' AS side, p.call, p.comm, p.recv_world AS peer_world, p.recv_tag AS tag, CAST(NULL AS BIGINT) AS bytes
 FROM posted p
 WHERE p.class IN ('recv', 'sendrecv') AND COALESCE(p.proc_null, 0) < 2
+  AND (p.recv_peer IS NULL OR p.recv_world IS NOT NULL) -- what came from a process outside the run is no message of it
   AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
 ORDER BY rank, seq, side
