@@ -217,7 +217,11 @@ func (c *Checker) partsOfRow(e *Events, i int) {
 	p := &c.parts
 	call := c.collectiveOf(e, i)
 	if c.orphan(e, i) { // it may have parts
-		p.calls[sideKey(e.Rank[i], e.Seq[i])] = partSum{send: NullInt64, recv: NullInt64}
+		key := sideKey(e.Rank[i], e.Seq[i])
+		if _, ok := p.sums[key]; !ok {
+			p.calls[key] = partSum{send: NullInt64, recv: NullInt64}
+		}
+		delete(p.sums, key)
 		return
 	}
 	if call < 0 || int(call) >= len(p.shapes) || p.shapes[call] == partsNone {
