@@ -99,7 +99,7 @@ func (c *Checker) checkMade(e *Events, i int) {
 	if e.Instance[i] != NullInt64 {
 		c.bad(rank, seq, "%s has instance %d", CallID(e.Call[i]), e.Instance[i])
 	}
-	if made == NullInt64 || !c.all() {
+	if made == NullInt64 || !c.dense() {
 		return
 	}
 	maker, ok := c.made[madeKey{rank, made}]
