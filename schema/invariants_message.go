@@ -51,7 +51,7 @@ func (c *Checker) recvRow(e *Events, i int) {
 		return
 	}
 	seq, start := e.Seq[i], e.StartNs[i]
-	if call := CallID(e.Call[i]); (call == CallMrecv || call == CallImrecv) && e.InitSeq[i] != NullInt64 {
+	if call := withoutLarge(CallID(e.Call[i])); (call == CallMrecv || call == CallImrecv) && e.InitSeq[i] != NullInt64 {
 		seq, start = e.InitSeq[i], NullInt64
 	}
 	done := e.DoneSeq[i]

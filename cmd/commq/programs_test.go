@@ -49,6 +49,7 @@ func programs() []program {
 		{name: "io", ranks: 3},
 		{name: "persistent", ranks: 3, extension: true, only: []string{"openmpi/c", "mpich/c"}},
 		{name: "windows", ranks: 3, only: []string{"mpich/c"}},
+		{name: "large", ranks: 3, only: []string{"mpich/c", "mpich/f08"}},
 	}
 }
 

@@ -16,7 +16,7 @@ WITH posted AS (
   -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn, and
   -- one that returned an error, or whose completion did, is none.
   SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_peer, e.recv_world, e.recv_tag, e.proc_null,
-         CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv') THEN e.init_seq ELSE e.seq END AS recv_post_seq
+         CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq ELSE e.seq END AS recv_post_seq
   FROM events e
   WHERE e.class IN ('send', 'recv', 'sendrecv') AND e.call NOT LIKE '%_init'
     AND e.error_class IS NULL

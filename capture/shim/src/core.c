@@ -857,6 +857,24 @@ static int fortran_base(void)
 }
 #endif
 
+/* MPICH 4.0.2 leaves the status of an MPI_Isendrecv as some earlier request had it. */
+static int isendrecv_tells(void)
+{
+#if CQ_MPI4
+	char to[3] = "", from[5];
+	MPI_Request r;
+	MPI_Status st;
+	memset(&st, 0, sizeof st);
+	if ((void (*)(void))cq_p.Isendrecv == missing)
+		return 1;
+	if (cq_p.Isendrecv(to, 3, MPI_BYTE, 0, 9, from, 5, MPI_BYTE, 0, 9, MPI_COMM_SELF, &r) != MPI_SUCCESS || cq_p.Wait(&r, &st) != MPI_SUCCESS)
+		return 0;
+	return st.MPI_TAG == 9 && cq_status_bytes(&st) == 3;
+#else
+	return 0;
+#endif
+}
+
 int64_t cq_status_bytes_slow(const MPI_Status *st)
 {
 	MPI_Count n = 0;
@@ -1057,6 +1075,7 @@ static int fit(void)
 	cq.locked = cq.sessions || cq.thread_level == 3; /* a later session can have several threads where the first had not */
 	cq.status_fields = fields_mean_that();
 	cq.f_base = fortran_base();
+	cq.isendrecv_status = isendrecv_tells();
 	cq.pid = getpid();
 	who_we_are();
 	cq_hash_begin();

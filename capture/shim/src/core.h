@@ -271,6 +271,7 @@ typedef struct {
 	int64_t cpu_read_ns;  /* cost of one read of the CPU clock */
 	int clock;            /* CQ_CLOCK_* */
 	int f_base;           /* what Fortran's indices begin with */
+	int isendrecv_status; /* the status of an MPI_Isendrecv says what was received */
 	int status_fields;    /* bytes and cancellation can be read from the status' own fields */
 	int rank, size, thread_level;
 	int force_write, count_only; /* COMMQ_SINK=write, null */

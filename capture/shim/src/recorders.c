@@ -524,10 +524,11 @@ void cq_isendrecv_end(cq_thread *t, int err, cq_receive r, MPI_Request request)
 {
 	cq_back(t);
 	side_put(t, err, r, NULL);
+	uint32_t what = r.source == MPI_PROC_NULL ? CQ_R_RECV | CQ_R_PROC_NULL : cq.isendrecv_status ? CQ_R_RECV : 0;
 	if (err == MPI_SUCCESS)
-		t->call->req = cq_req_add(&cq.requests, CQ_KEY(request), r.source == MPI_PROC_NULL ? CQ_R_RECV | CQ_R_PROC_NULL : CQ_R_RECV);
+		t->call->req = cq_req_add(&cq.requests, CQ_KEY(request), what);
 	cq_into(t, r.buf, r.count, r.type);
-	if (cq.verify && err == MPI_SUCCESS)
+	if (cq.verify && err == MPI_SUCCESS && (what & CQ_R_RECV))
 		cq_post(t, t->call->req, 1);
 	cq_close(t, err);
 }
