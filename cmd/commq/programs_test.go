@@ -141,7 +141,8 @@ FROM side AS s JOIN called AS c ON c.comm = s.comm LEFT JOIN called AS p ON p.co
 SELECT e.rank, e.call, c.name AS comm, e.instance, '+' || (e.send_world - e.rank + 3) % 3 AS "to",
        e.send_count || 'x' || s.combiner || ':' || s.bytes AS sends, e.send_bytes AS send,
        '+' || (e.recv_world - e.rank + 3) % 3 AS "from", e.recv_count || 'x' || r.combiner || ':' || r.bytes AS recvs, e.recv_bytes AS recv,
-       e.reduce_op AS op, e.proc_null AS "null", d.call AS done, m.call || '#' || m.instance AS made
+       e.reduce_op AS op, e.proc_null AS "null", d.call AS done, m.call || '#' || m.instance AS made,
+       CASE WHEN e.payload_hash IS NOT NULL THEN 'yes' END AS hash
 FROM events AS e LEFT JOIN called AS c ON c.comm = e.comm
 LEFT JOIN events AS d ON d.rank = e.rank AND d.seq = e.done_seq
 LEFT JOIN events AS m ON m.rank = e.rank AND m.seq = e.init_seq

@@ -83,8 +83,11 @@ enum {
  *   window constructors: comm, and count the process's own number of the window (-1: none), buf its memory, a COLL slot with
  *         the instance on comm and the bytes of the window as rbytes.
  *   RMA: comm of the window, peer the target's rank in it, tag null, count, dtype, buf of the origin argument, req of the R
- *         forms; then an RMA slot, also for synchronisation (peer where there is one target) and win_free.
- *   I/O: comm of the file; a CALL slot with count, dtype, buf, req of nonblocking ones; then an IO slot. File_open: count is
+ *         forms; then an RMA slot, also for synchronisation (peer where there is one target) and win_free. With MPI_NO_OP the
+ *         origin argument is none: dtype and count null, obytes 0.
+ *   I/O: comm of the file; a CALL slot with count, dtype, buf, req of nonblocking ones; then an IO slot. The begin of a split
+ *         collective gives out a serial as req too, and its end completes it: req, and count is the bytes. File_delete: DEF
+ *         LABEL. File_open: count is
  *         the process's own number of the file, a COLL slot with the instance on comm, DEF LABEL its name.
  *   from_group*, join: as comm constructors without a parent (comm null). accept, connect: those of one pair of leaders are
  *         told apart by counting.
