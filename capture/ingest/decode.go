@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -297,9 +298,19 @@ func (d *decoder) times(c *spool.Call, r *schema.Event) {
 	}
 }
 
+// errHalfWritten ends the definitions behind a call that never returned, where the first pass has seen the last whole one.
+var errHalfWritten = errors.New("half written")
+
 // definitions applies the definitions in the group.
 func (d *decoder) definitions() error {
+	left := math.MaxInt
+	if c := d.g.call(); c != nil && c.T1 == 0 {
+		left = d.whole[slotAt{d.g.thread, d.g.first}]
+	}
 	return d.g.definitions(func(def *spool.Def, data []byte) error {
+		if left--; left < 0 {
+			return errHalfWritten
+		}
 		switch def.What {
 		case spool.DefComm:
 			c := &d.rankSpool.comms[d.nextComm]

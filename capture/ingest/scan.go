@@ -47,8 +47,16 @@ type rankSpool struct {
 	host  int32
 	clock clock
 
+	whole map[slotAt]int // behind calls that never returned: how many definitions are whole
+
 	starts []epochStart // by epoch; the last is the rank's end
 	cross  []crossing   // by serial
+}
+
+// slotAt is a slot of a rank: which thread's, and its number there.
+type slotAt struct {
+	thread int32
+	slot   int
 }
 
 // openCall is a call that never returned.
@@ -76,6 +84,7 @@ type scanner struct {
 func (r *rankSpool) scan() error {
 	s := scanner{rankSpool: r, cur: newCursor(r.files), names: map[int64]int{}}
 	r.pairs = make([][]clockPair, len(r.files))
+	r.whole = map[slotAt]int{}
 	var g group
 	for {
 		if r.rows >= int64(len(r.blocks))*r.blockRows {
@@ -187,7 +196,18 @@ func (s *scanner) continued(g *group, o op) error {
 	if !hasDefs {
 		return nil
 	}
-	return g.definitions(func(d *spool.Def, data []byte) error { return s.define(g, d, data) })
+	whole := 0
+	err := g.definitions(func(d *spool.Def, data []byte) error {
+		err := s.define(g, d, data)
+		if err == nil {
+			whole++
+		}
+		return err
+	})
+	if c != nil && c.T1 == 0 {
+		s.whole[slotAt{g.thread, g.first}] = whole
+	}
+	return err
 }
 
 // slot takes in one continuing slot and returns how many requests it started.
