@@ -36,14 +36,17 @@ type decoder struct {
 	truncate  int32 // the library's MPI_ERR_TRUNCATE
 	hashed    bool  // there are hashes
 
-	seq     int64 // of the next row
-	lastNs  []int64
-	epoch   int32
-	events  *schema.Events
-	base    int          // the epoch's first row of this rank in events
-	n       int          // rows of this rank so far
-	row     schema.Event // being filled
-	current completion   // the call being decoded
+	seq    int64   // of the next row
+	lastNs []int64 // by thread: where its last call ended
+	// lastStartNs is, by thread, where its last row began.
+	lastStartNs []int64
+	counted     bool // instructions and cycles were
+	epoch       int32
+	events      *schema.Events
+	base        int          // the epoch's first row of this rank in events
+	n           int          // rows of this rank so far
+	row         schema.Event // being filled
+	current     completion   // the call being decoded
 
 	sends   []int32 // rows (from base) that are sends; -1: not a message after all
 	recvs   []match.Recv
@@ -150,10 +153,11 @@ func libraryTruncate(text string) int32 {
 // newDecoder makes the decoder of a rank.
 func newDecoder(j *job, r *rankSpool) *decoder {
 	d := &decoder{rankSpool: r, comms: j.comms, cur: newCursor(r.files), clk: r.clock, nulls: schema.NullEvent,
-		sel: &j.sel, messages: map[uint32]*message{}, templates: map[uint32]*template{}, windows: map[int32]maker{}, opened: map[int32]maker{}, lastNs: make([]int64, len(r.files)),
+		sel: &j.sel, messages: map[uint32]*message{}, templates: map[uint32]*template{}, windows: map[int32]maker{}, opened: map[int32]maker{}, lastNs: make([]int64, len(r.files)), lastStartNs: make([]int64, len(r.files)),
+		counted:  r.files[0].Header.Counters != spool.CountersNone,
 		truncate: libraryTruncate(spool.Text(r.files[0].Header.MPILibrary[:]))}
 	for t := range d.lastNs {
-		d.lastNs[t] = math.MinInt64
+		d.lastNs[t], d.lastStartNs[t] = math.MinInt64, math.MinInt64
 	}
 	d.hashed = r.files[0].Header.Hash != spool.AlgorithmNone
 	d.count.byName = map[schema.CallID]map[int32]int64{}
@@ -264,10 +268,16 @@ func (d *decoder) put() {
 // times fills in when the call was made, and what came before it.
 func (d *decoder) times(c *spool.Call, r *schema.Event) {
 	r.StartNs = d.clk.at(c.T0)
-	if last := d.lastNs[d.g.thread]; r.StartNs < last {
+	last := d.lastNs[d.g.thread]
+	if schema.CallID(c.Call) == schema.CallCommqMark { // a signal's mark stands behind the call that it came in
+		last = d.lastStartNs[d.g.thread]
+		defer func(end int64) { d.lastNs[d.g.thread] = max(end, d.lastNs[d.g.thread]) }(d.lastNs[d.g.thread])
+	}
+	if r.StartNs < last {
 		r.StartNs = last
 		d.count.backwards++
 	}
+	d.lastStartNs[d.g.thread] = r.StartNs
 	d.lastNs[d.g.thread] = r.StartNs
 	d.current = completion{seq: d.seq, t0: c.T0, t1: c.T1}
 	if c.T1 != 0 {
@@ -291,6 +301,9 @@ func (d *decoder) times(c *spool.Call, r *schema.Event) {
 				r.ComputeNs = int64(p.ComputeNs)
 			}
 			r.Polls, r.PollNs = int64(p.Polls), d.clk.span(p.PollTicks)
+			if d.counted {
+				r.Instructions, r.Cycles = p.Instructions, p.Cycles
+			}
 		case spool.KindErr:
 			r.ErrorClass = s.AsErr().ErrorClass
 			d.current.err = r.ErrorClass
@@ -376,8 +389,9 @@ func (d *decoder) peer(v, peer int32) (rank, world int32, err error) {
 	return peer, world, err
 }
 
-// wrong says that the call failed or did not return: then its arguments may be anything.
-func (d *decoder) wrong() bool { return d.current.t1 == 0 || d.current.err != 0 }
+// wrong says that the call failed or did not return: then its arguments may be anything. So they may where a thread of the
+// rank stopped recording: what others use may be defined in what it did not record.
+func (d *decoder) wrong() bool { return d.current.t1 == 0 || d.current.err != 0 || d.lossy }
 
 // sized is the number of bytes of count elements of a datatype, and its id in the run.
 func (d *decoder) sized(number int32, count int64) (id int32, bytes int64, err error) {

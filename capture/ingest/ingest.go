@@ -176,6 +176,9 @@ func (j *job) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := j.checkKept(); err != nil {
+		return err
+	}
 	if err := j.checkEnds(); err != nil {
 		return err
 	}
@@ -225,9 +228,13 @@ func (j *job) manifest() *schema.Manifest {
 		TimeResolutionNs: j.o.TimeResolutionNs,
 		Record:           j.o.Record, Filters: j.filters(), Hash: algorithms[first.Hash], HashVerify: first.HashVerify != 0, Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
 		Callsites: j.sites.stack > 0, Stack: j.sites.stack,
-		Counts: j.counts, Collectives: j.byName, Warnings: j.warnings, Origin: j.origin(),
+		Counters: countersNames[j.ranks[0].files[0].Header.Counters],
+		Counts:   j.counts, Collectives: j.byName, Warnings: j.warnings, Origin: j.origin(),
 	}
 }
+
+// countersNames are the manifest's words for the header's counters.
+var countersNames = [...]string{"", "perf", "fake"}
 
 // computeClocks are the manifest's words for the header's compute_clock.
 var computeClocks = [...]string{"none", "wall", "cpu"}

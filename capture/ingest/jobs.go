@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -216,6 +217,63 @@ func (j *job) checkPresent() error {
 	}
 	j.warn("No records of %s: messages from and to them are unmatched.", list)
 	return nil
+}
+
+// checkKept refuses a spool of which only the size was to be known, and notes where records were dropped.
+func (j *job) checkKept() error {
+	for _, r := range j.ranks {
+		for _, f := range r.files {
+			if f.Header.Calls > 0 {
+				return fmt.Errorf("%s: was captured with --dry-run, which keeps no records; capture without it", f.Name)
+			}
+			r.lossy = r.lossy || f.Header.Dropped > 0 || f.Header.Limited != 0
+		}
+	}
+	return nil
+}
+
+// warnDropped says what was not recorded, and why.
+func (j *job) warnDropped() {
+	var full, limited, files int64
+	first := struct {
+		ns   int64
+		file *spool.File
+	}{ns: math.MaxInt64}
+	for _, r := range j.ranks {
+		for _, f := range r.files {
+			if f.Header.Limited == 0 {
+				full += int64(f.Header.Dropped)
+				continue
+			}
+			limited += int64(f.Header.Dropped)
+			files++
+			if ns := r.clock.at(lastTick(f)); ns < first.ns {
+				first.ns, first.file = ns, f
+			}
+		}
+	}
+	if full > 0 {
+		j.warn("%d calls could not be recorded, because there was no space left for the spool: their messages and collectives are missing.", full)
+	}
+	if files > 0 {
+		h := &first.file.Header
+		j.warn("The records of %d threads reached their bound (--max-spool: %d bytes each), first those of thread %d of rank %d at %.6f s. The %d calls that these threads made from there on are not recorded: their messages and collectives are missing.",
+			files, h.Limit, h.Thread, h.Rank, float64(first.ns)/1e9, limited)
+	}
+}
+
+// lastTick is when the last recorded call of a file was entered.
+func lastTick(f *spool.File) uint64 {
+	tick := f.Header.Clock0Tick
+	for i := range f.Slots {
+		if f.Slots[i].Kind == spool.End {
+			break
+		}
+		if f.Slots[i].Kind == spool.KindCall {
+			tick = f.Slots[i].T0
+		}
+	}
+	return tick
 }
 
 // checkEnds finds files that were cut short at the border of a record: a process that reached MPI_Finalize recorded it.

@@ -350,9 +350,7 @@ func (p *pass) count() {
 		}
 	}
 	j.countCollectives(p)
-	if c.Dropped > 0 {
-		j.warn("%d calls could not be recorded, because there was no space left for the spool: their messages and collectives are missing.", c.Dropped)
-	}
+	j.warnDropped()
 	if c.HashMismatches > 0 {
 		j.warn("%d of %d messages that were hashed at both ends arrived with another hash than they were sent with: the message was changed on its way, its buffer while it was sent or before it was completed, or a hash is wrong (SELECT * FROM messages WHERE recv_hash <> payload_hash).", c.HashMismatches, c.HashesVerified)
 	}

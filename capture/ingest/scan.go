@@ -32,6 +32,7 @@ type rankSpool struct {
 	finalized bool // its MPI_Finalize or MPI_Session_finalize was recorded
 	inited    bool // its MPI_Init was
 	switched  bool // MPI_Pcontrol(0) was
+	lossy     bool // calls of a thread were dropped
 	usesSelf  bool
 	polls     uint64
 	comms     []commDef // in the order they were defined

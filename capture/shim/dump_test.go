@@ -255,6 +255,8 @@ func (d *dumper) def() string {
 		return d.comm(def.ID, payload)
 	case spool.DefCommName:
 		return fmt.Sprintf("comm %d is %q", def.ID, payload)
+	case spool.DefLabel:
+		return fmt.Sprintf("%q", payload)
 	case spool.DefCommFree:
 		return fmt.Sprintf("comm %d ends", def.ID)
 	case spool.DefModule, spool.DefSite:

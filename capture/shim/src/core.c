@@ -651,9 +651,12 @@ static void mark_put(cq_thread *t)
 static void on_signal(int number)
 {
 	int e = errno;
-	if (getpid() != cq.pid) { /* a child that no handler of a fork knows of */
-		signal(number, SIG_DFL);
-		raise(number);
+	struct sigaction a;
+	if (cq.state != CQ_ON || getpid() != cq.pid) { /* not recording, or a child that no handler of a fork knows of */
+		if (sigaction(number, NULL, &a) == 0 && a.sa_handler == on_signal) {
+			signal(number, SIG_DFL);
+			raise(number);
+		}
 		return;
 	}
 	cq.first->head->marks++;
@@ -673,7 +676,8 @@ static void on_signal(int number)
 	errno = e;
 }
 
-/* Where the signal would end the program it makes a mark; a program that has a use for it, or wants none, is left alone. */
+/* Before MPI_Init: where the signal would end the program it makes a mark; a program that has a use for it, or wants none, is
+ * left alone. MPICH takes the signal in MPI_Init and calls the handler that it finds. */
 static void signal_take(void)
 {
 	struct sigaction a;
@@ -773,6 +777,7 @@ static void starting(void)
 	struct timespec now;
 	opening = 1; /* nothing that MPI_Init calls is the program's */
 	cq.tsc = have_tsc();
+	signal_take();
 	cq_clock_pair(&cq.clock0_tick, &cq.clock0_ns);
 	clock_gettime(CLOCK_REALTIME, &now);
 	cq.realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
@@ -1046,7 +1051,6 @@ static void start_recording(int id, uint64_t t1)
 	cq_current = NULL;
 	cq.state = CQ_ON;
 	cq.first = t;
-	signal_take();
 	t->count[0] = t->count[1] = 0;
 	t->count_reads = 0;
 	if (t->due & CQ_DUE_COUNTS)
@@ -1114,6 +1118,8 @@ void cq_init_after(int id, int err)
 	if (!fit())
 		return;
 	start_recording(id, t1);
+	if (cq.state != CQ_ON)
+		signal_leave();
 	opening = 0;
 }
 

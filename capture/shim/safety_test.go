@@ -1,0 +1,299 @@
+package shim
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/schema"
+	"github.com/google/go-cmp/cmp"
+)
+
+// After an error handler has jumped out of a call its thread is recorded on, whether the next call is deeper in the stack or
+// not; the call that was left never returned; a call from inside one is none of the program's.
+func TestJumpedOut(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "thrown.c"), "-w")
+			for _, sink := range []string{"mmap", "write"} {
+				bare, got, folder := under(t, library, exe, 1, []string{"COMMQ_SINK=" + sink})
+				if bare != got || got != (outcome{"ok\n", "", 0}) {
+					t.Fatalf("without the shim: %+v\nwith it: %+v", bare, got)
+				}
+				data, err := filepath.Glob(filepath.Join(folder, "*"+spool.Suffix))
+				if err != nil || len(data) != 1 {
+					t.Fatalf("%v, %v", data, err)
+				}
+				d := readSpool(t, data[0], nil)
+				want := []string{"MPI_Init", "MPI_Barrier", "MPI_Send", "MPI_Sendrecv", "MPI_Send", "MPI_Barrier", "MPI_Sendrecv", "MPI_Send", "MPI_Sendrecv", "MPI_Barrier", "MPI_Finalize"}
+				if diff := cmp.Diff(want, d.names()); diff != "" {
+					t.Fatalf("%s: calls (-want +got):\n%s", sink, diff)
+				}
+				for i, c := range d.calls {
+					if left := schema.CallID(c.Call) == schema.CallSend; left != (c.T1 == 0) {
+						t.Errorf("%s: call %d, %s: t1 %d", sink, i, schema.CallID(c.Call), c.T1)
+					}
+				}
+			}
+		})
+	}
+}
+
+// SIGUSR1 makes a mark where the program has no use for it, and only there.
+func TestSignal(t *testing.T) {
+	between := []string{"MPI_Init_thread", "MPI_Barrier", "commq_mark", "MPI_Barrier", "MPI_Barrier", "MPI_Finalize"}
+	without := slices.DeleteFunc(slices.Clone(between), func(s string) bool { return s == "commq_mark" })
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "signals.c"), "-w", "-pthread")
+			for _, c := range []struct {
+				how, sink string
+				calls     []string
+				marks     uint64
+				bare      bool // it ends well without the shim, too
+			}{
+				{"between", "mmap", between, 1, false},
+				{"between", "write", between, 1, false},
+				{"in a call", "mmap", []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Comm_dup", "commq_mark", "MPI_Comm_free", "MPI_Barrier", "MPI_Barrier", "MPI_Finalize"}, 1, false},
+				{"elsewhere", "mmap", nil, 1, false}, // before or behind the next call of the thread that makes one
+				{"before", "mmap", without, 0, true},
+				{"after", "mmap", without, 0, true},
+				{"ignored", "mmap", without, 0, true},
+			} {
+				folder := filepath.Join(t.TempDir(), "spool")
+				got := launch(t, library, 1, []string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + c.sink}, exe, c.how)
+				if got.status != 0 || got.stderr != "" {
+					t.Fatalf("%s: %+v", c.how, got)
+				}
+				if c.bare {
+					if bare := launch(t, library, 1, nil, exe, c.how); bare != got {
+						t.Errorf("%s: %+v, without the shim %+v", c.how, got, bare)
+					}
+				}
+				checkMarks(t, c.how, dumpMarks(t, folder), c.calls, c.marks)
+			}
+		})
+	}
+}
+
+// dumpMarks reads the file of the first thread; marks lie within other calls.
+func dumpMarks(t *testing.T, folder string) *dumper {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.0"+spool.Suffix))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("%v, %v", paths, err)
+	}
+	return readSpool(t, paths[0], nil)
+}
+
+func checkMarks(t *testing.T, how string, d *dumper, want []string, marks uint64) {
+	t.Helper()
+	if d.header.Marks != marks || (d.header.MarkNs == 0) != (marks == 0) {
+		t.Errorf("%s: %d marks, the last at %d ns; want %d", how, d.header.Marks, d.header.MarkNs, marks)
+	}
+	if want != nil {
+		if diff := cmp.Diff(want, d.names()); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", how, diff)
+		}
+	}
+	for i, c := range d.calls {
+		if schema.CallID(c.Call) != schema.CallCommqMark {
+			continue
+		}
+		if !strings.Contains(d.lines[i], `["SIGUSR1"]`) || c.T0 != c.T1 || c.T0 < d.calls[i-1].T0 || i+1 < len(d.calls) && c.T0 > d.calls[i+1].T0 {
+			t.Errorf("%s: %s, at %d to %d; the call before began at %d", how, d.lines[i], c.T0, c.T1, d.calls[i-1].T0)
+		}
+		if inside := c.T0 < d.calls[i-1].T1; how != "elsewhere" && inside != (how == "in a call") {
+			t.Errorf("%s: the mark at %d, the call before from %d to %d", how, c.T0, d.calls[i-1].T0, d.calls[i-1].T1)
+		}
+	}
+}
+
+// The k-th gap (from 0) of the made-up counters has 20k+5 instructions and 12k+4 cycles; a failed poll adds its gap to the
+// next call's.
+func TestCounters(t *testing.T) {
+	for _, library := range libraries {
+		lib := shimFor(t, library)
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "burn.c"), "-w")
+		folder := filepath.Join(t.TempDir(), "spool")
+		got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_COUNTERS=fake"}, exe)
+		if got != (outcome{"ok\n", "", 0}) {
+			t.Fatalf("%s: %+v", library, got)
+		}
+		d := dumpFolder(t, folder)[0]
+		if d.header.Counters != spool.CountersFake || len(d.pre) != len(d.calls) {
+			t.Fatalf("%s: counters %d, %d PRE slots for %d calls", library, d.header.Counters, len(d.pre), len(d.calls))
+		}
+		if p := d.pre[0]; p.Instructions != schema.NullInt64 || p.Cycles != schema.NullInt64 {
+			t.Errorf("%s: MPI_Init: %d instructions, %d cycles before it", library, p.Instructions, p.Cycles)
+		}
+		k := int64(0)
+		for i, p := range d.pre[1:] {
+			var instructions, cycles int64
+			for range p.Polls + 1 {
+				instructions += 20*k + 5
+				cycles += 12*k + 4
+				k++
+			}
+			if p.Instructions != instructions || p.Cycles != cycles {
+				t.Errorf("%s: call %d after %d polls: %d instructions and %d cycles, want %d and %d", library, i+1, p.Polls, p.Instructions, p.Cycles, instructions, cycles)
+			}
+		}
+		if d.header.Polls == 0 {
+			t.Errorf("%s: no polls", library)
+		}
+	}
+}
+
+// Where the machine has no counters one line says so and the program is recorded without.
+func TestCountersOfTheMachine(t *testing.T) {
+	lib := shimFor(t, OpenMPI)
+	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "burn.c"), "-w")
+	folder := filepath.Join(t.TempDir(), "spool")
+	got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_COUNTERS=perf"}, exe)
+	d := dumpFolder(t, folder)[0]
+	if got.status != 0 || got.stdout != "ok\n" || len(d.calls) < 5 {
+		t.Fatalf("%+v, %d calls", got, len(d.calls))
+	}
+	switch d.header.Counters {
+	case spool.CountersNone:
+		if strings.Count(got.stderr, "commq: instructions and cycles are not counted: perf_event_open: ") != 1 {
+			t.Errorf("%+v", got)
+		}
+	case spool.CountersPerf:
+		for i, p := range d.pre[1:] {
+			if p.Instructions <= 0 || p.Cycles <= 0 {
+				t.Errorf("call %d: %d instructions, %d cycles", i+1, p.Instructions, p.Cycles)
+			}
+		}
+	}
+}
+
+// Recording stops for good at the bound, in both sinks, and what is there is whole.
+func TestLimit(t *testing.T) {
+	const n, limit = 30000, 200_000
+	lib := shimFor(t, OpenMPI)
+	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
+	for _, sink := range []string{"mmap", "write"} {
+		folder := filepath.Join(t.TempDir(), "spool")
+		got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink, fmt.Sprint("COMMQ_MAX_SPOOL=", limit)}, exe, fmt.Sprint(n))
+		if got != (outcome{"ok\n", "", 0}) {
+			t.Fatalf("%s: %+v", sink, got)
+		}
+		d := dumpFolder(t, folder)[0]
+		h := d.header
+		if h.Limit != limit || h.Limited != 1 || h.Ended != spool.EndedFinalized || len(d.calls)+int(h.Dropped) != 3*n+4 || len(d.data) > limit || len(d.data) < limit-4096 {
+			t.Errorf("%s: limit %d, limited %d, ended %d, %d calls and %d dropped of %d, %d bytes", sink, h.Limit, h.Limited, h.Ended, len(d.calls), h.Dropped, 3*n+4, len(d.data))
+		}
+	}
+}
+
+// The sink that keeps nothing counts what the others write.
+func TestCountingSink(t *testing.T) {
+	lib := shimFor(t, OpenMPI)
+	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
+	headers := map[string]spool.Header{}
+	for _, sink := range []string{"mmap", "null", "write"} {
+		folder := filepath.Join(t.TempDir(), "spool")
+		got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, "5000")
+		if got != (outcome{"ok\n", "", 0}) {
+			t.Fatalf("%s: %+v", sink, got)
+		}
+		d := dumpFolder(t, folder)[0]
+		headers[sink] = d.header
+		if sink == "null" {
+			if len(d.data) != spool.HeaderBytes || d.header.Calls != 3*5000+4 || d.header.Ended != spool.EndedFinalized {
+				t.Errorf("%d bytes, %d calls counted, ended %d", len(d.data), d.header.Calls, d.header.Ended)
+			}
+		} else if slots := (len(d.data) - spool.HeaderBytes) / spool.SlotBytes; d.header.Slots != uint64(slots) {
+			t.Errorf("%s: %d slots in the header, %d in the file", sink, d.header.Slots, slots)
+		}
+	}
+	if a, b := headers["write"].Slots, headers["null"].Slots; a != b {
+		t.Errorf("%d slots, counted %d", a, b)
+	}
+}
+
+// A file system without fallocate (ramfs has none) and one without shared mappings get the records by write(2).
+func TestNoFallocateNoMap(t *testing.T) {
+	lib := shimFor(t, OpenMPI)
+	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
+	check := func(name, folder, preload string) {
+		got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + folder}, exe, "8000")
+		if got != (outcome{"ok\n", "", 0}) {
+			t.Fatalf("%s: %+v", name, got)
+		}
+		d := dumpFolder(t, folder)[0]
+		if d.header.Slots != uint64(len(d.data)-spool.HeaderBytes)/spool.SlotBytes {
+			t.Errorf("%s: %d slots in %d bytes", name, d.header.Slots, len(d.data))
+		}
+		checkMany(t, d, 8000)
+	}
+	for name, source := range map[string]string{
+		"fallocate": `#include <errno.h>
+int fallocate(int f, int m, long o, long n) { errno = EOPNOTSUPP; return -1; }
+int fallocate64(int f, int m, long o, long n) { errno = EOPNOTSUPP; return -1; }`,
+		"mmap": `#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *mmap(void *a, size_t n, int p, int f, int d, off_t o)
+{
+	char name[64], to[512] = "";
+	__builtin_sprintf(name, "/proc/self/fd/%d", d);
+	if ((f & MAP_SHARED) && readlink(name, to, sizeof to - 1) > 4 && __builtin_strstr(to, ".cqs")) { errno = ENODEV; return MAP_FAILED; }
+	return (void *)syscall(SYS_mmap, a, n, p, f, d, o);
+}`,
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "without.c")
+		if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		without := filepath.Join(dir, "without.so")
+		if o := run(t, nil, "gcc", "-w", "-shared", "-fPIC", "-o", without, file); o.status != 0 {
+			t.Fatal(o.stderr)
+		}
+		check(name, filepath.Join(dir, "spool"), without+":"+lib)
+	}
+	needRoot(t, "it mounts a ramfs")
+	mount := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "ramfs", "commq-test", mount).CombinedOutput(); err != nil {
+		testenv.Skip(t, fmt.Sprintf("a ramfs cannot be mounted here: %s", firstLine(out)))
+	}
+	defer exec.Command("umount", mount).Run()
+	check("ramfs", filepath.Join(mount, "spool"), lib)
+}
+
+// A limit of file sizes: what it allows is recorded, from 8 KiB on; without that the rank runs unrecorded.
+func TestFileSizeLimit(t *testing.T) {
+	lib := shimFor(t, OpenMPI)
+	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
+	for _, c := range []struct {
+		sink   string
+		kib    int
+		record bool
+	}{{"mmap", 300, true}, {"mmap", 64, true}, {"mmap", 4, false}, {"write", 300, true}, {"write", 64, true}} {
+		folder := filepath.Join(t.TempDir(), "spool")
+		script := fmt.Sprintf("ulimit -f %d; exec env LD_PRELOAD=%s COMMQ_SPOOL=%s COMMQ_SINK=%s %s 8000", c.kib, lib, folder, c.sink, exe)
+		got := run(t, []string{"OMPI_MCA_btl=self"}, "mpirun.openmpi", "-n", "1", "bash", "-c", script)
+		if got.status != 0 || got.stdout != "ok\n" || strings.Count(got.stderr, "commq: ") != 1 || !strings.Contains(got.stderr, "File too large") {
+			t.Fatalf("%+v: %+v", c, got)
+		}
+		if !c.record {
+			continue
+		}
+		d := dumpFolder(t, folder)[0]
+		if len(d.calls)+int(d.header.Dropped) != 3*8000+4 || len(d.data) > c.kib<<10 || len(d.data) < c.kib<<9 {
+			t.Errorf("%+v: %d calls and %d dropped of %d, %d bytes", c, len(d.calls), d.header.Dropped, 3*8000+4, len(d.data))
+		}
+	}
+}
