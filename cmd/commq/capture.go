@@ -125,9 +125,12 @@ type captureOptions struct {
 	// resolution is --time-resolution-ns.
 	resolution int64
 	// gather is --gather: a shell command that brings the records of the other nodes.
-	gather string
-	keep   bool
-	quiet  bool
+	gather   string
+	keep     bool
+	quiet    bool
+	maxSpool string // --max-spool
+	dryRun   bool   // --dry-run
+	format   string // --format, of what --dry-run prints
 }
 
 func newCaptureCommand(a *app) *cobra.Command {
@@ -168,8 +171,12 @@ call 'commq ingest' afterwards.`,
 	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.StringVar(&o.spool, "spool", "", "existing folder for the records while the program runs, on a local disk (default: the folder for temporary files)")
 	f.StringVar(&o.gather, "gather", "", "shell command, run after the program, that copies the records of other nodes into the folder $COMMQ_SPOOL")
+	f.StringVar(&o.maxSpool, "max-spool", "", "most bytes of records of the whole job, for example 10GiB, divided by the ranks: what comes later is counted, not recorded")
+	f.BoolVar(&o.dryRun, "dry-run", false, "keep no records and write no run, but say how much a capture would write")
+	f.StringVar(&o.format, "format", "text", "what --dry-run prints: text or json")
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no summary at the end")
+	complete(c, "format", "text", "json")
 	c.AddCommand(newCaptureBuildCommand(a))
 	return c
 }
@@ -185,6 +192,13 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err := checkResolution(o.resolution); err != nil {
 		return err
 	}
+	if err := oneOf("format", o.format, "text", "json"); err != nil {
+		return err
+	}
+	bound, err := o.spoolBound()
+	if err != nil {
+		return err
+	}
 	job, err := o.prepare(ctx, a, args)
 	if err != nil {
 		return err
@@ -196,20 +210,28 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 			name = fmt.Sprintf("%s.%d", name, o.ranks)
 		}
 	}
-	out, err := writer.Create(a.storeDir(), name, writer.Options{}) // before hours of computing, not after
-	if err != nil {
-		return err
+	var out *writer.Run
+	if !o.dryRun {
+		if out, err = writer.Create(a.storeDir(), name, writer.Options{}); err != nil { // before hours of computing, not after
+			return err
+		}
+		defer out.Abort()
 	}
-	defer out.Abort()
 	spoolDir, err := os.MkdirTemp(o.spool, "commq-spool-")
 	if err != nil {
 		return fmt.Errorf("capture: make a spool folder: %w; name a writable one with --spool", err)
 	}
-	job.Preload.Spool, job.Preload.Job = spoolDir, filepath.Base(spoolDir) // no two launches have the same folder
+	job.Preload.Spool, job.Preload.Job, job.Preload.MaxSpool = spoolDir, filepath.Base(spoolDir), bound // no two launches have the same folder
+	if o.dryRun {
+		job.Preload.Sink, job.Preload.MaxSpool = "null", 0
+	}
 	status, err := job.Run(ctx)
 	if err != nil {
 		os.RemoveAll(spoolDir)
 		return err
+	}
+	if o.dryRun {
+		return o.finishDryRun(a, spoolDir, status)
 	}
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM) // an earlier Ctrl-C was the program's
 	defer stop()
