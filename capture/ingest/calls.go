@@ -46,6 +46,12 @@ func (d *decoder) call(c *spool.Call, r *schema.Event) error {
 		d.makes(c, r, d.windows)
 	case opFileOpen:
 		d.makes(c, r, d.opened)
+	case opSelf:
+		r.SendCount, r.SendBuffer = c.Count, address(c.Buf)
+		if r.SendDatatype, r.SendBytes, err = d.sized(c.Dtype, c.Count); err != nil {
+			return err
+		}
+		d.put()
 	case opFile:
 		return d.file(r)
 	case opTransfer, opTransferStart:

@@ -42,6 +42,7 @@ const (
 	opCommUse // comm_free, comm_set_name: a call with a communicator
 	opReady   // pready, parrived: a call about some partitions of a started request
 	opControl // MPI_Pcontrol
+	opSelf    // commq_send_to_self
 )
 
 // recorderOps says how the slots of each of the shim's recorders are read.
@@ -59,7 +60,8 @@ func recorderOps() map[string]op {
 		"psend_init": opSendInit, "precv_init": opRecvInit, "pready": opReady, "pready_range": opReady, "pready_list": opReady, "parrived": opReady,
 		"comm_connect": opCommNew, "comm_from_group": opCommNew, "spawn": opCommNew, "pcontrol": opControl,
 		"comm_new": opCommNew, "comm_idup": opCommIdup, "comm_free": opCommUse, "comm_set_name": opCommUse,
-		"rma": opRMA, "rma_request": opRMARequest, "win_new": opWinNew,
+		"self": opSelf,
+		"rma":  opRMA, "rma_request": opRMARequest, "win_new": opWinNew,
 		"win_sync": opWin, "win_target": opWin, "win_test": opWin, "win_free": opWin,
 		"file_open": opFileOpen, "file_close": opFile, "file_plain": opFile, "file_delete": opFileDelete,
 		"file_rw": opTransfer, "file_irw": opTransferStart, "file_begin": opTransferStart, "file_end": opTransferEnd,

@@ -7,12 +7,28 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"strings"
 )
 
 //go:generate go run ./internal/gen .
 
 //go:embed src
 var sources embed.FS
+
+//go:embed api
+var api embed.FS
+
+// APINames are the files that a program may use to tell the capture library something: commq.f90 for Fortran, commq.h for C.
+var APINames = []string{"commq.f90", "commq.h"}
+
+// API returns the text of one of APINames.
+func API(name string) ([]byte, error) {
+	text, err := api.ReadFile("api/" + name)
+	if err != nil {
+		return nil, fmt.Errorf("api %q: want one of %s", name, strings.Join(APINames, ", "))
+	}
+	return text, nil
+}
 
 // The MPI libraries that the shim can be built for, as Detect names them.
 const (

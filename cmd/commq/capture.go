@@ -177,7 +177,7 @@ call 'commq ingest' afterwards.`,
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no summary at the end")
 	complete(c, "format", "text", "json")
-	c.AddCommand(newCaptureBuildCommand(a))
+	c.AddCommand(newCaptureBuildCommand(a), newCaptureAPICommand(a))
 	return c
 }
 
