@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"hash/crc64"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/internal/testenv"
+)
+
+// base is that of payload_sum; see docs/method/payload-hashes.md.
+const base = 0x9e3779b97f4a7c15
+
+// payload is the row of a payload as the queries below have it, computed here by other means than the shim's.
+func payload(sum string, content any) string {
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, content); err != nil {
+		panic(err)
+	}
+	var head [8]byte
+	copy(head[:], b.Bytes())
+	return fmt.Sprintf("%d,%016x,%s,%016x", b.Len(), crc64.Checksum(b.Bytes(), crc64.MakeTable(crc64.ECMA)), sum, binary.LittleEndian.Uint64(head[:]))
+}
+
+// integers is payload of integers: their Horner value.
+func integers[T int16 | int32](values ...T) string {
+	s := uint64(0)
+	for _, v := range values {
+		s = s*base + uint64(int64(v))
+	}
+	return payload(fmt.Sprint(int64(s)), values)
+}
+
+func ints(values ...int32) string { return integers(values...) }
+
+// hashedMessages and hashedCollectives are what hashes.c and hashes.F90 send: source, destination, tag or rank, call; then bytes,
+// hash, sum, head. A message that differs from another only by its datatype has the same line.
+func hashedMessages() []string {
+	return []string{
+		"1,2,1," + payload("", []byte("123456789")),
+		"1,2,2," + ints(1, 4, 7, 10),
+		"1,2,3," + ints(1, 4, 7, 10), // a vector
+		"1,2,4," + ints(2, 1),        // a struct whose second member comes first
+		"1,2,5," + ints(2, 1),
+		"1,2,6," + ints(6, 7, 10, 11), // rows 1 and 2, columns 1 and 2 of 3 x 4
+		"1,2,7," + ints(6, 7, 10, 11),
+		"1,2,8," + ints(1, 3, 5), // every other one
+		"1,2,9," + ints(1, 3, 5),
+		"1,2,10," + ints(),
+		"1,2,11," + ints(2, 3), // by its absolute address
+		"1,2,12," + integers[int16](-1, 2),
+		"1,2,13," + ints(1, 4, 7, 10), // in mpi_f08 a section of an array
+		"1,2,14," + ints(2, 3, 5),     // two starts of a persistent send
+		"1,2,14," + ints(7, 3, 5),
+		"1,2,15," + payload("", 1.5),
+		"1,2,16," + ints(3),
+		"2,1,16," + ints(6),
+	}
+}
+
+func hashedCollectives() []string {
+	return []string{
+		"0,MPI_Allreduce," + ints(3),
+		"0,MPI_Scatterv," + ints(1, 5, 6),
+		"0,MPI_Gather," + ints(0),
+		"0,MPI_Alltoallv," + ints(3, 1, 2),
+		"1,MPI_Allreduce," + ints(4),
+		"1,MPI_Gather," + ints(10),
+		"1,MPI_Alltoallv," + ints(3, 1, 2),
+		"2,MPI_Bcast," + ints(5, 9),
+		"2,MPI_Allreduce," + ints(5),
+		"2,MPI_Gather," + ints(20),
+		"2,MPI_Alltoallv," + ints(3, 1, 2),
+	}
+}
+
+const (
+	messageHashes = `SELECT src, dst, tag, bytes, printf('%016x', payload_hash), payload_sum, printf('%016x', payload_head) FROM messages ORDER BY src, send_seq`
+	eventHashes   = `SELECT rank, call, send_bytes, printf('%016x', payload_hash), payload_sum, printf('%016x', payload_head) FROM events
+		WHERE payload_hash IS NOT NULL ORDER BY rank, seq`
+)
+
+// asked are the rows of a query.
+func asked(t *testing.T, store, run, query string) []string {
+	t.Helper()
+	rows := strings.Split(strings.TrimSpace(commq(t, "sql", "--store", store, "--run", run, "--format", "csv", query)), "\n")
+	return rows[1:]
+}
+
+func TestPayloadHashes(t *testing.T) {
+	if got := payload("", []byte("123456789")); !strings.HasPrefix(got, "9,995dc9bbdf1939fa,") {
+		t.Fatalf("the check value of CRC-64/XZ: %s", got)
+	}
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		commq(t, "capture", "build", "--mpi", library)
+		for _, f := range flavours() {
+			t.Run(library+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				store, exe := t.TempDir(), program{name: "hashes"}.build(t, library, f)
+				commq(t, "capture", "--store", store, "--run", "hashes", "-q", "-n", "3", "--", exe)
+				commq(t, "runs", "check", "--store", store, "hashes")
+				if diff := gocmp.Diff(hashedMessages(), asked(t, store, "hashes", messageHashes)); diff != "" {
+					t.Errorf("messages (-want +got):\n%s", diff)
+				}
+				if diff := gocmp.Diff(hashedCollectives(), asked(t, store, "hashes", eventHashes)); diff != "" {
+					t.Errorf("collectives (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// captureEnvironment is what capturing in a test needs.
+func captureEnvironment(t *testing.T) {
+	t.Helper()
+	for _, library := range []string{"openmpi", "mpich"} {
+		testenv.MPI(t, library)
+	}
+	for _, kv := range testenv.Environ("COMMQ_CACHE=" + t.TempDir()) {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
+	}
+}
+
+// Every message of programs with all kinds of receives arrives with the hash it was sent with.
+func TestHashVerifyComparesEveryMessage(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		commq(t, "capture", "build", "--mpi", library)
+		for _, name := range []string{"p2p", "requests", "probes", "hashes"} {
+			for _, f := range flavours()[:1] {
+				t.Run(library+"/"+name+"/"+f.name, func(t *testing.T) {
+					t.Parallel()
+					store, exe := t.TempDir(), program{name: name}.build(t, library, f)
+					commq(t, "capture", "--store", store, "--run", name, "-q", "-n", "3", "--hash", "crc32", "--hash-verify", "--", exe)
+					commq(t, "runs", "check", "--store", store, name)
+					got := asked(t, store, name, `SELECT count(*), count(payload_hash), count(recv_hash), sum(CAST(payload_hash <> recv_hash AS INTEGER)) FROM messages`)[0]
+					var n, sent, arrived, other int
+					if _, err := fmt.Sscanf(got, "%d,%d,%d,%d", &n, &sent, &arrived, &other); err != nil || n == 0 || sent != n || arrived != n || other != 0 {
+						t.Errorf("messages, hashed at the send, at the receive, different: %s", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// The algorithms give their check values, by whatever means they are computed.
+func TestHashAlgorithms(t *testing.T) {
+	captureEnvironment(t)
+	exe := program{name: "hashes"}.build(t, "openmpi", flavours()[0])
+	for _, test := range []struct{ algorithm, isal string }{{"crc32", "1"}, {"crc32", "0"}, {"crc64", "0"}, {"none", "1"}} {
+		t.Setenv("COMMQ_ISAL", test.isal)
+		store := t.TempDir()
+		commq(t, "capture", "--store", store, "--run", "hashes", "-q", "-n", "3", "--hash", test.algorithm, "--", exe)
+		commq(t, "runs", "check", "--store", store, "hashes")
+		want := map[string]string{"crc32": fmt.Sprintf("%016x", crc32.ChecksumIEEE([]byte("123456789"))), "crc64": "995dc9bbdf1939fa", "none": "none"}[test.algorithm]
+		got := asked(t, store, "hashes", `SELECT DISTINCT coalesce(printf('%016x', payload_hash), 'none') FROM messages WHERE tag = 1`)[0]
+		if got != want {
+			t.Errorf("%s, ISA-L %s: %s, want %s", test.algorithm, test.isal, got, want)
+		}
+	}
+}
+
+// The files of capture api work with and without the capture library, in C, C++ and Fortran.
+func TestCaptureAPI(t *testing.T) {
+	captureEnvironment(t)
+	dir := t.TempDir()
+	commq(t, "capture", "api", "--dir", dir)
+	if text := commq(t, "capture", "api", "commq.h"); !strings.Contains(text, "commq_send_to_self") {
+		t.Errorf("commq.h is %q", text)
+	}
+	want := []string{"commq_mark,solve,,", "commq_send_to_self,,12," + strings.Split(ints(3, 5, 9), ",")[2]}
+	for _, library := range []string{"openmpi", "mpich"} {
+		for name, compile := range map[string][]string{
+			"c":      {"mpicc." + library, "-I" + dir, filepath.Join(programsDir, "marks.c")},
+			"no-pie": {"mpicc." + library, "-no-pie", "-fno-pic", "-I" + dir, filepath.Join(programsDir, "marks.c")},
+			"c++":    {"mpicxx." + library, "-x", "c++", "-I" + dir, filepath.Join(programsDir, "marks.c")},
+			"f08":    {"mpif90." + library, "-J" + t.TempDir(), filepath.Join(dir, "commq.f90"), "-DF08", filepath.Join(programsDir, "marks.F90")},
+		} {
+			exe := filepath.Join(t.TempDir(), "marks")
+			if o := command(t, append(compile, "-o", exe)...); o != "" {
+				t.Fatalf("%s, %s: %s", library, name, o)
+			}
+			if o := command(t, exe); o != "ok\n" {
+				t.Errorf("%s, %s: without the library: %q", library, name, o)
+			}
+			store := t.TempDir()
+			if o := commq(t, "capture", "--store", store, "--run", "marks", "-q", "-n", "1", "--", exe); o != "ok\n" {
+				t.Errorf("%s, %s: %q", library, name, o)
+			}
+			got := asked(t, store, "marks", `SELECT call, label, send_bytes, payload_sum FROM events WHERE class = 'mark' ORDER BY seq`)
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", library, name, diff)
+			}
+		}
+	}
+}
+
+// command is what a command prints, its errors as well.
+func command(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
