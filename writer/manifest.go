@@ -77,7 +77,7 @@ func checkManifest(m *schema.Manifest) error {
 	errs := []error{
 		oneOf("time_origin", m.TimeOrigin, "measured", "virtual", "simulated", "untimed"),
 		oneOf("compute_clock", m.ComputeClock, "cpu", "wall", "none"),
-		oneOf("record", m.Record, "all", "messages"),
+		oneOf("record", m.Record, "all", "messages", "collectives"),
 		oneOf("hash", m.Hash, "none", "crc64", "crc32"),
 		oneOf("ended", m.Ended, schema.EndedNames...),
 	}
