@@ -158,7 +158,7 @@ void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
 	c->dtype = s.type;
 	c->count = s.count;
 	c->buf = r.send || a->kind == CQ_K_Bcast ? cq_address(a->sbuf) : 0;
-	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE) && r.send)
+	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE) && r.send && !a->persistent)
 		cq_collective_payload(t, a, m);
 	cq_go(t, c);
 }
@@ -273,5 +273,10 @@ void cq_collective_init_end(cq_thread *t, int err, const cq_collective *a, MPI_R
 	coll_put(t, a);
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), CQ_R_PERSISTENT);
+	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE) && err == MPI_SUCCESS) {
+		cq_comm *m = cq_comm_of(t, a->comm);
+		if (role_of(m, a).send)
+			cq_collective_post(t, a, m, t->call->req);
+	}
 	cq_close(t, err);
 }

@@ -116,15 +116,16 @@ typedef struct {
 	uint32_t split; /* of a file: serial of the split collective that has begun; 0: none */
 } cq_object;
 
-/* A buffer that a call named, to be hashed later: of a receive, or of the starts of a persistent send. */
+/* A buffer that a call named, to be hashed later: of a receive, or of the starts of a persistent send or collective. */
 typedef struct cq_posted cq_posted;
 struct cq_posted {
 	const void *buf;
 	int64_t count;
 	MPI_Datatype type; /* null where the bytes lie in order */
+	MPI_Datatype of;   /* the program's, which may be gone */
 	cq_shape shape;
-	int receive;
-	cq_posted *next; /* in the list of free ones */
+	int receive, owned; /* owned: type is to be freed with it */
+	cq_posted *next; /* a collective's next part; in the list of free ones */
 };
 
 /* A map from keys to pointers: open addressing, in anonymous memory. */

@@ -14,6 +14,7 @@ typedef struct {
 	int64_t bytes;
 	int element; /* of all parts so far; -1: there was none */
 	int failed;  /* a part could not be read */
+	cq_posted **keep; /* where parts are kept to be read later, not read now; NULL: they are read */
 } digest;
 
 /* Payloads are read in pieces that stay in the first cache from one hash to the next; packed ones in pieces of bounded size. */
@@ -475,6 +476,32 @@ typedef struct {
 	const int *neighbors; /* who the peers are, or NULL */
 } side;
 
+static int posted_make(cq_posted *in, const cq_posted *before);
+static cq_posted *posted_new(const cq_posted *in);
+
+/* Adds elements to what is read, or to what is kept. */
+static void part_add(cq_thread *t, digest *d, const void *buf, int64_t count, const cq_shape *s, MPI_Datatype type)
+{
+	if (d->keep == NULL) {
+		digest_add(t, d, buf, count, s, type, INT64_MAX);
+		return;
+	}
+	cq_posted in = {.buf = buf, .count = count, .of = type, .shape = *s};
+	if (d->failed || count < 0 || !posted_make(&in, *d->keep)) {
+		d->failed = 1;
+		return;
+	}
+	cq_posted *p = posted_new(&in);
+	if (p == NULL) {
+		if (in.owned)
+			cq_p.Type_free(&in.type);
+		d->failed = 1;
+		return;
+	}
+	(*d->keep)->next = p;
+	*d->keep = p;
+}
+
 /* Adds the part of one peer. */
 static void add_peer(cq_thread *t, digest *d, const side *g, int i)
 {
@@ -490,7 +517,7 @@ static void add_peer(cq_thread *t, digest *d, const side *g, int i)
 	}
 	cq_shape s = shape_for(t, type);
 	int64_t at = g->displs != NULL ? number_at(g->displs, i, g->wide_displs) : i * g->count;
-	digest_add(t, d, (const uint8_t *)g->buf + (g->types != NULL ? at : at * s.extent), count, &s, type, INT64_MAX);
+	part_add(t, d, (const uint8_t *)g->buf + (g->types != NULL ? at : at * s.extent), count, &s, type);
 }
 
 /* Adds the parts of all peers, in their order. */
@@ -506,7 +533,7 @@ static void add_peers(cq_thread *t, digest *d, const side *g, int peers)
 		return;
 	}
 	cq_shape s = shape_for(t, g->type);
-	digest_add(t, d, g->buf, peers * g->count, &s, g->type, INT64_MAX);
+	part_add(t, d, g->buf, peers * g->count, &s, g->type);
 }
 
 static void contribution(cq_thread *t, digest *d, const cq_collective *a, const cq_comm *m)
@@ -563,8 +590,9 @@ void cq_collective_payload(cq_thread *t, const cq_collective *a, const cq_comm *
 	cq_back(t);
 }
 
-/* Buffers that are hashed later: those of persistent sends when they are started, with COMMQ_HASH_VERIFY those of receives
- * when they are complete. The program may have freed the datatype by then, so where it is needed for packing there is one of
+/* Buffers that are hashed later: those of persistent sends and collectives when they are started, with COMMQ_HASH_VERIFY those
+ * of receives when they are complete. What a collective sends is a list, of the parts behind a first entry that has count -1.
+ * The program may have freed the datatype by then, so where it is needed for packing there is one of
  * ours that is the same. */
 
 static cq_posted *posted_get(void)
@@ -577,33 +605,100 @@ static cq_posted *posted_get(void)
 	return p;
 }
 
-/* Remembers t->in for a request of that serial, the template's for a persistent one. */
+/* A copy of in; NULL: there is no memory. */
+static cq_posted *posted_new(const cq_posted *in)
+{
+	cq_lock();
+	cq_posted *p = posted_get();
+	if (p != NULL)
+		*p = *in;
+	cq_unlock();
+	return p;
+}
+
+static void posted_free(cq_posted *p)
+{
+	while (p != NULL) {
+		cq_posted *next = p->next;
+		MPI_Datatype type = p->type;
+		int owned = p->owned;
+		cq_lock();
+		p->next = cq.posted_free;
+		cq.posted_free = p;
+		cq_unlock();
+		if (owned)
+			cq_p.Type_free(&type);
+		p = next;
+	}
+}
+
+/* Makes in readable when the program may have freed its type; 0: it cannot be. before is the part in front of it, or NULL. */
+static int posted_make(cq_posted *in, const cq_posted *before)
+{
+	MPI_Datatype same;
+	in->type = in->of;
+	in->owned = 0;
+	in->next = NULL;
+	if (!in->shape.known)
+		return 0;
+	if (in->shape.in_order && (in->count == 1 || in->shape.extent == in->shape.bytes)) {
+		in->type = MPI_DATATYPE_NULL;
+	} else if (is_leaf(in->shape.parts[3])) {
+		;
+	} else if (before != NULL && before->of == in->of && before->type != MPI_DATATYPE_NULL) {
+		in->type = before->type;
+	} else {
+		if (cq_p.Type_contiguous(1, in->of, &same) != MPI_SUCCESS)
+			return 0;
+		cq_p.Type_commit(&same);
+		in->type = same;
+		in->owned = 1;
+	}
+	return 1;
+}
+
+/* Remembers p for a request of that serial, the template's for a persistent one. */
+static void posted_put(uint32_t serial, cq_posted *p)
+{
+	cq_lock();
+	int put = p != NULL && cq_map_put(&cq.posted, (uint64_t)serial + 2, p);
+	cq_unlock();
+	if (!put)
+		posted_free(p);
+}
+
+/* Remembers t->in. */
 void cq_post(cq_thread *t, uint32_t serial, int receive)
 {
 	cq_posted in = t->in;
 	if (t->call->flags & CQ_F_PROC_NULL || in.count < 0 || in.type == MPI_DATATYPE_NULL)
 		return;
+	in.of = in.type;
 	in.shape = shape_for(t, in.type);
 	in.receive = receive;
-	if (!in.shape.known)
+	if (!posted_make(&in, NULL))
 		return;
-	if (in.shape.in_order && (in.count == 1 || in.shape.extent == in.shape.bytes)) {
-		in.type = MPI_DATATYPE_NULL;
-	} else if (!is_leaf(in.shape.parts[3])) {
-		MPI_Datatype same;
-		if (cq_p.Type_contiguous(1, in.type, &same) != MPI_SUCCESS)
-			return;
-		cq_p.Type_commit(&same);
-		in.type = same;
-	}
-	cq_lock();
-	cq_posted *p = posted_get();
-	if (p != NULL) {
-		*p = in;
-		if (!cq_map_put(&cq.posted, (uint64_t)serial + 2, p))
-			p = NULL;
-	}
-	cq_unlock();
+	cq_posted *p = posted_new(&in);
+	if (p == NULL && in.owned)
+		cq_p.Type_free(&in.type);
+	posted_put(serial, p);
+}
+
+/* Remembers what this rank contributes to a persistent collective each time that it is started. */
+void cq_collective_post(cq_thread *t, const cq_collective *a, const cq_comm *m, uint32_t serial)
+{
+	cq_posted first = {.count = -1, .type = MPI_DATATYPE_NULL, .of = MPI_DATATYPE_NULL};
+	cq_posted *p = a->kind != CQ_K_Barrier ? posted_new(&first) : NULL, *last = p;
+	digest d;
+	if (p == NULL)
+		return;
+	digest_begin(&d);
+	d.keep = &last;
+	contribution(t, &d, a, m);
+	if (d.failed)
+		posted_free(p);
+	else
+		posted_put(serial, p);
 }
 
 static int posted_find(uint32_t serial, cq_posted *to)
@@ -618,17 +713,10 @@ static int posted_find(uint32_t serial, cq_posted *to)
 
 void cq_unpost(uint32_t serial)
 {
-	cq_posted was;
 	cq_lock();
 	cq_posted *p = cq_map_remove(&cq.posted, (uint64_t)serial + 2);
-	if (p != NULL) {
-		was = *p;
-		p->next = cq.posted_free;
-		cq.posted_free = p;
-	}
 	cq_unlock();
-	if (p != NULL && was.type != MPI_DATATYPE_NULL && !is_leaf(was.shape.parts[3]))
-		cq_p.Type_free(&was.type);
+	posted_free(p);
 }
 
 /* Hashes what came into a buffer, and accounts for the time as for a call's. */
@@ -671,7 +759,7 @@ void cq_ended(cq_thread *t, cq_req r, const MPI_Status *st)
 		cq_unpost(serial);
 }
 
-/* Starts of persistent sends: hashed before the call, put into the spool when they have their serials. */
+/* Starts of persistent sends and collectives: hashed before the call, put into the spool when they have their serials. */
 
 void cq_starts_hash(cq_thread *t, const void *requests, int n, int fortran)
 {
@@ -688,7 +776,8 @@ void cq_starts_hash(cq_thread *t, const void *requests, int n, int fortran)
 		if (template_ == 0 || !posted_find(template_, &in) || in.receive)
 			continue;
 		digest_begin(&d);
-		digest_add(t, &d, in.buf, in.count, &in.shape, in.type, INT64_MAX);
+		for (const cq_posted *p = in.count < 0 ? in.next : &in; p != NULL; p = p->next)
+			digest_add(t, &d, p->buf, p->count, &p->shape, p->type, INT64_MAX);
 		if (d.failed)
 			continue;
 		slot_fill(&h[i], &d, CQ_HASH_SENT, 0);

@@ -575,6 +575,8 @@ void cq_comm_new_made(cq_thread *t, int err, MPI_Comm made, int kind, int counte
 	cq_back(t);
 	if (err == MPI_SUCCESS)
 		made_put(t, made, made, kind, counted, instance, key);
+	else if (counted) /* those that follow on the communicator are counted behind it */
+		cq_instance_put(t, instance, CQ_NULL64);
 }
 
 void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key)
@@ -589,6 +591,8 @@ void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, MPI_Comm parent, uin
 	if (err == MPI_SUCCESS) {
 		made_put(t, made, parent, 2 /* dup */, CQ_COUNTED, instance, 0);
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), 0);
+	} else {
+		cq_instance_put(t, instance, CQ_NULL64);
 	}
 	cq_close(t, err);
 }

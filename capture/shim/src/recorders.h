@@ -434,9 +434,11 @@ typedef struct {
 	int has_op;
 	MPI_Op op;
 	MPI_Comm comm;
+	int persistent; /* it is made, not done */
 	uint64_t instance; /* set by cq_collective_begin */
 } cq_collective;
 
+void cq_collective_post(cq_thread *t, const cq_collective *a, const cq_comm *m, uint32_t serial);
 void cq_collective_payload(cq_thread *t, const cq_collective *a, const cq_comm *m);
 void cq_collective_begin(cq_thread *t, int id, cq_collective *a);
 void cq_collective_end(cq_thread *t, int err, const cq_collective *a);

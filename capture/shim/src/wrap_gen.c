@@ -183,7 +183,7 @@ CQ_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgather_init, &a);
 	int err = cq_p.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -198,7 +198,7 @@ CQ_EXPORT void mpi_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Allgather_init, &a);
 	cq_f.pmpi_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -213,7 +213,7 @@ CQ_EXPORT void mpi_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_F
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Allgather_init, &a);
 	cq_f.pmpi_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -229,7 +229,7 @@ CQ_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgather_init_c, &a);
 	int err = cq_p.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -301,7 +301,7 @@ CQ_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_init, &a);
 	int err = cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -316,7 +316,7 @@ CQ_EXPORT void mpi_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Allgatherv_init, &a);
 	cq_f.pmpi_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -331,7 +331,7 @@ CQ_EXPORT void mpi_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Allgatherv_init, &a);
 	cq_f.pmpi_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -347,7 +347,7 @@ CQ_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allgatherv_init_c, &a);
 	int err = cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -419,7 +419,7 @@ CQ_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allreduce_init, &a);
 	int err = cq_p.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -434,7 +434,7 @@ CQ_EXPORT void mpi_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Allreduce_init, &a);
 	cq_f.pmpi_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -449,7 +449,7 @@ CQ_EXPORT void mpi_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *c
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Allreduce_init, &a);
 	cq_f.pmpi_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -465,7 +465,7 @@ CQ_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Allreduce_init_c, &a);
 	int err = cq_p.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -537,7 +537,7 @@ CQ_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoall_init, &a);
 	int err = cq_p.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -552,7 +552,7 @@ CQ_EXPORT void mpi_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoall_init, &a);
 	cq_f.pmpi_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -567,7 +567,7 @@ CQ_EXPORT void mpi_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoall_init, &a);
 	cq_f.pmpi_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -583,7 +583,7 @@ CQ_EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoall_init_c, &a);
 	int err = cq_p.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -655,7 +655,7 @@ CQ_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_init, &a);
 	int err = cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -670,7 +670,7 @@ CQ_EXPORT void mpi_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallv_init, &a);
 	cq_f.pmpi_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -685,7 +685,7 @@ CQ_EXPORT void mpi_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallv_init, &a);
 	cq_f.pmpi_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -701,7 +701,7 @@ CQ_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallv_init_c, &a);
 	int err = cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -773,7 +773,7 @@ CQ_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_init, &a);
 	int err = cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -788,7 +788,7 @@ CQ_EXPORT void mpi_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallw_init, &a);
 	cq_f.pmpi_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -803,7 +803,7 @@ CQ_EXPORT void mpi_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Alltoallw_init, &a);
 	cq_f.pmpi_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -819,7 +819,7 @@ CQ_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Alltoallw_init_c, &a);
 	int err = cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -893,7 +893,7 @@ CQ_EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *reques
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Barrier_init(comm, info, request);
-	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Barrier_init, &a);
 	int err = cq_p.Barrier_init(comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -908,7 +908,7 @@ CQ_EXPORT void mpi_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *reque
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Barrier_init, &a);
 	cq_f.pmpi_barrier_init_(comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -923,7 +923,7 @@ CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *r
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Barrier_init, &a);
 	cq_f.pmpi_barrier_init_f08_(comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -939,7 +939,7 @@ CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *r
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Barrier_init, &a);
 	cq_f.pmpir_barrier_init_f08_(comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -1013,7 +1013,7 @@ CQ_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bcast_init(buffer, count, datatype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Bcast_init, &a);
 	int err = cq_p.Bcast_init(buffer, count, datatype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -1028,7 +1028,7 @@ CQ_EXPORT void mpi_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatype
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Bcast_init, &a);
 	cq_f.pmpi_bcast_init_(buffer, count, datatype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -1043,7 +1043,7 @@ CQ_EXPORT void mpi_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *data
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Bcast_init, &a);
 	cq_f.pmpi_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -1059,7 +1059,7 @@ CQ_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datat
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Bcast_init_c, &a);
 	int err = cq_p.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -2602,7 +2602,7 @@ CQ_EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Exscan_init, &a);
 	int err = cq_p.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -2617,7 +2617,7 @@ CQ_EXPORT void mpi_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Exscan_init, &a);
 	cq_f.pmpi_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -2632,7 +2632,7 @@ CQ_EXPORT void mpi_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *coun
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Exscan_init, &a);
 	cq_f.pmpi_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -2648,7 +2648,7 @@ CQ_EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Exscan_init_c, &a);
 	int err = cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -5233,7 +5233,7 @@ CQ_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype s
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gather_init, &a);
 	int err = cq_p.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -5248,7 +5248,7 @@ CQ_EXPORT void mpi_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Gather_init, &a);
 	cq_f.pmpi_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -5263,7 +5263,7 @@ CQ_EXPORT void mpi_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Gather_init, &a);
 	cq_f.pmpi_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -5279,7 +5279,7 @@ CQ_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gather_init_c, &a);
 	int err = cq_p.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -5351,7 +5351,7 @@ CQ_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_init, &a);
 	int err = cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -5366,7 +5366,7 @@ CQ_EXPORT void mpi_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Gatherv_init, &a);
 	cq_f.pmpi_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -5381,7 +5381,7 @@ CQ_EXPORT void mpi_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Gatherv_init, &a);
 	cq_f.pmpi_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -5397,7 +5397,7 @@ CQ_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Gatherv_init_c, &a);
 	int err = cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7771,7 +7771,7 @@ CQ_EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MP
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgather_init, &a);
 	int err = cq_p.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7786,7 +7786,7 @@ CQ_EXPORT void mpi_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgather_init, &a);
 	cq_f.pmpi_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7801,7 +7801,7 @@ CQ_EXPORT void mpi_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgather_init, &a);
 	cq_f.pmpi_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7817,7 +7817,7 @@ CQ_EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendc
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgather_init_c, &a);
 	int err = cq_p.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7889,7 +7889,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, M
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
 	int err = cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -7904,7 +7904,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
 	cq_f.pmpi_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7919,7 +7919,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendco
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init, &a);
 	cq_f.pmpi_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -7935,7 +7935,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count send
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_allgatherv_init_c, &a);
 	int err = cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8007,7 +8007,7 @@ CQ_EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoall_init, &a);
 	int err = cq_p.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8022,7 +8022,7 @@ CQ_EXPORT void mpi_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoall_init, &a);
 	cq_f.pmpi_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -8037,7 +8037,7 @@ CQ_EXPORT void mpi_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcoun
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoall_init, &a);
 	cq_f.pmpi_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -8053,7 +8053,7 @@ CQ_EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendco
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoall_init_c, &a);
 	int err = cq_p.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8125,7 +8125,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcou
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
 	int err = cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8140,7 +8140,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
 	cq_f.pmpi_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -8155,7 +8155,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init, &a);
 	cq_f.pmpi_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -8171,7 +8171,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallv_init_c, &a);
 	int err = cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8243,7 +8243,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcou
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
 	int err = cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8258,7 +8258,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
 	cq_f.pmpi_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -8273,7 +8273,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init, &a);
 	cq_f.pmpi_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -8289,7 +8289,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Neighbor_alltoallw_init_c, &a);
 	int err = cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8967,7 +8967,7 @@ CQ_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_init, &a);
 	int err = cq_p.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -8982,7 +8982,7 @@ CQ_EXPORT void mpi_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Reduce_init, &a);
 	cq_f.pmpi_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -8997,7 +8997,7 @@ CQ_EXPORT void mpi_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *coun
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Reduce_init, &a);
 	cq_f.pmpi_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9013,7 +9013,7 @@ CQ_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_init_c, &a);
 	int err = cq_p.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9129,7 +9129,7 @@ CQ_EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_block_init, &a);
 	int err = cq_p.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9144,7 +9144,7 @@ CQ_EXPORT void mpi_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Reduce_scatter_block_init, &a);
 	cq_f.pmpi_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9159,7 +9159,7 @@ CQ_EXPORT void mpi_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Reduce_scatter_block_init, &a);
 	cq_f.pmpi_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9175,7 +9175,7 @@ CQ_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_block_init_c, &a);
 	int err = cq_p.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9203,7 +9203,7 @@ CQ_EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_init, &a);
 	int err = cq_p.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9218,7 +9218,7 @@ CQ_EXPORT void mpi_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Reduce_scatter_init, &a);
 	cq_f.pmpi_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9233,7 +9233,7 @@ CQ_EXPORT void mpi_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_Fi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Reduce_scatter_init, &a);
 	cq_f.pmpi_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9249,7 +9249,7 @@ CQ_EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, cons
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Reduce_scatter_init_c, &a);
 	int err = cq_p.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9719,7 +9719,7 @@ CQ_EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_D
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scan_init, &a);
 	int err = cq_p.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9734,7 +9734,7 @@ CQ_EXPORT void mpi_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Scan_init, &a);
 	cq_f.pmpi_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9749,7 +9749,7 @@ CQ_EXPORT void mpi_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Scan_init, &a);
 	cq_f.pmpi_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9765,7 +9765,7 @@ CQ_EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count coun
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scan_init_c, &a);
 	int err = cq_p.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9837,7 +9837,7 @@ CQ_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatter_init, &a);
 	int err = cq_p.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9852,7 +9852,7 @@ CQ_EXPORT void mpi_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Scatter_init, &a);
 	cq_f.pmpi_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9867,7 +9867,7 @@ CQ_EXPORT void mpi_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Scatter_init, &a);
 	cq_f.pmpi_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9883,7 +9883,7 @@ CQ_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatter_init_c, &a);
 	int err = cq_p.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9955,7 +9955,7 @@ CQ_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], con
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_init, &a);
 	int err = cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -9970,7 +9970,7 @@ CQ_EXPORT void mpi_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Scatterv_init, &a);
 	cq_f.pmpi_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -9985,7 +9985,7 @@ CQ_EXPORT void mpi_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_F
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_Scatterv_init, &a);
 	cq_f.pmpi_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -10001,7 +10001,7 @@ CQ_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcount
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .large = 1, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_Scatterv_init_c, &a);
 	int err = cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12245,7 +12245,7 @@ CQ_EXPORT int MPIX_Allgather_init(const void *sendbuf, int sendcount, MPI_Dataty
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Allgather_init, &a);
 	int err = cq_p.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12260,7 +12260,7 @@ CQ_EXPORT void mpix_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allgather_init, &a);
 	cq_f.pmpix_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12275,7 +12275,7 @@ CQ_EXPORT void mpix_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allgather_init, &a);
 	cq_f.pmpix_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12291,7 +12291,7 @@ CQ_EXPORT int MPIX_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datat
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
 	int err = cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12306,7 +12306,7 @@ CQ_EXPORT void mpix_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
 	cq_f.pmpix_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12321,7 +12321,7 @@ CQ_EXPORT void mpix_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allgatherv_init, &a);
 	cq_f.pmpix_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12337,7 +12337,7 @@ CQ_EXPORT int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Allreduce_init, &a);
 	int err = cq_p.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12352,7 +12352,7 @@ CQ_EXPORT void mpix_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *coun
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allreduce_init, &a);
 	cq_f.pmpix_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12367,7 +12367,7 @@ CQ_EXPORT void mpix_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Allreduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Allreduce_init, &a);
 	cq_f.pmpix_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12383,7 +12383,7 @@ CQ_EXPORT int MPIX_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatyp
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoall_init, &a);
 	int err = cq_p.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12398,7 +12398,7 @@ CQ_EXPORT void mpix_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoall_init, &a);
 	cq_f.pmpix_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12413,7 +12413,7 @@ CQ_EXPORT void mpix_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_F
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoall_init, &a);
 	cq_f.pmpix_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12429,7 +12429,7 @@ CQ_EXPORT int MPIX_Alltoallv_init(const void *sendbuf, const int sendcounts[], c
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
 	int err = cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12444,7 +12444,7 @@ CQ_EXPORT void mpix_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
 	cq_f.pmpix_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12459,7 +12459,7 @@ CQ_EXPORT void mpix_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallv_init, &a);
 	cq_f.pmpix_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12475,7 +12475,7 @@ CQ_EXPORT int MPIX_Alltoallw_init(const void *sendbuf, const int sendcounts[], c
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
 	int err = cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12490,7 +12490,7 @@ CQ_EXPORT void mpix_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
 	cq_f.pmpix_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12505,7 +12505,7 @@ CQ_EXPORT void mpix_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Alltoallw_init, &a);
 	cq_f.pmpix_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12521,7 +12521,7 @@ CQ_EXPORT int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *reque
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Barrier_init(comm, info, request);
-	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Barrier_init, &a);
 	int err = cq_p.MPIX_Barrier_init(comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12536,7 +12536,7 @@ CQ_EXPORT void mpix_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *requ
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Barrier_init, &a);
 	cq_f.pmpix_barrier_init_(comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12551,7 +12551,7 @@ CQ_EXPORT void mpix_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Barrier, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Barrier_init, &a);
 	cq_f.pmpix_barrier_init_f08_(comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12567,7 +12567,7 @@ CQ_EXPORT int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, in
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = buffer, .scount = count, .stype = datatype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Bcast_init, &a);
 	int err = cq_p.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12582,7 +12582,7 @@ CQ_EXPORT void mpix_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatyp
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Bcast_init, &a);
 	cq_f.pmpix_bcast_init_(buffer, count, datatype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12597,7 +12597,7 @@ CQ_EXPORT void mpix_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *dat
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Bcast, .sbuf = cq_f_buffer(buffer), .scount = *count, .stype = CQ_TYPE(*datatype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Bcast_init, &a);
 	cq_f.pmpix_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12613,7 +12613,7 @@ CQ_EXPORT int MPIX_Exscan_init(const void *sendbuf, void *recvbuf, int count, MP
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Exscan_init, &a);
 	int err = cq_p.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12628,7 +12628,7 @@ CQ_EXPORT void mpix_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Exscan_init, &a);
 	cq_f.pmpix_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12643,7 +12643,7 @@ CQ_EXPORT void mpix_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *cou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Exscan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Exscan_init, &a);
 	cq_f.pmpix_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12659,7 +12659,7 @@ CQ_EXPORT int MPIX_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Gather_init, &a);
 	int err = cq_p.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12674,7 +12674,7 @@ CQ_EXPORT void mpix_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Gather_init, &a);
 	cq_f.pmpix_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12689,7 +12689,7 @@ CQ_EXPORT void mpix_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Gather_init, &a);
 	cq_f.pmpix_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12705,7 +12705,7 @@ CQ_EXPORT int MPIX_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
 	int err = cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12720,7 +12720,7 @@ CQ_EXPORT void mpix_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
 	cq_f.pmpix_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12735,7 +12735,7 @@ CQ_EXPORT void mpix_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Gatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Gatherv_init, &a);
 	cq_f.pmpix_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12751,7 +12751,7 @@ CQ_EXPORT int MPIX_Neighbor_allgather_init(const void *sendbuf, int sendcount, M
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgather_init, &a);
 	int err = cq_p.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12766,7 +12766,7 @@ CQ_EXPORT void mpix_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgather_init, &a);
 	cq_f.pmpix_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12781,7 +12781,7 @@ CQ_EXPORT void mpix_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendco
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgather, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgather_init, &a);
 	cq_f.pmpix_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12797,7 +12797,7 @@ CQ_EXPORT int MPIX_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, 
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = displs, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
 	int err = cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12812,7 +12812,7 @@ CQ_EXPORT void mpix_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
 	cq_f.pmpix_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12827,7 +12827,7 @@ CQ_EXPORT void mpix_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendc
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_allgatherv, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = displs, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_allgatherv_init, &a);
 	cq_f.pmpix_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12843,7 +12843,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MP
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoall_init, &a);
 	int err = cq_p.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12858,7 +12858,7 @@ CQ_EXPORT void mpix_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoall_init, &a);
 	cq_f.pmpix_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12873,7 +12873,7 @@ CQ_EXPORT void mpix_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoall, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoall_init, &a);
 	cq_f.pmpix_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12889,7 +12889,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendco
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stype = sendtype, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtype = recvtype, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
 	int err = cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12904,7 +12904,7 @@ CQ_EXPORT void mpix_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
 	cq_f.pmpix_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12919,7 +12919,7 @@ CQ_EXPORT void mpix_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendco
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtype = CQ_TYPE(*recvtype), .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallv_init, &a);
 	cq_f.pmpix_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12935,7 +12935,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoallw_init(const void *sendbuf, const int sendco
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = recvbuf, .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
 	int err = cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12950,7 +12950,7 @@ CQ_EXPORT void mpix_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
 	cq_f.pmpix_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12965,7 +12965,7 @@ CQ_EXPORT void mpix_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendco
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Neighbor_alltoallw, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = sdispls, .stypes = sendtypes, .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .rdispls = rdispls, .rtypes = recvtypes, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Neighbor_alltoallw_init, &a);
 	cq_f.pmpix_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -12981,7 +12981,7 @@ CQ_EXPORT int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count, MP
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Reduce_init, &a);
 	int err = cq_p.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -12996,7 +12996,7 @@ CQ_EXPORT void mpix_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Reduce_init, &a);
 	cq_f.pmpix_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13011,7 +13011,7 @@ CQ_EXPORT void mpix_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *cou
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Reduce_init, &a);
 	cq_f.pmpix_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13027,7 +13027,7 @@ CQ_EXPORT int MPIX_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf,
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = sendbuf, .rbuf = recvbuf, .scount = recvcount, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_block_init, &a);
 	int err = cq_p.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -13042,7 +13042,7 @@ CQ_EXPORT void mpix_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_block_init, &a);
 	cq_f.pmpix_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13057,7 +13057,7 @@ CQ_EXPORT void mpix_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf,
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter_block, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *recvcount, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_block_init, &a);
 	cq_f.pmpix_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13073,7 +13073,7 @@ CQ_EXPORT int MPIX_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = sendbuf, .rbuf = recvbuf, .rcounts = recvcounts, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_init, &a);
 	int err = cq_p.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -13088,7 +13088,7 @@ CQ_EXPORT void mpix_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint 
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_init, &a);
 	cq_f.pmpix_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13103,7 +13103,7 @@ CQ_EXPORT void mpix_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_F
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Reduce_scatter, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .rcounts = recvcounts, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Reduce_scatter_init, &a);
 	cq_f.pmpix_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13119,7 +13119,7 @@ CQ_EXPORT int MPIX_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = sendbuf, .rbuf = recvbuf, .scount = count, .stype = datatype, .op = op, .has_op = 1, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Scan_init, &a);
 	int err = cq_p.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -13134,7 +13134,7 @@ CQ_EXPORT void mpix_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MP
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scan_init, &a);
 	cq_f.pmpix_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13149,7 +13149,7 @@ CQ_EXPORT void mpix_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scan, .sbuf = cq_f_buffer(sendbuf), .rbuf = cq_f_buffer(recvbuf), .scount = *count, .stype = CQ_TYPE(*datatype), .op = CQ_OP(*op), .has_op = 1, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scan_init, &a);
 	cq_f.pmpix_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13165,7 +13165,7 @@ CQ_EXPORT int MPIX_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = sendbuf, .scount = sendcount, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Scatter_init, &a);
 	int err = cq_p.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -13180,7 +13180,7 @@ CQ_EXPORT void mpix_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scatter_init, &a);
 	cq_f.pmpix_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13195,7 +13195,7 @@ CQ_EXPORT void mpix_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatter, .sbuf = cq_f_buffer(sendbuf), .scount = *sendcount, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scatter_init, &a);
 	cq_f.pmpix_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13211,7 +13211,7 @@ CQ_EXPORT int MPIX_Scatterv_init(const void *sendbuf, const int sendcounts[], co
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .fortran = 0};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = sendbuf, .scounts = sendcounts, .sdispls = displs, .stype = sendtype, .rbuf = recvbuf, .rcount = recvcount, .rtype = recvtype, .root = root, .comm = comm, .persistent = 1, .fortran = 0};
 	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
 	int err = cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
 	cq_collective_init_end(t, err, &a, *request);
@@ -13226,7 +13226,7 @@ CQ_EXPORT void mpix_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
 	cq_f.pmpix_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));
@@ -13241,7 +13241,7 @@ CQ_EXPORT void mpix_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .fortran = 1};
+	cq_collective a = {.kind = CQ_K_Scatterv, .sbuf = cq_f_buffer(sendbuf), .scounts = sendcounts, .sdispls = displs, .stype = CQ_TYPE(*sendtype), .rbuf = cq_f_buffer(recvbuf), .rcount = *recvcount, .rtype = CQ_TYPE(*recvtype), .root = *root, .comm = CQ_COMM(*comm), .persistent = 1, .fortran = 1};
 	cq_collective_begin(t, CQ_MPIX_Scatterv_init, &a);
 	cq_f.pmpix_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &err);
 	cq_collective_init_end(t, err, &a, CQ_REQUEST(*request));

@@ -96,6 +96,9 @@ func collective(c call) (recorder, error) {
 	if c.large() {
 		set = append(set, ".large = 1")
 	}
+	if c.recorder == "collective_init" {
+		set = append(set, ".persistent = 1")
+	}
 	set = append(set, ".fortran = {F}")
 	r := recorder{
 		before: "cq_collective a = {" + strings.Join(set, ", ") + "};\n\tcq_collective_begin(t, {ID}, &a);",
