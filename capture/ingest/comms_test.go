@@ -1,7 +1,10 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -273,5 +276,82 @@ func TestCollectivesAndTheirParts(t *testing.T) {
 	same(t, "parts", strings.Join(parts, "\n"), "1.1 1: 0 4\n1.1 2: 0 8")
 	if op := r.events[2].ReduceOp; op != int16(schema.OpSum) {
 		t.Errorf("reduce_op %d", op)
+	}
+}
+
+// startedAllgatherv is a persistent allgatherv of 2 ranks, who give 4 and 8 bytes, started twice; the first start is still
+// under way when rank 0 sends rank 1 a message.
+func startedAllgatherv() program {
+	return program{ranks: 2, header: hashed, body: func(rank int, s *script) {
+		s.call(schema.CallAllgathervInit, func(c *spool.Call) { c.Comm, c.Dtype, c.Count, c.Req = 0, 0, int64(rank+1), 1 })
+		coll := spoolgen.NewColl(0)
+		coll.Rdtype, coll.Rcount, coll.Sbytes, coll.Rbytes = 0, 3, int64(4*(rank+1)), 12
+		s.Coll(coll)
+		s.Parts(spool.Part{Peer: 0, RecvBytes: 4}, spool.Part{Peer: 1, RecvBytes: 8})
+		s.call(schema.CallStart, func(c *spool.Call) { c.Req = 2 })
+		s.Hash(sentHash(2, uint64(100+rank)))
+		s.Start(spoolgen.Pair{Req: 2, Template: 1})
+		if rank == 0 {
+			s.call(schema.CallSend, to(0, 1, 9, 3, 0))
+		} else {
+			s.call(schema.CallRecv, received(0, 0, 9, 12, 0))
+		}
+		s.call(schema.CallWait, sent(2))
+		s.call(schema.CallStartall, nil)
+		s.Hash(sentHash(3, uint64(200+rank)))
+		s.Start(spoolgen.Pair{Req: 3, Template: 1})
+		s.call(schema.CallWaitall, nil)
+		s.Done(spool.DoneEntry{Req: 3, Source: null32, Tag: null32, Bytes: null64})
+		s.call(schema.CallRequestFree, func(c *spool.Call) { c.Req = 1 })
+	}}
+}
+
+// Started collectives have their rows, whatever the epochs in which they start and end, and whatever else is recorded.
+func TestStartedCollectivesCrossEpochs(t *testing.T) {
+	const kept = `
+		1 Allgatherv_init other comm 0 instance 0 request 1
+		2 Start collective comm 0 instance 4294967296 sends 8 receives 12 request 2 done 4 init 1
+		4 Wait complete request 2
+		5 Startall collective comm 0 instance 4294967297 sends 8 receives 12 request 3 done 6 init 1
+		6 Waitall complete request 3`
+	rank1 := map[string]string{
+		RecordAll: `
+		1 Allgatherv_init other comm 0 instance 0 request 1
+		2 Start collective comm 0 instance 4294967296 sends 8 receives 12 request 2 done 4 init 1
+		3 Recv recv comm 0 from 0 tag 9 receives 12
+		4 Wait complete request 2
+		5 Startall collective comm 0 instance 4294967297 sends 8 receives 12 request 3 done 6 init 1
+		6 Waitall complete request 3
+		7 Request_free complete request 1`,
+	}
+	for _, record := range []string{RecordAll, RecordMessages, RecordCollectives} {
+		for _, rows := range []int64{0, 1, 2, 3} {
+			what := fmt.Sprintf("%s, epochs of %d rows", record, rows)
+			r := ingested(t, startedAllgatherv().write(t), Options{Record: record, epochRows: rows})
+			same(t, what, r.eventLines(1), cmp.Or(rank1[record], kept))
+			var parts []string // by epoch in the file
+			read(t, r.dir, &schema.PartsTable, func(b *schema.Parts, i int) {
+				parts = append(parts, fmt.Sprintf("%d seq %d peer %d sends %d receives %d", b.Rank[i], b.Seq[i], b.PeerWorld[i], b.SendBytes[i], b.RecvBytes[i]))
+			})
+			slices.Sort(parts)
+			same(t, what+": parts", strings.Join(parts, "\n"), `
+				0 seq 2 peer 0 sends 0 receives 4
+				0 seq 2 peer 1 sends 0 receives 8
+				0 seq 5 peer 0 sends 0 receives 4
+				0 seq 5 peer 1 sends 0 receives 8
+				1 seq 2 peer 0 sends 0 receives 4
+				1 seq 2 peer 1 sends 0 receives 8
+				1 seq 5 peer 0 sends 0 receives 4
+				1 seq 5 peer 1 sends 0 receives 8`)
+			same(t, what+": hashes", r.payloads(), `
+				0>1 - - - got -
+				0 MPI_Start 100 101 102
+				0 MPI_Startall 200 201 202
+				1 MPI_Start 101 102 103
+				1 MPI_Startall 201 202 203`)
+			if want := map[string]int64{"MPI_Allgatherv_init": 2}; !maps.Equal(r.Collectives, want) || (rows == 0) != (r.Epochs == 1) {
+				t.Errorf("%s: collectives %v, %d epochs; want %v", what, r.Collectives, r.Epochs, want)
+			}
+		}
 	}
 }

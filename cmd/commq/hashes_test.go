@@ -8,6 +8,7 @@ import (
 	"hash/crc64"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +116,49 @@ func TestPayloadHashes(t *testing.T) {
 					t.Errorf("collectives (-want +got):\n%s", diff)
 				}
 			})
+		}
+	}
+}
+
+// startedHashes are what rank 1 of persistent.c contributes to what it starts, and rank 2 where it is the root: to each of the
+// first 18 alone, to 16 of them together, to the allreduce once more when a number has changed, to the neighbours.
+func startedHashes() []string {
+	world := []string{
+		"Reduce_init," + ints(10, 11, 12), "Allreduce_init," + ints(10, 11), "Scan_init," + ints(10), "Exscan_init," + ints(10),
+		"Reduce_scatter_init," + ints(10, 11, 12, 13, 14, 15), "Reduce_scatter_block_init," + ints(10, 11, 12, 13, 14, 15),
+		"Gatherv_init," + ints(10, 11), "Allgather_init," + ints(10), "Allgatherv_init," + ints(10, 11), "Alltoall_init," + ints(10, 11, 12),
+		"Alltoallv_init," + ints(10, 11, 12), "Alltoallw_init," + ints(10, 11, 12), "Allreduce_init," + ints(2),
+	}
+	root := []string{"Bcast_init," + ints(20, 21, 22, 23), "Scatterv_init," + ints(20, 21, 22, 23, 24, 25)}
+	lines := slices.Concat(world, []string{"Gather_init," + ints(10, 11), "Scatter_init," + ints(10, 11, 12, 13, 14, 15, 16, 17, 18)}, world, []string{
+		"Allreduce_init," + ints(10, 16),
+		"Neighbor_allgather_init,24" + ints(10, 11, 12)[2:], "Neighbor_allgatherv_init,16" + ints(10, 11)[1:], // the same to both
+		"Neighbor_alltoall_init," + ints(10, 12, 14, 16, 17, 19, 21, 23), // every other one, twice
+		"Neighbor_alltoallv_init," + ints(10, 11, 12, 13),
+		"Neighbor_alltoallw_init," + payload("", []int32{10, 11, 18, 19}), // two as a double
+	}, root, root)
+	for i := range lines {
+		lines[i] = map[bool]string{true: "1,", false: "2,"}[i < len(lines)-4] + lines[i]
+	}
+	return lines
+}
+
+// A persistent collective is hashed as the plain one is, but each time that it is started; making it has no payload.
+func TestStartedCollectivesAreHashed(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		commq(t, "capture", "build", "--mpi", library)
+		store, exe := t.TempDir(), program{name: "persistent"}.build(t, library, flavours()[0])
+		commq(t, "capture", "--store", store, "--run", "persistent", "-q", "-n", "3", "--", exe)
+		got := asked(t, store, "persistent", `SELECT e.rank, regexp_replace(i.call, '^MPIX?_', '') AS call, e.send_bytes,
+			printf('%016x', e.payload_hash), e.payload_sum, printf('%016x', e.payload_head)
+			FROM events AS e JOIN events AS i ON i.rank = e.rank AND i.seq = e.init_seq WHERE e.class = 'collective' AND e.payload_hash IS NOT NULL
+			AND (e.rank = 1 OR e.rank = 2 AND e.root_world = 2 AND e.send_bytes > 8) ORDER BY e.rank, e.seq`)
+		if diff := gocmp.Diff(startedHashes(), got); diff != "" {
+			t.Errorf("%s: starts (-want +got):\n%s", library, diff)
+		}
+		if n := asked(t, store, "persistent", `SELECT count(*) FROM events WHERE payload_hash IS NOT NULL AND call NOT LIKE 'MPI_Start%'`); n[0] != "0" {
+			t.Errorf("%s: %s rows that start nothing have hashes", library, n[0])
 		}
 	}
 }
