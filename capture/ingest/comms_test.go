@@ -343,8 +343,11 @@ func TestStartedCollectivesCrossEpochs(t *testing.T) {
 				1 seq 2 peer 1 sends 0 receives 8
 				1 seq 5 peer 0 sends 0 receives 4
 				1 seq 5 peer 1 sends 0 receives 8`)
-			same(t, what+": hashes", r.payloads(), `
-				0>1 - - - got -
+			message := "0>1 - - - got -"
+			if record == RecordCollectives { // it has no messages
+				message = ""
+			}
+			same(t, what+": hashes", r.payloads(), message+`
 				0 MPI_Start 100 101 102
 				0 MPI_Startall 200 201 202
 				1 MPI_Start 101 102 103
