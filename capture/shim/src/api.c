@@ -28,8 +28,7 @@ CQ_HOT void self(cq_thread *t, const void *buf, long long count, MPI_Datatype ty
 	c->dtype = number;
 	c->count = count;
 	c->buf = cq_address(buf);
-	cq_payload(t, buf, count, type, 0);
-	cq_go(t, c);
+	cq_go_with(t, c, buf, count, type);
 	cq_end(t, MPI_SUCCESS);
 }
 

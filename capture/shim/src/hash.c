@@ -31,6 +31,13 @@ static uint64_t load8(const uint8_t *p)
 	return v;
 }
 
+static uint32_t load4(const uint8_t *p)
+{
+	uint32_t v;
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
 /* The register times x. */
 static uint64_t times_x(uint64_t r)
 {
@@ -67,6 +74,12 @@ static uint64_t crc_table(uint64_t r, const uint8_t *p, size_t n)
 			tables[3][x >> 32 & 255] ^ tables[2][x >> 40 & 255] ^ tables[1][x >> 48 & 255] ^ tables[0][x >> 56];
 		p += 8;
 		n -= 8;
+	}
+	if (n >= 4) {
+		uint32_t x = load4(p) ^ (uint32_t)r;
+		r = r >> 32 ^ tables[3][x & 255] ^ tables[2][x >> 8 & 255] ^ tables[1][x >> 16 & 255] ^ tables[0][x >> 24];
+		p += 4;
+		n -= 4;
 	}
 	while (n-- > 0)
 		r = r >> 8 ^ tables[0][(r ^ *p++) & 255];
@@ -238,6 +251,8 @@ SUMS(avx512, __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))))
 
 uint64_t cq_sum(int element, uint64_t s, const void *p, size_t n)
 {
+	if (n < SHORT_BYTES) /* too few for lanes */
+		return sums_plain[element](s, p, n);
 #if defined(__x86_64__)
 	static int width; /* the same whoever finds it out first */
 	int w = __atomic_load_n(&width, __ATOMIC_RELAXED);

@@ -408,7 +408,6 @@ static void digest_add(cq_thread *t, digest *d, const void *buf, int64_t count, 
 
 static void slot_fill(cq_hashes *h, const digest *d, int what, uint32_t req)
 {
-	memset(h, 0, sizeof *h);
 	h->what = (uint16_t)what;
 	h->flags = CQ_HAS_HASH | CQ_HAS_HEAD | (d->element > CQ_E_NONE ? CQ_HAS_SUM : 0);
 	h->req = req;
@@ -416,15 +415,21 @@ static void slot_fill(cq_hashes *h, const digest *d, int what, uint32_t req)
 	h->sum = d->element > CQ_E_NONE ? d->sum : 0;
 	h->head = d->head;
 	h->bytes = d->bytes;
+	memset(h->spare, 0, sizeof h->spare);
 }
 
-static void slot_put(cq_thread *t, const cq_hashes *h)
+static void slot_end(cq_hashes *h)
 {
-	cq_hashes *o = cq_take(t);
-	*o = *h;
-	o->kind = 0;
 	cq_barrier();
-	*(volatile uint8_t *)&o->kind = CQ_HASH;
+	*(volatile uint8_t *)&h->kind = CQ_HASH;
+}
+
+static void slot_put(cq_thread *t, const digest *d, int what, uint32_t req)
+{
+	cq_hashes *h = cq_take(t);
+	h->kind = 0;
+	slot_fill(h, d, what, req);
+	slot_end(h);
 }
 
 /* Hashing before a call is neither part of the compute time nor of the call: the gap ends where it begins, and the time it
@@ -434,21 +439,82 @@ static void gap_close(cq_thread *t)
 	t->gathered = cq_gap(t);
 }
 
-void cq_payload_take(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type, uint32_t req)
+/* cq_back and cq_go at one time: that at which hashing ended is that at which the call begins. */
+static void hashed_go(cq_thread *t)
+{
+	uint64_t now = cq_tick(), ticks = now - t->t0;
+	cq_call *c = t->call;
+	if (CQ_UNLIKELY(ticks > cq.short_ticks)) {
+		cq_back(t);
+		cq_go(t, c);
+		return;
+	}
+	t->shorts += ticks;
+	t->t0 = t->last = now;
+	cq_stamp(t, c, t->gathered);
+	cq_barrier();
+	*(volatile uint8_t *)&c->kind = CQ_CALL;
+}
+
+static uint64_t head_of(const uint8_t *p, size_t n)
+{
+	uint64_t head = 0;
+	if (CQ_LIKELY(n >= sizeof head)) {
+		memcpy(&head, p, sizeof head);
+		return head;
+	}
+	for (size_t i = 0; i < n; i++)
+		head |= (uint64_t)p[i] << 8 * i;
+	return head;
+}
+
+/* Elements in order, of the type that was used last: what most sends are, done with little ado. */
+static int take_plain(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type)
+{
+	const cq_type *y = t->type;
+	const cq_shape *s = &y->shape;
+	if (y->key != CQ_KEY(type) || !CQ_TYPE_FIXED(type) || !__atomic_load_n(&s->known, __ATOMIC_ACQUIRE))
+		return 0;
+	if (!s->in_order || s->extent != s->bytes || s->bytes <= 0 || count <= 0 || count > (int64_t)PIECE_BYTES / s->bytes)
+		return 0;
+	const uint8_t *p = (const uint8_t *)buf + s->lower;
+	size_t n = (size_t)(count * s->bytes);
+	if (!readable(t, p))
+		return 0;
+	cq_hashes *h = cq_take(t);
+	h->kind = 0;
+	h->what = CQ_HASH_SENT;
+	h->flags = CQ_HAS_HASH | CQ_HAS_HEAD | (s->element > CQ_E_NONE ? CQ_HAS_SUM : 0);
+	h->req = 0;
+	h->hash = cq_crc(0, p, n);
+	h->sum = s->element > CQ_E_NONE ? cq_sum(s->element, 0, p, n) : 0;
+	h->head = head_of(p, n);
+	h->bytes = (int64_t)n;
+	memset(h->spare, 0, sizeof h->spare);
+	slot_end(h);
+	return 1;
+}
+
+static void take_any(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type)
 {
 	digest d;
-	cq_hashes h;
-	if ((t->call->flags & CQ_F_PROC_NULL) || count < 0 || type == MPI_DATATYPE_NULL || t->dead)
-		return;
-	gap_close(t);
 	digest_begin(&d);
 	cq_shape s = shape_for(t, type);
 	digest_add(t, &d, buf, count, &s, type, INT64_MAX);
-	if (!d.failed) {
-		slot_fill(&h, &d, CQ_HASH_SENT, req);
-		slot_put(t, &h);
+	if (!d.failed)
+		slot_put(t, &d, CQ_HASH_SENT, 0);
+}
+
+void cq_payload_go(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type)
+{
+	if ((t->call->flags & CQ_F_PROC_NULL) || count < 0 || type == MPI_DATATYPE_NULL || t->dead) {
+		cq_go(t, t->call);
+		return;
 	}
-	cq_back(t);
+	gap_close(t);
+	if (!take_plain(t, buf, count, type))
+		take_any(t, buf, count, type);
+	hashed_go(t);
 }
 
 /* Collectives: what this rank contributes, in the order of ranks. */
@@ -577,16 +643,13 @@ static void contribution(cq_thread *t, digest *d, const cq_collective *a, const 
 void cq_collective_payload(cq_thread *t, const cq_collective *a, const cq_comm *m)
 {
 	digest d;
-	cq_hashes h;
 	if (a->kind == CQ_K_Barrier || t->dead)
 		return;
 	gap_close(t);
 	digest_begin(&d);
 	contribution(t, &d, a, m);
-	if (!d.failed) {
-		slot_fill(&h, &d, CQ_HASH_SENT, 0);
-		slot_put(t, &h);
-	}
+	if (!d.failed)
+		slot_put(t, &d, CQ_HASH_SENT, 0);
 	cq_back(t);
 }
 
@@ -724,14 +787,11 @@ static void arrived(cq_thread *t, const cq_posted *in, int64_t bytes, uint32_t r
 {
 	uint64_t t0 = t->t0, t1 = t->t1;
 	digest d;
-	cq_hashes h;
 	t->t0 = t->last;
 	digest_begin(&d);
 	digest_add(t, &d, in->buf, in->count, &in->shape, in->type, bytes);
-	if (!d.failed && d.bytes == bytes) {
-		slot_fill(&h, &d, CQ_HASH_RECEIVED, req);
-		slot_put(t, &h);
-	}
+	if (!d.failed && d.bytes == bytes)
+		slot_put(t, &d, CQ_HASH_RECEIVED, req);
 	cq_back(t);
 	t->t0 = t0;
 	t->t1 = t1;
@@ -791,9 +851,11 @@ void cq_started(cq_thread *t, int i, uint32_t serial)
 	cq_hashes *h = t->hashes.p;
 	if ((size_t)(i + 1) * sizeof *h > t->hashes.bytes || h[i].kind != CQ_HASH)
 		return;
-	h[i].req = serial;
-	slot_put(t, &h[i]);
+	cq_hashes *o = cq_take(t);
 	h[i].kind = 0;
+	h[i].req = serial;
+	*o = h[i];
+	slot_end(o);
 }
 
 /* Starting and ending. */

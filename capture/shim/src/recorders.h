@@ -81,18 +81,19 @@ CQ_HOT int32_t cq_tag_or_null(int tag)
 
 /* Hashes of payloads; see payload.c. */
 
-void cq_payload_take(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type, uint32_t req);
+void cq_payload_go(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type);
 void cq_post(cq_thread *t, uint32_t serial, int receive);
 void cq_unpost(uint32_t serial);
 void cq_arrived(cq_thread *t, const cq_posted *in, int64_t bytes, uint32_t req);
 void cq_ended(cq_thread *t, cq_req r, const MPI_Status *st);
 
-/* What the call sends, hashed where payload hashes are taken: called after the CALL slot is filled, directly before cq_go.
- * req is the serial of the request it is about where that is not the call's own, else 0. */
-CQ_HOT void cq_payload(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type, uint32_t req)
+/* cq_go of a call that sends: what it sends is hashed where payload hashes are taken. */
+CQ_HOT void cq_go_with(cq_thread *t, cq_call *c, const void *buf, int64_t count, MPI_Datatype type)
 {
-	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE))
-		cq_payload_take(t, buf, count, type, req);
+	if (cq.hash != CQ_ALGORITHM_NONE)
+		cq_payload_go(t, buf, count, type);
+	else
+		cq_go(t, c);
 }
 
 /* Remembers what the call receives into, where that is to be hashed when it has come. */
@@ -132,8 +133,7 @@ CQ_HOT cq_call *cq_send_open(cq_thread *t, int id, const void *buf, int64_t coun
 CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
-	cq_payload(t, buf, count, type, 0);
-	cq_go(t, c);
+	cq_go_with(t, c, buf, count, type);
 }
 
 /* A Sendrecv: until it returns, req says where it receives from, for a reader of a call that never does. */
@@ -141,8 +141,7 @@ CQ_HOT void cq_sendrecv_begin(cq_thread *t, int id, const void *buf, int64_t cou
 {
 	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
 	c->req = source == MPI_PROC_NULL ? 0 : source == MPI_ANY_SOURCE ? UINT32_MAX : (uint32_t)source + 1;
-	cq_payload(t, buf, count, type, 0);
-	cq_go(t, c);
+	cq_go_with(t, c, buf, count, type);
 }
 
 /* A persistent send is hashed when it is started. */

@@ -75,8 +75,9 @@ void cq_rma_begin(cq_thread *t, int id, cq_onesided *a)
 		c->buf = cq_address(a->obuf);
 	}
 	if (a->sends && !idle && a->target != MPI_PROC_NULL)
-		cq_payload(t, a->obuf, a->ocount, a->otype, 0);
-	cq_go(t, c);
+		cq_go_with(t, c, a->obuf, a->ocount, a->otype);
+	else
+		cq_go(t, c);
 }
 
 void cq_rma_end(cq_thread *t, int err, const cq_onesided *a)
