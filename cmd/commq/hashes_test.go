@@ -15,6 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/writer"
 )
 
 // base is that of payload_sum; see docs/method/payload-hashes.md.
@@ -258,4 +259,45 @@ func command(t *testing.T, args ...string) string {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// A message that a library below the shim changes is the one that --hash-verify finds, whether a blocking receive (tag 7) or a
+// nonblocking one (tag 5) got it; the run warns of it and commq doctor fails.
+func TestHashVerifyFindsADamagedMessage(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		source, dir := filepath.Join(programsDir, "damage.c"), t.TempDir()
+		exe, damage := filepath.Join(dir, "damage"), filepath.Join(dir, "libdamage.so")
+		command(t, "mpicc."+library, "-D_GNU_SOURCE", source, "-o", exe)
+		command(t, "mpicc."+library, "-D_GNU_SOURCE", "-DLIBRARY", "-fPIC", "-shared", "-Wl,--as-needed", source, "-o", damage)
+		commq(t, "capture", "build", "--mpi", library)
+		for _, tag := range []int{7, 5} {
+			store := t.TempDir()
+			t.Setenv("DAMAGE", fmt.Sprint(tag))
+			t.Setenv("LD_PRELOAD", damage)
+			out := commq(t, "capture", "--store", store, "--run", "damage", "-q", "-n", "3", "--hash-verify", "--", exe)
+			t.Setenv("LD_PRELOAD", "")
+			if out != "ok\n" {
+				t.Errorf("%s: %q", library, out)
+			}
+			commq(t, "runs", "check", "--store", store, "damage")
+			want := []string{"1,2,5,4097,true", "1,2,6,4097,true", "1,2,7,4097,true", "1,2,8,4097,true", "1,2,9,4097,true"}
+			want[tag-5] = fmt.Sprintf("1,2,%d,4097,false", tag)
+			got := asked(t, store, "damage", `SELECT src, dst, tag, bytes, payload_hash = recv_hash FROM messages ORDER BY tag`)
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, tag %d (-want +got):\n%s", library, tag, diff)
+			}
+			m, err := writer.ReadManifest(filepath.Join(store, "damage"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Counts.HashesVerified != 5 || m.Counts.HashMismatches != 1 || !strings.HasPrefix(strings.Join(m.Warnings, "\n"), "1 of 5 messages ") {
+				t.Errorf("%s, tag %d: %d verified, %d differ, warnings: %q", library, tag, m.Counts.HashesVerified, m.Counts.HashMismatches, m.Warnings)
+			}
+			doctor := runLine("--store", store, "doctor", "damage")
+			if doctor.status != 1 || !strings.Contains(doctor.stdout, "1 message of 5 arrived with another hash") {
+				t.Errorf("%s, tag %d: commq doctor: exit status %d\n%s", library, tag, doctor.status, doctor.stdout)
+			}
+		}
+	}
 }

@@ -1,0 +1,27 @@
+package shim
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every way of hashing gives what the definition says, and the laws by which hashes of parts are compared hold.
+func TestHashLaws(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler (cc)")
+	}
+	exe := filepath.Join(t.TempDir(), "hashlaws")
+	out, err := exec.Command("cc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-Isrc", filepath.Join(programs, "hashlaws.c"), "-o", exe, "-ldl").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, seed := range []string{"7", "4097"} {
+		out, err := exec.Command(exe, seed).CombinedOutput()
+		if got := string(out); err != nil || !strings.HasPrefix(got, "table ") || strings.Count(got, "table ") != 2 || !strings.HasSuffix(got, " ok\n") {
+			t.Errorf("seed %s: %v: %s", seed, err, got)
+		}
+		t.Logf("seed %s: %s", seed, out)
+	}
+}

@@ -1,0 +1,156 @@
+/* The hashes of capture/shim/src/hash.c against the definitions, bit by bit and element by element, and the laws of
+ * docs/method/payload-hashes.md, on random lengths up to 70,000 bytes and all alignments. Argument: the seed. Prints the ways that
+ * were there to be tested, then ok; a line for each law that does not hold. */
+#include "hash.c"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LONGEST 70000
+
+static uint64_t state, P, all;
+static uint8_t a[LONGEST + 64], b[LONGEST + 64], c[LONGEST + 64], zeros[LONGEST + 64];
+static int failures;
+
+static uint64_t rnd(void)
+{
+	state += 0x9e3779b97f4a7c15u;
+	uint64_t z = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+static void must(int holds, const char *what, int algorithm, size_t n)
+{
+	if (!holds && ++failures < 20)
+		printf("%s, algorithm or element %d, %zu bytes\n", what, algorithm, n);
+}
+
+static uint64_t step(uint64_t r)
+{
+	return r & 1 ? r >> 1 ^ P : r >> 1;
+}
+
+static uint64_t slow_crc(const uint8_t *p, size_t n)
+{
+	uint64_t r = all;
+	for (size_t i = 0; i < n; i++) {
+		r ^= p[i];
+		for (int k = 0; k < 8; k++)
+			r = step(r);
+	}
+	return r ^ all;
+}
+
+/* h times x^(8 n). */
+static uint64_t moved(uint64_t h, size_t n)
+{
+	for (size_t i = 0; i < 8 * n; i++)
+		h = step(h);
+	return h;
+}
+
+/* Many short ones, where the ways change over, and a few long ones. */
+static size_t length(int i)
+{
+	return i < 300 ? (size_t)i : i % 8 == 0 ? rnd() % (LONGEST + 1) : rnd() % 2000;
+}
+
+static void crcs(int algorithm)
+{
+	static const char *const names[] = {"table", "clmul", "isal"};
+	P = algorithm == CQ_ALGORITHM_CRC32 ? 0xedb88320u : 0xc96c5795d7870f42u;
+	all = algorithm == CQ_ALGORITHM_CRC32 ? UINT32_MAX : UINT64_MAX;
+	for (int way = CQ_BY_TABLE; way <= CQ_BY_ISAL; way++) {
+		if (cq_crc_prepare(algorithm, way) != way)
+			continue;
+		printf("%s ", names[way]);
+		for (int i = 0; i < 500; i++) {
+			size_t n = length(i), k = n > 0 ? rnd() % (n + 1) : 0;
+			const uint8_t *p = a + rnd() % 64, *q = b + rnd() % 64;
+			uint64_t h = cq_crc(0, p, n);
+			for (size_t j = 0; j < n; j++)
+				c[j] = p[j] ^ q[j];
+			must(h == slow_crc(p, n), "not the CRC", algorithm, n);
+			must(h == cq_crc(cq_crc(0, p, k), p + k, n - k), "in two pieces it is another", algorithm, n);
+			must(h == (moved(cq_crc(0, p, k), n - k) ^ cq_crc(0, p + k, n - k)), "concatenation", algorithm, n);
+			must(cq_crc(0, c, n) == (h ^ cq_crc(0, q, n) ^ cq_crc(0, zeros, n)), "exclusive or", algorithm, n);
+		}
+	}
+}
+
+static int64_t element_at(int e, const uint8_t *p, size_t i)
+{
+	int16_t s2;
+	int32_t s4;
+	int64_t s8;
+	memcpy(&s2, p + 2 * (e == CQ_E_S2 || e == CQ_E_U2 ? i : 0), sizeof s2);
+	memcpy(&s4, p + 4 * (e == CQ_E_S4 || e == CQ_E_U4 ? i : 0), sizeof s4);
+	memcpy(&s8, p + 8 * (e == CQ_E_8 ? i : 0), sizeof s8);
+	switch (e) {
+	case CQ_E_S1: return (int8_t)p[i];
+	case CQ_E_U1: return p[i];
+	case CQ_E_S2: return s2;
+	case CQ_E_U2: return (uint16_t)s2;
+	case CQ_E_S4: return s4;
+	case CQ_E_U4: return (uint32_t)s4;
+	}
+	return s8;
+}
+
+static const int sizes[] = {0, 1, 1, 2, 2, 4, 4, 8};
+
+static uint64_t slow_sum(int e, const uint8_t *p, size_t n)
+{
+	uint64_t s = 0;
+	for (size_t i = 0; i < n / (size_t)sizes[e]; i++)
+		s = s * CQ_SUM_BASE + (uint64_t)element_at(e, p, i);
+	return s;
+}
+
+typedef uint64_t (*summer)(uint64_t, const uint8_t *, size_t);
+
+static void sums(const char *name, const summer *by)
+{
+	printf("%s ", name);
+	for (int e = CQ_E_S1; e <= CQ_E_8; e++) {
+		size_t size = (size_t)sizes[e];
+		for (int i = 0; i < 400; i++) {
+			size_t n = length(i) / size * size, k = n > 0 ? rnd() % (n / size + 1) * size : 0;
+			const uint8_t *p = a + rnd() % 64, *q = b + rnd() % 64;
+			uint64_t s = by[e](0, p, n), power = 1, low = size == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * size) - 1;
+			for (size_t j = 0; j < n - k; j += size)
+				power *= CQ_SUM_BASE;
+			for (size_t j = 0; j < n; j += size) { /* wraps around in the element's width */
+				uint64_t x = (uint64_t)element_at(e, p + j, 0) + (uint64_t)element_at(e, q + j, 0);
+				memcpy(c + j, &x, size);
+			}
+			must(s == slow_sum(e, p, n), "not the sum", e, n);
+			must(s == by[e](by[e](0, p, k), p + k, n - k), "in two pieces it is another", e, n);
+			must(s == by[e](0, p, k) * power + by[e](0, p + k, n - k), "concatenation", e, n);
+			must(((by[e](0, c, n) ^ (s + by[e](0, q, n))) & low) == 0, "the sum of sums", e, n);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 7;
+	for (size_t i = 0; i < sizeof a; i++) {
+		a[i] = (uint8_t)rnd();
+		b[i] = (uint8_t)rnd();
+	}
+	crcs(CQ_ALGORITHM_CRC64);
+	crcs(CQ_ALGORITHM_CRC32);
+	sums("plain", sums_plain);
+	uint64_t by_any = cq_sum(CQ_E_S4, 0, a, 65536);
+	must(by_any == slow_sum(CQ_E_S4, a, 65536), "the way that is chosen", CQ_E_S4, 65536);
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2"))
+		sums("avx2", sums_avx2);
+	if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+		sums("avx512", sums_avx512);
+#endif
+	printf("%s\n", failures > 0 ? "failed" : "ok");
+	return failures > 0;
+}
