@@ -17,6 +17,7 @@ func main() {
 	flag.IntVar(&h.Neighbours, "neighbours", 2, "neighbours on either side of each rank")
 	flag.Int64Var(&messages, "messages", 1_000_000, "messages in all, about")
 	flag.Uint64Var(&h.Seed, "seed", 1, "seed of the noise in times")
+	flag.BoolVar(&h.Hashes, "hashes", false, "payload hashes of the sends")
 	flag.Parse()
 	if flag.NArg() != 1 || h.Ranks < 1 || h.Neighbours < 1 {
 		fmt.Fprintln(os.Stderr, "usage: gen-spool [flags] folder")
