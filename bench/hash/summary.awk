@@ -46,6 +46,6 @@ END {
 		split(k, c, " ")
 		h = at(added[k], 0.5)
 		printf "| %s | %d | %s | %s | %s | %s | %.2f | %s | %s |\n", c[1], c[2], three(bare[k]), three(none[k]), three(added[k]), three(crc[k]),
-			h / at(crc[k], 0.5), h > 0 ? sprintf("%.1f", c[2] / h) : "", three(all[k])
+			h / at(crc[k], 0.5), (h > 0 ? sprintf("%.1f", c[2] / h) : ""), three(all[k])
 	}
 }
