@@ -44,6 +44,7 @@ func programs() []program {
 		{name: "comms", ranks: 5},
 		{name: "types", ranks: 3},
 		{name: "collectives", ranks: 3},
+		{name: "corners", ranks: 3},
 		{name: "neighbors", ranks: 3},
 		{name: "rma", ranks: 3},
 		{name: "io", ranks: 3},
