@@ -44,7 +44,8 @@ func programs() []program {
 		{name: "comms", ranks: 5},
 		{name: "types", ranks: 3},
 		{name: "collectives", ranks: 3},
-		{name: "corners", ranks: 3},
+		// MPICH 4.0.2 alone does not come to its end through mpi_f08
+		{name: "corners", ranks: 3, only: []string{"openmpi", "mpich/c", "mpich/mpifh", "mpich/usempi"}},
 		{name: "neighbors", ranks: 3},
 		{name: "rma", ranks: 3},
 		{name: "io", ranks: 3},
