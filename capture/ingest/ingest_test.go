@@ -313,6 +313,41 @@ func TestWhatCameBeforeACall(t *testing.T) {
 	}
 }
 
+// Instructions and cycles before a call are in its PRE slot; there are none before a call without one, before MPI_Init, and where they
+// were not counted, whatever the slot says.
+func TestInstructionsAndCycles(t *testing.T) {
+	for _, c := range []struct {
+		counters             uint32
+		instructions, cycles string
+	}{
+		{spool.CountersPerf, "- - 4097 9000000000 0 -", "- - 1365 3000000000 7 -"},
+		{spool.CountersNone, "- - - - - -", "- - - - - -"},
+	} {
+		r := ingested(t, program{ranks: 1, header: func(h *spool.Header) { h.Counters = c.counters }, body: func(rank int, s *script) {
+			pre := func(polls uint64, instructions, cycles int64) {
+				s.Pre(spool.Pre{ComputeNs: 35, Polls: polls, Instructions: instructions, Cycles: cycles})
+			}
+			s.call(schema.CallBarrier, func(c *spool.Call) { c.Comm = 0 })
+			s.Coll(spoolgen.NewColl(0))
+			s.call(schema.CallIsend, to(0, 0, 9, 3, 5))
+			pre(0, 4097, 1365)
+			s.call(schema.CallRecv, received(0, 0, 9, 12, 0))
+			pre(0, 9_000_000_000, 3_000_000_000)
+			s.call(schema.CallTest, sent(5))
+			pre(3, 0, 7)
+		}}.write(t), Options{})
+		var instructions, cycles []string
+		for _, e := range r.events {
+			instructions, cycles = append(instructions, n(e.Instructions)), append(cycles, n(e.Cycles))
+		}
+		same(t, "instructions", strings.Join(instructions, " "), c.instructions)
+		same(t, "cycles", strings.Join(cycles, " "), c.cycles)
+		if e := r.events[4]; e.Polls != 3 || r.Counts.Messages != 1 || r.Counts.Polls != 3 {
+			t.Errorf("%d polls before the test; counts %+v", e.Polls, r.Counts)
+		}
+	}
+}
+
 // Two threads of a rank: their calls are one sequence by when they were entered.
 func TestThreadsAreMerged(t *testing.T) {
 	r := ingested(t, program{ranks: 1,

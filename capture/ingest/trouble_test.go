@@ -123,6 +123,57 @@ func TestHalfASpool(t *testing.T) {
 		The records of rank 1 end before its MPI_Finalize: its file was cut short.`)
 }
 
+// Two of five ranks reached their bound, rank 3 at 21 ns before rank 1 at 31; rank 4 had a full disk. A receive whose send was not
+// recorded stands alone.
+func TestRecordsThatReachedTheirBound(t *testing.T) {
+	p := program{ranks: 5, header: func(h *spool.Header) {
+		switch h.Rank {
+		case 1:
+			h.Limit, h.Limited, h.Dropped = 65536, 1, 9
+		case 3:
+			h.Limit, h.Limited, h.Dropped = 65536, 1, 4097
+		case 4:
+			h.Limit, h.Dropped = 65536, 5
+		}
+	}, body: func(rank int, s *script) {
+		switch rank {
+		case 1:
+			s.now = 31
+			s.call(schema.CallSend, to(0, 2, 9, 3, 0))
+		case 4:
+			s.call(schema.CallRecv, received(0, 3, 9, 4, 0))
+		case 2:
+			s.now = 50
+			s.call(schema.CallRecv, received(0, 1, 9, 12, 0))
+			s.call(schema.CallRecv, received(0, 3, 7, 8, 0))
+		case 3:
+			s.now = 21
+			s.call(schema.CallSend, to(0, 4, 9, 1, 0))
+		}
+	}}
+	r := ingested(t, p.write(t), Options{})
+	same(t, "warnings", strings.Join(r.Warnings, "\n"), `
+		5 calls could not be recorded, because there was no space left for the spool: their messages and collectives are missing.
+		The records of 2 threads reached their bound (--max-spool: 65536 bytes each), first those of thread 0 of rank 3 at 0.000000 s. The 4106 calls that these threads made from there on are not recorded: their messages and collectives are missing.`)
+	same(t, "messages", r.messageLines(), `
+		1>2 comm 0 tag 9 bytes 12 rows 1 1 1 epoch 0
+		3>4 comm 0 tag 9 bytes 4 rows 1 1 1 epoch 0`)
+	if c := r.Counts; c.Dropped != 9+4097+5 || c.Messages != 2 || c.UnmatchedReceives != 1 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+// A capture that only counted leaves nothing to ingest, and its file says so.
+func TestDryRunIsRefused(t *testing.T) {
+	dir := ring(3).write(t)
+	edit(t, file(dir, 2), header(func(h *spool.Header) { h.Calls, h.Slots = 9, 15 }))
+	for _, partial := range []bool{false, true} {
+		if got, want := refused(t, dir, Options{Partial: partial}), "0000000000000abc.2.0.cqs: was captured with --dry-run, which keeps no records; capture without it"; !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestJobsOfASpool(t *testing.T) {
 	dir := ring(3).write(t)
 	later := ring(2)
