@@ -73,10 +73,25 @@ func TestQueryRefusesWhatTheRunLacks(t *testing.T) {
 	m.Record = "messages"
 	run := newRun(t, "short.5", world, m)
 	_, err := open(t, run).Ask(context.Background(), run, named(t, "calls"), nil)
-	want := `query calls: run "short.5" keeps only messages, collectives and what is unmatched; capture it again with --record all`
+	want := `query calls: run "short.5" does not keep every call; capture it again with --record all`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}
+	for filters, refused := range map[string]bool{"-call:MPI_Wait*": false, "call:MPI_*": false, "-call:MPI_Send": true, "-call:MPI_Start*": true,
+		"call:MPI_Recv": true, "-call:MPI_Wait* pcontrol": true, "call:MPI_* -call:MPI_Ib*": true} {
+		run.Manifest.Filters = strings.Fields(filters)
+		err := named(t, "unmatched").Check(run)
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), `query unmatched: run "short.5" leaves out sends by request`) {
+			t.Errorf("unmatched with filters %s: error %v", filters, err)
+		}
+	}
+	run.Manifest.Filters = nil
+	run.Manifest.Record, run.Manifest.Counts.Messages = "collectives", 59
+	err = named(t, "density").Check(run)
+	if want := `query density: run "short.5" keeps no rows of its messages; capture it again with --record messages`; err == nil || err.Error() != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+	run.Manifest.Record = "messages"
 	run.Manifest.Tables = nil
 	if err := named(t, "unmatched").Check(run); err == nil || !strings.Contains(err.Error(), `has no table messages`) {
 		t.Errorf("error %v; want one about the missing table", err)

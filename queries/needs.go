@@ -3,7 +3,9 @@ package queries
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/commq/commq/schema"
 )
@@ -37,8 +39,45 @@ func facts() []fact {
 		{"callsites", func(m *schema.Manifest) bool { return m.Callsites },
 			"was captured without call sites; capture it again with --stack"},
 		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" },
-			"keeps only messages, collectives and what is unmatched; capture it again with --record all"},
+			"does not keep every call; capture it again with --record all"},
+		{"every-send", func(m *schema.Manifest) bool { return keepsSends(m.Filters) },
+			"leaves out sends by request (--calls or MPI_Pcontrol), and their messages with them: receives would seem to be without a partner. Capture it again without, or see the counts of commq runs show"},
 	}
+}
+
+// keepsSends says whether filters, words as the manifest has them, keep the rows of all calls that send messages.
+func keepsSends(filters []string) bool {
+	some := false
+	for _, f := range filters {
+		some = some || strings.HasPrefix(f, "call:")
+	}
+	for i := range schema.Calls {
+		c := &schema.Calls[i]
+		started := strings.HasPrefix(c.Name, "MPI_Start") // of persistent sends
+		if c.Name == "" || !started && c.Class != schema.ClassSend && c.Class != schema.ClassSendrecv {
+			continue
+		}
+		kept, out := !some, false
+		for _, f := range filters {
+			if f == "pcontrol" {
+				return false
+			}
+			if p, ok := strings.CutPrefix(f, "call:"); ok {
+				kept = kept || matches(p, c.Name)
+			} else if p, ok := strings.CutPrefix(f, "-call:"); ok {
+				out = out || matches(p, c.Name)
+			}
+		}
+		if !kept || out {
+			return false
+		}
+	}
+	return true
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
 }
 
 func factNames() []string {
@@ -60,6 +99,9 @@ func (q *Query) Check(run Run) error {
 		if slices.Contains(q.Needs, f.name) && !f.has(run.Manifest) {
 			errs = append(errs, fmt.Errorf("query %s: run %q %s", q.Name, run.Name, f.without))
 		}
+	}
+	if slices.Contains(q.Needs, "messages") && run.Manifest.Record == "collectives" && run.Manifest.Counts.Messages > 0 {
+		errs = append(errs, fmt.Errorf("query %s: run %q keeps no rows of its messages; capture it again with --record messages", q.Name, run.Name))
 	}
 	for _, need := range q.Needs {
 		if tableOf(need) != nil && tableInfo(run.Manifest, need) == nil {

@@ -295,6 +295,28 @@ func TestRecordMessagesKeepsWhatIsNotAMatchedMessage(t *testing.T) {
 	}
 }
 
+func TestRecordCollectivesKeepsNoMessages(t *testing.T) {
+	r := ingested(t, program{ranks: 2, body: func(rank int, s *script) {
+		other := int32(1 - rank)
+		s.call(schema.CallIrecv, from(0, other, 9, 1))
+		s.call(schema.CallIbarrier, func(c *spool.Call) { c.Comm, c.Req = 0, 2 })
+		s.Coll(spoolgen.NewColl(0))
+		s.call(schema.CallSend, to(0, other, 9, 3, 0))
+		s.call(schema.CallWait, got(1, other, 9, 12))
+		s.call(schema.CallWait, sent(2))
+		s.call(schema.CallBarrier, func(c *spool.Call) { c.Comm = 0 })
+		s.Coll(spoolgen.NewColl(1))
+	}}.write(t), Options{Record: RecordCollectives})
+	same(t, "messages", r.messageLines(), "")
+	same(t, "rank 1", r.eventLines(1), `
+		2 Ibarrier collective comm 0 instance 0 sends 0 receives 0 request 2 done 5
+		5 Wait complete request 2
+		6 Barrier collective comm 0 instance 1 sends 0 receives 0`)
+	if c := r.Counts; r.Record != "collectives" || c.Calls != 16 || c.Messages != 2 || c.MessageBytes != 24 || c.UnmatchedReceives != 0 || c.Collectives != 2 {
+		t.Errorf("record %s, counts %+v", r.Record, c)
+	}
+}
+
 // Polls and compute time that did not fit the CALL slot are in PRE slots.
 func TestWhatCameBeforeACall(t *testing.T) {
 	r := ingested(t, program{ranks: 1, body: func(rank int, s *script) {

@@ -90,6 +90,25 @@ func (j *JobInfo) describe(dir string) error {
 	return nil
 }
 
+// noRecords says where records may be instead: commq capture puts those of each launch into a folder of its own.
+func noRecords(dir string) error {
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*"+spool.Suffix))
+	var folders []string
+	for _, f := range found {
+		if fileName.MatchString(filepath.Base(f)) {
+			folders = append(folders, filepath.Dir(f))
+		}
+	}
+	folders = slices.Compact(folders)
+	if err != nil || len(folders) == 0 {
+		return fmt.Errorf("spool %s: no records in it (files named JOB.RANK.THREAD%s); was the program run under commq exec or commq env?", dir, spool.Suffix)
+	}
+	if n := len(folders); n > 5 {
+		folders = append(folders[:5], fmt.Sprintf("and %d more", n-5))
+	}
+	return fmt.Errorf("spool %s: no records in it, but in folders of it; name one of them: %s", dir, strings.Join(folders, ", "))
+}
+
 // openJob maps the files of the job that the options choose and checks that they belong together.
 func openJob(dir string, o Options) (*job, error) {
 	info, err := Find(dir, o.Job)
@@ -116,7 +135,7 @@ func Find(dir, id string) (*JobInfo, error) {
 		return nil, err
 	}
 	if len(jobs) == 0 {
-		return nil, fmt.Errorf("spool %s: no records in it (files named JOB.RANK.THREAD%s); was the program run under commq exec or commq env?", dir, spool.Suffix)
+		return nil, noRecords(dir)
 	}
 	if id == "" && len(jobs) == 1 {
 		return &jobs[0], nil

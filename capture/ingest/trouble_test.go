@@ -204,6 +204,9 @@ func TestJobsOfASpool(t *testing.T) {
 	if got := refused(t, t.TempDir(), Options{}); !strings.Contains(got, "no records in it") {
 		t.Error(got)
 	}
+	if got, want := refused(t, filepath.Dir(dir), Options{}), "no records in it, but in folders of it; name one of them: "+dir; !strings.Contains(got, want) {
+		t.Errorf("%s; want %s", got, want)
+	}
 	if _, err := Jobs(filepath.Join(dir, "nowhere")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

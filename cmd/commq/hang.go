@@ -58,18 +58,27 @@ func runHang(a *app, o *hangOptions, spoolDir string) error {
 	if err != nil {
 		return fmt.Errorf("hang: %w", err)
 	}
-	r := j.Report()
-	if r.State == hang.Running { // calls that are in progress twice stand still
-		time.Sleep(hangPause)
-		if err := j.Update(); err != nil {
-			return fmt.Errorf("hang: %w", err)
-		}
-		r = j.Report()
+	r, err := standstill(j)
+	if err != nil {
+		return fmt.Errorf("hang: %w", err)
 	}
 	if o.format == "json" {
 		return printJSON(a.stdout, r)
 	}
 	return r.Write(a.stdout, o.lines)
+}
+
+// standstill reads a running job twice: calls that are in progress both times stand still.
+func standstill(j *hang.Job) (*hang.Report, error) {
+	r := j.Report()
+	if r.State != hang.Running {
+		return r, nil
+	}
+	time.Sleep(hangPause)
+	if err := j.Update(); err != nil {
+		return nil, err
+	}
+	return j.Report(), nil
 }
 
 // hangPause is how long a call of a running job must last to count as standing still.
@@ -88,6 +97,10 @@ func printStuck(w io.Writer, m *schema.Manifest, spoolDir string) {
 	if err != nil {
 		return
 	}
+	r, err := standstill(j) // ranks that a signal ends may outlive their launcher by a little
+	if err != nil {
+		return
+	}
 	fmt.Fprint(w, "who waits for whom: ")
-	_ = j.Report().Write(w, hangLines)
+	_ = r.Write(w, hangLines)
 }

@@ -1,6 +1,6 @@
 -- summary: Sends and receives that were posted and never met a partner.
 -- source: the invariants of a run: every message has two sides
--- needs: events, messages
+-- needs: events, messages, every-send
 -- column rank INTEGER 1: World rank that posted it.
 -- column seq BIGINT 1: seq of the posting row in events.
 -- column side VARCHAR -: send or recv: which side of the row has no partner.
