@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -180,7 +181,7 @@ func (c *checkup) ranks(ctx context.Context, db *queries.DB) error {
 }
 
 func (c *checkup) latencies(ctx context.Context, db *queries.DB, run queries.Run) error {
-	if run.Manifest.TimeOrigin == "untimed" {
+	if run.Manifest.TimeOrigin == "untimed" || run.Manifest.Record == ingest.RecordCollectives {
 		return nil
 	}
 	var messages, beyond, worst, bound, src, dst int64
