@@ -41,11 +41,12 @@ func facts() []fact {
 		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" },
 			"does not keep every call; capture it again with --record all"},
 		{"every-send", func(m *schema.Manifest) bool { return keepsSends(m.Filters) },
-			"leaves out sends by request (--calls or MPI_Pcontrol), and their messages with them: receives would seem to be without a partner. Capture it again without, or see the counts of commq runs show"},
+			"leaves out sends by request (--calls), and their messages with them: receives would seem to be without a partner. Capture it again without, or see the counts of commq runs show"},
 	}
 }
 
 // keepsSends says whether filters, words as the manifest has them, keep the rows of all calls that send messages.
+// What MPI_Pcontrol switches off is taken to be switched off on both sides.
 func keepsSends(filters []string) bool {
 	some := false
 	for _, f := range filters {
@@ -59,9 +60,6 @@ func keepsSends(filters []string) bool {
 		}
 		kept, out := !some, false
 		for _, f := range filters {
-			if f == "pcontrol" {
-				return false
-			}
 			if p, ok := strings.CutPrefix(f, "call:"); ok {
 				kept = kept || matches(p, c.Name)
 			} else if p, ok := strings.CutPrefix(f, "-call:"); ok {
