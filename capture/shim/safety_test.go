@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,27 +20,74 @@ import (
 // not; the call that was left never returned; a call from inside one is none of the program's.
 func TestJumpedOut(t *testing.T) {
 	for _, library := range libraries {
+		for _, compiler := range []string{"mpicc.", "mpicxx."} { // by longjmp, by an exception
+			t.Run(compiler+library, func(t *testing.T) {
+				testenv.MPI(t, library)
+				testenv.Need(t, compiler+library)
+				checkJumpedOut(t, library, compile(t, compiler+library, filepath.Join(programs, "thrown.c"), "-w", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"))
+			})
+		}
+	}
+}
+
+func checkJumpedOut(t *testing.T, library, exe string) {
+	t.Helper()
+	for _, sink := range []string{"mmap", "write"} {
+		bare, got, folder := under(t, library, exe, 1, []string{"COMMQ_SINK=" + sink})
+		if bare != got || got != (outcome{"ok\n", "", 0}) {
+			t.Fatalf("without the shim: %+v\nwith it: %+v", bare, got)
+		}
+		data, err := filepath.Glob(filepath.Join(folder, "*"+spool.Suffix))
+		if err != nil || len(data) != 1 {
+			t.Fatalf("%v, %v", data, err)
+		}
+		d := readSpool(t, data[0], nil)
+		want := []string{"MPI_Init", "MPI_Barrier", "MPI_Send", "MPI_Sendrecv", "MPI_Send", "MPI_Barrier", "MPI_Sendrecv", "MPI_Send", "MPI_Sendrecv", "MPI_Barrier", "MPI_Finalize"}
+		if diff := cmp.Diff(want, d.names()); diff != "" {
+			t.Fatalf("%s: calls (-want +got):\n%s", sink, diff)
+		}
+		for i, c := range d.calls {
+			if left := schema.CallID(c.Call) == schema.CallSend; left != (c.T1 == 0) {
+				t.Errorf("%s: call %d, %s: t1 %d", sink, i, schema.CallID(c.Call), c.T1)
+			}
+		}
+	}
+}
+
+// A handler of the program forks at any time, in the recorder's own code too: the children leave the records alone, and no call is lost.
+func TestForkInHandler(t *testing.T) {
+	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
-			testenv.MPI(t, library)
-			exe := compile(t, "mpicc."+library, filepath.Join(programs, "thrown.c"), "-w")
+			lib := shimFor(t, library)
+			exe := compile(t, "mpicc."+library, filepath.Join(programs, "forks.c"), "-w")
 			for _, sink := range []string{"mmap", "write"} {
-				bare, got, folder := under(t, library, exe, 1, []string{"COMMQ_SINK=" + sink})
-				if bare != got || got != (outcome{"ok\n", "", 0}) {
-					t.Fatalf("without the shim: %+v\nwith it: %+v", bare, got)
+				folder := filepath.Join(t.TempDir(), "spool")
+				got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe)
+				n, err := strconv.Atoi(strings.TrimSpace(got.stdout))
+				if err != nil || got.status != 0 || got.stderr != "" {
+					t.Fatalf("%s: %+v", sink, got)
 				}
-				data, err := filepath.Glob(filepath.Join(folder, "*"+spool.Suffix))
-				if err != nil || len(data) != 1 {
-					t.Fatalf("%v, %v", data, err)
+				paths, err := filepath.Glob(filepath.Join(folder, "*"))
+				if err != nil || len(paths) != 1 {
+					t.Fatalf("%s: %v, %v; want one file", sink, paths, err)
 				}
-				d := readSpool(t, data[0], nil)
-				want := []string{"MPI_Init", "MPI_Barrier", "MPI_Send", "MPI_Sendrecv", "MPI_Send", "MPI_Barrier", "MPI_Sendrecv", "MPI_Send", "MPI_Sendrecv", "MPI_Barrier", "MPI_Finalize"}
-				if diff := cmp.Diff(want, d.names()); diff != "" {
-					t.Fatalf("%s: calls (-want +got):\n%s", sink, diff)
+				f, err := spool.Open(paths[0])
+				if err != nil {
+					t.Fatal(err)
 				}
-				for i, c := range d.calls {
-					if left := schema.CallID(c.Call) == schema.CallSend; left != (c.T1 == 0) {
-						t.Errorf("%s: call %d, %s: t1 %d", sink, i, schema.CallID(c.Call), c.T1)
+				calls := map[schema.CallID]int{}
+				for i := range f.Slots {
+					if c := &f.Slots[i]; c.Kind == spool.End {
+						break
+					} else if c.Kind == spool.KindCall {
+						calls[schema.CallID(c.Call)]++
 					}
+				}
+				if diff := cmp.Diff(map[schema.CallID]int{schema.CallInit: 1, schema.CallBarrier: n, schema.CallFinalize: 1}, calls); diff != "" || f.Header.Ended != spool.EndedFinalized || f.Header.Dropped != 0 {
+					t.Errorf("%s: ended %d, %d dropped; calls (-want +got):\n%s", sink, f.Header.Ended, f.Header.Dropped, diff)
+				}
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
 				}
 			}
 		})
