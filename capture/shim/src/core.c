@@ -247,8 +247,10 @@ static int64_t cpu_ns(void)
 /* A buffer that nobody has written out for a while: before a call that may take long. */
 static void flush_old(cq_thread *t, uint64_t now)
 {
+	int e = errno;
 	if (t->buffered && !t->dead && now - t->flushed > cq.flush_ticks)
 		cq_sink_flush(t);
+	errno = e;
 }
 
 /* Compute time of a long gap: what the CPU clock advanced since it was last read, less the short intervals since then. With
@@ -411,6 +413,7 @@ static void calibrate(void)
 }
 
 static void mark_put(cq_thread *t);
+static int in_call(const cq_thread *t);
 static void signal_take(void);
 static void signal_leave(void);
 
@@ -471,6 +474,19 @@ static void wind_up(cq_thread *t, uint32_t ended)
 	cq_head_clock(t);
 }
 
+/* Its entry stays in the list, but what it has grown goes. */
+static void scratch_leave(cq_thread *t)
+{
+	cq_scratch *all[] = {&t->keys, &t->statuses, &t->infos, &t->indices, &t->blob, &t->packed, &t->hashes};
+	if (t->claims != 0 || in_call(t))
+		return;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		if (all[i]->p != NULL)
+			munmap(all[i]->p, all[i]->bytes);
+		*all[i] = (cq_scratch){NULL, 0};
+	}
+}
+
 /* A thread other than the first ends: its file is closed, because a program may start thousands. */
 static void thread_exit(void *p)
 {
@@ -482,6 +498,7 @@ static void thread_exit(void *p)
 	cq_sink_leave(t);
 	cq_count_close(t);
 	cq_tables_leave(t);
+	scratch_leave(t);
 }
 
 /* Opens the calling thread's file; the error's number is in *e. */
@@ -553,7 +570,7 @@ static int in_call(const cq_thread *t)
 
 /* A call while there is none that can begin: the thread's first, one from inside another, or the first after something
  * unusual. */
-cq_thread *cq_enter_slow(const void *cfa)
+static cq_thread *enter_slow(const void *cfa)
 {
 	int e;
 	if (CQ_UNLIKELY(!cq.resolved))
@@ -581,9 +598,18 @@ cq_thread *cq_enter_slow(const void *cfa)
 	return t;
 }
 
+cq_thread *cq_enter_slow(const void *cfa)
+{
+	int e = errno;
+	cq_thread *t = enter_slow(cfa);
+	errno = e;
+	return t;
+}
+
 /* What is seldom due at the end of a call: errors, long times, polls, bookkeeping of the file. */
 void cq_extra(cq_thread *t, int err)
 {
+	int e = errno;
 	if (err != MPI_SUCCESS) {
 		cq_err *s = cq_take(t);
 		memset(s, 0, sizeof *s);
@@ -617,6 +643,7 @@ void cq_extra(cq_thread *t, int err)
 		if (due_taken(t, CQ_DUE_FLUSH) || (t->buffered && (int64_t)(now - t->flushed) > (int64_t)cq.flush_ticks))
 			cq_sink_flush(t);
 	}
+	errno = e;
 }
 
 /* SIGUSR1. */
@@ -1049,8 +1076,9 @@ static void start_recording(int id, uint64_t t1)
 	t->count[0] = t->count[1] = CQ_NULL64; /* nobody counted before MPI_Init */
 	record_init(t, id, cq.init_tick, t1);
 	cq_current = NULL;
+	cq.first = t; /* before a signal handler sees that there is recording */
+	cq_barrier();
 	cq.state = CQ_ON;
-	cq.first = t;
 	t->count[0] = t->count[1] = 0;
 	t->count_reads = 0;
 	if (t->due & CQ_DUE_COUNTS)

@@ -86,6 +86,9 @@ typedef struct {
 	const int *sources, *destinations; /* their ranks, in the order that collectives have them; some may be MPI_PROC_NULL */
 	int *neighbors; /* the pages the lists are in where they are long; else NULL */
 	size_t neighbors_bytes;
+	int *room; /* where short lists are */
+	size_t room_bytes;
+	void *spare; /* the next entry that can be used again */
 } cq_comm;
 
 /* How a datatype's elements lie in memory. */
@@ -105,8 +108,9 @@ typedef struct {
 	uint64_t key; /* 0: freed */
 	int64_t bytes;
 	int32_t number;
-	int32_t spare;
+	int32_t gap;
 	cq_shape shape; /* where payloads are hashed */
+	void *spare; /* the next entry that can be used again */
 } cq_type;
 
 /* A window or a file. */
@@ -162,7 +166,7 @@ typedef struct {
  * request for many eager sends), so each slot is a queue. A slot keeps its key when its queue is empty, because the
  * libraries use the same few values again and again. */
 typedef struct {
-	cq_reqslot *slots;
+	cq_reqslot *slots; /* mask + 1, and one for what there is no memory for */
 	uint64_t mask;
 	uint64_t used;
 	cq_req *nodes;
@@ -300,6 +304,8 @@ typedef struct {
 	cq_posted *posted_free;
 	cq_map comms, types, windows, files;
 	void *spare_objects; /* entries of windows and files that are gone */
+	cq_comm *spare_comms; /* of communicators and datatypes that the program has freed */
+	cq_type *spare_types;
 	int32_t windows_made, files_made;
 	cq_comm none_comm;
 	cq_type none_type;

@@ -109,7 +109,10 @@ static void run_add(run *r, const cq_shape *s, int64_t at, int64_t n)
 	r->end = at + s->lower + n * s->bytes;
 }
 
-static cq_shape shape_of(MPI_Datatype h);
+static cq_shape shape_of(MPI_Datatype h, int depth);
+
+/* Types are looked into so deep; what is deeper is packed. A thread's stack can be small. */
+#define DEEPEST 12
 
 /* What MPI_Type_get_contents gives. */
 typedef struct {
@@ -168,12 +171,12 @@ static void run_one(run *r, const contents *c, int combiner, const cq_shape *s, 
 	}
 }
 
-static void run_members(run *r, const contents *c)
+static void run_members(run *r, const contents *c, int depth)
 {
 	cq_shape s;
 	for (int k = 0; k < c->n; k++) {
 		if (k == 0 || c->types[k] != c->types[k - 1])
-			s = shape_of(c->types[k]);
+			s = shape_of(c->types[k], depth);
 		run_add(r, &s, c->addresses[k], c->ints[1 + k]);
 	}
 }
@@ -197,7 +200,7 @@ static void release(const MPI_Datatype *types, int n)
 #define SMALL 64
 
 /* Looks into a derived type. */
-static void look_inside(MPI_Datatype h, cq_shape *s)
+static void look_inside(MPI_Datatype h, cq_shape *s, int depth)
 {
 	struct {
 		int ints[SMALL];
@@ -222,9 +225,9 @@ static void look_inside(MPI_Datatype h, cq_shape *s)
 	if (n[2] > 0 && cq_p.Type_get_contents(h, n[0], n[1], n[2], ints, addresses, types) == MPI_SUCCESS) {
 		contents c = {ints, addresses, types, n[2]};
 		if (n[3] == MPI_COMBINER_STRUCT) {
-			run_members(&r, &c);
+			run_members(&r, &c, depth);
 		} else {
-			cq_shape inside = shape_of(types[0]);
+			cq_shape inside = shape_of(types[0], depth);
 			run_one(&r, &c, n[3], &inside, s);
 		}
 		release(types, n[2]);
@@ -254,11 +257,12 @@ static int outside(MPI_Datatype h, cq_shape *s)
 	return 1;
 }
 
-static void inside(MPI_Datatype h, cq_shape *s)
+static void inside(MPI_Datatype h, cq_shape *s, int depth)
 {
 	s->known = 1;
 	if (!is_leaf(s->parts[3])) {
-		look_inside(h, s);
+		if (depth < DEEPEST)
+			look_inside(h, s, depth + 1);
 		return;
 	}
 	s->in_order = s->bytes == s->span;
@@ -266,11 +270,11 @@ static void inside(MPI_Datatype h, cq_shape *s)
 }
 
 /* How a type lies in memory; known is 0 where that cannot be found out. */
-static cq_shape shape_of(MPI_Datatype h)
+static cq_shape shape_of(MPI_Datatype h, int depth)
 {
 	cq_shape s;
 	if (outside(h, &s))
-		inside(h, &s);
+		inside(h, &s, depth);
 	return s;
 }
 
@@ -293,7 +297,7 @@ static cq_shape shape_again(cq_type *y, MPI_Datatype h)
 		if (old.known && looks_like(&old, &s))
 			return old;
 	}
-	inside(h, &s);
+	inside(h, &s, 0);
 	if (y != NULL) {
 		cq_lock();
 		y->shape = s;
@@ -308,7 +312,7 @@ static cq_shape shape_for(cq_thread *t, MPI_Datatype h)
 	if (y == NULL || !CQ_TYPE_FIXED(h))
 		return shape_again(y, h);
 	if (CQ_UNLIKELY(!__atomic_load_n(&y->shape.known, __ATOMIC_ACQUIRE))) {
-		cq_shape s = shape_of(h);
+		cq_shape s = shape_of(h, 0);
 		if (!s.known)
 			return s;
 		s.known = 0;
@@ -354,7 +358,7 @@ static int gpu_there(void)
 static int readable(cq_thread *t, const void *p)
 {
 	uint64_t region = ((uint64_t)(uintptr_t)p >> 21) + 1;
-	uint64_t *known = &t->regions[region % (sizeof t->regions / sizeof *t->regions)];
+	uint64_t *known = &t->regions[cq_hash(region) % (sizeof t->regions / sizeof *t->regions)];
 	if (CQ_LIKELY(*known == region))
 		return 1;
 	if (p == NULL || gpu_there())

@@ -108,8 +108,10 @@ static void any_failed(cq_thread *t, cq_call *c, cq_array a, const uint64_t *key
 	for (int i = 0; keys != NULL && i < a.n; i++) {
 		if (keys[i] == CQ_KEY(MPI_REQUEST_NULL) || !is_null(a, i))
 			continue;
-		c->req = take_at(t, i, keys[i]).serial;
+		cq_req r = take_at(t, i, keys[i]);
+		c->req = r.serial;
 		c->flags |= CQ_F_NO_STATUS;
+		cq_verify(t, r, NULL);
 		return;
 	}
 }

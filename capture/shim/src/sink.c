@@ -351,6 +351,7 @@ static void release(cq_thread *t)
 
 void *cq_take_slow(cq_thread *t)
 {
+	int before = errno;
 	if (!t->dead && t->buffered) {
 		hold(t);
 		grow_buffered(t);
@@ -360,6 +361,7 @@ void *cq_take_slow(cq_thread *t)
 		if (e != 0)
 			die(t, e);
 	}
+	errno = before;
 	if (t->dead)
 		return &t->trash;
 	uint8_t *p = t->next;

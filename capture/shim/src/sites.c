@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <sched.h>
@@ -532,7 +533,10 @@ uint32_t cq_site_slow(cq_thread *t)
 		s->key = (uint64_t)(uintptr_t)t->site;
 		return 0;
 	}
-	return cq.stack == 1 ? single(t) : walk(t);
+	int e = errno;
+	uint32_t number = cq.stack == 1 ? single(t) : walk(t);
+	errno = e;
+	return number;
 }
 
 /* Whether calls from Fortran come through the MPI library's own code. */
@@ -573,6 +577,8 @@ static void modules_change(void)
 	if (unw.flush != NULL && unw.space != NULL)
 		unw.flush(*unw.space, 0, 0);
 	for (cq_thread *t = __atomic_load_n(&cq.list, __ATOMIC_ACQUIRE); t != NULL; t = t->link) {
+		if (t->closing)
+			continue;
 		for (size_t i = 0; i < sizeof t->sites / sizeof t->sites[0]; i++)
 			__atomic_store_n(&t->sites[i].key, 0, __ATOMIC_RELAXED);
 		for (size_t i = 0; i < sizeof t->hops / sizeof t->hops[0]; i++)
@@ -585,8 +591,9 @@ CQ_EXPORT int dlclose(void *handle)
 	static int (*next)(void *);
 	if (next == NULL)
 		*(void **)&next = dlsym(RTLD_NEXT, "dlclose");
-	int r = next(handle);
-	if (cq.state == CQ_ON)
+	int r = next(handle), e = errno;
+	if (cq.state == CQ_ON && getpid() == cq.pid) /* _Fork and clone call no handlers, and the lock may be held */
 		modules_change();
+	errno = e;
 	return r;
 }

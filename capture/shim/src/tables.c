@@ -107,8 +107,18 @@ void *cq_map_remove(cq_map *m, uint64_t key)
 static int *neighbor_list(cq_comm *m, size_t ints)
 {
 	size_t bytes = (ints * sizeof(int) + 7) & ~(size_t)7;
-	if (bytes <= 4096)
-		return cq_pool_get(bytes);
+	if (bytes <= m->room_bytes)
+		return m->room;
+	if (bytes <= 4096) {
+		size_t room = 64;
+		while (room < bytes)
+			room *= 2;
+		cq_lock();
+		m->room = cq_pool_get(room);
+		cq_unlock();
+		m->room_bytes = m->room != NULL ? room : 0;
+		return m->room;
+	}
 	m->neighbors = pages(bytes);
 	m->neighbors_bytes = bytes;
 	return m->neighbors;
@@ -170,7 +180,8 @@ static void neighbors_find(cq_comm *m, MPI_Comm h)
 		dist_graph_neighbors(m, h);
 }
 
-/* A communicator that is not to be found any more. Its entry stays: threads remember the last one they used. */
+/* A communicator that is not to be found any more. Its entry stays, because threads remember the last one they used: they
+ * know by its key that it is another's now. */
 static void comm_end(cq_comm *m)
 {
 	m->key = 0;
@@ -180,37 +191,64 @@ static void comm_end(cq_comm *m)
 	m->neighbors = NULL;
 }
 
-/* The communicator is asked about through like, which is h itself or one of the same group. */
-static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like)
+/* An entry without a key, with that number, or with the next one where it is negative. */
+static cq_comm *comm_blank(int32_t number)
 {
-	cq_comm *m = cq_pool_get(sizeof *m);
+	cq_lock();
+	cq_comm *m = cq.spare_comms;
+	if (m != NULL) {
+		cq_comm blank = {.room = m->room, .room_bytes = m->room_bytes};
+		cq.spare_comms = m->spare;
+		*m = blank;
+	} else {
+		m = cq_pool_get(sizeof *m);
+	}
+	if (m != NULL)
+		m->number = number >= 0 ? number : cq.comms_made++;
+	cq_unlock();
+	return m;
+}
+
+/* The entry can be found from here on, in the place of one that ended unseen; 0: there is no memory for that. */
+static int comm_publish(cq_comm *m, uint64_t key)
+{
+	cq_lock();
+	cq_comm *gone = cq_map_remove(&cq.comms, key);
+	if (gone != NULL)
+		comm_end(gone);
+	int put = cq_map_put(&cq.comms, key, m);
+	if (put)
+		__atomic_store_n(&m->key, key, __ATOMIC_RELEASE);
+	cq_unlock();
+	return put;
+}
+
+/* The communicator is asked about through like, which is h itself or one of the same group; not under the lock, because MPI
+ * has locks of its own, and calls functions of the program's that free datatypes. */
+static cq_comm *comm_entry(MPI_Comm h, MPI_Comm like, int32_t number)
+{
+	cq_comm *m = comm_blank(number);
 	int inter = 0;
 	if (m == NULL)
 		return NULL;
-	m->key = CQ_KEY(h);
-	m->number = cq.comms_made++;
 	cq_p.Comm_size(like, &m->size);
 	cq_p.Comm_rank(like, &m->rank);
 	cq_p.Comm_test_inter(like, &inter);
 	if (inter)
 		cq_p.Comm_remote_size(like, &m->remote);
 	neighbors_find(m, like);
-	if (!cq_map_put(&cq.comms, m->key, m))
-		return NULL;
-	return m;
+	return comm_publish(m, CQ_KEY(h)) ? m : NULL;
 }
 
 /* MPI_COMM_WORLD and MPI_COMM_SELF have the numbers 0 and 1 also where sessions made communicators before MPI_Init. */
 void cq_world_define(cq_thread *t)
 {
 	cq_lock();
-	int32_t made = cq.comms_made;
-	cq.comms_made = 0;
-	cq_comm *world = comm_entry(MPI_COMM_WORLD, MPI_COMM_WORLD);
-	cq_comm *self = comm_entry(MPI_COMM_SELF, MPI_COMM_SELF);
-	if (made > cq.comms_made)
-		cq.comms_made = made;
+	if (cq.comms_made < 2)
+		cq.comms_made = 2;
 	cq_unlock();
+	cq_comm *world = comm_entry(MPI_COMM_WORLD, MPI_COMM_WORLD, 0);
+	cq_comm *self = comm_entry(MPI_COMM_SELF, MPI_COMM_SELF, 1);
 	if (world != NULL && self != NULL)
 		t->comm = world;
 }
@@ -333,12 +371,7 @@ int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_
 	d.parent = parent;
 	d.instance = instance;
 	d.key = key;
-	cq_lock();
-	cq_comm *gone = cq_map_remove(&cq.comms, CQ_KEY(h)); /* one that ended unseen */
-	if (gone != NULL)
-		comm_end(gone);
-	cq_comm *m = comm_entry(h, like);
-	cq_unlock();
+	cq_comm *m = comm_entry(h, like, -1);
 	if (m == NULL)
 		return -1;
 	comm_def(t, like, m, &d);
@@ -385,8 +418,11 @@ void cq_comm_drop(uint64_t key)
 {
 	cq_lock();
 	cq_comm *m = cq_map_remove(&cq.comms, key);
-	if (m != NULL)
+	if (m != NULL) {
 		comm_end(m);
+		m->spare = cq.spare_comms;
+		cq.spare_comms = m;
+	}
 	cq_unlock();
 }
 
@@ -459,13 +495,20 @@ static cq_type *type_define(cq_thread *t, MPI_Datatype h)
 		cq_unlock();
 		return y;
 	}
-	y = cq_pool_get(sizeof *y);
+	y = cq.spare_types;
+	if (y != NULL)
+		cq.spare_types = y->spare;
+	else
+		y = cq_pool_get(sizeof *y);
 	if (y != NULL) {
+		memset(&y->shape, 0, sizeof y->shape);
 		y->bytes = o.d.bytes;
 		y->number = cq.types_made++;
-		y->key = CQ_KEY(h);
-		if (!cq_map_put(&cq.types, y->key, y))
+		__atomic_store_n(&y->key, CQ_KEY(h), __ATOMIC_RELEASE);
+		if (!cq_map_put(&cq.types, y->key, y)) {
+			y->key = 0;
 			y = NULL;
+		}
 	}
 	cq_unlock();
 	if (y != NULL)
@@ -516,8 +559,11 @@ void cq_type_drop(uint64_t key)
 {
 	cq_lock();
 	cq_type *y = cq_map_remove(&cq.types, key);
-	if (y != NULL)
+	if (y != NULL) {
 		y->key = 0;
+		y->spare = cq.spare_types;
+		cq.spare_types = y;
+	}
 	cq_unlock();
 }
 
@@ -629,7 +675,7 @@ int cq_op_code(MPI_Op op)
 /* Says whether there was memory. */
 int cq_reqtab_init(cq_reqtab *q)
 {
-	q->slots = pages(4096 * sizeof *q->slots);
+	q->slots = pages((4096 + 1) * sizeof *q->slots);
 	q->mask = 4095;
 	return q->slots != NULL;
 }
@@ -648,7 +694,7 @@ static void reqtab_grow(cq_reqtab *q)
 		live += old.slots[i].key != 0 && !idle(&old.slots[i]);
 	while (slots < live * 4)
 		slots *= 2;
-	q->slots = pages(slots * sizeof *q->slots);
+	q->slots = pages((slots + 1) * sizeof *q->slots);
 	if (q->slots == NULL) {
 		*q = old;
 		return;
@@ -663,7 +709,7 @@ static void reqtab_grow(cq_reqtab *q)
 			j = (j + 1) & q->mask;
 		q->slots[j] = old.slots[i];
 	}
-	munmap(old.slots, (old.mask + 1) * sizeof *old.slots);
+	munmap(old.slots, (old.mask + 2) * sizeof *old.slots);
 }
 
 cq_reqslot *cq_req_slot_slow(cq_reqtab *q, uint64_t key)
@@ -675,6 +721,10 @@ cq_reqslot *cq_req_slot_slow(cq_reqtab *q, uint64_t key)
 		return &q->slots[i];
 	if (q->used * 2 > q->mask) {
 		reqtab_grow(q);
+		if (q->used >= q->mask) { /* no memory: it is known to be made, and no more */
+			q->slots[q->mask + 1] = (cq_reqslot){.key = key};
+			return &q->slots[q->mask + 1];
+		}
 		for (i = cq_hash(key) & q->mask; q->slots[i].key != 0;)
 			i = (i + 1) & q->mask;
 	}
@@ -963,7 +1013,7 @@ void cq_tables_leave(cq_thread *t)
 		live_add(own, -(int)own->live);
 		cq_req_release(own);
 		if (old.slots != NULL)
-			munmap(old.slots, (old.mask + 1) * sizeof *old.slots);
+			munmap(old.slots, (old.mask + 2) * sizeof *old.slots);
 		if (old.nodes != NULL)
 			munmap(old.nodes, (size_t)old.nodes_cap * sizeof *old.nodes);
 	}
