@@ -647,7 +647,8 @@ static void contribution(cq_thread *t, digest *d, const cq_collective *a, const 
 void cq_collective_payload(cq_thread *t, const cq_collective *a, const cq_comm *m)
 {
 	digest d;
-	if (a->kind == CQ_K_Barrier || t->dead)
+	int alone = m->size == 1 && m->remote == 0 && (a->kind == CQ_K_Bcast || a->sbuf == MPI_IN_PLACE);
+	if (a->kind == CQ_K_Barrier || alone || t->dead) /* alone nothing moves: not even MPI reads the buffer */
 		return;
 	gap_close(t);
 	digest_begin(&d);
