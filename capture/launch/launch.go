@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,6 +117,9 @@ type Job struct {
 	Program []string
 	// Preload is set in the ranks' environment, and only there: the launcher itself runs without it.
 	Preload Preload
+	// Export passes the preload by the launcher's option -x too, which is Open MPI's (see TakesExports): what its ranks spawn
+	// gets the environment that the launcher knows of, not theirs.
+	Export bool
 	// Stdin, Stdout and Stderr are the program's.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -124,12 +128,19 @@ type Job struct {
 // Line is the whole command line of the job. The ranks' environment is set by env(1), which every launcher passes on
 // alike, instead of each launcher's own option for it.
 func (j Job) Line() []string {
-	line := append([]string(nil), j.Launcher...)
+	vars := j.Preload.Variables(os.Environ())
+	line := []string{j.Launcher[0]}
+	if j.Export {
+		for _, v := range vars { // in front: the launcher's line may end in a program (numactl), and a user's own -x wins
+			line = append(line, "-x", v)
+		}
+	}
+	line = append(line, j.Launcher[1:]...)
 	if j.Ranks > 0 {
 		line = append(line, "-n", fmt.Sprint(j.Ranks))
 	}
 	line = append(line, "env")
-	line = append(line, j.Preload.Variables(os.Environ())...)
+	line = append(line, vars...)
 	return append(line, j.Program...)
 }
 
@@ -216,4 +227,63 @@ func Find(ctx context.Context, library string) (string, error) {
 	}
 	return "", fmt.Errorf("find a launcher: none of %s in $PATH belongs to %s; install it (Debian: apt-get install %s) or name one with --launcher",
 		strings.Join(lib.candidates, ", "), library, lib.pkg)
+}
+
+// TakesExports says whether the launcher's line may be given -x NAME=VALUE: it is Open MPI's, and the same is not asked of
+// it by the parameter mca_base_env_list, which Open MPI refuses together with -x.
+func TakesExports(ctx context.Context, launcher, environ []string) bool {
+	path, err := exec.LookPath(launcher[0])
+	if err != nil || !isExecutable(path) || !isOpenMPI(ctx, path) {
+		return false
+	}
+	for _, arg := range launcher[1:] {
+		// files of parameters, which may have it
+		if slices.Contains([]string{"tune", "am", "gam", "gtune"}, strings.TrimLeft(arg, "-")) {
+			return false
+		}
+	}
+	for _, s := range slices.Concat(launcher[1:], environ) {
+		if strings.Contains(s, envList) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(parameterFiles(path), mentionsEnvList)
+}
+
+const envList = "mca_base_env_list"
+
+// isExecutable says whether the file is a binary: scripts may do anything when asked for their version.
+func isExecutable(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [4]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && string(magic[:]) == "\x7fELF"
+}
+
+func isOpenMPI(ctx context.Context, path string) bool {
+	out, _ := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	return slices.ContainsFunc(libraries["openmpi"].versions, func(v string) bool { return bytes.Contains(out, []byte(v)) })
+}
+
+// parameterFiles are where Open MPI reads parameters from: the user's file, the installation's, and Debian's.
+func parameterFiles(launcher string) []string {
+	files := []string{"/etc/openmpi/openmpi-mca-params.conf"}
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append(files, filepath.Join(home, ".openmpi", "mca-params.conf"))
+	}
+	if real, err := filepath.EvalSymlinks(launcher); err == nil {
+		files = append(files, filepath.Join(filepath.Dir(real), "..", "etc", "openmpi-mca-params.conf"))
+	}
+	return files
+}
+
+// mentionsEnvList says whether a file of parameters sets mca_base_env_list. Comments count
+// as well: at worst what is spawned is not recorded.
+func mentionsEnvList(file string) bool {
+	data, err := os.ReadFile(file)
+	return err == nil && bytes.Contains(data, []byte(envList))
 }

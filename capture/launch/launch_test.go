@@ -118,3 +118,52 @@ func TestFind(t *testing.T) {
 		}
 	})
 }
+
+func TestExportedVariablesStandBeforeTheLaunchersOptions(t *testing.T) {
+	t.Setenv("LD_PRELOAD", "")
+	j := Job{Launcher: []string{"mpirun", "-x", "LD_PRELOAD=/b.so", "numactl", "-l"}, Ranks: 3, Program: []string{"./ring", "9"},
+		Preload: Preload{Shim: "/c/libcommq.so", Spool: "/s p", Clock: "wall"}, Export: true}
+	want := []string{"mpirun", "-x", "LD_PRELOAD=/c/libcommq.so", "-x", "COMMQ_SPOOL=/s p", "-x", "COMMQ_CLOCK=wall",
+		"-x", "LD_PRELOAD=/b.so", "numactl", "-l", "-n", "3", "env", "LD_PRELOAD=/c/libcommq.so", "COMMQ_SPOOL=/s p", "COMMQ_CLOCK=wall", "./ring", "9"}
+	if diff := cmp.Diff(want, j.Line()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOnlyOpenMPIsOwnLauncherTakesExports(t *testing.T) {
+	for _, library := range []string{"openmpi", "mpich"} {
+		testenv.MPI(t, library)
+	}
+	t.Setenv("HOME", t.TempDir())
+	ctx := context.Background()
+	openmpi, err := Find(ctx, "openmpi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		launcher, environ []string
+		want              bool
+	}{
+		"its own":             {[]string{openmpi, "-x", "A=3"}, []string{"B=5"}, true},
+		"MPICH's":             {[]string{"mpirun.mpich"}, nil, false},
+		"a script":            {[]string{launcher(t)}, nil, false},
+		"not there":           {[]string{"/no/such/mpirun"}, nil, false},
+		"the list as option":  {[]string{openmpi, "--mca", "mca_base_env_list", "A=3"}, nil, false},
+		"the list in environ": {[]string{openmpi}, []string{"OMPI_MCA_mca_base_env_list=A=3"}, false},
+		"a file of options":   {[]string{openmpi, "--tune", "file"}, nil, false},
+	} {
+		if got := TakesExports(ctx, c.launcher, c.environ); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	file := filepath.Join(os.Getenv("HOME"), ".openmpi", "mca-params.conf")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("mca_base_env_list = A=3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if TakesExports(ctx, []string{openmpi}, nil) {
+		t.Error("the list in the user's file: Open MPI refuses -x")
+	}
+}

@@ -286,7 +286,8 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 		return launch.Job{}, err
 	}
 	return launch.Job{Launcher: launcher, Ranks: o.ranks, Program: args, Preload: preload,
-		Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr}, nil
+		Export: library == "openmpi" && launch.TakesExports(ctx, launcher, os.Environ()),
+		Stdin:  a.stdin, Stdout: a.stdout, Stderr: a.stderr}, nil
 }
 
 func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]string, error) {
