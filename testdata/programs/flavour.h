@@ -29,3 +29,8 @@
 #define HANDLE_WIN integer
 #define HANDLE_FILE integer
 #endif
+#if defined(F08)
+#define HANDLE_INFO type(MPI_Info)
+#else
+#define HANDLE_INFO integer
+#endif
