@@ -11,12 +11,14 @@ type commState struct {
 	groups [2][]int32
 	parent int32
 	alien  bool // a member is outside the run's MPI_COMM_WORLD
+	native bool // a member is inside
 }
 
 // memberState is a rank in a communicator.
 type memberState struct {
 	remote int32
 	rank   int32
+	first  bool   // of those of the communicator that are in the run's MPI_COMM_WORLD
 	next   int64  // the instance it comes to
 	calls  uint64 // sum of the hashes of its instances and calls
 }
@@ -38,10 +40,11 @@ func (c *Checker) member(comm, world int32) *memberState {
 	return c.last.member
 }
 
-// isFirst says whether the rank is the first of the communicator's first group.
+// isFirst says whether the rank is the first of the communicator's members that are of this job: the first of the first
+// group, but for communicators with other jobs.
 func (c *Checker) isFirst(world, comm int32) bool {
 	m := c.member(comm, world)
-	return m != nil && m.rank == 0 && m.remote == 0
+	return m != nil && m.first
 }
 
 // checkComms takes in the table comms.
@@ -69,7 +72,8 @@ func checkComms(c *Checker, b Batch) {
 		if c.members[memberKey(id, world)] != nil {
 			c.wrong("communicator %d: world rank %d is there twice", id, world)
 		}
-		c.members[memberKey(id, world)] = &memberState{remote: remote, rank: t.CommRank[i]}
+		c.members[memberKey(id, world)] = &memberState{remote: remote, rank: t.CommRank[i], first: !s.native}
+		s.native = true
 	}
 }
 

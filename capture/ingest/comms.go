@@ -139,6 +139,15 @@ func unifyComms(j *job) (*commTable, error) {
 			return nil, fmt.Errorf("%s: its communicators have %d members in all: the file is damaged", r.files[0].Name, u.members)
 		}
 	}
+	led := 0
+	for i := range u.table {
+		if u.table[i].leader < 0 && u.table[i].groups[1] != nil {
+			led++
+		}
+	}
+	if led > 0 {
+		j.warn("Intercommunicators whose groups are both led by processes outside MPI_COMM_WORLD: %d. Nothing tells those of the same ranks apart, so that their members and messages may be mixed up.", led)
+	}
 	return u.number(), nil
 }
 
@@ -291,6 +300,9 @@ func (m *comm) add(r *rankSpool, c *commDef, parent int32, index int, world int3
 	defer func() { grown = int64(len(m.groups[0]) + len(m.groups[1]) - before) }()
 	side := 0
 	if c.fixed.RemoteSize > 0 && c.fixed.LeaderWorld != m.leader {
+		side = 1
+	}
+	if c.fixed.RemoteSize > 0 && m.leader < 0 && slices.Contains(m.groups[1], r.rank) { // nobody of this job leads a group
 		side = 1
 	}
 	if r.rank == m.leader {

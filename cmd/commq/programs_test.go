@@ -34,6 +34,11 @@ type program struct {
 	rows string
 	// extension says that Open MPI has its persistent collectives as MPIX_X_init, which are MPI_X_init in the .rows file.
 	extension bool
+	// source and defines say what it is compiled from where that is not its own name alone.
+	source  string
+	defines []string
+	// spawned are the .rows files of the runs NAME.2, NAME.3, ... of what it spawns.
+	spawned []string
 }
 
 func programs() []program {
@@ -51,6 +56,13 @@ func programs() []program {
 		{name: "io", ranks: 3},
 		{name: "persistent", ranks: 3, extension: true, only: []string{"openmpi/c", "mpich/c"}},
 		{name: "windows", ranks: 3, only: []string{"mpich/c"}},
+		{name: "pcontrol", ranks: 3},
+		{name: "pcontrol-named", ranks: 3, source: "pcontrol", defines: []string{"-DNAMED"}, only: []string{"openmpi/c", "mpich/c"}},
+		{name: "partitioned", ranks: 3, only: []string{"mpich/c"}},
+		{name: "sessions", ranks: 3, only: []string{"mpich/c"}},
+		{name: "sessions-world", ranks: 3, source: "sessions", defines: []string{"-DWORLD"}, only: []string{"mpich/c"}},
+		{name: "spawn", ranks: 3, only: []string{"openmpi"}, spawned: []string{"spawned", "spawned"}},
+		{name: "connect", ranks: 3, only: []string{"openmpi/c"}},
 		{name: "large", ranks: 3, only: []string{"mpich/c", "mpich/f08"}},
 	}
 }
@@ -79,9 +91,10 @@ func flavours() []flavour {
 func (p program) build(t *testing.T, library string, f flavour) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), p.name)
-	args := append(slices.Clone(f.flags), "-D"+strings.ToUpper(library), "-o", exe, filepath.Join(programsDir, p.name+f.suffix))
+	source := filepath.Join(programsDir, cmp.Or(p.source, p.name)+f.suffix)
+	args := slices.Concat(f.flags, p.defines, []string{"-D" + strings.ToUpper(library), "-o", exe, source})
 	if out, err := exec.Command(f.compiler+library, args...).CombinedOutput(); err != nil {
-		t.Fatalf("compile %s: %v\n%s", p.name+f.suffix, err, out)
+		t.Fatalf("compile %s: %v\n%s", source, err, out)
 	}
 	return exe
 }
@@ -159,6 +172,12 @@ LEFT JOIN events AS d ON d.rank = e.rank AND d.seq = e.done_seq
 LEFT JOIN events AS m ON m.rank = e.rank AND m.seq = e.init_seq
 LEFT JOIN datatypes AS s ON s.id = e.send_datatype LEFT JOIN datatypes AS r ON r.id = e.recv_datatype
 WHERE e.class = 'io' ORDER BY e.rank, e.seq`,
+		"phases": `
+SELECT rank, string_agg(replace(call, 'MPI_', '') || coalesce('=' || label, ''), ' ' ORDER BY seq) AS calls FROM events
+WHERE rank IN (SELECT rank FROM events WHERE call = 'MPI_Pcontrol') GROUP BY rank ORDER BY rank`,
+		"partitions": `
+SELECT rank, call, send_world AS "to", recv_world AS "from", send_count AS sends, recv_count AS recvs FROM events
+WHERE call LIKE 'MPI_P%_init' OR call LIKE 'MPI_Pready%' OR call = 'MPI_Parrived' ORDER BY rank, seq`,
 		"counts": `
 SELECT messages, message_bytes, collectives, unmatched_sends, unmatched_receives, wildcard_receives, in_progress, dropped,
        CASE WHEN polls > 0 THEN 'some' ELSE 'none' END AS polls, ended FROM runs`,
@@ -198,20 +217,29 @@ func (p program) check(t *testing.T, library, exe string, want map[string]rowSec
 	if out != "ok\n" {
 		t.Fatalf("the program prints %q, want ok", out)
 	}
-	commq(t, "runs", "check", "--store", store, p.name)
+	p.compare(t, library, store, p.name, want)
+	for i, rows := range p.spawned {
+		p.compare(t, library, store, fmt.Sprintf("%s.%d", p.name, i+2), readRows(t, rows))
+	}
+}
+
+// compare compares one run with what is wanted.
+func (p program) compare(t *testing.T, library, store, run string, want map[string]rowSection) {
+	t.Helper()
+	commq(t, "runs", "check", "--store", store, run)
 	for name, query := range rowQueries() {
 		if s, there := want[name]; there && p.extension && library == "openmpi" {
 			want[name] = s.withExtensions()
 		}
-		got := askRows(t, name, "sql", "--store", store, "--run", p.name, "--format", "csv", query)
+		got := askRows(t, name, "sql", "--store", store, "--run", run, "--format", "csv", query)
 		if _, there := want[name]; !there && len(got.rows) == 0 {
 			continue
 		}
 		if diff := gocmp.Diff(want[name], got, gocmp.AllowUnexported(rowSection{})); diff != "" {
-			t.Errorf("%s of %s: by hand (-) and captured (+) differ:\n%s", name, p.name, diff)
+			t.Errorf("%s of %s: by hand (-) and captured (+) differ:\n%s", name, run, diff)
 		}
 	}
-	if rows := commq(t, "query", "unmatched", "--store", store, "--run", p.name, "--format", "csv"); strings.Count(rows, "\n") != 1 {
+	if rows := commq(t, "query", "unmatched", "--store", store, "--run", run, "--format", "csv"); strings.Count(rows, "\n") != 1 {
 		t.Errorf("the query unmatched lists what has a partner or was cancelled:\n%s", rows)
 	}
 }
