@@ -54,7 +54,7 @@ func programs() []program {
 		{name: "neighbors", ranks: 3},
 		{name: "rma", ranks: 3},
 		{name: "io", ranks: 3},
-		{name: "persistent", ranks: 3, extension: true, only: []string{"openmpi/c", "mpich/c"}},
+		{name: "persistent", ranks: 3, extension: true, only: []string{"openmpi/c", "mpich"}},
 		{name: "windows", ranks: 3, only: []string{"mpich/c"}},
 		{name: "pcontrol", ranks: 3},
 		{name: "pcontrol-named", ranks: 3, source: "pcontrol", defines: []string{"-DNAMED"}, only: []string{"openmpi/c", "mpich/c"}},
