@@ -117,7 +117,9 @@ static void neighbors(void)
 	MPI_Type_vector(4, 1, 2, MPI_INT, &odd);
 	MPI_Type_commit(&odd);
 	P(Neighbor_alltoall_init)(to, 1, odd, b[2], 4, MPI_INT, c, I, &r[2]);
+#if !defined(OPEN_MPI) /* 4.1.4 does not keep the type for the starts, and crashes */
 	MPI_Type_free(&odd);
+#endif
 	P(Neighbor_alltoallv_init)(a, sc, at, MPI_INT, b[3], rc, rd, MPI_INT, c, I, &r[3]);
 	P(Neighbor_alltoallw_init)(to, counts, bytes, types, from, counts, bytes, types, d, I, &r[4]);
 	for (int i = 0; i < 5; i++) {
@@ -131,6 +133,9 @@ static void neighbors(void)
 	CHECK(from[1] == 10 * left + 1 && from[9] == 10 * left + 9);
 	for (int i = 0; i < 5; i++)
 		MPI_Request_free(&r[i]);
+#if defined(OPEN_MPI)
+	MPI_Type_free(&odd);
+#endif
 	MPI_Comm_free(&c);
 	MPI_Comm_free(&d);
 }
