@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/internal/testenv"
 )
 
 // Every way of hashing gives what the definition says, and the laws by which hashes of parts are compared hold.
 func TestHashLaws(t *testing.T) {
-	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler (cc)")
-	}
+	testenv.Need(t, "cc")
 	exe := filepath.Join(t.TempDir(), "hashlaws")
 	out, err := exec.Command("cc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-Isrc", filepath.Join(programs, "hashlaws.c"), "-o", exe, "-ldl").CombinedOutput()
 	if err != nil {

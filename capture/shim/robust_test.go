@@ -363,10 +363,10 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// needRoot skips a test that mounts file systems or makes namespaces when the user may not.
+// needRoot skips a test that mounts file systems or makes namespaces when the user may not; see testenv.Skip.
 func needRoot(t *testing.T, why string) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("needs root: " + why)
+		testenv.Skip(t, "needs root: "+why)
 	}
 }
