@@ -14,7 +14,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/writer"
 )
 
@@ -161,18 +160,6 @@ func TestStartedCollectivesAreHashed(t *testing.T) {
 		if n := asked(t, store, "persistent", `SELECT count(*) FROM events WHERE payload_hash IS NOT NULL AND call NOT LIKE 'MPI_Start%'`); n[0] != "0" {
 			t.Errorf("%s: %s rows that start nothing have hashes", library, n[0])
 		}
-	}
-}
-
-// captureEnvironment is what capturing in a test needs.
-func captureEnvironment(t *testing.T) {
-	t.Helper()
-	for _, library := range []string{"openmpi", "mpich"} {
-		testenv.MPI(t, library)
-	}
-	for _, kv := range testenv.Environ("COMMQ_CACHE=" + t.TempDir()) {
-		name, value, _ := strings.Cut(kv, "=")
-		t.Setenv(name, value)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-
-	"github.com/commq/commq/internal/testenv"
 )
 
 // calledFrom gives, by call, the call path as function:line, the innermost first, up to main or a Fortran program, and how often.
@@ -75,21 +73,10 @@ func compileSites(t *testing.T, library string) string {
 	return filepath.Join(dir, "sites")
 }
 
-func withMPI(t *testing.T) {
-	t.Helper()
-	for _, library := range []string{"openmpi", "mpich"} {
-		testenv.MPI(t, library)
-	}
-	for _, kv := range testenv.Environ("COMMQ_CACHE=" + t.TempDir()) {
-		name, value, _ := strings.Cut(kv, "=")
-		t.Setenv(name, value)
-	}
-}
-
 // The lines are those the compiler counts; ids are the same in two captures, wherever the program is loaded; a stripped or
 // newly built program has no lines but the same offsets.
 func TestCallSitesInC(t *testing.T) {
-	withMPI(t)
+	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		t.Run(library, func(t *testing.T) {
 			exe, store := compileSites(t, library), t.TempDir()
@@ -179,7 +166,7 @@ func libraryOf(t *testing.T, exe string) string {
 // In Fortran the site is in the program too where MPICH's own functions stand between, in all three bindings. gfortran 12
 // gives some calls by use mpi and use mpi_f08 the line of the procedure, so the lines of two calls are looked at.
 func TestCallSitesInFortran(t *testing.T) {
-	withMPI(t)
+	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		for _, f := range flavours()[1:] {
 			t.Run(library+"/"+f.name, func(t *testing.T) {
