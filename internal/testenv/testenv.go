@@ -3,10 +3,15 @@
 package testenv
 
 import (
+	_ "embed"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
+
+//go:embed src/yield.c
+var yield []byte
 
 // Need skips the test when a program is not installed, or fails it where $COMMQ_TEST_ALL is set.
 func Need(t testing.TB, programs ...string) {
@@ -42,6 +47,21 @@ func Environ(extra ...string) []string {
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1",
 		"OMPI_MCA_mpi_yield_when_idle=1", "OMPI_MCA_btl_base_warn_component_unused=0")
 	return append(env, extra...)
+}
+
+// Yielding compiles a library that, preloaded, makes MPICH's waiting ranks give their cores to others, and returns its path:
+// without it a job with more ranks than cores spends nearly all of its time spinning.
+func Yielding(t testing.TB) string {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "yield.c")
+	if err := os.WriteFile(source, yield, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	library := source[:len(source)-1] + "so"
+	if out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library, source).CombinedOutput(); err != nil {
+		t.Fatalf("compile %s: %v\n%s", source, err, out)
+	}
+	return library
 }
 
 // Skip skips the test and says why, or fails it where $COMMQ_TEST_ALL is set.
