@@ -19,7 +19,6 @@ typedef uint32_t (*isal32)(uint32_t seed, const unsigned char *p, uint64_t n);
 
 static uint64_t tables[16][256];
 static uint64_t polynomial, ones; /* reflected; the bits of the register */
-static uint64_t fold64[2], fold16[2]; /* what multiplies a block's low and high half to move it 64, 16 bytes on */
 static isal64 by_isal64;
 static isal32 by_isal32;
 static uint64_t (*of_long)(uint64_t r, const uint8_t *p, size_t n); /* from register to register */
@@ -89,6 +88,12 @@ static uint64_t crc_table(uint64_t r, const uint8_t *p, size_t n)
 #if defined(__x86_64__)
 
 #define CLMUL __attribute__((target("pclmul,sse4.1")))
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512dq,avx512ifma,pclmul,vpclmulqdq")))
+
+#define INLINE static inline __attribute__((always_inline))
+
+static uint64_t fold256[2], fold64[2], fold16[2]; /* what multiplies a block's low and high half to move it 256, 64, 16 bytes on */
 
 /* x^n mod the polynomial, its highest coefficient (of x^63) in bit 0. */
 static uint64_t power_of_x(int n)
@@ -103,27 +108,39 @@ static uint64_t power_of_x(int n)
 /* The product of two reflected 64-bit polynomials comes out times x, hence one less in the exponent. */
 static void folds_fill(void)
 {
+	fold256[0] = power_of_x(2048 + 63);
+	fold256[1] = power_of_x(2048 - 1);
 	fold64[0] = power_of_x(512 + 63);
 	fold64[1] = power_of_x(512 - 1);
 	fold16[0] = power_of_x(128 + 63);
 	fold16[1] = power_of_x(128 - 1);
 }
 
-CLMUL static inline __m128i fold(__m128i x, __m128i k)
+CLMUL INLINE __m128i fold(__m128i x, __m128i k)
 {
 	return _mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11));
 }
 
-CLMUL static inline __m128i load16(const uint8_t *p)
+CLMUL INLINE __m128i load16(const uint8_t *p)
 {
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+/* Puts the four blocks of 16 bytes that are left into one. */
+CLMUL INLINE void fold_end(uint8_t last[16], __m128i a, __m128i b, __m128i c, __m128i d)
+{
+	__m128i near = load16((const uint8_t *)fold16);
+	b = _mm_xor_si128(b, fold(a, near));
+	c = _mm_xor_si128(c, fold(b, near));
+	d = _mm_xor_si128(d, fold(c, near));
+	_mm_storeu_si128((__m128i *)(void *)last, d);
 }
 
 /* Four blocks of 16 bytes are moved on over the next 64 bytes until few are left; what they are then goes through the table. */
 CLMUL static uint64_t crc_clmul(uint64_t r, const uint8_t *p, size_t n)
 {
 	uint8_t last[16];
-	__m128i far = load16((const uint8_t *)fold64), near = load16((const uint8_t *)fold16);
+	__m128i far = load16((const uint8_t *)fold64);
 	__m128i a = _mm_xor_si128(load16(p), _mm_cvtsi64_si128((long long)r));
 	__m128i b = load16(p + 16), c = load16(p + 32), d = load16(p + 48);
 	for (p += 64, n -= 64; n >= 64; p += 64, n -= 64) {
@@ -132,10 +149,7 @@ CLMUL static uint64_t crc_clmul(uint64_t r, const uint8_t *p, size_t n)
 		c = _mm_xor_si128(fold(c, far), load16(p + 32));
 		d = _mm_xor_si128(fold(d, far), load16(p + 48));
 	}
-	b = _mm_xor_si128(b, fold(a, near));
-	c = _mm_xor_si128(c, fold(b, near));
-	d = _mm_xor_si128(d, fold(c, near));
-	_mm_storeu_si128((__m128i *)(void *)last, d);
+	fold_end(last, a, b, c, d);
 	return crc_table(crc_table(0, last, sizeof last), p, n);
 }
 
@@ -189,13 +203,14 @@ static int agrees(void)
 	return cq_crc(3, bytes, sizeof bytes) == (crc_table(3 ^ ones, bytes, sizeof bytes) ^ ones);
 }
 
-int cq_crc_prepare(int algorithm, int most)
+static int crc_prepare(int algorithm, int most)
 {
 	polynomial = algorithm == CQ_ALGORITHM_CRC32 ? 0xedb88320u : 0xc96c5795d7870f42u;
 	ones = algorithm == CQ_ALGORITHM_CRC32 ? UINT32_MAX : UINT64_MAX;
 	tables_fill();
 #if defined(__x86_64__)
 	has_avx = __builtin_cpu_supports("avx");
+	folds_fill();
 #endif
 	by_isal64 = NULL;
 	by_isal32 = NULL;
@@ -211,7 +226,6 @@ int cq_crc_prepare(int algorithm, int most)
 	}
 #if defined(__x86_64__)
 	if (most >= CQ_BY_CLMUL && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1")) {
-		folds_fill();
 		of_long = crc_clmul;
 		if (agrees())
 			return CQ_BY_CLMUL;
@@ -221,81 +235,281 @@ int cq_crc_prepare(int algorithm, int most)
 	return CQ_BY_TABLE;
 }
 
-/* The sum. Lanes hold every 32nd element's Horner value; each step multiplies by the base's 32nd power. */
-
-#define LANES 32
-typedef uint64_t lane8 __attribute__((vector_size(64)));
+/* The sum. By vectors, rows of 16 or 32 elements are added up with each row's power of the base as its weight, which all
+ * lanes share; what comes out of the lanes is weighed with base^31 .. base^0. Products of 64 bits are slow: weights are used
+ * in two digits, each of which a single instruction multiplies by elements of 32 bits. */
 
 #define B1 ((uint64_t)CQ_SUM_BASE)
 #define B2 (B1 * B1)
 #define B4 (B2 * B2)
-#define B8 (B4 * B4)
-#define B16 (B8 * B8)
 
-static uint64_t lanes_end(const lane8 *a)
-{
-	uint64_t s = 0;
-	for (int i = 0; i < LANES; i++)
-		s = s * B1 + a[i / 8][i % 8];
-	return s;
-}
-
-#define SUM(name, type, wide, attributes) \
-	attributes static uint64_t name(uint64_t s, const uint8_t *p, size_t n) \
+#define SUM_PLAIN(name, type, wide) \
+	static uint64_t name(uint64_t s, const uint8_t *p, size_t n) \
 	{ \
-		typedef type elements __attribute__((vector_size(8 * sizeof(type)), aligned(1), may_alias)); \
-		typedef wide widened __attribute__((vector_size(64))); \
-		const size_t step = 8 * sizeof(type); \
-		if (n >= 8 * step) { \
-			lane8 a[4] = {{0}, {0}, {0}, {0, 0, 0, 0, 0, 0, 0, s}}; \
-			for (; n >= 4 * step; p += 4 * step, n -= 4 * step) { \
-				for (int i = 0; i < 4; i++) \
-					a[i] = a[i] * (B16 * B16) + (lane8)__builtin_convertvector(*(const elements *)(const void *)(p + i * step), widened); \
-			} \
-			s = lanes_end(a); \
+		type x[4]; \
+		for (; n >= sizeof x; p += sizeof x, n -= sizeof x) { \
+			memcpy(x, p, sizeof x); \
+			s = s * B4 + ((uint64_t)(wide)x[0] * (B2 * B1) + (uint64_t)(wide)x[1] * B2 + (uint64_t)(wide)x[2] * B1 + (uint64_t)(wide)x[3]); \
 		} \
-		for (; n >= sizeof(type); p += sizeof(type), n -= sizeof(type)) { \
-			type x; \
-			memcpy(&x, p, sizeof x); \
-			s = s * B1 + (uint64_t)(wide)x; \
+		for (; n >= sizeof *x; p += sizeof *x, n -= sizeof *x) { \
+			memcpy(x, p, sizeof *x); \
+			s = s * B1 + (uint64_t)(wide)x[0]; \
 		} \
 		return s; \
 	}
 
-#define SUMS(suffix, attributes) \
-	SUM(sum_s1_##suffix, int8_t, int64_t, attributes) \
-	SUM(sum_u1_##suffix, uint8_t, uint64_t, attributes) \
-	SUM(sum_s2_##suffix, int16_t, int64_t, attributes) \
-	SUM(sum_u2_##suffix, uint16_t, uint64_t, attributes) \
-	SUM(sum_s4_##suffix, int32_t, int64_t, attributes) \
-	SUM(sum_u4_##suffix, uint32_t, uint64_t, attributes) \
-	SUM(sum_8_##suffix, uint64_t, uint64_t, attributes) \
-	static uint64_t (*const sums_##suffix[])(uint64_t, const uint8_t *, size_t) = { \
-		NULL, sum_s1_##suffix, sum_u1_##suffix, sum_s2_##suffix, sum_u2_##suffix, sum_s4_##suffix, sum_u4_##suffix, sum_8_##suffix};
+SUM_PLAIN(sum_s1_plain, int8_t, int64_t)
+SUM_PLAIN(sum_u1_plain, uint8_t, uint64_t)
+SUM_PLAIN(sum_s2_plain, int16_t, int64_t)
+SUM_PLAIN(sum_u2_plain, uint16_t, uint64_t)
+SUM_PLAIN(sum_s4_plain, int32_t, int64_t)
+SUM_PLAIN(sum_u4_plain, uint32_t, uint64_t)
+SUM_PLAIN(sum_8_plain, uint64_t, uint64_t)
 
-SUMS(plain, )
+typedef uint64_t (*sum_by)(uint64_t s, const uint8_t *p, size_t n);
+typedef void (*both_by)(uint64_t *crc, uint64_t *sum, const uint8_t *p, size_t blocks);
+
+static const sum_by sums_plain[] = {NULL, sum_s1_plain, sum_u1_plain, sum_s2_plain, sum_u2_plain, sum_s4_plain, sum_u4_plain, sum_8_plain};
+static const sum_by *sums = sums_plain;
+static const both_by *boths; /* NULL: the processor cannot */
+
+#define BLOCK_BYTES 256
+
 #if defined(__x86_64__)
-SUMS(avx2, __attribute__((target("avx2"))))
-SUMS(avx512, __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))))
-#endif
 
-uint64_t cq_sum(int element, uint64_t s, const void *p, size_t n)
+#define MOST_ROWS 256 /* of 16 elements */
+
+/* Powers of base^16, and their lowest 12 and highest 52 bits. */
+static struct {
+	uint64_t whole, low, high;
+} powers[MOST_ROWS + 1];
+static uint64_t lanes[32] __attribute__((aligned(64)));
+
+static void powers_fill(void)
 {
-	if (n < SHORT_BYTES) /* too few for lanes */
-		return sums_plain[element](s, p, n);
-#if defined(__x86_64__)
-	static int width; /* the same whoever finds it out first */
-	int w = __atomic_load_n(&width, __ATOMIC_RELAXED);
-	if (w == 0) {
-		/* Processors with VPCLMULQDQ do not slow down for wide vectors. */
-		w = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("vpclmulqdq") ? 3 :
-			__builtin_cpu_supports("avx2") ? 2 : 1;
-		__atomic_store_n(&width, w, __ATOMIC_RELAXED);
+	uint64_t w = 1;
+	for (int i = 31; i >= 0; i--, w *= B1)
+		lanes[i] = w;
+	w = 1;
+	for (int i = 0; i <= MOST_ROWS; i++, w *= lanes[15]) {
+		powers[i].whole = w;
+		powers[i].low = w & 4095;
+		powers[i].high = w >> 12;
 	}
-	if (w == 3)
-		return sums_avx512[element](s, p, n);
-	if (w == 2)
-		return sums_avx2[element](s, p, n);
-#endif
+}
+
+/* Four elements. */
+AVX2 INLINE __m256i widened4(int element, const uint8_t *p)
+{
+	switch (element) {
+	case CQ_E_S1:
+		return _mm256_cvtepi8_epi64(_mm_cvtsi32_si128((int)load4(p)));
+	case CQ_E_U1:
+		return _mm256_cvtepu8_epi64(_mm_cvtsi32_si128((int)load4(p)));
+	case CQ_E_S2:
+		return _mm256_cvtepi16_epi64(_mm_loadl_epi64((const void *)p));
+	case CQ_E_U2:
+		return _mm256_cvtepu16_epi64(_mm_loadl_epi64((const void *)p));
+	case CQ_E_S4:
+		return _mm256_cvtepi32_epi64(_mm_loadu_si128((const void *)p));
+	}
+	return _mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)p));
+}
+
+/* Adds elements times both digits, which are signed where elements are. */
+AVX2 INLINE void add4(int element, __m256i *a, __m256i *b, const uint8_t *p, __m256i low, __m256i high)
+{
+	__m256i x = widened4(element, p);
+	*a = _mm256_add_epi64(*a, element == CQ_E_U4 ? _mm256_mul_epu32(x, low) : _mm256_mul_epi32(x, low));
+	*b = _mm256_add_epi64(*b, element == CQ_E_U4 ? _mm256_mul_epu32(x, high) : _mm256_mul_epi32(x, high));
+}
+
+AVX2 INLINE uint64_t sum_avx2(int element, size_t size, uint64_t s, const uint8_t *p, size_t n)
+{
+	__m256i carry = _mm256_set1_epi64x(element == CQ_E_U4 ? 0 : 0x80000000);
+	while (n >= 64 * size) {
+		size_t rows = n / (16 * size) < MOST_ROWS ? n / (16 * size) : MOST_ROWS;
+		__m256i a[4] = {{0}, {0}, {0}, {0}}, b[4] = {{0}, {0}, {0}, {0}};
+		uint64_t of_lane[16];
+		s *= powers[rows].whole;
+		n -= rows * 16 * size;
+		for (; rows-- > 0; p += 16 * size) {
+			__m256i low = _mm256_set1_epi64x((long long)powers[rows].whole), high = _mm256_srli_epi64(_mm256_add_epi64(low, carry), 32);
+			add4(element, a + 0, b + 0, p, low, high);
+			add4(element, a + 1, b + 1, p + 4 * size, low, high);
+			add4(element, a + 2, b + 2, p + 8 * size, low, high);
+			add4(element, a + 3, b + 3, p + 12 * size, low, high);
+		}
+		_mm256_storeu_si256((void *)of_lane, _mm256_add_epi64(a[0], _mm256_slli_epi64(b[0], 32)));
+		_mm256_storeu_si256((void *)(of_lane + 4), _mm256_add_epi64(a[1], _mm256_slli_epi64(b[1], 32)));
+		_mm256_storeu_si256((void *)(of_lane + 8), _mm256_add_epi64(a[2], _mm256_slli_epi64(b[2], 32)));
+		_mm256_storeu_si256((void *)(of_lane + 12), _mm256_add_epi64(a[3], _mm256_slli_epi64(b[3], 32)));
+		for (int i = 0; i < 16; i++)
+			s += of_lane[i] * lanes[16 + i];
+	}
+	_mm256_zeroupper();
 	return sums_plain[element](s, p, n);
+}
+
+/* Eight elements. */
+AVX512 INLINE __m512i widened8(int element, const uint8_t *p)
+{
+	switch (element) {
+	case CQ_E_S1:
+		return _mm512_cvtepi8_epi64(_mm_loadl_epi64((const void *)p));
+	case CQ_E_U1:
+		return _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)p));
+	case CQ_E_S2:
+		return _mm512_cvtepi16_epi64(_mm_loadu_si128((const void *)p));
+	case CQ_E_U2:
+		return _mm512_cvtepu16_epi64(_mm_loadu_si128((const void *)p));
+	case CQ_E_S4:
+		return _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)p));
+	case CQ_E_U4:
+		return _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)p));
+	}
+	return _mm512_loadu_si512(p);
+}
+
+/* Adds elements times digits. Of each product the lowest 52 bits count. */
+AVX512 INLINE void add8(int element, __m512i *a, __m512i *b, const uint8_t *p, size_t power)
+{
+	__m512i x = widened8(element, p);
+	if (element == CQ_E_8) {
+		*a = _mm512_add_epi64(*a, _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)powers[power].whole)));
+		return;
+	}
+	*a = _mm512_madd52lo_epu64(*a, x, _mm512_set1_epi64((long long)powers[power].low));
+	*b = _mm512_madd52lo_epu64(*b, x, _mm512_set1_epi64((long long)powers[power].high));
+}
+
+/* The sum in each lane, times the lane's weight. That of the low digits is less than 2^51 in 128 rows, 12 bits and an element of
+ * 32: its 52 bits tell it with its sign. */
+AVX512 INLINE __m512i weighed(int element, __m512i a, __m512i b, int lane)
+{
+	if (element != CQ_E_8)
+		a = _mm512_add_epi64(_mm512_srai_epi64(_mm512_slli_epi64(a, 12), 12), _mm512_slli_epi64(b, 12));
+	return _mm512_mullo_epi64(a, _mm512_load_si512(lanes + lane));
+}
+
+/* Four blocks of 64 bytes, moved on as those of crc_clmul are. */
+AVX512 INLINE __m512i fold_onto(__m512i x, __m512i k, __m512i y)
+{
+	return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k, 0x00), _mm512_clmulepi64_epi128(x, k, 0x11), y, 0x96);
+}
+
+AVX512 INLINE __m512i load64(const uint8_t *p)
+{
+	return _mm512_loadu_si512(p);
+}
+
+/* The CRC and the sum in one pass: one of them keeps the processor busy where the other waits. blocks > 0. */
+AVX512 INLINE void both_avx512(int element, size_t size, uint64_t *crc, uint64_t *sum, const uint8_t *p, size_t blocks)
+{
+	const size_t rows_per_block = BLOCK_BYTES / (32 * size);
+	__m512i far = _mm512_broadcast_i32x4(load16((const uint8_t *)fold256)), near = _mm512_broadcast_i32x4(load16((const uint8_t *)fold64));
+	__m512i r = _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)(*crc ^ ones)));
+	__m512i c = _mm512_xor_si512(load64(p), r), d = load64(p + 64), e = load64(p + 128), f = load64(p + 192);
+	uint64_t s = *sum;
+	uint8_t last[16];
+	while (blocks > 0) {
+		size_t k = blocks * rows_per_block < MOST_ROWS / 2 ? blocks * rows_per_block : MOST_ROWS / 2;
+		__m512i a[4] = {{0}, {0}, {0}, {0}}, b[4] = {{0}, {0}, {0}, {0}};
+		s *= powers[2 * k].whole;
+		while (k > 0) {
+			for (size_t i = 0; i < rows_per_block; i++, p += 32 * size) {
+				k--;
+				add8(element, a + 0, b + 0, p, 2 * k);
+				add8(element, a + 1, b + 1, p + 8 * size, 2 * k);
+				add8(element, a + 2, b + 2, p + 16 * size, 2 * k);
+				add8(element, a + 3, b + 3, p + 24 * size, 2 * k);
+			}
+			if (--blocks == 0)
+				break;
+			c = fold_onto(c, far, load64(p));
+			d = fold_onto(d, far, load64(p + 64));
+			e = fold_onto(e, far, load64(p + 128));
+			f = fold_onto(f, far, load64(p + 192));
+		}
+		a[0] = _mm512_add_epi64(weighed(element, a[0], b[0], 0), weighed(element, a[1], b[1], 8));
+		a[2] = _mm512_add_epi64(weighed(element, a[2], b[2], 16), weighed(element, a[3], b[3], 24));
+		s += (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(a[0], a[2]));
+	}
+	f = fold_onto(fold_onto(fold_onto(c, near, d), near, e), near, f);
+	fold_end(last, _mm512_castsi512_si128(f), _mm512_extracti32x4_epi32(f, 1), _mm512_extracti32x4_epi32(f, 2), _mm512_extracti32x4_epi32(f, 3));
+	_mm256_zeroupper();
+	*sum = s;
+	*crc = crc_table(0, last, sizeof last) ^ ones;
+}
+
+#define SUM_AVX2(name, element, size) \
+	AVX2 static uint64_t sum_##name##_avx2(uint64_t s, const uint8_t *p, size_t n) \
+	{ \
+		return sum_avx2(element, size, s, p, n); \
+	}
+
+SUM_AVX2(s1, CQ_E_S1, 1)
+SUM_AVX2(u1, CQ_E_U1, 1)
+SUM_AVX2(s2, CQ_E_S2, 2)
+SUM_AVX2(u2, CQ_E_U2, 2)
+SUM_AVX2(s4, CQ_E_S4, 4)
+SUM_AVX2(u4, CQ_E_U4, 4)
+
+static const sum_by sums_avx2[] = {NULL, sum_s1_avx2, sum_u1_avx2, sum_s2_avx2, sum_u2_avx2, sum_s4_avx2, sum_u4_avx2, sum_8_plain};
+
+#define BOTH_AVX512(name, element, size) \
+	AVX512 static void both_##name##_avx512(uint64_t *crc, uint64_t *sum, const uint8_t *p, size_t blocks) \
+	{ \
+		both_avx512(element, size, crc, sum, p, blocks); \
+	}
+
+BOTH_AVX512(s1, CQ_E_S1, 1)
+BOTH_AVX512(u1, CQ_E_U1, 1)
+BOTH_AVX512(s2, CQ_E_S2, 2)
+BOTH_AVX512(u2, CQ_E_U2, 2)
+BOTH_AVX512(s4, CQ_E_S4, 4)
+BOTH_AVX512(u4, CQ_E_U4, 4)
+BOTH_AVX512(8, CQ_E_8, 8)
+
+static const both_by boths_avx512[] = {
+	NULL, both_s1_avx512, both_u1_avx512, both_s2_avx512, both_u2_avx512, both_s4_avx512, both_u4_avx512, both_8_avx512};
+
+#endif
+
+/* The widest way of the sum that the processor has, and what it needs. */
+static void sum_prepare(void)
+{
+#if defined(__x86_64__)
+	powers_fill();
+	if (__builtin_cpu_supports("avx2"))
+		sums = sums_avx2;
+	if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512ifma"))
+		boths = boths_avx512;
+#endif
+}
+
+/* From here on one pass for both is faster than two. */
+#define LONG_BYTES 512
+/* What is read twice is read in pieces that stay in the first cache. */
+#define PIECE_BYTES ((size_t)16 << 10)
+
+void cq_crc_sum(int element, uint64_t *crc, uint64_t *sum, const void *from, size_t n)
+{
+	const uint8_t *p = from;
+	if (boths != NULL && n >= LONG_BYTES) {
+		boths[element](crc, sum, p, n / BLOCK_BYTES);
+		p += n / BLOCK_BYTES * BLOCK_BYTES;
+		n %= BLOCK_BYTES;
+	}
+	for (size_t k; n > 0; p += k, n -= k) {
+		k = n < PIECE_BYTES ? n : PIECE_BYTES;
+		*crc = cq_crc(*crc, p, k);
+		*sum = sums[element](*sum, p, k);
+	}
+}
+
+int cq_hash_prepare(int algorithm, int most)
+{
+	sum_prepare();
+	return crc_prepare(algorithm, most);
 }

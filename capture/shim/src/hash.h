@@ -16,12 +16,12 @@ enum { CQ_E_NONE, CQ_E_S1, CQ_E_U1, CQ_E_S2, CQ_E_U2, CQ_E_S4, CQ_E_U4, CQ_E_8 }
 /* How a CRC is computed. The values are the same. */
 enum { CQ_BY_TABLE, CQ_BY_CLMUL, CQ_BY_ISAL };
 
-/* Prepares for an algorithm, CQ_ALGORITHM_* of spool.h, by the best way up to most; returns which it is. */
-int cq_crc_prepare(int algorithm, int most);
+/* Prepares for an algorithm, CQ_ALGORITHM_* of spool.h, whose CRC is computed by the best way up to most; returns which it is. */
+int cq_hash_prepare(int algorithm, int most);
 /* The CRC of what seed is the CRC of (0: of nothing) followed by n bytes. */
 uint64_t cq_crc(uint64_t seed, const void *p, size_t n);
-/* The sum of n bytes of elements behind those that s is the sum of. n is a multiple of the element's size. */
-uint64_t cq_sum(int element, uint64_t s, const void *p, size_t n);
+/* Goes on with a CRC and with the sum of elements (0: of nothing) over n more bytes, a multiple of the element's size. */
+void cq_crc_sum(int element, uint64_t *crc, uint64_t *sum, const void *p, size_t n);
 
 #pragma GCC visibility pop
 

@@ -17,8 +17,7 @@ typedef struct {
 	cq_posted **keep; /* where parts are kept to be read later, not read now; NULL: they are read */
 } digest;
 
-/* Payloads are read in pieces that stay in the first cache from one hash to the next; packed ones in pieces of bounded size. */
-#define PIECE_BYTES ((size_t)16 << 10)
+/* Payloads are packed in pieces of bounded size. */
 #define PACK_BYTES ((int64_t)1 << 20)
 
 static void digest_begin(digest *d)
@@ -38,15 +37,10 @@ static void digest_bytes(digest *d, const uint8_t *p, size_t n)
 	if (d->bytes < 8)
 		digest_head(d, p, n);
 	d->bytes += (int64_t)n;
-	if (d->element <= CQ_E_NONE) {
+	if (d->element <= CQ_E_NONE)
 		d->hash = cq_crc(d->hash, p, n);
-		return;
-	}
-	for (size_t k; n > 0; p += k, n -= k) {
-		k = n < PIECE_BYTES ? n : PIECE_BYTES;
-		d->hash = cq_crc(d->hash, p, k);
-		d->sum = cq_sum(d->element, d->sum, p, k);
-	}
+	else
+		cq_crc_sum(d->element, &d->hash, &d->sum, p, n);
 }
 
 /* Datatypes. */
@@ -479,19 +473,24 @@ static int take_plain(cq_thread *t, const void *buf, int64_t count, MPI_Datatype
 	const cq_shape *s = &y->shape;
 	if (y->key != CQ_KEY(type) || !CQ_TYPE_FIXED(type) || !__atomic_load_n(&s->known, __ATOMIC_ACQUIRE))
 		return 0;
-	if (!s->in_order || s->extent != s->bytes || s->bytes <= 0 || count <= 0 || count > (int64_t)PIECE_BYTES / s->bytes)
+	if (!s->in_order || s->extent != s->bytes || s->bytes <= 0 || count <= 0 || count > INT64_MAX / s->bytes)
 		return 0;
 	const uint8_t *p = (const uint8_t *)buf + s->lower;
 	size_t n = (size_t)(count * s->bytes);
 	if (!readable(t, p))
 		return 0;
+	uint64_t hash = 0, sum = 0;
 	cq_hashes *h = cq_take(t);
 	h->kind = 0;
 	h->what = CQ_HASH_SENT;
 	h->flags = CQ_HAS_HASH | CQ_HAS_HEAD | (s->element > CQ_E_NONE ? CQ_HAS_SUM : 0);
 	h->req = 0;
-	h->hash = cq_crc(0, p, n);
-	h->sum = s->element > CQ_E_NONE ? cq_sum(s->element, 0, p, n) : 0;
+	if (s->element > CQ_E_NONE)
+		cq_crc_sum(s->element, &hash, &sum, p, n);
+	else
+		hash = cq_crc(0, p, n);
+	h->hash = hash;
+	h->sum = sum;
 	h->head = head_of(p, n);
 	h->bytes = (int64_t)n;
 	memset(h->spare, 0, sizeof h->spare);
@@ -889,7 +888,7 @@ void cq_hash_begin(void)
 	if (cq.hash == CQ_ALGORITHM_NONE || gpu_there())
 		return;
 	cq.verify = verify != NULL && strcmp(verify, "1") == 0;
-	cq_crc_prepare(cq.hash, isal != NULL && strcmp(isal, "0") == 0 ? CQ_BY_CLMUL : CQ_BY_ISAL);
+	cq_hash_prepare(cq.hash, isal != NULL && strcmp(isal, "0") == 0 ? CQ_BY_CLMUL : CQ_BY_ISAL);
 	if (cq.sessions) /* there is no MPI_COMM_SELF: what would have to be packed has no hash */
 		return;
 	cq_p.Comm_group(MPI_COMM_SELF, &self);
