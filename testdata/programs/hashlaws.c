@@ -112,10 +112,9 @@ static uint64_t slow_sum(int e, uint64_t s, const uint8_t *p, size_t n)
 
 static uint64_t sum(int e, uint64_t s, const uint8_t *p, size_t n)
 {
-	uint64_t crc = 5, expected = crc_table(crc ^ ones, p, n) ^ ones;
-	cq_crc_sum(e, &crc, &s, p, n);
-	must(crc == expected, "beside the sum another CRC", e, n);
-	return s;
+	cq_crc_and_sum h = cq_both(e, (cq_crc_and_sum){5, s}, p, n);
+	must(h.crc == (crc_table(5 ^ ones, p, n) ^ ones), "beside the sum another CRC", e, n);
+	return h.sum;
 }
 
 #if defined(__x86_64__)
@@ -133,11 +132,10 @@ static int upper_in_use(void)
 /* The program goes on with them clear. */
 static void upper_clear(int e)
 {
-	uint64_t crc = 0, s = 0;
 	clear_upper();
 	if (upper_in_use() != 0)
 		return;
-	cq_crc_sum(e, &crc, &s, a, 65536);
+	sum(e, 0, a, 65536);
 	must(upper_in_use() == 0, "upper halves of vector registers are in use after", e, 65536);
 }
 

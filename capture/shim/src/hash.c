@@ -267,7 +267,7 @@ SUM_PLAIN(sum_u4_plain, uint32_t, uint64_t)
 SUM_PLAIN(sum_8_plain, uint64_t, uint64_t)
 
 typedef uint64_t (*sum_by)(uint64_t s, const uint8_t *p, size_t n);
-typedef void (*both_by)(uint64_t *crc, uint64_t *sum, const uint8_t *p, size_t blocks);
+typedef cq_crc_and_sum (*both_by)(cq_crc_and_sum h, const uint8_t *p, size_t blocks);
 
 static const sum_by sums_plain[] = {NULL, sum_s1_plain, sum_u1_plain, sum_s2_plain, sum_u2_plain, sum_s4_plain, sum_u4_plain, sum_8_plain};
 static const sum_by *sums = sums_plain;
@@ -404,18 +404,17 @@ AVX512 INLINE __m512i load64(const uint8_t *p)
 }
 
 /* The CRC and the sum in one pass: one of them keeps the processor busy where the other waits. blocks > 0. */
-AVX512 INLINE void both_avx512(int element, size_t size, uint64_t *crc, uint64_t *sum, const uint8_t *p, size_t blocks)
+AVX512 INLINE cq_crc_and_sum both_avx512(int element, size_t size, cq_crc_and_sum h, const uint8_t *p, size_t blocks)
 {
 	const size_t rows_per_block = BLOCK_BYTES / (32 * size);
 	__m512i far = _mm512_broadcast_i32x4(load16((const uint8_t *)fold256)), near = _mm512_broadcast_i32x4(load16((const uint8_t *)fold64));
-	__m512i r = _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)(*crc ^ ones)));
+	__m512i r = _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)(h.crc ^ ones)));
 	__m512i c = _mm512_xor_si512(load64(p), r), d = load64(p + 64), e = load64(p + 128), f = load64(p + 192);
-	uint64_t s = *sum;
 	uint8_t last[16];
 	while (blocks > 0) {
 		size_t k = blocks * rows_per_block < MOST_ROWS / 2 ? blocks * rows_per_block : MOST_ROWS / 2;
 		__m512i a[4] = {{0}, {0}, {0}, {0}}, b[4] = {{0}, {0}, {0}, {0}};
-		s *= powers[2 * k].whole;
+		h.sum *= powers[2 * k].whole;
 		while (k > 0) {
 			for (size_t i = 0; i < rows_per_block; i++, p += 32 * size) {
 				k--;
@@ -433,13 +432,13 @@ AVX512 INLINE void both_avx512(int element, size_t size, uint64_t *crc, uint64_t
 		}
 		a[0] = _mm512_add_epi64(weighed(element, a[0], b[0], 0), weighed(element, a[1], b[1], 8));
 		a[2] = _mm512_add_epi64(weighed(element, a[2], b[2], 16), weighed(element, a[3], b[3], 24));
-		s += (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(a[0], a[2]));
+		h.sum += (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(a[0], a[2]));
 	}
 	f = fold_onto(fold_onto(fold_onto(c, near, d), near, e), near, f);
 	fold_end(last, _mm512_castsi512_si128(f), _mm512_extracti32x4_epi32(f, 1), _mm512_extracti32x4_epi32(f, 2), _mm512_extracti32x4_epi32(f, 3));
 	_mm256_zeroupper();
-	*sum = s;
-	*crc = crc_table(0, last, sizeof last) ^ ones;
+	h.crc = crc_table(0, last, sizeof last) ^ ones;
+	return h;
 }
 
 #define SUM_AVX2(name, element, size) \
@@ -458,9 +457,9 @@ SUM_AVX2(u4, CQ_E_U4, 4)
 static const sum_by sums_avx2[] = {NULL, sum_s1_avx2, sum_u1_avx2, sum_s2_avx2, sum_u2_avx2, sum_s4_avx2, sum_u4_avx2, sum_8_plain};
 
 #define BOTH_AVX512(name, element, size) \
-	AVX512 static void both_##name##_avx512(uint64_t *crc, uint64_t *sum, const uint8_t *p, size_t blocks) \
+	AVX512 static cq_crc_and_sum both_##name##_avx512(cq_crc_and_sum h, const uint8_t *p, size_t blocks) \
 	{ \
-		both_avx512(element, size, crc, sum, p, blocks); \
+		return both_avx512(element, size, h, p, blocks); \
 	}
 
 BOTH_AVX512(s1, CQ_E_S1, 1)
@@ -493,19 +492,25 @@ static void sum_prepare(void)
 /* What is read twice is read in pieces that stay in the first cache. */
 #define PIECE_BYTES ((size_t)16 << 10)
 
-void cq_crc_sum(int element, uint64_t *crc, uint64_t *sum, const void *from, size_t n)
+cq_crc_and_sum cq_both(int element, cq_crc_and_sum h, const void *from, size_t n)
 {
 	const uint8_t *p = from;
+	if (n < SHORT_BYTES) {
+		h.crc = crc_table(h.crc ^ ones, p, n) ^ ones;
+		h.sum = sums_plain[element](h.sum, p, n);
+		return h;
+	}
 	if (boths != NULL && n >= LONG_BYTES) {
-		boths[element](crc, sum, p, n / BLOCK_BYTES);
+		h = boths[element](h, p, n / BLOCK_BYTES);
 		p += n / BLOCK_BYTES * BLOCK_BYTES;
 		n %= BLOCK_BYTES;
 	}
 	for (size_t k; n > 0; p += k, n -= k) {
 		k = n < PIECE_BYTES ? n : PIECE_BYTES;
-		*crc = cq_crc(*crc, p, k);
-		*sum = sums[element](*sum, p, k);
+		h.crc = cq_crc(h.crc, p, k);
+		h.sum = sums[element](h.sum, p, k);
 	}
+	return h;
 }
 
 int cq_hash_prepare(int algorithm, int most)

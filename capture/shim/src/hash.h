@@ -20,8 +20,12 @@ enum { CQ_BY_TABLE, CQ_BY_CLMUL, CQ_BY_ISAL };
 int cq_hash_prepare(int algorithm, int most);
 /* The CRC of what seed is the CRC of (0: of nothing) followed by n bytes. */
 uint64_t cq_crc(uint64_t seed, const void *p, size_t n);
-/* Goes on with a CRC and with the sum of elements (0: of nothing) over n more bytes, a multiple of the element's size. */
-void cq_crc_sum(int element, uint64_t *crc, uint64_t *sum, const void *p, size_t n);
+typedef struct {
+	uint64_t crc, sum;
+} cq_crc_and_sum;
+
+/* Both of what h is of (0, 0: of nothing) followed by n bytes of elements, a multiple of their size. */
+cq_crc_and_sum cq_both(int element, cq_crc_and_sum h, const void *p, size_t n);
 
 #pragma GCC visibility pop
 

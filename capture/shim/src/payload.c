@@ -10,7 +10,8 @@
 
 /* What is known of a payload while its parts are added, in the order in which they are sent. */
 typedef struct {
-	uint64_t hash, sum, head;
+	cq_crc_and_sum both;
+	uint64_t head;
 	int64_t bytes;
 	int element; /* of all parts so far; -1: there was none */
 	int failed;  /* a part could not be read */
@@ -38,9 +39,9 @@ static void digest_bytes(digest *d, const uint8_t *p, size_t n)
 		digest_head(d, p, n);
 	d->bytes += (int64_t)n;
 	if (d->element <= CQ_E_NONE)
-		d->hash = cq_crc(d->hash, p, n);
+		d->both.crc = cq_crc(d->both.crc, p, n);
 	else
-		cq_crc_sum(d->element, &d->hash, &d->sum, p, n);
+		d->both = cq_both(d->element, d->both, p, n);
 }
 
 /* Datatypes. */
@@ -409,8 +410,8 @@ static void slot_fill(cq_hashes *h, const digest *d, int what, uint32_t req)
 	h->what = (uint16_t)what;
 	h->flags = CQ_HAS_HASH | CQ_HAS_HEAD | (d->element > CQ_E_NONE ? CQ_HAS_SUM : 0);
 	h->req = req;
-	h->hash = d->hash;
-	h->sum = d->element > CQ_E_NONE ? d->sum : 0;
+	h->hash = d->both.crc;
+	h->sum = d->element > CQ_E_NONE ? d->both.sum : 0;
 	h->head = d->head;
 	h->bytes = d->bytes;
 	memset(h->spare, 0, sizeof h->spare);
@@ -479,18 +480,18 @@ static int take_plain(cq_thread *t, const void *buf, int64_t count, MPI_Datatype
 	size_t n = (size_t)(count * s->bytes);
 	if (!readable(t, p))
 		return 0;
-	uint64_t hash = 0, sum = 0;
+	cq_crc_and_sum both = {0, 0};
 	cq_hashes *h = cq_take(t);
 	h->kind = 0;
 	h->what = CQ_HASH_SENT;
 	h->flags = CQ_HAS_HASH | CQ_HAS_HEAD | (s->element > CQ_E_NONE ? CQ_HAS_SUM : 0);
 	h->req = 0;
 	if (s->element > CQ_E_NONE)
-		cq_crc_sum(s->element, &hash, &sum, p, n);
+		both = cq_both(s->element, both, p, n);
 	else
-		hash = cq_crc(0, p, n);
-	h->hash = hash;
-	h->sum = sum;
+		both.crc = cq_crc(0, p, n);
+	h->hash = both.crc;
+	h->sum = both.sum;
 	h->head = head_of(p, n);
 	h->bytes = (int64_t)n;
 	memset(h->spare, 0, sizeof h->spare);
