@@ -326,7 +326,7 @@ AVX2 INLINE void add4(int element, __m256i *a, __m256i *b, const uint8_t *p, __m
 
 AVX2 INLINE uint64_t sum_avx2(int element, size_t size, uint64_t s, const uint8_t *p, size_t n)
 {
-	__m256i carry = _mm256_set1_epi64x(element == CQ_E_U4 ? 0 : 0x80000000);
+	__m256i carry = _mm256_set1_epi64x(element == CQ_E_U4 ? 0 : 0x80000000); /* of a lowest digit less than 0 */
 	while (n >= 64 * size) {
 		size_t rows = n / (16 * size) < MOST_ROWS ? n / (16 * size) : MOST_ROWS;
 		__m256i a[4] = {{0}, {0}, {0}, {0}}, b[4] = {{0}, {0}, {0}, {0}};
@@ -403,6 +403,9 @@ AVX512 INLINE __m512i load64(const uint8_t *p)
 	return _mm512_loadu_si512(p);
 }
 
+/* How far ahead memory is asked for; it may be beyond the end. */
+#define AHEAD_BYTES 2048
+
 /* The CRC and the sum in one pass: one of them keeps the processor busy where the other waits. blocks > 0. */
 AVX512 INLINE cq_crc_and_sum both_avx512(int element, size_t size, cq_crc_and_sum h, const uint8_t *p, size_t blocks)
 {
@@ -425,6 +428,8 @@ AVX512 INLINE cq_crc_and_sum both_avx512(int element, size_t size, cq_crc_and_su
 			}
 			if (--blocks == 0)
 				break;
+			for (int i = 0; i < BLOCK_BYTES; i += 64)
+				_mm_prefetch((const char *)p + AHEAD_BYTES + i, _MM_HINT_T0);
 			c = fold_onto(c, far, load64(p));
 			d = fold_onto(d, far, load64(p + 64));
 			e = fold_onto(e, far, load64(p + 128));
@@ -496,7 +501,7 @@ cq_crc_and_sum cq_both(int element, cq_crc_and_sum h, const void *from, size_t n
 {
 	const uint8_t *p = from;
 	if (n < SHORT_BYTES) {
-		h.crc = crc_table(h.crc ^ ones, p, n) ^ ones;
+		h.crc = cq_crc(h.crc, p, n);
 		h.sum = sums_plain[element](h.sum, p, n);
 		return h;
 	}
