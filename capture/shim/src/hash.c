@@ -506,6 +506,12 @@ cq_crc_and_sum cq_both(int element, cq_crc_and_sum h, const void *from, size_t n
 		return h;
 	}
 	if (boths != NULL && n >= LONG_BYTES) {
+		size_t k = -(uintptr_t)p % 64;
+		if (n >= PIECE_BYTES && k % 8 == 0) { /* vectors across cache lines take longer */
+			h = cq_both(element, h, p, k);
+			p += k;
+			n -= k;
+		}
 		h = boths[element](h, p, n / BLOCK_BYTES);
 		p += n / BLOCK_BYTES * BLOCK_BYTES;
 		n %= BLOCK_BYTES;
