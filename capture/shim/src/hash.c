@@ -1,6 +1,6 @@
 /* Hashes of bytes: CRC-64/XZ (ECMA-182, reflected), CRC-32 (that of zlib), and a sum of integers that is linear mod 2^64.
  * docs/method/payload-hashes.md says what they are good for. CRCs are computed by ISA-L where it is installed, else by
- * carry-less multiplication, else by tables: each gives the same values. */
+ * carry-less multiplication, else by tables; both in one pass where the processor can: each gives the same values. */
 #include "hash.h"
 
 #include <dlfcn.h>
