@@ -23,8 +23,9 @@ var libraries = []string{OpenMPI, MPICH}
 
 var built = struct {
 	sync.Mutex
-	path map[string]string
-	dir  string
+	path  map[string]string
+	yield string
+	dir   string
 }{path: map[string]string{}}
 
 func TestMain(m *testing.M) {
@@ -82,10 +83,36 @@ func run(t testing.TB, env []string, args ...string) outcome {
 	return outcome{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
+// yielding is testenv.Yielding, once in the whole test.
+func yielding(t testing.TB) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.yield == "" {
+		lib, err := os.ReadFile(testenv.Yielding(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		built.yield = filepath.Join(built.dir, "yield.so")
+		if err := os.WriteFile(built.yield, lib, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return built.yield
+}
+
 // launch runs a program on ranks of an MPI library; with a shim, its variables are set in the ranks only.
 func launch(t testing.TB, library string, ranks int, variables []string, program ...string) outcome {
 	t.Helper()
 	args := []string{"mpirun." + library, "-n", fmt.Sprint(ranks)}
+	if library == MPICH {
+		variables = append([]string{"LD_PRELOAD=" + yielding(t)}, variables...)
+		for i, v := range variables[1:] {
+			if strings.HasPrefix(v, "LD_PRELOAD=") {
+				variables[i+1] = v + ":" + yielding(t)
+			}
+		}
+	}
 	if len(variables) > 0 {
 		args = append(append(args, "env"), variables...)
 	}

@@ -184,13 +184,13 @@ SELECT messages, message_bytes, collectives, unmatched_sends, unmatched_receives
 	}
 }
 
-// captureEnvironment is what a test that captures needs: both MPI libraries, what lets them run here, and a cache of its own.
+// captureEnvironment is what a test that captures needs: both MPI libraries, what lets them run here, and the package's cache.
 func captureEnvironment(t *testing.T) {
 	t.Helper()
 	for _, library := range []string{"openmpi", "mpich"} {
 		testenv.MPI(t, library)
 	}
-	for _, kv := range testenv.Environ("COMMQ_CACHE=" + t.TempDir()) {
+	for _, kv := range testenv.Environ("COMMQ_CACHE="+shimCache, "LD_PRELOAD="+testenv.Yielding(t)) {
 		name, value, _ := strings.Cut(kv, "=")
 		t.Setenv(name, value)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +12,25 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
+// shimCache is where the tests of this package find the shims that one of them has built.
+var shimCache string
+
+// withCache runs the tests with a cache that is gone afterwards.
+type withCache struct{ tests *testing.M }
+
+func (w withCache) Run() int {
+	dir, err := os.MkdirTemp("", "commq-cache")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer os.RemoveAll(dir)
+	shimCache = dir
+	return w.tests.Run()
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"commq": main})
+	testscript.Main(withCache{m}, map[string]func(){"commq": main})
 }
 
 // TestScripts runs the stories in testdata/scripts: command lines, and what a person sees.
@@ -41,12 +59,11 @@ func scripts(t *testing.T, dir string) testscript.Params {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := t.TempDir()
 	return testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RUNS", runs)
-			env.Setenv("COMMQ_CACHE", cache)
+			env.Setenv("COMMQ_CACHE", shimCache)
 			env.Setenv("UNSHARE", unshare())
 			for _, kv := range testenv.Environ() {
 				if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "OMPI_") {
