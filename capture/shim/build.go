@@ -22,6 +22,37 @@ type BuildOptions struct {
 	Mpicc string
 	// Cache is the folder of built shims; empty: $COMMQ_CACHE, else commq in the user's cache folder.
 	Cache string
+	// Form is what to build; the zero value is the library for an ordinary capture.
+	Form Form
+}
+
+// Form is one of the things that are built of the shim's sources.
+type Form int
+
+const (
+	// Recording is the library that is preloaded for an ordinary capture.
+	Recording Form = iota
+	// Simulated is the library that is preloaded for a capture with simulator ranks.
+	Simulated
+	// Bridge is the program that a simulator rank runs.
+	Bridge
+)
+
+// file is the name of what is built.
+func (f Form) file() string {
+	return [...]string{"libcommq.so", "libcommq-sim.so", "commq-bridge"}[f]
+}
+
+// flags are the compiler's. The library's references to MPI are none, so --as-needed leaves it out; the program keeps it.
+func (f Form) flags() []string {
+	flags := []string{"-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-fvisibility=hidden"}
+	if f != Recording {
+		flags = append(flags, "-DCQ_SIM=1", "-Wno-deprecated-declarations")
+	}
+	if f == Bridge {
+		return append(flags, "-DCQ_BRIDGE=1", "-Wl,--no-as-needed")
+	}
+	return append(flags, "-shared", "-Wl,--as-needed", "-Wl,-soname,"+f.file())
 }
 
 // Target is what a shim is built for: an MPI library as a compiler wrapper knows it.
@@ -35,9 +66,6 @@ type Target struct {
 	// Compiler is the compiler's own first line about itself.
 	Compiler string
 }
-
-// soname is the file name of the built library.
-const soname = "libcommq.so"
 
 // Build returns the path of the shim for an MPI library, compiling it when the cache does not have it for this library,
 // version, compiler and these sources. Several processes may build at once; each sees a whole file or none.
@@ -54,15 +82,15 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder := filepath.Join(cache, "shim", target.key(names, files))
-	path := filepath.Join(folder, soname)
+	folder := filepath.Join(cache, "shim", target.key(o.Form, names, files))
+	path := filepath.Join(folder, o.Form.file())
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("build the shim: cache folder: %w; name another one in $COMMQ_CACHE", err)
 	}
-	if err := target.compile(ctx, folder, names, files); err != nil {
+	if err := target.compile(ctx, o.Form, folder, names, files); err != nil {
 		return "", err
 	}
 	return path, nil
@@ -101,10 +129,10 @@ func FindTarget(ctx context.Context, name, mpicc string) (Target, error) {
 }
 
 // key names a build in the cache.
-func (t Target) key(names []string, files map[string][]byte) string {
+func (t Target) key(form Form, names []string, files map[string][]byte) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", t.Library, t.Version, t.Mpicc, t.Compiler)
-	fmt.Fprintf(h, "%q\x00", compileFlags())
+	fmt.Fprintf(h, "%q\x00", form.flags())
 	for _, n := range names {
 		fmt.Fprintf(h, "%s\x00%d\x00", n, len(files[n]))
 		h.Write(files[n])
@@ -112,20 +140,14 @@ func (t Target) key(names []string, files map[string][]byte) string {
 	return fmt.Sprintf("%s-%s-%s", t.Library, t.Version, hex.EncodeToString(h.Sum(nil))[:16])
 }
 
-// compileFlags: the references to the MPI library are none, so --as-needed leaves it out.
-func compileFlags() []string {
-	return []string{"-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
-		"-Wl,--as-needed", "-Wl,-soname," + soname}
-}
-
-func (t Target) compile(ctx context.Context, folder string, names []string, files map[string][]byte) error {
+func (t Target) compile(ctx context.Context, form Form, folder string, names []string, files map[string][]byte) error {
 	work, err := os.MkdirTemp(folder, ".build-")
 	if err != nil {
 		return fmt.Errorf("build the shim: %w", err)
 	}
 	defer os.RemoveAll(work)
-	args := compileFlags()
-	out := filepath.Join(work, soname)
+	args := form.flags()
+	out := filepath.Join(work, form.file())
 	args = append(args, "-o", out)
 	for _, n := range names {
 		path := filepath.Join(work, n)
@@ -140,10 +162,13 @@ func (t Target) compile(ctx context.Context, folder string, names []string, file
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the shim for %s %s: %w\n%s\n%s", t.Library, t.Version, err, strings.Join(cmd.Args, " "), bytes.TrimSpace(text))
 	}
+	if form == Bridge {
+		return os.Rename(out, filepath.Join(folder, form.file()))
+	}
 	if bad, err := needsMPI(out); err != nil || bad {
 		return fmt.Errorf("build the shim for %s %s: the library asks for MPI itself (%v), so it could not be preloaded into every process; does the linker know --as-needed?", t.Library, t.Version, err)
 	}
-	return os.Rename(out, filepath.Join(folder, soname))
+	return os.Rename(out, filepath.Join(folder, form.file()))
 }
 
 // headerVersion returns the version that the wrapper's mpi.h has of itself, and an error when it is another library's.

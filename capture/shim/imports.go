@@ -150,7 +150,7 @@ func plainName(symbol string) (name, language string) {
 // ofMPI says whether a library belongs to an MPI library.
 func ofMPI(path string) bool {
 	name := filepath.Base(path)
-	for _, prefix := range []string{"libmpi", "libmpich", "libopen-rte", "libopen-pal", "libpmix", "libpmi", "libprrte", soname} {
+	for _, prefix := range []string{"libmpi", "libmpich", "libopen-rte", "libopen-pal", "libpmix", "libpmi", "libprrte", "libcommq"} {
 		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "libmpiP") && !strings.HasPrefix(name, "libmpitrace") {
 			return true
 		}

@@ -113,7 +113,7 @@ void cq_clock_offsets_begin(const void *hellos, size_t stride)
 	}
 	if (cq.hosts < 2)
 		return;
-	cq_p.Comm_dup(MPI_COMM_WORLD, &cq.clock_comm);
+	cq_p.Comm_dup(CQ_WORLD, &cq.clock_comm);
 	measure();
 }
 

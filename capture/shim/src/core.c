@@ -22,6 +22,10 @@
 #include "counters.h"
 #include "recorders.h"
 #include "sink.h"
+#if CQ_SIM
+#include "bridge.h"
+#include "sim.h"
+#endif
 
 cq_state cq;
 cq_fns cq_p;
@@ -974,7 +978,7 @@ static int greet(int error, int *others_fail)
 	int failing = 0, first = -1;
 	if (all == NULL)
 		return ENOMEM; /* cannot be: 16 bytes per rank; the others would wait for ever, so it is never quiet */
-	cq_p.Allgather(&me, sizeof me, MPI_BYTE, all, sizeof me, MPI_BYTE, MPI_COMM_WORLD);
+	cq_p.Allgather(&me, sizeof me, MPI_BYTE, all, sizeof me, MPI_BYTE, CQ_WORLD);
 	for (int i = 0; i < cq.size; i++) {
 		if (all[i].error != 0 && failing++ == 0)
 			first = i;
@@ -1047,7 +1051,7 @@ static void start_recording(int id, uint64_t t1)
 	else if (cq.rank == 0 && getrandom(&cq.job, sizeof cq.job, GRND_NONBLOCK) != sizeof cq.job)
 		cq.job = cq.clock0_tick * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() << 32 ^ (uint64_t)cq.realtime_ns;
 	if (!cq.sessions)
-		cq_p.Bcast(&cq.job, sizeof cq.job, MPI_BYTE, 0, MPI_COMM_WORLD);
+		cq_p.Bcast(&cq.job, sizeof cq.job, MPI_BYTE, 0, CQ_WORLD);
 	else if (error == 0 && cq.job == 0)
 		error = ENXIO;
 	calibrate();
@@ -1070,7 +1074,7 @@ static void start_recording(int id, uint64_t t1)
 		cq.comms_made = 2;
 		t->comm = &cq.none_comm;
 	} else {
-		cq.has_world_group = cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group) == MPI_SUCCESS;
+		cq.has_world_group = cq_p.Comm_group(CQ_WORLD, &cq.world_group) == MPI_SUCCESS;
 		cq_world_define(t);
 	}
 	cq.has_exit_key = pthread_key_create(&cq.exit_key, thread_exit) == 0;
@@ -1123,7 +1127,7 @@ static void init_again(cq_thread *t, int err)
 	if (err == MPI_SUCCESS) {
 		__atomic_fetch_add(&cq.users, 1, __ATOMIC_ACQ_REL);
 		if (!cq.has_world_group)
-			cq.has_world_group = cq_p.Comm_group(MPI_COMM_WORLD, &cq.world_group) == MPI_SUCCESS;
+			cq.has_world_group = cq_p.Comm_group(CQ_WORLD, &cq.world_group) == MPI_SUCCESS;
 		cq_world_define(t);
 	}
 	cq_close(t, err);
@@ -1141,8 +1145,12 @@ void cq_init_after(int id, int err)
 	if (err != MPI_SUCCESS || cq.state != CQ_NEW)
 		return;
 	cq.users = 1;
-	cq_p.Comm_rank(MPI_COMM_WORLD, &cq.rank);
-	cq_p.Comm_size(MPI_COMM_WORLD, &cq.size);
+#if CQ_SIM
+	if (cq_world_meet(CQ_WORLD_APP) == CQ_WORLD_SIM)
+		cq_bridge_in_init();
+#endif
+	cq_p.Comm_rank(CQ_WORLD, &cq.rank);
+	cq_p.Comm_size(CQ_WORLD, &cq.size);
 	cq_p.Query_thread(&cq.thread_level);
 	cq.thread_level = cq.thread_level >= MPI_THREAD_MULTIPLE ? 3 : cq.thread_level >= MPI_THREAD_SERIALIZED ? 2 : cq.thread_level >= MPI_THREAD_FUNNELED;
 	if (!fit())
@@ -1271,6 +1279,13 @@ void cq_finalize_before(cq_thread *t)
 	cq.finalizing = 1;
 	cq_clock_offsets_end();
 	let_go();
+#if CQ_SIM
+	if (cq_world.split) {
+		cq_sim_event e = {.kind = CQ_SIM_LEFT};
+		cq_p.Send(&e, sizeof e, MPI_BYTE, cq_world.ranks[cq_world.apps + cq_world.self % cq_world.sims], CQ_SIM_TAG, cq_world.channel);
+		cq_world_part();
+	}
+#endif
 	if (t == NULL)
 		return;
 	t->head->offset_final_ns = cq.offset_ns;

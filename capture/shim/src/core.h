@@ -57,7 +57,22 @@
 #define CQ_HOT static inline __attribute__((always_inline))
 #define CQ_TLS __thread __attribute__((tls_model("initial-exec")))
 
+#ifndef CQ_SIM
+#define CQ_SIM 0
+#endif
+
+#if CQ_SIM && CQ_OPENMPI
+/* Removed from mpi.h, but programs that were compiled with an older one still call them. */
+#undef MPI_Errhandler_get
+#undef MPI_Errhandler_set
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+#endif
+
 #include "fns_gen.h"
+#include "world.h"
 
 /* A handle as a number. Valid handles are never 0. */
 #if CQ_OPENMPI

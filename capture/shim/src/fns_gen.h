@@ -95,7 +95,28 @@
 #else
 #define CQ_FNS_MPIX(X)
 #endif
-#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X) CQ_FNS_LARGE(X)
+#if CQ_SIM && CQ_OPENMPI
+#define CQ_FNS_SIM(X) \
+	X(Comm_c2f) X(Attr_delete) X(Attr_get) X(Attr_put) X(Cart_coords) X(Cart_map) \
+	X(Cart_rank) X(Comm_call_errhandler) X(Comm_compare) X(Comm_delete_attr) X(Comm_get_attr) X(Comm_get_errhandler) \
+	X(Comm_get_info) X(Comm_get_name) X(Comm_set_attr) X(Comm_set_info) X(Errhandler_get) X(Errhandler_set) \
+	X(Graph_get) X(Graph_map) X(Graphdims_get) X(Pack_size) X(Unpack)
+#elif CQ_SIM
+#define CQ_FNS_SIM(X) \
+	X(Attr_delete) X(Attr_get) X(Attr_put) X(Cart_coords) X(Cart_map) X(Cart_rank) \
+	X(Comm_call_errhandler) X(Comm_compare) X(Comm_delete_attr) X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_get_info) \
+	X(Comm_get_name) X(Comm_set_attr) X(Comm_set_info) X(Errhandler_get) X(Errhandler_set) X(Graph_get) \
+	X(Graph_map) X(Graphdims_get) X(Pack_size) X(Unpack)
+#else
+#define CQ_FNS_SIM(X)
+#endif
+#if CQ_SIM && CQ_LARGE
+#define CQ_FNS_SIM_LARGE(X) \
+	X(Pack_c) X(Pack_size_c) X(Unpack_c)
+#else
+#define CQ_FNS_SIM_LARGE(X)
+#endif
+#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X) CQ_FNS_LARGE(X) CQ_FNS_SIM(X) CQ_FNS_SIM_LARGE(X)
 
 typedef struct {
 #define X(f) __typeof__(&PMPI_##f) f;
@@ -107,6 +128,31 @@ typedef struct {
 } cq_fns;
 
 /* Fortran entry points and how many arguments they have. All are addresses. */
+#if !CQ_SIM
+#define CQ_FFNS_SIM(X)
+#elif CQ_OPENMPI
+#define CQ_FFNS_SIM(X) \
+	X(pmpi_attr_delete_, 3) X(pmpi_attr_get_, 5) X(pmpi_attr_put_, 4) X(pmpi_cart_coords_, 5) X(pmpi_cart_coords_f08_, 5) X(pmpi_cart_get_, 6) \
+	X(pmpi_cart_get_f08_, 6) X(pmpi_cart_map_, 6) X(pmpi_cart_map_f08_, 6) X(pmpi_cart_rank_, 4) X(pmpi_cart_rank_f08_, 4) X(pmpi_cart_shift_, 6) \
+	X(pmpi_cart_shift_f08_, 6) X(pmpi_cartdim_get_, 3) X(pmpi_cartdim_get_f08_, 3) X(pmpi_comm_call_errhandler_, 3) X(pmpi_comm_call_errhandler_f08_, 3) X(pmpi_comm_compare_, 4) \
+	X(pmpi_comm_compare_f08_, 4) X(pmpi_comm_delete_attr_, 3) X(pmpi_comm_delete_attr_f08_, 3) X(pmpi_comm_get_attr_, 5) X(pmpi_comm_get_attr_f08_, 5) X(pmpi_comm_get_errhandler_, 3) \
+	X(pmpi_comm_get_errhandler_f08_, 3) X(pmpi_comm_get_info_, 3) X(pmpi_comm_get_info_f08_, 3) X(pmpi_comm_get_name_, 4) X(pmpi_comm_get_name_f08_, 4) X(pmpi_comm_group_, 3) \
+	X(pmpi_comm_group_f08_, 3) X(pmpi_comm_rank_, 3) X(pmpi_comm_rank_f08_, 3) X(pmpi_comm_remote_group_, 3) X(pmpi_comm_remote_group_f08_, 3) X(pmpi_comm_remote_size_, 3) \
+	X(pmpi_comm_remote_size_f08_, 3) X(pmpi_comm_set_attr_, 4) X(pmpi_comm_set_attr_f08_, 4) X(pmpi_comm_set_errhandler_, 3) X(pmpi_comm_set_errhandler_f08_, 3) X(pmpi_comm_set_info_, 3) \
+	X(pmpi_comm_set_info_f08_, 3) X(pmpi_comm_size_, 3) X(pmpi_comm_size_f08_, 3) X(pmpi_comm_test_inter_, 3) X(pmpi_comm_test_inter_f08_, 3) X(pmpi_dist_graph_neighbors_, 8) \
+	X(pmpi_dist_graph_neighbors_f08_, 8) X(pmpi_dist_graph_neighbors_count_, 5) X(pmpi_dist_graph_neighbors_count_f08_, 5) X(pmpi_errhandler_get_, 3) X(pmpi_errhandler_set_, 3) X(pmpi_graph_get_, 6) \
+	X(pmpi_graph_get_f08_, 6) X(pmpi_graph_map_, 6) X(pmpi_graph_map_f08_, 6) X(pmpi_graph_neighbors_, 5) X(pmpi_graph_neighbors_f08_, 5) X(pmpi_graph_neighbors_count_, 4) \
+	X(pmpi_graph_neighbors_count_f08_, 4) X(pmpi_graphdims_get_, 4) X(pmpi_graphdims_get_f08_, 4) X(pmpi_pack_, 8) X(pmpi_pack_f08_, 8) X(pmpi_pack_size_, 5) \
+	X(pmpi_pack_size_f08_, 5) X(pmpi_topo_test_, 3) X(pmpi_topo_test_f08_, 3) X(pmpi_unpack_, 8) X(pmpi_unpack_f08_, 8)
+#else
+#define CQ_FFNS_SIM(X) \
+	X(pmpir_cart_coords_f08_, 5) X(pmpir_cart_get_f08_, 6) X(pmpir_cart_map_f08_, 6) X(pmpir_cart_rank_f08_, 4) X(pmpir_cart_shift_f08_, 6) X(pmpir_cartdim_get_f08_, 3) \
+	X(pmpir_comm_call_errhandler_f08_, 3) X(pmpir_comm_compare_f08_, 4) X(pmpir_comm_delete_attr_f08_, 3) X(pmpir_comm_get_attr_f08_, 5) X(pmpir_comm_get_errhandler_f08_, 3) X(pmpir_comm_get_info_f08_, 3) \
+	X(pmpir_comm_get_name_f08_, 4) X(pmpir_comm_group_f08_, 3) X(pmpir_comm_rank_f08_, 3) X(pmpir_comm_remote_group_f08_, 3) X(pmpir_comm_remote_size_f08_, 3) X(pmpir_comm_set_attr_f08_, 4) \
+	X(pmpir_comm_set_errhandler_f08_, 3) X(pmpir_comm_set_info_f08_, 3) X(pmpir_comm_size_f08_, 3) X(pmpir_comm_test_inter_f08_, 3) X(pmpir_dist_graph_neighbors_f08_, 8) X(pmpir_dist_graph_neighbors_count_f08_, 5) \
+	X(pmpir_graph_get_f08_, 6) X(pmpir_graph_map_f08_, 6) X(pmpir_graph_neighbors_f08_, 5) X(pmpir_graph_neighbors_count_f08_, 4) X(pmpir_graphdims_get_f08_, 4) X(pmpir_pack_size_f08_, 5) \
+	X(pmpir_topo_test_f08_, 3)
+#endif
 #if CQ_OPENMPI
 #if CQ_MPI4
 #define CQ_FFNS_MPI4(X) \
@@ -200,9 +246,9 @@ typedef struct {
 	X(pmpi_win_post_, 4) X(pmpi_win_post_f08_, 4) X(pmpi_win_start_, 4) X(pmpi_win_start_f08_, 4) X(pmpi_win_sync_, 2) X(pmpi_win_sync_f08_, 2) \
 	X(pmpi_win_test_, 3) X(pmpi_win_test_f08_, 3) X(pmpi_win_unlock_, 3) X(pmpi_win_unlock_f08_, 3) X(pmpi_win_unlock_all_, 2) X(pmpi_win_unlock_all_f08_, 2) \
 	X(pmpi_win_wait_, 2) X(pmpi_win_wait_f08_, 2) X(pmpi_finalize_, 1) X(pmpi_finalize_f08_, 1)
-#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X)
+#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_MPI4(X) CQ_FFNS_MPIX(X) CQ_FFNS_SIM(X)
 #else
-#define CQ_FFNS(X) \
+#define CQ_FFNS_ALL(X) \
 	X(pmpir_abort_f08_, 3) X(pmpir_barrier_f08_, 2) X(pmpir_barrier_init_f08_, 4) X(pmpir_buffer_detach_f08_, 3) X(pmpir_cancel_f08_, 2) X(pmpir_cart_create_f08_, 7) \
 	X(pmpir_cart_sub_f08_, 4) X(pmpir_comm_accept_f08_, 6) X(pmpir_comm_connect_f08_, 6) X(pmpir_comm_create_f08_, 4) X(pmpir_comm_create_from_group_f08_, 6) X(pmpir_comm_create_group_f08_, 5) \
 	X(pmpir_comm_disconnect_f08_, 2) X(pmpir_comm_dup_f08_, 3) X(pmpir_comm_dup_with_info_f08_, 4) X(pmpir_comm_free_f08_, 2) X(pmpir_comm_get_parent_f08_, 2) X(pmpir_comm_idup_f08_, 4) \
@@ -218,6 +264,7 @@ typedef struct {
 	X(pmpir_win_fence_f08_, 3) X(pmpir_win_flush_f08_, 3) X(pmpir_win_flush_all_f08_, 2) X(pmpir_win_flush_local_f08_, 3) X(pmpir_win_flush_local_all_f08_, 2) X(pmpir_win_free_f08_, 2) \
 	X(pmpir_win_lock_f08_, 5) X(pmpir_win_lock_all_f08_, 3) X(pmpir_win_post_f08_, 4) X(pmpir_win_start_f08_, 4) X(pmpir_win_sync_f08_, 2) X(pmpir_win_test_f08_, 3) \
 	X(pmpir_win_unlock_f08_, 3) X(pmpir_win_unlock_all_f08_, 2) X(pmpir_win_wait_f08_, 2) X(pmpir_finalize_f08_, 1)
+#define CQ_FFNS(X) CQ_FFNS_ALL(X) CQ_FFNS_SIM(X)
 #endif
 typedef void (*cq_f1)(void *);
 typedef void (*cq_f2)(void *, void *);

@@ -31,6 +31,7 @@ CQ_EXPORT int MPI_Finalize(void)
 
 CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	int err = cq_p.Comm_set_name(comm, name);
 	if (t != NULL) {
@@ -80,6 +81,7 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 	CQ_EXPORT void symbol(MPI_Fint *comm, char *name, MPI_Fint *ierr, size_t n) \
 	{ \
 		MPI_Fint e = MPI_SUCCESS; \
+		CQ_IN_APP_F(comm); \
 		cq_thread *t = cq_enter(); \
 		((cq_fs4)(void (*)(void))callee)(comm, name, &e, n); \
 		if (t != NULL) { \

@@ -247,7 +247,7 @@ void cq_world_define(cq_thread *t)
 	if (cq.comms_made < 2)
 		cq.comms_made = 2;
 	cq_unlock();
-	cq_comm *world = comm_entry(MPI_COMM_WORLD, MPI_COMM_WORLD, 0);
+	cq_comm *world = comm_entry(CQ_WORLD, CQ_WORLD, 0);
 	cq_comm *self = comm_entry(MPI_COMM_SELF, MPI_COMM_SELF, 1);
 	if (world != NULL && self != NULL)
 		t->comm = world;

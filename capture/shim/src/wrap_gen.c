@@ -3,6 +3,7 @@
 
 CQ_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Abort(comm, errorcode);
@@ -15,6 +16,7 @@ CQ_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_abort_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_abort_(comm, errorcode, ierr);
@@ -30,6 +32,7 @@ CQ_EXPORT void mpi_abort_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 }
 CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_abort_f08_(comm, errorcode, ierr);
@@ -46,6 +49,7 @@ CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ier
 #else
 CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_abort_f08_(comm, errorcode, ierr);
@@ -121,6 +125,7 @@ CQ_EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, 
 
 CQ_EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -133,6 +138,7 @@ CQ_EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sen
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -148,6 +154,7 @@ CQ_EXPORT void mpi_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *send
 }
 CQ_EXPORT void mpi_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -166,6 +173,7 @@ CQ_EXPORT void mpi_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 #if CQ_LARGE
 CQ_EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -180,6 +188,7 @@ CQ_EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 #if CQ_MPI4
 CQ_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -192,6 +201,7 @@ CQ_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -207,6 +217,7 @@ CQ_EXPORT void mpi_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 }
 CQ_EXPORT void mpi_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -226,6 +237,7 @@ CQ_EXPORT void mpi_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_F
 #if CQ_LARGE
 CQ_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -239,6 +251,7 @@ CQ_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
 
 CQ_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
@@ -251,6 +264,7 @@ CQ_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierr);
@@ -266,6 +280,7 @@ CQ_EXPORT void mpi_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
 }
 CQ_EXPORT void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierr);
@@ -284,6 +299,7 @@ CQ_EXPORT void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
@@ -298,6 +314,7 @@ CQ_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 #if CQ_MPI4
 CQ_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -310,6 +327,7 @@ CQ_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -325,6 +343,7 @@ CQ_EXPORT void mpi_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 }
 CQ_EXPORT void mpi_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -344,6 +363,7 @@ CQ_EXPORT void mpi_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_
 #if CQ_LARGE
 CQ_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -357,6 +377,7 @@ CQ_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
 
 CQ_EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
@@ -369,6 +390,7 @@ CQ_EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_D
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_allreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allreduce_(sendbuf, recvbuf, count, datatype, op, comm, ierr);
@@ -384,6 +406,7 @@ CQ_EXPORT void mpi_allreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI
 }
 CQ_EXPORT void mpi_allreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allreduce_f08_(sendbuf, recvbuf, count, datatype, op, comm, ierr);
@@ -402,6 +425,7 @@ CQ_EXPORT void mpi_allreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
 #if CQ_LARGE
 CQ_EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
@@ -416,6 +440,7 @@ CQ_EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count coun
 #if CQ_MPI4
 CQ_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -428,6 +453,7 @@ CQ_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -443,6 +469,7 @@ CQ_EXPORT void mpi_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count
 }
 CQ_EXPORT void mpi_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -462,6 +489,7 @@ CQ_EXPORT void mpi_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *c
 #if CQ_LARGE
 CQ_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -475,6 +503,7 @@ CQ_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count
 
 CQ_EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -487,6 +516,7 @@ CQ_EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype send
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -502,6 +532,7 @@ CQ_EXPORT void mpi_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
 }
 CQ_EXPORT void mpi_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -520,6 +551,7 @@ CQ_EXPORT void mpi_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 #if CQ_LARGE
 CQ_EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -534,6 +566,7 @@ CQ_EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 #if CQ_MPI4
 CQ_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -546,6 +579,7 @@ CQ_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -561,6 +595,7 @@ CQ_EXPORT void mpi_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 }
 CQ_EXPORT void mpi_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -580,6 +615,7 @@ CQ_EXPORT void mpi_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 #if CQ_LARGE
 CQ_EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -593,6 +629,7 @@ CQ_EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
 
 CQ_EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -605,6 +642,7 @@ CQ_EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const i
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierr);
@@ -620,6 +658,7 @@ CQ_EXPORT void mpi_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdi
 }
 CQ_EXPORT void mpi_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierr);
@@ -638,6 +677,7 @@ CQ_EXPORT void mpi_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -652,6 +692,7 @@ CQ_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
 #if CQ_MPI4
 CQ_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -664,6 +705,7 @@ CQ_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], co
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -679,6 +721,7 @@ CQ_EXPORT void mpi_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 }
 CQ_EXPORT void mpi_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -698,6 +741,7 @@ CQ_EXPORT void mpi_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 #if CQ_LARGE
 CQ_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -711,6 +755,7 @@ CQ_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
 
 CQ_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -723,6 +768,7 @@ CQ_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const i
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierr);
@@ -738,6 +784,7 @@ CQ_EXPORT void mpi_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdi
 }
 CQ_EXPORT void mpi_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierr);
@@ -756,6 +803,7 @@ CQ_EXPORT void mpi_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -770,6 +818,7 @@ CQ_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
 #if CQ_MPI4
 CQ_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
@@ -782,6 +831,7 @@ CQ_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], co
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -797,6 +847,7 @@ CQ_EXPORT void mpi_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 }
 CQ_EXPORT void mpi_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -816,6 +867,7 @@ CQ_EXPORT void mpi_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 #if CQ_LARGE
 CQ_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
@@ -829,6 +881,7 @@ CQ_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
 
 CQ_EXPORT int MPI_Barrier(MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Barrier(comm);
@@ -841,6 +894,7 @@ CQ_EXPORT int MPI_Barrier(MPI_Comm comm)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_barrier_(MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_barrier_(comm, ierr);
@@ -856,6 +910,7 @@ CQ_EXPORT void mpi_barrier_(MPI_Fint *comm, MPI_Fint *ierr)
 }
 CQ_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_barrier_f08_(comm, ierr);
@@ -872,6 +927,7 @@ CQ_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 #else
 CQ_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_barrier_f08_(comm, ierr);
@@ -890,6 +946,7 @@ CQ_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 #if CQ_MPI4
 CQ_EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Barrier_init(comm, info, request);
@@ -902,6 +959,7 @@ CQ_EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *reques
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_barrier_init_(comm, info, request, ierr);
@@ -917,6 +975,7 @@ CQ_EXPORT void mpi_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *reque
 }
 CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_barrier_init_f08_(comm, info, request, ierr);
@@ -933,6 +992,7 @@ CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *r
 #else
 CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_barrier_init_f08_(comm, info, request, ierr);
@@ -951,6 +1011,7 @@ CQ_EXPORT void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *r
 
 CQ_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bcast(buffer, count, datatype, root, comm);
@@ -963,6 +1024,7 @@ CQ_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_bcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bcast_(buffer, count, datatype, root, comm, ierr);
@@ -978,6 +1040,7 @@ CQ_EXPORT void mpi_bcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI
 }
 CQ_EXPORT void mpi_bcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bcast_f08_(buffer, count, datatype, root, comm, ierr);
@@ -996,6 +1059,7 @@ CQ_EXPORT void mpi_bcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype,
 #if CQ_LARGE
 CQ_EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bcast_c(buffer, count, datatype, root, comm);
@@ -1010,6 +1074,7 @@ CQ_EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, 
 #if CQ_MPI4
 CQ_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bcast_init(buffer, count, datatype, root, comm, info, request);
@@ -1022,6 +1087,7 @@ CQ_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bcast_init_(buffer, count, datatype, root, comm, info, request, ierr);
@@ -1037,6 +1103,7 @@ CQ_EXPORT void mpi_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatype
 }
 CQ_EXPORT void mpi_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, ierr);
@@ -1056,6 +1123,7 @@ CQ_EXPORT void mpi_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *data
 #if CQ_LARGE
 CQ_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bcast_init_c(buffer, count, datatype, root, comm, info, request);
@@ -1069,6 +1137,7 @@ CQ_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datat
 
 CQ_EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bsend(buf, count, datatype, dest, tag, comm);
@@ -1080,6 +1149,7 @@ CQ_EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int d
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_bsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bsend_(buf, count, datatype, dest, tag, comm, ierr);
@@ -1094,6 +1164,7 @@ CQ_EXPORT void mpi_bsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
 }
 CQ_EXPORT void mpi_bsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bsend_f08_(buf, count, datatype, dest, tag, comm, ierr);
@@ -1111,6 +1182,7 @@ CQ_EXPORT void mpi_bsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bsend_c(buf, count, datatype, dest, tag, comm);
@@ -1123,6 +1195,7 @@ CQ_EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 
 CQ_EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bsend_init(buf, count, datatype, dest, tag, comm, request);
@@ -1134,6 +1207,7 @@ CQ_EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bsend_init_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -1148,6 +1222,7 @@ CQ_EXPORT void mpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 }
 CQ_EXPORT void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_bsend_init_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -1165,6 +1240,7 @@ CQ_EXPORT void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 #if CQ_LARGE
 CQ_EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
@@ -1302,6 +1378,7 @@ CQ_EXPORT void mpi_cancel_f08_(MPI_Fint *request, MPI_Fint *ierr)
 
 CQ_EXPORT int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
 {
+	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
@@ -1313,6 +1390,7 @@ CQ_EXPORT int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], co
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cart_create_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_cart_create_(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
@@ -1327,6 +1405,7 @@ CQ_EXPORT void mpi_cart_create_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fint *d
 }
 CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
@@ -1342,6 +1421,7 @@ CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fin
 #else
 CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_cart_create_f08_(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
@@ -1358,6 +1438,7 @@ CQ_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, MPI_Fin
 
 CQ_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Cart_sub(comm, remain_dims, newcomm);
@@ -1369,6 +1450,7 @@ CQ_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_cart_sub_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_cart_sub_(comm, remain_dims, newcomm, ierr);
@@ -1383,6 +1465,7 @@ CQ_EXPORT void mpi_cart_sub_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint *ne
 }
 CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_cart_sub_f08_(comm, remain_dims, newcomm, ierr);
@@ -1398,6 +1481,7 @@ CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint
 #else
 CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_cart_sub_f08_(comm, remain_dims, newcomm, ierr);
@@ -1414,6 +1498,7 @@ CQ_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, MPI_Fint *remain_dims, MPI_Fint
 
 CQ_EXPORT int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_accept(port_name, info, root, comm, newcomm);
@@ -1425,6 +1510,7 @@ CQ_EXPORT int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MP
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_accept_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_accept_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
@@ -1439,6 +1525,7 @@ CQ_EXPORT void mpi_comm_accept_(char *port_name, MPI_Fint *info, MPI_Fint *root,
 }
 CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_accept_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
@@ -1454,6 +1541,7 @@ CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *r
 #else
 CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_accept_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
@@ -1470,6 +1558,7 @@ CQ_EXPORT void mpi_comm_accept_f08_(char *port_name, MPI_Fint *info, MPI_Fint *r
 
 CQ_EXPORT int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_connect(port_name, info, root, comm, newcomm);
@@ -1481,6 +1570,7 @@ CQ_EXPORT int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, M
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_connect_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_connect_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
@@ -1495,6 +1585,7 @@ CQ_EXPORT void mpi_comm_connect_(char *port_name, MPI_Fint *info, MPI_Fint *root
 }
 CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_connect_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
@@ -1510,6 +1601,7 @@ CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *
 #else
 CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr, size_t port_name_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_connect_f08_)(port_name, info, root, comm, newcomm, ierr, port_name_n);
@@ -1526,6 +1618,7 @@ CQ_EXPORT void mpi_comm_connect_f08_(char *port_name, MPI_Fint *info, MPI_Fint *
 
 CQ_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_create(comm, group, newcomm);
@@ -1537,6 +1630,7 @@ CQ_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_create_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_create_(comm, group, newcomm, ierr);
@@ -1551,6 +1645,7 @@ CQ_EXPORT void mpi_comm_create_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newco
 }
 CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_create_f08_(comm, group, newcomm, ierr);
@@ -1566,6 +1661,7 @@ CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *n
 #else
 CQ_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_create_f08_(comm, group, newcomm, ierr);
@@ -1640,6 +1736,7 @@ CQ_EXPORT void mpi_comm_create_from_group_f08_(MPI_Fint *group, char *stringtag,
 
 CQ_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_create_group(comm, group, tag, newcomm);
@@ -1651,6 +1748,7 @@ CQ_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_create_group_(comm, group, tag, newcomm, ierr);
@@ -1665,6 +1763,7 @@ CQ_EXPORT void mpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint 
 }
 CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_create_group_f08_(comm, group, tag, newcomm, ierr);
@@ -1680,6 +1779,7 @@ CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_F
 #else
 CQ_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_create_group_f08_(comm, group, tag, newcomm, ierr);
@@ -1761,6 +1861,7 @@ CQ_EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 
 CQ_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_dup(comm, newcomm);
@@ -1772,6 +1873,7 @@ CQ_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_dup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_dup_(comm, newcomm, ierr);
@@ -1786,6 +1888,7 @@ CQ_EXPORT void mpi_comm_dup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 }
 CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_dup_f08_(comm, newcomm, ierr);
@@ -1801,6 +1904,7 @@ CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ie
 #else
 CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_dup_f08_(comm, newcomm, ierr);
@@ -1817,6 +1921,7 @@ CQ_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ie
 
 CQ_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_dup_with_info(comm, info, newcomm);
@@ -1828,6 +1933,7 @@ CQ_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *new
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_dup_with_info_(comm, info, newcomm, ierr);
@@ -1842,6 +1948,7 @@ CQ_EXPORT void mpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint 
 }
 CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_dup_with_info_f08_(comm, info, newcomm, ierr);
@@ -1857,6 +1964,7 @@ CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_F
 #else
 CQ_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_dup_with_info_f08_(comm, info, newcomm, ierr);
@@ -1990,6 +2098,7 @@ CQ_EXPORT void mpi_comm_get_parent_f08_(MPI_Fint *parent, MPI_Fint *ierr)
 
 CQ_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_idup(comm, newcomm, request);
@@ -2001,6 +2110,7 @@ CQ_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *reque
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_idup_(comm, newcomm, request, ierr);
@@ -2015,6 +2125,7 @@ CQ_EXPORT void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *reque
 }
 CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_idup_f08_(comm, newcomm, request, ierr);
@@ -2030,6 +2141,7 @@ CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
 #else
 CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_idup_f08_(comm, newcomm, request, ierr);
@@ -2047,6 +2159,7 @@ CQ_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
 #if CQ_MPI4
 CQ_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_idup_with_info(comm, info, newcomm, request);
@@ -2058,6 +2171,7 @@ CQ_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *ne
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_idup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_idup_with_info_(comm, info, newcomm, request, ierr);
@@ -2072,6 +2186,7 @@ CQ_EXPORT void mpi_comm_idup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint
 }
 CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_idup_with_info_f08_(comm, info, newcomm, request, ierr);
@@ -2087,6 +2202,7 @@ CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_
 #else
 CQ_EXPORT void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_idup_with_info_f08_(comm, info, newcomm, request, ierr);
@@ -2160,6 +2276,7 @@ CQ_EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *i
 
 CQ_EXPORT int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
@@ -2171,6 +2288,7 @@ CQ_EXPORT int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MP
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_spawn_(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_n, size_t argv_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, ierr, command_n, argv_n);
@@ -2185,6 +2303,7 @@ CQ_EXPORT void mpi_comm_spawn_(char *command, char *argv, MPI_Fint *maxprocs, MP
 }
 CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_n, size_t argv_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_f08_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, ierr, command_n, argv_n);
@@ -2200,6 +2319,7 @@ CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs
 #else
 CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_n, size_t argv_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpir_comm_spawn_f08_)(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes, ierr, command_n, argv_n);
@@ -2216,6 +2336,7 @@ CQ_EXPORT void mpi_comm_spawn_f08_(char *command, char *argv, MPI_Fint *maxprocs
 
 CQ_EXPORT int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
@@ -2227,6 +2348,7 @@ CQ_EXPORT int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_spawn_multiple_(MPI_Fint *count, char *array_of_commands, char *array_of_argv, MPI_Fint *array_of_maxprocs, MPI_Fint *array_of_info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t array_of_commands_n, size_t array_of_argv_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_multiple_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, ierr, array_of_commands_n, array_of_argv_n);
@@ -2241,6 +2363,7 @@ CQ_EXPORT void mpi_comm_spawn_multiple_(MPI_Fint *count, char *array_of_commands
 }
 CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_commands, char *array_of_argv, MPI_Fint *array_of_maxprocs, MPI_Fint *array_of_info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t array_of_commands_n, size_t array_of_argv_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpi_comm_spawn_multiple_f08_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, ierr, array_of_commands_n, array_of_argv_n);
@@ -2256,6 +2379,7 @@ CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_comm
 #else
 CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_commands, char *array_of_argv, MPI_Fint *array_of_maxprocs, MPI_Fint *array_of_info, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t array_of_commands_n, size_t array_of_argv_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, size_t, size_t))(void (*)(void))cq_f.pmpir_comm_spawn_multiple_f08_)(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes, ierr, array_of_commands_n, array_of_argv_n);
@@ -2272,6 +2396,7 @@ CQ_EXPORT void mpi_comm_spawn_multiple_f08_(MPI_Fint *count, char *array_of_comm
 
 CQ_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_split(comm, color, key, newcomm);
@@ -2283,6 +2408,7 @@ CQ_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcom
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_split_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_split_(comm, color, key, newcomm, ierr);
@@ -2297,6 +2423,7 @@ CQ_EXPORT void mpi_comm_split_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, M
 }
 CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_split_f08_(comm, color, key, newcomm, ierr);
@@ -2312,6 +2439,7 @@ CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *ke
 #else
 CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_split_f08_(comm, color, key, newcomm, ierr);
@@ -2328,6 +2456,7 @@ CQ_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *ke
 
 CQ_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Comm_split_type(comm, split_type, key, info, newcomm);
@@ -2339,6 +2468,7 @@ CQ_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_In
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_split_type_(comm, split_type, key, info, newcomm, ierr);
@@ -2353,6 +2483,7 @@ CQ_EXPORT void mpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fi
 }
 CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_comm_split_type_f08_(comm, split_type, key, info, newcomm, ierr);
@@ -2368,6 +2499,7 @@ CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MP
 #else
 CQ_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_comm_split_type_f08_(comm, split_type, key, info, newcomm, ierr);
@@ -2428,6 +2560,7 @@ CQ_EXPORT void mpi_compare_and_swap_f08_(void *origin_addr, void *compare_addr, 
 
 CQ_EXPORT int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
+	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
@@ -2439,6 +2572,7 @@ CQ_EXPORT int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, MPI_Fint *sources, MPI_Fint *degrees, MPI_Fint *destinations, MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_dist_graph_create_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierr);
@@ -2453,6 +2587,7 @@ CQ_EXPORT void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, MPI_Fint 
 }
 CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_Fint *sources, MPI_Fint *degrees, MPI_Fint *destinations, MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierr);
@@ -2468,6 +2603,7 @@ CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_F
 #else
 CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_Fint *sources, MPI_Fint *degrees, MPI_Fint *destinations, MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_dist_graph_create_f08_(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph, ierr);
@@ -2484,6 +2620,7 @@ CQ_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, MPI_F
 
 CQ_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
+	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
@@ -2495,6 +2632,7 @@ CQ_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, co
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *indegree, MPI_Fint *sources, MPI_Fint *sourceweights, MPI_Fint *outdegree, MPI_Fint *destinations, MPI_Fint *destweights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_dist_graph_create_adjacent_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, ierr);
@@ -2509,6 +2647,7 @@ CQ_EXPORT void mpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *ind
 }
 CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint *indegree, MPI_Fint *sources, MPI_Fint *sourceweights, MPI_Fint *outdegree, MPI_Fint *destinations, MPI_Fint *destweights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, ierr);
@@ -2524,6 +2663,7 @@ CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint 
 #else
 CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint *indegree, MPI_Fint *sources, MPI_Fint *sourceweights, MPI_Fint *outdegree, MPI_Fint *destinations, MPI_Fint *destweights, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_dist_graph_create_adjacent_f08_(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph, ierr);
@@ -2540,6 +2680,7 @@ CQ_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint 
 
 CQ_EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
@@ -2552,6 +2693,7 @@ CQ_EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Data
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_exscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_exscan_(sendbuf, recvbuf, count, datatype, op, comm, ierr);
@@ -2567,6 +2709,7 @@ CQ_EXPORT void mpi_exscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fi
 }
 CQ_EXPORT void mpi_exscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_exscan_f08_(sendbuf, recvbuf, count, datatype, op, comm, ierr);
@@ -2585,6 +2728,7 @@ CQ_EXPORT void mpi_exscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
@@ -2599,6 +2743,7 @@ CQ_EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
 #if CQ_MPI4
 CQ_EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -2611,6 +2756,7 @@ CQ_EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -2626,6 +2772,7 @@ CQ_EXPORT void mpi_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 }
 CQ_EXPORT void mpi_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -2645,6 +2792,7 @@ CQ_EXPORT void mpi_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *coun
 #if CQ_LARGE
 CQ_EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -3403,6 +3551,7 @@ CQ_EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count c
 
 CQ_EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.File_open(comm, filename, amode, info, fh);
@@ -3414,6 +3563,7 @@ CQ_EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_file_open_(MPI_Fint *comm, char *filename, MPI_Fint *amode, MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_n);
@@ -3428,6 +3578,7 @@ CQ_EXPORT void mpi_file_open_(MPI_Fint *comm, char *filename, MPI_Fint *amode, M
 }
 CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amode, MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
@@ -3443,6 +3594,7 @@ CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amod
 #else
 CQ_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, char *filename, MPI_Fint *amode, MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_n)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		((void (*)(void *, void *, void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_n);
@@ -5171,6 +5323,7 @@ CQ_EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count co
 
 CQ_EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -5183,6 +5336,7 @@ CQ_EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendty
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_gather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierr);
@@ -5198,6 +5352,7 @@ CQ_EXPORT void mpi_gather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtyp
 }
 CQ_EXPORT void mpi_gather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierr);
@@ -5216,6 +5371,7 @@ CQ_EXPORT void mpi_gather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
 #if CQ_LARGE
 CQ_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -5230,6 +5386,7 @@ CQ_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
 #if CQ_MPI4
 CQ_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -5242,6 +5399,7 @@ CQ_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype s
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -5257,6 +5415,7 @@ CQ_EXPORT void mpi_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 }
 CQ_EXPORT void mpi_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -5276,6 +5435,7 @@ CQ_EXPORT void mpi_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 #if CQ_LARGE
 CQ_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -5289,6 +5449,7 @@ CQ_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 
 CQ_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
@@ -5301,6 +5462,7 @@ CQ_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, ierr);
@@ -5316,6 +5478,7 @@ CQ_EXPORT void mpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendty
 }
 CQ_EXPORT void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, ierr);
@@ -5334,6 +5497,7 @@ CQ_EXPORT void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 #if CQ_LARGE
 CQ_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
@@ -5348,6 +5512,7 @@ CQ_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 #if CQ_MPI4
 CQ_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
@@ -5360,6 +5525,7 @@ CQ_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
@@ -5375,6 +5541,7 @@ CQ_EXPORT void mpi_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 }
 CQ_EXPORT void mpi_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
@@ -5394,6 +5561,7 @@ CQ_EXPORT void mpi_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 #if CQ_LARGE
 CQ_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
@@ -5523,6 +5691,7 @@ CQ_EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype 
 
 CQ_EXPORT int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph)
 {
+	CQ_IN_APP(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
@@ -5534,6 +5703,7 @@ CQ_EXPORT int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_graph_create_(comm_old, nnodes, indx, edges, reorder, comm_graph, ierr);
@@ -5548,6 +5718,7 @@ CQ_EXPORT void mpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_Fint 
 }
 CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, ierr);
@@ -5563,6 +5734,7 @@ CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_F
 #else
 CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_Fint *indx, MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm_old);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_graph_create_f08_(comm_old, nnodes, indx, edges, reorder, comm_graph, ierr);
@@ -5579,6 +5751,7 @@ CQ_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, MPI_F
 
 CQ_EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -5591,6 +5764,7 @@ CQ_EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype se
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iallgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iallgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -5606,6 +5780,7 @@ CQ_EXPORT void mpi_iallgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
 }
 CQ_EXPORT void mpi_iallgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iallgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -5624,6 +5799,7 @@ CQ_EXPORT void mpi_iallgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -5637,6 +5813,7 @@ CQ_EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 
 CQ_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -5649,6 +5826,7 @@ CQ_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iallgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierr);
@@ -5664,6 +5842,7 @@ CQ_EXPORT void mpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 }
 CQ_EXPORT void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iallgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierr);
@@ -5682,6 +5861,7 @@ CQ_EXPORT void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 #if CQ_LARGE
 CQ_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -5695,6 +5875,7 @@ CQ_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 
 CQ_EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -5707,6 +5888,7 @@ CQ_EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iallreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iallreduce_(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
@@ -5722,6 +5904,7 @@ CQ_EXPORT void mpi_iallreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MP
 }
 CQ_EXPORT void mpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iallreduce_f08_(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
@@ -5740,6 +5923,7 @@ CQ_EXPORT void mpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count
 #if CQ_LARGE
 CQ_EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -5753,6 +5937,7 @@ CQ_EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count cou
 
 CQ_EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -5765,6 +5950,7 @@ CQ_EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ialltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ialltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -5780,6 +5966,7 @@ CQ_EXPORT void mpi_ialltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *send
 }
 CQ_EXPORT void mpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ialltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -5798,6 +5985,7 @@ CQ_EXPORT void mpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -5811,6 +5999,7 @@ CQ_EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 
 CQ_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -5823,6 +6012,7 @@ CQ_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ialltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ialltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierr);
@@ -5838,6 +6028,7 @@ CQ_EXPORT void mpi_ialltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sd
 }
 CQ_EXPORT void mpi_ialltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ialltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierr);
@@ -5856,6 +6047,7 @@ CQ_EXPORT void mpi_ialltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -5869,6 +6061,7 @@ CQ_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
 
 CQ_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
@@ -5881,6 +6074,7 @@ CQ_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ialltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ialltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierr);
@@ -5896,6 +6090,7 @@ CQ_EXPORT void mpi_ialltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sd
 }
 CQ_EXPORT void mpi_ialltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ialltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierr);
@@ -5914,6 +6109,7 @@ CQ_EXPORT void mpi_ialltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
@@ -5927,6 +6123,7 @@ CQ_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
 
 CQ_EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ibarrier(comm, request);
@@ -5939,6 +6136,7 @@ CQ_EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ibarrier_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ibarrier_(comm, request, ierr);
@@ -5954,6 +6152,7 @@ CQ_EXPORT void mpi_ibarrier_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 }
 CQ_EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ibarrier_f08_(comm, request, ierr);
@@ -5970,6 +6169,7 @@ CQ_EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ie
 #else
 CQ_EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_ibarrier_f08_(comm, request, ierr);
@@ -5987,6 +6187,7 @@ CQ_EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ie
 
 CQ_EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ibcast(buffer, count, datatype, root, comm, request);
@@ -5999,6 +6200,7 @@ CQ_EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int roo
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ibcast_(buffer, count, datatype, root, comm, request, ierr);
@@ -6014,6 +6216,7 @@ CQ_EXPORT void mpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 CQ_EXPORT void mpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ibcast_f08_(buffer, count, datatype, root, comm, request, ierr);
@@ -6032,6 +6235,7 @@ CQ_EXPORT void mpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ibcast_c(buffer, count, datatype, root, comm, request);
@@ -6045,6 +6249,7 @@ CQ_EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype,
 
 CQ_EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ibsend(buf, count, datatype, dest, tag, comm, request);
@@ -6056,6 +6261,7 @@ CQ_EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ibsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ibsend_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -6070,6 +6276,7 @@ CQ_EXPORT void mpi_ibsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
 }
 CQ_EXPORT void mpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ibsend_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -6087,6 +6294,7 @@ CQ_EXPORT void mpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ibsend_c(buf, count, datatype, dest, tag, comm, request);
@@ -6099,6 +6307,7 @@ CQ_EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype dataty
 
 CQ_EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -6111,6 +6320,7 @@ CQ_EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iexscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iexscan_(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
@@ -6126,6 +6336,7 @@ CQ_EXPORT void mpi_iexscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_F
 }
 CQ_EXPORT void mpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iexscan_f08_(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
@@ -6144,6 +6355,7 @@ CQ_EXPORT void mpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 #if CQ_LARGE
 CQ_EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -6157,6 +6369,7 @@ CQ_EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
 
 CQ_EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -6169,6 +6382,7 @@ CQ_EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendt
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_igather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierr);
@@ -6184,6 +6398,7 @@ CQ_EXPORT void mpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendty
 }
 CQ_EXPORT void mpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_igather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierr);
@@ -6202,6 +6417,7 @@ CQ_EXPORT void mpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 #if CQ_LARGE
 CQ_EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -6215,6 +6431,7 @@ CQ_EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 
 CQ_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
@@ -6227,6 +6444,7 @@ CQ_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype send
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_igatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, ierr);
@@ -6242,6 +6460,7 @@ CQ_EXPORT void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
 }
 CQ_EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_igatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, ierr);
@@ -6260,6 +6479,7 @@ CQ_EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 #if CQ_LARGE
 CQ_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
@@ -6273,6 +6493,7 @@ CQ_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 
 CQ_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Improbe(source, tag, comm, flag, message, status);
@@ -6285,6 +6506,7 @@ CQ_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mes
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_improbe_(source, tag, comm, flag, message, status, ierr);
@@ -6300,6 +6522,7 @@ CQ_EXPORT void mpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI
 }
 CQ_EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_improbe_f08_(source, tag, comm, flag, message, status, ierr);
@@ -6316,6 +6539,7 @@ CQ_EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
 #else
 CQ_EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_improbe_f08_(source, tag, comm, flag, message, status, ierr);
@@ -6387,6 +6611,7 @@ CQ_EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MP
 
 CQ_EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -6399,6 +6624,7 @@ CQ_EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Da
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_allgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -6414,6 +6640,7 @@ CQ_EXPORT void mpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_
 }
 CQ_EXPORT void mpi_ineighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_allgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -6432,6 +6659,7 @@ CQ_EXPORT void mpi_ineighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -6445,6 +6673,7 @@ CQ_EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount
 
 CQ_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -6457,6 +6686,7 @@ CQ_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_D
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierr);
@@ -6472,6 +6702,7 @@ CQ_EXPORT void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI
 }
 CQ_EXPORT void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierr);
@@ -6490,6 +6721,7 @@ CQ_EXPORT void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount,
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -6503,6 +6735,7 @@ CQ_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcoun
 
 CQ_EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -6515,6 +6748,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Dat
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_alltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -6530,6 +6764,7 @@ CQ_EXPORT void mpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_F
 }
 CQ_EXPORT void mpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_alltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierr);
@@ -6548,6 +6783,7 @@ CQ_EXPORT void mpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, M
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -6561,6 +6797,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
 
 CQ_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -6573,6 +6810,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierr);
@@ -6588,6 +6826,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI
 }
 CQ_EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierr);
@@ -6606,6 +6845,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts,
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -6619,6 +6859,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sen
 
 CQ_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
@@ -6631,6 +6872,7 @@ CQ_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierr);
@@ -6646,6 +6888,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI
 }
 CQ_EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ineighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierr);
@@ -6664,6 +6907,7 @@ CQ_EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts,
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
@@ -6677,6 +6921,8 @@ CQ_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sen
 
 CQ_EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
 {
+	CQ_IN_APP(local_comm);
+	CQ_IN_APP(peer_comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
@@ -6688,6 +6934,8 @@ CQ_EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Co
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *peer_comm, MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(local_comm);
+	CQ_IN_APP_F(peer_comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_intercomm_create_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, ierr);
@@ -6702,6 +6950,8 @@ CQ_EXPORT void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leade
 }
 CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *peer_comm, MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(local_comm);
+	CQ_IN_APP_F(peer_comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, ierr);
@@ -6717,6 +6967,8 @@ CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_l
 #else
 CQ_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *peer_comm, MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(local_comm);
+	CQ_IN_APP_F(peer_comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_intercomm_create_f08_(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm, ierr);
@@ -6791,6 +7043,7 @@ CQ_EXPORT void mpi_intercomm_create_from_groups_f08_(MPI_Fint *local_group, MPI_
 
 CQ_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
+	CQ_IN_APP(intercomm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Intercomm_merge(intercomm, high, newintracomm);
@@ -6802,6 +7055,7 @@ CQ_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newint
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintracomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(intercomm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_intercomm_merge_(intercomm, high, newintracomm, ierr);
@@ -6816,6 +7070,7 @@ CQ_EXPORT void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fin
 }
 CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintracomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(intercomm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_intercomm_merge_f08_(intercomm, high, newintracomm, ierr);
@@ -6831,6 +7086,7 @@ CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI
 #else
 CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintracomm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(intercomm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_intercomm_merge_f08_(intercomm, high, newintracomm, ierr);
@@ -6847,6 +7103,7 @@ CQ_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI
 
 CQ_EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iprobe(source, tag, comm, flag, status);
@@ -6859,6 +7116,7 @@ CQ_EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Stat
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iprobe_(source, tag, comm, flag, status, ierr);
@@ -6874,6 +7132,7 @@ CQ_EXPORT void mpi_iprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_
 }
 CQ_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iprobe_f08_(source, tag, comm, flag, status, ierr);
@@ -6890,6 +7149,7 @@ CQ_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, 
 #else
 CQ_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_iprobe_f08_(source, tag, comm, flag, status, ierr);
@@ -6907,6 +7167,7 @@ CQ_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, 
 
 CQ_EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Irecv(buf, count, datatype, source, tag, comm, request);
@@ -6918,6 +7179,7 @@ CQ_EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source,
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_irecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_irecv_(buf, count, datatype, source, tag, comm, request, ierr);
@@ -6932,6 +7194,7 @@ CQ_EXPORT void mpi_irecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
 }
 CQ_EXPORT void mpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_irecv_f08_(buf, count, datatype, source, tag, comm, request, ierr);
@@ -6949,6 +7212,7 @@ CQ_EXPORT void mpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Irecv_c(buf, count, datatype, source, tag, comm, request);
@@ -6961,6 +7225,7 @@ CQ_EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int
 
 CQ_EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
@@ -6973,6 +7238,7 @@ CQ_EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ireduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ireduce_(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierr);
@@ -6988,6 +7254,7 @@ CQ_EXPORT void mpi_ireduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_F
 }
 CQ_EXPORT void mpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ireduce_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierr);
@@ -7006,6 +7273,7 @@ CQ_EXPORT void mpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
@@ -7019,6 +7287,7 @@ CQ_EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
 
 CQ_EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
@@ -7031,6 +7300,7 @@ CQ_EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ireduce_scatter_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ireduce_scatter_(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierr);
@@ -7046,6 +7316,7 @@ CQ_EXPORT void mpi_ireduce_scatter_(void *sendbuf, void *recvbuf, MPI_Fint *recv
 }
 CQ_EXPORT void mpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ireduce_scatter_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierr);
@@ -7063,6 +7334,7 @@ CQ_EXPORT void mpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf, MPI_Fint *
 
 CQ_EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -7075,6 +7347,7 @@ CQ_EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ireduce_scatter_block_(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierr);
@@ -7090,6 +7363,7 @@ CQ_EXPORT void mpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint
 }
 CQ_EXPORT void mpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ireduce_scatter_block_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierr);
@@ -7108,6 +7382,7 @@ CQ_EXPORT void mpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -7122,6 +7397,7 @@ CQ_EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
@@ -7135,6 +7411,7 @@ CQ_EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MP
 
 CQ_EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Irsend(buf, count, datatype, dest, tag, comm, request);
@@ -7146,6 +7423,7 @@ CQ_EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_irsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_irsend_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -7160,6 +7438,7 @@ CQ_EXPORT void mpi_irsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
 }
 CQ_EXPORT void mpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_irsend_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -7177,6 +7456,7 @@ CQ_EXPORT void mpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 #if CQ_LARGE
 CQ_EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Irsend_c(buf, count, datatype, dest, tag, comm, request);
@@ -7189,6 +7469,7 @@ CQ_EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype dataty
 
 CQ_EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -7201,6 +7482,7 @@ CQ_EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datat
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iscan_(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
@@ -7216,6 +7498,7 @@ CQ_EXPORT void mpi_iscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fin
 }
 CQ_EXPORT void mpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iscan_f08_(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
@@ -7234,6 +7517,7 @@ CQ_EXPORT void mpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI
 #if CQ_LARGE
 CQ_EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -7247,6 +7531,7 @@ CQ_EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, M
 
 CQ_EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -7259,6 +7544,7 @@ CQ_EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype send
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iscatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iscatter_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierr);
@@ -7274,6 +7560,7 @@ CQ_EXPORT void mpi_iscatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
 }
 CQ_EXPORT void mpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iscatter_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierr);
@@ -7292,6 +7579,7 @@ CQ_EXPORT void mpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 #if CQ_LARGE
 CQ_EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -7305,6 +7593,7 @@ CQ_EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 
 CQ_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -7317,6 +7606,7 @@ CQ_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const i
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_iscatterv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iscatterv_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierr);
@@ -7332,6 +7622,7 @@ CQ_EXPORT void mpi_iscatterv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *dis
 }
 CQ_EXPORT void mpi_iscatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_iscatterv_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierr);
@@ -7350,6 +7641,7 @@ CQ_EXPORT void mpi_iscatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -7363,6 +7655,7 @@ CQ_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
 
 CQ_EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Isend(buf, count, datatype, dest, tag, comm, request);
@@ -7374,6 +7667,7 @@ CQ_EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int d
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_isend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_isend_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -7388,6 +7682,7 @@ CQ_EXPORT void mpi_isend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
 }
 CQ_EXPORT void mpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_isend_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -7405,6 +7700,7 @@ CQ_EXPORT void mpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Isend_c(buf, count, datatype, dest, tag, comm, request);
@@ -7418,6 +7714,7 @@ CQ_EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 #if CQ_MPI4
 CQ_EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
@@ -7430,6 +7727,7 @@ CQ_EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sen
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_isendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_isendrecv_(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request, ierr);
@@ -7445,6 +7743,7 @@ CQ_EXPORT void mpi_isendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *send
 }
 CQ_EXPORT void mpi_isendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_isendrecv_f08_(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request, ierr);
@@ -7464,6 +7763,7 @@ CQ_EXPORT void mpi_isendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 #if CQ_LARGE
 CQ_EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
@@ -7478,6 +7778,7 @@ CQ_EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 #if CQ_MPI4
 CQ_EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
@@ -7490,6 +7791,7 @@ CQ_EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype,
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_isendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_isendrecv_replace_(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierr);
@@ -7505,6 +7807,7 @@ CQ_EXPORT void mpi_isendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *data
 }
 CQ_EXPORT void mpi_isendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_isendrecv_replace_f08_(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierr);
@@ -7524,6 +7827,7 @@ CQ_EXPORT void mpi_isendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *
 #if CQ_LARGE
 CQ_EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
@@ -7537,6 +7841,7 @@ CQ_EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype d
 
 CQ_EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Issend(buf, count, datatype, dest, tag, comm, request);
@@ -7548,6 +7853,7 @@ CQ_EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_issend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_issend_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -7562,6 +7868,7 @@ CQ_EXPORT void mpi_issend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
 }
 CQ_EXPORT void mpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_issend_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -7579,6 +7886,7 @@ CQ_EXPORT void mpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 #if CQ_LARGE
 CQ_EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Issend_c(buf, count, datatype, dest, tag, comm, request);
@@ -7591,6 +7899,7 @@ CQ_EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype dataty
 
 CQ_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Mprobe(source, tag, comm, message, status);
@@ -7603,6 +7912,7 @@ CQ_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *messag
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_mprobe_(source, tag, comm, message, status, ierr);
@@ -7618,6 +7928,7 @@ CQ_EXPORT void mpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_
 }
 CQ_EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_mprobe_f08_(source, tag, comm, message, status, ierr);
@@ -7634,6 +7945,7 @@ CQ_EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, 
 #else
 CQ_EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_mprobe_f08_(source, tag, comm, message, status, ierr);
@@ -7709,6 +8021,7 @@ CQ_EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI
 
 CQ_EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -7721,6 +8034,7 @@ CQ_EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Dat
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgather_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -7736,6 +8050,7 @@ CQ_EXPORT void mpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_F
 }
 CQ_EXPORT void mpi_neighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgather_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -7754,6 +8069,7 @@ CQ_EXPORT void mpi_neighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, M
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -7768,6 +8084,7 @@ CQ_EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
 #if CQ_MPI4
 CQ_EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -7780,6 +8097,7 @@ CQ_EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MP
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -7795,6 +8113,7 @@ CQ_EXPORT void mpi_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount, 
 }
 CQ_EXPORT void mpi_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -7814,6 +8133,7 @@ CQ_EXPORT void mpi_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcou
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -7827,6 +8147,7 @@ CQ_EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendc
 
 CQ_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
@@ -7839,6 +8160,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Da
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgatherv_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierr);
@@ -7854,6 +8176,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_
 }
 CQ_EXPORT void mpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgatherv_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierr);
@@ -7872,6 +8195,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
@@ -7886,6 +8210,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount
 #if CQ_MPI4
 CQ_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -7898,6 +8223,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, M
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -7913,6 +8239,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount,
 }
 CQ_EXPORT void mpi_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -7932,6 +8259,7 @@ CQ_EXPORT void mpi_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendco
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -7945,6 +8273,7 @@ CQ_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count send
 
 CQ_EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -7957,6 +8286,7 @@ CQ_EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Data
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoall_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -7972,6 +8302,7 @@ CQ_EXPORT void mpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 }
 CQ_EXPORT void mpi_neighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoall_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierr);
@@ -7990,6 +8321,7 @@ CQ_EXPORT void mpi_neighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -8004,6 +8336,7 @@ CQ_EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, 
 #if CQ_MPI4
 CQ_EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -8016,6 +8349,7 @@ CQ_EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -8031,6 +8365,7 @@ CQ_EXPORT void mpi_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, M
 }
 CQ_EXPORT void mpi_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -8050,6 +8385,7 @@ CQ_EXPORT void mpi_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcoun
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -8063,6 +8399,7 @@ CQ_EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendco
 
 CQ_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -8075,6 +8412,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[]
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallv_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierr);
@@ -8090,6 +8428,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 }
 CQ_EXPORT void mpi_neighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallv_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierr);
@@ -8108,6 +8447,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
@@ -8122,6 +8462,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count send
 #if CQ_MPI4
 CQ_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -8134,6 +8475,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcou
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -8149,6 +8491,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts,
 }
 CQ_EXPORT void mpi_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -8168,6 +8511,7 @@ CQ_EXPORT void mpi_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcou
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -8181,6 +8525,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count
 
 CQ_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -8193,6 +8538,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[]
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallw_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierr);
@@ -8208,6 +8554,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, MPI_Fint *sendcounts, MPI_
 }
 CQ_EXPORT void mpi_neighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallw_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierr);
@@ -8226,6 +8573,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -8240,6 +8588,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count send
 #if CQ_MPI4
 CQ_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
@@ -8252,6 +8601,7 @@ CQ_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcou
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -8267,6 +8617,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts,
 }
 CQ_EXPORT void mpi_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -8286,6 +8637,7 @@ CQ_EXPORT void mpi_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcou
 #if CQ_LARGE
 CQ_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
@@ -8532,6 +8884,7 @@ CQ_EXPORT void mpi_pready_range_f08_(MPI_Fint *partition_low, MPI_Fint *partitio
 #if CQ_MPI4
 CQ_EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
@@ -8543,6 +8896,7 @@ CQ_EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dat
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_precv_init_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_precv_init_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
@@ -8557,6 +8911,7 @@ CQ_EXPORT void mpi_precv_init_(void *buf, MPI_Fint *partitions, MPI_Fint *count,
 }
 CQ_EXPORT void mpi_precv_init_f08_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_precv_init_f08_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
@@ -8574,6 +8929,7 @@ CQ_EXPORT void mpi_precv_init_f08_(void *buf, MPI_Fint *partitions, MPI_Fint *co
 
 CQ_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Probe(source, tag, comm, status);
@@ -8586,6 +8942,7 @@ CQ_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_probe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_probe_(source, tag, comm, status, ierr);
@@ -8601,6 +8958,7 @@ CQ_EXPORT void mpi_probe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_F
 }
 CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_probe_f08_(source, tag, comm, status, ierr);
@@ -8617,6 +8975,7 @@ CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, M
 #else
 CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_probe_f08_(source, tag, comm, status, ierr);
@@ -8635,6 +8994,7 @@ CQ_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, M
 #if CQ_MPI4
 CQ_EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
@@ -8646,6 +9006,7 @@ CQ_EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, M
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_psend_init_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_psend_init_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
@@ -8660,6 +9021,7 @@ CQ_EXPORT void mpi_psend_init_(void *buf, MPI_Fint *partitions, MPI_Fint *count,
 }
 CQ_EXPORT void mpi_psend_init_f08_(void *buf, MPI_Fint *partitions, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_psend_init_f08_(buf, partitions, count, datatype, dest, tag, comm, info, request, ierr);
@@ -8793,6 +9155,7 @@ CQ_EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
 
 CQ_EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Recv(buf, count, datatype, source, tag, comm, status);
@@ -8805,6 +9168,7 @@ CQ_EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_recv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_recv_(buf, count, datatype, source, tag, comm, status, ierr);
@@ -8820,6 +9184,7 @@ CQ_EXPORT void mpi_recv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fin
 }
 CQ_EXPORT void mpi_recv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_recv_f08_(buf, count, datatype, source, tag, comm, status, ierr);
@@ -8838,6 +9203,7 @@ CQ_EXPORT void mpi_recv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI
 #if CQ_LARGE
 CQ_EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Recv_c(buf, count, datatype, source, tag, comm, status);
@@ -8851,6 +9217,7 @@ CQ_EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int 
 
 CQ_EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Recv_init(buf, count, datatype, source, tag, comm, request);
@@ -8862,6 +9229,7 @@ CQ_EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int sou
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_recv_init_(buf, count, datatype, source, tag, comm, request, ierr);
@@ -8876,6 +9244,7 @@ CQ_EXPORT void mpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 CQ_EXPORT void mpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_recv_init_f08_(buf, count, datatype, source, tag, comm, request, ierr);
@@ -8893,6 +9262,7 @@ CQ_EXPORT void mpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype
 #if CQ_LARGE
 CQ_EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Recv_init_c(buf, count, datatype, source, tag, comm, request);
@@ -8905,6 +9275,7 @@ CQ_EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype,
 
 CQ_EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
@@ -8917,6 +9288,7 @@ CQ_EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Data
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_reduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
@@ -8932,6 +9304,7 @@ CQ_EXPORT void mpi_reduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fi
 }
 CQ_EXPORT void mpi_reduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
@@ -8950,6 +9323,7 @@ CQ_EXPORT void mpi_reduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
@@ -8964,6 +9338,7 @@ CQ_EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
 #if CQ_MPI4
 CQ_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
@@ -8976,6 +9351,7 @@ CQ_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
@@ -8991,6 +9367,7 @@ CQ_EXPORT void mpi_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
 }
 CQ_EXPORT void mpi_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
@@ -9010,6 +9387,7 @@ CQ_EXPORT void mpi_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *coun
 #if CQ_LARGE
 CQ_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
@@ -9023,6 +9401,7 @@ CQ_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count co
 
 CQ_EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
@@ -9035,6 +9414,7 @@ CQ_EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int r
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_reduce_scatter_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
@@ -9050,6 +9430,7 @@ CQ_EXPORT void mpi_reduce_scatter_(void *sendbuf, void *recvbuf, MPI_Fint *recvc
 }
 CQ_EXPORT void mpi_reduce_scatter_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
@@ -9067,6 +9448,7 @@ CQ_EXPORT void mpi_reduce_scatter_f08_(void *sendbuf, void *recvbuf, MPI_Fint *r
 
 CQ_EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
@@ -9079,6 +9461,7 @@ CQ_EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int r
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_reduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_block_(sendbuf, recvbuf, recvcount, datatype, op, comm, ierr);
@@ -9094,6 +9477,7 @@ CQ_EXPORT void mpi_reduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint 
 }
 CQ_EXPORT void mpi_reduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_block_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, ierr);
@@ -9112,6 +9496,7 @@ CQ_EXPORT void mpi_reduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_F
 #if CQ_LARGE
 CQ_EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
@@ -9126,6 +9511,7 @@ CQ_EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI
 #if CQ_MPI4
 CQ_EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
@@ -9138,6 +9524,7 @@ CQ_EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
@@ -9153,6 +9540,7 @@ CQ_EXPORT void mpi_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI_
 }
 CQ_EXPORT void mpi_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
@@ -9172,6 +9560,7 @@ CQ_EXPORT void mpi_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf, 
 #if CQ_LARGE
 CQ_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
@@ -9186,6 +9575,7 @@ CQ_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf
 #if CQ_LARGE
 CQ_EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
@@ -9200,6 +9590,7 @@ CQ_EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI
 #if CQ_MPI4
 CQ_EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
@@ -9212,6 +9603,7 @@ CQ_EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
@@ -9227,6 +9619,7 @@ CQ_EXPORT void mpi_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint *
 }
 CQ_EXPORT void mpi_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
@@ -9246,6 +9639,7 @@ CQ_EXPORT void mpi_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_Fi
 #if CQ_LARGE
 CQ_EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
@@ -9549,6 +9943,7 @@ CQ_EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Da
 
 CQ_EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Rsend(buf, count, datatype, dest, tag, comm);
@@ -9560,6 +9955,7 @@ CQ_EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int d
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_rsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_rsend_(buf, count, datatype, dest, tag, comm, ierr);
@@ -9574,6 +9970,7 @@ CQ_EXPORT void mpi_rsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
 }
 CQ_EXPORT void mpi_rsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_rsend_f08_(buf, count, datatype, dest, tag, comm, ierr);
@@ -9591,6 +9988,7 @@ CQ_EXPORT void mpi_rsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Rsend_c(buf, count, datatype, dest, tag, comm);
@@ -9603,6 +10001,7 @@ CQ_EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 
 CQ_EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Rsend_init(buf, count, datatype, dest, tag, comm, request);
@@ -9614,6 +10013,7 @@ CQ_EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_rsend_init_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -9628,6 +10028,7 @@ CQ_EXPORT void mpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 }
 CQ_EXPORT void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_rsend_init_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -9645,6 +10046,7 @@ CQ_EXPORT void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 #if CQ_LARGE
 CQ_EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
@@ -9657,6 +10059,7 @@ CQ_EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype da
 
 CQ_EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scan(sendbuf, recvbuf, count, datatype, op, comm);
@@ -9669,6 +10072,7 @@ CQ_EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_scan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scan_(sendbuf, recvbuf, count, datatype, op, comm, ierr);
@@ -9684,6 +10088,7 @@ CQ_EXPORT void mpi_scan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint
 }
 CQ_EXPORT void mpi_scan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scan_f08_(sendbuf, recvbuf, count, datatype, op, comm, ierr);
@@ -9702,6 +10107,7 @@ CQ_EXPORT void mpi_scan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_
 #if CQ_LARGE
 CQ_EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
@@ -9716,6 +10122,7 @@ CQ_EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MP
 #if CQ_MPI4
 CQ_EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -9728,6 +10135,7 @@ CQ_EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_D
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -9743,6 +10151,7 @@ CQ_EXPORT void mpi_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI
 }
 CQ_EXPORT void mpi_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -9762,6 +10171,7 @@ CQ_EXPORT void mpi_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
 #if CQ_LARGE
 CQ_EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -9775,6 +10185,7 @@ CQ_EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count coun
 
 CQ_EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9787,6 +10198,7 @@ CQ_EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendt
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_scatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatter_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierr);
@@ -9802,6 +10214,7 @@ CQ_EXPORT void mpi_scatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendty
 }
 CQ_EXPORT void mpi_scatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatter_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierr);
@@ -9820,6 +10233,7 @@ CQ_EXPORT void mpi_scatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
 #if CQ_LARGE
 CQ_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9834,6 +10248,7 @@ CQ_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 #if CQ_MPI4
 CQ_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -9846,6 +10261,7 @@ CQ_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -9861,6 +10277,7 @@ CQ_EXPORT void mpi_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 }
 CQ_EXPORT void mpi_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -9880,6 +10297,7 @@ CQ_EXPORT void mpi_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 #if CQ_LARGE
 CQ_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -9893,6 +10311,7 @@ CQ_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 
 CQ_EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9905,6 +10324,7 @@ CQ_EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const in
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_scatterv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatterv_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, ierr);
@@ -9920,6 +10340,7 @@ CQ_EXPORT void mpi_scatterv_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *disp
 }
 CQ_EXPORT void mpi_scatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatterv_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, ierr);
@@ -9938,6 +10359,7 @@ CQ_EXPORT void mpi_scatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
 #if CQ_LARGE
 CQ_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9952,6 +10374,7 @@ CQ_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], 
 #if CQ_MPI4
 CQ_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -9964,6 +10387,7 @@ CQ_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], con
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -9979,6 +10403,7 @@ CQ_EXPORT void mpi_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint 
 }
 CQ_EXPORT void mpi_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -9998,6 +10423,7 @@ CQ_EXPORT void mpi_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_F
 #if CQ_LARGE
 CQ_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -10011,6 +10437,7 @@ CQ_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcount
 
 CQ_EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Send(buf, count, datatype, dest, tag, comm);
@@ -10022,6 +10449,7 @@ CQ_EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int de
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_send_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_send_(buf, count, datatype, dest, tag, comm, ierr);
@@ -10036,6 +10464,7 @@ CQ_EXPORT void mpi_send_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fin
 }
 CQ_EXPORT void mpi_send_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_send_f08_(buf, count, datatype, dest, tag, comm, ierr);
@@ -10053,6 +10482,7 @@ CQ_EXPORT void mpi_send_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI
 #if CQ_LARGE
 CQ_EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Send_c(buf, count, datatype, dest, tag, comm);
@@ -10065,6 +10495,7 @@ CQ_EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype
 
 CQ_EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Send_init(buf, count, datatype, dest, tag, comm, request);
@@ -10076,6 +10507,7 @@ CQ_EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, i
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_send_init_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -10090,6 +10522,7 @@ CQ_EXPORT void mpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 }
 CQ_EXPORT void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_send_init_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -10107,6 +10540,7 @@ CQ_EXPORT void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype
 #if CQ_LARGE
 CQ_EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Send_init_c(buf, count, datatype, dest, tag, comm, request);
@@ -10119,6 +10553,7 @@ CQ_EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype dat
 
 CQ_EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
@@ -10132,6 +10567,7 @@ CQ_EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype send
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_sendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_sendrecv_(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, ierr);
@@ -10148,6 +10584,7 @@ CQ_EXPORT void mpi_sendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
 }
 CQ_EXPORT void mpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_sendrecv_f08_(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, ierr);
@@ -10167,6 +10604,7 @@ CQ_EXPORT void mpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 #if CQ_LARGE
 CQ_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
@@ -10181,6 +10619,7 @@ CQ_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 
 CQ_EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
@@ -10194,6 +10633,7 @@ CQ_EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_sendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_sendrecv_replace_(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierr);
@@ -10210,6 +10650,7 @@ CQ_EXPORT void mpi_sendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datat
 }
 CQ_EXPORT void mpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_sendrecv_replace_f08_(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierr);
@@ -10229,6 +10670,7 @@ CQ_EXPORT void mpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *d
 #if CQ_LARGE
 CQ_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
@@ -10243,6 +10685,7 @@ CQ_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype da
 
 CQ_EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ssend(buf, count, datatype, dest, tag, comm);
@@ -10254,6 +10697,7 @@ CQ_EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int d
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ssend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ssend_(buf, count, datatype, dest, tag, comm, ierr);
@@ -10268,6 +10712,7 @@ CQ_EXPORT void mpi_ssend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
 }
 CQ_EXPORT void mpi_ssend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ssend_f08_(buf, count, datatype, dest, tag, comm, ierr);
@@ -10285,6 +10730,7 @@ CQ_EXPORT void mpi_ssend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ssend_c(buf, count, datatype, dest, tag, comm);
@@ -10297,6 +10743,7 @@ CQ_EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatyp
 
 CQ_EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ssend_init(buf, count, datatype, dest, tag, comm, request);
@@ -10308,6 +10755,7 @@ CQ_EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ssend_init_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -10322,6 +10770,7 @@ CQ_EXPORT void mpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
 }
 CQ_EXPORT void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_ssend_init_f08_(buf, count, datatype, dest, tag, comm, request, ierr);
@@ -10339,6 +10788,7 @@ CQ_EXPORT void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
 #if CQ_LARGE
 CQ_EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
@@ -11028,6 +11478,7 @@ CQ_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
 
 CQ_EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_allocate(size, disp_unit, info, comm, baseptr, win);
@@ -11039,6 +11490,7 @@ CQ_EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_allocate_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11053,6 +11505,7 @@ CQ_EXPORT void mpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *
 }
 CQ_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_allocate_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11067,6 +11520,7 @@ CQ_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fi
 }
 CQ_EXPORT void mpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_allocate_cptr_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11082,6 +11536,7 @@ CQ_EXPORT void mpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_F
 #else
 CQ_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_win_allocate_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11099,6 +11554,7 @@ CQ_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fi
 #if CQ_LARGE
 CQ_EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
@@ -11110,6 +11566,7 @@ CQ_EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info inf
 #if CQ_MPICH
 CQ_EXPORT void mpi_win_allocate_f08_large_(MPI_Aint *size, MPI_Aint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_win_allocate_f08_large_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11127,6 +11584,7 @@ CQ_EXPORT void mpi_win_allocate_f08_large_(MPI_Aint *size, MPI_Aint *disp_unit, 
 
 CQ_EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
@@ -11138,6 +11596,7 @@ CQ_EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info inf
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_allocate_shared_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11152,6 +11611,7 @@ CQ_EXPORT void mpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI
 }
 CQ_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_allocate_shared_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11166,6 +11626,7 @@ CQ_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit,
 }
 CQ_EXPORT void mpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_allocate_shared_cptr_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11181,6 +11642,7 @@ CQ_EXPORT void mpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit
 #else
 CQ_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_win_allocate_shared_f08_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11198,6 +11660,7 @@ CQ_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit,
 #if CQ_LARGE
 CQ_EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
@@ -11209,6 +11672,7 @@ CQ_EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_I
 #if CQ_MPICH
 CQ_EXPORT void mpi_win_allocate_shared_f08_large_(MPI_Aint *size, MPI_Aint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_win_allocate_shared_f08_large_(size, disp_unit, info, comm, baseptr, win, ierr);
@@ -11282,6 +11746,7 @@ CQ_EXPORT void mpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr)
 
 CQ_EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_create(base, size, disp_unit, info, comm, win);
@@ -11293,6 +11758,7 @@ CQ_EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info 
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_create_(base, size, disp_unit, info, comm, win, ierr);
@@ -11307,6 +11773,7 @@ CQ_EXPORT void mpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, 
 }
 CQ_EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_create_f08_(base, size, disp_unit, info, comm, win, ierr);
@@ -11324,6 +11791,7 @@ CQ_EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_un
 #if CQ_LARGE
 CQ_EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_create_c(base, size, disp_unit, info, comm, win);
@@ -11336,6 +11804,7 @@ CQ_EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MP
 
 CQ_EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Win_create_dynamic(info, comm, win);
@@ -11347,6 +11816,7 @@ CQ_EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_create_dynamic_(info, comm, win, ierr);
@@ -11361,6 +11831,7 @@ CQ_EXPORT void mpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint 
 }
 CQ_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_win_create_dynamic_f08_(info, comm, win, ierr);
@@ -11376,6 +11847,7 @@ CQ_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_F
 #else
 CQ_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_win_create_dynamic_f08_(info, comm, win, ierr);
@@ -12242,6 +12714,7 @@ CQ_EXPORT void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr)
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -12254,6 +12727,7 @@ CQ_EXPORT int MPIX_Allgather_init(const void *sendbuf, int sendcount, MPI_Dataty
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12269,6 +12743,7 @@ CQ_EXPORT void mpix_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
 }
 CQ_EXPORT void mpix_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12288,6 +12763,7 @@ CQ_EXPORT void mpix_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -12300,6 +12776,7 @@ CQ_EXPORT int MPIX_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datat
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -12315,6 +12792,7 @@ CQ_EXPORT void mpix_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 }
 CQ_EXPORT void mpix_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -12334,6 +12812,7 @@ CQ_EXPORT void mpix_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -12346,6 +12825,7 @@ CQ_EXPORT int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_allreduce_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -12361,6 +12841,7 @@ CQ_EXPORT void mpix_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *coun
 }
 CQ_EXPORT void mpix_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_allreduce_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -12380,6 +12861,7 @@ CQ_EXPORT void mpix_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -12392,6 +12874,7 @@ CQ_EXPORT int MPIX_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatyp
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12407,6 +12890,7 @@ CQ_EXPORT void mpix_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
 }
 CQ_EXPORT void mpix_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12426,6 +12910,7 @@ CQ_EXPORT void mpix_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_F
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -12438,6 +12923,7 @@ CQ_EXPORT int MPIX_Alltoallv_init(const void *sendbuf, const int sendcounts[], c
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -12453,6 +12939,7 @@ CQ_EXPORT void mpix_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fin
 }
 CQ_EXPORT void mpix_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -12472,6 +12959,7 @@ CQ_EXPORT void mpix_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
@@ -12484,6 +12972,7 @@ CQ_EXPORT int MPIX_Alltoallw_init(const void *sendbuf, const int sendcounts[], c
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -12499,6 +12988,7 @@ CQ_EXPORT void mpix_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fin
 }
 CQ_EXPORT void mpix_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -12518,6 +13008,7 @@ CQ_EXPORT void mpix_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Barrier_init(comm, info, request);
@@ -12530,6 +13021,7 @@ CQ_EXPORT int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *reque
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_barrier_init_(comm, info, request, ierr);
@@ -12545,6 +13037,7 @@ CQ_EXPORT void mpix_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *requ
 }
 CQ_EXPORT void mpix_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_barrier_init_f08_(comm, info, request, ierr);
@@ -12564,6 +13057,7 @@ CQ_EXPORT void mpix_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Bcast_init(buffer, count, datatype, root, comm, info, request);
@@ -12576,6 +13070,7 @@ CQ_EXPORT int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, in
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_bcast_init_(buffer, count, datatype, root, comm, info, request, ierr);
@@ -12591,6 +13086,7 @@ CQ_EXPORT void mpix_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatyp
 }
 CQ_EXPORT void mpix_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_bcast_init_f08_(buffer, count, datatype, root, comm, info, request, ierr);
@@ -12610,6 +13106,7 @@ CQ_EXPORT void mpix_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *dat
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -12622,6 +13119,7 @@ CQ_EXPORT int MPIX_Exscan_init(const void *sendbuf, void *recvbuf, int count, MP
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_exscan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -12637,6 +13135,7 @@ CQ_EXPORT void mpix_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, 
 }
 CQ_EXPORT void mpix_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_exscan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -12656,6 +13155,7 @@ CQ_EXPORT void mpix_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *cou
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -12668,6 +13168,7 @@ CQ_EXPORT int MPIX_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype 
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_gather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -12683,6 +13184,7 @@ CQ_EXPORT void mpix_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
 }
 CQ_EXPORT void mpix_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_gather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -12702,6 +13204,7 @@ CQ_EXPORT void mpix_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fin
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
@@ -12714,6 +13217,7 @@ CQ_EXPORT int MPIX_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_gatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
@@ -12729,6 +13233,7 @@ CQ_EXPORT void mpix_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 }
 CQ_EXPORT void mpix_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_gatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierr);
@@ -12748,6 +13253,7 @@ CQ_EXPORT void mpix_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -12760,6 +13266,7 @@ CQ_EXPORT int MPIX_Neighbor_allgather_init(const void *sendbuf, int sendcount, M
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_allgather_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12775,6 +13282,7 @@ CQ_EXPORT void mpix_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount,
 }
 CQ_EXPORT void mpix_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_allgather_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12794,6 +13302,7 @@ CQ_EXPORT void mpix_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendco
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -12806,6 +13315,7 @@ CQ_EXPORT int MPIX_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, 
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_allgatherv_init_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -12821,6 +13331,7 @@ CQ_EXPORT void mpix_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount
 }
 CQ_EXPORT void mpix_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_allgatherv_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierr);
@@ -12840,6 +13351,7 @@ CQ_EXPORT void mpix_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendc
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -12852,6 +13364,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MP
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_alltoall_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12867,6 +13380,7 @@ CQ_EXPORT void mpix_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, 
 }
 CQ_EXPORT void mpix_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_alltoall_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierr);
@@ -12886,6 +13400,7 @@ CQ_EXPORT void mpix_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcou
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -12898,6 +13413,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendco
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_alltoallv_init_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -12913,6 +13429,7 @@ CQ_EXPORT void mpix_neighbor_alltoallv_init_(void *sendbuf, MPI_Fint *sendcounts
 }
 CQ_EXPORT void mpix_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_alltoallv_init_f08_(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierr);
@@ -12932,6 +13449,7 @@ CQ_EXPORT void mpix_neighbor_alltoallv_init_f08_(void *sendbuf, MPI_Fint *sendco
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
@@ -12944,6 +13462,7 @@ CQ_EXPORT int MPIX_Neighbor_alltoallw_init(const void *sendbuf, const int sendco
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_alltoallw_init_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -12959,6 +13478,7 @@ CQ_EXPORT void mpix_neighbor_alltoallw_init_(void *sendbuf, MPI_Fint *sendcounts
 }
 CQ_EXPORT void mpix_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_neighbor_alltoallw_init_f08_(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierr);
@@ -12978,6 +13498,7 @@ CQ_EXPORT void mpix_neighbor_alltoallw_init_f08_(void *sendbuf, MPI_Fint *sendco
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
@@ -12990,6 +13511,7 @@ CQ_EXPORT int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count, MP
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_reduce_init_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
@@ -13005,6 +13527,7 @@ CQ_EXPORT void mpix_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, 
 }
 CQ_EXPORT void mpix_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_reduce_init_f08_(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierr);
@@ -13024,6 +13547,7 @@ CQ_EXPORT void mpix_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *cou
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
@@ -13036,6 +13560,7 @@ CQ_EXPORT int MPIX_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf,
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_reduce_scatter_block_init_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
@@ -13051,6 +13576,7 @@ CQ_EXPORT void mpix_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI
 }
 CQ_EXPORT void mpix_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_reduce_scatter_block_init_f08_(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierr);
@@ -13070,6 +13596,7 @@ CQ_EXPORT void mpix_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf,
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
@@ -13082,6 +13609,7 @@ CQ_EXPORT int MPIX_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_reduce_scatter_init_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
@@ -13097,6 +13625,7 @@ CQ_EXPORT void mpix_reduce_scatter_init_(void *sendbuf, void *recvbuf, MPI_Fint 
 }
 CQ_EXPORT void mpix_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_reduce_scatter_init_f08_(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierr);
@@ -13116,6 +13645,7 @@ CQ_EXPORT void mpix_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, MPI_F
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -13128,6 +13658,7 @@ CQ_EXPORT int MPIX_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_scan_init_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -13143,6 +13674,7 @@ CQ_EXPORT void mpix_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MP
 }
 CQ_EXPORT void mpix_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_scan_init_f08_(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
@@ -13162,6 +13694,7 @@ CQ_EXPORT void mpix_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -13174,6 +13707,7 @@ CQ_EXPORT int MPIX_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_scatter_init_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -13189,6 +13723,7 @@ CQ_EXPORT void mpix_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
 }
 CQ_EXPORT void mpix_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_scatter_init_f08_(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -13208,6 +13743,7 @@ CQ_EXPORT void mpix_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
 #if CQ_PCOLL
 CQ_EXPORT int MPIX_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.MPIX_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -13220,6 +13756,7 @@ CQ_EXPORT int MPIX_Scatterv_init(const void *sendbuf, const int sendcounts[], co
 #if CQ_OPENMPI
 CQ_EXPORT void mpix_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_scatterv_init_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);
@@ -13235,6 +13772,7 @@ CQ_EXPORT void mpix_scatterv_init_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint
 }
 CQ_EXPORT void mpix_scatterv_init_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
 {
+	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpix_scatterv_init_f08_(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierr);

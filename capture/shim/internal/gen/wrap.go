@@ -270,7 +270,7 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	if f.fortran {
 		result = "void"
 	}
-	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "))
+	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n%s\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "), f.intoApp(c))
 	plain := strings.Join(args, ", ")
 	lengths := ""
 	for _, h := range hidden {
