@@ -54,7 +54,7 @@ HPL.out output file name (if any)
 
 var (
 	hpccFloat   = regexp.MustCompile(`\d+(\.\d+)?[eE][-+]?\d+|\d+\.\d+`)
-	hpccVarying = regexp.MustCompile(`^(Current time|Node selected|max number of ping|max client pings|Hostname|Each test below will take| *\(= \d+ clock ticks)`)
+	hpccVarying = regexp.MustCompile(`^(Current time|Node selected|max number of ping|max client pings|Hostname|Each test below will take| *\(= )`)
 	hpccBlanks  = regexp.MustCompile(`[ *]+`)
 )
 
