@@ -47,6 +47,7 @@ func Rules() []Rule {
 		{Name: "messages", Doc: "Every message has the row that sent it and the row that received it, with the same peer, communicator, tag, bytes and times (record all); filters may leave out the row that received it.",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkMessages, finish: finishMessages},
 		{Name: "message-rows", Doc: "A message's bytes are not negative, and its receive is completed by the posting row or a later one.", tables: messages, batch: checkMessageRows},
+		{Name: "causality", Doc: "In a run of virtual or simulated times no message is received before it was sent.", tables: messages, batch: checkCausality},
 		{Name: "hashes", Doc: "Payload hashes are there only where the manifest names an algorithm, recv_hash only where receives were hashed; those that differ are as many as it says.",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkHashes, finish: finishHashes},
 		{Name: "counts", Doc: "The manifest's counts are those of the rows.", batch: countRows, finish: finishCounts},

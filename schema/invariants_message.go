@@ -282,3 +282,16 @@ func finishParts(c *Checker) {
 		c.compareParts(key, c.parts.calls[key], partSum{})
 	}
 }
+
+// checkCausality compares the ends of a message where all times are on one clock. Measured clocks have errors.
+func checkCausality(c *Checker, b Batch) {
+	if origin := c.manifest.TimeOrigin; origin != "virtual" && origin != "simulated" {
+		return
+	}
+	m := b.(*Messages)
+	for i, end := range m.RecvEndNs {
+		if start := m.SendStartNs[i]; end < start && end != NullInt64 {
+			c.bad(m.Src[i], m.SendSeq[i], "received %d ns before it was sent", start-end)
+		}
+	}
+}

@@ -19,9 +19,10 @@ type clockPair struct {
 // clock turns ticks into ns on the run's clock: piecewise linear, never decreasing. Its copies are independent; each
 // remembers the piece it used last, because ticks mostly increase.
 type clock struct {
-	pieces []piece
-	last   int
-	fine   int64 // the bits below the resolution: times are rounded down to multiples of fine+1, a power of two
+	pieces  []piece
+	last    int
+	virtual bool  // ticks are picoseconds of virtual time; there are no pieces
+	fine    int64 // the bits below the resolution: times are rounded down to multiples of fine+1, a power of two
 }
 
 // piece is valid from tick on, to the next piece.
@@ -34,12 +35,18 @@ type piece struct {
 
 // at is the time at a tick. Before the first piece and behind the last the clock goes on at their rates.
 func (c *clock) at(tick uint64) int64 {
+	if c.virtual {
+		return (virtualNs(min(max(tick, spool.VirtualStart), 1<<63)) - virtualNs(spool.VirtualStart)) &^ c.fine
+	}
 	p := &c.pieces[c.last]
 	if tick < p.tick || c.last+1 < len(c.pieces) && tick >= c.pieces[c.last+1].tick {
 		p = c.find(tick)
 	}
 	return min(p.ns+int64(math.Floor(p.slope*float64(int64(tick-p.tick)))), p.limit) &^ c.fine
 }
+
+// virtualNs rounds picoseconds to whole ns, a half up.
+func virtualNs(ps uint64) int64 { return int64((ps + 500) / 1000) }
 
 func (c *clock) find(tick uint64) *piece {
 	k, found := slices.BinarySearchFunc(c.pieces, tick, func(p piece, t uint64) int { return cmp.Compare(p.tick, t) })
@@ -52,6 +59,9 @@ func (c *clock) find(tick uint64) *piece {
 
 // span is the length of an interval in ns.
 func (c *clock) span(ticks uint64) int64 {
+	if c.virtual {
+		return virtualNs(min(ticks, 1<<63))
+	}
 	return int64(c.pieces[c.last].slope * float64(ticks))
 }
 
@@ -108,12 +118,19 @@ type offsets struct {
 	final, finalError, finalAt int64
 }
 
+// noOffsets are those of a host that has none.
+var noOffsets = offsets{schema.NullInt64, schema.NullInt64, schema.NullInt64, schema.NullInt64, schema.NullInt64, schema.NullInt64}
+
 // maxDrift is more than any two clocks differ in rate: 1 in 1000. A larger one is a measurement gone wrong.
 const maxDrift = 1e-3
 
 // setClocks finds the hosts, gives every rank its clock, and makes the earliest call of all the time 0.
 func (j *job) setClocks() error {
 	j.findHosts()
+	if j.virtual() {
+		j.setVirtualClocks()
+		return nil
+	}
 	for i := range j.hosts {
 		if err := j.setHostClock(&j.hosts[i], i == 0); err != nil {
 			return err
@@ -133,6 +150,19 @@ func (j *job) setClocks() error {
 		r.clock.fine = j.o.TimeResolutionNs - 1
 	}
 	return nil
+}
+
+// virtual says whether the times are virtual ones, by simulator ranks. All files are then alike: see checkHeader.
+func (j *job) virtual() bool { return j.ranks[0].files[0].Header.Timer == spool.TimerVirtual }
+
+// setVirtualClocks gives all ranks the one virtual clock, which begins at 0 in each: hosts have no offsets.
+func (j *job) setVirtualClocks() {
+	for i := range j.hosts {
+		j.hosts[i].offsets = noOffsets
+	}
+	for _, r := range j.ranks {
+		r.clock = clock{virtual: true, fine: j.o.TimeResolutionNs - 1}
+	}
 }
 
 // findHosts numbers the machines in the order of the lowest rank on them.
@@ -238,7 +268,7 @@ func filePairs(h *spool.Header, defined []clockPair) []clockPair {
 // setOffsets takes the offsets of the lowest rank that has them. The machine of rank 0 has none against itself.
 func (h *host) setOffsets(isFirst bool) {
 	null := int64(schema.NullInt64)
-	h.offsets = offsets{null, null, null, null, null, null}
+	h.offsets = noOffsets
 	for _, r := range h.ranks {
 		s, o := &r.files[0].Header, &h.offsets
 		if o.init == null && s.OffsetInitNs != null {

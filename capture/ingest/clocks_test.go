@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/commq/commq/capture/spool"
@@ -104,6 +105,74 @@ func TestHostsShareOneTime(t *testing.T) {
 	}
 	if !slices.Equal(r.Origin.Hosts, []string{"node0", "node1"}) {
 		t.Errorf("hosts %v", r.Origin.Hosts)
+	}
+}
+
+// virtual makes the job one with virtual times: ticks are ps, from 1 us on. The clock readings and offsets are of no concern.
+func virtual(h *spool.Header) {
+	h.Timer = spool.TimerVirtual
+	h.Clock0Tick, h.Clock0Ns, h.Clock1Tick, h.Clock1Ns = 77, 5_000_000, 99, 4_000_000
+	h.OffsetInitNs, h.OffsetInitErrorNs, h.OffsetInitAtNs = 5000, 30, 9
+	if h.Rank == 2 {
+		copy(h.Host[:], "node1")
+	}
+}
+
+// MPI_Init is at 1 us of each rank's ticks, which is 0 of the run. A half of a ns is rounded up, and each time once: a send at
+// 2,499 ps and its receive at 2,500 ps are 1 ns apart although their ticks are not.
+func TestVirtualTimesAreRoundedOnce(t *testing.T) {
+	p := program{ranks: 3, header: virtual, body: func(rank int, s *script) {
+		s.now = spool.VirtualStart
+		switch rank {
+		case 0:
+			s.now += 2_499
+			s.call(schema.CallSend, func(c *spool.Call) { to(0, 2, 9, 3, 0)(c); c.T1 = c.T0 })
+		case 2:
+			s.call(schema.CallRecv, func(c *spool.Call) {
+				received(0, 0, 9, 12, 0)(c)
+				c.T0, c.T1 = spool.VirtualStart+1_500, spool.VirtualStart+2_500
+			})
+			s.now += 7_000_000_000_000_000_499 // 81 days: a double would have lost the ps
+			s.call(schema.CallProbe, nil)
+		}
+	}}
+	r := ingested(t, p.write(t), Options{})
+	if r.TimeOrigin != "virtual" || len(r.Warnings) > 0 {
+		t.Errorf("times are %s, warnings %q", r.TimeOrigin, r.Warnings)
+	}
+	var times []string
+	for _, e := range r.events {
+		if id := schema.CallID(e.Call); id != schema.CallInit && id != schema.CallFinalize {
+			times = append(times, fmt.Sprintf("%d %s %d-%d", e.Rank, id, e.StartNs, e.EndNs))
+		}
+	}
+	// the Probe: 10 ps after what the receive's slot counted, and ends 4 ps later: ...509 and ...513 of ps
+	want := []string{"0 MPI_Send 2-2", "2 MPI_Recv 2-3", "2 MPI_Probe 7000000000000001-7000000000000001"}
+	if !slices.Equal(times, want) {
+		t.Errorf("times %v, want %v", times, want)
+	}
+	if m := r.messages; len(m) != 1 || m[0].SendStartNs != 2 || m[0].RecvPostNs != 2 || m[0].RecvEndNs != 3 {
+		t.Errorf("messages %+v", m)
+	}
+	read(t, r.dir, &schema.RanksTable, func(b *schema.RankInfos, i int) {
+		if b.ClockOffsetInitNs[i] != null64 || b.ClockErrorInitNs[i] != null64 {
+			t.Errorf("rank %d has a clock offset", i)
+		}
+	})
+	coarse := ingested(t, p.write(t), Options{TimeResolutionNs: 2})
+	if m := coarse.messages; m[0].SendStartNs != 2 || m[0].RecvEndNs != 2 {
+		t.Errorf("in steps of 2 ns: %+v", m)
+	}
+}
+
+func TestVirtualAndMeasuredTimesDoNotMix(t *testing.T) {
+	dir := program{ranks: 2, body: func(int, *script) {}, header: func(h *spool.Header) {
+		if h.Rank == 1 {
+			virtual(h)
+		}
+	}}.write(t)
+	if err := refused(t, dir, Options{}); !strings.Contains(err, "with simulator ranks or without") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -223,8 +223,12 @@ func (j *job) setShards() {
 // manifest says what was ingested; the tables are filled in by Commit.
 func (j *job) manifest() *schema.Manifest {
 	first := &j.ranks[0].files[0].Header
+	origin := "measured"
+	if j.virtual() {
+		origin = "virtual"
+	}
 	return &schema.Manifest{
-		Ranks: j.size, TimeOrigin: "measured", ComputeClock: computeClocks[first.ComputeClock],
+		Ranks: j.size, TimeOrigin: origin, ComputeClock: computeClocks[first.ComputeClock],
 		TimeResolutionNs: j.o.TimeResolutionNs,
 		Record:           j.o.Record, Filters: j.filters(), Hash: algorithms[first.Hash], HashVerify: first.HashVerify != 0, Ended: j.ended(), EndNs: j.endNs, Epochs: j.epochs,
 		Callsites: j.sites.stack > 0, Stack: j.sites.stack,

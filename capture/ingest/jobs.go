@@ -201,6 +201,8 @@ func (j *job) checkHeader(f *spool.File, name string) error {
 		return fmt.Errorf("%s: of a job with %d ranks, the files of the others say %d: the folder mixes jobs of one id", f.Name, h.Size, j.size)
 	case h.ComputeClock != first.ComputeClock:
 		return fmt.Errorf("%s: captured with --clock %s, %s with %s: capture all ranks alike", f.Name, computeClocks[h.ComputeClock], j.ranks[0].files[0].Name, computeClocks[first.ComputeClock])
+	case (h.Timer == spool.TimerVirtual) != j.virtual():
+		return fmt.Errorf("%s: captured with simulator ranks or without, other files of the job the other way: capture all ranks alike", f.Name)
 	}
 	return nil
 }

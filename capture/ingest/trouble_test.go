@@ -291,7 +291,9 @@ func fuzzIngest(t *testing.T, data []byte, epochRows uint8) {
 // Whatever lies in a spool file, ingest makes a run or says what is wrong.
 func FuzzSpool(f *testing.F) {
 	seedOneSided(f)
-	for _, p := range []program{ring(1), crash(), paths()} {
+	timeless := ring(1)
+	timeless.header = virtual
+	for _, p := range []program{ring(1), crash(), paths(), timeless} {
 		data, err := os.ReadFile(file(p.write(f), 0))
 		if err != nil {
 			f.Fatal(err)

@@ -113,7 +113,7 @@ func (h *Header) check() error {
 		return fmt.Errorf("damaged header: %d calls dropped, %d polls", h.Dropped, h.Polls)
 	case h.Hash > AlgorithmCRC32 || h.Counters > CountersFake:
 		return fmt.Errorf("damaged header: hash algorithm %d, counters %d", h.Hash, h.Counters)
-	case h.Ended > EndedAborted || h.Timer > TimerCNTVCT || h.ComputeClock > ClockCPU:
+	case h.Ended > EndedAborted || h.Timer > TimerVirtual || h.ComputeClock > ClockCPU:
 		return fmt.Errorf("damaged header: ended %d, timer %d, compute clock %d", h.Ended, h.Timer, h.ComputeClock)
 	}
 	return nil

@@ -89,11 +89,14 @@ const (
 	CountersFake = 2
 )
 
-// Timers of the header.
+// Timers of the header. Ticks of the virtual one are picoseconds; virtual time begins at VirtualStart in each process.
 const (
 	TimerMonotonic = 0
 	TimerTSC       = 1
 	TimerCNTVCT    = 2
+	TimerVirtual   = 3
+
+	VirtualStart = 1_000_000
 )
 
 // Compute clocks of the header.

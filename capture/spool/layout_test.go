@@ -38,7 +38,7 @@ var constants = map[string]int{
 	"CQ_F_ANY_SOURCE": FlagAnySource, "CQ_F_ANY_TAG": FlagAnyTag, "CQ_F_PROC_NULL": FlagProcNull, "CQ_F_ROOT": FlagRoot,
 	"CQ_F_IN_PLACE_S": FlagInPlaceSend, "CQ_F_IN_PLACE_R": FlagInPlaceRecv, "CQ_F_NO_STATUS": FlagNoStatus, "CQ_F_CANCELLED": FlagCancelled,
 	"CQ_DEF_COMM": DefComm, "CQ_DEF_COMM_NAME": DefCommName, "CQ_DEF_TYPE": DefType, "CQ_DEF_SITE": DefSite, "CQ_DEF_CLOCK": DefClock, "CQ_DEF_COMM_FREE": DefCommFree,
-	"CQ_TIMER_MONOTONIC": TimerMonotonic, "CQ_TIMER_TSC": TimerTSC, "CQ_TIMER_CNTVCT": TimerCNTVCT,
+	"CQ_TIMER_MONOTONIC": TimerMonotonic, "CQ_TIMER_TSC": TimerTSC, "CQ_TIMER_CNTVCT": TimerCNTVCT, "CQ_TIMER_VIRTUAL": TimerVirtual,
 	"CQ_CLOCK_NONE": ClockNone, "CQ_CLOCK_WALL": ClockWall, "CQ_CLOCK_CPU": ClockCPU,
 	"CQ_ENDED_NOT": EndedNot, "CQ_ENDED_FINALIZED": EndedFinalized, "CQ_ENDED_ABORTED": EndedAborted,
 }

@@ -322,7 +322,8 @@ typedef struct {
 	/* then the build id, then the path, not terminated */
 } cq_def_module;
 
-enum { CQ_TIMER_MONOTONIC = 0, CQ_TIMER_TSC = 1, CQ_TIMER_CNTVCT = 2 };
+enum { CQ_TIMER_MONOTONIC = 0, CQ_TIMER_TSC = 1, CQ_TIMER_CNTVCT = 2, CQ_TIMER_VIRTUAL = 3 };
+enum { CQ_VIRTUAL_START = 1000000 }; /* ticks of the virtual timer are picoseconds, and this is its first: a t1 of 0 is none */
 enum { CQ_CLOCK_NONE = 0, CQ_CLOCK_WALL = 1, CQ_CLOCK_CPU = 2 };
 enum { CQ_ALGORITHM_NONE = 0, CQ_ALGORITHM_CRC64 = 1, CQ_ALGORITHM_CRC32 = 2 };
 enum { CQ_COUNTERS_NONE = 0, CQ_COUNTERS_PERF = 1, CQ_COUNTERS_FAKE = 2 };
