@@ -72,6 +72,11 @@ type Counts struct {
 	Dropped int64 `json:"dropped"`
 	// InProgress is the number of calls that never returned.
 	InProgress int64 `json:"in_progress"`
+	// OutOfOrder is the number of matches of wildcards, and completions by MPI_Waitany and its like, in a run of virtual times
+	// for which a message that was earlier in virtual time came later. EarlyCollectives is the number of nonblocking
+	// collectives that a test found complete before the simulator knew their end.
+	OutOfOrder       int64 `json:"out_of_order,omitempty"`
+	EarlyCollectives int64 `json:"early_collectives,omitempty"`
 	// HashesVerified is the number of messages with a payload_hash and a recv_hash, HashMismatches of those where they differ.
 	HashesVerified int64 `json:"hashes_verified,omitempty"`
 	HashMismatches int64 `json:"hash_mismatches,omitempty"`
@@ -120,4 +125,18 @@ type Origin struct {
 	Commq string `json:"commq"`
 	// Job is the job's id in the spool.
 	Job string `json:"job,omitempty"`
+	// Simulation says which machine the virtual times are of; nil in a run without.
+	Simulation *Simulation `json:"simulation,omitempty"`
+}
+
+// Simulation says how a run got its virtual times.
+type Simulation struct {
+	// Ranks is the number of simulator ranks. The times do not depend on it.
+	Ranks int32 `json:"ranks"`
+	// Machine is the name of the machine, or the path of its file; empty: not known.
+	Machine string `json:"machine,omitempty"`
+	// Description is the text of the machine's file.
+	Description string `json:"description,omitempty"`
+	// Digest is the SHA-256 of Description, hexadecimal: equal for equal files, whatever they are called.
+	Digest string `json:"digest,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,6 +28,8 @@ type JobInfo struct {
 	Ranks int32
 	// Files are the names of its files in the folder.
 	Files []string
+	// Simulation is the name of the file that its simulator ranks left there; empty: none.
+	Simulation string
 	// Program is the path of the executable.
 	Program string
 	// Started is when the first of its processes called MPI_Init.
@@ -59,6 +62,9 @@ func Jobs(spoolDir string) ([]JobInfo, error) {
 	for _, j := range byID {
 		if err := j.describe(spoolDir); err != nil {
 			return nil, err
+		}
+		if name := j.ID + SimulationSuffix; slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
+			j.Simulation = name
 		}
 		jobs = append(jobs, *j)
 	}
@@ -120,7 +126,11 @@ func openJob(dir string, o Options) (*job, error) {
 		return nil, err
 	}
 	j := &job{o: o, dir: dir, id: id, size: info.Ranks}
-	if err := j.open(info.Files); err != nil {
+	err = j.open(info.Files)
+	if err == nil && info.Simulation != "" {
+		j.o.Origin.Simulation, err = readSimulation(filepath.Join(dir, info.Simulation))
+	}
+	if err != nil {
 		j.close()
 		return nil, err
 	}

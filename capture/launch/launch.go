@@ -41,9 +41,39 @@ type Preload struct {
 	// Sink is how records are written: empty (mapped files, or write(2) where the file system has none), write, or null,
 	// which only counts them.
 	Sink string
+	// Simulation is what the ranks share with simulator ranks; nil: there are none.
+	Simulation *Simulation
 	// Job is a text that no other launch has. Programs that use sessions, and cannot agree on anything when they start, make
 	// their job's id of it. Empty: the environment has to tell launches apart.
 	Job string
+}
+
+// Simulation is what the ranks of a job with simulator ranks need to know beside what they are recorded with. Shim is then
+// the library for it.
+type Simulation struct {
+	// Ranks is the number of simulator ranks, 1 or more.
+	Ranks int
+	// Bridge is the path of the program that the simulator ranks run. Empty: the last Ranks processes of the job become
+	// simulator ranks in MPI_Init, whatever program they were started with.
+	Bridge string
+	// Command is the path of commq, which a simulator rank starts to simulate the network.
+	Command string
+	// Machine is the path of the file that describes the machine.
+	Machine string
+	// CPURatio is what compute times are divided by on their way to the virtual clock; 0 is 1.
+	CPURatio float64
+}
+
+// variables are those of the ranks; only where they are told apart in MPI_Init is their number among them.
+func (s *Simulation) variables() []string {
+	vars := []string{"COMMQ_SIM_COMMAND=" + s.Command, "COMMQ_SIM_MACHINE=" + s.Machine}
+	if s.CPURatio != 0 && s.CPURatio != 1 {
+		vars = append(vars, "COMMQ_SIM_CPU_RATIO="+strconv.FormatFloat(s.CPURatio, 'f', -1, 64))
+	}
+	if s.Bridge == "" {
+		vars = append(vars, "COMMQ_SIM_RANKS="+strconv.Itoa(s.Ranks))
+	}
+	return vars
 }
 
 // Variables are the environment variables of the preload as name=value, in a fixed order. A preload that is already
@@ -79,6 +109,9 @@ func (p Preload) more() []string {
 	}
 	set("COMMQ_SINK", p.Sink)
 	set("COMMQ_JOB", p.Job)
+	if p.Simulation != nil {
+		vars = append(vars, p.Simulation.variables()...)
+	}
 	return vars
 }
 
@@ -95,23 +128,27 @@ func (p Preload) Environ(environ []string) []string {
 	return append(env, ours...)
 }
 
-// withShimFirst puts the shim before an existing preload list, once.
+// withShimFirst puts the shim before an existing preload list, and leaves out other shims: a process can have one.
 func withShimFirst(shim, old string) string {
 	list := []string{shim}
 	for _, f := range strings.FieldsFunc(old, func(r rune) bool { return r == ':' || r == ' ' }) {
-		if f != shim {
+		if f != shim && !slices.Contains(shims[:], filepath.Base(f)) {
 			list = append(list, f)
 		}
 	}
 	return strings.Join(list, ":")
 }
 
+// shims are the names of the libraries that are built to be preloaded.
+var shims = [...]string{"libcommq.so", "libcommq-sim.so"}
+
 // Job is a program to launch.
 type Job struct {
 	// Launcher is the launcher's command line without the number of ranks and the program, for example
 	// [mpirun --oversubscribe].
 	Launcher []string
-	// Ranks is the number of processes, passed as -n; 0 leaves it to the launcher.
+	// Ranks is the number of the program's processes, passed as -n, with simulator ranks that are told apart in MPI_Init
+	// added; 0 leaves it to the launcher.
 	Ranks int
 	// Program is the program and its arguments.
 	Program []string
@@ -126,7 +163,7 @@ type Job struct {
 }
 
 // Line is the whole command line of the job. The ranks' environment is set by env(1), which every launcher passes on
-// alike, instead of each launcher's own option for it.
+// alike, instead of each launcher's own option for it. Simulator ranks that run a program of their own come last.
 func (j Job) Line() []string {
 	vars := j.Preload.Variables(os.Environ())
 	line := []string{j.Launcher[0]}
@@ -136,12 +173,38 @@ func (j Job) Line() []string {
 		}
 	}
 	line = append(line, j.Launcher[1:]...)
-	if j.Ranks > 0 {
-		line = append(line, "-n", fmt.Sprint(j.Ranks))
-	}
+	line = append(line, j.count()...)
 	line = append(line, "env")
 	line = append(line, vars...)
-	return append(line, j.Program...)
+	line = append(line, j.Program...)
+	if s := j.Preload.Simulation; s != nil && s.Bridge != "" {
+		line = append(line, ":", "-n", strconv.Itoa(s.Ranks), "env", "-u", "LD_PRELOAD")
+		line = append(line, vars[1:]...)
+		line = append(line, s.Bridge)
+	}
+	return line
+}
+
+// count is the launcher's option that says how many processes run the program.
+func (j Job) count() []string {
+	if j.Ranks == 0 {
+		return nil
+	}
+	n := j.Ranks
+	if s := j.Preload.Simulation; s != nil && s.Bridge == "" {
+		n += s.Ranks
+	}
+	return []string{"-n", strconv.Itoa(n)}
+}
+
+// Words is the job's launcher line as a person would write it: without the program and the environment, and the simulator
+// ranks' program behind its colon.
+func (j Job) Words() []string {
+	line := append(slices.Clone(j.Launcher), j.count()...)
+	if s := j.Preload.Simulation; s != nil && s.Bridge != "" {
+		line = append(line, ":", "-n", strconv.Itoa(s.Ranks), filepath.Base(s.Bridge))
+	}
+	return line
 }
 
 // Run launches the job, waits for it and returns its exit status: the launcher's own, or 128 plus the number of the
@@ -218,11 +281,8 @@ func Find(ctx context.Context, library string) (string, error) {
 		if err != nil {
 			continue
 		}
-		out, _ := exec.CommandContext(ctx, path, "--version").CombinedOutput()
-		for _, v := range lib.versions {
-			if bytes.Contains(out, []byte(v)) {
-				return path, nil
-			}
+		if isOf(ctx, library, path) {
+			return path, nil
 		}
 	}
 	return "", fmt.Errorf("find a launcher: none of %s in $PATH belongs to %s; install it (Debian: apt-get install %s) or name one with --launcher",
@@ -233,7 +293,7 @@ func Find(ctx context.Context, library string) (string, error) {
 // it by the parameter mca_base_env_list, which Open MPI refuses together with -x.
 func TakesExports(ctx context.Context, launcher, environ []string) bool {
 	path, err := exec.LookPath(launcher[0])
-	if err != nil || !isExecutable(path) || !isOpenMPI(ctx, path) {
+	if err != nil || !isExecutable(path) || !isOf(ctx, "openmpi", path) {
 		return false
 	}
 	for _, arg := range launcher[1:] {
@@ -264,9 +324,17 @@ func isExecutable(path string) bool {
 	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
-func isOpenMPI(ctx context.Context, path string) bool {
+// isOf says whether a launcher says that it belongs to the MPI library.
+func isOf(ctx context.Context, library, path string) bool {
 	out, _ := exec.CommandContext(ctx, path, "--version").CombinedOutput()
-	return slices.ContainsFunc(libraries["openmpi"].versions, func(v string) bool { return bytes.Contains(out, []byte(v)) })
+	return slices.ContainsFunc(libraries[library].versions, func(v string) bool { return bytes.Contains(out, []byte(v)) })
+}
+
+// TakesPrograms says whether the launcher's line may hold several programs with a colon between them: it is Open MPI's or
+// hydra.
+func TakesPrograms(ctx context.Context, launcher []string) bool {
+	path, err := exec.LookPath(launcher[0])
+	return err == nil && isExecutable(path) && (isOf(ctx, "openmpi", path) || isOf(ctx, "mpich", path))
 }
 
 // parameterFiles are where Open MPI reads parameters from: the user's file, the installation's, and Debian's.

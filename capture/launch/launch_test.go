@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,6 +86,7 @@ func TestAnExistingPreloadStaysBehindOurs(t *testing.T) {
 		"":                           "/c/libcommq.so",
 		"/usr/lib/libjemalloc.so":    "/c/libcommq.so:/usr/lib/libjemalloc.so",
 		"/a.so /c/libcommq.so:/b.so": "/c/libcommq.so:/a.so:/b.so",
+		"/d/libcommq-sim.so:/b.so":   "/c/libcommq.so:/b.so",
 	} {
 		if got := p.Variables([]string{"LD_PRELOAD=" + old})[0]; got != "LD_PRELOAD="+want {
 			t.Errorf("LD_PRELOAD=%q: %s, want %s", old, got, want)
@@ -127,6 +129,54 @@ func TestExportedVariablesStandBeforeTheLaunchersOptions(t *testing.T) {
 		"-x", "LD_PRELOAD=/b.so", "numactl", "-l", "-n", "3", "env", "LD_PRELOAD=/c/libcommq.so", "COMMQ_SPOOL=/s p", "COMMQ_CLOCK=wall", "./ring", "9"}
 	if diff := cmp.Diff(want, j.Line()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Simulator ranks are a second program behind a colon, without the preload; where they cannot be, the job has more ranks, which
+// MPI_Init tells apart.
+func TestSimulatorRanksInTheLine(t *testing.T) {
+	t.Setenv("LD_PRELOAD", "/b.so")
+	sim := &Simulation{Ranks: 2, Bridge: "/c/commq-bridge", Command: "/bin/commq", Machine: "/m.yaml", CPURatio: 1.25}
+	j := Job{Launcher: []string{"mpirun", "--oversubscribe"}, Ranks: 3, Program: []string{"./ring", "9"}, Export: true,
+		Preload: Preload{Shim: "/c/libcommq-sim.so", Spool: "/s", Clock: "none", Simulation: sim}}
+	sims := []string{"COMMQ_SPOOL=/s", "COMMQ_CLOCK=none", "COMMQ_SIM_COMMAND=/bin/commq", "COMMQ_SIM_MACHINE=/m.yaml", "COMMQ_SIM_CPU_RATIO=1.25"}
+	vars := append([]string{"LD_PRELOAD=/c/libcommq-sim.so:/b.so"}, sims...)
+	want := []string{"mpirun"}
+	for _, v := range vars {
+		want = append(want, "-x", v)
+	}
+	want = slices.Concat(want, []string{"--oversubscribe", "-n", "3", "env"}, vars, []string{"./ring", "9", ":", "-n", "2", "env", "-u", "LD_PRELOAD"}, sims, []string{"/c/commq-bridge"})
+	if diff := cmp.Diff(want, j.Line()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"mpirun", "--oversubscribe", "-n", "3", ":", "-n", "2", "commq-bridge"}, j.Words()); diff != "" {
+		t.Error(diff)
+	}
+
+	j.Launcher, j.Export, sim.Bridge, sim.CPURatio = []string{"srun"}, false, "", 1
+	vars = append(slices.Clone(vars[:len(vars)-1]), "COMMQ_SIM_RANKS=2")
+	want = slices.Concat([]string{"srun", "-n", "5", "env"}, vars, []string{"./ring", "9"})
+	if diff := cmp.Diff(want, j.Line()); diff != "" {
+		t.Error(diff)
+	}
+	j.Ranks = 0
+	if diff := cmp.Diff([]string{"srun"}, j.Words()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTakesPrograms(t *testing.T) {
+	for _, library := range []string{"openmpi", "mpich"} {
+		testenv.MPI(t, library)
+		path, err := Find(context.Background(), library)
+		if err != nil || !TakesPrograms(context.Background(), []string{path, "-q"}) {
+			t.Errorf("%s: %q, %v", library, path, err)
+		}
+	}
+	for _, name := range []string{launcher(t), "env", "/no/such/mpirun"} {
+		if TakesPrograms(context.Background(), []string{name}) {
+			t.Errorf("%s takes programs", name)
+		}
 	}
 }
 

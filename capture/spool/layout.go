@@ -152,7 +152,10 @@ type Header struct {
 	Sessions           uint32
 	Limited            uint32
 	Calls              uint64
-	Spare              [24]byte
+	OutOfOrder         uint64
+	Early              uint64
+	Sims               uint32
+	Spare              [4]byte
 	Host               [64]byte
 	BootID             [64]byte
 	MPILibrary         [512]byte

@@ -107,7 +107,11 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	if o.keep {
 		return nil
 	}
-	return removeRecords(spoolDir, job.Files)
+	files := job.Files
+	if job.Simulation != "" {
+		files = append(files, job.Simulation)
+	}
+	return removeRecords(spoolDir, files)
 }
 
 // removeRecords removes the files of a job, and the folder when nothing else is in it.

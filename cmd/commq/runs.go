@@ -249,6 +249,9 @@ func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
 	line("ranks", "%s%s", grouped(int64(m.Ranks)), onHosts(len(m.Origin.Hosts)))
 	line("ended", "%s%s", m.Ended, exitStatus(m.Origin.ExitStatus))
 	line("time", "%s", spentTime(m))
+	if sim := m.Origin.Simulation; sim != nil {
+		line("machine", "%s", machineText(sim))
+	}
 	showCounts(line, m)
 	line("hashes", "%s", m.Hash)
 	line("digest", "%s", m.Digest)
@@ -305,6 +308,21 @@ func spentTime(m *schema.Manifest) string {
 	return fmt.Sprintf("%.6f s %s%s, compute clock %s, %s", float64(m.EndNs)/1e9, m.TimeOrigin, resolution, m.ComputeClock, counted(int64(m.Epochs), "epoch"))
 }
 
+// machineText says which machine virtual times are of: its name, or its file and what the file held, and how many simulated it.
+func machineText(s *schema.Simulation) string {
+	name := s.Machine
+	if name == "" {
+		name = "not known"
+	}
+	if len(s.Digest) >= shownDigest && strings.ContainsRune(name, '/') {
+		name += fmt.Sprintf(" (SHA-256 %s...)", s.Digest[:shownDigest])
+	}
+	return name + ", " + counted(int64(s.Ranks), "simulator rank")
+}
+
+// shownDigest is how many digits of a digest people see.
+const shownDigest = 12
+
 func showCounts(line func(name, format string, args ...any), m *schema.Manifest) {
 	c := m.Counts
 	kept := ""
@@ -321,6 +339,7 @@ func showCounts(line func(name, format string, args ...any), m *schema.Manifest)
 	}{
 		{"failed polls", c.Polls}, {"unmatched sends", c.UnmatchedSends}, {"unmatched receives", c.UnmatchedReceives},
 		{"wildcard receives", c.WildcardReceives}, {"calls dropped", c.Dropped}, {"calls in progress", c.InProgress},
+		{"out of order", c.OutOfOrder}, {"early collectives", c.EarlyCollectives},
 	} {
 		if x.n != 0 {
 			line(x.name, "%s", grouped(x.n))

@@ -24,7 +24,11 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("ranks", "%s on %s, %s", grouped(int64(m.Ranks)), counted(int64(len(m.Origin.Hosts)), "host"), m.Ended)
-	if m.TimeOrigin != "untimed" {
+	switch sim := m.Origin.Simulation; {
+	case m.TimeOrigin == "untimed":
+	case sim != nil:
+		line("time", "%s %s, machine %s", time.Duration(m.EndNs), m.TimeOrigin, machineText(sim))
+	default:
 		line("time", "%s", time.Duration(m.EndNs).Round(time.Microsecond))
 	}
 	line("calls", "%s, and %s", grouped(c.Calls), counted(c.Polls, "failed poll"))
