@@ -15,5 +15,6 @@ func commands(a *app) []*cobra.Command {
 		newRunsCommand(a),
 		newQueryCommand(a),
 		newSQLCommand(a),
+		newSimrankCommand(a),
 	}
 }

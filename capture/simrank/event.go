@@ -1,0 +1,87 @@
+// Package simrank is the commq process beside a simulator rank: it answers the program's ranks when messages arrive and when
+// collectives end, and writes their records into the spool. What is said is described in capture/shim/src/sim.h, whose Go
+// twin this file is.
+package simrank
+
+import "encoding/binary"
+
+// Version is CQ_SIM_VERSION, EventBytes the size of an event on the pipe.
+const (
+	Version    = 1
+	EventBytes = 72
+)
+
+// Kind is what an event says.
+type Kind uint16
+
+// Kinds from the program's ranks, and behind them those of the answers.
+const (
+	Hello   Kind = 1
+	Sent    Kind = 2
+	Entered Kind = 3
+	Records Kind = 4
+	Sync    Kind = 5
+	Left    Kind = 6
+
+	Arrives Kind = 17
+	Leaves  Kind = 18
+	Synced  Kind = 19
+	Gone    Kind = 20
+)
+
+// FlagRoot says that the rank is the root of the collective.
+const FlagRoot = 1
+
+// Event is cq_sim_event, field by field; the comments there say which a kind uses.
+type Event struct {
+	Kind     Kind
+	Call     uint16
+	Rank     int32
+	Peer     int32
+	Tag      int32
+	Flags    uint32
+	Spare    int32
+	Key      uint64
+	N        uint64
+	TimePs   int64
+	DelayPs  int64
+	Bytes    int64
+	Received int64
+}
+
+// decode reads an event from its bytes.
+func (e *Event) decode(b []byte) {
+	_ = b[EventBytes-1]
+	o := binary.LittleEndian
+	e.Kind = Kind(o.Uint16(b[0:]))
+	e.Call = o.Uint16(b[2:])
+	e.Rank = int32(o.Uint32(b[4:]))
+	e.Peer = int32(o.Uint32(b[8:]))
+	e.Tag = int32(o.Uint32(b[12:]))
+	e.Flags = o.Uint32(b[16:])
+	e.Spare = int32(o.Uint32(b[20:]))
+	e.Key = o.Uint64(b[24:])
+	e.N = o.Uint64(b[32:])
+	e.TimePs = int64(o.Uint64(b[40:]))
+	e.DelayPs = int64(o.Uint64(b[48:]))
+	e.Bytes = int64(o.Uint64(b[56:]))
+	e.Received = int64(o.Uint64(b[64:]))
+}
+
+// append puts an event's bytes behind others.
+func (e *Event) append(b []byte) []byte {
+	o := binary.LittleEndian
+	b = o.AppendUint16(b, uint16(e.Kind))
+	b = o.AppendUint16(b, e.Call)
+	b = o.AppendUint32(b, uint32(e.Rank))
+	b = o.AppendUint32(b, uint32(e.Peer))
+	b = o.AppendUint32(b, uint32(e.Tag))
+	b = o.AppendUint32(b, e.Flags)
+	b = o.AppendUint32(b, uint32(e.Spare))
+	b = o.AppendUint64(b, e.Key)
+	b = o.AppendUint64(b, e.N)
+	b = o.AppendUint64(b, uint64(e.TimePs))
+	b = o.AppendUint64(b, uint64(e.DelayPs))
+	b = o.AppendUint64(b, uint64(e.Bytes))
+	return o.AppendUint64(b, uint64(e.Received))
+}

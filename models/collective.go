@@ -1,0 +1,175 @@
+package models
+
+import (
+	"math/big"
+	"math/bits"
+
+	"github.com/commq/commq/schema"
+)
+
+// Factor is how the time of a phase of a collective grows with the number of ranks P (Table 1).
+type Factor uint8
+
+// The factors: no such phase, constant time, P times and Nsteps times (equation 4).
+const (
+	None Factor = iota
+	CT
+	LIN
+	LOG
+)
+
+var factorNames = [...]string{"0", "CT", "LIN", "LOG"}
+
+func (f Factor) String() string { return factorNames[f] }
+
+// Size is which size a phase moves (Table 2): of the message sizes s and r that the root sends and receives, the largest, the
+// smallest, (s+r)/2, twice the largest, s+r. Without a root it is the largest and the smallest over all ranks, and the mean over
+// the ranks for s+r.
+type Size uint8
+
+// The sizes.
+const (
+	MAX Size = iota
+	MIN
+	MEAN
+	TwoMAX
+	SumSR
+)
+
+var sizeNames = [...]string{"MAX", "MIN", "MEAN", "2MAX", "S+R"}
+
+func (s Size) String() string { return sizeNames[s] }
+
+// Phases is how long a collective operation takes: a fan-in, then a fan-out (equations 2 and 3).
+type Phases struct {
+	FanIn   Factor
+	SizeIn  Size
+	FanOut  Factor
+	SizeOut Size
+}
+
+// neighbours is one message each way between neighbours, all at once.
+var neighbours = Phases{None, MAX, CT, MAX}
+
+// table3 is Table 3 of the paper, and behind it the operations that it does not have. It is only read.
+var table3 = map[schema.CallID]Phases{
+	schema.CallBarrier:       {LIN, MAX, LIN, MAX},
+	schema.CallBcast:         {LOG, MAX, None, MAX},
+	schema.CallGather:        {LOG, MEAN, None, MAX},
+	schema.CallGatherv:       {LOG, MEAN, None, MAX},
+	schema.CallScatter:       {None, MAX, LOG, MEAN},
+	schema.CallScatterv:      {None, MAX, LOG, MEAN},
+	schema.CallAllgather:     {LOG, MEAN, LOG, MEAN},
+	schema.CallAllgatherv:    {LOG, MEAN, LOG, MEAN},
+	schema.CallAlltoall:      {LOG, MEAN, LOG, MAX},
+	schema.CallAlltoallv:     {LOG, MEAN, LOG, MAX},
+	schema.CallReduce:        {LOG, TwoMAX, None, MAX},
+	schema.CallAllreduce:     {LOG, TwoMAX, LOG, MAX},
+	schema.CallReduceScatter: {LOG, TwoMAX, LOG, MIN},
+	schema.CallScan:          {LOG, MAX, LOG, MAX},
+
+	schema.CallReduceScatterBlock: {LOG, TwoMAX, LOG, MIN},
+	schema.CallAlltoallw:          {LOG, MEAN, LOG, MAX},
+	schema.CallExscan:             {LOG, MAX, LOG, MAX},
+	schema.CallNeighborAllgather:  neighbours,
+	schema.CallNeighborAllgatherv: neighbours,
+	schema.CallNeighborAlltoall:   neighbours,
+	schema.CallNeighborAlltoallv:  neighbours,
+	schema.CallNeighborAlltoallw:  neighbours,
+}
+
+// Sizes gathers what ranks send and receive in one instance of a collective: the root's only where there is one, else all
+// ranks'. The zero value has none, and all sizes are 0.
+type Sizes struct {
+	ranks    uint64
+	max, min uint64
+	hi, lo   uint64 // the sum of what they send and receive
+}
+
+// Add counts a rank in. What is null, or negative, counts as 0.
+func (z *Sizes) Add(sent, received int64) {
+	s, r := uint64(max(sent, 0)), uint64(max(received, 0))
+	if z.ranks == 0 {
+		z.min = min(s, r)
+	}
+	z.ranks++
+	z.max = max(z.max, s, r)
+	z.min = min(z.min, s, r)
+	var carry uint64
+	z.lo, carry = bits.Add64(z.lo, s+r, 0)
+	z.hi += carry
+}
+
+// Ranks is how many were counted in.
+func (z *Sizes) Ranks() int { return int(z.ranks) }
+
+// scaled is a size in units of 1/(2 ranks) bytes, in which it is a whole number.
+func (z *Sizes) scaled(s Size) *big.Int {
+	n := new(big.Int)
+	switch s {
+	case MAX, TwoMAX:
+		n.SetUint64(z.max)
+	case MIN:
+		n.SetUint64(z.min)
+	default:
+		n.SetUint64(z.hi).Lsh(n, 64)
+		n.Add(n, new(big.Int).SetUint64(z.lo))
+		if s == SumSR {
+			n.Lsh(n, 1)
+		}
+		return n
+	}
+	n.Mul(n, new(big.Int).SetUint64(2*z.ranks))
+	if s == TwoMAX {
+		n.Lsh(n, 1)
+	}
+	return n
+}
+
+// collective is (L + SIZE_IN/B) x factor + (L + SIZE_OUT/B) x factor, rounded once.
+func (i *Interconnect) collective(p Phases, ranks int, z *Sizes) Picoseconds {
+	in, out := i.factor(p.FanIn, ranks), i.factor(p.FanOut, ranks)
+	t := big.NewInt(in + out)
+	t.Mul(t, big.NewInt(int64(i.Latency)))
+	one := big.NewInt(1)
+	if i.BytesPerSecond == 0 || z.max == 0 {
+		return rounded(t, one)
+	}
+	bytes := z.scaled(p.SizeIn)
+	bytes.Mul(bytes, big.NewInt(in))
+	rest := z.scaled(p.SizeOut)
+	bytes.Add(bytes, rest.Mul(rest, big.NewInt(out)))
+	per := new(big.Int).SetUint64(2 * z.ranks)
+	per.Mul(per, big.NewInt(i.BytesPerSecond))
+	bytes.Mul(bytes, big.NewInt(perSecond))
+	return rounded(bytes.Add(bytes, t.Mul(t, per)), per)
+}
+
+// factor is MODEL_IN_FACTOR or MODEL_OUT_FACTOR for P ranks (Table 1).
+func (i *Interconnect) factor(f Factor, ranks int) int64 {
+	switch f {
+	case CT:
+		return 1
+	case LIN:
+		return int64(ranks)
+	case LOG:
+		return i.steps(ranks)
+	}
+	return 0
+}
+
+// steps is Nsteps (equation 4): a binomial tree over P ranks has ceil(log2 P) phases, and in phase p those whose number is
+// 2^p - 1 modulo 2^(p+1), except the last rank, communicate at once: C of them need ceil(C/B) steps over B buses.
+func (i *Interconnect) steps(ranks int) int64 {
+	phases := bits.Len(uint(max(ranks-1, 0)))
+	if i.Buses == 0 {
+		return int64(phases)
+	}
+	var n int64
+	for p := range phases {
+		at := int64(1) << p
+		c := (int64(ranks) - 1 + at) / (2 * at)
+		n += (c + int64(i.Buses) - 1) / int64(i.Buses)
+	}
+	return n
+}

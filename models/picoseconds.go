@@ -1,0 +1,48 @@
+package models
+
+import (
+	"math/big"
+	"math/bits"
+)
+
+// Picoseconds is a time or a duration in units of 1e-12 s. Durations are computed exactly and rounded once, half up, to a whole
+// picosecond: rounding to nanoseconds adds up.
+type Picoseconds int64
+
+// Forever, 53 days, is the longest duration: what takes longer takes Forever. The sum of two does not overflow.
+const Forever Picoseconds = 1<<62 - 1
+
+const perSecond = 1_000_000_000_000
+
+// transfer is how long so many bytes take at so many bytes/s; 0 is infinitely fast.
+func transfer(bytes, bytesPerSecond int64) Picoseconds {
+	if bytesPerSecond == 0 || bytes <= 0 {
+		return 0
+	}
+	b := uint64(bytesPerSecond)
+	hi, lo := bits.Mul64(uint64(bytes), perSecond)
+	lo, carry := bits.Add64(lo, b/2, 0) // half up: for an odd b the half is never met
+	hi += carry
+	if hi >= b {
+		return Forever
+	}
+	q, _ := bits.Div64(hi, lo, b)
+	if q >= uint64(Forever) {
+		return Forever
+	}
+	return Picoseconds(q)
+}
+
+// plus is the sum of two durations.
+func (p Picoseconds) plus(q Picoseconds) Picoseconds { return min(p+q, Forever) }
+
+// rounded is num/den, not negative, half up.
+func rounded(num, den *big.Int) Picoseconds {
+	q := new(big.Int).Lsh(num, 1)
+	q.Add(q, den)
+	q.Quo(q, new(big.Int).Lsh(den, 1))
+	if !q.IsInt64() || q.Int64() > int64(Forever) {
+		return Forever
+	}
+	return Picoseconds(q.Int64())
+}
