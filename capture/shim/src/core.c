@@ -153,7 +153,7 @@ void cq_resolve(void)
 		CQ_FNS(X)
 #undef X
 #define X(f) {"PMPIX_" #f, &cq_p.MPIX_##f},
-		CQ_FNS_MPIX(X)
+		CQ_FNS_MPIX(X) CQ_FNS_SIM_MPIX(X)
 #undef X
 #define X(f, n) {#f, &cq_f.f},
 		CQ_FFNS(X)
@@ -1128,7 +1128,8 @@ static void init_again(cq_thread *t, int err)
 		__atomic_fetch_add(&cq.users, 1, __ATOMIC_ACQ_REL);
 		if (!cq.has_world_group)
 			cq.has_world_group = cq_p.Comm_group(CQ_WORLD, &cq.world_group) == MPI_SUCCESS;
-		cq_world_define(t);
+		if (!CQ_SIM) /* there it was known from the beginning */
+			cq_world_define(t);
 	}
 	cq_close(t, err);
 }
@@ -1148,6 +1149,12 @@ void cq_init_after(int id, int err)
 #if CQ_SIM
 	if (cq_world_meet(CQ_WORLD_APP) == CQ_WORLD_SIM)
 		cq_bridge_in_init();
+	if (!cq_world.split) {
+		cq.state = CQ_OFF; /* nobody would take the records */
+		signal_leave();
+		opening = 0;
+		return;
+	}
 #endif
 	cq_p.Comm_rank(CQ_WORLD, &cq.rank);
 	cq_p.Comm_size(CQ_WORLD, &cq.size);

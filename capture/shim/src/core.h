@@ -63,10 +63,13 @@
 
 #if CQ_SIM && CQ_OPENMPI
 /* Removed from mpi.h, but programs that were compiled with an older one still call them. */
+#undef MPI_Errhandler_create
 #undef MPI_Errhandler_get
 #undef MPI_Errhandler_set
 int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
 int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int MPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
 int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
 int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
 #endif

@@ -100,13 +100,15 @@
 	X(Comm_c2f) X(Attr_delete) X(Attr_get) X(Attr_put) X(Cart_coords) X(Cart_map) \
 	X(Cart_rank) X(Comm_call_errhandler) X(Comm_compare) X(Comm_delete_attr) X(Comm_get_attr) X(Comm_get_errhandler) \
 	X(Comm_get_info) X(Comm_get_name) X(Comm_set_attr) X(Comm_set_info) X(Errhandler_get) X(Errhandler_set) \
-	X(Graph_get) X(Graph_map) X(Graphdims_get) X(Pack_size) X(Unpack)
+	X(Graph_get) X(Graph_map) X(Graphdims_get) X(Pack_size) X(Unpack) X(Comm_create_errhandler) \
+	X(Comm_create_keyval) X(Errhandler_create) X(Finalized) X(Initialized) X(Keyval_create)
 #elif CQ_SIM
 #define CQ_FNS_SIM(X) \
 	X(Attr_delete) X(Attr_get) X(Attr_put) X(Cart_coords) X(Cart_map) X(Cart_rank) \
 	X(Comm_call_errhandler) X(Comm_compare) X(Comm_delete_attr) X(Comm_get_attr) X(Comm_get_errhandler) X(Comm_get_info) \
 	X(Comm_get_name) X(Comm_set_attr) X(Comm_set_info) X(Errhandler_get) X(Errhandler_set) X(Graph_get) \
-	X(Graph_map) X(Graphdims_get) X(Pack_size) X(Unpack)
+	X(Graph_map) X(Graphdims_get) X(Pack_size) X(Unpack) X(Comm_create_errhandler) X(Comm_create_keyval) \
+	X(Errhandler_create) X(Finalized) X(Initialized) X(Keyval_create)
 #else
 #define CQ_FNS_SIM(X)
 #endif
@@ -116,14 +118,26 @@
 #else
 #define CQ_FNS_SIM_LARGE(X)
 #endif
-#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X) CQ_FNS_LARGE(X) CQ_FNS_SIM(X) CQ_FNS_SIM_LARGE(X)
+#if CQ_SIM && CQ_MPI4
+#define CQ_FNS_SIM_MPI4(X) \
+	X(Group_incl) X(Info_set) X(Session_get_pset_info)
+#else
+#define CQ_FNS_SIM_MPI4(X)
+#endif
+#if CQ_SIM && CQ_MPICH
+#define CQ_FNS_SIM_MPIX(X) \
+	X(Comm_agree) X(Comm_failure_ack) X(Comm_failure_get_acked) X(Comm_revoke) X(Comm_shrink)
+#else
+#define CQ_FNS_SIM_MPIX(X)
+#endif
+#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X) CQ_FNS_LARGE(X) CQ_FNS_SIM(X) CQ_FNS_SIM_LARGE(X) CQ_FNS_SIM_MPI4(X)
 
 typedef struct {
 #define X(f) __typeof__(&PMPI_##f) f;
 	CQ_FNS(X)
 #undef X
 #define X(f) __typeof__(&PMPIX_##f) MPIX_##f;
-	CQ_FNS_MPIX(X)
+	CQ_FNS_MPIX(X) CQ_FNS_SIM_MPIX(X)
 #undef X
 } cq_fns;
 
@@ -143,7 +157,8 @@ typedef struct {
 	X(pmpi_dist_graph_neighbors_f08_, 8) X(pmpi_dist_graph_neighbors_count_, 5) X(pmpi_dist_graph_neighbors_count_f08_, 5) X(pmpi_errhandler_get_, 3) X(pmpi_errhandler_set_, 3) X(pmpi_graph_get_, 6) \
 	X(pmpi_graph_get_f08_, 6) X(pmpi_graph_map_, 6) X(pmpi_graph_map_f08_, 6) X(pmpi_graph_neighbors_, 5) X(pmpi_graph_neighbors_f08_, 5) X(pmpi_graph_neighbors_count_, 4) \
 	X(pmpi_graph_neighbors_count_f08_, 4) X(pmpi_graphdims_get_, 4) X(pmpi_graphdims_get_f08_, 4) X(pmpi_pack_, 8) X(pmpi_pack_f08_, 8) X(pmpi_pack_size_, 5) \
-	X(pmpi_pack_size_f08_, 5) X(pmpi_topo_test_, 3) X(pmpi_topo_test_f08_, 3) X(pmpi_unpack_, 8) X(pmpi_unpack_f08_, 8)
+	X(pmpi_pack_size_f08_, 5) X(pmpi_topo_test_, 3) X(pmpi_topo_test_f08_, 3) X(pmpi_unpack_, 8) X(pmpi_unpack_f08_, 8) X(pmpi_comm_create_errhandler_, 3) \
+	X(pmpi_comm_create_errhandler_f08_, 3) X(pmpi_comm_create_keyval_, 5) X(pmpi_comm_create_keyval_f08_, 5) X(pmpi_errhandler_create_, 3) X(pmpi_keyval_create_, 5)
 #else
 #define CQ_FFNS_SIM(X) \
 	X(pmpir_cart_coords_f08_, 5) X(pmpir_cart_get_f08_, 6) X(pmpir_cart_map_f08_, 6) X(pmpir_cart_rank_f08_, 4) X(pmpir_cart_shift_f08_, 6) X(pmpir_cartdim_get_f08_, 3) \
@@ -151,7 +166,11 @@ typedef struct {
 	X(pmpir_comm_get_name_f08_, 4) X(pmpir_comm_group_f08_, 3) X(pmpir_comm_rank_f08_, 3) X(pmpir_comm_remote_group_f08_, 3) X(pmpir_comm_remote_size_f08_, 3) X(pmpir_comm_set_attr_f08_, 4) \
 	X(pmpir_comm_set_errhandler_f08_, 3) X(pmpir_comm_set_info_f08_, 3) X(pmpir_comm_size_f08_, 3) X(pmpir_comm_test_inter_f08_, 3) X(pmpir_dist_graph_neighbors_f08_, 8) X(pmpir_dist_graph_neighbors_count_f08_, 5) \
 	X(pmpir_graph_get_f08_, 6) X(pmpir_graph_map_f08_, 6) X(pmpir_graph_neighbors_f08_, 5) X(pmpir_graph_neighbors_count_f08_, 4) X(pmpir_graphdims_get_f08_, 4) X(pmpir_pack_size_f08_, 5) \
-	X(pmpir_topo_test_f08_, 3)
+	X(pmpir_topo_test_f08_, 3) X(pmpir_comm_create_errhandler_f08_, 3) X(pmpir_comm_create_keyval_f08_, 5) X(pmpi_comm_create_keyval_, 5) X(pmpi_keyval_create_, 5) X(pmpi_comm_get_attr_, 5) \
+	X(pmpi_comm_set_attr_, 4) X(pmpi_attr_get_, 5) X(pmpi_attr_put_, 4) X(pmpir_alltoallw_f08ts_, 10) X(pmpir_alltoallw_f08ts_large_, 10) X(pmpir_ialltoallw_f08ts_, 11) \
+	X(pmpir_ialltoallw_f08ts_large_, 11) X(pmpir_alltoallw_init_f08ts_, 12) X(pmpir_alltoallw_init_f08ts_large_, 12) X(pmpir_pack_size_f08_large_, 5) X(pmpir_finalized_f08_, 2) X(pmpir_initialized_f08_, 2) \
+	X(pmpir_group_from_session_pset_f08_, 4) X(pmpir_session_get_pset_info_f08_, 4) X(pmpixr_comm_agree_f08_, 3) X(pmpixr_comm_failure_ack_f08_, 2) X(pmpixr_comm_failure_get_acked_f08_, 3) X(pmpixr_comm_revoke_f08_, 2) \
+	X(pmpixr_comm_shrink_f08_, 3)
 #endif
 #if CQ_OPENMPI
 #if CQ_MPI4

@@ -146,6 +146,15 @@ void cq_spawn_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, int r
 /* The thread where MPI_Session_init is a call like others; NULL where it is not recorded or starts recording. */
 CQ_HOT cq_thread *session_before(void)
 {
+#if CQ_SIM
+	if (cq_world_absent()) { /* its row is the beginning's */
+		cq_init_before(CQ_Session_init);
+		cq_world_begin();
+		cq_world_late();
+		return NULL;
+	}
+	cq_world_late();
+#endif
 	cq_thread *t = cq_enter();
 	if (t != NULL)
 		cq_plain_begin(t, CQ_Session_init, MPI_COMM_NULL);

@@ -4,7 +4,7 @@
 CQ_EXPORT int MPI_Init(int *argc, char ***argv)
 {
 	cq_init_before(CQ_Init);
-	int err = cq_p.Init(argc, argv);
+	int err = CQ_BEGUN() ? MPI_SUCCESS : cq_p.Init(argc, argv);
 	cq_init_after(CQ_Init, err);
 	return err;
 }
@@ -12,14 +12,27 @@ CQ_EXPORT int MPI_Init(int *argc, char ***argv)
 CQ_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	cq_init_before(CQ_Init_thread);
-	int err = cq_p.Init_thread(argc, argv, required, provided);
+	int err = CQ_BEGUN() ? cq_p.Query_thread(provided) : cq_p.Init_thread(argc, argv, required, provided);
 	cq_init_after(CQ_Init_thread, err);
 	return err;
+}
+
+/* An MPI_Finalize that is late is a call like others. */
+static int finalize_later(cq_thread *t)
+{
+	if (t != NULL) {
+		cq_plain_begin(t, CQ_Finalize, MPI_COMM_NULL);
+		cq_back(t);
+		cq_close(t, MPI_SUCCESS);
+	}
+	return MPI_SUCCESS;
 }
 
 CQ_EXPORT int MPI_Finalize(void)
 {
 	cq_thread *t = cq_enter();
+	if (CQ_STAYS())
+		return finalize_later(t);
 	cq_finalize_before(t);
 	if (t == NULL)
 		return cq_p.Finalize();
@@ -48,7 +61,8 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 	{ \
 		MPI_Fint e = MPI_SUCCESS; \
 		cq_init_before(CQ_Init); \
-		callee(&e); \
+		if (!CQ_BEGUN()) \
+			callee(&e); \
 		cq_init_after(CQ_Init, e); \
 		if (ierr != NULL) \
 			*ierr = e; \
@@ -58,7 +72,10 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 	{ \
 		MPI_Fint e = MPI_SUCCESS; \
 		cq_init_before(CQ_Init_thread); \
-		callee(required, provided, &e); \
+		if (CQ_BEGUN()) \
+			cq_p.Query_thread(provided); \
+		else \
+			callee(required, provided, &e); \
 		cq_init_after(CQ_Init_thread, e); \
 		if (ierr != NULL) \
 			*ierr = e; \
@@ -68,12 +85,16 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 	{ \
 		MPI_Fint e = MPI_SUCCESS; \
 		cq_thread *t = cq_enter(); \
-		cq_finalize_before(t); \
-		if (t != NULL) \
-			cq_plain_begin(t, CQ_Finalize, MPI_COMM_NULL); \
-		callee(&e); \
-		if (t != NULL) \
-			cq_finalize_after(t, e); \
+		if (CQ_STAYS()) { \
+			e = finalize_later(t); \
+		} else { \
+			cq_finalize_before(t); \
+			if (t != NULL) \
+				cq_plain_begin(t, CQ_Finalize, MPI_COMM_NULL); \
+			callee(&e); \
+			if (t != NULL) \
+				cq_finalize_after(t, e); \
+		} \
 		if (ierr != NULL) \
 			*ierr = e; \
 	}

@@ -14,18 +14,104 @@ cq_world_state cq_world = {.world_f = WORLD_F, .app_f = WORLD_F};
 cq_world_state cq_world = {.app = MPI_COMM_WORLD, .world_f = MPI_COMM_WORLD, .app_f = MPI_COMM_WORLD};
 #endif
 
-/* How many of the last ranks are simulators where none came as such. */
+/* What a rank tells the others: its role, and how many of the last ranks are simulators where none came as such. */
+typedef struct {
+	int role, sims;
+} place;
+
+enum { UNNAMED = -1, NO_NUMBER = -2 };
+
 static int sims_named(void)
 {
 	const char *s = getenv("COMMQ_SIM_RANKS");
-	long n = s != NULL ? strtol(s, NULL, 10) : 0;
-	return n > 0 && n < INT32_MAX ? (int)n : 0;
+	char *end;
+	if (s == NULL || *s == 0)
+		return UNNAMED;
+	long n = strtol(s, &end, 10);
+	return *end != 0 || n < 0 || n > INT32_MAX ? NO_NUMBER : (int)n;
+}
+
+/* Sets the roles where no rank came as a simulator. Returns 0, having said why, where there can be none. */
+static int divert(place *places, int size, int rank)
+{
+	int m = places[0].sims, same = 1;
+	for (int i = 1; i < size; i++)
+		same &= places[i].sims == m;
+	if (same && m > 0 && m < size) {
+		for (int i = size - m; i < size; i++)
+			places[i].role = CQ_WORLD_SIM;
+		return 1;
+	}
+	if (rank != 0)
+		return 0;
+	if (!same)
+		cq_say("commq: COMMQ_SIM_RANKS is not the same on all ranks; there are no simulator ranks, and the program runs unrecorded\n");
+	else if (m == UNNAMED)
+		cq_say("commq: no simulator ranks: none runs commq-bridge, and COMMQ_SIM_RANKS is not set; start the program by commq capture --sim-ranks; it runs unrecorded\n");
+	else if (m <= 0)
+		cq_say("commq: COMMQ_SIM_RANKS=%.40s: give a number from 1 to %d, one less than the %d ranks; the program runs unrecorded\n", getenv("COMMQ_SIM_RANKS"), size - 1, size);
+	else
+		cq_say("commq: COMMQ_SIM_RANKS=%d leaves none of the %d ranks for the program: launch %d more; it runs unrecorded\n", m, size, m);
+	return 0;
+}
+
+/* The program's copy of an attribute of ours is the attribute. */
+static int copy_attribute(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	(void)comm;
+	(void)keyval;
+	(void)extra;
+	memcpy(out, &in, sizeof in);
+	*flag = 1;
+	return MPI_SUCCESS;
+}
+
+static int keep_attribute(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	(void)comm;
+	(void)keyval;
+	(void)value;
+	(void)extra;
+	return MPI_SUCCESS;
+}
+
+/* MPI_COMM_SELF's attributes are deleted at the start of MPI_Finalize, the first one set last, and then MPI_COMM_WORLD's. */
+static int self_ends(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	(void)comm;
+	(void)keyval;
+	(void)value;
+	(void)extra;
+	MPI_Comm app = cq_world.app;
+	if (app != MPI_COMM_WORLD)
+		cq_p.Comm_free(&app);
+	return MPI_SUCCESS;
+}
+
+static int copy_none(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	(void)comm;
+	(void)keyval;
+	(void)extra;
+	(void)in;
+	(void)out;
+	*flag = 0;
+	return MPI_SUCCESS;
+}
+
+static void set_attributes(void)
+{
+	int ends;
+	if (cq_p.Comm_create_keyval(copy_attribute, keep_attribute, &cq_world.derived, NULL) == MPI_SUCCESS)
+		cq_p.Comm_set_attr(cq_world.app, cq_world.derived, NULL);
+	if (cq_p.Comm_create_keyval(copy_none, self_ends, &ends, NULL) == MPI_SUCCESS)
+		cq_p.Comm_set_attr(MPI_COMM_SELF, ends, NULL);
 }
 
 int cq_world_meet(int role)
 {
 	MPI_Comm parent = MPI_COMM_NULL;
-	cq_scratch roles_s = {NULL, 0}, ranks_s = {NULL, 0};
+	cq_scratch places_s = {NULL, 0}, ranks_s = {NULL, 0};
 	int rank, size, n = 0;
 	cq_world.app = MPI_COMM_WORLD;
 	cq_p.Comm_get_parent(&parent);
@@ -33,19 +119,27 @@ int cq_world_meet(int role)
 		return CQ_WORLD_APP;
 	cq_p.Comm_rank(MPI_COMM_WORLD, &rank);
 	cq_p.Comm_size(MPI_COMM_WORLD, &size);
-	int *roles = cq_scratch_get(&roles_s, (size_t)size * sizeof *roles), *ranks = cq_scratch_get(&ranks_s, (size_t)size * sizeof *ranks);
-	if (roles == NULL || ranks == NULL)
+	place me = {role, sims_named()};
+	place *places = cq_scratch_get(&places_s, (size_t)size * sizeof *places);
+	int *ranks = cq_scratch_get(&ranks_s, (size_t)size * sizeof *ranks);
+	if (places == NULL || ranks == NULL)
 		abort(); /* some bytes per rank; the others would wait for ever */
 	cq_p.Comm_dup(MPI_COMM_WORLD, &cq_world.channel);
 	cq_p.Comm_set_errhandler(cq_world.channel, MPI_ERRORS_RETURN);
-	cq_p.Allgather(&role, 1, MPI_INT, roles, 1, MPI_INT, cq_world.channel);
+	cq_p.Allgather(&me, sizeof me, MPI_BYTE, places, sizeof me, MPI_BYTE, cq_world.channel);
 	for (int i = 0; i < size; i++)
-		n += roles[i] == CQ_WORLD_SIM;
-	for (int i = 0, m = sims_named(); n == 0 && m < size && i < m; i++)
-		roles[size - 1 - i] = CQ_WORLD_SIM;
+		n += places[i].role == CQ_WORLD_SIM;
+	if (n == size && rank == 0)
+		cq_say("commq: all %d ranks run commq-bridge, and none a program\n", size);
+	if (n == size || (n == 0 && !divert(places, size, rank))) {
+		cq_p.Comm_free(&cq_world.channel);
+		munmap(places_s.p, places_s.bytes);
+		munmap(ranks_s.p, ranks_s.bytes);
+		return CQ_WORLD_APP;
+	}
 	for (int kind = CQ_WORLD_APP; kind <= CQ_WORLD_SIM; kind++) {
 		for (int i = 0; i < size; i++) {
-			if (roles[i] != kind)
+			if (places[i].role != kind)
 				continue;
 			int k = kind == CQ_WORLD_APP ? cq_world.apps++ : cq_world.sims++;
 			if (i == rank)
@@ -53,9 +147,9 @@ int cq_world_meet(int role)
 			ranks[cq_world.apps + cq_world.sims - 1] = i;
 		}
 	}
-	role = roles[rank];
+	role = places[rank].role;
 	cq_world.ranks = ranks;
-	munmap(roles_s.p, roles_s.bytes);
+	munmap(places_s.p, places_s.bytes);
 	cq_p.Comm_split(MPI_COMM_WORLD, role, rank, &cq_world.app);
 	cq_p.Comm_set_name(cq_world.app, "MPI_COMM_WORLD");
 #if CQ_OPENMPI
@@ -64,6 +158,8 @@ int cq_world_meet(int role)
 	cq_world.app_f = cq_world.app;
 #endif
 	cq_world.split = 1;
+	if (role == CQ_WORLD_APP)
+		set_attributes();
 	return role;
 }
 
@@ -74,5 +170,66 @@ void cq_world_part(void)
 	cq_world.split = 0;
 	cq_p.Comm_free(&cq_world.channel);
 }
+
+int cq_world_begun(void)
+{
+	if (!cq_world.ours)
+		return 0;
+	cq_world.ours = 0;
+	__atomic_fetch_sub(&cq.users, 1, __ATOMIC_ACQ_REL); /* the program's use of MPI in the place of ours */
+	return 1;
+}
+
+int cq_world_stays(void)
+{
+	if (!cq_world.late || cq_world.finalized)
+		return 0;
+	return cq_world.finalized = 1;
+}
+
+#if CQ_MPI4
+/* Sessions. MPI_COMM_WORLD is what the ranks can be told apart by, so a program that opens a session first gets an MPI_Init that
+ * it does not see: it is not initialized to it, and may call MPI_Init still. Another session can come after the last
+ * one, so MPI is finalized when the program exits. */
+
+static uint32_t absent_lock;
+
+int cq_world_absent(void)
+{
+	int there = 1, gone = 1;
+	cq_resolve();
+	cq_spin(&absent_lock);
+	cq_p.Initialized(&there);
+	cq_p.Finalized(&gone);
+	if (!there && !gone)
+		return 1; /* cq_world_begin releases it */
+	__atomic_store_n(&absent_lock, 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void at_exit(void)
+{
+	int gone = 1;
+	cq_p.Finalized(&gone);
+	cq_world.finalized = 1;
+	if (!gone)
+		MPI_Finalize();
+}
+
+void cq_world_late(void)
+{
+	if ((cq_world.split || cq_world.ours) && __atomic_exchange_n(&cq_world.late, 1, __ATOMIC_ACQ_REL) == 0)
+		atexit(at_exit);
+}
+
+void cq_world_begin(void)
+{
+	int provided;
+	int err = cq_p.Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided); /* what a later session asks for is not known */
+	cq_world.ours = err == MPI_SUCCESS;
+	cq_init_after(CQ_Session_init, err);
+	__atomic_store_n(&absent_lock, 0, __ATOMIC_RELEASE);
+}
+#endif
 
 #endif

@@ -345,6 +345,34 @@ CQ_EXPORT void mpi_comm_get_info_f08_(MPI_Fint *comm, MPI_Fint *info_used, MPI_F
 }
 #endif
 
+CQ_EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
+{
+	cq_resolve();
+	CQ_IN_APP(comm);
+	return cq_p.Comm_get_name(comm, comm_name, resultlen);
+}
+#if CQ_OPENMPI
+CQ_EXPORT void mpi_comm_get_name_(MPI_Fint *comm, char *comm_name, MPI_Fint *resultlen, MPI_Fint *ierr, size_t comm_name_n)
+{
+	cq_resolve();
+	CQ_IN_APP_F(comm);
+	((void (*)(void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_get_name_)(comm, comm_name, resultlen, ierr, comm_name_n);
+}
+CQ_EXPORT void mpi_comm_get_name_f08_(MPI_Fint *comm, char *comm_name, MPI_Fint *resultlen, MPI_Fint *ierr, size_t comm_name_n)
+{
+	cq_resolve();
+	CQ_IN_APP_F(comm);
+	((void (*)(void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpi_comm_get_name_f08_)(comm, comm_name, resultlen, ierr, comm_name_n);
+}
+#else
+CQ_EXPORT void mpi_comm_get_name_f08_(MPI_Fint *comm, char *comm_name, MPI_Fint *resultlen, MPI_Fint *ierr, size_t comm_name_n)
+{
+	cq_resolve();
+	CQ_IN_APP_F(comm);
+	((void (*)(void *, void *, void *, void *, size_t))(void (*)(void))cq_f.pmpir_comm_get_name_f08_)(comm, comm_name, resultlen, ierr, comm_name_n);
+}
+#endif
+
 CQ_EXPORT int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
 	cq_resolve();

@@ -3,11 +3,10 @@
 
 CQ_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
 {
-	CQ_IN_APP(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Abort(comm, errorcode);
-	cq_plain_begin(t, CQ_Abort, comm);
+	cq_plain_begin(t, CQ_Abort, CQ_AS_APP(comm));
 	cq_abort_before(t);
 	int err = cq_p.Abort(comm, errorcode);
 	cq_end(t, err);
@@ -16,14 +15,13 @@ CQ_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
 #if CQ_OPENMPI
 CQ_EXPORT void mpi_abort_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
-	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_abort_(comm, errorcode, ierr);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_plain_begin(t, CQ_Abort, CQ_COMM(*comm));
+	cq_plain_begin(t, CQ_Abort, CQ_AS_APP(CQ_COMM(*comm)));
 	cq_abort_before(t);
 	cq_f.pmpi_abort_(comm, errorcode, &err);
 	cq_end(t, err);
@@ -32,14 +30,13 @@ CQ_EXPORT void mpi_abort_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 }
 CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
-	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpi_abort_f08_(comm, errorcode, ierr);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_plain_begin(t, CQ_Abort, CQ_COMM(*comm));
+	cq_plain_begin(t, CQ_Abort, CQ_AS_APP(CQ_COMM(*comm)));
 	cq_abort_before(t);
 	cq_f.pmpi_abort_f08_(comm, errorcode, &err);
 	cq_end(t, err);
@@ -49,14 +46,13 @@ CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ier
 #else
 CQ_EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr)
 {
-	CQ_IN_APP_F(comm);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL)) {
 		cq_f.pmpir_abort_f08_(comm, errorcode, ierr);
 		return;
 	}
 	MPI_Fint err = MPI_SUCCESS;
-	cq_plain_begin(t, CQ_Abort, CQ_COMM(*comm));
+	cq_plain_begin(t, CQ_Abort, CQ_AS_APP(CQ_COMM(*comm)));
 	cq_abort_before(t);
 	cq_f.pmpir_abort_f08_(comm, errorcode, &err);
 	cq_end(t, err);

@@ -185,9 +185,9 @@ func functionsHeader(calls, translated []call) []byte {
 		b.WriteString("#else\n#define " + l.list + "\n#endif\n")
 	}
 	simFunctions(&b, translated, common)
-	b.WriteString("#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X) CQ_FNS_LARGE(X) CQ_FNS_SIM(X) CQ_FNS_SIM_LARGE(X)\n\n")
+	b.WriteString("#define CQ_FNS(X) CQ_FNS_ALL(X) CQ_FNS_F2C(X) CQ_FNS_MPI4(X) CQ_FNS_LARGE(X) CQ_FNS_SIM(X) CQ_FNS_SIM_LARGE(X) CQ_FNS_SIM_MPI4(X)\n\n")
 	b.WriteString("typedef struct {\n#define X(f) __typeof__(&PMPI_##f) f;\n\tCQ_FNS(X)\n#undef X\n")
-	b.WriteString("#define X(f) __typeof__(&PMPIX_##f) MPIX_##f;\n\tCQ_FNS_MPIX(X)\n#undef X\n} cq_fns;\n\n")
+	b.WriteString("#define X(f) __typeof__(&PMPIX_##f) MPIX_##f;\n\tCQ_FNS_MPIX(X) CQ_FNS_SIM_MPIX(X)\n#undef X\n} cq_fns;\n\n")
 	fortranTable(&b, calls, translated)
 	dataTable(&b)
 	b.WriteString("extern cq_fns cq_p __attribute__((visibility(\"hidden\")));\nextern cq_ffns cq_f __attribute__((visibility(\"hidden\")));\nextern cq_data cq_d __attribute__((visibility(\"hidden\")));\n\n#endif\n")

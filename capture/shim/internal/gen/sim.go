@@ -11,6 +11,9 @@ import (
 // nothing but in the build for simulator ranks.
 func (f flavour) intoApp(c call) string {
 	var b strings.Builder
+	if c.name == "Abort" { // ends the simulator ranks too
+		return ""
+	}
 	for _, p := range c.params {
 		if p.ctype != "MPI_Comm" {
 			continue
@@ -44,8 +47,28 @@ func takesComm(c call) bool {
 	return false
 }
 
-// byWorld are the calls that world.c has wrappers of.
-var byWorld = strings.Fields("Comm_get_attr Attr_get Comm_get_name Comm_set_errhandler Errhandler_set")
+// byWorld are the calls that world_calls.c has wrappers of.
+var byWorld = strings.Fields("Comm_get_attr Attr_get Comm_set_errhandler Errhandler_set")
+
+// worldC are the C functions that it calls beside those, worldC4 those that MPI 4 has, and worldMPICH MPICH's own.
+var (
+	worldC     = strings.Fields("Comm_create_errhandler Comm_create_keyval Errhandler_create Finalized Initialized Keyval_create")
+	worldC4    = strings.Fields("Group_incl Info_set Session_get_pset_info")
+	worldMPICH = strings.Fields("Comm_agree Comm_failure_ack Comm_failure_get_acked Comm_revoke Comm_shrink")
+)
+
+// worldOpenMPIF and worldMPICHF are the same for Fortran's entry points, with their number of arguments.
+var (
+	worldOpenMPIF = []string{"pmpi_comm_create_errhandler_, 3", "pmpi_comm_create_errhandler_f08_, 3", "pmpi_comm_create_keyval_, 5",
+		"pmpi_comm_create_keyval_f08_, 5", "pmpi_errhandler_create_, 3", "pmpi_keyval_create_, 5"}
+	worldMPICHF = []string{"pmpir_comm_create_errhandler_f08_, 3", "pmpir_comm_create_keyval_f08_, 5", "pmpi_comm_create_keyval_, 5", "pmpi_keyval_create_, 5",
+		"pmpi_comm_get_attr_, 5", "pmpi_comm_set_attr_, 4", "pmpi_attr_get_, 5", "pmpi_attr_put_, 4",
+		"pmpir_alltoallw_f08ts_, 10", "pmpir_alltoallw_f08ts_large_, 10", "pmpir_ialltoallw_f08ts_, 11", "pmpir_ialltoallw_f08ts_large_, 11",
+		"pmpir_alltoallw_init_f08ts_, 12", "pmpir_alltoallw_init_f08ts_large_, 12", "pmpir_pack_size_f08_large_, 5",
+		"pmpir_finalized_f08_, 2", "pmpir_initialized_f08_, 2", "pmpir_group_from_session_pset_f08_, 4", "pmpir_session_get_pset_info_f08_, 4",
+		"pmpixr_comm_agree_f08_, 3", "pmpixr_comm_failure_ack_f08_, 2", "pmpixr_comm_failure_get_acked_f08_, 3", "pmpixr_comm_revoke_f08_, 2",
+		"pmpixr_comm_shrink_f08_, 3"}
+)
 
 // simFunctions lists the C functions that only the build for simulator ranks needs.
 func simFunctions(b *bytes.Buffer, translated []call, known []string) {
@@ -59,13 +82,18 @@ func simFunctions(b *bytes.Buffer, translated []call, known []string) {
 			large = append(large, c.name)
 		}
 	}
+	plain = append(plain, worldC...)
 	b.WriteString("#if CQ_SIM && CQ_OPENMPI\n")
 	macroList(b, "CQ_FNS_SIM(X)", append([]string{"Comm_c2f"}, plain...), "X(%s)")
 	b.WriteString("#elif CQ_SIM\n")
 	macroList(b, "CQ_FNS_SIM(X)", plain, "X(%s)")
 	b.WriteString("#else\n#define CQ_FNS_SIM(X)\n#endif\n#if CQ_SIM && CQ_LARGE\n")
 	macroList(b, "CQ_FNS_SIM_LARGE(X)", large, "X(%s)")
-	b.WriteString("#else\n#define CQ_FNS_SIM_LARGE(X)\n#endif\n")
+	b.WriteString("#else\n#define CQ_FNS_SIM_LARGE(X)\n#endif\n#if CQ_SIM && CQ_MPI4\n")
+	macroList(b, "CQ_FNS_SIM_MPI4(X)", worldC4, "X(%s)")
+	b.WriteString("#else\n#define CQ_FNS_SIM_MPI4(X)\n#endif\n#if CQ_SIM && CQ_MPICH\n")
+	macroList(b, "CQ_FNS_SIM_MPIX(X)", worldMPICH, "X(%s)")
+	b.WriteString("#else\n#define CQ_FNS_SIM_MPIX(X)\n#endif\n")
 }
 
 // simFortran is the same for Fortran's entry points.
@@ -84,6 +112,7 @@ func simFortran(b *bytes.Buffer, translated []call) {
 			mpich = append(mpich, fmt.Sprintf("pmpir_%s_f08_, %d", low, n))
 		}
 	}
+	openmpi, mpich = append(openmpi, worldOpenMPIF...), append(mpich, worldMPICHF...)
 	b.WriteString("#if !CQ_SIM\n#define CQ_FFNS_SIM(X)\n#elif CQ_OPENMPI\n")
 	macroList(b, "CQ_FFNS_SIM(X)", openmpi, "X(%s)")
 	b.WriteString("#else\n")

@@ -68,7 +68,7 @@ var recorders = map[string]recorder{
 	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);", after: "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});"},
 	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);", unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_comm_drop(CQ_KEY({*comm}));"},
 	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);", unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_type_drop(CQ_KEY({*datatype}));"},
-	"abort":     {before: "cq_plain_begin(t, {ID}, {comm});\n\tcq_abort_before(t);", after: "cq_end(t, err);"},
+	"abort":     {before: "cq_plain_begin(t, {ID}, CQ_AS_APP({comm}));\n\tcq_abort_before(t);", after: "cq_end(t, err);"},
 }
 
 // byHand are the calls whose wrappers have no common form; handWritten has them.
