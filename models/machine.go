@@ -13,8 +13,8 @@ import (
 
 // Machine is what a program runs on: nodes with CPUs, a network between them and one inside each.
 type Machine struct {
-	// Name is the file or the name it was read by, for messages.
-	Name string
+	// Name is the file or the name it was read by, for messages, and Description the YAML.
+	Name, Description string
 	// Nodes is their number; 0 means as many as the ranks need.
 	Nodes int
 	// CPUsPerNode is at least 1.

@@ -32,7 +32,7 @@ func Read(name string, r io.Reader) (*Machine, error) {
 		return nil, fmt.Errorf("machine %s: not YAML: %w", name, err)
 	}
 	m := flat()
-	m.Name = name
+	m.Name, m.Description = name, string(data)
 	root := &doc
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		root = doc.Content[0]

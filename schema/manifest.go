@@ -72,10 +72,13 @@ type Counts struct {
 	Dropped int64 `json:"dropped"`
 	// InProgress is the number of calls that never returned.
 	InProgress int64 `json:"in_progress"`
-	// OutOfOrder is the number of matches of wildcards, and completions by MPI_Waitany and its like, in a run of virtual times
-	// for which a message that was earlier in virtual time came later. EarlyCollectives is the number of nonblocking
-	// collectives that a test found complete before the simulator knew their end.
-	OutOfOrder       int64 `json:"out_of_order,omitempty"`
+	// Choices is the number of messages and requests, in a run of virtual times, that a call took or completed where the program
+	// left open which (MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Waitany and their like); OutOfOrder is how many of them although one
+	// that was earlier in virtual time came later.
+	Choices    int64 `json:"choices,omitempty"`
+	OutOfOrder int64 `json:"out_of_order,omitempty"`
+	// EarlyCollectives is the number of nonblocking collectives, in such a run, that a test found complete before the
+	// simulator knew their end.
 	EarlyCollectives int64 `json:"early_collectives,omitempty"`
 	// HashesVerified is the number of messages with a payload_hash and a recv_hash, HashMismatches of those where they differ.
 	HashesVerified int64 `json:"hashes_verified,omitempty"`
@@ -133,7 +136,7 @@ type Origin struct {
 type Simulation struct {
 	// Ranks is the number of simulator ranks. The times do not depend on it.
 	Ranks int32 `json:"ranks"`
-	// Machine is the name of the machine, or the path of its file; empty: not known.
+	// Machine is the name of the machine, or the path of its file.
 	Machine string `json:"machine,omitempty"`
 	// Description is the text of the machine's file.
 	Description string `json:"description,omitempty"`

@@ -76,7 +76,8 @@ type State struct {
 	State  string `json:"state"`
 	// Call is the call that it is in; outside MPI the last one that it made.
 	Call string `json:"call,omitempty"`
-	// SinceNs is when it came to this state, in ns since the first MPI_Init; null where not known.
+	// SinceNs is when it came to this state, in ns since the first MPI_Init (of virtual time in a job with simulator ranks);
+	// null where not known.
 	SinceNs *int64 `json:"since_ns"`
 	// Calls is the number of calls recorded before.
 	Calls int64 `json:"calls"`
@@ -279,6 +280,10 @@ func (t *thread) offset() int64 {
 
 // at is a time in ns since the job's start; nil where the clock cannot be read.
 func (a *analysis) at(t *thread, tick uint64) *int64 {
+	if t.h.Timer == spool.TimerVirtual {
+		v := int64((min(max(tick, spool.VirtualStart), 1<<63)-spool.VirtualStart)+500) / 1000
+		return &v
+	}
 	tick1, ns1 := t.h.Clock1Tick, t.h.Clock1Ns
 	if t.tick > tick1 {
 		tick1, ns1 = t.tick, t.ns

@@ -329,6 +329,16 @@ func TestFields(t *testing.T) {
 }
 
 // A file that grows by any number of bytes at a time is read as one that is there at once, and no part of it is an error.
+// Ticks of virtual time are ps since 1 us before MPI_Init; they are not on the machine's clock.
+func TestVirtualTime(t *testing.T) {
+	_, r := report(t, write(t, 2, func(h *spool.Header) { h.Timer = spool.TimerVirtual }, func(rank int, s *script) {
+		s.call(schema.CallRecv, never(args(0, 1-int32(rank), 9, 0)))
+	}))
+	if got := r.Threads[0].SinceNs; got == nil || *got != (second-spool.VirtualStart)/1000 {
+		t.Errorf("since %v", got)
+	}
+}
+
 func TestReadingOn(t *testing.T) {
 	body := func(s *script) {
 		s.collective(schema.CallBarrier, 0, 0)

@@ -318,8 +318,11 @@ func (t *tail) add(to map[string]*Doing, local bool, now int64) {
 	}
 }
 
-// ns is a tick on this machine's CLOCK_MONOTONIC.
+// ns is a tick on this machine's CLOCK_MONOTONIC. Of virtual time there is none.
 func (t *tail) ns(tick uint64) (int64, bool) {
+	if t.h.Timer == spool.TimerVirtual {
+		return 0, false
+	}
 	d := float64(int64(tick - t.h.Clock0Tick))
 	if t.h.Timer != spool.TimerMonotonic {
 		if t.h.Clock1Tick <= t.h.Clock0Tick || tick < t.h.Clock0Tick {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,8 +27,8 @@ type JobInfo struct {
 	Ranks int32
 	// Files are the names of its files in the folder.
 	Files []string
-	// Simulation is the name of the file that its simulator ranks left there; empty: none.
-	Simulation string
+	// Summaries are the names of the files that its simulator ranks left there beside the records.
+	Summaries []string
 	// Program is the path of the executable.
 	Program string
 	// Started is when the first of its processes called MPI_Init.
@@ -45,8 +44,11 @@ func Jobs(spoolDir string) ([]JobInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the spool: %w", err)
 	}
-	byID := map[string]*JobInfo{}
+	byID, summaries := map[string]*JobInfo{}, map[string][]string{}
 	for _, e := range entries {
+		if name := summaryName.FindStringSubmatch(e.Name()); name != nil {
+			summaries[name[1]] = append(summaries[name[1]], e.Name())
+		}
 		name := fileName.FindStringSubmatch(e.Name())
 		if name == nil {
 			continue
@@ -63,9 +65,7 @@ func Jobs(spoolDir string) ([]JobInfo, error) {
 		if err := j.describe(spoolDir); err != nil {
 			return nil, err
 		}
-		if name := j.ID + SimulationSuffix; slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
-			j.Simulation = name
-		}
+		j.Summaries = summaries[j.ID]
 		jobs = append(jobs, *j)
 	}
 	slices.SortFunc(jobs, func(a, b JobInfo) int {
@@ -127,8 +127,8 @@ func openJob(dir string, o Options) (*job, error) {
 	}
 	j := &job{o: o, dir: dir, id: id, size: info.Ranks}
 	err = j.open(info.Files)
-	if err == nil && info.Simulation != "" {
-		j.o.Origin.Simulation, err = readSimulation(filepath.Join(dir, info.Simulation))
+	if err == nil {
+		err = j.readSummaries(info.Summaries)
 	}
 	if err != nil {
 		j.close()

@@ -351,7 +351,7 @@ func (p *pass) count() {
 	}
 	j.countCollectives(p)
 	j.warnDropped()
-	j.addSimulation()
+	j.warnVirtual()
 	if c.HashMismatches > 0 {
 		j.warn("%d of %d messages that were hashed at both ends arrived with another hash than they were sent with: the message was changed on its way, its buffer while it was sent or before it was completed, or a hash is wrong (SELECT * FROM messages WHERE recv_hash <> payload_hash).", c.HashMismatches, c.HashesVerified)
 	}

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,52 +10,56 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/schema"
 )
 
-// What simulator ranks leave: which machine it was, and how often the order of real time was another than the virtual one.
+// What two simulator ranks leave: which machine it was, and how often real time chose.
 func TestTheRunSaysWhatWasSimulated(t *testing.T) {
-	p := program{ranks: 3, body: func(int, *script) {}, header: func(h *spool.Header) {
-		virtual(h)
-		h.Sims, h.OutOfOrder, h.Early = 2, uint64(3+h.Rank), uint64(h.Rank)
-	}}
+	p := program{ranks: 3, body: func(int, *script) {}, header: virtual}
 	dir := p.write(t)
-	left := &schema.Simulation{Ranks: 2, Machine: "/m/fast.yaml", Description: "network:\n  latency_ns: 7\n", Digest: "abc"}
-	text, err := json.Marshal(left)
-	if err != nil {
-		t.Fatal(err)
+	leave := func(k int, text string) string {
+		name := fmt.Sprintf("%016x.simulator.%d.json", testJob, k)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
 	}
-	name := fmt.Sprintf("%016x%s", testJob, SimulationSuffix)
-	if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-		t.Fatal(err)
+	names := []string{
+		leave(0, `{"machine": "/m/fast.yaml", "description": "abc", "choices": 9, "out_of_order": 7, "early": 3}`),
+		leave(1, `{"machine": "/m/fast.yaml", "description": "abc", "choices": 8, "out_of_order": 5}`),
 	}
 	r := ingested(t, dir, Options{})
-	if d := cmp.Diff(left, r.Origin.Simulation); d != "" {
+	want := &schema.Simulation{Ranks: 2, Machine: "/m/fast.yaml", Description: "abc", Digest: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // FIPS 180-2, B.1
+	if d := cmp.Diff(want, r.Origin.Simulation); d != "" {
 		t.Error(d)
 	}
-	if r.Counts.OutOfOrder != 12 || r.Counts.EarlyCollectives != 3 || len(r.Warnings) != 2 || !strings.HasPrefix(r.Warnings[0], "12 receives") || !strings.HasPrefix(r.Warnings[1], "3 nonblocking") {
-		t.Errorf("counts %+v, warnings %q", r.Counts, r.Warnings)
+	if c := r.Counts; c.Choices != 17 || c.OutOfOrder != 12 || c.EarlyCollectives != 3 || len(r.Warnings) != 2 || !strings.HasPrefix(r.Warnings[0], "12 of 17 choices") || !strings.HasPrefix(r.Warnings[1], "3 nonblocking") {
+		t.Errorf("counts %+v, warnings %q", c, r.Warnings)
 	}
 	info, err := Find(dir, "")
-	if err != nil || info.Simulation != name || slices.Contains(info.Files, name) {
+	if err != nil || !slices.Equal(info.Summaries, names) || len(info.Files) != 3 {
 		t.Errorf("%+v, %v", info, err)
 	}
-
-	if err := os.WriteFile(filepath.Join(dir, name), text[:9], 0o644); err != nil {
-		t.Fatal(err)
+	want.Ranks, want.Machine = 5, "ideal"
+	known := &schema.Simulation{Ranks: 5, Machine: "ideal", Description: "abc"} // by who launched it
+	if d := cmp.Diff(want, ingested(t, dir, Options{Origin: schema.Origin{Simulation: known}}).Origin.Simulation); d != "" {
+		t.Error(d)
 	}
-	if said := refused(t, dir, Options{}); !strings.Contains(said, name+": not what a simulator rank left") {
+
+	leave(1, `{"machine": "/m/fa`)
+	if said := refused(t, dir, Options{}); !strings.Contains(said, names[1]+": not what a simulator rank left") {
 		t.Errorf("error %s", said)
 	}
-	if err := os.Remove(filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if d := cmp.Diff(&schema.Simulation{Ranks: 2}, ingested(t, dir, Options{}).Origin.Simulation); d != "" {
-		t.Errorf("where nothing was left: %s", d)
+	if s := ingested(t, dir, Options{}).Origin.Simulation; s != nil {
+		t.Errorf("where nothing was left: %+v", s)
 	}
 	p.header = nil
-	if s := ingested(t, p.write(t), Options{}).Origin.Simulation; s != nil {
-		t.Errorf("a measured run has %+v", s)
+	if s := ingested(t, p.write(t), Options{Origin: schema.Origin{Simulation: known}}).Origin.Simulation; s != nil {
+		t.Errorf("measured times are of %+v", s)
 	}
 }

@@ -115,9 +115,6 @@ func (j *job) origin() schema.Origin {
 	if o.Job == "" {
 		o.Job = fmt.Sprintf("%016x", j.id)
 	}
-	if o.Simulation == nil && j.virtual() {
-		o.Simulation = &schema.Simulation{Ranks: int32(h.Sims)} // the simulator ranks left nothing
-	}
 	return o
 }
 

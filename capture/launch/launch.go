@@ -58,8 +58,10 @@ type Simulation struct {
 	Bridge string
 	// Command is the path of commq, which a simulator rank starts to simulate the network.
 	Command string
-	// Machine is the path of the file that describes the machine.
+	// Machine is the path of the file that describes the machine, or the name of one that commq knows.
 	Machine string
+	// Description is what the file held, for the run.
+	Description string
 	// CPURatio is what compute times are divided by on their way to the virtual clock; 0 is 1.
 	CPURatio float64
 }

@@ -42,12 +42,13 @@ type Summary struct {
 	// Collectives are the instances that all ranks entered, CollectivesOpen those that they did not.
 	Collectives     int64 `json:"collectives"`
 	CollectivesOpen int64 `json:"collectives_open"`
-	// Received are the messages that its ranks received, OutOfOrder those that a receive took although another that it
-	// could have taken arrived before, in virtual time; Early the nonblocking collectives that a rank saw completed before all had
-	// entered them in virtual time. The ranks count them.
-	Received   int64 `json:"received"`
+	// Choices, OutOfOrder and Early are the ranks' counts; see Choices, OutOfOrder and EarlyCollectives of schema.Counts.
+	Choices    int64 `json:"choices"`
 	OutOfOrder int64 `json:"out_of_order"`
 	Early      int64 `json:"early"`
+	// Machine is the name of the machine and Description its file.
+	Machine     string `json:"machine"`
+	Description string `json:"description"`
 }
 
 // place is an instance of a collective on a communicator.
@@ -371,7 +372,7 @@ func (s *simulator) left(e *Event) error {
 		return err
 	}
 	s.ranks[e.Rank] = gone
-	s.summary.Received += e.Bytes
+	s.summary.Choices += e.Bytes
 	s.summary.OutOfOrder += int64(e.N)
 	s.summary.Early += e.Received
 	s.ask(chunk{kind: Left, rank: e.Rank})
@@ -386,6 +387,7 @@ func (s *simulator) finish() error {
 		return nil
 	}
 	s.summary.Job, s.summary.Simulator = fmt.Sprintf("%016x", s.job), s.first
+	s.summary.Machine, s.summary.Description = s.o.Machine.Name, s.o.Machine.Description
 	data, err := json.Marshal(&s.summary)
 	if err != nil {
 		return err

@@ -109,8 +109,8 @@ func (h *Header) check() error {
 		return fmt.Errorf("damaged header: rank %d of %d", h.Rank, h.Size)
 	case h.Thread < 0:
 		return fmt.Errorf("damaged header: thread %d", h.Thread)
-	case h.Dropped > maxCalls || h.Polls > maxCalls || h.OutOfOrder > maxCalls || h.Early > maxCalls || h.Sims > maxRanks:
-		return fmt.Errorf("damaged header: %d calls dropped, %d polls, %d out of order, %d early, %d simulator ranks", h.Dropped, h.Polls, h.OutOfOrder, h.Early, h.Sims)
+	case h.Dropped > maxCalls || h.Polls > maxCalls:
+		return fmt.Errorf("damaged header: %d calls dropped, %d polls", h.Dropped, h.Polls)
 	case h.Hash > AlgorithmCRC32 || h.Counters > CountersFake:
 		return fmt.Errorf("damaged header: hash algorithm %d, counters %d", h.Hash, h.Counters)
 	case h.Ended > EndedAborted || h.Timer > TimerVirtual || h.ComputeClock > ClockCPU:

@@ -152,10 +152,7 @@ type Header struct {
 	Sessions           uint32
 	Limited            uint32
 	Calls              uint64
-	OutOfOrder         uint64
-	Early              uint64
-	Sims               uint32
-	Spare              [4]byte
+	Spare              [24]byte
 	Host               [64]byte
 	BootID             [64]byte
 	MPILibrary         [512]byte

@@ -100,16 +100,20 @@ func (o *preloadOptions) library(program string) (string, error) {
 	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")
 }
 
-// preload builds the shim for a library and says what a rank's environment needs.
-func (o *preloadOptions) preload(ctx context.Context, library string) (launch.Preload, error) {
-	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc})
+// preload builds the shim for a library and says what a rank's environment needs. s is nil without simulator ranks.
+func (o *preloadOptions) preload(ctx context.Context, library string, s *launch.Simulation) (launch.Preload, error) {
+	form := shim.Recording
+	if s != nil {
+		form = shim.Simulated
+	}
+	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: form})
 	if err != nil {
 		return launch.Preload{}, err
 	}
 	if strings.ContainsAny(path, " :") {
 		return launch.Preload{}, fmt.Errorf("preload %q: the dynamic linker splits LD_PRELOAD at spaces and colons; name a cache folder without them in $COMMQ_CACHE", path)
 	}
-	p := launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock, Hash: o.hash, Verify: o.verify, Stack: &o.stack}
+	p := launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock, Hash: o.hash, Verify: o.verify, Stack: &o.stack, Simulation: s}
 	if o.counters {
 		p.Counters = "perf"
 	}
@@ -118,6 +122,7 @@ func (o *preloadOptions) preload(ctx context.Context, library string) (launch.Pr
 
 type captureOptions struct {
 	preloadOptions
+	simulationOptions
 	run      string
 	ranks    int
 	launcher string
@@ -144,6 +149,10 @@ The program's input, output, signals and exit status pass through unchanged: cap
 and with 2 when the program could not be launched or the run could not be written. A program that crashes leaves a run
 too, with what was recorded until then. The library is compiled once per MPI library and compiler (commq capture build).
 
+With --sim-ranks the program gets virtual times, those of the machine named by --machine (its network; --clock says how
+computing counts): that many ranks are started beside its own, which it does not see, and MPI_Wtime and the run have virtual
+time (docs/method/simulator-ranks.md). Where -n is not given, the launcher's own options have to ask for them too.
+
 On several nodes every rank writes to the same folder on its own node; --gather names the command that brings the
 records together before the run is written (docs/method/launchers.md).
 
@@ -152,17 +161,22 @@ call 'commq ingest' afterwards.`,
 		Example: `  commq capture --run ring.4 -n 4 -- ./ring
   commq capture --run bt.C.64 -n 64 --launcher "mpirun --oversubscribe" --record messages -- ./bt.C.x
   commq capture -n 64 --launcher "srun -N 2" --gather 'ssh node2 tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x' -- ./bt.C.x
+  commq capture -n 64 --sim-ranks 2 --machine flat --clock none -- ./bt.C.x
   commq query density --run ring.4`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("ranks") && o.ranks < 1 {
 				return fmt.Errorf("-n %d: want the number of ranks, 1 or more", o.ranks)
 			}
+			if err := o.simulationOptions.check(c, o.ranks); err != nil {
+				return err
+			}
 			return runCapture(c.Context(), a, &o, args)
 		},
 	}
 	c.Flags().SetInterspersed(false)
-	o.flags(c)
+	o.preloadOptions.flags(c)
+	o.simulationOptions.flags(c)
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name, and the number of ranks where -n gives it: bt.C.x.64)")
 	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, passed to the launcher as -n (default: left to the launcher)")
@@ -273,6 +287,10 @@ func gather(ctx context.Context, a *app, command, spoolDir string) error {
 
 // prepare finds everything that must be there before the program starts.
 func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (launch.Job, error) {
+	sim, err := o.simulation(o.ranks)
+	if err != nil {
+		return launch.Job{}, err
+	}
 	library, err := o.library(args[0])
 	if err != nil {
 		return launch.Job{}, err
@@ -281,8 +299,11 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 	if err != nil {
 		return launch.Job{}, err
 	}
-	preload, err := o.preload(ctx, library)
+	preload, err := o.preload(ctx, library, sim)
 	if err != nil {
+		return launch.Job{}, err
+	}
+	if err := o.addBridge(ctx, library, sim, launcher, o.ranks); err != nil {
 		return launch.Job{}, err
 	}
 	return launch.Job{Launcher: launcher, Ranks: o.ranks, Program: args, Preload: preload,
@@ -327,7 +348,10 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 			}
 			defer out.Abort()
 		}
-		origin := schema.Origin{Command: job.Program, Launcher: launcherOf(job), ExitStatus: &status, Commq: version}
+		origin := schema.Origin{Command: job.Program, Launcher: job.Words(), ExitStatus: &status, Commq: version}
+		if s := job.Preload.Simulation; s != nil {
+			origin.Simulation = &schema.Simulation{Ranks: int32(s.Ranks), Machine: s.Machine, Description: s.Description}
+		}
 		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: j.ID, Origin: origin, Partial: status != 0, TimeResolutionNs: o.resolution})
 		if err != nil {
 			return err
@@ -348,15 +372,6 @@ func ingestJob(ctx context.Context, a *app, spoolDir string, out *writer.Run, o 
 	return ingest.Ingest(ctx, spoolDir, out, o)
 }
 
-// launcherOf is the launcher line without our environment and the program.
-func launcherOf(j launch.Job) []string {
-	line := append([]string(nil), j.Launcher...)
-	if j.Ranks > 0 {
-		line = append(line, "-n", fmt.Sprint(j.Ranks))
-	}
-	return line
-}
-
 func newCaptureBuildCommand(a *app) *cobra.Command {
 	var o preloadOptions
 	c := &cobra.Command{
@@ -372,7 +387,7 @@ keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints it
 			if len(args) == 1 {
 				program = args[0]
 			}
-			p, err := o.forProgram(c.Context(), program)
+			p, err := o.forProgram(c.Context(), program, nil)
 			if err == nil {
 				fmt.Fprintln(a.stdout, p.Shim)
 			}
@@ -384,7 +399,7 @@ keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints it
 }
 
 // forProgram builds the shim for a program, or, without one, for --mpi or the only MPI library installed.
-func (o *preloadOptions) forProgram(ctx context.Context, program string) (launch.Preload, error) {
+func (o *preloadOptions) forProgram(ctx context.Context, program string, s *launch.Simulation) (launch.Preload, error) {
 	if program == "" && o.mpi == "" {
 		only, err := onlyLibrary(o.mpicc)
 		if err != nil {
@@ -396,7 +411,7 @@ func (o *preloadOptions) forProgram(ctx context.Context, program string) (launch
 	if err != nil {
 		return launch.Preload{}, err
 	}
-	return o.preload(ctx, library)
+	return o.preload(ctx, library, s)
 }
 
 // onlyLibrary is the MPI library whose compiler wrapper is installed, when there is just one.

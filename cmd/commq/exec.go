@@ -34,32 +34,50 @@ func makeSpool(dir string) (string, error) {
 	return abs, nil
 }
 
+type execOptions struct {
+	preloadOptions
+	simulationOptions
+}
+
 func newExecCommand(a *app) *cobra.Command {
-	var o preloadOptions
+	var o execOptions
 	c := &cobra.Command{
 		Use:   "exec [flags] -- program [args...]",
 		Short: "Be one rank: run the program under the capture library, inside your own launcher line",
 		Long: `exec replaces itself by the program, with the capture library preloaded. Put it before the program in your own
 launcher line, then write the run with commq ingest. If the library cannot be had, the program runs all the same,
-unrecorded, and one line on stderr says why.`,
+unrecorded, and one line on stderr says why.
+
+With --sim-ranks M the line asks for M ranks more than the program is to have: the last M simulate the network of --machine and
+do not return from MPI_Init (docs/method/simulator-ranks.md). If the library cannot be had, nothing runs.`,
 		Example: `  srun -n 64 commq exec --spool /scratch/spool -- ./bt.C.x
+  srun -n 66 commq exec --sim-ranks 2 --machine flat --spool /scratch/spool -- ./bt.C.x
   commq ingest /scratch/spool --run bt.C.64`,
 		Args: wantArgs(1, anyNumber, "-- program [args...]"),
-		RunE: func(c *cobra.Command, args []string) error { return runExec(c.Context(), a, &o, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.simulationOptions.check(c, 0); err != nil {
+				return err
+			}
+			return runExec(c.Context(), a, &o, args)
+		},
 	}
 	c.Flags().SetInterspersed(false)
-	o.flags(c)
+	o.preloadOptions.flags(c)
+	o.simulationOptions.flags(c)
 	c.Flags().StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
 	return c
 }
 
 // runExec replaces this process by the program. It only returns when that cannot be done.
-func runExec(ctx context.Context, a *app, o *preloadOptions, args []string) error {
+func runExec(ctx context.Context, a *app, o *execOptions, args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return err
 	}
 	environ, err := o.environ(ctx, path)
+	if err != nil && o.simRanks > 0 {
+		return err // it would run with the simulator ranks as ranks of its own
+	}
 	if err != nil {
 		if firstRank() {
 			fmt.Fprintf(a.stderr, "commq: %v\ncommq: the program runs without being recorded\n", err)
@@ -72,12 +90,16 @@ func runExec(ctx context.Context, a *app, o *preloadOptions, args []string) erro
 	return nil
 }
 
-func (o *preloadOptions) environ(ctx context.Context, program string) ([]string, error) {
+func (o *execOptions) environ(ctx context.Context, program string) ([]string, error) {
+	sim, err := o.simulation(0)
+	if err != nil {
+		return nil, err
+	}
 	library, err := o.library(program)
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.preload(ctx, library)
+	p, err := o.preload(ctx, library, sim)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +124,7 @@ func firstRank() bool {
 
 type envOptions struct {
 	preloadOptions
+	simulationOptions
 	flagsFor string // --mpirun-flags
 }
 
@@ -118,16 +141,24 @@ from that shell on this machine is then recorded; processes without MPI are not 
 
 Launchers that start ranks on other machines do not pass all of the environment on. --mpirun-flags prints the launcher's
 options that do, with the same variables (LD_PRELOAD and those that begin with COMMQ_), to stand in the launcher line
-instead of eval; commq exec does without either.`,
+instead of eval; commq exec does without either.
+
+With --sim-ranks M every MPI program that is started needs M ranks more than it is to have, as with commq exec.`,
 		Example: `  eval $(commq env ./bt.C.x)
   mpirun -n 64 ./bt.C.x
   unset LD_PRELOAD
   commq ingest $COMMQ_SPOOL --run bt.C.64
   mpirun -n 64 $(commq env --mpirun-flags openmpi --spool /scratch/spool ./bt.C.x) ./bt.C.x`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runEnv(c.Context(), a, &o, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.simulationOptions.check(c, 0); err != nil {
+				return err
+			}
+			return runEnv(c.Context(), a, &o, args)
+		},
 	}
-	o.flags(c)
+	o.preloadOptions.flags(c)
+	o.simulationOptions.flags(c)
 	f := c.Flags()
 	f.StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
 	f.StringVar(&o.flagsFor, "mpirun-flags", "", "print the options of a launcher that pass the variables on: openmpi (-x), mpich (-genv) or srun (--export)")
@@ -145,7 +176,11 @@ func runEnv(ctx context.Context, a *app, o *envOptions, args []string) error {
 	if len(args) == 1 {
 		program = args[0]
 	}
-	p, err := o.forProgram(ctx, program)
+	sim, err := o.simulation(0)
+	if err != nil {
+		return err
+	}
+	p, err := o.forProgram(ctx, program, sim)
 	if err != nil {
 		return err
 	}

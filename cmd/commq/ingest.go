@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -107,11 +108,7 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	if o.keep {
 		return nil
 	}
-	files := job.Files
-	if job.Simulation != "" {
-		files = append(files, job.Simulation)
-	}
-	return removeRecords(spoolDir, files)
+	return removeRecords(spoolDir, slices.Concat(job.Files, job.Summaries))
 }
 
 // removeRecords removes the files of a job, and the folder when nothing else is in it.

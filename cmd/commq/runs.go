@@ -311,9 +311,6 @@ func spentTime(m *schema.Manifest) string {
 // machineText says which machine virtual times are of: its name, or its file and what the file held, and how many simulated it.
 func machineText(s *schema.Simulation) string {
 	name := s.Machine
-	if name == "" {
-		name = "not known"
-	}
 	if len(s.Digest) >= shownDigest && strings.ContainsRune(name, '/') {
 		name += fmt.Sprintf(" (SHA-256 %s...)", s.Digest[:shownDigest])
 	}
@@ -339,7 +336,7 @@ func showCounts(line func(name, format string, args ...any), m *schema.Manifest)
 	}{
 		{"failed polls", c.Polls}, {"unmatched sends", c.UnmatchedSends}, {"unmatched receives", c.UnmatchedReceives},
 		{"wildcard receives", c.WildcardReceives}, {"calls dropped", c.Dropped}, {"calls in progress", c.InProgress},
-		{"out of order", c.OutOfOrder}, {"early collectives", c.EarlyCollectives},
+		{"open choices", c.Choices}, {"out of order", c.OutOfOrder}, {"early collectives", c.EarlyCollectives},
 	} {
 		if x.n != 0 {
 			line(x.name, "%s", grouped(x.n))

@@ -371,11 +371,7 @@ typedef struct {
 	                    * only if MPI_Init is called later */
 	uint32_t limited;  /* 1: recording stopped at the limit */
 	uint64_t calls;    /* COMMQ_SINK=null: CALL slots that were used; else 0 */
-	/* Virtual times. */
-	uint64_t out_of_order; /* matches of wildcards, and completions of any and some, for which an earlier message came later */
-	uint64_t early;        /* nonblocking collectives that a test found complete before their virtual end was known */
-	uint32_t sims;         /* simulator ranks */
-	char spare[4];
+	char spare[24];
 	char host[64];        /* host name, terminated */
 	char boot_id[64];     /* tells machines of one name apart */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/capture/launch"
+	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/models"
+)
+
+// simulationOptions are the flags of every command that starts programs with simulator ranks.
+type simulationOptions struct {
+	simRanks int    // --sim-ranks
+	machine  string // --machine
+}
+
+func (o *simulationOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVar(&o.simRanks, "sim-ranks", 0, "number of simulator ranks, which give the program the times of --machine (docs/method/simulator-ranks.md)")
+	f.StringVar(&o.machine, "machine", "", "machine whose network they simulate: a YAML file, or one of "+strings.Join(models.Names(), ", "))
+	_ = c.RegisterFlagCompletionFunc("machine", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return models.Names(), cobra.ShellCompDirectiveDefault
+	})
+}
+
+// check looks at what can be seen without reading the machine. ranks is the program's number of ranks, 0 where it is not known.
+func (o *simulationOptions) check(c *cobra.Command, ranks int) error {
+	switch given := c.Flags().Changed("sim-ranks"); {
+	case given && o.simRanks < 1:
+		return fmt.Errorf("--sim-ranks %d: want the number of simulator ranks, 1 or more", o.simRanks)
+	case given && ranks > 0 && o.simRanks > ranks:
+		return fmt.Errorf("--sim-ranks %d: more than the %d of the program; each has to have a rank to simulate for", o.simRanks, ranks)
+	case given && o.machine == "":
+		return fmt.Errorf("--sim-ranks: say with --machine which machine they simulate: a YAML file, or one of %s", strings.Join(models.Names(), ", "))
+	case !given && c.Flags().Changed("machine"):
+		return errors.New("--machine: it is for simulator ranks; say how many with --sim-ranks")
+	}
+	return nil
+}
+
+// simulation reads the machine and says what the ranks need; nil without simulator ranks. A machine that cannot be simulated
+// here is an error.
+func (o *simulationOptions) simulation(ranks int) (*launch.Simulation, error) {
+	if o.simRanks == 0 {
+		return nil, nil
+	}
+	m, err := readMachine(o.machine)
+	if err != nil {
+		return nil, fmt.Errorf("--machine: %w", err)
+	}
+	if _, err := m.Stateless(); err != nil {
+		return nil, err
+	}
+	if err := m.Fits(ranks); err != nil {
+		return nil, err
+	}
+	machine, err := machineFor(o.machine)
+	if err != nil {
+		return nil, err
+	}
+	command := os.Getenv("COMMQ_SIM_COMMAND")
+	if command == "" {
+		if command, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find this program, which simulator ranks start: %w; name it in $COMMQ_SIM_COMMAND", err)
+		}
+	}
+	return &launch.Simulation{Ranks: o.simRanks, Command: command, Machine: machine, CPURatio: m.CPURatio, Description: m.Description}, nil
+}
+
+// machineFor is what simulator ranks are told: the path of a machine's file, which they may see from another folder, or a name.
+func machineFor(named string) (string, error) {
+	if _, err := os.Stat(named); err != nil { // then readMachine has found the name
+		return named, nil
+	}
+	return filepath.Abs(named)
+}
+
+// addBridge builds the program of the simulator ranks, where the launcher's line can hold it beside the program.
+func (o *preloadOptions) addBridge(ctx context.Context, library string, s *launch.Simulation, launcher []string, ranks int) error {
+	if s == nil || ranks == 0 || !launch.TakesPrograms(ctx, launcher) {
+		return nil
+	}
+	var err error
+	s.Bridge, err = shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: shim.Bridge})
+	return err
+}
