@@ -244,13 +244,17 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		os.RemoveAll(spoolDir)
 		return err
 	}
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM) // an earlier Ctrl-C was the program's
+	defer stop()
+	lost, err := o.waitForSimulators(ctx, a, spoolDir)
 	if o.dryRun {
 		return o.finishDryRun(a, spoolDir, status)
 	}
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM) // an earlier Ctrl-C was the program's
-	defer stop()
-	if err = gather(ctx, a, o.gather, spoolDir); err == nil {
-		err = o.ingest(ctx, a, out, name, spoolDir, job, status)
+	if err == nil {
+		err = gather(ctx, a, o.gather, spoolDir)
+	}
+	if err == nil {
+		err = o.ingest(ctx, a, out, name, spoolDir, job, status, lost)
 	}
 	switch {
 	case err == nil && o.keep:
@@ -266,6 +270,9 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	}
 	if status != 0 {
 		return exitError(status)
+	}
+	if err == nil && lost {
+		return exitError(exitCannot)
 	}
 	return err
 }
@@ -330,8 +337,8 @@ func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]st
 var errNothing = errors.New("capture: no rank recorded anything: none called MPI_Init under the shim, or none could write to the spool; there is no run")
 
 // ingest writes a run for each job in the spool: a script may have started several MPI programs. The first has the
-// name that was asked for, the others that name and a number.
-func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, name, spoolDir string, job launch.Job, status int) error {
+// name that was asked for, the others that name and a number. lost says that simulator ranks ended before the program.
+func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, name, spoolDir string, job launch.Job, status int, lost bool) error {
 	jobs, err := ingest.Jobs(spoolDir)
 	if err != nil {
 		return err
@@ -352,7 +359,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		if s := job.Preload.Simulation; s != nil {
 			origin.Simulation = &schema.Simulation{Ranks: int32(s.Ranks), Machine: s.Machine, Description: s.Description}
 		}
-		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: j.ID, Origin: origin, Partial: status != 0, TimeResolutionNs: o.resolution})
+		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: j.ID, Origin: origin, Partial: status != 0 || lost, TimeResolutionNs: o.resolution})
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/ingest"
+	"github.com/commq/commq/capture/simrank"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -85,6 +86,9 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	}
 	if err := checkResolution(o.resolution); err != nil {
 		return err
+	}
+	if _, err := simrank.Wait(ctx, spoolDir, simulatorPatience); err != nil {
+		return fmt.Errorf("ingest: %w", err)
 	}
 	job, err := ingest.Find(spoolDir, o.job)
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -37,10 +39,16 @@ func runSimrank(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	signal.Ignore(syscall.SIGPIPE) // by what is said to a launcher that is gone
+	done, err := simrank.Hold(folder)
+	if err != nil {
+		return fmt.Errorf("simrank: %w", err)
+	}
 	o := simrank.Options{Machine: m, Spool: folder, Log: a.stderr, Verbose: os.Getenv("COMMQ_SIM_VERBOSE") != ""}
 	if err := simrank.Run(ctx, a.stdin, a.stdout, o); err != nil {
 		return fmt.Errorf("simrank: %w", err)
 	}
+	done()
 	return nil
 }
 

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/launch"
 	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/capture/simrank"
 	"github.com/commq/commq/models"
 )
 
@@ -30,7 +32,7 @@ func (o *simulationOptions) flags(c *cobra.Command) {
 	})
 }
 
-// check looks at what can be seen without reading the machine. ranks is the program's number of ranks, 0 where it is not known.
+// check looks at what can be seen without reading the machine, and at options that do not go with simulator ranks. ranks is the program's number of ranks, 0 where it is not known.
 func (o *simulationOptions) check(c *cobra.Command, ranks int) error {
 	switch given := c.Flags().Changed("sim-ranks"); {
 	case given && o.simRanks < 1:
@@ -39,6 +41,10 @@ func (o *simulationOptions) check(c *cobra.Command, ranks int) error {
 		return fmt.Errorf("--sim-ranks %d: more than the %d of the program; each has to have a rank to simulate for", o.simRanks, ranks)
 	case given && o.machine == "":
 		return fmt.Errorf("--sim-ranks: say with --machine which machine they simulate: a YAML file, or one of %s", strings.Join(models.Names(), ", "))
+	case given && c.Flags().Changed("counters"):
+		return errors.New("--counters: with --sim-ranks it would count what ranks do for the simulation too; count in a capture without")
+	case given && c.Flags().Changed("max-spool"):
+		return errors.New("--max-spool: the records of a job with --sim-ranks have no bound; name a folder with room for them with --spool (--dry-run says how much)")
 	case !given && c.Flags().Changed("machine"):
 		return errors.New("--machine: it is for simulator ranks; say how many with --sim-ranks")
 	}
@@ -90,4 +96,20 @@ func (o *preloadOptions) addBridge(ctx context.Context, library string, s *launc
 	var err error
 	s.Bridge, err = shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: shim.Bridge})
 	return err
+}
+
+// simulatorPatience is how long simulator ranks may write to the spool after the program has ended.
+const simulatorPatience = time.Minute
+
+// waitForSimulators waits until the simulator ranks of this machine have written what they were told, and says when some of
+// them ended before the program: lost.
+func (o *simulationOptions) waitForSimulators(ctx context.Context, a *app, spoolDir string) (lost bool, err error) {
+	if o.simRanks == 0 {
+		return false, nil
+	}
+	died, err := simrank.Wait(ctx, spoolDir, simulatorPatience)
+	if died > 0 {
+		fmt.Fprintf(a.stderr, "commq: the process of %s ended before the program did: the run has what was recorded until then\n", counted(int64(died), "simulator rank"))
+	}
+	return died > 0, err
 }
