@@ -114,35 +114,83 @@ func (z *Sizes) scaled(s Size) *big.Int {
 	default:
 		n.SetUint64(z.hi).Lsh(n, 64)
 		n.Add(n, new(big.Int).SetUint64(z.lo))
-		if s == SumSR {
-			n.Lsh(n, 1)
-		}
-		return n
 	}
-	n.Mul(n, new(big.Int).SetUint64(2*z.ranks))
-	if s == TwoMAX {
+	if s == MAX || s == MIN || s == TwoMAX {
+		n.Mul(n, new(big.Int).SetUint64(2*z.ranks))
+	}
+	if s == TwoMAX || s == SumSR {
 		n.Lsh(n, 1)
 	}
 	return n
 }
 
+// small is scaled for quick's bounds, below 2^55.
+func (z *Sizes) small(s Size) uint64 {
+	switch s {
+	case MAX:
+		return 2 * z.ranks * z.max
+	case MIN:
+		return 2 * z.ranks * z.min
+	case MEAN:
+		return z.lo
+	case TwoMAX:
+		return 4 * z.ranks * z.max
+	}
+	return 2 * z.lo
+}
+
 // collective is (L + SIZE_IN/B) x factor + (L + SIZE_OUT/B) x factor, rounded once.
 func (i *Interconnect) collective(p Phases, ranks int, z *Sizes) Picoseconds {
 	in, out := i.factor(p.FanIn, ranks), i.factor(p.FanOut, ranks)
+	if t, ok := i.quick(p, uint64(in), uint64(out), z); ok {
+		return t
+	}
 	t := big.NewInt(in + out)
 	t.Mul(t, big.NewInt(int64(i.Latency)))
-	one := big.NewInt(1)
-	if i.BytesPerSecond == 0 || z.max == 0 {
-		return rounded(t, one)
+	per := new(big.Int).SetUint64(2 * max(z.ranks, 1))
+	if i.BytesPerSecond != 0 {
+		per.Mul(per, big.NewInt(i.BytesPerSecond))
 	}
-	bytes := z.scaled(p.SizeIn)
-	bytes.Mul(bytes, big.NewInt(in))
-	rest := z.scaled(p.SizeOut)
-	bytes.Add(bytes, rest.Mul(rest, big.NewInt(out)))
-	per := new(big.Int).SetUint64(2 * z.ranks)
-	per.Mul(per, big.NewInt(i.BytesPerSecond))
-	bytes.Mul(bytes, big.NewInt(perSecond))
-	return rounded(bytes.Add(bytes, t.Mul(t, per)), per)
+	t.Mul(t, per)
+	if i.BytesPerSecond != 0 {
+		bytes, rest := z.scaled(p.SizeIn), z.scaled(p.SizeOut)
+		bytes.Mul(bytes, big.NewInt(in))
+		bytes.Add(bytes, rest.Mul(rest, big.NewInt(out)))
+		t.Add(t, bytes.Mul(bytes, big.NewInt(perSecond)))
+	}
+	return rounded(t, per)
+}
+
+// quick is collective in 128 bits, without allocation; false where they may not do.
+func (i *Interconnect) quick(p Phases, in, out uint64, z *Sizes) (Picoseconds, bool) {
+	const fits = 1 << 31
+	latency := uint64(i.Latency)
+	if latency >= fits<<10 || in >= fits>>10 || out >= fits>>10 || z.max >= fits || z.ranks >= fits>>10 || uint64(i.BytesPerSecond) >= fits<<10 {
+		return 0, false // what is not looked at below is less than 2^64 now
+	}
+	fixed := latency * (in + out)
+	if i.BytesPerSecond == 0 || z.ranks == 0 {
+		return Picoseconds(fixed), true
+	}
+	inHi, inLo := bits.Mul64(z.small(p.SizeIn), in)
+	outHi, outLo := bits.Mul64(z.small(p.SizeOut), out)
+	bytes, carry := bits.Add64(inLo, outLo, 0)
+	if inHi+outHi+carry != 0 {
+		return 0, false
+	}
+	den := 2 * z.ranks * uint64(i.BytesPerSecond)
+	hi, lo := bits.Mul64(bytes, perSecond)
+	lo, carry = bits.Add64(lo, den/2, 0) // den is even
+	hi += carry
+	if hi >= den {
+		return 0, false
+	}
+	q, _ := bits.Div64(hi, lo, den)
+	sum, carry := bits.Add64(fixed, q, 0)
+	if carry != 0 || sum > uint64(Forever) {
+		return Forever, true
+	}
+	return Picoseconds(sum), true
 }
 
 // factor is MODEL_IN_FACTOR or MODEL_OUT_FACTOR for P ranks (Table 1).
