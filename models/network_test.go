@@ -262,20 +262,24 @@ func TestFormulasAgainstFractions(t *testing.T) {
 	any := func(bitsMost int) int64 { return int64(r.Uint64() >> (64 - r.IntN(bitsMost) - 1)) }
 	quick := 0
 	for range 20_000 {
-		i := Interconnect{Latency: Picoseconds(any(50)), BytesPerSecond: 1 + any(59)}
+		latencyBits, rateBits, sizeBits := 50, 59, 62
+		if r.IntN(2) == 0 {
+			latencyBits, rateBits, sizeBits = 40, 40, 30
+		}
+		i := Interconnect{Latency: Picoseconds(any(latencyBits)), BytesPerSecond: 1 + any(rateBits)}
 		l, b := new(big.Rat).SetInt64(int64(i.Latency)), big.NewRat(i.BytesPerSecond, perSecond)
 		phase := func(size *big.Rat, factor int64) *big.Rat {
 			x := new(big.Rat).Quo(size, b)
 			return x.Mul(x.Add(x, l), new(big.Rat).SetInt64(factor))
 		}
-		bytes := any(62)
+		bytes := any(sizeBits)
 		if got, want := i.Latency.plus(transfer(bytes, i.BytesPerSecond)), ps(phase(new(big.Rat).SetInt64(bytes), 1)); got != want {
 			t.Fatalf("%+v, %d bytes: %d ps, want %d", i, bytes, got, want)
 		}
 		var z Sizes
 		var all []int64
 		for range 1 + r.IntN(5) {
-			s, v := any(62), any(62)
+			s, v := any(sizeBits), any(sizeBits)
 			z.Add(s, v)
 			all = append(all, s, v)
 		}
