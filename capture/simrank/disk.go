@@ -201,24 +201,30 @@ func (d *disk) write(f *file, at int64, data []byte) {
 	if len(data) == 0 {
 		return
 	}
-	n, err := 0, d.reach(f)
+	err := d.reach(f)
 	if err == nil {
-		n, err = f.f.WriteAt(data, at)
+		_, err = f.f.WriteAt(data, at)
 	}
 	if err == nil {
-		f.size = max(f.size, at+int64(n))
+		f.size = max(f.size, at+int64(len(data)))
 		return
 	}
 	d.complain(err)
 	if !f.bad && end > f.size {
-		d.cut(f, at, data, n)
+		d.cut(f, at, data)
 	}
 }
 
-// cut ends a file behind the last whole call of data, of which n bytes are written at a place in it.
-func (d *disk) cut(f *file, at int64, data []byte, n int) {
+// cut ends a file behind the last whole call of data, of which not all is written.
+func (d *disk) cut(f *file, at int64, data []byte) {
+	var written int64 // WriteAt does not say
+	if f.f != nil {
+		if info, err := f.f.Stat(); err == nil {
+			written = min(info.Size()-at, int64(len(data)))
+		}
+	}
 	keep := 0
-	for i := spool.SlotBytes; at > 0 && i <= n; i += spool.SlotBytes {
+	for i := spool.SlotBytes; at > 0 && i <= int(written); i += spool.SlotBytes {
 		if i == len(data) || data[i+int(kindAt)] == byte(spool.KindCall) {
 			keep = i
 		}

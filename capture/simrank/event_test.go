@@ -76,8 +76,9 @@ func TestEventHasAllOfTheHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(regexp.MustCompile(`(?m)^\tCQ_SIM_\w+ = `).FindAll(text, -1)); n != 10 {
-		t.Errorf("sim.h has %d kinds, event.go 10", n)
+	kinds := regexp.MustCompile(`(?m)^\tCQ_SIM_\w+ = ([12]?\d),`).FindAll(text, -1) // those from 33 on do not come here
+	if len(kinds) != 10 {
+		t.Errorf("sim.h has %d kinds, event.go 10: %s", len(kinds), kinds)
 	}
 	body := regexp.MustCompile(`(?s)typedef struct \{(.*)\} cq_sim_event`).FindSubmatch(text)
 	if body == nil {

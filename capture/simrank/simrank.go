@@ -49,6 +49,8 @@ type Summary struct {
 	// Machine is the name of the machine and Description its file.
 	Machine     string `json:"machine"`
 	Description string `json:"description"`
+	// LastPs is the latest virtual time at which one of its ranks left.
+	LastPs int64 `json:"last_ps"`
 }
 
 // place is an instance of a collective on a communicator.
@@ -372,9 +374,10 @@ func (s *simulator) left(e *Event) error {
 		return err
 	}
 	s.ranks[e.Rank] = gone
-	s.summary.Choices += e.Bytes
 	s.summary.OutOfOrder += int64(e.N)
+	s.summary.Choices += e.Bytes
 	s.summary.Early += e.Received
+	s.summary.LastPs = max(s.summary.LastPs, e.TimePs)
 	s.ask(chunk{kind: Left, rank: e.Rank})
 	return nil
 }

@@ -3,10 +3,16 @@ package simrank
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -149,4 +155,252 @@ func TestRecords(t *testing.T) {
 	if want := `"ranks":2,"events":10,"messages":0,"message_bytes":0,"record_bytes":73864,`; err != nil || !strings.Contains(string(got), want) {
 		t.Errorf("%v: %s\nwant %s", err, got, want)
 	}
+}
+
+// However the pipe cuts the events, also within an event and within records.
+func TestCutsBetweenReads(t *testing.T) {
+	var all []said
+	all = append(all, hello(1, 2))
+	for i := range 50 {
+		all = append(all, said{Event: Event{Kind: Sent, Rank: 1, Peer: 0, Bytes: int64(i), TimePs: int64(i)}}, records(1, 3, uint64(i*77), bytes.Repeat([]byte{byte(i)}, 77)))
+	}
+	input := encode(append(all, left(1))...)
+	want := runOn(t, machine(t, tenMicros), input)
+	for name, in := range map[string]io.Reader{"bytes": iotest.OneByteReader(bytes.NewReader(input)), "halves": iotest.HalfReader(bytes.NewReader(input)), "with the end": iotest.DataErrReader(bytes.NewReader(input))} {
+		var out, log bytes.Buffer
+		dir := t.TempDir()
+		if err := Run(t.Context(), in, &out, Options{Machine: machine(t, tenMicros), Spool: dir, Log: &log}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		const file = "0000000000000abc.1.3.cqs"
+		got, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || len(got) != 50*77 || got[49*77] != 49 || got[49*77-1] != 48 {
+			t.Errorf("%s: %v, %d bytes", name, err, len(got))
+		}
+		if out.Len() != 50*EventBytes || len(want.answers) != 50 || log.Len() != 0 {
+			t.Errorf("%s: %d bytes of answers\n%s", name, out.Len(), log.String())
+		}
+	}
+}
+
+// A simulator rank that writes all its events before it reads an answer is not stopped, although no pipe holds them.
+func TestEventsAreReadWhileAnswersAreNot(t *testing.T) {
+	const messages = 100_000
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), inRead, outWrite, Options{Machine: machine(t, tenMicros), Spool: t.TempDir(), Log: io.Discard})
+		outWrite.Close()
+	}()
+	var b []byte
+	h := hello(0, 2)
+	b = h.append(b)
+	for i := range messages {
+		e := Event{Kind: Sent, Rank: 0, Peer: 1, Tag: int32(i)}
+		b = e.append(b)
+	}
+	l := left(0)
+	b = l.append(b)
+	if err := inWrite.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inWrite.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	inWrite.Close()
+	answers, err := io.ReadAll(outRead)
+	if err != nil || len(answers) != messages*EventBytes {
+		t.Fatalf("%v, %d bytes", err, len(answers))
+	}
+	for i := range messages {
+		var e Event
+		if e.decode(answers[i*EventBytes:]); e.Tag != int32(i) {
+			t.Fatalf("answer %d is of message %d", i, e.Tag)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	event := func(e Event) said { return said{Event: e} }
+	for _, c := range []struct {
+		want string
+		all  []said
+	}{
+		{"event 1: kind 0: no such event; is the simulator rank of another version of commq?", []said{event(Event{})}},
+		{"event 2: kind 17: no such event", []said{hello(0, 2), event(Event{Kind: Arrives})}},
+		{"event 1: rank 3 says version 9, this commq 1: build the shim again", []said{event(Event{Kind: Hello, Rank: 3, Peer: 5, Bytes: 9})}},
+		{"event 1: hello of rank 5 of 5: no such rank", []said{hello(5, 5)}},
+		{"event 1: hello of rank -1 of 5: no such rank", []said{hello(-1, 5)}},
+		{"event 1: hello of rank 3 of -5: no such rank", []said{hello(3, -5)}},
+		{"event 2: hello of rank 2: job 0000000000000abc of 4 ranks, others are of job 0000000000000abc of 5 ranks", []said{hello(0, 5), hello(2, 4)}},
+		{"event 2: hello of rank 2: job 0000000000000abd", []said{hello(0, 5), event(Event{Kind: Hello, Rank: 2, Peer: 5, N: testJob + 1, Bytes: Version})}},
+		{"event 2: second hello of rank 3", []said{hello(3, 5), hello(3, 5)}},
+		{"event 1: message from rank 0 to rank 1 in a program of 0", []said{event(Event{Kind: Sent, Peer: 1})}},
+		{"event 2: message from rank 0 to rank 5 in a program of 5", []said{hello(0, 5), event(Event{Kind: Sent, Peer: 5})}},
+		{"event 2: message from rank -1 to rank 3 in a program of 5", []said{hello(0, 5), event(Event{Kind: Sent, Rank: -1, Peer: 3})}},
+		{"event 2: kind 2 of rank 0: time -1 ps is negative", []said{hello(0, 5), event(Event{Kind: Sent, Peer: 3, TimePs: -1})}},
+		{"event 2: kind 3 of rank 0: time -1 ps is negative", []said{hello(0, 5), event(Event{Kind: Entered, Peer: 3, TimePs: -1, Call: 38})}},
+		{"event 2: rank 0 enters a collective of 0 ranks", []said{hello(0, 5), event(Event{Kind: Entered, Call: 38})}},
+		{"event 2: rank -2 enters a collective of 3 ranks", []said{hello(0, 5), event(Event{Kind: Entered, Call: 38, Rank: -2, Peer: 3})}},
+		{"event 2: rank 0 enters a collective that is call 65535, of which there is none", []said{hello(0, 5), event(Event{Kind: Entered, Call: 65535, Peer: 3})}},
+		{"event 2: kind 4 of rank 3, which has not said hello or has left", []said{hello(0, 5), records(3, 0, 0, nil)}},
+		{"event 3: kind 4 of rank 0, which has not said hello or has left", []said{hello(0, 5), left(0), records(0, 0, 0, nil)}},
+		{"event 3: kind 6 of rank 0, which has not said hello or has left", []said{hello(0, 5), left(0), left(0)}},
+		{"event 2: kind 5 of rank 5, which", []said{hello(0, 5), event(Event{Kind: Sync, Rank: 5})}},
+		{"event 2: rank 0, thread 0: 65537 bytes of records at 3; there are at most 65536", []said{hello(0, 5), records(0, 0, 3, make([]byte, 65537))}},
+		{"event 2: rank 0, thread 0: -1 bytes of records", []said{hello(0, 5), event(Event{Kind: Records, Bytes: -1})}},
+		{"event 2: rank 0, thread -1: 0 bytes of records", []said{hello(0, 5), records(0, -1, 0, nil)}},
+		{"event 2: rank 0, thread 0: 0 bytes of records at 9223372036854775808", []said{hello(0, 5), records(0, 0, 1<<63, nil)}},
+		{"event 2: rank 0: the input ends within its records: the simulator rank was killed", []said{hello(0, 5), {Event{Kind: Records, Bytes: 9}, []byte("abc")}}},
+	} {
+		if r := runOn(t, machine(t, tenMicros), encode(c.all...)); r.err == nil || !strings.Contains(r.err.Error(), c.want) {
+			t.Errorf("got %v\nwant %s", r.err, c.want)
+		}
+	}
+	r := runOn(t, machine(t, tenMicros), encode(hello(0, 5))[:71])
+	if r.err == nil || !strings.Contains(r.err.Error(), "event 1: the input ends within it: the simulator rank was killed") {
+		t.Error(r.err)
+	}
+	r = runOn(t, machine(t, tenMicros+"\nnodes: 4"), encode(hello(0, 5)))
+	if r.err == nil || !strings.Contains(r.err.Error(), "too few for a program of 5 ranks") {
+		t.Error(r.err)
+	}
+	r = runOn(t, machine(t, "network: {latency_ns: 1, bandwidth_bytes_per_s: 1, buses: 3}"), nil)
+	if r.err == nil || !strings.Contains(r.err.Error(), "network.buses is 3") {
+		t.Error(r.err)
+	}
+}
+
+// What came before is kept, and it is said what did not end.
+func TestWhatDidNotEnd(t *testing.T) {
+	var all []said
+	for rank := range int32(12) {
+		all = append(all, hello(rank, 13))
+	}
+	for n := range uint64(7) {
+		for rank := range int32(3) {
+			all = append(all, said{Event: Event{Kind: Entered, Call: uint16(schema.CallBarrier), Rank: 5 - rank, Peer: 4, N: n, Key: 0xfeed}})
+		}
+	}
+	all = append(all, records(3, 0, 0, head()), said{Event: Event{Kind: Left, Rank: 0, TimePs: 70, N: 3, Bytes: 5, Received: 2}})
+	r := runOn(t, machine(t, tenMicros), encode(all...))
+	want := "commq simrank: ranks 1, 2, 3, 4, 5, 6, 7, 8 and 3 more ended without leaving; what they recorded is kept\n"
+	for _, n := range "01234" {
+		want += "commq simrank: only 3 of 4 ranks entered MPI_Barrier, number " + string(n) + " on communicator 000000000000feed: ranks 3, 4, 5\n"
+	}
+	want += "commq simrank: and 2 more collectives\n"
+	if diff := cmp.Diff(want, r.log); r.err != nil || diff != "" || len(r.answers) != 0 {
+		t.Errorf("%v, %v\n%s", r.err, r.answers, diff)
+	}
+	if got, err := os.ReadFile(filepath.Join(r.spool, "0000000000000abc.3.0.cqs")); err != nil || !bytes.Equal(got, head()) {
+		t.Errorf("%v: %d bytes", err, len(got))
+	}
+	got, err := os.ReadFile(filepath.Join(r.spool, "0000000000000abc.simulator.0.json"))
+	wantSummary := `{"job":"0000000000000abc","simulator":0,"ranks":12,"events":35,"messages":0,"message_bytes":0,"record_bytes":4096,"collectives":0,"collectives_open":7,"out_of_order":3,"choices":5,"early":2,"last_ps":70}` + "\n"
+	if diff := cmp.Diff(wantSummary, string(got)); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestRanksInDifferentCollectives(t *testing.T) {
+	enter := func(call schema.CallID, rank, of int32) said {
+		return said{Event: Event{Kind: Entered, Call: uint16(call), Rank: rank, Peer: of}}
+	}
+	r := runOn(t, machine(t, tenMicros), encode(hello(0, 2), enter(schema.CallBcast, 0, 2), enter(schema.CallReduce, 1, 2), left(0)))
+	want := "commq simrank: rank 0 is in MPI_Bcast of 2 ranks, rank 1 at the same place in MPI_Reduce of 2: its time is that of the first\n"
+	if diff := cmp.Diff(want, r.log); r.err != nil || diff != "" || len(r.answers) != 2 {
+		t.Errorf("%v, %v\n%s", r.err, r.answers, diff)
+	}
+}
+
+// Times that no program has do not overflow.
+func TestForever(t *testing.T) {
+	enter := said{Event: Event{Kind: Entered, Call: uint16(schema.CallBarrier), Peer: 1, TimePs: math.MaxInt64, Bytes: math.MaxInt64}}
+	sent := said{Event: Event{Kind: Sent, TimePs: math.MaxInt64, Bytes: math.MaxInt64}}
+	r := good(t, hello(0, 1), enter, sent, left(0))
+	if len(r.answers) != 2 || r.answers[0].TimePs != int64(models.Forever) || r.answers[1].TimePs+r.answers[1].DelayPs < 0 {
+		t.Errorf("%+v", r.answers)
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// Without anyone who wants answers the records are still kept.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	dir := t.TempDir()
+	var all []said
+	all = append(all, hello(0, 2), records(0, 0, 0, head()))
+	for range 2000 {
+		all = append(all, said{Event: Event{Kind: Sent, Peer: 1}})
+	}
+	all = append(all, records(0, 0, 4096, slots(3)), left(0))
+	err := Run(t.Context(), bytes.NewReader(encode(all...)), brokenPipe{}, Options{Machine: machine(t, tenMicros), Spool: dir, Log: io.Discard})
+	if !errors.Is(err, syscall.EPIPE) {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "0000000000000abc.0.0.cqs")); err != nil || len(got) != 4096+3*64 {
+		t.Errorf("%v: %d bytes", err, len(got))
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	in, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(ctx, in, io.Discard, Options{Machine: machine(t, tenMicros), Spool: t.TempDir(), Log: io.Discard})
+	}()
+	cancel()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("still running")
+	}
+}
+
+// Whatever comes: an error or an end, and never more answers than events.
+func FuzzRun(f *testing.F) {
+	f.Add(encode(hello(0, 2), hello(1, 2), said{Event: Event{Kind: Sent, Peer: 1, Bytes: 9}}, records(0, 0, 0, head()), records(0, 0, 4096, slots(3)), left(0), left(1)))
+	f.Add(encode(hello(0, 3), said{Event: Event{Kind: Entered, Call: 19, Peer: 2, Key: 5, Bytes: 8, Received: 8}}, said{Event: Event{Kind: Entered, Call: 19, Peer: 2, Rank: 1, Key: 5, TimePs: 8, Bytes: 8, Received: 8}}, said{Event: Event{Kind: Sync}}))
+	f.Add(encode(said{Event: Event{Kind: Entered, Call: 40, Peer: 1, Flags: FlagRoot, TimePs: 1 << 62, Bytes: 1 << 62}}))
+	m := machine(f, tenMicros)
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var out bytes.Buffer
+		_ = Run(t.Context(), bytes.NewReader(data), &out, Options{Machine: m, Spool: dir, Log: io.Discard})
+		if out.Len()%EventBytes != 0 || out.Len() > len(data) {
+			t.Errorf("%d bytes of answers to %d", out.Len(), len(data))
+		}
+		for b := out.Bytes(); len(b) > 0; b = b[EventBytes:] {
+			var e Event
+			if e.decode(b); e.Kind < Arrives || e.Kind > Synced || e.TimePs < 0 || e.DelayPs < 0 || e.TimePs+e.DelayPs < 0 {
+				t.Errorf("%+v", e)
+			}
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := os.Remove(filepath.Join(dir, file.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
