@@ -13,6 +13,8 @@ import (
 type answers struct {
 	mu      sync.Mutex
 	some    sync.Cond
+	pipe    *pipe // nil: not a pipe
+	writing bool  // the goroutine is
 	pending []byte
 	closed  bool
 	err     error
@@ -22,17 +24,27 @@ type answers struct {
 func newAnswers(w io.Writer) *answers {
 	a := &answers{done: make(chan struct{})}
 	a.some.L = &a.mu
+	if a.pipe = newPipe(w); a.pipe != nil {
+		w = a.pipe.f
+	}
 	go a.write(w)
 	return a
 }
 
+// put writes events as far as the pipe has room at once; the goroutine, whose turn costs more, has the rest.
 func (a *answers) put(events []byte) {
 	a.mu.Lock()
+	if a.pipe != nil && !a.writing && len(a.pending) == 0 {
+		events = events[a.pipe.try(events):]
+	}
 	if a.err == nil {
 		a.pending = append(a.pending, events...)
 	}
+	rest := len(a.pending) > 0
 	a.mu.Unlock()
-	a.some.Signal()
+	if rest {
+		a.some.Signal()
+	}
 }
 
 // keepBytes is how large a buffer is kept for the next answers.
@@ -43,9 +55,11 @@ func (a *answers) write(w io.Writer) {
 	var out []byte
 	for {
 		a.mu.Lock()
+		a.writing = false
 		for len(a.pending) == 0 && !a.closed {
 			a.some.Wait()
 		}
+		a.writing = true
 		if cap(out) > keepBytes {
 			out = nil
 		}
@@ -81,6 +95,9 @@ func (a *answers) close() error {
 	case <-a.done:
 	case <-time.After(patience):
 		return fmt.Errorf("answer the simulator rank: it does not read the last answers")
+	}
+	if a.pipe != nil {
+		_ = a.pipe.f.Close()
 	}
 	return a.err
 }
