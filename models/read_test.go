@@ -37,7 +37,7 @@ collectives:
   all: {fan_in: 0, size_in: MAX, fan_out: CT, size_out: S+R}
   MPI_Bcast: {fan_in: LIN, size_in: 2MAX, fan_out: LOG, size_out: MIN}
 `)
-	want := &Machine{Name: "test.yaml", Nodes: 16, CPUsPerNode: 4, Mapping: RoundRobin, CPURatio: 1.25,
+	want := &Machine{Name: "test.yaml", Description: m.Description, Nodes: 16, CPUsPerNode: 4, Mapping: RoundRobin, CPURatio: 1.25,
 		Network:             Interconnect{Latency: 7_000_125, BytesPerSecond: 250_000_000, Buses: 9, InputLinks: 3, OutputLinks: 3, HalfDuplex: true},
 		IntraNode:           Interconnect{Latency: 500_000, InputLinks: 5},
 		EagerThresholdBytes: 4097, Collectives: map[schema.CallID]Phases{}}
@@ -52,7 +52,7 @@ collectives:
 
 func TestReadWithoutWhatMayBeLeftOut(t *testing.T) {
 	link := Interconnect{Latency: 7_000_000, BytesPerSecond: 250_000_000}
-	want := &Machine{Name: "test.yaml", CPUsPerNode: 1, CPURatio: 1, Network: link, IntraNode: link, EagerThresholdBytes: math.MaxInt64, Collectives: table3}
+	want := &Machine{Name: "test.yaml", Description: clan, CPUsPerNode: 1, CPURatio: 1, Network: link, IntraNode: link, EagerThresholdBytes: math.MaxInt64, Collectives: table3}
 	if diff := cmp.Diff(want, mustRead(t, clan)); diff != "" {
 		t.Error(diff)
 	}

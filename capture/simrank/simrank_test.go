@@ -306,7 +306,7 @@ func TestWhatDidNotEnd(t *testing.T) {
 		t.Errorf("%v: %d bytes", err, len(got))
 	}
 	got, err := os.ReadFile(filepath.Join(r.spool, "0000000000000abc.simulator.0.json"))
-	wantSummary := `{"job":"0000000000000abc","simulator":0,"ranks":12,"events":35,"messages":0,"message_bytes":0,"record_bytes":4096,"collectives":0,"collectives_open":7,"out_of_order":3,"choices":5,"early":2,"last_ps":70}` + "\n"
+	wantSummary := `{"job":"0000000000000abc","simulator":0,"ranks":12,"events":35,"messages":0,"message_bytes":0,"record_bytes":4096,"collectives":0,"collectives_open":7,"choices":5,"out_of_order":3,"early":2,"machine":"test.yaml","description":"` + tenMicros + `","last_ps":70}` + "\n"
 	if diff := cmp.Diff(wantSummary, string(got)); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
