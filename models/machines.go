@@ -23,20 +23,11 @@ func Names() []string {
 	return files
 }
 
-// Source is the YAML of a machine that commq knows by name, with its comments.
-func Source(name string) ([]byte, error) {
+// Named is a machine that commq knows by name.
+func Named(name string) (*Machine, error) {
 	data, err := machines.ReadFile("machines/" + name + ".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("machine %q: there is no machine of that name; there are %s", name, strings.Join(Names(), ", "))
-	}
-	return data, nil
-}
-
-// Named is a machine that commq knows by name.
-func Named(name string) (*Machine, error) {
-	data, err := Source(name)
-	if err != nil {
-		return nil, err
 	}
 	return Read(name, bytes.NewReader(data))
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -174,4 +176,48 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The document's machine can be read, and its table is the one in use.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile("../docs/method/time-model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(text), "## A machine\n")
+	example, _, _ = strings.Cut(example, "\nOnly ")
+	example = example[strings.Index(example, "    nodes"):]
+	m := mustRead(t, strings.ReplaceAll(example, "\n    ", "\n")[4:])
+	if m.CPUsPerNode != 4 || m.IntraNode.Latency != 500_000 || m.Collectives[schema.CallBcast] != (Phases{None, MAX, CT, MAX}) || m.Collectives[schema.CallBarrier] != table3[schema.CallBarrier] {
+		t.Errorf("%+v", m)
+	}
+	_, table, _ := strings.Cut(string(text), "| operation | fan-in | fan-out |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := 0
+	for _, line := range strings.Split(table, "\n")[2:] {
+		cells := strings.Split(line, "|")
+		for op, p := range table3 {
+			name := strings.TrimPrefix(op.String(), "MPI_")
+			if !slices.Contains(strings.Split(strings.TrimSpace(cells[1]), ", "), name) && !(op.IsNeighborhood() && strings.Contains(cells[1], "Neighbor_*")) {
+				continue
+			}
+			rows++
+			for i, want := range []string{phase(p.FanIn, p.SizeIn), phase(p.FanOut, p.SizeOut)} {
+				if got := strings.TrimSpace(cells[2+i]); got != want {
+					t.Errorf("%s: the document has %q, the table %q", op, got, want)
+				}
+			}
+		}
+	}
+	if rows != len(table3) {
+		t.Errorf("the document has %d operations, the table %d", rows, len(table3))
+	}
+}
+
+// phase is a phase as the document has it.
+func phase(f Factor, s Size) string {
+	if f == None {
+		return "0"
+	}
+	return f.String() + " " + s.String()
 }

@@ -404,3 +404,49 @@ func FuzzRun(f *testing.F) {
 		}
 	})
 }
+
+// takeEvents returns a function that has a simulator take the events.
+func takeEvents(t testing.TB, b []byte) func() {
+	s := &simulator{o: Options{Log: io.Discard}, gathering: map[place]*gathering{}, ranks: make([]uint8, 64)}
+	var err error
+	if s.network, err = machine(t, tenMicros).Stateless(); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if n, err := s.take(b); err != nil || n != len(b) || len(s.batch) != len(b) {
+			t.Fatalf("%d of %d bytes taken, %d answered: %v", n, len(b), len(s.batch), err)
+		}
+		s.batch = s.batch[:0]
+	}
+}
+
+// half are so many messages and collectives of 64 ranks.
+func half(events int) []byte {
+	var b []byte
+	for i := range events {
+		e := Event{Kind: Sent, Rank: int32(i / 2 % 64), Peer: int32(i % 64), Bytes: 4097, Key: 77, TimePs: int64(i)}
+		if i%2 == 1 {
+			e = Event{Kind: Entered, Call: uint16(schema.CallAllreduce), Rank: int32(i / 2 % 64), Peer: 64, N: uint64(i / 128), Key: 77, TimePs: int64(i), Bytes: 8, Received: 8}
+		}
+		b = e.append(b)
+	}
+	return b
+}
+
+func TestEventsTakeNoMemory(t *testing.T) {
+	take := takeEvents(t, half(12_800))
+	take()
+	if n := testing.AllocsPerRun(10, take); n > 1 {
+		t.Errorf("%.0f allocations for 12,800 events", n)
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	const events = 12_800
+	take := takeEvents(b, half(events))
+	b.ReportAllocs()
+	for b.Loop() {
+		take()
+	}
+	b.ReportMetric(float64(b.N)*events/b.Elapsed().Seconds(), "events/s")
+}
