@@ -1,32 +1,441 @@
 /* A simulator rank: between the ranks of the program and the commq process that simulates the network. It is its own program
  * (with -DCQ_BRIDGE=1), started beside the program's ranks, or one of the ranks that the program was started with, which then
- * never returns from MPI_Init. */
+ * never returns from MPI_Init.
+ *
+ * It waits for nobody: MPI and both pipes are polled in turn, and what cannot be passed on yet is kept. What comes from the
+ * ranks is bounded by the buffer before the pipe: while that is full no more of it is received. What comes from the
+ * process is not, because it answers what the ranks have asked. */
 #include "core.h"
 
 #if CQ_SIM
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bridge.h"
 #include "sim.h"
 
-/* The program's ranks that tell this simulator what they do. */
-static int clients(void)
+#define RING 8
+#define OUT_BYTES ((size_t)1 << 20)
+#define IN_BYTES ((size_t)64 << 10)
+#define NAP_AFTER_NS 1000000u
+#define END_NS 60000000000u /* how long the process may take for its end */
+
+extern char **environ;
+
+/* Events for a rank, which are sent together. */
+typedef struct message message;
+struct message {
+	message *next;
+	MPI_Request request;
+	int n;
+	cq_sim_event events[CQ_SIM_MANY];
+};
+
+typedef struct {
+	MPI_Request request;
+	uint8_t bytes[sizeof(cq_sim_event) + CQ_SIM_DATA];
+} slot;
+
+static struct {
+	slot *ring; /* receives, in the order in which they were posted */
+	int head;
+	uint8_t *out; /* to the process: out[begin, end) */
+	size_t out_begin, out_end;
+	uint8_t *in;  /* from it: the first of in_n bytes */
+	size_t in_n;
+	int to, from; /* pipes; -1: closed */
+	pid_t process;
+	int gone;
+	int left, badly; /* ranks that have left, and without MPI_Finalize */
+	message **open;  /* of each rank, not sent yet */
+	int *opened;     /* the ranks that have one */
+	int opened_n;
+	message *sent, **sent_end; /* in the order of sending */
+	message *spare;
+} b = {.to = -1, .from = -1};
+
+static void fail(const char *what)
 {
-	int n = 0;
+	cq_say("commq: simulator rank %d: %s: %s\n", cq_world.self, what, strerror(errno));
+	cq_p.Abort(cq_world.channel, 2);
+	_exit(2);
+}
+
+static void *memory(size_t bytes)
+{
+	void *p = calloc(1, bytes);
+	if (p == NULL)
+		fail("memory");
+	return p;
+}
+
+/* Events to ranks. */
+
+static void send_open(int rank)
+{
+	message *m = b.open[rank];
+	b.open[rank] = NULL;
+	if (cq_p.Isend(m->events, m->n * (int)sizeof m->events[0], MPI_BYTE, cq_world.ranks[rank], CQ_SIM_TAG, cq_world.channel, &m->request) != MPI_SUCCESS)
+		fail("send to a rank");
+	m->next = NULL;
+	*b.sent_end = m;
+	b.sent_end = &m->next;
+}
+
+static void send_all(void)
+{
+	for (int i = 0; i < b.opened_n; i++) {
+		if (b.open[b.opened[i]] != NULL)
+			send_open(b.opened[i]);
+	}
+	b.opened_n = 0;
+}
+
+static void answer(const cq_sim_event *e)
+{
+	int rank = e->rank;
+	if (rank < 0 || rank >= cq_world.apps)
+		return;
+	if (b.opened_n == cq_world.apps)
+		send_all();
+	message *m = b.open[rank];
+	if (m == NULL) {
+		m = b.spare;
+		if (m != NULL)
+			b.spare = m->next;
+		else
+			m = memory(sizeof *m);
+		m->n = 0;
+		b.open[rank] = m;
+		b.opened[b.opened_n++] = rank;
+	}
+	m->events[m->n++] = *e;
+	if (m->n == CQ_SIM_MANY)
+		send_open(rank);
+}
+
+/* Takes back what has been sent; returns whether there was any. */
+static int reap(void)
+{
+	int any = 0;
+	while (b.sent != NULL) {
+		message *m = b.sent;
+		int done = 0;
+		if (cq_p.Test(&m->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || !done)
+			break;
+		b.sent = m->next;
+		if (b.sent == NULL)
+			b.sent_end = &b.sent;
+		m->next = b.spare;
+		b.spare = m;
+		any = 1;
+	}
+	return any;
+}
+
+/* The process. */
+
+static void tell_all(int kind)
+{
 	for (int r = 0; r < cq_world.apps; r++)
-		n += r % cq_world.sims == cq_world.self;
-	return n;
+		answer(&(cq_sim_event){.kind = (uint16_t)kind, .rank = r});
+	send_all();
+}
+
+/* The process has ended, or cannot be reached: the ranks are told, and what they say from now on is dropped. */
+static void lose(const char *how)
+{
+	if (b.gone)
+		return;
+	b.gone = 1;
+	if (b.to >= 0)
+		close(b.to);
+	if (b.from >= 0)
+		close(b.from);
+	b.to = b.from = -1;
+	if (how != NULL)
+		cq_say("commq: simulator rank %d: %s; the program goes on without virtual time, and nothing more is recorded\n", cq_world.self, how);
+	tell_all(CQ_SIM_GONE);
+}
+
+static void pipe_for(int ours_writes, int *ours, int *theirs)
+{
+	int p[2];
+	if (pipe2(p, O_CLOEXEC) != 0)
+		fail("pipe");
+	*ours = p[ours_writes];
+	*theirs = p[!ours_writes];
+	fcntl(*ours, F_SETFL, O_NONBLOCK);
+	fcntl(*ours, F_SETPIPE_SZ, 1 << 20); /* where it may be so large */
+}
+
+static char **environment(void)
+{
+	int n = 0, kept = 0;
+	while (environ[n] != NULL)
+		n++;
+	char **e = memory((size_t)(n + 1) * sizeof *e);
+	for (int i = 0; i < n; i++) {
+		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+			e[kept++] = environ[i];
+	}
+	return e;
+}
+
+static void begin(void)
+{
+	char *command = getenv("COMMQ_SIM_COMMAND");
+	char *argv[] = {command, "simrank", NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none, usual;
+	int their_in, their_out;
+	if (command == NULL || *command == 0) {
+		lose("COMMQ_SIM_COMMAND does not name the commq program; start the job by commq capture");
+		return;
+	}
+	pipe_for(1, &b.to, &their_in);
+	pipe_for(0, &b.from, &their_out);
+	sigemptyset(&none);
+	sigemptyset(&usual);
+	sigaddset(&usual, SIGPIPE);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, their_in, 0);
+	posix_spawn_file_actions_adddup2(&files, their_out, 1);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setsigmask(&how, &none);
+	posix_spawnattr_setsigdefault(&how, &usual);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	char **e = environment();
+	int error = posix_spawn(&b.process, command, &files, &how, argv, e);
+	free(e);
+	close(their_in);
+	close(their_out);
+	if (error != 0) {
+		cq_say("commq: simulator rank %d: %s: %s\n", cq_world.self, command, strerror(error));
+		b.process = 0;
+		lose("the simulating process cannot be started");
+	}
+}
+
+/* Writes as much as the pipe takes; returns whether that was any. */
+static int write_out(void)
+{
+	if (b.to < 0 || b.out_begin == b.out_end)
+		return 0;
+	ssize_t n = write(b.to, b.out + b.out_begin, b.out_end - b.out_begin);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) {
+		lose("the simulating process has ended");
+		return 1;
+	}
+	b.out_begin += (size_t)n;
+	if (b.out_begin == b.out_end)
+		b.out_begin = b.out_end = 0;
+	return 1;
+}
+
+/* Reads what the process has answered; returns whether that was any. */
+static int read_in(void)
+{
+	if (b.from < 0)
+		return 0;
+	ssize_t n = read(b.from, b.in + b.in_n, IN_BYTES - b.in_n);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) {
+		if (b.to >= 0) {
+			lose("the simulating process has ended");
+		} else { /* as it was asked to */
+			close(b.from);
+			b.from = -1;
+		}
+		return 1;
+	}
+	b.in_n += (size_t)n;
+	size_t at = 0;
+	for (cq_sim_event e; b.in_n - at >= sizeof e; at += sizeof e) {
+		memcpy(&e, b.in + at, sizeof e);
+		answer(&e);
+	}
+	memmove(b.in, b.in + at, b.in_n - at);
+	b.in_n -= at;
+	send_all();
+	return 1;
+}
+
+/* Events from ranks. */
+
+static int ours(int rank)
+{
+	return rank % cq_world.sims == cq_world.self;
+}
+
+static void pass_on(const uint8_t *p, size_t n)
+{
+	if (b.to < 0)
+		return;
+	if (b.out_end + n > OUT_BYTES) {
+		memmove(b.out, b.out + b.out_begin, b.out_end - b.out_begin);
+		b.out_end -= b.out_begin;
+		b.out_begin = 0;
+	}
+	memcpy(b.out + b.out_end, p, n);
+	b.out_end += n;
+}
+
+static void take(const uint8_t *p, size_t n)
+{
+	cq_sim_event e;
+	if (n < sizeof e)
+		return;
+	memcpy(&e, p, sizeof e);
+	switch (e.kind) {
+	case CQ_SIM_PING:
+		answer(&(cq_sim_event){.kind = CQ_SIM_HERE, .rank = e.rank});
+		send_all();
+		return;
+	case CQ_SIM_LEFT: /* said to all simulators, recorded by one */
+		b.left++;
+		b.badly += e.peer != CQ_ENDED_FINALIZED;
+		if (!ours(e.rank))
+			return;
+		break;
+	case CQ_SIM_SYNC:
+		if (b.gone) {
+			answer(&(cq_sim_event){.kind = CQ_SIM_SYNCED, .rank = e.rank});
+			send_all();
+		}
+		break;
+	}
+	pass_on(p, n);
+}
+
+static void post(slot *s)
+{
+	if (cq_p.Irecv(s->bytes, sizeof s->bytes, MPI_BYTE, MPI_ANY_SOURCE, CQ_SIM_TAG, cq_world.channel, &s->request) != MPI_SUCCESS)
+		fail("receive from the ranks");
+}
+
+/* Receives what has come, as far as there is room; returns whether that was any. */
+static int receive(void)
+{
+	MPI_Status st;
+	int done = 0, n = 0;
+	while (n < 1000 && OUT_BYTES - (b.out_end - b.out_begin) >= sizeof b.ring->bytes) {
+		slot *s = &b.ring[b.head];
+		if (cq_p.Test(&s->request, &done, &st) != MPI_SUCCESS)
+			fail("receive from the ranks");
+		if (!done)
+			break;
+		take(s->bytes, (size_t)cq_status_bytes(&st));
+		post(s);
+		b.head = (b.head + 1) % RING;
+		n++;
+	}
+	return n > 0;
+}
+
+static void stop_receiving(void)
+{
+	for (int i = 0; i < RING; i++) {
+		cq_p.Cancel(&b.ring[i].request);
+		cq_p.Wait(&b.ring[i].request, MPI_STATUS_IGNORE);
+	}
+}
+
+static void nap(void)
+{
+	static const struct timespec t = {0, 50000};
+	nanosleep(&t, NULL);
+}
+
+/* A turn in which nothing happened: the ranks may need this core. */
+static void rest(int busy)
+{
+	static uint64_t since;
+	if (busy) {
+		since = 0;
+		return;
+	}
+	uint64_t now = cq_monotonic();
+	if (since == 0)
+		since = now;
+	if (now - since < NAP_AFTER_NS)
+		sched_yield();
+	else
+		nap();
+}
+
+/* The ranks have left: the process gets the rest and the end of its input, and writes what it has. */
+static void end_process(void)
+{
+	uint64_t until = cq_monotonic() + END_NS;
+	int status = 0;
+	pid_t p = 0;
+	while (b.to >= 0 && b.out_begin != b.out_end && cq_monotonic() < until) {
+		int busy = write_out();
+		busy |= read_in();
+		rest(busy);
+	}
+	if (b.to >= 0)
+		close(b.to);
+	b.to = -1;
+	while (b.process > 0 && (p = waitpid(b.process, &status, WNOHANG)) == 0 && cq_monotonic() < until) {
+		read_in();
+		nap();
+	}
+	if (b.process > 0 && p == 0) {
+		kill(b.process, SIGKILL);
+		waitpid(b.process, &status, 0);
+		cq_say("commq: simulator rank %d: the simulating process did not end and was killed; records may be missing\n", cq_world.self);
+	} else if (p > 0 && !b.gone && status != 0) {
+		cq_say("commq: simulator rank %d: the simulating process ended badly; records may be missing\n", cq_world.self);
+	}
+	read_in();
+	if (b.from >= 0)
+		close(b.from);
+	b.from = -1;
 }
 
 void cq_bridge_run(void)
 {
-	cq_sim_event e;
-	for (int left = clients(); left > 0;) {
-		cq_p.Recv(&e, sizeof e, MPI_BYTE, MPI_ANY_SOURCE, CQ_SIM_TAG, cq_world.channel, MPI_STATUS_IGNORE);
-		left -= e.kind == CQ_SIM_LEFT;
+	struct sigaction ignore, before;
+	memset(&ignore, 0, sizeof ignore);
+	ignore.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &ignore, &before);
+	b.ring = memory(RING * sizeof *b.ring);
+	b.out = memory(OUT_BYTES);
+	b.in = memory(IN_BYTES);
+	b.open = memory((size_t)cq_world.apps * sizeof *b.open);
+	b.opened = memory((size_t)cq_world.apps * sizeof *b.opened);
+	b.sent_end = &b.sent;
+	for (int i = 0; i < RING; i++)
+		post(&b.ring[i]);
+	begin();
+	while (b.left < cq_world.apps) {
+		int busy = receive();
+		busy |= write_out();
+		busy |= read_in();
+		busy |= reap();
+		rest(busy);
 	}
+	end_process();
+	if (b.badly > 0) /* those ranks are not there any more */
+		_exit(0);
+	tell_all(CQ_SIM_OVER);
+	while (b.sent != NULL)
+		rest(reap());
+	stop_receiving();
+	sigaction(SIGPIPE, &before, NULL);
 }
 
 void cq_bridge_in_init(void)

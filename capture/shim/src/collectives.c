@@ -142,6 +142,7 @@ void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
 	role r = role_of(m, a);
 	argument s = send_argument(t, &r, a);
 	a->instance = m->instance++;
+	CQ_VIRTUAL(t->vt.collective = a->kind + 1; t->vt.sends = a->persistent ? CQ_SENDS_LATER : CQ_SENDS_NOT;)
 	cq_call *c = cq_open(t, id);
 	cq_blank(c);
 	c->comm = m->number;

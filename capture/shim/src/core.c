@@ -24,7 +24,6 @@
 #include "sink.h"
 #if CQ_SIM
 #include "bridge.h"
-#include "sim.h"
 #endif
 
 cq_state cq;
@@ -439,10 +438,12 @@ static void header_fill(cq_header *h, int number)
 #else
 	h->timer = cq.tsc ? CQ_TIMER_TSC : CQ_TIMER_MONOTONIC;
 #endif
+	CQ_VIRTUAL(if (cq_sim_on) h->timer = CQ_TIMER_VIRTUAL;)
 	h->compute_clock = (uint32_t)cq.clock;
 	h->clock0_tick = cq.clock0_tick;
 	h->clock0_ns = cq.clock0_ns;
 	cq_clock_pair(&h->clock1_tick, &h->clock1_ns);
+	CQ_VIRTUAL(if (cq_sim_on) { h->clock0_tick = h->clock1_tick = 0; h->clock0_ns = h->clock1_ns = 0; })
 	h->realtime_ns = cq.realtime_ns;
 	h->offset_init_ns = cq.offset_ns;
 	h->offset_init_error_ns = cq.offset_error_ns;
@@ -513,6 +514,7 @@ static cq_thread *thread_open(int *e)
 	if (t == MAP_FAILED)
 		return NULL;
 	t->number = __atomic_fetch_add(&cq.threads, 1, __ATOMIC_RELAXED);
+	CQ_VIRTUAL(cq_sim_thread(t);)
 	header_fill(&t->own, t->number);
 	t->call = &t->trash;
 	t->comm = &cq.none_comm;
@@ -559,6 +561,7 @@ static void abandon(cq_thread *t)
 	t->call = &t->trash;
 	t->claims = t->no_statuses = 0;
 	t->gathered = t->wide = 0;
+	CQ_VIRTUAL(t->vt.counted = 0; t->vt.sends = t->vt.collective = t->vt.counted_new = 0; t->vt.ended = NULL;)
 	t->cpu = cq.clock == CQ_CLOCK_CPU ? cpu_ns() : 0;
 	t->shorts = 0;
 	if (t->due & CQ_DUE_COUNTS)
@@ -641,7 +644,7 @@ void cq_extra(cq_thread *t, int err)
 	if (t->due & (CQ_DUE_MARK | CQ_DUE_FLUSH | CQ_DUE_TIMED)) { /* for them the call is over */
 		uint64_t now = t->t1;
 		cq_barrier();
-		*(volatile uint64_t *)&t->call->t1 = now;
+		*(volatile uint64_t *)&t->call->t1 = CQ_T1(t);
 		if (due_taken(t, CQ_DUE_MARK))
 			mark_put(t);
 		if (due_taken(t, CQ_DUE_FLUSH) || (t->buffered && (int64_t)(now - t->flushed) > (int64_t)cq.flush_ticks))
@@ -659,7 +662,7 @@ static void mark_put(cq_thread *t)
 	if (__atomic_exchange_n(&cq.mark_pending, 0, __ATOMIC_ACQ_REL) == 0)
 		return;
 	due_taken(t, CQ_DUE_MARK);
-	uint64_t tick = cq.mark_tick, before = t->call == &t->trash ? 0 : t->call->t0;
+	uint64_t tick = CQ_AT(t, cq.mark_tick), before = t->call == &t->trash ? 0 : t->call->t0;
 	if (tick < before) /* this thread was not in that call yet when another one had the signal */
 		tick = before;
 	cq_call *c = cq_open(t, CQ_commq_mark);
@@ -676,7 +679,7 @@ static void mark_put(cq_thread *t)
 	cq_def_put(t, CQ_DEF_LABEL, 0, label, sizeof label - 1);
 	cq_barrier();
 	*(volatile uint64_t *)&t->call->t1 = tick;
-	t->t1 = tick; /* cq_close of the call before writes it once more */
+	CQ_VIRTUAL(if (!cq_sim_on)) t->t1 = tick; /* cq_close of the call before writes it once more */
 }
 
 static void on_signal(int number)
@@ -795,6 +798,7 @@ static void in_child(void)
 {
 	cq.state = CQ_OFF;
 	cq_current = NULL;
+	CQ_VIRTUAL(cq_sim_child();)
 	for (cq_thread *t = cq.list; t != NULL; t = t->link)
 		cq_sink_disown(t);
 	mine = NULL;
@@ -942,6 +946,7 @@ static int spool_prepare(void)
 	if (strlen(dir) >= sizeof cq.spool)
 		return ENAMETOOLONG;
 	strcpy(cq.spool, dir);
+	CQ_VIRTUAL(if (cq_world.split) return 0;) /* the commq process makes it */
 	return make_folders(cq.spool);
 }
 
@@ -1031,7 +1036,7 @@ static void record_init(cq_thread *t, int id, uint64_t t0, uint64_t t1)
 	cq_call *c = cq_open(t, id);
 	c->flags = 0;
 	c->compute_ns = 0;
-	c->t0 = t0;
+	c->t0 = CQ_AT(t, t0);
 	c->comm = c->peer = c->tag = c->dtype = CQ_NULL32;
 	c->count = CQ_NULL64;
 	c->buf = 0;
@@ -1059,12 +1064,15 @@ static void start_recording(int id, uint64_t t1)
 	cq.offset_ns = cq.offset_error_ns = cq.offset_at_ns = CQ_NULL64;
 	if (error == 0)
 		error = table_init();
+	CQ_VIRTUAL(if (error == 0 && !cq.sessions) cq_sim_begin();)
 	if (error == 0)
 		t = thread_open(&error);
 	greeted = cq.sessions ? 0 : greet(error, &others);
+	CQ_VIRTUAL(if (cq_world.split && others >= 0) t = NULL;) /* the others would wait for what an unrecorded rank does not say */
 	if (t == NULL || greeted != 0) {
 		report(error, others);
 		cq.state = CQ_OFF;
+		CQ_VIRTUAL(cq_sim_on = 0;)
 		return;
 	}
 	t->head->offset_init_ns = cq.offset_ns;
@@ -1263,6 +1271,7 @@ void cq_abort_before(cq_thread *t)
 	cq_head_clock(t);
 	for (cq_thread *u = cq.list; u != NULL; u = u->link)
 		cq_sink_flush(u);
+	CQ_VIRTUAL(cq_sim_sync();)
 }
 
 /* MPI_Init's or a session's use of MPI ends; returns whether it is the last. */
@@ -1286,13 +1295,6 @@ void cq_finalize_before(cq_thread *t)
 	cq.finalizing = 1;
 	cq_clock_offsets_end();
 	let_go();
-#if CQ_SIM
-	if (cq_world.split) {
-		cq_sim_event e = {.kind = CQ_SIM_LEFT};
-		cq_p.Send(&e, sizeof e, MPI_BYTE, cq_world.ranks[cq_world.apps + cq_world.self % cq_world.sims], CQ_SIM_TAG, cq_world.channel);
-		cq_world_part();
-	}
-#endif
 	if (t == NULL)
 		return;
 	t->head->offset_final_ns = cq.offset_ns;
@@ -1354,4 +1356,5 @@ __attribute__((destructor)) static void unloaded(void)
 		else
 			cq_sink_flush(u);
 	}
+	CQ_VIRTUAL(cq_sim_quit();)
 }

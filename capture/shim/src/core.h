@@ -77,6 +77,41 @@ int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
 #include "fns_gen.h"
 #include "world.h"
 
+/* Virtual time, where there are simulator ranks; see sim.c. Else what is in CQ_VIRTUAL is not there. */
+#if CQ_SIM
+#define CQ_VIRTUAL(...) __VA_ARGS__
+
+/* Ranks of a communicator's (remote) group in MPI_COMM_WORLD; -1: outside. */
+typedef struct {
+	int holders; /* the communicator, and receives that are pending on it */
+	int n;
+	int same;    /* the ranks are the same: no list */
+	size_t bytes;
+	int list[];
+} cq_sim_ranks;
+
+typedef struct cq_sim_pending cq_sim_pending;
+
+/* A thread's virtual clock, and what its call in progress does. */
+typedef struct {
+	int64_t now;      /* ps */
+	uint64_t counted; /* ns of the compute time since the last record that are in it already */
+	int64_t bytes;    /* of what the call sends */
+	int sends;        /* CQ_SENDS_* */
+	int collective;   /* CQ_K_* + 1; 0: none */
+	int counted_new;  /* a communicator is being made by an operation that is counted on its parent */
+	MPI_Request made; /* the request that the call has made */
+	uint32_t message; /* serial of the message of an mrecv or imrecv */
+	int64_t arrives;  /* the latest of what the call has completed */
+	cq_sim_pending *ended, **ended_end; /* requests that the call has completed */
+} cq_virtual;
+
+enum { CQ_SENDS_NOT = 0, CQ_SENDS = 1, CQ_SENDS_LATER = 2, CQ_SENDS_PARTS = 3 };
+
+#else
+#define CQ_VIRTUAL(...)
+#endif
+
 /* A handle as a number. Valid handles are never 0. */
 #if CQ_OPENMPI
 #define CQ_KEY(h) ((uint64_t)(uintptr_t)(h))
@@ -107,6 +142,7 @@ typedef struct {
 	int *room; /* where short lists are */
 	size_t room_bytes;
 	void *spare; /* the next entry that can be used again */
+	CQ_VIRTUAL(uint64_t sim_key; cq_sim_ranks *ranks;)
 } cq_comm;
 
 /* How a datatype's elements lie in memory. */
@@ -271,6 +307,7 @@ struct cq_thread {
 	cq_posted in;        /* what the call in progress receives into, or makes a persistent send of */
 	uint64_t regions[64]; /* stretches of memory, by their number + 1, where there are payloads and no GPU's memory */
 	cq_thread *link;     /* next thread of the process */
+	CQ_VIRTUAL(cq_virtual vt; int streamed; uint8_t room[72];) /* streamed: the records go to a simulator rank; room for an event before them */
 	cq_header own;       /* the header when it is not mapped */
 	cq_call trash;       /* where slots go when dead, and the copy of a CALL slot that has left the buffer */
 	cq_hop hops[256];
@@ -353,6 +390,30 @@ extern cq_state cq __attribute__((visibility("hidden")));
 extern CQ_TLS cq_thread *cq_current __attribute__((visibility("hidden")));
 
 #pragma GCC visibility push(hidden)
+
+#if CQ_SIM
+extern int cq_sim_on; /* times are virtual */
+int cq_sim_begin(void);
+void cq_sim_thread(cq_thread *t);
+void cq_sim_compute(cq_thread *t, uint64_t compute);
+void cq_sim_close(cq_thread *t, int err);
+void cq_sim_resume(cq_thread *t);
+void cq_sim_leaving(cq_thread *t);
+void cq_sim_records(cq_thread *t, const void *p, size_t n, int64_t off);
+void cq_sim_comm(cq_thread *t, cq_comm *m, MPI_Comm like, int32_t parent, uint64_t instance, int key);
+void cq_sim_comm_end(cq_comm *m);
+void cq_sim_sync(void);
+void cq_sim_leave(cq_thread *t);
+void cq_sim_quit(void);
+void cq_sim_child(void);
+/* The return of the call in progress, as the records have it. */
+#define CQ_T1(t) CQ_AT(t, (t)->t1)
+/* Now, where times are virtual, else a tick. */
+#define CQ_AT(t, tick) (cq_sim_on ? (uint64_t)(t)->vt.now : (tick))
+#else
+#define CQ_T1(t) ((t)->t1)
+#define CQ_AT(t, tick) (tick)
+#endif
 
 cq_thread *cq_enter_slow(const void *cfa);
 void cq_due(cq_thread *t, uint64_t bits);
@@ -526,12 +587,14 @@ CQ_HOT uint64_t cq_gap(cq_thread *t)
 CQ_HOT void cq_stamp(cq_thread *t, cq_call *c, uint64_t compute)
 {
 	t->gathered = 0;
+	CQ_VIRTUAL(cq_sim_compute(t, compute); t->vt.counted = 0;)
 	if (CQ_UNLIKELY(compute >= UINT32_MAX)) {
 		t->wide = compute;
 		compute = UINT32_MAX;
 	}
 	c->compute_ns = (uint32_t)compute;
 	c->t0 = t->t0;
+	CQ_VIRTUAL(c->t0 = cq_sim_on ? (uint64_t)t->vt.now : t->t0;)
 }
 
 CQ_HOT void cq_barrier(void)
@@ -565,10 +628,12 @@ CQ_HOT void cq_back(cq_thread *t)
 /* The last thing of a recorded call. */
 CQ_HOT void cq_close(cq_thread *t, int err)
 {
+	CQ_VIRTUAL(cq_sim_close(t, err);)
 	if (CQ_UNLIKELY((t->polls | t->wide | (uint64_t)err | t->due) != 0))
 		cq_extra(t, err);
 	cq_barrier();
-	*(volatile uint64_t *)&t->call->t1 = t->t1;
+	*(volatile uint64_t *)&t->call->t1 = CQ_T1(t);
+	CQ_VIRTUAL(cq_sim_resume(t);)
 	cq_leave(t);
 }
 

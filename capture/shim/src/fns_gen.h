@@ -41,7 +41,8 @@
 	X(Waitall) X(Waitany) X(Waitsome) X(Win_allocate) X(Win_allocate_shared) X(Win_complete) \
 	X(Win_create) X(Win_create_dynamic) X(Win_fence) X(Win_flush) X(Win_flush_all) X(Win_flush_local) \
 	X(Win_flush_local_all) X(Win_free) X(Win_lock) X(Win_lock_all) X(Win_post) X(Win_start) \
-	X(Win_sync) X(Win_test) X(Win_unlock) X(Win_unlock_all) X(Win_wait)
+	X(Win_sync) X(Win_test) X(Win_unlock) X(Win_unlock_all) X(Win_wait) X(Wtick) \
+	X(Wtime)
 #if CQ_OPENMPI
 #define CQ_FNS_F2C(X) \
 	X(Comm_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) X(Type_f2c) X(Win_f2c)

@@ -19,6 +19,7 @@ static void open_part(cq_thread *t, int id, int flags, const void *buf, int64_t 
 
 void cq_psend_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
+	CQ_VIRTUAL(t->vt.sends = CQ_SENDS_PARTS; t->vt.bytes = count * cq_type_of(t, type)->bytes;)
 	open_part(t, id, dest == MPI_PROC_NULL ? CQ_F_PROC_NULL : 0, buf, count, type, dest, tag, comm);
 }
 

@@ -526,6 +526,7 @@ void cq_isendrecv_end(cq_thread *t, int err, cq_receive r, MPI_Request request)
 {
 	cq_back(t);
 	side_put(t, err, r, NULL);
+	CQ_VIRTUAL(t->vt.made = request;)
 	uint32_t what = r.source == MPI_PROC_NULL ? CQ_R_RECV | CQ_R_PROC_NULL : cq.isendrecv_status ? CQ_R_RECV : 0;
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(request), what);
@@ -567,6 +568,7 @@ static void made_put(cq_thread *t, MPI_Comm made, MPI_Comm like, int kind, int c
 	int32_t parent = t->call->comm;
 	if (counted)
 		cq_instance_put(t, instance, CQ_NULL64);
+	CQ_VIRTUAL(t->vt.counted_new = counted && key != -1;) /* accept and connect are counted on two communicators */
 	int32_t number = cq_comm_define(t, made, like, kind, parent, instance, key);
 	t->call->count = number;
 }

@@ -117,7 +117,10 @@ CQ_HOT void cq_verify(cq_thread *t, cq_req r, const MPI_Status *st)
 
 CQ_HOT cq_call *cq_send_open(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
-	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
+	const cq_type *y = cq_type_of(t, type);
+	int32_t type_number = y->number;
+	CQ_VIRTUAL(t->vt.sends = CQ_SENDS; t->vt.bytes = count * y->bytes;)
+	int32_t comm_number = cq_comm_of(t, comm)->number;
 	cq_call *c = cq_open(t, id);
 	c->flags = dest == MPI_PROC_NULL ? CQ_F_PROC_NULL : 0;
 	c->comm = comm_number;
@@ -148,6 +151,7 @@ CQ_HOT void cq_sendrecv_begin(cq_thread *t, int id, const void *buf, int64_t cou
 CQ_HOT void cq_send_init_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
+	CQ_VIRTUAL(t->vt.sends = CQ_SENDS_LATER;)
 	t->in.buf = buf;
 	t->in.count = count;
 	t->in.type = type;
@@ -164,6 +168,7 @@ CQ_HOT void cq_end(cq_thread *t, int err)
 CQ_HOT void cq_request_end(cq_thread *t, int err, MPI_Request r, uint32_t what)
 {
 	cq_back(t);
+	CQ_VIRTUAL(t->vt.made = r;)
 	if (CQ_LIKELY(err == MPI_SUCCESS)) {
 		if (t->call->flags & CQ_F_PROC_NULL)
 			what |= CQ_R_PROC_NULL;
@@ -267,6 +272,7 @@ CQ_HOT void cq_wait_end(cq_thread *t, int err, cq_req r, const MPI_Status *st)
 CQ_HOT void cq_poll_failed(cq_thread *t, uint64_t compute)
 {
 	t->gathered = compute;
+	CQ_VIRTUAL(cq_sim_compute(t, compute);)
 	t->polls++;
 	t->poll_ticks += t->t1 - t->t0;
 	if (CQ_UNLIKELY((++t->polls_all & 0xfff) == 0))

@@ -17,6 +17,7 @@
 #define TINY_BYTES ((size_t)8 << 10)
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define COUNT_BYTES ((size_t)64 << 10)
+#define STREAM_BYTES ((size_t)64 << 10)
 #define LIMITED (-1) /* among errnos: the file is as long as COMMQ_MAX_SPOOL says */
 
 /* A file system without fallocate or shared mappings says one of these. */
@@ -36,6 +37,7 @@ static int too_long(int64_t end)
 static int ours(const cq_thread *t)
 {
 	struct stat s;
+	CQ_VIRTUAL(if (t->streamed) return 1;)
 	return t->fd >= 0 && fstat(t->fd, &s) == 0 && s.st_dev == t->file_dev && s.st_ino == t->file_ino;
 }
 
@@ -75,6 +77,25 @@ static int write_all(int fd, const void *p, size_t n, int64_t off)
 	return write_most(fd, p, n, off, &done);
 }
 
+/* The same of a thread's records, which a simulator rank may get; before p there is room for an event. */
+static int put_most(cq_thread *t, const void *p, size_t n, int64_t off, size_t *done)
+{
+#if CQ_SIM
+	if (t->streamed) {
+		cq_sim_records(t, p, n, off);
+		*done = n;
+		return 0;
+	}
+#endif
+	return write_most(t->fd, p, n, off, done);
+}
+
+static int put(cq_thread *t, const void *p, size_t n, int64_t off)
+{
+	size_t done;
+	return put_most(t, p, n, off, &done);
+}
+
 /* Whether a CALL slot is in use: also before its kind is set, when a call has slots of before it is made. */
 static int in_progress(const cq_thread *t)
 {
@@ -104,6 +125,7 @@ void cq_head_clock(cq_thread *t)
 	uint64_t tick;
 	int64_t ns;
 	cq_clock_pair(&tick, &ns);
+	CQ_VIRTUAL(if (cq_sim_on) { tick = (uint64_t)t->vt.now; ns = t->vt.now / 1000; })
 	t->head->clock1_tick = tick;
 	t->head->clock1_ns = ns;
 }
@@ -234,7 +256,7 @@ static int grow_mapped(cq_thread *t)
 static void buffer_end(cq_thread *t)
 {
 	size_t bytes = t->window_bytes;
-	if (!t->counted && cq.limit != 0 && (uint64_t)t->window_off + bytes > cq.limit)
+	if (!t->counted && CQ_FILED(t) && cq.limit != 0 && (uint64_t)t->window_off + bytes > cq.limit)
 		bytes = cq.limit > (uint64_t)t->window_off ? (size_t)(cq.limit - (uint64_t)t->window_off) : 0;
 	t->end = t->window + bytes / CQ_SLOT_BYTES * CQ_SLOT_BYTES;
 }
@@ -281,7 +303,7 @@ static void die_buffered(cq_thread *t, int e, size_t written)
 	die(t, e);
 	t->window_off = good;
 	if (e != EBADF && ftruncate(t->fd, good) == 0)
-		(void)write_all(t->fd, t->head, sizeof *t->head, 0);
+		(void)put(t, t->head, sizeof *t->head, 0);
 }
 
 /* The buffer moves on: what is before to has been written. */
@@ -303,6 +325,7 @@ static void grow_buffered(cq_thread *t)
 	uint8_t *to = t->next;
 	size_t written = 0;
 	int keep = in_progress(t) && within(t->call, t->window, t->window_bytes), e = 0;
+	CQ_VIRTUAL(if (t->call_off != 0 || (keep && (uint8_t *)t->call == t->window)) cq_sim_leaving(t);)
 	if (keep && (uint8_t *)t->call > t->window) {
 		to = (uint8_t *)t->call;
 	} else if (keep) {
@@ -313,7 +336,7 @@ static void grow_buffered(cq_thread *t)
 	if (t->counted)
 		t->head->calls += calls_from(t, t->window) - (keep && to == (uint8_t *)t->call && t->call->kind == CQ_CALL);
 	else
-		e = ours(t) ? write_most(t->fd, t->window, (size_t)(to - t->window), t->window_off, &written) : EBADF;
+		e = ours(t) ? put_most(t, t->window, (size_t)(to - t->window), t->window_off, &written) : EBADF;
 	if (e != 0) {
 		die_buffered(t, e, written);
 		return;
@@ -371,9 +394,9 @@ void *cq_take_slow(cq_thread *t)
 
 void cq_rewrite(cq_thread *t)
 {
-	t->trash.t1 = t->t1;
+	t->trash.t1 = CQ_T1(t);
 	if (!t->counted && ours(t))
-		(void)write_all(t->fd, &t->trash, sizeof t->trash, t->call_off);
+		(void)put(t, &t->trash, sizeof t->trash, t->call_off);
 	t->call_off = 0;
 }
 
@@ -421,10 +444,34 @@ static int open_buffered(cq_thread *t)
 	return 0;
 }
 
+#if CQ_SIM
+/* The records go to a simulator rank, whose commq process writes the file; COMMQ_MAX_SPOOL does not bound it. */
+static int open_streamed(cq_thread *t)
+{
+	size_t room = 128;
+	uint8_t *p = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return errno;
+	t->fd = INT32_MAX; /* of no file */
+	t->streamed = t->buffered = 1;
+	t->counted = cq.count_only;
+	t->own.limit = 0;
+	t->head = &t->own;
+	t->window = t->next = p + room;
+	t->window_bytes = STREAM_BYTES - room;
+	t->window_off = CQ_HEADER_BYTES;
+	t->end = t->window + t->window_bytes;
+	t->flushed = cq_tick();
+	cq_due(t, CQ_DUE_TIMED);
+	return put(t, &t->own, sizeof t->own, 0);
+}
+#endif
+
 /* Creates the thread's file with the header in t->own; an errno on failure, and then nothing is left behind. */
 int cq_sink_open(cq_thread *t)
 {
 	char path[sizeof cq.spool + 64];
+	CQ_VIRTUAL(if (cq_sim_on) return open_streamed(t);)
 	int n = snprintf(path, sizeof path, "%s/%016llx.%d.%d.cqs", cq.spool, (unsigned long long)cq.job, cq.rank, t->number);
 	if (n < 0 || (size_t)n >= sizeof path)
 		return ENAMETOOLONG;
@@ -461,10 +508,10 @@ static int write_out(cq_thread *t, size_t *written)
 	if (t->counted)
 		t->head->calls += calls_from(t, t->window);
 	if (!t->dead && !t->counted)
-		e = write_most(t->fd, t->window, (size_t)(__atomic_load_n(&t->next, __ATOMIC_RELAXED) - t->window), t->window_off, written);
+		e = put_most(t, t->window, (size_t)(__atomic_load_n(&t->next, __ATOMIC_RELAXED) - t->window), t->window_off, written);
 	if (e == 0 && !t->dead)
 		t->head->slots = slots_used(t);
-	(void)write_all(t->fd, t->head, sizeof *t->head, 0);
+	(void)put(t, t->head, sizeof *t->head, 0);
 	t->head->calls = earlier;
 	return e;
 }
@@ -488,6 +535,7 @@ void cq_sink_flush(cq_thread *t)
 void cq_sink_flush_now(cq_thread *t)
 {
 	size_t written;
+	CQ_VIRTUAL(if (t->streamed) return;) /* MPI is not for signal handlers */
 	if (!t->buffered || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE) != 0)
 		return;
 	if (t->fd >= 0 && ours(t))
@@ -514,7 +562,8 @@ void cq_sink_close(cq_thread *t)
 	if (ours(t)) {
 		if (!t->buffered && !t->dead && ftruncate(t->fd, used) != 0)
 			used = 0; /* the zeros at the end stay, which a reader expects after a crash anyway */
-		close(t->fd);
+		if (CQ_FILED(t))
+			close(t->fd);
 	}
 	t->own = *t->head;
 	t->head = &t->own;

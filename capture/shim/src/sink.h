@@ -4,6 +4,13 @@
 
 #include "core.h"
 
+/* Whether the records go into a file. */
+#if CQ_SIM
+#define CQ_FILED(t) (!(t)->streamed)
+#else
+#define CQ_FILED(t) 1
+#endif
+
 #pragma GCC visibility push(hidden)
 
 int cq_sink_open(cq_thread *t);

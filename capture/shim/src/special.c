@@ -34,9 +34,12 @@ CQ_EXPORT int MPI_Finalize(void)
 	if (CQ_STAYS())
 		return finalize_later(t);
 	cq_finalize_before(t);
-	if (t == NULL)
+	if (t == NULL) {
+		CQ_VIRTUAL(cq_sim_leave(t);)
 		return cq_p.Finalize();
+	}
 	cq_plain_begin(t, CQ_Finalize, MPI_COMM_NULL);
+	CQ_VIRTUAL(cq_sim_leave(t);)
 	int err = cq_p.Finalize();
 	cq_finalize_after(t, err);
 	return err;
@@ -91,6 +94,7 @@ CQ_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 			cq_finalize_before(t); \
 			if (t != NULL) \
 				cq_plain_begin(t, CQ_Finalize, MPI_COMM_NULL); \
+			CQ_VIRTUAL(cq_sim_leave(t);) \
 			callee(&e); \
 			if (t != NULL) \
 				cq_finalize_after(t, e); \

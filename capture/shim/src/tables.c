@@ -184,6 +184,7 @@ static void neighbors_find(cq_comm *m, MPI_Comm h)
  * know by its key that it is another's now. */
 static void comm_end(cq_comm *m)
 {
+	CQ_VIRTUAL(cq_sim_comm_end(m);)
 	m->key = 0;
 	m->sources_n = m->destinations_n = 0;
 	if (m->neighbors != NULL)
@@ -251,6 +252,7 @@ void cq_world_define(cq_thread *t)
 	cq_comm *self = comm_entry(MPI_COMM_SELF, MPI_COMM_SELF, 1);
 	if (world != NULL && self != NULL)
 		t->comm = world;
+	CQ_VIRTUAL(cq_sim_comm(t, world, CQ_WORLD, CQ_NULL32, 0, 0); cq_sim_comm(t, self, MPI_COMM_SELF, CQ_NULL32, 0, 0);)
 }
 
 static int32_t world_rank(MPI_Group g, int rank)
@@ -375,6 +377,7 @@ int32_t cq_comm_define(cq_thread *t, MPI_Comm h, MPI_Comm like, int kind, int32_
 	if (m == NULL)
 		return -1;
 	comm_def(t, like, m, &d);
+	CQ_VIRTUAL(cq_sim_comm(t, m, like, parent, instance, key);)
 	return m->number;
 }
 
