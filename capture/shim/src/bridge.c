@@ -299,8 +299,8 @@ static void take(const uint8_t *p, size_t n)
 		return;
 	memcpy(&e, p, sizeof e);
 	switch (e.kind) {
-	case CQ_SIM_PING:
-		answer(&(cq_sim_event){.kind = CQ_SIM_HERE, .rank = e.rank});
+	case CQ_BRIDGE_PING:
+		answer(&(cq_sim_event){.kind = CQ_BRIDGE_HERE, .rank = e.rank});
 		send_all();
 		return;
 	case CQ_SIM_LEFT: /* said to all simulators, recorded by one */
@@ -431,7 +431,7 @@ void cq_bridge_run(void)
 	end_process();
 	if (b.badly > 0) /* those ranks are not there any more */
 		_exit(0);
-	tell_all(CQ_SIM_OVER);
+	tell_all(CQ_BRIDGE_OVER);
 	while (b.sent != NULL)
 		rest(reap());
 	stop_receiving();

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bridge.h"
 #include "sim.h"
 #include "sink.h"
 
@@ -304,10 +305,10 @@ static void take_in(const cq_sim_event *e)
 	case CQ_SIM_SYNCED:
 		sim.synced++;
 		break;
-	case CQ_SIM_HERE:
+	case CQ_BRIDGE_HERE:
 		sim.here++;
 		break;
-	case CQ_SIM_OVER:
+	case CQ_BRIDGE_OVER:
 		sim.over++;
 		break;
 	case CQ_SIM_GONE:
@@ -371,7 +372,7 @@ static void ping(waiting *p, uint64_t now)
 		return;
 	p->pinged = now;
 	p->here = sim.here;
-	sim.ping = (cq_sim_event){.kind = CQ_SIM_PING, .rank = cq_world.self};
+	sim.ping = (cq_sim_event){.kind = CQ_BRIDGE_PING, .rank = cq_world.self};
 	for (int k = 0; k < cq_world.sims; k++) {
 		if (cq_p.Isend(&sim.ping, sizeof sim.ping, MPI_BYTE, simulator(k), CQ_SIM_TAG, cq_world.channel, &r) == MPI_SUCCESS)
 			cq_p.Request_free(&r);

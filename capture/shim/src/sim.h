@@ -34,13 +34,6 @@ enum {
 	CQ_SIM_GONE = 20,    /* the simulator cannot go on: nobody waits for it, and nothing more is recorded */
 };
 
-/* Between the program's ranks and simulator ranks alone; the commq process never sees them. */
-enum {
-	CQ_SIM_PING = 33, /* to every simulator by a rank that has been waiting for long */
-	CQ_SIM_HERE = 34, /* its answer */
-	CQ_SIM_OVER = 35, /* to every rank: all have left, and the records are written */
-};
-
 enum { CQ_SIM_ROOT = 1 }; /* flags: this rank is the root of the collective */
 
 typedef struct {
