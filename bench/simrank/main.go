@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/commq/commq/capture/simrank"
@@ -144,9 +145,18 @@ func (s *stream) throughput(in io.WriteCloser, out io.Reader, c *exec.Cmd) error
 	}
 	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	events := float64(blocks * s.events)
-	fmt.Printf("%s events=%.0f records_MB=%.0f wall_s=%.3f cpu_s=%.3f events/s=%.0f events/cpu_s=%.0f\n",
-		*kind, events, float64(blocks*s.bytes)/1e6, wall.Seconds(), cpu.Seconds(), events/wall.Seconds(), events/cpu.Seconds())
+	fmt.Printf("%s events=%.0f records_MB=%.0f wall_s=%.3f cpu_s=%.3f events/s=%.0f events/cpu_s=%.0f rss_MB=%.0f\n",
+		*kind, events, float64(blocks*s.bytes)/1e6, wall.Seconds(), cpu.Seconds(), events/wall.Seconds(), events/cpu.Seconds(), peakMB(c))
 	return nil
+}
+
+// peakMB is the most memory that a process had.
+func peakMB(c *exec.Cmd) float64 {
+	u, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	return float64(u.Maxrss) / 1024
 }
 
 func (s *stream) roundTrips(in io.WriteCloser, out io.Reader, c *exec.Cmd) error {
