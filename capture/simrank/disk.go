@@ -13,9 +13,6 @@ import (
 	"github.com/commq/commq/capture/spool"
 )
 
-// maxRecords is the most bytes a RECORDS event brings.
-const maxRecords = 64 << 10
-
 // queueLength bounds the records that wait for the disk: 16 MiB. When it is slower for longer, events wait too.
 const queueLength = 256
 
@@ -80,7 +77,7 @@ func (d *disk) buffer(n int64) []byte {
 	case b := <-d.free:
 		return b[:n]
 	default:
-		return make([]byte, n, maxRecords)
+		return make([]byte, n, RecordBytes)
 	}
 }
 

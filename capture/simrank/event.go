@@ -5,10 +5,12 @@ package simrank
 
 import "encoding/binary"
 
-// Version is CQ_SIM_VERSION, EventBytes the size of an event on the pipe.
+// Version is CQ_SIM_VERSION, EventBytes the size of an event on the pipe, RecordBytes how many bytes follow a RECORDS event at
+// most (CQ_SIM_DATA).
 const (
-	Version    = 1
-	EventBytes = 72
+	Version     = 1
+	EventBytes  = 72
+	RecordBytes = 64 << 10
 )
 
 // Kind is what an event says.

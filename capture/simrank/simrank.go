@@ -342,8 +342,8 @@ func (s *simulator) records(e *Event, b []byte) (int, error) {
 	if err := s.own(e); err != nil {
 		return 0, err
 	}
-	if e.Bytes < 0 || e.Bytes > maxRecords || e.N > maxOffset || e.Peer < 0 {
-		return 0, fmt.Errorf("rank %d, thread %d: %d bytes of records at %d; there are at most %d", e.Rank, e.Peer, e.Bytes, e.N, maxRecords)
+	if e.Bytes < 0 || e.Bytes > RecordBytes || e.N > maxOffset || e.Peer < 0 {
+		return 0, fmt.Errorf("rank %d, thread %d: %d bytes of records at %d; there are at most %d", e.Rank, e.Peer, e.Bytes, e.N, RecordBytes)
 	}
 	data := s.disk.buffer(e.Bytes)
 	n := copy(data, b)
