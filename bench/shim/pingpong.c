@@ -11,10 +11,11 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double cpu_ns(void)
+/* Not MPI_Wtime, which is virtual beside simulator ranks. */
+static double clock_ns(clockid_t clock)
 {
 	struct timespec ts;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1e9 + ts.tv_nsec;
 }
 
@@ -26,7 +27,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	char *a = calloc(1, bytes);
 	for (int round = -1; round < 10; round++) {
-		double c0 = cpu_ns(), t0 = MPI_Wtime();
+		double c0 = clock_ns(CLOCK_THREAD_CPUTIME_ID), t0 = clock_ns(CLOCK_MONOTONIC);
 		for (int i = 0; i < n; i++) {
 			if (rank == 0) {
 				MPI_Send(a, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
@@ -37,8 +38,8 @@ int main(int argc, char **argv)
 			}
 		}
 		if (round >= 0) {
-			t[round] = (MPI_Wtime() - t0) / n * 1e9;
-			c[round] = (cpu_ns() - c0) / n;
+			t[round] = (clock_ns(CLOCK_MONOTONIC) - t0) / n;
+			c[round] = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - c0) / n;
 		}
 	}
 	qsort(t, 10, sizeof *t, ascending);
