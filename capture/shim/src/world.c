@@ -102,7 +102,7 @@ static int copy_none(MPI_Comm comm, int keyval, void *extra, void *in, void *out
 static void set_attributes(void)
 {
 	int ends;
-	if (cq_p.Comm_create_keyval(copy_attribute, keep_attribute, &cq_world.derived, NULL) == MPI_SUCCESS)
+	if (CQ_OPENMPI && cq_p.Comm_create_keyval(copy_attribute, keep_attribute, &cq_world.derived, NULL) == MPI_SUCCESS)
 		cq_p.Comm_set_attr(cq_world.app, cq_world.derived, NULL);
 	if (cq_p.Comm_create_keyval(copy_none, self_ends, &ends, NULL) == MPI_SUCCESS)
 		cq_p.Comm_set_attr(MPI_COMM_SELF, ends, NULL);

@@ -13,7 +13,7 @@ typedef struct {
 	int apps, sims;   /* how many ranks are the program's, and how many simulator ranks */
 	int self;         /* this rank's number among those of its kind */
 	int *ranks;       /* on channel: of the program's ranks, then of the simulators */
-	int derived;      /* keyval of what app and its duplicates have, so that they are known for WORLD's */
+	int derived;      /* in Open MPI the keyval of what app and its duplicates have */
 	int ours;         /* MPI_Init was called here, for a program that has sessions and no MPI_Init yet */
 	int late;         /* a session was opened, so that the real MPI_Finalize comes when the program exits */
 	int finalized;    /* the program has called MPI_Finalize, which is late */

@@ -6,12 +6,12 @@
 
 #if CQ_SIM
 
-/* Attributes. Those that MPI defines are on the real MPI_COMM_WORLD, and in Open MPI on what is duplicated from it. */
+/* Attributes. In MPICH every communicator has those that MPI defines; in Open MPI the real MPI_COMM_WORLD has them, and all but
+ * the last error code what is duplicated from it. */
 
 static int predefined(int keyval)
 {
-	return keyval == MPI_TAG_UB || keyval == MPI_HOST || keyval == MPI_IO || keyval == MPI_WTIME_IS_GLOBAL || keyval == MPI_APPNUM ||
-		keyval == MPI_UNIVERSE_SIZE || keyval == MPI_LASTUSEDCODE;
+	return keyval == MPI_TAG_UB || keyval == MPI_HOST || keyval == MPI_IO || keyval == MPI_WTIME_IS_GLOBAL || keyval == MPI_APPNUM || keyval == MPI_UNIVERSE_SIZE;
 }
 
 /* The communicator whose attribute the program's communicator would have without simulator ranks. */
@@ -20,8 +20,10 @@ static MPI_Comm asked(MPI_Comm comm, int keyval)
 	void *value;
 	int derived = 0;
 	cq_resolve();
+	if (CQ_OPENMPI && comm == MPI_COMM_WORLD && keyval == MPI_LASTUSEDCODE)
+		return comm;
 	comm = CQ_AS_APP(comm);
-	if (CQ_OPENMPI && cq_world.split && predefined(keyval))
+	if (CQ_OPENMPI && cq_world.app != MPI_COMM_WORLD && predefined(keyval))
 		cq_p.Comm_get_attr(comm, cq_world.derived, &value, &derived);
 	return derived ? MPI_COMM_WORLD : comm;
 }

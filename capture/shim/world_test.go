@@ -1,0 +1,313 @@
+package shim
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The ways in which a job gets simulator ranks: a program beside the program, and the last of the program's own ranks.
+const (
+	beside   = "beside"
+	diverted = "diverted"
+)
+
+// formFor builds one form of the shim once in the whole test.
+func formFor(t testing.TB, library string, form Form) string {
+	t.Helper()
+	if form == Recording {
+		return shimFor(t, library)
+	}
+	shimFor(t, library) // sees to it that the library is there
+	built.Lock()
+	defer built.Unlock()
+	key := library + " " + form.file()
+	if built.path[key] == "" {
+		p, err := Build(context.Background(), BuildOptions{Library: library, Form: form, Cache: filepath.Join(built.dir, "cache")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		built.path[key] = p
+	}
+	return built.path[key]
+}
+
+// simulated runs a program on ranks of its own and sims simulator ranks.
+func simulated(t testing.TB, library, how string, ranks, sims int, variables []string, program ...string) outcome {
+	t.Helper()
+	variables = append([]string{"LD_PRELOAD=" + formFor(t, library, Simulated), "COMMQ_SPOOL=" + filepath.Join(t.TempDir(), "spool")}, variables...)
+	if how == diverted {
+		return launch(t, library, ranks+sims, append(variables, fmt.Sprint("COMMQ_SIM_RANKS=", sims)), program...)
+	}
+	var also []string
+	if library == MPICH {
+		variables[0] += ":" + yielding(t)
+		also = []string{"LD_PRELOAD=" + yielding(t)}
+	}
+	args := append([]string{"mpirun." + library, "-n", fmt.Sprint(ranks), "env"}, variables...)
+	args = append(append(args, program...), ":", "-n", fmt.Sprint(sims), "env")
+	args = append(append(args, also...), formFor(t, library, Bridge))
+	return run(t, nil, args...)
+}
+
+// sameAsAlone runs a program on ranks alone and with simulator ranks both ways, and compares what it prints and its exit status.
+func sameAsAlone(t *testing.T, library string, ranks, sims int, program ...string) outcome {
+	t.Helper()
+	alone := launch(t, library, ranks, nil, program...)
+	for _, how := range []string{beside, diverted} {
+		got := simulated(t, library, how, ranks, sims, nil, program...)
+		if diff := cmp.Diff(strings.Split(alone.stdout, "\n"), strings.Split(got.stdout, "\n")); diff != "" || got.status != alone.status {
+			t.Errorf("%s: status %d, want %d (-alone +with simulator ranks):\n%s%s", how, got.status, alone.status, diff, got.stderr)
+		}
+	}
+	return alone
+}
+
+// Every call on MPI_COMM_WORLD, its attributes and names, and what MPI calls back, in every language.
+func TestTheProgramSeesItsOwnWorld(t *testing.T) {
+	for _, p := range []struct {
+		name  string
+		lines map[string]int // in C and in Fortran: as many lines as the program has to print
+	}{{"world_calls", map[string]int{"c": 60, "mpifh": 38, "usempi": 38, "f08": 38}},
+		{"world_callbacks", map[string]int{"c": 75, "mpifh": 85, "usempi": 85, "f08": 51}}} {
+		for _, library := range libraries {
+			for _, f := range flavours {
+				t.Run(p.name+"/"+library+"/"+f.name, func(t *testing.T) {
+					exe := compile(t, f.compiler+library, filepath.Join(programs, p.name+f.suffix), append(f.flags, "-J", t.TempDir())[:len(f.flags)+2*b2i(f.suffix != ".c")]...)
+					alone := sameAsAlone(t, library, 4, 2, exe)
+					if n := strings.Count(alone.stdout, "\n"); alone.status != 0 || n < p.lines[f.name] {
+						t.Errorf("alone: status %d, %d lines, want %d\n%s%s", alone.status, n, p.lines[f.name], alone.stdout, alone.stderr)
+					}
+				})
+			}
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// The programs of the recorders' tests check what they get, on MPI_COMM_WORLD for the most part.
+func TestProgramsBesideSimulatorRanks(t *testing.T) {
+	for _, name := range []string{"p2p", "requests", "probes", "collectives", "comms", "types", "neighbors", "persistent", "io", "rma"} {
+		ranks := 3
+		if name == "comms" {
+			ranks = 5
+		}
+		for _, library := range libraries {
+			for i, f := range flavours {
+				t.Run(name+"/"+library+"/"+f.name, func(t *testing.T) {
+					exe := compile(t, f.compiler+library, filepath.Join(programs, name+f.suffix), f.flags...)
+					how := []string{beside, diverted}[i%2]
+					if got := simulated(t, library, how, ranks, 2, nil, exe); got.stdout != "ok\n" || got.status != 0 {
+						t.Errorf("%s: status %d, %q\n%s", how, got.status, got.stdout, got.stderr)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestSessionsBesideSimulatorRanks(t *testing.T) {
+	exe := compile(t, "mpicc.mpich", filepath.Join(programs, "world_sessions.c"))
+	for _, how := range []string{"only", "init", "first"} {
+		t.Run(how, func(t *testing.T) {
+			if alone := sameAsAlone(t, MPICH, 3, 2, exe, how); alone.status != 0 || !strings.Contains(alone.stdout, "sum 3, same group 1") {
+				t.Errorf("alone: %+v", alone)
+			}
+		})
+	}
+	for _, f := range flavours[1:] {
+		t.Run(f.name, func(t *testing.T) {
+			exe := compile(t, f.compiler+MPICH, filepath.Join(programs, "world_sessions.F90"), f.flags...)
+			if alone := sameAsAlone(t, MPICH, 3, 2, exe); alone.stdout != "FF 2 3 3 T 3\n" {
+				t.Errorf("alone: %+v", alone)
+			}
+		})
+	}
+	for _, flag := range []string{"-UWORLD", "-DWORLD"} {
+		t.Run(flag, func(t *testing.T) {
+			exe := compile(t, "mpicc.mpich", filepath.Join(programs, "sessions.c"), flag)
+			if alone := sameAsAlone(t, MPICH, 3, 2, exe); alone.stdout != "ok\n" {
+				t.Errorf("alone: %+v", alone)
+			}
+		})
+	}
+}
+
+// MPICH's own spawning does not work where the tests run.
+func TestSpawnBesideSimulatorRanks(t *testing.T) {
+	for _, f := range flavours {
+		t.Run(f.name, func(t *testing.T) {
+			exe := compile(t, f.compiler+OpenMPI, filepath.Join(programs, "spawn"+f.suffix), f.flags...)
+			if alone := sameAsAlone(t, OpenMPI, 3, 2, exe); alone.stdout != "ok\n" {
+				t.Errorf("alone: %+v", alone)
+			}
+		})
+	}
+}
+
+// sorted are the lines of a text, sorted.
+func sorted(s string) []string {
+	lines := strings.Split(s, "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+// Abort, an error that is fatal, and an ordinary end: the exit status is as without simulator ranks, which end with the program, and
+// nothing that a simulator rank does before or after shows.
+func TestHowTheProgramEnds(t *testing.T) {
+	for _, library := range libraries {
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "world_start.c"))
+		for _, how := range []string{"", "abort", "fatal"} {
+			args := []string{exe, how}[:1+b2i(how != "")]
+			alone := launch(t, library, 4, nil, args...)
+			if (how == "") != (alone.status == 0) {
+				t.Fatalf("%s: %s: status %d", library, how, alone.status)
+			}
+			for _, form := range []string{beside, diverted} {
+				got := simulated(t, library, form, 4, 2, nil, args...)
+				if got.status != alone.status {
+					t.Errorf("%s: %s: %s: status %d, want %d\n%s", library, how, form, got.status, alone.status, got.stderr)
+				}
+				if diff := cmp.Diff(sorted(alone.stdout), sorted(got.stdout)); how == "" && diff != "" {
+					t.Errorf("%s: %s (-alone +with simulator ranks):\n%s", library, form, diff)
+				}
+			}
+		}
+	}
+}
+
+// Without simulator ranks the program runs as alone, and it is said why.
+func TestNoSimulatorRanks(t *testing.T) {
+	for _, library := range libraries {
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "world_start.c"))
+		alone := launch(t, library, 3, nil, exe)
+		for value, want := range map[string]string{
+			"":    "commq: no simulator ranks: none runs commq-bridge, and COMMQ_SIM_RANKS is not set; start the program by commq capture --sim-ranks; it runs unrecorded\n",
+			"0":   "commq: COMMQ_SIM_RANKS=0: give a number from 1 to 2, one less than the 3 ranks; the program runs unrecorded\n",
+			"-1":  "commq: COMMQ_SIM_RANKS=-1: give a number from 1 to 2, one less than the 3 ranks; the program runs unrecorded\n",
+			"two": "commq: COMMQ_SIM_RANKS=two: give a number from 1 to 2, one less than the 3 ranks; the program runs unrecorded\n",
+			"3":   "commq: COMMQ_SIM_RANKS=3 leaves none of the 3 ranks for the program: launch 3 more; it runs unrecorded\n",
+			"9":   "commq: COMMQ_SIM_RANKS=9 leaves none of the 3 ranks for the program: launch 9 more; it runs unrecorded\n",
+		} {
+			spool := filepath.Join(t.TempDir(), "spool")
+			got := launch(t, library, 3, []string{"LD_PRELOAD=" + formFor(t, library, Simulated), "COMMQ_SPOOL=" + spool, "COMMQ_SIM_RANKS=" + value}, exe)
+			if got.stderr != alone.stderr+want || got.status != 0 {
+				t.Errorf("%s: COMMQ_SIM_RANKS=%q: status %d, said %q, want %q", library, value, got.status, got.stderr, want)
+			}
+			if diff := cmp.Diff(sorted(alone.stdout), sorted(got.stdout)); diff != "" {
+				t.Errorf("%s: COMMQ_SIM_RANKS=%q (-alone +got):\n%s", library, value, diff)
+			}
+			if files, err := os.ReadDir(spool); err == nil && len(files) > 0 {
+				t.Errorf("%s: COMMQ_SIM_RANKS=%q: the spool has %v", library, value, files)
+			}
+		}
+	}
+}
+
+// communicators are, by call, the numbers of its parameters that are communicators to be translated.
+func communicators(t *testing.T) map[string][]int {
+	t.Helper()
+	f, err := os.Open("../../schema/calls.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := slices.Index(lines[0], "arguments")
+	found := map[string][]int{}
+	for _, l := range lines[1:] {
+		for i, a := range strings.Split(l[arguments], ";") {
+			if strings.HasPrefix(strings.TrimSpace(a), "MPI_Comm ") && !strings.Contains(a, "*") {
+				found[l[1]] = append(found[l[1]], i)
+			}
+		}
+	}
+	return found
+}
+
+// untranslated are calls that take a communicator as it is, with the reason.
+var untranslated = map[string]string{
+	"MPI_Comm_c2f":          "the program's number of MPI_COMM_WORLD is the library's",
+	"MPI_Abort":             "ends the real MPI_COMM_WORLD",
+	"MPI_COMM_DUP_FN":       "a callback",
+	"MPI_COMM_NULL_COPY_FN": "a callback", "MPI_COMM_NULL_DELETE_FN": "a callback",
+	"MPI_DUP_FN": "a callback", "MPI_NULL_COPY_FN": "a callback", "MPI_NULL_DELETE_FN": "a callback",
+}
+
+// mpichAlso are Fortran symbols of MPICH that its library does not serve by a C
+// function that is wrapped.
+var mpichAlso = strings.Fields(`mpi_comm_get_attr_ mpi_comm_set_attr_ mpi_attr_get_ mpi_attr_put_ mpi_pack_size_f08_large_
+	mpi_alltoallw_f08ts_ mpi_ialltoallw_f08ts_ mpi_alltoallw_init_f08ts_ mpix_comm_shrink_f08_ mpix_comm_agree_f08_`)
+
+// A call that takes a communicator and is not translated would see the simulator ranks.
+func TestEveryCommunicatorIsTranslated(t *testing.T) {
+	takes := communicators(t)
+	if len(takes) < 200 {
+		t.Fatalf("only %d calls take a communicator", len(takes))
+	}
+	rows := callRows(t)
+	for _, library := range libraries {
+		there := exported(t, formFor(t, library, Simulated), regexp.MustCompile(`^(MPI|mpi)x?X?_`))
+		for _, name := range slices.Sorted(maps.Keys(takes)) {
+			for _, s := range rows[name].spellings(name, library) {
+				if !there[s] && untranslated[name] == "" {
+					t.Errorf("%s: nothing translates the communicator of %s", library, s)
+				}
+			}
+		}
+		for _, s := range mpichAlso {
+			if library == MPICH && !there[s] {
+				t.Errorf("nothing translates the communicator of MPICH's %s", s)
+			}
+		}
+	}
+	wrapper := regexp.MustCompile(`(?m)^CQ_EXPORT \w+ (P?MPIX?_\w+|mpix?_\w+?)(_f08_large_|_f08_|_cptr_|_)?\(([^)]*)\)\n\{\n((?:.*\n)*?)\}\n`)
+	spelled := map[string]string{}
+	for name := range takes {
+		spelled[strings.ToLower(name)] = name
+	}
+	seen := 0
+	for _, file := range []string{"wrap_gen.c", "world_gen.c", "special.c", "process.c"} {
+		text, err := sources.ReadFile("src/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range wrapper.FindAllStringSubmatch(string(text), -1) {
+			name, macro := m[1], "CQ_IN_APP"
+			if strings.HasPrefix(name, "mpi") {
+				name, macro = spelled[name], "CQ_IN_APP_F"
+			}
+			if untranslated[name] != "" {
+				continue
+			}
+			for _, i := range takes[name] {
+				seen++
+				words := strings.FieldsFunc(strings.Split(m[3], ",")[i], func(r rune) bool { return r == ' ' || r == '*' })
+				if want := fmt.Sprintf("\t%s(%s);\n", macro, words[len(words)-1]); !strings.Contains(m[4], want) {
+					t.Errorf("%s: %s%s has no %s", file, m[1], m[2], strings.TrimSpace(want))
+				}
+			}
+		}
+	}
+	if seen < 500 {
+		t.Errorf("only %d parameters seen", seen)
+	}
+}
