@@ -153,7 +153,7 @@ func TestSpawnBesideSimulatorRanks(t *testing.T) {
 	for _, f := range flavours {
 		t.Run(f.name, func(t *testing.T) {
 			exe := compile(t, f.compiler+OpenMPI, filepath.Join(programs, "spawn"+f.suffix), f.flags...)
-			if alone := sameAsAlone(t, OpenMPI, 3, 2, exe); alone.stdout != "ok\n" {
+			if alone := sameAsAlone(t, OpenMPI, 3, 1, exe); alone.stdout != "ok\n" {
 				t.Errorf("alone: %+v", alone)
 			}
 		})
@@ -216,6 +216,16 @@ func TestNoSimulatorRanks(t *testing.T) {
 				t.Errorf("%s: COMMQ_SIM_RANKS=%q: the spool has %v", library, value, files)
 			}
 		}
+	}
+}
+
+// Where the launcher's environment does not tell a rank its number, it becomes a simulator in MPI_Init.
+func TestDivertedInInit(t *testing.T) {
+	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "world_calls.c"), "-w")
+	alone := launch(t, OpenMPI, 4, nil, exe)
+	got := simulated(t, OpenMPI, diverted, 4, 2, nil, "env", "-u", "OMPI_COMM_WORLD_RANK", exe)
+	if diff := cmp.Diff(alone.stdout, got.stdout); diff != "" || got.status != 0 || len(alone.stdout) < 1000 {
+		t.Errorf("status %d (-alone +with simulator ranks):\n%s%s", got.status, diff, got.stderr)
 	}
 }
 

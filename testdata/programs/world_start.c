@@ -6,11 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-__attribute__((constructor)) static void loaded(void)
-{
-	printf("loaded\n");
-}
-
 __attribute__((destructor)) static void unloaded(void)
 {
 	printf("unloaded\n");

@@ -4,8 +4,15 @@
 
 #if CQ_SIM
 
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#include "bridge.h"
+
+typedef int main_function(int, char **, char **);
 
 #if CQ_OPENMPI
 #define WORLD_F 0
@@ -160,6 +167,8 @@ int cq_world_meet(int role)
 	cq_world.split = 1;
 	if (role == CQ_WORLD_APP)
 		set_attributes();
+	else
+		__fpurge(stdout); /* what the program has printed so far: MPI may write it out */
 	return role;
 }
 
@@ -229,6 +238,55 @@ void cq_world_begin(void)
 	cq_world.ours = err == MPI_SUCCESS;
 	cq_init_after(CQ_Session_init, err);
 	__atomic_store_n(&absent_lock, 0, __ATOMIC_RELEASE);
+}
+#endif
+
+#if !CQ_BRIDGE
+/* A rank that is to be a simulator is one from the beginning where the launcher's environment tells which it is: the program's main
+ * never begins on it. Else it becomes one in MPI_Init. */
+
+static main_function *program;
+
+static int number_in(const char *name)
+{
+	const char *s = getenv(name);
+	return s != NULL && *s != 0 ? atoi(s) : -1;
+}
+
+static int is_last(int sims)
+{
+	static const char *const names[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		int rank = number_in(names[i][0]), size = number_in(names[i][1]);
+		if (rank >= 0 && size > 0)
+			return sims < size && rank >= size - sims;
+	}
+	return 0;
+}
+
+static int instead(int argc, char **argv, char **envp)
+{
+	MPI_Comm parent = MPI_COMM_NULL;
+	cq_resolve();
+	if (cq_p.Init(NULL, NULL) != MPI_SUCCESS)
+		return 2;
+	cq_p.Comm_get_parent(&parent);
+	if (parent == MPI_COMM_NULL && cq_world_meet(CQ_WORLD_SIM) == CQ_WORLD_SIM)
+		cq_bridge_in_init();
+	cq_world.ours = 1; /* spawned: none of the launched ranks */
+	return program(argc, argv, envp);
+}
+
+CQ_EXPORT int __libc_start_main(main_function *main, int argc, char **argv, main_function *init, void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+	int (*next)(main_function *, int, char **, main_function *, void (*)(void), void (*)(void), void *);
+	void *p = dlsym(RTLD_NEXT, "__libc_start_main");
+	memcpy(&next, &p, sizeof next);
+	if (sims_named() > 0 && dlsym(RTLD_DEFAULT, "PMPI_Init") != NULL && is_last(sims_named())) {
+		program = main;
+		main = instead;
+	}
+	return next(main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 #endif
 
