@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,17 +42,37 @@ func formFor(t testing.TB, library string, form Form) string {
 	return built.path[key]
 }
 
+// simulation is what simulator ranks need of the environment: the commq program, built once in the whole test, and a machine.
+func simulation(t testing.TB) []string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	commq := filepath.Join(built.dir, "commq")
+	if built.path["commq"] == "" {
+		if out, err := exec.Command("go", "build", "-o", commq, "../../cmd/commq").CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+		built.path["commq"] = commq
+	}
+	machine, err := filepath.Abs("../../models/machines/collectives-in-hardware.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"COMMQ_SIM_COMMAND=" + commq, "COMMQ_SIM_MACHINE=" + machine}
+}
+
 // simulated runs a program on ranks of its own and sims simulator ranks.
 func simulated(t testing.TB, library, how string, ranks, sims int, variables []string, program ...string) outcome {
 	t.Helper()
-	variables = append([]string{"LD_PRELOAD=" + formFor(t, library, Simulated), "COMMQ_SPOOL=" + filepath.Join(t.TempDir(), "spool")}, variables...)
+	common := append(simulation(t), "COMMQ_SPOOL="+filepath.Join(t.TempDir(), "spool"))
+	variables = append(append([]string{"LD_PRELOAD=" + formFor(t, library, Simulated)}, common...), variables...)
 	if how == diverted {
 		return launch(t, library, ranks+sims, append(variables, fmt.Sprint("COMMQ_SIM_RANKS=", sims)), program...)
 	}
-	var also []string
+	also := common
 	if library == MPICH {
 		variables[0] += ":" + yielding(t)
-		also = []string{"LD_PRELOAD=" + yielding(t)}
+		also = append(also, "LD_PRELOAD="+yielding(t))
 	}
 	args := append([]string{"mpirun." + library, "-n", fmt.Sprint(ranks), "env"}, variables...)
 	args = append(append(args, program...), ":", "-n", fmt.Sprint(sims), "env")
