@@ -305,7 +305,11 @@ func spentTime(m *schema.Manifest) string {
 	if m.TimeResolutionNs > 1 {
 		resolution = fmt.Sprintf(" in steps of %d ns", m.TimeResolutionNs)
 	}
-	return fmt.Sprintf("%.6f s %s%s, compute clock %s, %s", float64(m.EndNs)/1e9, m.TimeOrigin, resolution, m.ComputeClock, counted(int64(m.Epochs), "epoch"))
+	digits := 6
+	if m.TimeOrigin != "measured" { // they are exact, and may be short
+		digits = 9
+	}
+	return fmt.Sprintf("%.*f s %s%s, compute clock %s, %s", digits, float64(m.EndNs)/1e9, m.TimeOrigin, resolution, m.ComputeClock, counted(int64(m.Epochs), "epoch"))
 }
 
 // machineText says which machine virtual times are of: its name, or its file and what the file held, and how many simulated it.
