@@ -85,6 +85,7 @@ int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
 typedef struct {
 	int holders; /* the communicator, and receives that are pending on it */
 	int n;
+	int outside; /* members that are none of the program's ranks: spawned processes */
 	int same;    /* the ranks are the same: no list */
 	size_t bytes;
 	int list[];

@@ -489,8 +489,10 @@ static cq_sim_ranks *ranks_new(MPI_Group g, uint64_t *hash, int *least)
 	*hash = (uint64_t)n;
 	*least = INT32_MAX;
 	for (int i = 0; i < n; i++) {
-		if (r->list[i] == MPI_UNDEFINED)
+		if (r->list[i] == MPI_UNDEFINED) {
 			r->list[i] = OUTSIDE;
+			r->outside++;
+		}
 		r->same &= r->list[i] == i;
 		*hash = mix(*hash, (uint64_t)(int64_t)r->list[i]);
 		if (r->list[i] < *least)
@@ -538,10 +540,13 @@ void cq_sim_comm(cq_thread *t, cq_comm *m, MPI_Comm like, int32_t parent, uint64
 	m->ranks = ranks_new(g, &a, &least);
 	cq_p.Group_free(&g);
 	if (m->remote != 0) {
+		int outside = m->ranks != NULL ? m->ranks->outside : 0;
 		ranks_release(m->ranks);
 		cq_p.Comm_remote_group(like, &g);
 		m->ranks = ranks_new(g, &b, &other);
 		cq_p.Group_free(&g);
+		if (m->ranks != NULL)
+			m->ranks->outside += outside;
 		if (other < least)
 			least = other;
 	}
@@ -836,7 +841,7 @@ static void collective(cq_thread *t, const cq_call *c, const cq_coll *o)
 	cq_comm *m = comm_numbered(t, c->comm);
 	if (m == NULL)
 		return;
-	cq_sim_pending d = {.of = {m->sim_key, o->instance, COLLECTIVE, 0}, .call = blocking[t->vt.collective - 1], .peers = m->size + m->remote,
+	cq_sim_pending d = {.of = {m->sim_key, o->instance, COLLECTIVE, 0}, .call = blocking[t->vt.collective - 1], .peers = m->size + m->remote - (m->ranks != NULL ? m->ranks->outside : 0),
 		.bytes = o->sbytes == CQ_NULL64 ? 0 : o->sbytes, .received = o->rbytes == CQ_NULL64 ? 0 : o->rbytes};
 	if ((c->flags & CQ_F_ROOT) || (c->peer != CQ_NULL32 && m->remote == 0 && c->peer == m->rank))
 		d.flags = CQ_SIM_ROOT;
