@@ -286,10 +286,13 @@ func (s *simulator) entered(e *Event) error {
 	}
 	g.ranks = append(g.ranks, e.Rank)
 	g.latest = max(g.latest, t)
+	ranks := int64(e.Peer)
+	sent, received := schema.CollectiveBytes(schema.CallID(e.Call), schema.CollectiveArgs{
+		Peers: ranks, Group: ranks, Root: e.Flags&FlagRoot != 0, Send: e.Bytes, Recv: e.Received})
 	if e.Flags&FlagRoot != 0 {
-		g.root.Add(e.Bytes, e.Received)
+		g.root.Add(sent, received)
 	}
-	g.all.Add(e.Bytes, e.Received)
+	g.all.Add(sent, received)
 	if len(g.ranks) >= int(g.want) {
 		delete(s.gathering, p)
 		s.leave(p, g)

@@ -121,7 +121,7 @@ func TestCollectives(t *testing.T) {
 		enter(schema.CallAllreduce, 1, 3, 1, 60_000_000, 8, 8, 0),
 		enter(schema.CallAllreduce, 4, 3, 1, 60_000_000, 8, 8, 0),
 		enter(schema.CallGather, 4, 3, 2, 30_000_000, 10, null, 0),
-		enter(schema.CallGather, 1, 3, 2, 40_000_000, 10, 30, FlagRoot),
+		enter(schema.CallGather, 1, 3, 2, 40_000_000, 10, 10, FlagRoot),
 		enter(schema.CallGather, 0, 3, 2, 20_000_000, 10, null, 0),
 		left(0))
 	leaves := func(call schema.CallID, rank int32, n uint64, ps int64) Event {
@@ -132,7 +132,7 @@ func TestCollectives(t *testing.T) {
 		leaves(schema.CallBcast, 4, 0, 27_200_000), leaves(schema.CallBcast, 0, 0, 27_200_000), leaves(schema.CallBcast, 1, 0, 27_200_000),
 		// Allreduce: 2 x (10 us + 16 ns) in, 2 x (10 us + 8 ns) out, after 90 us
 		leaves(schema.CallAllreduce, 0, 1, 130_048_000), leaves(schema.CallAllreduce, 1, 1, 130_048_000), leaves(schema.CallAllreduce, 4, 1, 130_048_000),
-		// Gather: LOG MEAN of the root's 10 and 30 bytes: 2 x (10 us + 20 ns) after 40 us
+		// Gather of 10 bytes each: LOG MEAN of the 10 and 3 x 10 bytes of the root: 2 x (10 us + 20 ns) after 40 us
 		leaves(schema.CallGather, 4, 2, 60_040_000), leaves(schema.CallGather, 1, 2, 60_040_000), leaves(schema.CallGather, 0, 2, 60_040_000),
 	}
 	if diff := cmp.Diff(want, r.answers); diff != "" {

@@ -842,7 +842,7 @@ static void collective(cq_thread *t, const cq_call *c, const cq_coll *o)
 	if (m == NULL)
 		return;
 	cq_sim_pending d = {.of = {m->sim_key, o->instance, COLLECTIVE, 0}, .call = blocking[t->vt.collective - 1], .peers = m->size + m->remote - (m->ranks != NULL ? m->ranks->outside : 0),
-		.bytes = o->sbytes == CQ_NULL64 ? 0 : o->sbytes, .received = o->rbytes == CQ_NULL64 ? 0 : o->rbytes};
+		.bytes = o->sbytes, .received = o->rbytes};
 	if ((c->flags & CQ_F_ROOT) || (c->peer != CQ_NULL32 && m->remote == 0 && c->peer == m->rank))
 		d.flags = CQ_SIM_ROOT;
 	int later = t->vt.sends == CQ_SENDS_LATER;

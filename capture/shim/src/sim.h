@@ -48,7 +48,7 @@ typedef struct {
 	uint64_t n;       /* ENTERED, LEAVES: tells this operation from others on the communicator */
 	int64_t time_ps;  /* SENT: t_x, the virtual time at the start of the send; ENTERED: at entry */
 	int64_t delay_ps; /* ARRIVES */
-	int64_t bytes;    /* SENT: payload; ENTERED: of the send argument (COLL slot's sbytes); RECORDS: how many follow */
+	int64_t bytes;    /* SENT: payload; ENTERED: of the send argument (COLL slot's sbytes, also where that is CQ_NULL64); RECORDS: how many follow */
 	int64_t received; /* ENTERED: of the receive argument (rbytes) */
 } cq_sim_event;
 
