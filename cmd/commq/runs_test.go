@@ -184,3 +184,28 @@ func TestNumbersForPeople(t *testing.T) {
 		}
 	}
 }
+
+// What the summary and runs show say of virtual times: the machine, and where real time decided.
+func TestVirtualTimesInWords(t *testing.T) {
+	m := &schema.Manifest{Ranks: 3, TimeOrigin: "virtual", ComputeClock: "none", EndNs: 7097, Epochs: 1, Ended: "finalized",
+		Counts: schema.Counts{Choices: 4097, OutOfOrder: 9, EarlyCollectives: 1},
+		Origin: schema.Origin{Name: "r", Simulation: &schema.Simulation{Ranks: 2, Machine: "/m/net.yaml", Digest: strings.Repeat("abc", 9)}}}
+	var short, long strings.Builder
+	printSummary(&short, m)
+	if err := showScreen(&long, "/runs/r", m); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ where, text, want string }{
+		{"summary", short.String(), "time          7.097µs virtual, machine /m/net.yaml (SHA-256 abcabcabcabc...), 2 simulator ranks\n"},
+		{"summary", short.String(), "open choices  4,097 (MPI_ANY_SOURCE, MPI_Waitany and their like), 9 out of virtual-time order\n"},
+		{"summary", short.String(), "early         1 nonblocking collective in a test\n"},
+		{"show", long.String(), "time               0.000007097 s virtual, compute clock none, 1 epoch\n"},
+		{"show", long.String(), "open choices       4,097\n"},
+		{"show", long.String(), "out of order       9\n"},
+		{"show", long.String(), "early collectives  1\n"},
+	} {
+		if !strings.Contains(x.text, x.want) {
+			t.Errorf("%s: no %q in\n%s", x.where, x.want, x.text)
+		}
+	}
+}

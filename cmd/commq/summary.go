@@ -37,6 +37,12 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	if c.UnmatchedSends+c.UnmatchedReceives > 0 {
 		line("unmatched", "%s and %s (commq query unmatched)", counted(c.UnmatchedSends, "send"), counted(c.UnmatchedReceives, "receive"))
 	}
+	if c.Choices > 0 {
+		line("open choices", "%s (MPI_ANY_SOURCE, MPI_Waitany and their like), %s out of virtual-time order", grouped(c.Choices), grouped(c.OutOfOrder))
+	}
+	if c.EarlyCollectives > 0 {
+		line("early", "%s in a test", counted(c.EarlyCollectives, "nonblocking collective"))
+	}
 	if c.Dropped > 0 {
 		line("dropped", "%s that could not be recorded: the counts above are too small", counted(c.Dropped, "call"))
 	}
