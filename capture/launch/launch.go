@@ -53,8 +53,8 @@ type Preload struct {
 type Simulation struct {
 	// Ranks is the number of simulator ranks, 1 or more.
 	Ranks int
-	// Bridge is the path of the program that the simulator ranks run. Empty: the last Ranks processes of the job become
-	// simulator ranks in MPI_Init, whatever program they were started with.
+	// Bridge is the path of the program that the simulator ranks run. Empty: the last Ranks processes of the job are
+	// simulator ranks, whatever program they were started with.
 	Bridge string
 	// Command is the path of commq, which a simulator rank starts to simulate the network.
 	Command string
@@ -66,7 +66,7 @@ type Simulation struct {
 	CPURatio float64
 }
 
-// variables are those of the ranks; only where they are told apart in MPI_Init is their number among them.
+// variables are those of the ranks; the number of simulators is among them only where they were started with the program.
 func (s *Simulation) variables() []string {
 	vars := []string{"COMMQ_SIM_COMMAND=" + s.Command, "COMMQ_SIM_MACHINE=" + s.Machine}
 	if s.CPURatio != 0 && s.CPURatio != 1 {
@@ -149,8 +149,8 @@ type Job struct {
 	// Launcher is the launcher's command line without the number of ranks and the program, for example
 	// [mpirun --oversubscribe].
 	Launcher []string
-	// Ranks is the number of the program's processes, passed as -n, with simulator ranks that are told apart in MPI_Init
-	// added; 0 leaves it to the launcher.
+	// Ranks is the number of the program's processes, passed as -n, with the simulator ranks added that were started with
+	// the program; 0 leaves it to the launcher.
 	Ranks int
 	// Program is the program and its arguments.
 	Program []string

@@ -48,8 +48,8 @@ func newExecCommand(a *app) *cobra.Command {
 launcher line, then write the run with commq ingest. If the library cannot be had, the program runs all the same,
 unrecorded, and one line on stderr says why.
 
-With --sim-ranks M the line asks for M ranks more than the program is to have: the last M simulate the network of --machine and
-do not return from MPI_Init (docs/method/simulator-ranks.md). If the library cannot be had, nothing runs.`,
+With --sim-ranks M the line asks for M ranks more than the program is to have: the last M simulate the network of --machine
+and do not run the program (docs/method/simulator-ranks.md). If the library cannot be had, nothing runs.`,
 		Example: `  srun -n 64 commq exec --spool /scratch/spool -- ./bt.C.x
   srun -n 66 commq exec --sim-ranks 2 --machine flat --spool /scratch/spool -- ./bt.C.x
   commq ingest /scratch/spool --run bt.C.64`,
