@@ -5,7 +5,8 @@
 #   COMMQ       the commq binary (default: commq in $PATH)
 #   MPIP        libmpiP.so; without it mpiP is left out. EZTrace is left out where eztrace is not installed
 #   NPB         folder with cg.A.x and lu.A.x, built for Open MPI
-#   VARIANTS    which to run (default: bare mpip eztrace commq-plain commq-sites commq)
+#   VARIANTS    which to run (default: bare mpip eztrace commq-plain commq-sites commq again; again is bare once more: what differs
+#               between the two is noise)
 #   COMMQ_BENCH_DIR  folder for programs and records, on the disk to be measured (default: /tmp)
 #   ITERATIONS  of self and pingpong per round (default: 20000)
 # Output, a line per run: variant, benchmark, round, value, fastest, bytes on disk. value is ns per iteration (the median of ten
@@ -17,7 +18,7 @@ shift
 [ $# -gt 0 ] || set -- self pingpong cg.A.16 lu.A.16
 commq=${COMMQ:-commq}
 iterations=${ITERATIONS:-20000}
-variants=${VARIANTS:-bare mpip eztrace commq-plain commq-sites commq}
+variants=${VARIANTS:-bare mpip eztrace commq-plain commq-sites commq again}
 here=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d "${COMMQ_BENCH_DIR:-/tmp}/peers.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -30,7 +31,7 @@ cd "$work"
 wrapped() {
 	preload="env LD_PRELOAD=$shim COMMQ_SPOOL=$work/records"
 	case $1 in
-	bare) echo ;;
+	bare | again) echo ;;
 	mpip) echo "env LD_PRELOAD=$MPIP MPIP=-c" ;; # -c: the concise report, which is quicker to write at the end
 	eztrace) echo "eztrace -t openmpi -o $work/records" ;;
 	commq-plain) echo "$preload COMMQ_HASH=none COMMQ_STACK=0" ;;
