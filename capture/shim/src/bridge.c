@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -24,7 +23,6 @@
 #define RING 8
 #define OUT_BYTES ((size_t)1 << 20)
 #define IN_BYTES ((size_t)64 << 10)
-#define NAP_AFTER_NS 1000000u
 #define END_NS 60000000000u /* how long the process may take for its end */
 
 extern char **environ;
@@ -198,7 +196,7 @@ static void begin(void)
 	sigset_t none, usual;
 	int their_in, their_out;
 	if (command == NULL || *command == 0) {
-		lose("COMMQ_SIM_COMMAND does not name the commq program; start the job by commq capture");
+		lose("COMMQ_SIM_COMMAND is not set: start the job by commq capture --sim-ranks");
 		return;
 	}
 	pipe_for(1, &b.to, &their_in);
@@ -352,12 +350,6 @@ static void stop_receiving(void)
 	}
 }
 
-static void nap(void)
-{
-	static const struct timespec t = {0, 50000};
-	nanosleep(&t, NULL);
-}
-
 /* A turn in which nothing happened: the ranks may need this core. */
 static void rest(int busy)
 {
@@ -369,10 +361,7 @@ static void rest(int busy)
 	uint64_t now = cq_monotonic();
 	if (since == 0)
 		since = now;
-	if (now - since < NAP_AFTER_NS)
-		sched_yield();
-	else
-		nap();
+	cq_sim_rest(now - since);
 }
 
 /* The ranks have left: the process gets the rest and the end of its input, and writes what it has. */
@@ -391,7 +380,7 @@ static void end_process(void)
 	b.to = -1;
 	while (b.process > 0 && (p = waitpid(b.process, &status, WNOHANG)) == 0 && cq_monotonic() < until) {
 		read_in();
-		nap();
+		cq_sim_rest(UINT64_MAX);
 	}
 	if (b.process > 0 && p == 0) {
 		kill(b.process, SIGKILL);

@@ -406,6 +406,7 @@ void cq_sim_comm_end(cq_comm *m);
 void cq_sim_sync(void);
 void cq_sim_leave(cq_thread *t);
 void cq_sim_quit(void);
+void cq_sim_rest(uint64_t idle_ns);
 void cq_sim_child(void);
 /* The return of the call in progress, as the records have it. */
 #define CQ_T1(t) CQ_AT(t, (t)->t1)

@@ -35,6 +35,7 @@
 #define DEAF_NS 60000000000u /* and then for the answer */
 #define SYNC_NS 5000000000u  /* how long a rank that ends badly waits until its records are written */
 #define NAP_AFTER_NS 1000000u
+#define CROWDED_NS 100000u
 #define NO_TIME INT64_MIN
 #define WORLD_KEY 0x636f6d6d71u
 #define PARTS_KEY 0x7061727469u /* partitioned messages match among themselves */
@@ -381,21 +382,34 @@ static void ping(waiting *p, uint64_t now)
 	}
 }
 
-/* Between two looks at the channel: other ranks may need this core. */
-static void rest(waiting *p)
+/* Lets others have the core, which they may need for what we wait for. Where that takes long once there are more of them than cores, and
+ * a thread that sleeps a little gets its core back before one that yields. */
+void cq_sim_rest(uint64_t idle_ns)
 {
 	static const struct timespec nap = {0, 50000};
+	static CQ_TLS int crowded;
+	if (idle_ns > NAP_AFTER_NS || crowded > 0) {
+		crowded -= crowded > 0;
+		nanosleep(&nap, NULL);
+		return;
+	}
+	uint64_t before = cq_monotonic();
+	sched_yield();
+	if (cq_monotonic() - before > CROWDED_NS)
+		crowded = 16;
+}
+
+/* Between two looks at the channel. */
+static void rest(waiting *p)
+{
 	if (++p->n < 50) {
-		sched_yield();
+		cq_sim_rest(0);
 		return;
 	}
 	uint64_t now = cq_monotonic();
 	if (p->since == 0)
 		p->since = now;
-	if (now - p->since < NAP_AFTER_NS)
-		sched_yield();
-	else
-		nanosleep(&nap, NULL);
+	cq_sim_rest(now - p->since);
 	lock();
 	ping(p, now);
 	unlock();
@@ -1271,11 +1285,7 @@ void cq_sim_leave(cq_thread *t)
 		lock();
 		hear();
 		unlock();
-		struct timespec nap = {0, 50000};
-		if (++w.n < 1000)
-			sched_yield();
-		else
-			nanosleep(&nap, NULL);
+		cq_sim_rest(++w.n < 1000 ? 0 : UINT64_MAX);
 	}
 	if (sim.has_request) {
 		cq_p.Cancel(&sim.receiving);

@@ -1,0 +1,133 @@
+package shim
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/capture/simrank"
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/models"
+)
+
+// simulate is the process beside a simulator rank of the tests: a machine of 10 us and 1 GB/s.
+func simulate() int {
+	m, err := models.Named("flat")
+	if err == nil {
+		err = simrank.Run(context.Background(), os.Stdin, os.Stdout, simrank.Options{Machine: m, Spool: os.Getenv("COMMQ_SPOOL"), Log: os.Stderr})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
+}
+
+// clocked runs a program beside simulator ranks, with virtual time. It returns the folder of its records too.
+func clocked(t testing.TB, library string, ranks, sims int, variables []string, program ...string) (outcome, string) {
+	t.Helper()
+	testenv.MPI(t, library)
+	built.Lock()
+	for _, form := range []Form{Simulated, Bridge} {
+		key := library + " " + form.file()
+		if built.path[key] == "" {
+			p, err := Build(context.Background(), BuildOptions{Library: library, Form: form, Cache: filepath.Join(built.dir, "cache")})
+			if err != nil {
+				built.Unlock()
+				t.Fatal(err)
+			}
+			built.path[key] = p
+		}
+	}
+	lib, bridge := built.path[library+" "+Simulated.file()], built.path[library+" "+Bridge.file()]
+	built.Unlock()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "spool")
+	also := []string{"COMMQ_SPOOL=" + folder, "COMMQ_SIM_COMMAND=" + self}
+	if library == MPICH {
+		lib += ":" + yielding(t)
+		also = append(also, "LD_PRELOAD="+yielding(t))
+	}
+	args := append([]string{"mpirun." + library, "-n", fmt.Sprint(ranks), "env", "LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_CLOCK=none"}, variables...)
+	args = append(append(args, program...), ":", "-n", fmt.Sprint(sims), "env")
+	return run(t, nil, append(append(args, also...), append(variables, bridge)...)...), folder
+}
+
+// Messages and what waits for them take the time that arithmetic says, to the picosecond, whatever the number of simulator ranks; and all records are there.
+func TestVirtualTimes(t *testing.T) {
+	for _, library := range libraries {
+		for _, sims := range []int{1, 2} {
+			t.Run(fmt.Sprint(library, sims), func(t *testing.T) {
+				exe := compile(t, "mpicc."+library, filepath.Join(programs, "sim_messages.c"), "-w", "-lm")
+				got, folder := clocked(t, library, 3, sims, nil, exe)
+				if got != (outcome{"ok\n", "", 0}) {
+					t.Fatalf("%+v", got)
+				}
+				all := dumpFolder(t, folder)
+				if len(all) != 3 {
+					t.Fatalf("records of %d ranks", len(all))
+				}
+				for i, d := range all {
+					h := d.header
+					if h.Timer != spool.TimerVirtual || int(h.Rank) != i || int(h.Size) != 3 || h.Ended != spool.EndedFinalized || h.Dropped != 0 {
+						t.Errorf("file %d: timer %d, rank %d of %d, ended %d, dropped %d", i, h.Timer, h.Rank, h.Size, h.Ended, h.Dropped)
+					}
+					names := d.names()
+					if names[0] != "MPI_Init" || names[len(names)-1] != "MPI_Finalize" {
+						t.Errorf("rank %d: calls from %s to %s", i, names[0], names[len(names)-1])
+					}
+					var last uint64 = 1000000
+					for n, c := range d.calls {
+						if c.T0 < last || c.T1 < c.T0 {
+							t.Errorf("rank %d: call %d, %s, from %d to %d behind %d", i, n, names[n], c.T0, c.T1, last)
+						}
+						last = c.T1
+					}
+				}
+			})
+		}
+	}
+}
+
+// Whoever ends before its time, nobody hangs, someone says so, and what was recorded is there.
+func TestEndsOfSimulations(t *testing.T) {
+	for _, library := range libraries {
+		exe := ""
+		for _, c := range []struct {
+			how      string
+			says     string // on stderr
+			status   bool   // as if nothing had happened
+			recorded bool   // calls up to the end, not only what had been sent
+		}{
+			{"the process is killed", "commq: simulator rank 0: the simulating process has ended; the program goes on without virtual time, and nothing more is recorded\n", true, false},
+			{"the bridge is killed", "", false, false},
+			{"abort", "", false, true},
+			{"crash", "", false, false},
+			{"exit", "", false, true},
+		} {
+			t.Run(library+"/"+c.how, func(t *testing.T) {
+				if exe == "" {
+					exe = compile(t, "mpicc."+library, filepath.Join(programs, "sim_ends.c"), "-w")
+				}
+				got, folder := clocked(t, library, 2, 1, nil, exe, c.how)
+				if !strings.Contains(got.stderr, c.says) || (got.status == 0) != c.status {
+					t.Errorf("%+v", got)
+				}
+				files, err := filepath.Glob(filepath.Join(folder, "*"+spool.Suffix))
+				if err != nil || len(files) != 2 {
+					t.Fatalf("%v, %v: want the records of two ranks", files, err)
+				}
+				if n := len(readSpool(t, files[0], nil).calls); c.recorded && n < 3000 {
+					t.Errorf("%d calls of rank 0 are recorded", n)
+				}
+			})
+		}
+	}
+}
