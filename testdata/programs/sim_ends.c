@@ -39,6 +39,8 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 0; i < 4000; i++) {
+		if (i == 3000) /* the simulator ranks are at work by then */
+			MPI_Barrier(MPI_COMM_WORLD);
 		if (i == 3000 && rank == 0 && strcmp(argv[1], "the process is killed") == 0)
 			end("\0simrank", sizeof "\0simrank");
 		if (i == 3000 && rank == 0 && strcmp(argv[1], "the bridge is killed") == 0)
