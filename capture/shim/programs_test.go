@@ -29,9 +29,6 @@ var built = struct {
 }{path: map[string]string{}}
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "simrank" { // started by a simulator rank
-		os.Exit(simulate())
-	}
 	dir, err := os.MkdirTemp("", "commq-shim-test")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,63 +1,34 @@
 package shim
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/commq/commq/capture/simrank"
 	"github.com/commq/commq/capture/spool"
-	"github.com/commq/commq/internal/testenv"
-	"github.com/commq/commq/models"
 )
 
-// simulate is the process beside a simulator rank of the tests: a machine of 10 us and 1 GB/s.
-func simulate() int {
-	m, err := models.Named("flat")
-	if err == nil {
-		err = simrank.Run(context.Background(), os.Stdin, os.Stdout, simrank.Options{Machine: m, Spool: os.Getenv("COMMQ_SPOOL"), Log: os.Stderr})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	return 0
-}
-
-// clocked runs a program beside simulator ranks, with virtual time. It returns the folder of its records too.
-func clocked(t testing.TB, library string, ranks, sims int, variables []string, program ...string) (outcome, string) {
+// clocked runs a program beside simulator ranks of a machine of 10 us and 1 GB/s, without compute times. It returns the folder
+// of its records too.
+func clocked(t testing.TB, library string, ranks, sims int, program ...string) (outcome, string) {
 	t.Helper()
-	testenv.MPI(t, library)
-	built.Lock()
-	for _, form := range []Form{Simulated, Bridge} {
-		key := library + " " + form.file()
-		if built.path[key] == "" {
-			p, err := Build(context.Background(), BuildOptions{Library: library, Form: form, Cache: filepath.Join(built.dir, "cache")})
-			if err != nil {
-				built.Unlock()
-				t.Fatal(err)
-			}
-			built.path[key] = p
-		}
-	}
-	lib, bridge := built.path[library+" "+Simulated.file()], built.path[library+" "+Bridge.file()]
-	built.Unlock()
-	self, err := os.Executable()
+	folder := filepath.Join(t.TempDir(), "spool")
+	machine, err := filepath.Abs("../../models/machines/flat.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(t.TempDir(), "spool")
-	also := []string{"COMMQ_SPOOL=" + folder, "COMMQ_SIM_COMMAND=" + self}
+	common := append(simulation(t), "COMMQ_SPOOL="+folder, "COMMQ_SIM_MACHINE="+machine, "COMMQ_CLOCK=none")
+	lib := formFor(t, library, Simulated)
+	also := common
 	if library == MPICH {
 		lib += ":" + yielding(t)
-		also = append(also, "LD_PRELOAD="+yielding(t))
+		also = append(slices.Clone(common), "LD_PRELOAD="+yielding(t))
 	}
-	args := append([]string{"mpirun." + library, "-n", fmt.Sprint(ranks), "env", "LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_CLOCK=none"}, variables...)
+	args := append([]string{"mpirun." + library, "-n", fmt.Sprint(ranks), "env", "LD_PRELOAD=" + lib}, common...)
 	args = append(append(args, program...), ":", "-n", fmt.Sprint(sims), "env")
-	return run(t, nil, append(append(args, also...), append(variables, bridge)...)...), folder
+	return run(t, nil, append(append(args, also...), formFor(t, library, Bridge))...), folder
 }
 
 // Messages and what waits for them take the time that arithmetic says, to the picosecond, whatever the number of simulator ranks; and all records are there.
@@ -66,7 +37,7 @@ func TestVirtualTimes(t *testing.T) {
 		for _, sims := range []int{1, 2} {
 			t.Run(fmt.Sprint(library, sims), func(t *testing.T) {
 				exe := compile(t, "mpicc."+library, filepath.Join(programs, "sim_messages.c"), "-w", "-lm")
-				got, folder := clocked(t, library, 3, sims, nil, exe)
+				got, folder := clocked(t, library, 3, sims, exe)
 				if got != (outcome{"ok\n", "", 0}) {
 					t.Fatalf("%+v", got)
 				}
@@ -116,7 +87,7 @@ func TestEndsOfSimulations(t *testing.T) {
 				if exe == "" {
 					exe = compile(t, "mpicc."+library, filepath.Join(programs, "sim_ends.c"), "-w")
 				}
-				got, folder := clocked(t, library, 2, 1, nil, exe, c.how)
+				got, folder := clocked(t, library, 2, 1, exe, c.how)
 				if !strings.Contains(got.stderr, c.says) || (got.status == 0) != c.status {
 					t.Errorf("%+v", got)
 				}
