@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/commq/commq/capture/simrank"
 	"github.com/commq/commq/capture/spool"
 )
 
@@ -36,7 +38,7 @@ func TestVirtualTimes(t *testing.T) {
 	for _, library := range libraries {
 		for _, sims := range []int{1, 2} {
 			t.Run(fmt.Sprint(library, sims), func(t *testing.T) {
-				exe := compile(t, "mpicc."+library, filepath.Join(programs, "sim_messages.c"), "-w", "-lm")
+				exe := compile(t, "mpicc."+library, filepath.Join(programs, "sim_messages.c"), "-w")
 				got, folder := clocked(t, library, 3, sims, exe)
 				if got != (outcome{"ok\n", "", 0}) {
 					t.Fatalf("%+v", got)
@@ -90,6 +92,9 @@ func TestEndsOfSimulations(t *testing.T) {
 				got, folder := clocked(t, library, 2, 1, exe, c.how)
 				if !strings.Contains(got.stderr, c.says) || (got.status == 0) != c.status {
 					t.Errorf("%+v", got)
+				}
+				if _, err := simrank.Wait(t.Context(), folder, time.Minute); err != nil {
+					t.Error(err)
 				}
 				files, err := filepath.Glob(filepath.Join(folder, "*"+spool.Suffix))
 				if err != nil || len(files) != 2 {
