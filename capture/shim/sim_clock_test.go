@@ -10,6 +10,7 @@ import (
 
 	"github.com/commq/commq/capture/simrank"
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/testenv"
 )
 
 // clocked runs a program beside simulator ranks of a machine of 10 us and 1 GB/s, without compute times. It returns the folder
@@ -72,7 +73,8 @@ func TestVirtualTimes(t *testing.T) {
 // Whoever ends before its time, nobody hangs, someone says so, and what was recorded is there.
 func TestEndsOfSimulations(t *testing.T) {
 	for _, library := range libraries {
-		exe := ""
+		testenv.MPI(t, library)
+		exe := compile(t, "mpicc."+library, filepath.Join(programs, "sim_ends.c"), "-w")
 		for _, c := range []struct {
 			how      string
 			says     string // on stderr
@@ -86,9 +88,6 @@ func TestEndsOfSimulations(t *testing.T) {
 			{"exit", "", false, true},
 		} {
 			t.Run(library+"/"+c.how, func(t *testing.T) {
-				if exe == "" {
-					exe = compile(t, "mpicc."+library, filepath.Join(programs, "sim_ends.c"), "-w")
-				}
 				got, folder := clocked(t, library, 2, 1, exe, c.how)
 				if !strings.Contains(got.stderr, c.says) || (got.status == 0) != c.status {
 					t.Errorf("%+v", got)
