@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,10 +64,10 @@ type outcome struct {
 	status         int
 }
 
-// run runs a command for at most a minute.
+// run runs a command for at most five minutes.
 func run(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = testenv.Environ(env...)
@@ -74,7 +75,7 @@ func run(t testing.TB, env []string, args ...string) outcome {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		t.Fatalf("%s: not done after a minute\n%s%s", strings.Join(args, " "), out.Bytes(), errs.Bytes())
+		t.Fatalf("%s: not done after five minutes\n%s%s", strings.Join(args, " "), out.Bytes(), errs.Bytes())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -105,7 +106,7 @@ func yielding(t testing.TB) string {
 func launch(t testing.TB, library string, ranks int, variables []string, program ...string) outcome {
 	t.Helper()
 	args := []string{"mpirun." + library, "-n", fmt.Sprint(ranks)}
-	if library == MPICH {
+	if library == MPICH || slices.ContainsFunc(variables, func(v string) bool { return strings.Contains(v, "libcommq-sim") }) {
 		variables = append([]string{"LD_PRELOAD=" + yielding(t)}, variables...)
 		for i, v := range variables[1:] {
 			if strings.HasPrefix(v, "LD_PRELOAD=") {

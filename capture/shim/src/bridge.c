@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -354,10 +355,14 @@ static void stop_receiving(void)
 static void rest(int busy)
 {
 	static uint64_t since;
+	static int turns;
 	if (busy) {
 		since = 0;
+		turns = 0;
 		return;
 	}
+	if (++turns < 50) /* often there is more at once */
+		return;
 	uint64_t now = cq_monotonic();
 	if (since == 0)
 		since = now;
@@ -398,6 +403,7 @@ static void end_process(void)
 void cq_bridge_run(void)
 {
 	struct sigaction ignore, before;
+	prctl(PR_SET_TIMERSLACK, 1000ul); /* naps are short */
 	memset(&ignore, 0, sizeof ignore);
 	ignore.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &ignore, &before);
