@@ -17,7 +17,7 @@ type Machine struct {
 	Name, Description string
 	// Nodes is their number; 0 means as many as the ranks need.
 	Nodes int
-	// CPUsPerNode is at least 1.
+	// CPUsPerNode is at least 1. Where ranks are more than CPUs, those of a node share its CPUs equally.
 	CPUsPerNode int
 	// Mapping says which node a rank is on.
 	Mapping Mapping
@@ -55,31 +55,27 @@ const (
 	RoundRobin
 )
 
-// Node is the node that a rank is on.
-func (m *Machine) Node(rank int) int {
-	if m.Mapping == RoundRobin {
+// CPUs is how many CPUs the machine has; 0 means as many as the ranks need.
+func (m *Machine) CPUs() int { return m.Nodes * m.CPUsPerNode }
+
+// Node is the node that a rank of so many is on, and m fits them.
+func (m *Machine) Node(rank, ranks int) int {
+	switch {
+	case m.Mapping == RoundRobin:
 		return rank % m.Nodes
+	case m.Nodes != 0 && ranks > m.CPUs():
+		return rank / (ranks / m.Nodes)
 	}
 	return rank / m.CPUsPerNode
 }
 
-// Fits returns an error when the machine has fewer CPUs than the program has ranks.
+// Fits returns an error when the machine has fewer CPUs than the program has ranks and they cannot all have the same share of one.
 func (m *Machine) Fits(ranks int) error {
-	if m.Nodes == 0 || ranks <= m.Nodes*m.CPUsPerNode {
+	if m.Nodes == 0 || ranks <= m.CPUs() || ranks%m.Nodes == 0 {
 		return nil
 	}
-	return fmt.Errorf("machine %s: nodes is %d and cpus_per_node %d, too few for a program of %d ranks: ranks do not share a CPU here; set nodes to %d or more, or to unlimited",
-		m.Name, m.Nodes, m.CPUsPerNode, ranks, (ranks+m.CPUsPerNode-1)/m.CPUsPerNode)
-}
-
-// Delay is how long a message of so many bytes takes from one rank to another where nothing is in its way: L + S/B
-// (equation 1), with the values inside a node where both ranks are on one.
-func (m *Machine) Delay(source, destination int, bytes int64) Picoseconds {
-	i := &m.Network
-	if m.Node(source) == m.Node(destination) {
-		i = &m.IntraNode
-	}
-	return i.Latency.plus(transfer(bytes, i.BytesPerSecond))
+	return fmt.Errorf("machine %s: nodes is %d and cpus_per_node %d, and %d ranks cannot share these CPUs equally; set nodes to %d or more, to a divisor of %d, or to unlimited",
+		m.Name, m.Nodes, m.CPUsPerNode, ranks, (ranks+m.CPUsPerNode-1)/m.CPUsPerNode, ranks)
 }
 
 // Network answers how long communication takes. Its implementations can be used by several goroutines at once.
@@ -91,9 +87,10 @@ type Network interface {
 	Collective(operation schema.CallID, ranks int, sizes *Sizes) Picoseconds
 }
 
-// Stateless is the machine's network for answers that do not depend on what else is under way. It is an error when the machine
-// has something that messages wait for; the error names the key and the commands that can simulate it.
-func (m *Machine) Stateless() (Network, error) {
+// Stateless is the machine's network between so many ranks, for answers that do not depend on what else is under way. It is an
+// error when they do not fit, and when the machine has something that messages wait for; that error names the key and the commands
+// that can simulate it.
+func (m *Machine) Stateless(ranks int) (Network, error) {
 	for _, part := range []struct {
 		key string
 		of  *Interconnect
@@ -110,7 +107,10 @@ func (m *Machine) Stateless() (Network, error) {
 	if m.EagerThresholdBytes != NoThreshold {
 		return nil, m.stateful(fmt.Sprintf("eager_threshold_bytes is %d", m.EagerThresholdBytes))
 	}
-	return &stateless{*m, collectiveRows(m.Collectives)}, nil
+	if err := m.Fits(ranks); err != nil {
+		return nil, err
+	}
+	return &stateless{m, ranks, collectiveRows(m.Collectives)}, nil
 }
 
 func (m *Machine) stateful(what string) error {
@@ -120,8 +120,18 @@ func (m *Machine) stateful(what string) error {
 
 // stateless is a machine without queues.
 type stateless struct {
-	Machine
-	rows []Phases // by call id
+	*Machine
+	ranks int
+	rows  []Phases // by call id
+}
+
+// Delay is L + S/B (equation 1), with the values inside a node where both ranks are on one.
+func (s *stateless) Delay(source, destination int, bytes int64) Picoseconds {
+	i := &s.Network
+	if s.Node(source, s.ranks) == s.Node(destination, s.ranks) {
+		i = &s.IntraNode
+	}
+	return i.Latency.plus(transfer(bytes, i.BytesPerSecond))
 }
 
 func (s *stateless) Collective(operation schema.CallID, ranks int, sizes *Sizes) Picoseconds {

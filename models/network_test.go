@@ -23,9 +23,10 @@ func mustRead(t testing.TB, text string) *Machine {
 	return m
 }
 
+// mustStateless is a network between six ranks.
 func mustStateless(t testing.TB, text string) Network {
 	t.Helper()
-	n, err := mustRead(t, text).Stateless()
+	n, err := mustRead(t, text).Stateless(6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +75,7 @@ func TestDelayInsideANode(t *testing.T) {
 		{"cpus_per_node: 3\n", 0, 2, near}, {"cpus_per_node: 3\n", 2, 3, far}, {"cpus_per_node: 3\n", 5, 3, near},
 		{"{nodes: 2, cpus_per_node: 3, mapping: round-robin}", 0, 2, near}, {"{nodes: 2, cpus_per_node: 3, mapping: round-robin}", 0, 1, far},
 		{"{nodes: 2, cpus_per_node: 3, mapping: block}", 0, 2, near}, {"{nodes: 2, cpus_per_node: 3, mapping: block}", 2, 3, far},
+		{"nodes: 2\n", 0, 2, near}, {"nodes: 2\n", 2, 3, far}, // six ranks share two CPUs
 		{"cpus_per_node: 1\n", 4, 4, near}, {"cpus_per_node: 1\n", 4, 3, far},
 	} {
 		text := strings.ReplaceAll(strings.Trim(c.layout, "{}"), ", ", "\n") + "\n" + clan + intra
@@ -198,7 +200,7 @@ func TestHardwareCollectives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := m.Stateless()
+	n, err := m.Stateless(64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +215,7 @@ func TestHardwareCollectives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err = ideal.Stateless(); err != nil || n.Collective(schema.CallBarrier, 64, &z) != 0 || n.Delay(0, 1, 1<<40) != 0 {
+	if n, err = ideal.Stateless(64); err != nil || n.Collective(schema.CallBarrier, 64, &z) != 0 || n.Delay(0, 1, 1<<40) != 0 {
 		t.Errorf("the ideal network takes time: %v", err)
 	}
 }
@@ -322,7 +324,7 @@ func TestStatelessRefusesWhatMessagesWaitFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := m.Stateless()
+		n, err := m.Stateless(64)
 		if n != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "commq capture") || !strings.Contains(err.Error(), "commq simulate") {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -330,15 +332,33 @@ func TestStatelessRefusesWhatMessagesWaitFor(t *testing.T) {
 }
 
 func TestFits(t *testing.T) {
-	m := mustRead(t, "nodes: 3\ncpus_per_node: 2\nintra_node: {latency_ns: 1, bandwidth_bytes_per_s: 1}\n"+clan)
-	if err := m.Fits(6); err != nil {
+	const nodes = "nodes: 3\ncpus_per_node: 2\nintra_node: {latency_ns: 1, bandwidth_bytes_per_s: 1}\n"
+	m := mustRead(t, nodes+clan)
+	for _, ranks := range []int{1, 6, 9} {
+		if err := m.Fits(ranks); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := m.Fits(7); err == nil || !strings.Contains(err.Error(), "nodes is 3 and cpus_per_node 2, and 7 ranks cannot share") || !strings.Contains(err.Error(), "set nodes to 4") {
 		t.Error(err)
 	}
-	if err := m.Fits(7); err == nil || !strings.Contains(err.Error(), "nodes is 3 and cpus_per_node 2, too few for a program of 7 ranks") || !strings.Contains(err.Error(), "set nodes to 4") {
-		t.Error(err)
+	if _, err := m.Stateless(8); err == nil {
+		t.Error("8 ranks fit")
 	}
 	if err := mustRead(t, clan).Fits(1 << 24); err != nil {
 		t.Error(err)
+	}
+	dealt := mustRead(t, nodes+"mapping: round-robin\n"+clan)
+	for rank, want := range []int{0, 0, 0, 1, 1, 1, 2, 2, 2} {
+		if n := m.Node(rank, 9); n != want {
+			t.Errorf("block: rank %d of 9 is on node %d", rank, n)
+		}
+		if n := m.Node(rank, 6); rank < 6 && n != rank/2 {
+			t.Errorf("block: rank %d of 6 is on node %d", rank, n)
+		}
+		if n := dealt.Node(rank, 9); n != rank%3 {
+			t.Errorf("round-robin: rank %d of 9 is on node %d", rank, n)
+		}
 	}
 }
 

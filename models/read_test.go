@@ -136,7 +136,7 @@ func TestNamedMachines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Stateless(); (err != nil) != (name == "myrinet") || m.Name != name {
+		if _, err := m.Stateless(2); (err != nil) != (name == "myrinet") || m.Name != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -167,12 +167,14 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%+v", i)
 			}
 		}
-		for _, rank := range []int{0, 3, 1<<24 - 1} {
-			if n := m.Node(rank); n < 0 || n > rank {
-				t.Fatalf("rank %d is on node %d of %+v", rank, n, m)
-			}
-			if d := m.Delay(0, rank, 1<<40); d < 0 || d > Forever {
+		if n, err := m.Stateless(4); err == nil {
+			if d := n.Delay(0, 3, 1<<40); d < 0 || d > Forever {
 				t.Fatalf("%d ps on %+v", d, m)
+			}
+		}
+		for _, rank := range []int{0, 3, 1<<24 - 1} {
+			if n := m.Node(rank, rank+1); n < 0 || n > rank {
+				t.Fatalf("rank %d is on node %d of %+v", rank, n, m)
 			}
 		}
 	})

@@ -64,6 +64,8 @@ type Simulation struct {
 	Description string
 	// CPURatio is what compute times are divided by on their way to the virtual clock; 0 is 1.
 	CPURatio float64
+	// CPUs is how many CPUs the machine has, which more ranks share equally; 0 is as many as the ranks need.
+	CPUs int
 }
 
 // variables are those of the ranks; the number of simulators is among them only where they were started with the program.
@@ -71,6 +73,9 @@ func (s *Simulation) variables() []string {
 	vars := []string{"COMMQ_SIM_COMMAND=" + s.Command, "COMMQ_SIM_MACHINE=" + s.Machine}
 	if s.CPURatio != 0 && s.CPURatio != 1 {
 		vars = append(vars, "COMMQ_SIM_CPU_RATIO="+strconv.FormatFloat(s.CPURatio, 'f', -1, 64))
+	}
+	if s.CPUs != 0 {
+		vars = append(vars, "COMMQ_SIM_CPUS="+strconv.Itoa(s.CPUs))
 	}
 	if s.Bridge == "" {
 		vars = append(vars, "COMMQ_SIM_RANKS="+strconv.Itoa(s.Ranks))

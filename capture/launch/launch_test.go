@@ -136,10 +136,10 @@ func TestExportedVariablesStandBeforeTheLaunchersOptions(t *testing.T) {
 // MPI_Init tells apart.
 func TestSimulatorRanksInTheLine(t *testing.T) {
 	t.Setenv("LD_PRELOAD", "/b.so")
-	sim := &Simulation{Ranks: 2, Bridge: "/c/commq-bridge", Command: "/bin/commq", Machine: "/m.yaml", CPURatio: 1.25}
+	sim := &Simulation{Ranks: 2, Bridge: "/c/commq-bridge", Command: "/bin/commq", Machine: "/m.yaml", CPURatio: 1.25, CPUs: 2}
 	j := Job{Launcher: []string{"mpirun", "--oversubscribe"}, Ranks: 3, Program: []string{"./ring", "9"}, Export: true,
 		Preload: Preload{Shim: "/c/libcommq-sim.so", Spool: "/s", Clock: "none", Simulation: sim}}
-	sims := []string{"COMMQ_SPOOL=/s", "COMMQ_CLOCK=none", "COMMQ_SIM_COMMAND=/bin/commq", "COMMQ_SIM_MACHINE=/m.yaml", "COMMQ_SIM_CPU_RATIO=1.25"}
+	sims := []string{"COMMQ_SPOOL=/s", "COMMQ_CLOCK=none", "COMMQ_SIM_COMMAND=/bin/commq", "COMMQ_SIM_MACHINE=/m.yaml", "COMMQ_SIM_CPU_RATIO=1.25", "COMMQ_SIM_CPUS=2"}
 	vars := append([]string{"LD_PRELOAD=/c/libcommq-sim.so:/b.so"}, sims...)
 	want := []string{"mpirun"}
 	for _, v := range vars {
@@ -153,8 +153,8 @@ func TestSimulatorRanksInTheLine(t *testing.T) {
 		t.Error(diff)
 	}
 
-	j.Launcher, j.Export, sim.Bridge, sim.CPURatio = []string{"srun"}, false, "", 1
-	vars = append(slices.Clone(vars[:len(vars)-1]), "COMMQ_SIM_RANKS=2")
+	j.Launcher, j.Export, sim.Bridge, sim.CPURatio, sim.CPUs = []string{"srun"}, false, "", 1, 0
+	vars = append(slices.Clone(vars[:len(vars)-2]), "COMMQ_SIM_RANKS=2")
 	want = slices.Concat([]string{"srun", "-n", "5", "env"}, vars, []string{"./ring", "9"})
 	if diff := cmp.Diff(want, j.Line()); diff != "" {
 		t.Error(diff)

@@ -75,7 +75,7 @@ const (
 // simulator is the state of a Run. Only the goroutine that reads uses it.
 type simulator struct {
 	o         Options
-	network   models.Network
+	network   models.Network // before the first HELLO one for no ranks: collectives are the same on it
 	in        io.Reader
 	out       *answers
 	disk      *disk
@@ -93,7 +93,7 @@ type simulator struct {
 // Run reads events from in and writes the answers to out until in ends; then all records are in their files. Malformed input
 // is an error. When ctx is done it returns without having read everything.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	network, err := o.Machine.Stateless()
+	network, err := o.Machine.Stateless(0)
 	if err != nil {
 		return err
 	}
@@ -213,9 +213,11 @@ func (s *simulator) hello(e *Event) error {
 		return fmt.Errorf("hello of rank %d: job %016x of %d ranks, others are of job %016x of %d ranks", e.Rank, e.N, e.Peer, s.job, len(s.ranks))
 	}
 	if len(s.ranks) == 0 {
-		if err := s.o.Machine.Fits(int(e.Peer)); err != nil {
+		network, err := s.o.Machine.Stateless(int(e.Peer))
+		if err != nil {
 			return err
 		}
+		s.network = network
 		s.ranks = make([]uint8, e.Peer)
 		s.job = e.N
 		s.disk.job = e.N

@@ -277,7 +277,7 @@ func TestMalformed(t *testing.T) {
 		t.Error(r.err)
 	}
 	r = runOn(t, machine(t, tenMicros+"\nnodes: 4"), encode(hello(0, 5)))
-	if r.err == nil || !strings.Contains(r.err.Error(), "too few for a program of 5 ranks") {
+	if r.err == nil || !strings.Contains(r.err.Error(), "5 ranks cannot share these CPUs equally") {
 		t.Error(r.err)
 	}
 	r = runOn(t, machine(t, "network: {latency_ns: 1, bandwidth_bytes_per_s: 1, buses: 3}"), nil)
@@ -414,7 +414,7 @@ func FuzzRun(f *testing.F) {
 func takeEvents(t testing.TB, b []byte) func() {
 	s := &simulator{o: Options{Log: io.Discard}, gathering: map[place]*gathering{}, ranks: make([]uint8, 64)}
 	var err error
-	if s.network, err = machine(t, tenMicros).Stateless(); err != nil {
+	if s.network, err = machine(t, tenMicros).Stateless(64); err != nil {
 		t.Fatal(err)
 	}
 	return func() {

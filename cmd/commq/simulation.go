@@ -61,10 +61,7 @@ func (o *simulationOptions) simulation(ranks int) (*launch.Simulation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--machine: %w", err)
 	}
-	if _, err := m.Stateless(); err != nil {
-		return nil, err
-	}
-	if err := m.Fits(ranks); err != nil {
+	if _, err := m.Stateless(ranks); err != nil {
 		return nil, err
 	}
 	machine, err := machineFor(o.machine)
@@ -77,7 +74,7 @@ func (o *simulationOptions) simulation(ranks int) (*launch.Simulation, error) {
 			return nil, fmt.Errorf("find this program, which simulator ranks start: %w; name it in $COMMQ_SIM_COMMAND", err)
 		}
 	}
-	return &launch.Simulation{Ranks: o.simRanks, Command: command, Machine: machine, CPURatio: m.CPURatio, Description: m.Description}, nil
+	return &launch.Simulation{Ranks: o.simRanks, Command: command, Machine: machine, CPURatio: m.CPURatio, CPUs: m.CPUs(), Description: m.Description}, nil
 }
 
 // machineFor is what simulator ranks are told: the path of a machine's file, which they may see from another folder, or a name.

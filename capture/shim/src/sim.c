@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,7 +34,9 @@
 #define PING_NS 10000000000u /* how long a rank waits until it asks whether the simulators are there */
 #define DEAF_NS 60000000000u /* and then for the answer */
 #define SYNC_NS 5000000000u  /* how long a rank that ends badly waits until its records are written */
-#define NAP_AFTER_NS 1000000u
+#define NAP_NS 1000u  /* the shortest and the longest sleep of a rank that waits */
+#define NAPS_NS 50000u
+#define ANEW_NS 200000u /* a rank that has not yielded for so long waits for something else */
 #define NO_TIME INT64_MIN
 #define WORLD_KEY 0x636f6d6d71u
 #define PARTS_KEY 0x7061727469u /* partitioned messages match among themselves */
@@ -381,11 +384,17 @@ static void ping(waiting *p, uint64_t now)
 }
 
 /* Lets others have the core, which they may need for what we wait for. Linux lets a thread that yields wait until all others have
- * used up as much time as it was ever granted, minutes after some thousand yields; one that sleeps gets its core back at once. */
+ * used up as much time as it was ever granted, minutes after some thousand yields; one that sleeps gets its core back at once.
+ * Who has waited for long may be late by an eighth of that; the timer slack is the program's else, 50 us by default. */
 void cq_sim_rest(uint64_t idle_ns)
 {
-	struct timespec nap = {0, idle_ns > NAP_AFTER_NS ? 50000 : 1000};
+	uint64_t ns = idle_ns / 8 < NAP_NS ? NAP_NS : idle_ns / 8 < NAPS_NS ? idle_ns / 8 : NAPS_NS;
+	struct timespec nap = {0, (long)ns};
+	int slack = prctl(PR_GET_TIMERSLACK), e = errno;
+	prctl(PR_SET_TIMERSLACK, (unsigned long)ns);
 	nanosleep(&nap, NULL);
+	prctl(PR_SET_TIMERSLACK, slack > 0 ? (unsigned long)slack : 0ul);
+	errno = e;
 }
 
 /* Between two looks at the channel. */
@@ -1199,14 +1208,22 @@ void cq_sim_records(cq_thread *t, const void *p, size_t n, int64_t off)
 
 /* Begin and end. */
 
+static double number(const char *variable, double usual)
+{
+	const char *s = getenv(variable);
+	char *end = NULL;
+	double x = s != NULL ? strtod(s, &end) : usual;
+	if (x > 0 && (end == NULL || *end == 0))
+		return x;
+	if (cq.rank == 0)
+		cq_say("commq: %s=%s is not a number above 0; %g is used\n", variable, s, usual);
+	return usual;
+}
+
 int cq_sim_begin(void)
 {
-	const char *s = getenv("COMMQ_SIM_CPU_RATIO");
-	char *end = NULL;
-	double ratio = s != NULL ? strtod(s, &end) : 1;
-	sim.ratio = ratio > 0 && (end == NULL || *end == 0) ? ratio : 1;
-	if (sim.ratio != ratio && cq.rank == 0)
-		cq_say("commq: COMMQ_SIM_CPU_RATIO=%s is not a number above 0; 1 is used\n", s);
+	double cpus = number("COMMQ_SIM_CPUS", cq_world.apps);
+	sim.ratio = number("COMMQ_SIM_CPU_RATIO", 1) * (cpus < cq_world.apps ? cpus / cq_world.apps : 1);
 	if (!cq_world.split)
 		return 0;
 	sim.latest = CQ_VIRTUAL_START;
@@ -1302,10 +1319,12 @@ void cq_sim_child(void)
  * yield (5 ranks and 2 simulators on two cores: every third job), and all wait for it. Here waiting ranks sleep instead. */
 CQ_EXPORT int sched_yield(void)
 {
-	struct timespec nap = {0, 1000};
-	int e = errno;
-	nanosleep(&nap, NULL);
-	errno = e;
+	static CQ_TLS uint64_t since, last;
+	uint64_t now = cq_monotonic();
+	if (now - last > ANEW_NS)
+		since = now;
+	cq_sim_rest(now - since);
+	last = cq_monotonic();
 	return 0;
 }
 
