@@ -8,12 +8,12 @@
 
 __attribute__((destructor)) static void unloaded(void)
 {
-	printf("unloaded\n");
+	fputs("unloaded\n", stdout); /* in one write, also where MPI has made stdout unbuffered */
 }
 
 static void leaving(void)
 {
-	printf("leaving\n");
+	fputs("leaving\n", stdout);
 }
 
 int main(int argc, char **argv)
