@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -402,6 +403,7 @@ static void end_process(void)
 void cq_bridge_run(void)
 {
 	struct sigaction ignore, before;
+	prctl(PR_SET_TIMERSLACK, 1000ul); /* naps are short */
 	memset(&ignore, 0, sizeof ignore);
 	ignore.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &ignore, &before);

@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,9 +33,7 @@
 #define PING_NS 10000000000u /* how long a rank waits until it asks whether the simulators are there */
 #define DEAF_NS 60000000000u /* and then for the answer */
 #define SYNC_NS 5000000000u  /* how long a rank that ends badly waits until its records are written */
-#define NAP_NS 1000u  /* the shortest and the longest sleep of a rank that waits */
-#define NAPS_NS 50000u
-#define ANEW_NS 200000u /* a rank that has not yielded for so long waits for something else */
+#define NAP_AFTER_NS 1000000u
 #define NO_TIME INT64_MIN
 #define WORLD_KEY 0x636f6d6d71u
 #define PARTS_KEY 0x7061727469u /* partitioned messages match among themselves */
@@ -384,17 +381,11 @@ static void ping(waiting *p, uint64_t now)
 }
 
 /* Lets others have the core, which they may need for what we wait for. Linux lets a thread that yields wait until all others have
- * used up as much time as it was ever granted, minutes after some thousand yields; one that sleeps gets its core back at once.
- * Who has waited for long may be late by an eighth of that; the timer slack is the program's else, 50 us by default. */
+ * used up as much time as it was ever granted, minutes after some thousand yields; one that sleeps gets its core back at once. */
 void cq_sim_rest(uint64_t idle_ns)
 {
-	uint64_t ns = idle_ns / 8 < NAP_NS ? NAP_NS : idle_ns / 8 < NAPS_NS ? idle_ns / 8 : NAPS_NS;
-	struct timespec nap = {0, (long)ns};
-	int slack = prctl(PR_GET_TIMERSLACK), e = errno;
-	prctl(PR_SET_TIMERSLACK, (unsigned long)ns);
+	struct timespec nap = {0, idle_ns > NAP_AFTER_NS ? 50000 : 1000};
 	nanosleep(&nap, NULL);
-	prctl(PR_SET_TIMERSLACK, slack > 0 ? (unsigned long)slack : 0ul);
-	errno = e;
 }
 
 /* Between two looks at the channel. */
@@ -1319,12 +1310,10 @@ void cq_sim_child(void)
  * yield (5 ranks and 2 simulators on two cores: every third job), and all wait for it. Here waiting ranks sleep instead. */
 CQ_EXPORT int sched_yield(void)
 {
-	static CQ_TLS uint64_t since, last;
-	uint64_t now = cq_monotonic();
-	if (now - last > ANEW_NS)
-		since = now;
-	cq_sim_rest(now - since);
-	last = cq_monotonic();
+	struct timespec nap = {0, 1000};
+	int e = errno;
+	nanosleep(&nap, NULL);
+	errno = e;
 	return 0;
 }
 
