@@ -61,20 +61,29 @@ func simulation(t testing.TB) []string {
 	return []string{"COMMQ_SIM_COMMAND=" + commq, "COMMQ_SIM_MACHINE=" + machine}
 }
 
-// simulated runs a program on ranks of its own and sims simulator ranks.
+// simulated runs a program on ranks of its own and sims simulator ranks; that the shim complains is an error.
 func simulated(t testing.TB, library, how string, ranks, sims int, variables []string, program ...string) outcome {
 	t.Helper()
 	common := append(simulation(t), "COMMQ_SPOOL="+filepath.Join(t.TempDir(), "spool"))
 	variables = append(append([]string{"LD_PRELOAD=" + formFor(t, library, Simulated)}, common...), variables...)
 	if how == diverted {
-		return launch(t, library, ranks+sims, append(variables, fmt.Sprint("COMMQ_SIM_RANKS=", sims)), program...)
+		return content(t, launch(t, library, ranks+sims, append(variables, fmt.Sprint("COMMQ_SIM_RANKS=", sims)), program...))
 	}
 	variables[0] += ":" + yielding(t)
 	also := append(common, "LD_PRELOAD="+yielding(t))
 	args := append([]string{"mpirun." + library, "-n", fmt.Sprint(ranks), "env"}, variables...)
 	args = append(append(args, program...), ":", "-n", fmt.Sprint(sims), "env")
 	args = append(append(args, also...), formFor(t, library, Bridge))
-	return run(t, nil, args...)
+	return content(t, run(t, nil, args...))
+}
+
+// content sees to it that the shim has not complained.
+func content(t testing.TB, o outcome) outcome {
+	t.Helper()
+	if strings.Contains("\n"+o.stderr, "\ncommq:") {
+		t.Errorf("the shim complains:\n%s", o.stderr)
+	}
+	return o
 }
 
 // sameAsAlone runs a program on ranks alone and with simulator ranks both ways, and compares what it prints and its exit status.
@@ -236,6 +245,17 @@ func TestNoSimulatorRanks(t *testing.T) {
 			if files, err := os.ReadDir(spool); err == nil && len(files) > 0 {
 				t.Errorf("%s: COMMQ_SIM_RANKS=%q: the spool has %v", library, value, files)
 			}
+		}
+	}
+}
+
+// Simulator ranks alone have nobody to serve.
+func TestSimulatorRanksAlone(t *testing.T) {
+	for _, library := range libraries {
+		got := run(t, nil, "mpirun."+library, "-n", "2", "env", "LD_PRELOAD="+yielding(t), formFor(t, library, Bridge))
+		const want = "commq: commq-bridge runs on all the job's ranks (2), a program on none; start both in one job, as commq capture --sim-ranks does\n"
+		if got.status != 2 || strings.Count(got.stderr, "commq:") != 1 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", library, got)
 		}
 	}
 }

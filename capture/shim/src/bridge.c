@@ -447,11 +447,12 @@ int main(void)
 	cq_resolve();
 	if (cq_p.Init(NULL, NULL) != MPI_SUCCESS)
 		return 2;
-	if (cq_world_meet(CQ_WORLD_SIM) == CQ_WORLD_SIM)
+	int alone = cq_world_meet(CQ_WORLD_SIM) != CQ_WORLD_SIM;
+	if (!alone)
 		cq_bridge_run();
 	cq_world_part();
 	cq_p.Finalize();
-	return 0;
+	return alone ? 2 : 0;
 }
 #endif
 

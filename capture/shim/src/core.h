@@ -397,6 +397,7 @@ extern int cq_sim_on; /* times are virtual */
 int cq_sim_begin(void);
 void cq_sim_thread(cq_thread *t);
 void cq_sim_compute(cq_thread *t, uint64_t compute);
+void cq_sim_sends(cq_thread *t);
 void cq_sim_close(cq_thread *t, int err);
 void cq_sim_resume(cq_thread *t);
 void cq_sim_leaving(cq_thread *t);

@@ -137,6 +137,7 @@ CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, 
 {
 	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
 	cq_go_with(t, c, buf, count, type);
+	CQ_VIRTUAL(if (id == CQ_Send || id == CQ_Ssend || id == CQ_Rsend || id == CQ_Send_c || id == CQ_Ssend_c || id == CQ_Rsend_c) cq_sim_sends(t);)
 }
 
 /* A Sendrecv: until it returns, req says where it receives from, for a reader of a call that never does. */
@@ -145,6 +146,7 @@ CQ_HOT void cq_sendrecv_begin(cq_thread *t, int id, const void *buf, int64_t cou
 	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
 	c->req = source == MPI_PROC_NULL ? 0 : source == MPI_ANY_SOURCE ? UINT32_MAX : (uint32_t)source + 1;
 	cq_go_with(t, c, buf, count, type);
+	CQ_VIRTUAL(cq_sim_sends(t);)
 }
 
 /* A persistent send is hashed when it is started. */

@@ -2,7 +2,8 @@
  * simulator ranks about its messages and collectives, and what it sets its clock by. Times are picoseconds since
  * MPI_Init, CQ_VIRTUAL_START there; each thread has a clock, which begins at the latest of the process.
  *
- * All of it happens where a recorded call ends, and what the call did is read from its slots: see cq_sim_close. A send leaves
+ * It happens where a recorded call ends, and what the call did is read from its slots: see cq_sim_close. Only what a blocking send
+ * does is told before the call: it may wait until a rank receives that has found the message by a probe, and waits for its event. A send leaves
  * at the time of its call's entry and takes none itself. A receive ends when its message arrives, or at once where that has
  * been. A call that completes several things ends with the latest of them. A collective ends when the simulator says,
  * a neighbourhood collective like one of all ranks of its communicator. Communicator constructors, one-sided communication
@@ -75,6 +76,7 @@ struct cq_sim_pending {
 	uint8_t any;           /* CQ_F_ANY_SOURCE, CQ_F_ANY_TAG, until it is known what it got */
 	uint8_t chosen;        /* it was posted with either */
 	uint8_t freed, cancelled, listed;
+	uint8_t together;      /* a collective that is complete for nobody before all have entered it */
 };
 
 enum { WHAT_RECV, WHAT_COLL, WHAT_MESSAGE, WHAT_PARTS, WHAT_START_SEND, WHAT_START_RECV, WHAT_START_COLL, WHAT_START_PARTS };
@@ -836,6 +838,21 @@ static int64_t leaving(const name *of)
 	return time;
 }
 
+/* Whether an operation is complete for nobody before all ranks have entered it: each needs something of every other. */
+static int needs_all(int call, const cq_comm *m, const cq_coll *o)
+{
+	switch (call) {
+	case CQ_Barrier:
+		return m->remote == 0;
+	case CQ_Allreduce:
+	case CQ_Reduce_scatter_block:
+	case CQ_Allgather:
+	case CQ_Alltoall:
+		return m->remote == 0 && (o->sbytes > 0 || o->rbytes > 0);
+	}
+	return 0;
+}
+
 /* A collective of the call: it is done, begun, or described for Start. */
 static void collective(cq_thread *t, const cq_call *c, const cq_coll *o)
 {
@@ -844,6 +861,7 @@ static void collective(cq_thread *t, const cq_call *c, const cq_coll *o)
 		return;
 	cq_sim_pending d = {.of = {m->sim_key, o->instance, COLLECTIVE, 0}, .call = blocking[t->vt.collective - 1], .peers = m->size + m->remote - (m->ranks != NULL ? m->ranks->outside : 0),
 		.bytes = o->sbytes, .received = o->rbytes};
+	d.together = (uint8_t)needs_all(d.call, m, o);
 	if ((c->flags & CQ_F_ROOT) || (c->peer != CQ_NULL32 && m->remote == 0 && c->peer == m->rank))
 		d.flags = CQ_SIM_ROOT;
 	int later = t->vt.sends == CQ_SENDS_LATER;
@@ -972,12 +990,12 @@ static void settle_receive(cq_thread *t, cq_sim_pending *p, int how, int64_t bef
 		forget(p);
 }
 
-/* A collective that a Test found complete ends now where the simulator does not know yet. */
+/* A collective that a Test found complete ends now where the simulator does not know yet, and need not ever without this rank. */
 static void settle_collective(cq_thread *t, cq_sim_pending *p, int how)
 {
 	int64_t time = p->arrives;
 	int done = time != NO_TIME;
-	if (!done && (how & HOW_WAITS)) {
+	if (!done && ((how & HOW_WAITS) || p->together)) {
 		time = leaving(&p->of);
 	} else if (!done) {
 		lock();
@@ -1143,6 +1161,16 @@ static void read_call(cq_thread *t, const cq_call *c)
 		ready(t, c->req, c->count);
 		break;
 	}
+}
+
+/* A call that sends, and may wait for the receiver, is about to be made. The event of one that then fails is not taken back. */
+void cq_sim_sends(cq_thread *t)
+{
+	const cq_call *c = t->call;
+	if (!cq_sim_on || sim.gone || c->count < 0 || c->tag < 0)
+		return;
+	sends(t, c);
+	t->vt.sends = CQ_SENDS_NOT;
 }
 
 /* The slots of a long call leave the buffer before it ends. */

@@ -137,7 +137,7 @@ int cq_world_meet(int role)
 	for (int i = 0; i < size; i++)
 		n += places[i].role == CQ_WORLD_SIM;
 	if (n == size && rank == 0)
-		cq_say("commq: all %d ranks run commq-bridge, and none a program\n", size);
+		cq_say("commq: commq-bridge runs on all the job's ranks (%d), a program on none; start both in one job, as commq capture --sim-ranks does\n", size);
 	if (n == size || (n == 0 && !divert(places, size, rank))) {
 		cq_p.Comm_free(&cq_world.channel);
 		munmap(places_s.p, places_s.bytes);
