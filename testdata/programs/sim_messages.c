@@ -180,6 +180,27 @@ static void probes(void)
 	}
 }
 
+/* Senders that wait until their message is received, which a probe has found. */
+static void found_first(void)
+{
+	MPI_Status st;
+	MPI_Message m;
+	long long t = level();
+	if (rank == 1) {
+		MPI_Probe(0, 4, MPI_COMM_WORLD, &st);
+		want("Probe of an Ssend", t + cost(60));
+		MPI_Recv(to, 100, MPI_BYTE, 0, 4, MPI_COMM_WORLD, &st);
+		MPI_Mprobe(0, 4, MPI_COMM_WORLD, &m, &st);
+		want("Mprobe of a Sendrecv", t + cost(1 << 20));
+		MPI_Mrecv(to, 1 << 20, MPI_BYTE, &m, &st);
+		MPI_Send(buf, 5, MPI_BYTE, 0, 4, MPI_COMM_WORLD);
+	} else if (rank == 0) {
+		MPI_Ssend(buf, 60, MPI_BYTE, 1, 4, MPI_COMM_WORLD);
+		MPI_Sendrecv(buf, 1 << 20, MPI_BYTE, 1, 4, to, 5, MPI_BYTE, 1, 4, MPI_COMM_WORLD, &st);
+		want("a Sendrecv that was probed", t + cost(1 << 20) + cost(5));
+	}
+}
+
 static void exchanges(void)
 {
 	int size;
@@ -313,6 +334,7 @@ int main(int argc, char **argv)
 	order(0, MPI_ANY_TAG, MPI_ANY_SOURCE, "posted behind any tag");
 	together();
 	probes();
+	found_first();
 	exchanges();
 	left_alone();
 	very_many();
