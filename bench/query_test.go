@@ -69,7 +69,7 @@ func density(b *testing.B, run queries.Run) int {
 		if q.Name != "density" {
 			continue
 		}
-		rows, err := db.Ask(ctx, run, q, nil)
+		rows, err := db.Ask(ctx, q, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

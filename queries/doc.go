@@ -13,19 +13,35 @@
 //	summary: what it answers, one sentence. Required.
 //	source: the paper and section the measure comes from, or why it is there. Required.
 //	needs: what a run must hold, separated by commas: tables (messages, events, ...) and facts (times, compute, hashes,
-//	    callsites, every-call). Required. It is compared with the run's manifest before anything is read.
+//	    callsites, every-call, every-send). Required. It is compared with the run's manifest before anything is read.
+//	origins: the time origins it accepts: measured, virtual, simulated or some of them. Required where it needs times, and
+//	    only there; runs of other origins are refused.
+//	over: runs. The query is asked once over all runs given, with their name in the column run of every table and a row for
+//	    each in the view runs. Optional; without it the query is asked of each run by itself, and where there are several,
+//	    the engine puts the column run before its columns.
 //	param NAME KIND = DEFAULT: meaning. KIND is one of
 //	    choice A|B|C           one of these words
 //	    integer LOW..HIGH      an integer in that range
+//	    number LOW..HIGH       a number in that range, a DOUBLE
+//	    text                   any text; the default stands in quotes: param NAME text = 'it'
 //	    condition TABLE        an SQL condition on the columns of TABLE
+//	    file a:INTEGER,b:TYPE  a CSV file of the user with these columns (INTEGER, BIGINT, DOUBLE, VARCHAR), named in its
+//	                           first line; the default is none, a table without rows
 //	column NAME TYPE UNIT: meaning. One for each output column in order. TYPE is INTEGER, BIGINT, DOUBLE, BOOLEAN or
 //	    VARCHAR; UNIT is 1 (a plain number), ns, bytes, elements or - (a name or an id). At least one.
 //	order: the ORDER BY of the query; its key makes rows unique. Required.
 //	cost: what it reads and how that grows. Required.
-//	plot: matrix ROW COLUMN VALUE: how --plot draws it, with three output columns. Optional.
+//	plot: how --plot draws it, with the names of output columns. Optional. One of
+//	    matrix ROW COLUMN VALUE         darker is more; several runs are drawn side by side
+//	    bars X Y [SERIES]               bars stacked by SERIES
+//	    grouped X Y SERIES              bars side by side
+//	    lines X Y [SERIES]              a line for each SERIES
+//	    points X Y [FIT [SERIES]]       points, with the curve that the column FIT has the values of
+//	  and after it log-x, log-y or log-log for logarithmic axes (grouped: log-y alone). Several runs of a query that is not
+//	  over runs are told apart as groups of bars, or as series.
 //
-// In the SQL, {{NAME}} stands for a parameter: a choice is filled in as a quoted string, an integer as digits, a condition
-// in parentheses. {{include NAME}} stands for the text of sql/include/NAME.sql, a chain of common table expressions that
+// In the SQL, {{NAME}} stands for a parameter: a choice or a text is filled in as a quoted string, an integer or a number as
+// digits (one below zero in parentheses), a condition in parentheses, a file as a table in parentheses. {{include NAME}} stands for the text of sql/include/NAME.sql, a chain of common table expressions that
 // several queries share; the parameters it uses are the query's. Every parameter must be used and every use declared.
 //
 // The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY ALL,

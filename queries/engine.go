@@ -36,6 +36,7 @@ const defaultMemoryBytes = 4 << 30
 type DB struct {
 	db       *sql.DB
 	conn     *sql.Conn
+	runs     []Run
 	preamble string
 }
 
@@ -62,6 +63,7 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	if err := d.lock(ctx, paths); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the query engine: %w", err), d.Close())
 	}
+	d.runs = runs
 	d.preamble = strings.Join(views, ";\n") + ";\n"
 	return d, nil
 }
@@ -236,13 +238,34 @@ func patterns(files []string) []string {
 	return quoted
 }
 
+// appRe is a run name of the form APP.CLASS.RANKS, as the NAS parallel benchmarks are called.
+var appRe = regexp.MustCompile(`^([^.]+)\.([^.]+)\.[0-9]+$`)
+
+// appOf is the program and the class that a run's name tells, "" where it tells none.
+func appOf(run string) (app, class string) {
+	if m := appRe.FindStringSubmatch(run); m != nil {
+		return m[1], m[2]
+	}
+	return "", ""
+}
+
+// textOrNull is a text as a literal, and an empty one as null.
+func textOrNull(s string) string {
+	if s == "" {
+		return "CAST(NULL AS VARCHAR)"
+	}
+	return quote(s)
+}
+
 // runsView is the view runs: what the manifests say.
 func runsView(runs []Run) string {
 	parts := make([]string, len(runs))
 	for i, r := range runs {
 		m, c := r.Manifest, r.Manifest.Counts
 		var b strings.Builder
-		fmt.Fprintf(&b, "SELECT %s AS run, CAST(%d AS INTEGER) AS ranks", quote(r.Name), m.Ranks)
+		app, class := appOf(r.Name)
+		fmt.Fprintf(&b, "SELECT %s AS run, %s AS app, %s AS class, CAST(%d AS INTEGER) AS ranks, %s AS label",
+			quote(r.Name), textOrNull(app), textOrNull(class), m.Ranks, textOrNull(m.Origin.Label))
 		for _, v := range []struct{ value, name string }{
 			{m.TimeOrigin, "time_origin"}, {m.ComputeClock, "compute_clock"}, {m.Record, "record"}, {m.Hash, "hash"}, {m.Ended, "ended"}} {
 			fmt.Fprintf(&b, ", %s AS %s", quote(v.value), v.name)

@@ -2,8 +2,6 @@ package queries
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -29,30 +27,6 @@ func (q *Query) SQL(args map[string]string) (string, error) {
 		literals[p.Name] = text
 	}
 	return useRe.ReplaceAllStringFunc(q.text, func(use string) string { return literals[use[2:len(use)-2]] }), nil
-}
-
-// literal is the value as it stands in SQL.
-func (p *Param) literal(value string) (string, error) {
-	switch p.Kind {
-	case "choice":
-		if !slices.Contains(p.Choices, value) {
-			return "", fmt.Errorf("%s %q: want one of %s", p.Name, value, strings.Join(p.Choices, ", "))
-		}
-		return quote(value), nil
-	case "integer":
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < p.Low || n > p.High {
-			return "", fmt.Errorf("%s %q: want an integer from %d to %d", p.Name, value, p.Low, p.High)
-		}
-		return strconv.FormatInt(n, 10), nil
-	}
-	if err := closed(value); err != nil {
-		return "", fmt.Errorf("%s %q: %w", p.Name, value, err)
-	}
-	if strings.Contains(value, "--") { // a comment to the end of the line must not swallow the parenthesis
-		value += "\n"
-	}
-	return "(" + value + ")", nil
 }
 
 // quote makes an SQL string literal.
@@ -133,10 +107,4 @@ func quoted(s string, open int, backslash bool) (int, error) {
 
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
-}
-
-// Check says whether a value may be given for the parameter, as far as that can be said without a run.
-func (p *Param) Check(value string) error {
-	_, err := p.literal(value)
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/commq/commq/schema"
@@ -21,6 +20,10 @@ type Query struct {
 	Source string
 	// Needs are the tables and facts that a run must hold.
 	Needs []string
+	// Origins are the time origins that the query accepts; nil when it needs no times.
+	Origins []string
+	// OverRuns says that the query is asked once over all runs, and not once for each.
+	OverRuns bool
 	// Params are the parameters in the order of the header.
 	Params []Param
 	// Columns are the output columns in order.
@@ -30,27 +33,9 @@ type Query struct {
 	// Cost says what the query reads.
 	Cost string
 	// Plot says how to draw the rows; nil when they cannot be drawn.
-	Plot *MatrixPlot
+	Plot *Plot
 	// text is the SQL with includes in place and parameters still open.
 	text string
-}
-
-// Param is a parameter of a query.
-type Param struct {
-	// Name is the parameter's name, also that of the flag.
-	Name string
-	// Kind is choice, integer or condition.
-	Kind string
-	// Choices are the allowed words of a choice.
-	Choices []string
-	// Low and High bound an integer, both allowed.
-	Low, High int64
-	// Table is the table that a condition speaks of.
-	Table string
-	// Default is the value when none is given.
-	Default string
-	// Doc says what the parameter does.
-	Doc string
 }
 
 // Column is an output column of a query.
@@ -65,17 +50,9 @@ type Column struct {
 	Doc string
 }
 
-// MatrixPlot names the output columns that make a matrix: the row (down), the column (across) and the darkness.
-type MatrixPlot struct {
-	Row, Column, Value string
-}
-
 var (
-	fieldLine = regexp.MustCompile(`^-- ([a-z]+)([^:]*):\s*(.*)$`)
-	paramRest = regexp.MustCompile(`^ ([a-z][a-z0-9-]*) (choice|integer|condition) (\S+) = (\S+)$`)
+	fieldLine = regexp.MustCompile(`^-- ([a-z]+)(.*?):(?:\s+(.*))?$`)
 	columnRe  = regexp.MustCompile(`^ ([a-z][a-z0-9_]*) (INTEGER|BIGINT|DOUBLE|BOOLEAN|VARCHAR) (1|ns|bytes|elements|-)$`)
-	rangeRe   = regexp.MustCompile(`^(-?[0-9]+)\.\.(-?[0-9]+)$`)
-	wordRe    = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	useRe     = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 )
 
@@ -150,6 +127,10 @@ func (q *Query) readField(f field) error {
 		return set(&q.Cost, f)
 	case "needs":
 		return q.readNeeds(f)
+	case "origins":
+		return q.readOrigins(f)
+	case "over":
+		return q.readOver(f)
 	case "param":
 		return q.readParam(f)
 	case "column":
@@ -183,51 +164,25 @@ func (q *Query) readNeeds(f field) error {
 	return nil
 }
 
-func (q *Query) readParam(f field) error {
-	m := paramRest.FindStringSubmatch(f.rest)
-	if m == nil {
-		return fmt.Errorf("param%s: want \"param NAME choice A|B = A\", \"param NAME integer 1..9 = 5\" or \"param NAME condition TABLE = TRUE\"", f.rest)
+func (q *Query) readOrigins(f field) error {
+	if f.rest != "" || q.Origins != nil {
+		return fmt.Errorf("want one line \"-- origins: %s\", or some of them", strings.Join(origins[:], ", "))
 	}
-	p := Param{Name: m[1], Kind: m[2], Default: m[4], Doc: f.text}
-	if q.param(p.Name) != nil {
-		return fmt.Errorf("param %s stands twice", p.Name)
+	for _, origin := range strings.Split(f.text, ",") {
+		origin = strings.TrimSpace(origin)
+		if !slices.Contains(origins[:], origin) || slices.Contains(q.Origins, origin) {
+			return fmt.Errorf("origins %q: want some of %s, each once", origin, strings.Join(origins[:], ", "))
+		}
+		q.Origins = append(q.Origins, origin)
 	}
-	if err := p.readDomain(m[3]); err != nil {
-		return err
-	}
-	if _, err := p.literal(p.Default); err != nil {
-		return fmt.Errorf("default of %w", err)
-	}
-	q.Params = append(q.Params, p)
 	return nil
 }
 
-// readDomain reads what values the parameter may have.
-func (p *Param) readDomain(s string) error {
-	switch p.Kind {
-	case "choice":
-		p.Choices = strings.Split(s, "|")
-		for _, c := range p.Choices {
-			if !wordRe.MatchString(c) {
-				return fmt.Errorf("param %s: choice %q: want lower-case words separated by |", p.Name, c)
-			}
-		}
-	case "integer":
-		m := rangeRe.FindStringSubmatch(s)
-		if m == nil {
-			return fmt.Errorf("param %s: range %q: want LOW..HIGH", p.Name, s)
-		}
-		var err1, err2 error
-		p.Low, err1 = strconv.ParseInt(m[1], 10, 64)
-		p.High, err2 = strconv.ParseInt(m[2], 10, 64)
-		if err1 != nil || err2 != nil || p.Low > p.High {
-			return fmt.Errorf("param %s: range %q: want LOW..HIGH, 64-bit integers in order", p.Name, s)
-		}
-	case "condition":
-		if p.Table = s; tableOf(s) == nil {
-			return fmt.Errorf("param %s: no table is called %q", p.Name, s)
-		}
+func (q *Query) readOver(f field) error {
+	if f.rest != "" || q.OverRuns || f.text != "runs" {
+		return errors.New("want one line \"-- over: runs\"; without it the query is asked once for each run")
 	}
+	q.OverRuns = true
 	return nil
 }
 
@@ -247,15 +202,6 @@ func (q *Query) readColumn(f field) error {
 	return nil
 }
 
-func (q *Query) readPlot(f field) error {
-	w := strings.Fields(f.text)
-	if q.Plot != nil || f.rest != "" || len(w) != 4 || w[0] != "matrix" {
-		return fmt.Errorf("want one line \"-- plot: matrix ROW COLUMN VALUE\"")
-	}
-	q.Plot = &MatrixPlot{Row: w[1], Column: w[2], Value: w[3]}
-	return nil
-}
-
 // complete says which required fields are missing and whether the plot's columns exist.
 func (q *Query) complete() error {
 	var errs []error
@@ -270,12 +216,14 @@ func (q *Query) complete() error {
 	if len(q.Columns) == 0 {
 		errs = append(errs, errors.New("the header has no \"-- column ...\"; add one for each output column"))
 	}
+	switch times := slices.Contains(q.Needs, "times"); {
+	case times && q.Origins == nil:
+		errs = append(errs, errors.New("the query needs times and the header has no \"-- origins: ...\"; add the time origins it accepts"))
+	case !times && q.Origins != nil:
+		errs = append(errs, errors.New("the header has origins and does not need times; add times to needs"))
+	}
 	if q.Plot != nil {
-		for _, c := range []string{q.Plot.Row, q.Plot.Column, q.Plot.Value} {
-			if col := q.column(c); col == nil || !slices.Contains([]string{"INTEGER", "BIGINT"}, col.Type) {
-				errs = append(errs, fmt.Errorf("plot names %q; it needs an integer output column", c))
-			}
-		}
+		errs = append(errs, q.Plot.check(q))
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,8 @@ package queries
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -23,6 +25,7 @@ const goodHeader = `-- summary: How much of what.
 -- order: src
 -- cost: Little.
 -- plot: matrix src src bytes
+-- origins: virtual, measured
 `
 
 const goodSQL = `SELECT src, {{mode}} AS name, bytes -- a comment
@@ -47,7 +50,8 @@ func TestParse(t *testing.T) {
 			{Name: "name", Type: "VARCHAR", Doc: "Its name."},
 			{Name: "bytes", Type: "BIGINT", Unit: "bytes", Doc: "How much."},
 		},
-		Order: "src", Cost: "Little.", Plot: &MatrixPlot{"src", "src", "bytes"},
+		Order: "src", Cost: "Little.", Plot: &Plot{Kind: "matrix", Row: "src", Column: "src", Value: "bytes"},
+		Origins: []string{"virtual", "measured"},
 	}
 	if diff := cmp.Diff(want, q, cmpopts.IgnoreUnexported(Query{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -72,7 +76,19 @@ func TestParseErrorsSayLineAndRemedy(t *testing.T) {
 		{"-- param top integer 1..99 = 9", "-- param top integer 99..1 = 9", `line 6: param top: range "99..1"`},
 		{"-- param top integer 1..99 = 9", "-- param top integer 1..99 = 100", `line 6: default of top "100": want an integer from 1 to 99`},
 		{"-- param top integer 1..99 = 9", "-- param top integer 1..99999999999999999999 = 9", `64-bit integers in order`},
-		{"-- param top integer 1..99 = 9", "-- param top number 1..99 = 9", "line 6: param top number"},
+		{"-- param top integer 1..99 = 9", "-- param top count 1..99 = 9", "line 6: param top count"},
+		{"-- param top integer 1..99 = 9", "-- param top number 9..1 = 9", `line 6: param top: range "9..1"`},
+		{"-- param top integer 1..99 = 9", "-- param top number 0.5..inf = 9", `line 6: param top: range "0.5..inf"`},
+		{"-- param top integer 1..99 = 9", "-- param top number 0.5..1.5 = 1.6", `default of top "1.6": want a number from 0.5 to 1.5`},
+		{"-- param top integer 1..99 = 9", "-- param top text = 9", "line 6: param top text = 9: want"},
+		{"-- param top integer 1..99 = 9", "-- param top file a:INTEGER = mine.csv", "the default of a file is none"},
+		{"-- param top integer 1..99 = 9", "-- param top file a:INTEGER,a:DOUBLE = none", "each name once"},
+		{"-- param top integer 1..99 = 9", "-- param top file a:DATE = none", `columns "a:DATE": want`},
+		{"-- origins: virtual, measured\n", "", `needs times and the header has no "-- origins: ..."`},
+		{"-- needs: messages, times", "-- needs: messages", "has origins and does not need times"},
+		{"-- origins: virtual, measured", "-- origins: virtual, guessed", `line 14: origins "guessed": want some of measured, virtual, simulated`},
+		{"-- origins: virtual, measured", "-- origins: virtual, virtual", `each once`},
+		{"-- order: src", "-- over: ranks", `line 11: want one line "-- over: runs"`},
 		{"choice all|some = some", "choice all|some = none", `line 4: default of mode "none": want one of all, some`},
 		{"choice all|some = some", "choice all|So'me = all", `choice "So'me"`},
 		{"condition messages = TRUE", "condition letters = TRUE", `no table is called "letters"`},
@@ -83,6 +99,11 @@ func TestParseErrorsSayLineAndRemedy(t *testing.T) {
 		{"matrix src src bytes", "matrix src dst bytes", `plot names "dst"`},
 		{"matrix src src bytes", "matrix src src name", `plot names "name"`},
 		{"matrix src src bytes", "pie src", "line 13: want one line \"-- plot: matrix"},
+		{"matrix src src bytes", "matrix src src bytes log-x", "line 13: want one line \"-- plot: matrix"},
+		{"matrix src src bytes", "bars src bytes name log-y", "line 13: want one line \"-- plot: matrix"},
+		{"matrix src src bytes", "grouped src bytes", "line 13: want one line \"-- plot: matrix"},
+		{"matrix src src bytes", "lines name bytes", `plot names "name"; it needs a number output column`},
+		{"matrix src src bytes", "points src bytes time", `plot names "time"`},
 		{"LIMIT {{top}}", "", "param top is declared and the SQL does not use {{top}}"},
 		{"LIMIT {{top}}", "LIMIT {{top}} OFFSET {{skip}}", "uses {{skip}}, which the header does not declare"},
 		{"-- a comment", "-- about {{mode}}", "has braces, which would be filled in"},
@@ -113,6 +134,83 @@ func TestArgumentsAreChecked(t *testing.T) {
 	} {
 		if _, err := q.SQL(map[string]string{c.name: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s=%s: error %v; want one with %q", c.name, c.value, err, c.want)
+		}
+	}
+}
+
+// TestKindsOfParameters fills in values of the kinds that TestParse does not have.
+func TestKindsOfParameters(t *testing.T) {
+	map1 := filepath.Join(t.TempDir(), "it's.csv")
+	write := func(text string) {
+		if err := os.WriteFile(map1, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ param, file, value, want, err string }{
+		{"integer -9..9 = 0", "", "-3", "(-3)", ""},
+		{"number -1e3..1e3 = 0.5", "", "-2.5", "(-2.5E+00)", ""},
+		{"number -1e3..1e3 = 0.5", "", "1001", "", `p "1001": want a number from -1000 to 1000`},
+		{"number 0..1 = 0.5", "", "nan", "", "want a number from 0 to 1"},
+		{"text = 'a: b'", "", "it's\nmine -- ;", "'it''s\nmine -- ;'", ""},
+		{"text = ''", "", "a\x00", "", "a zero byte"},
+		{"file rank:INTEGER,node:VARCHAR = none", "", "none", "(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS VARCHAR) AS node WHERE FALSE)", ""},
+		{"file rank:INTEGER,node:VARCHAR = none", "node,speed,Rank\n", map1, "(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS VARCHAR) AS node WHERE FALSE)", ""},
+		{"file rank:INTEGER,node:VARCHAR = none", "\ufeffnode,speed,Rank\n\"it's\", 9 ,3\n,,5\n", map1,
+			"(SELECT CAST(rank AS INTEGER) AS rank, CAST(node AS VARCHAR) AS node FROM (VALUES (3, 'it''s'), (5, NULL)) AS given (rank, node))", ""},
+		{"file rank:DOUBLE = none", "rank\n0.5\n", map1, "(SELECT CAST(rank AS DOUBLE) AS rank FROM (VALUES (5E-01)) AS given (rank))", ""},
+		{"file rank:DOUBLE = none", "rank\ninf\n", map1, "", `it's.csv: line 2: rank "inf": want a number`},
+		{"file rank:INTEGER = none", "rank\n3\n\n4294967296\n", map1, "", `line 4: rank "4294967296": want an integer of 32 bits`},
+		{"file rank:INTEGER = none", "3\n5\n", map1, "", `line 1: there is no column rank in "3"; want CSV with a line of names: rank:INTEGER`},
+		{"file rank:INTEGER = none", "rank,node\n3\n", map1, "", "wrong number of fields"},
+		{"file rank:INTEGER = none", "", map1, "", "it's.csv: the file is empty"},
+		{"file rank:INTEGER = none", "", map1 + ".gone", "", "no such file"},
+		{"file rank:INTEGER = none", "", t.TempDir(), "", "is a directory"},
+	} {
+		write(c.file)
+		q := &Query{Name: "kinds"}
+		if err := q.readParam(field{1, "param", " p " + c.param, "Doc."}); err != nil {
+			t.Errorf("%s: %v", c.param, err)
+			continue
+		}
+		got, err := q.param("p").literal(c.value)
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s, %q of %q: %q, %v; want %q, %q", c.param, c.value, c.file, got, err, c.want, c.err)
+		}
+	}
+	q := &Query{}
+	if _, _, err := splitHeader("-- param p text = 'a: b': Doc."); err != nil {
+		t.Error(err)
+	}
+	fields, _, _ := splitHeader("-- param m file rank:INTEGER,node:INTEGER = none: Doc: it.")
+	if err := q.read(fields); err != nil || q.Params[0].Doc != "Doc: it." || len(q.Params[0].Columns) != 2 {
+		t.Errorf("%+v, %v", q.Params, err)
+	}
+}
+
+func TestKindsOfPlots(t *testing.T) {
+	for text, want := range map[string]Plot{
+		"bars src bytes":               {Kind: "bars", X: "src", Y: "bytes"},
+		"bars name bytes src":          {Kind: "bars", X: "name", Y: "bytes", Series: "src"},
+		"grouped src bytes name":       {Kind: "grouped", X: "src", Y: "bytes", Series: "name"},
+		"grouped src bytes name log-y": {Kind: "grouped", X: "src", Y: "bytes", Series: "name", LogY: true},
+		"lines src bytes log-log":      {Kind: "lines", X: "src", Y: "bytes", LogX: true, LogY: true},
+		"points src bytes log-x":       {Kind: "points", X: "src", Y: "bytes", LogX: true},
+		"points src bytes bytes":       {Kind: "points", X: "src", Y: "bytes", Fit: "bytes"},
+		"points src bytes bytes name":  {Kind: "points", X: "src", Y: "bytes", Fit: "bytes", Series: "name"},
+		"lines src bytes name log-y":   {Kind: "lines", X: "src", Y: "bytes", Series: "name", LogY: true},
+		"matrix src src bytes":         {Kind: "matrix", Row: "src", Column: "src", Value: "bytes"},
+	} {
+		q, err := parse("good", strings.Replace(goodHeader+goodSQL, "matrix src src bytes", text, 1), noInclude)
+		if err != nil || *q.Plot != want {
+			t.Errorf("%s: %+v, %v", text, q, err)
+		}
+	}
+}
+
+func TestAppAndClassOfARunsName(t *testing.T) {
+	for name, want := range map[string][2]string{"sp.A.16": {"sp", "A"}, "sp-mz.B.9": {"sp-mz", "B"}, "ring.4": {}, "sp.A.x": {}, "a.b.c.4": {}, ".A.4": {}} {
+		if app, class := appOf(name); app != want[0] || class != want[1] {
+			t.Errorf("%s: %q %q", name, app, class)
 		}
 	}
 }
@@ -183,9 +281,10 @@ Columns:
   bytes  BIGINT   How much. [bytes]
 
 Order:  src
-Needs:  messages, times
+Needs:  messages, times (virtual, measured)
 Reads:  Little.
-Source: A paper, section 3`
+Source: A paper, section 3
+Plot:   bytes: src down, src across, darker is more`
 	if diff := cmp.Diff(want, q.Help()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -10,7 +10,7 @@ func (q *Query) Help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", q.Summary)
 	for _, p := range q.Params {
-		fmt.Fprintf(&b, "%s\n", wrap("--"+p.Name+" "+p.domain()+" (default "+p.Default+"): "+p.Doc, "    "))
+		fmt.Fprintf(&b, "%s\n", wrap("--"+p.Name+" "+p.Domain()+" (default "+p.shownDefault()+"): "+p.Doc, "    "))
 	}
 	if len(q.Params) > 0 {
 		b.WriteString("\n")
@@ -27,20 +27,24 @@ func (q *Query) Help() string {
 		}
 		fmt.Fprintf(&b, "  %-*s  %-*s  %s%s\n", name, c.Name, typ, c.Type, wrap(c.Doc, strings.Repeat(" ", name+typ+6)), unit)
 	}
-	fmt.Fprintf(&b, "\nOrder:  %s\nNeeds:  %s\nReads:  %s\nSource: %s", q.Order, strings.Join(q.Needs, ", "),
+	fmt.Fprintf(&b, "\nOrder:  %s\nNeeds:  %s\nReads:  %s\nSource: %s", q.Order, wrap(q.needs(), "        "),
 		wrap(q.Cost, "        "), wrap(q.Source, "        "))
+	if q.OverRuns {
+		b.WriteString("\nOver:   all runs at once")
+	}
+	if q.Plot != nil {
+		b.WriteString("\nPlot:   " + wrap(q.Plot.text(), "        "))
+	}
 	return b.String()
 }
 
-// domain is what values the parameter may have, as text.
-func (p *Param) domain() string {
-	switch p.Kind {
-	case "choice":
-		return strings.Join(p.Choices, "|")
-	case "integer":
-		return fmt.Sprintf("%d..%d", p.Low, p.High)
+// needs is what a run must hold, as text.
+func (q *Query) needs() string {
+	text := strings.Join(q.Needs, ", ")
+	if len(q.Origins) > 0 {
+		text += " (" + strings.Join(q.Origins, ", ") + ")"
 	}
-	return "CONDITION"
+	return text
 }
 
 const helpWidth = 110

@@ -30,24 +30,36 @@ func Markdown(all []*Query, example func(*Query) (command, answer string, err er
 
 func (q *Query) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", q.Name, q.Summary)
-	fmt.Fprintf(b, "- Source: %s\n- Needs: %s\n- Order: %s\n- Reads: %s\n", q.Source, strings.Join(q.Needs, ", "), q.Order, q.Cost)
+	fmt.Fprintf(b, "- Source: %s\n- Needs: %s\n- Order: %s\n- Reads: %s\n", q.Source, q.needs(), q.Order, q.Cost)
+	if q.OverRuns {
+		b.WriteString("- Asked once over all runs.\n")
+	}
 	if q.Plot != nil {
-		fmt.Fprintf(b, "- `--plot FILE.png|svg|pdf` draws %s: %s down, %s across, darker is more.\n", q.Plot.Value, q.Plot.Row, q.Plot.Column)
+		fmt.Fprintf(b, "- `--plot FILE.png|svg|pdf` draws %s.\n", q.Plot.text())
 	}
 	if len(q.Params) > 0 {
 		b.WriteString("\n| parameter | values | default | meaning |\n|---|---|---|---|\n")
 		for _, p := range q.Params {
-			domain := "SQL condition on the columns of " + p.Table
-			if p.Kind != "condition" {
-				domain = strings.ReplaceAll(p.domain(), "|", ", ")
-			}
-			fmt.Fprintf(b, "| `--%s` | %s | %s | %s |\n", p.Name, domain, p.Default, escapeCell(p.Doc))
+			fmt.Fprintf(b, "| `--%s` | %s | %s | %s |\n", p.Name, p.described(), escapeCell(p.shownDefault()), escapeCell(p.Doc))
 		}
 	}
 	b.WriteString("\n| column | type | unit | meaning |\n|---|---|---|---|\n")
 	for _, c := range q.Columns {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.Name, c.Type, c.Unit, escapeCell(c.Doc))
 	}
+}
+
+// described is what values the parameter may have, as a sentence has it.
+func (p *Param) described() string {
+	switch p.Kind {
+	case "condition":
+		return "SQL condition on the columns of " + p.Table
+	case "text":
+		return "text"
+	case "file":
+		return "CSV file with the columns " + strings.ReplaceAll(p.fileColumns(), ":", " ")
+	}
+	return strings.ReplaceAll(p.Domain(), "|", ", ")
 }
 
 func escapeCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -43,8 +43,8 @@ func (k *kept) Next() bool {
 // Matrix makes the matrix that the header's plot names of the query's rows; ranks is its size. Errors say which row does
 // not fit.
 func (q *Query) Matrix(rows Rows, ranks int32) (*plot.Matrix, error) {
-	if q.Plot == nil {
-		return nil, fmt.Errorf("query %s has no plot", q.Name)
+	if q.Plot == nil || q.Plot.Kind != "matrix" {
+		return nil, fmt.Errorf("query %s makes no matrix", q.Name)
 	}
 	var at [3]int
 	for i, name := range []string{q.Plot.Row, q.Plot.Column, q.Plot.Value} {

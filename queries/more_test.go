@@ -72,7 +72,7 @@ func TestQueryRefusesWhatTheRunLacks(t *testing.T) {
 	m := example.Manifest(5)
 	m.Record = "messages"
 	run := newRun(t, "short.5", world, m)
-	_, err := open(t, run).Ask(context.Background(), run, named(t, "calls"), nil)
+	_, err := open(t, run).Ask(context.Background(), named(t, "calls"), nil)
 	want := `query calls: run "short.5" does not keep every call; capture it again with --record all`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
@@ -96,6 +96,54 @@ func TestQueryRefusesWhatTheRunLacks(t *testing.T) {
 	if err := named(t, "unmatched").Check(run); err == nil || !strings.Contains(err.Error(), `has no table messages`) {
 		t.Errorf("error %v; want one about the missing table", err)
 	}
+}
+
+// TestQueryRefusesOtherTimes asks for measured times, by a query that accepts nothing else, of runs with others.
+func TestQueryRefusesOtherTimes(t *testing.T) {
+	q := *named(t, "overlaps")
+	q.Origins = []string{"measured", "simulated"}
+	for origin, want := range map[string]string{
+		"measured": "", "simulated": "",
+		"virtual": `query overlaps: the times of run "when.5" are virtual; the query accepts measured, simulated`,
+		"untimed": `query overlaps: run "when.5" is untimed; give it times with commq simulate`,
+	} {
+		m := example.Manifest(5)
+		m.TimeOrigin = origin
+		run := newRun(t, "when.5", world, m)
+		_, err := open(t, run).Text(context.Background(), &q, nil)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: error %v; want %q", origin, err, want)
+		}
+	}
+}
+
+// TestQueryOverRuns asks one query over two runs at once, and one that is not meant for it.
+func TestQueryOverRuns(t *testing.T) {
+	store := t.TempDir()
+	m := example.Manifest(5)
+	m.Origin.Label = "it's new"
+	db := open(t, newRunIn(t, store, "sp.A.5", world+pingpong, m), newRunIn(t, store, "b.2", "messages src dst tag bytes\n0 1 9 3\n", example.Manifest(2)))
+	if _, err := db.Text(context.Background(), named(t, "density"), nil); err == nil || err.Error() != "query density is asked of one run at a time, the engine has 2" {
+		t.Errorf("density over two runs: %v", err)
+	}
+	q := *named(t, "density")
+	q.OverRuns = true
+	rows, err := db.Ask(context.Background(), &q, map[string]string{"collectives": "none"})
+	same(t, "density over runs", text(t, rows, err), `
+		0,1,1,3
+		1,3,1,17
+		3,1,3,9194
+		3,3,1,0`)
+	m.Record = "messages"
+	q.Needs = []string{"every-call"}
+	short := open(t, newRunIn(t, store, "a.5", world, example.Manifest(5)), newRunIn(t, store, "short.5", world, m))
+	if _, err := short.Text(context.Background(), &q, nil); err == nil || !strings.Contains(err.Error(), `run "short.5" does not keep every call`) {
+		t.Errorf("a run that lacks what is needed: %v", err)
+	}
+	rows, err = db.Query(context.Background(), "SELECT run, app, class, ranks, label FROM runs ORDER BY run")
+	same(t, "runs", text(t, rows, err), `
+		b.2,,,2,
+		sp.A.5,sp,A,5,it's new`)
 }
 
 func TestUserSQL(t *testing.T) {

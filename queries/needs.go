@@ -45,6 +45,9 @@ func facts() []fact {
 	}
 }
 
+// origins are the time origins of runs that have times.
+var origins = [...]string{"measured", "virtual", "simulated"}
+
 // keepsSends says whether filters, words as the manifest has them, keep the rows of all calls that send messages.
 // What MPI_Pcontrol switches off is taken to be switched off on both sides.
 func keepsSends(filters []string) bool {
@@ -97,6 +100,9 @@ func (q *Query) Check(run Run) error {
 		if slices.Contains(q.Needs, f.name) && !f.has(run.Manifest) {
 			errs = append(errs, fmt.Errorf("query %s: run %q %s", q.Name, run.Name, f.without))
 		}
+	}
+	if o := run.Manifest.TimeOrigin; q.Origins != nil && o != "untimed" && !slices.Contains(q.Origins, o) {
+		errs = append(errs, fmt.Errorf("query %s: the times of run %q are %s; the query accepts %s", q.Name, run.Name, o, strings.Join(q.Origins, ", ")))
 	}
 	if slices.Contains(q.Needs, "messages") && run.Manifest.Record == "collectives" && run.Manifest.Counts.Messages > 0 {
 		errs = append(errs, fmt.Errorf("query %s: run %q keeps no rows of its messages; capture it again with --record messages", q.Name, run.Name))

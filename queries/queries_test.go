@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -77,12 +79,18 @@ func text(t *testing.T, rows queries.Rows, err error) string {
 
 func ask(t *testing.T, run queries.Run, name string, args ...string) string {
 	t.Helper()
-	db := open(t, run)
+	return askOver(t, []queries.Run{run}, name, args...)
+}
+
+// askOver asks a query over several runs at once.
+func askOver(t *testing.T, runs []queries.Run, name string, args ...string) string {
+	t.Helper()
+	db := open(t, runs...)
 	m := map[string]string{}
 	for i := 0; i < len(args); i += 2 {
 		m[args[i]] = args[i+1]
 	}
-	rows, err := db.Ask(context.Background(), run, named(t, name), m)
+	rows, err := db.Ask(context.Background(), named(t, name), m)
 	return text(t, rows, err)
 }
 
@@ -160,7 +168,7 @@ func TestBadConditions(t *testing.T) {
 		"sum(bytes) > 3":          "columns of messages",
 		"tag = ?":                 "a parameter (? or $1) has no value here",
 	} {
-		_, err := db.Ask(context.Background(), run, named(t, "density"), map[string]string{"where": cond})
+		_, err := db.Ask(context.Background(), named(t, "density"), map[string]string{"where": cond})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("where %q: error %v; want one with %q", cond, err, want)
 		}
@@ -168,52 +176,91 @@ func TestBadConditions(t *testing.T) {
 }
 
 // TestEveryQueryKeepsItsHeader compares what the engine says of each query with its header, for every choice of its
-// parameters, and runs it on a run without rows.
+// parameters, and runs it on runs without rows, of every time origin that it accepts.
 func TestEveryQueryKeepsItsHeader(t *testing.T) {
-	run := newRun(t, "empty.1", "", example.Manifest(1))
-	db := open(t, run)
 	all, err := queries.All()
 	if err != nil {
 		t.Fatal(err)
 	}
+	empty := map[string]*queries.DB{}
+	for _, origin := range []string{"measured", "virtual", "simulated"} {
+		m := example.Manifest(1)
+		m.TimeOrigin = origin
+		empty[origin] = open(t, newRun(t, "empty.1", "", m))
+	}
 	for _, q := range all {
-		for _, args := range everyChoice(q) {
-			sql, err := db.Text(context.Background(), run, q, args)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows, err := db.Query(context.Background(), "DESCRIBE "+sql)
-			if err != nil {
-				t.Fatalf("%s %v: %v", q.Name, args, err)
-			}
-			var got, want []string
-			for rows.Next() {
-				got = append(got, fmt.Sprint(rows.Row()[0], " ", rows.Row()[1]))
-			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-				t.Fatal(err)
-			}
-			for _, c := range q.Columns {
-				want = append(want, c.Name+" "+c.Type)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s %v: header and query differ (-header +query):\n%s", q.Name, args, diff)
-			}
-			rows, err = db.Ask(context.Background(), run, q, args)
-			if out := text(t, rows, err); out != "" {
-				t.Errorf("%s %v of an empty run:\n%s", q.Name, args, out)
+		accepted := q.Origins
+		if accepted == nil {
+			accepted = []string{"measured"}
+		}
+		for _, args := range everyChoice(t, q) {
+			for _, origin := range accepted {
+				keepsItsHeader(t, empty[origin], q, args)
 			}
 		}
 	}
 }
 
-// everyChoice is the defaults, and each other choice of each parameter.
-func everyChoice(q *queries.Query) []map[string]string {
+func keepsItsHeader(t *testing.T, db *queries.DB, q *queries.Query, args map[string]string) {
+	sql, err := db.Text(context.Background(), q, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.Query(context.Background(), "DESCRIBE "+sql)
+	if err != nil {
+		t.Fatalf("%s %v: %v", q.Name, args, err)
+	}
+	var got, want []string
+	for rows.Next() {
+		got = append(got, fmt.Sprint(rows.Row()[0], " ", rows.Row()[1]))
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range q.Columns {
+		want = append(want, c.Name+" "+c.Type)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s %v: header and query differ (-header +query):\n%s", q.Name, args, diff)
+	}
+	rows, err = db.Ask(context.Background(), q, args)
+	if out := text(t, rows, err); out != "" {
+		t.Errorf("%s %v of an empty run:\n%s", q.Name, args, out)
+	}
+}
+
+// everyChoice is the defaults, and each other choice and bound of each parameter.
+func everyChoice(t *testing.T, q *queries.Query) []map[string]string {
 	sets := []map[string]string{{}}
 	for _, p := range q.Params {
-		for _, c := range p.Choices {
-			sets = append(sets, map[string]string{p.Name: c})
+		values := p.Choices
+		switch p.Kind {
+		case "integer":
+			values = []string{fmt.Sprint(p.Low), fmt.Sprint(p.High)}
+		case "number":
+			values = []string{fmt.Sprint(p.Least), fmt.Sprint(p.Most)}
+		case "text":
+			values = []string{"it's"}
+		case "file":
+			values = []string{fileOf(t, p)}
+		}
+		for _, v := range values {
+			sets = append(sets, map[string]string{p.Name: v})
 		}
 	}
 	return sets
+}
+
+// fileOf writes a file with one row for a parameter.
+func fileOf(t *testing.T, p queries.Param) string {
+	t.Helper()
+	var names, ones []string
+	for _, c := range p.Columns {
+		names, ones = append(names, c.Name), append(ones, "1")
+	}
+	name := filepath.Join(t.TempDir(), p.Name+".csv")
+	if err := os.WriteFile(name, []byte(strings.Join(names, ",")+"\n"+strings.Join(ones, ",")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }

@@ -45,24 +45,38 @@ func (d *DB) query(ctx context.Context, text string, described []Column) (Rows, 
 	return r, nil
 }
 
-// Ask runs a canned query with arguments over one run and gives its rows, described as in its header. The engine must
-// have been opened over that run alone. Errors say what the run lacks or what is wrong with an argument.
-func (d *DB) Ask(ctx context.Context, run Run, q *Query, args map[string]string) (Rows, error) {
-	text, err := d.Text(ctx, run, q, args)
+// Ask runs a canned query with arguments and gives its rows, described as in its header. A query that is not over runs is
+// asked of one run: the engine must have been opened over that run alone. Errors say what a run lacks or what is wrong with
+// an argument.
+func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string) (Rows, error) {
+	text, err := d.Text(ctx, q, args)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := d.query(ctx, text, q.Columns)
 	if err != nil {
-		return nil, fmt.Errorf("query %s of run %s: %w", q.Name, run.Name, err)
+		return nil, fmt.Errorf("query %s of %s: %w", q.Name, nameRuns(d.runs), err)
 	}
 	return rows, nil
 }
 
+// nameRuns names runs in a message.
+func nameRuns(runs []Run) string {
+	if len(runs) == 1 {
+		return "run " + runs[0].Name
+	}
+	return fmt.Sprintf("%d runs", len(runs))
+}
+
 // Text is the SQL that Ask runs, after the same checks.
-func (d *DB) Text(ctx context.Context, run Run, q *Query, args map[string]string) (string, error) {
-	if err := q.Check(run); err != nil {
-		return "", err
+func (d *DB) Text(ctx context.Context, q *Query, args map[string]string) (string, error) {
+	if !q.OverRuns && len(d.runs) != 1 {
+		return "", fmt.Errorf("query %s is asked of one run at a time, the engine has %d", q.Name, len(d.runs))
+	}
+	for _, run := range d.runs {
+		if err := q.Check(run); err != nil {
+			return "", err
+		}
 	}
 	text, err := q.SQL(args)
 	if err != nil {

@@ -112,6 +112,8 @@ type FileInfo struct {
 type Origin struct {
 	// Name is the name the run was written under.
 	Name string `json:"name"`
+	// Label is what the user calls the conditions of the run, to tell it from others of the same program.
+	Label string `json:"label,omitempty"`
 	// Command is the traced program and its arguments.
 	Command []string `json:"command,omitempty"`
 	// Launcher is the launcher line.

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,6 +79,62 @@ func Find(store, nameOrPath string) (string, error) {
 	}
 	return "", fmt.Errorf("no run %q in the store %s; %s", nameOrPath, store, suggest(nameOrPath, names))
 }
+
+// FindAll returns the folders of the runs that a name, a path or a pattern means, and whether it is a pattern: what has * ? or
+// [ and is no run itself. A pattern, of the form that path.Match describes, is compared with the names of the store's
+// runs, and where none fits with paths. Runs are in natural order: sp.A.4 before sp.A.16. A pattern that fits nothing is an
+// error.
+func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err error) {
+	dir, err := Find(store, nameOrPattern)
+	if err == nil || !strings.ContainsAny(nameOrPattern, "*?[") {
+		return []string{dir}, false, err
+	}
+	names, _ := names(store)
+	for _, name := range names {
+		fits, err := filepath.Match(nameOrPattern, name)
+		if err != nil {
+			return nil, true, fmt.Errorf("runs %q: %w; want * ? or [a-z]", nameOrPattern, err)
+		}
+		if fits {
+			dirs = append(dirs, filepath.Join(store, name))
+		}
+	}
+	if dirs == nil {
+		paths, err := filepath.Glob(nameOrPattern)
+		if err != nil {
+			return nil, true, fmt.Errorf("runs %q: %w; want * ? or [a-z]", nameOrPattern, err)
+		}
+		dirs = slices.DeleteFunc(paths, func(dir string) bool { return !isRun(dir) })
+	}
+	if len(dirs) == 0 {
+		return nil, true, fmt.Errorf("no run fits %q: none in the store %s and none of that path; commq runs list names the runs", nameOrPattern, store)
+	}
+	slices.SortFunc(dirs, natural)
+	return dirs, true, nil
+}
+
+// natural compares names so that numbers in them are in the order of their values.
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		m, n := digits(a), digits(b)
+		if m == 0 || n == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		x, y := strings.TrimLeft(a[:m], "0"), strings.TrimLeft(b[:n], "0")
+		if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(n, m)); c != 0 {
+			return c
+		}
+		a, b = a[m:], b[n:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func isRun(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, manifestName))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -123,6 +124,52 @@ func TestStoresThatAreNone(t *testing.T) {
 	}
 	_, err = Create(dir, "x", Options{})
 	wantError(t, err, "not a run")
+}
+
+func TestFindAll(t *testing.T) {
+	store := t.TempDir()
+	for _, name := range []string{"sp.A.16", "sp.A.4", "sp.A.64", "sp.B.4", "sp.A.016"} {
+		writeEmpty(t, store, name)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "s*")
+	writeEmpty(t, elsewhere, "sp.A.9")
+	writeEmpty(t, elsewhere, "sp.A.100")
+	if err := os.Mkdir(filepath.Join(elsewhere, "sp.A.25"), 0o755); err != nil { // no run
+		t.Fatal(err)
+	}
+	copied := filepath.Join(elsewhere, "sp.?.9")
+	if err := os.CopyFS(copied, os.DirFS(filepath.Join(elsewhere, "sp.A.9"))); err != nil {
+		t.Fatal(err)
+	}
+	in := func(store string, names ...string) (dirs []string) {
+		for _, name := range names {
+			dirs = append(dirs, filepath.Join(store, name))
+		}
+		return dirs
+	}
+	for _, c := range []struct {
+		name    string
+		want    []string
+		pattern bool
+	}{
+		{"sp.A.*", in(store, "sp.A.4", "sp.A.016", "sp.A.16", "sp.A.64"), true},
+		{"sp.?.4", in(store, "sp.A.4", "sp.B.4"), true},
+		{"sp.[B-Z].*", in(store, "sp.B.4"), true},
+		{"sp.B.4", in(store, "sp.B.4"), false},
+		{filepath.Join(elsewhere, "sp.A*"), in(elsewhere, "sp.A.9", "sp.A.100"), true},
+		{copied, in(elsewhere, "sp.?.9"), false},
+	} {
+		got, pattern, err := FindAll(store, c.name)
+		if err != nil || !slices.Equal(got, c.want) || pattern != c.pattern {
+			t.Errorf("FindAll(%q) = %q, %v, %v; want %q, %v", c.name, got, pattern, err, c.want, c.pattern)
+		}
+	}
+	_, _, err := FindAll(store, "cg.*")
+	wantError(t, err, `no run fits "cg.*"`, "commq runs list")
+	_, _, err = FindAll(store, "sp.[")
+	wantError(t, err, "syntax error in pattern")
+	_, _, err = FindAll(store, "sp.C.4")
+	wantError(t, err, "did you mean")
 }
 
 func TestFind(t *testing.T) {

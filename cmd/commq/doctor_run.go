@@ -102,8 +102,8 @@ func (c *checkup) hashes(m *schema.Manifest) {
 	}
 }
 
-// ask asks a query of the run, and calls f with each row.
-func ask(ctx context.Context, db *queries.DB, run queries.Run, name string, f func(row []any)) error {
+// ask asks a query of the engine's run, and calls f with each row.
+func ask(ctx context.Context, db *queries.DB, name string, f func(row []any)) error {
 	all, err := queries.All()
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func ask(ctx context.Context, db *queries.DB, run queries.Run, name string, f fu
 		if q.Name != name {
 			continue
 		}
-		rows, err := db.Ask(ctx, run, q, nil)
+		rows, err := db.Ask(ctx, q, nil)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (c *checkup) latencies(ctx context.Context, db *queries.DB, run queries.Run
 		return nil
 	}
 	var messages, beyond, worst, bound, src, dst int64
-	err := ask(ctx, db, run, "negative-latencies", func(r []any) {
+	err := ask(ctx, db, "negative-latencies", func(r []any) {
 		messages += integer(r[2])
 		beyond += integer(r[3])
 		if w := integer(r[4]); w > worst {
@@ -211,7 +211,7 @@ func (c *checkup) overlaps(ctx context.Context, db *queries.DB, run queries.Run)
 		return nil
 	}
 	n, first := int64(0), ""
-	err := ask(ctx, db, run, "overlaps", func(r []any) {
+	err := ask(ctx, db, "overlaps", func(r []any) {
 		if n++; n == 1 {
 			first = fmt.Sprintf("rank %v, seq %v: %v and %v", r[0], r[2], r[3], r[5])
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ type answerOptions struct {
 
 func (o *answerOptions) flags(c *cobra.Command, a *app) {
 	f := c.Flags()
-	f.StringArrayVar(&o.runs, "run", nil, "run to ask: a name in the store or a path; give it several times for several runs")
+	f.StringArrayVar(&o.runs, "run", nil, "run to ask: a name in the store, a path, or a pattern of either ('sp.A.*'); give it several times for several runs")
 	f.StringVar(&o.format, "format", "", "format of the rows: "+strings.Join(output.Formats(), ", ")+" (default: by the ending of --output, else table)")
 	f.StringVarP(&o.output, "output", "o", "", "file to write the rows to (default: standard output)")
 	f.IntVar(&o.limit, "limit", 0, "print at most so many rows, 0 for all (default: all; 40 of a table on a terminal)")
@@ -87,24 +86,31 @@ func (o *answerOptions) check(a *app) error {
 	return nil
 }
 
-// findRuns finds the runs named and reads their manifests. A run is called what the user called it in the store, else by
-// the name of its folder.
+// findRuns finds the runs named, or meant by a pattern, and reads their manifests. A run is called what the user called it in
+// the store, else by the name of its folder. A run that a pattern finds again is not taken twice.
 func findRuns(a *app, names []string) ([]queries.Run, error) {
 	var runs []queries.Run
+	fromPattern := map[string]bool{} // by folder
 	for _, name := range names {
-		dir, err := writer.Find(a.storeDir(), name)
+		dirs, pattern, err := writer.FindAll(a.storeDir(), name)
 		if err != nil {
 			return nil, err
 		}
-		m, err := writer.ReadManifest(dir)
-		if err != nil {
-			return nil, err
+		for _, dir := range dirs {
+			dir, err := filepath.Abs(dir)
+			if err != nil {
+				return nil, err
+			}
+			if before, again := fromPattern[dir]; again && (before || pattern) {
+				continue
+			}
+			fromPattern[dir] = pattern
+			m, err := writer.ReadManifest(dir)
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, queries.Run{Name: filepath.Base(dir), Dir: dir, Manifest: m})
 		}
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, queries.Run{Name: filepath.Base(abs), Dir: abs, Manifest: m})
 	}
 	return runs, nil
 }
@@ -175,9 +181,10 @@ func newQueryCommand(a *app) *cobra.Command {
 		Short: "Answer a canned question about runs",
 		Long: `query asks one or more runs a question that commq knows the SQL of. commq query --list names the questions,
 commq query NAME --help says what one answers, and --sql prints its SQL to start your own from.
-Several runs give one answer with a leading column run.`,
+Several runs give one answer with a leading column run. --run takes patterns, in quotes: 'sp.A.*' is each run of that name.`,
 		Example: `  commq query density --run bt.C.64
   commq query density --run cg.A.16 --collectives none --where "tag = 9 AND bytes > 1024" --format csv
+  commq query density --run 'cg.A.*' --format csv
   commq query data-density --run bt.C.64 --plot bt.png`,
 	}
 	c.Flags().BoolVar(&list, "list", false, "list the queries")
@@ -283,10 +290,8 @@ func (v *paramValue) Set(s string) error {
 
 func (v *paramValue) Type() string {
 	switch v.p.Kind {
-	case "choice":
-		return strings.Join(v.p.Choices, "|")
-	case "integer":
-		return strconv.FormatInt(v.p.Low, 10) + ".." + strconv.FormatInt(v.p.High, 10)
+	case "choice", "integer", "number":
+		return v.p.Domain()
 	}
 	return v.p.Kind
 }
@@ -324,9 +329,17 @@ func distinct(runs []queries.Run) error {
 	return nil
 }
 
-// ask opens each run, asks it, and gives use the rows of all.
+// batches are the runs that the query is asked of together: each by itself, or all.
+func batches(q *queries.Query, runs []queries.Run) [][]queries.Run {
+	if q.OverRuns {
+		return [][]queries.Run{runs}
+	}
+	return slices.Collect(slices.Chunk(runs, 1))
+}
+
+// ask opens the runs, asks them, and gives use the rows of all.
 func (o *askOptions) ask(ctx context.Context, q *queries.Query, runs []queries.Run, use func(queries.Rows) error) error {
-	answer := &answers{ctx: ctx, o: o, q: q, runs: runs}
+	answer := &answers{ctx: ctx, o: o, q: q, batches: batches(q, runs)}
 	rows, err := queries.Concat(answer.next)
 	if err != nil {
 		return errors.Join(err, answer.close())
@@ -335,29 +348,29 @@ func (o *askOptions) ask(ctx context.Context, q *queries.Query, runs []queries.R
 	return errors.Join(err, rows.Close(), answer.close())
 }
 
-// answers gives the answers of several runs one after the other, one engine at a time.
+// answers gives the answers of several batches one after the other, one engine at a time.
 type answers struct {
-	ctx  context.Context
-	o    *askOptions
-	q    *queries.Query
-	runs []queries.Run
-	at   int
-	db   *queries.DB
+	ctx     context.Context
+	o       *askOptions
+	q       *queries.Query
+	batches [][]queries.Run
+	at      int
+	db      *queries.DB
 }
 
 func (s *answers) next() (queries.Rows, error) {
-	if err := s.close(); err != nil || s.at == len(s.runs) {
+	if err := s.close(); err != nil || s.at == len(s.batches) {
 		return nil, err
 	}
-	run := s.runs[s.at]
+	batch := s.batches[s.at]
 	s.at++
 	var err error
-	if s.db, err = queries.Open(s.ctx, []queries.Run{run}, s.o.engine()); err != nil {
+	if s.db, err = queries.Open(s.ctx, batch, s.o.engine()); err != nil {
 		return nil, err
 	}
-	rows, err := s.db.Ask(s.ctx, run, s.q, s.o.args)
-	if err == nil && len(s.runs) > 1 {
-		rows = queries.InRun(run.Name, rows)
+	rows, err := s.db.Ask(s.ctx, s.q, s.o.args)
+	if err == nil && len(s.batches) > 1 {
+		rows = queries.InRun(batch[0].Name, rows)
 	}
 	return rows, err
 }
@@ -373,17 +386,21 @@ func (s *answers) close() error {
 
 // printSQL prints what would run, with the views before it.
 func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs []queries.Run) error {
-	for _, run := range runs {
-		db, err := queries.Open(ctx, []queries.Run{run}, o.engine())
+	for _, batch := range batches(q, runs) {
+		db, err := queries.Open(ctx, batch, o.engine())
 		if err != nil {
 			return err
 		}
-		text, err := db.Text(ctx, run, q, o.args)
+		text, err := db.Text(ctx, q, o.args)
 		preamble := db.Preamble()
 		if err := errors.Join(err, db.Close()); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(a.stdout, "-- %s of run %s\n%s\n%s;\n", q.Name, run.Name, preamble, text); err != nil {
+		names := make([]string, len(batch))
+		for i, run := range batch {
+			names[i] = run.Name
+		}
+		if _, err := fmt.Fprintf(a.stdout, "-- %s of run %s\n%s\n%s;\n", q.Name, strings.Join(names, ", "), preamble, text); err != nil {
 			return err
 		}
 	}

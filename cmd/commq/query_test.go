@@ -98,6 +98,14 @@ src,dst,messages,bytes
 |   1 |   0 |        1 |     0 |
 `},
 		{"query unmatched --run ring.3 --format json", "\n[]\n"},
+		{"query density --run *.? --run pair.2 --collectives none --where bytes=17 --format csv", `
+run,src,dst,messages,bytes
+pair.2,1,0,1,17
+`},
+		{"query density --run " + filepath.Join(store, "[r-z]*") + " --collectives none --where src=0 --format csv", `
+src,dst,messages,bytes
+0,1,1,4097
+`},
 		{"query --list", `
 calls               Calls of each MPI function by each rank, with the bytes they sent and received.
 data-density        Bytes and messages from every rank to every other, most bytes first, collectives folded in.
@@ -127,6 +135,8 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query densty --run ring.3", `no query is called "densty"; there are calls, data-density, density, negative-latencies, overlaps, unmatched`},
 		{"query density", "no run given; name one with --run"},
 		{"query density --run ring.4", "ring.3"},
+		{"query density --run ring.[4-9]", `no run fits "ring.[4-9]": none in the store`},
+		{"query density --run ring.[", `runs "ring.[": syntax error in pattern; want * ? or [a-z]`},
 		{"query density --run ring.3 --run ring.3", `two runs are called "ring.3"`},
 		{"query density --run ring.3 --collectives all", `collectives "all": want one of rooted, logical, tree, none`},
 		{"query density --run ring.3 --where tag=", "syntax error"},

@@ -1,6 +1,7 @@
 -- summary: Messages that by their times were received before they were sent: what is left of the clocks' differences.
 -- source: trace tools that need synchronised clocks; a receive cannot end before its send begins
 -- needs: messages, ranks, times
+-- origins: measured, virtual, simulated
 -- column src INTEGER 1: World rank that sent.
 -- column dst INTEGER 1: World rank that received.
 -- column messages BIGINT 1: Messages from src to dst whose receive ends before their send begins.

@@ -1,6 +1,7 @@
 -- summary: Calls of one thread that overlap in time, which a thread cannot do: a sign that calls were captured twice.
 -- source: the invariants of a run: a thread makes one call after the other
 -- needs: events, times
+-- origins: measured, virtual, simulated
 -- column rank INTEGER 1: World rank that called.
 -- column thread INTEGER 1: Thread that called.
 -- column seq BIGINT 1: seq of the earlier row in events.

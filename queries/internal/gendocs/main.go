@@ -64,7 +64,7 @@ func ask(run queries.Run, q *queries.Query) (answer string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.Ask(ctx, run, q, nil)
+	rows, err := db.Ask(ctx, q, nil)
 	if err != nil {
 		return "", err
 	}
