@@ -41,8 +41,9 @@
 //	  over runs are told apart as groups of bars, or as series.
 //
 // In the SQL, {{NAME}} stands for a parameter: a choice or a text is filled in as a quoted string, an integer or a number as
-// digits (one below zero in parentheses), a condition in parentheses, a file as a table in parentheses. {{include NAME}} stands for the text of sql/include/NAME.sql, a chain of common table expressions that
-// several queries share; the parameters it uses are the query's. Every parameter must be used and every use declared.
+// digits (one below zero in parentheses), a condition in parentheses, a file as a table in parentheses. {{include NAME}}
+// stands for the text of sql/include/NAME.sql, a chain of common table expressions that several queries share, which may
+// include others; the parameters it uses are the query's. Every parameter must be used and every use declared.
 //
 // The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY ALL,
 // no integer division operator, no median; every division cast.

@@ -261,15 +261,25 @@ func (q *Query) checkUses() error {
 	return errors.Join(errs...)
 }
 
-// expand puts included text in place. Includes do not nest.
+// expand puts included text in place, and what that includes.
 func expand(body string, include func(string) (string, error)) (string, error) {
+	return expandWithin(body, include, nil)
+}
+
+// expandWithin is expand inside the included files named.
+func expandWithin(body string, include func(string) (string, error), within []string) (string, error) {
 	var first error
 	out := useRe.ReplaceAllStringFunc(body, func(use string) string {
 		name, ok := strings.CutPrefix(use[2:len(use)-2], "include ")
 		if !ok {
 			return use
 		}
-		text, err := include(name)
+		text, err := "", error(nil)
+		if slices.Contains(within, name) {
+			err = fmt.Errorf("include %q includes itself", name)
+		} else if text, err = include(name); err == nil {
+			text, err = expandWithin(text, include, append(within, name))
+		}
 		if err != nil && first == nil {
 			first = err
 		}

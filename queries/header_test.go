@@ -232,6 +232,20 @@ func TestLoadIncludes(t *testing.T) {
 	if want := "WITH -- text\npart AS (SELECT 9)\nSELECT 1, 'some', (TRUE) LIMIT 9"; err != nil || sql != want {
 		t.Errorf("SQL %q, %v; want %q", sql, err, want)
 	}
+	fsys["sql/include/inner.sql"] = &fstest.MapFile{Data: []byte("inner AS (SELECT 3)\n")}
+	fsys["sql/include/part.sql"] = &fstest.MapFile{Data: []byte("{{include inner}},\npart AS (SELECT {{top}})\n")}
+	all, err = load(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql, err = all[1].SQL(nil)
+	if want := "WITH inner AS (SELECT 3),\npart AS (SELECT 9)\nSELECT 1, 'some', (TRUE) LIMIT 9"; err != nil || sql != want {
+		t.Errorf("SQL %q, %v; want %q", sql, err, want)
+	}
+	fsys["sql/include/inner.sql"] = &fstest.MapFile{Data: []byte("inner AS (SELECT 3), {{include part}}\n")}
+	if _, err := load(fsys); err == nil || !strings.Contains(err.Error(), `include "part" includes itself`) {
+		t.Errorf("error %v", err)
+	}
 	delete(fsys, "sql/include/part.sql")
 	if _, err := load(fsys); err == nil || !strings.Contains(err.Error(), "there is no sql/include/part.sql") {
 		t.Errorf("error %v", err)

@@ -1,6 +1,7 @@
 -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
+{{include operations}},
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
   SELECT comm, remote, CAST(COUNT(*) AS BIGINT) AS members,
@@ -21,35 +22,6 @@ members AS (
   LEFT JOIN groups other ON other.comm = m.comm AND other.remote <> m.remote
   WHERE {{collectives}} <> 'none' AND m.world_rank IS NOT NULL
 ),
-started AS (
-  -- Started persistent collectives, each with the call that made its request, which says what it does.
-  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE {{collectives}} <> 'none' AND s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
-    AND i.class = 'other' AND i.instance IS NOT NULL
-),
-operations AS (
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM events
-  WHERE {{collectives}} <> 'none' AND class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM started
-),
-calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
-  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
-         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM operations
-  WHERE comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
-),
 shaped AS (
   -- fan: the directions an operation has. in_kind, out_kind: whether an inner node of a tree passes on what its whole
   -- subtree sends or receives (sum), or a payload of the same size on every edge (one).
@@ -67,6 +39,7 @@ shaped AS (
               THEN 'sum' ELSE 'one' END AS out_kind
   FROM calls c
   JOIN members m ON m.comm = c.comm AND m.world_rank = c.rank
+  WHERE {{collectives}} <> 'none'
 ),
 fans AS (
   -- One row per caller and direction: rank gives bytes to root ('in') or gets them from it ('out').
@@ -143,7 +116,7 @@ traffic AS (
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
   JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE p.send_bytes > 0 AND p.peer_world <> p.rank
+  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
     AND (lower(o.call) LIKE '%neighbor%'
          OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
   GROUP BY p.rank, p.peer_world

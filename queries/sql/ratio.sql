@@ -1,0 +1,36 @@
+-- summary: Point-to-point messages per rank against collective operations per rank.
+-- source: Riesen, Communication Patterns (2006), section 3.3 and Figure 12
+-- needs: events, ranks
+-- column ranks INTEGER 1: Ranks of the run.
+-- column kind VARCHAR -: point-to-point or collective.
+-- column operations BIGINT 1: Messages, each once, those of a rank to itself too; collective operations, each once for each of its ranks.
+-- column per_rank DOUBLE 1: Operations divided by ranks: P ranks in one barrier are one operation per rank.
+-- column share DOUBLE 1: Part of the two kinds' operations that are of this kind, 0 to 1.
+-- order: kind DESC
+-- cost: A count of messages and of the collective rows of events.
+-- plot: bars ranks share kind
+WITH population AS (
+  SELECT CAST(COUNT(*) AS INTEGER) AS ranks
+  FROM ranks
+),
+counted AS (
+  -- A run that keeps no rows of messages still says how many there were.
+  SELECT 'point-to-point' AS kind,
+         CASE WHEN (SELECT MAX(record) FROM runs) = 'collectives' THEN (SELECT MAX(messages) FROM runs)
+              ELSE (SELECT COUNT(*) FROM messages) END AS operations
+  UNION ALL
+  -- Calls that make a communicator, a window or a file are of other classes, as are waits.
+  SELECT 'collective' AS kind, (SELECT COUNT(*) FROM events WHERE class = 'collective') AS operations
+),
+total AS (
+  SELECT CAST(SUM(operations) AS BIGINT) AS operations
+  FROM counted
+)
+SELECT p.ranks, c.kind, CAST(c.operations AS BIGINT) AS operations,
+       CAST(c.operations AS DOUBLE) / CAST(p.ranks AS DOUBLE) AS per_rank,
+       CAST(c.operations AS DOUBLE) / CAST(t.operations AS DOUBLE) AS share
+FROM counted c
+CROSS JOIN total t
+CROSS JOIN population p
+WHERE t.operations > 0
+ORDER BY c.kind DESC
