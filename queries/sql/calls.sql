@@ -6,8 +6,9 @@
 -- column comm_size BIGINT 1: Processes in the communicator it was called on (both groups of an intercommunicator); null where the
 --     call has none.
 -- column calls BIGINT 1: Rows of events: calls, and for MPI_Startall started requests.
--- column send_bytes BIGINT bytes: Payload that the calls sent; 0 where they send nothing, as a send that returned an error.
--- column recv_bytes BIGINT bytes: Payload that the calls received; 0 where they receive nothing.
+-- column send_bytes BIGINT bytes: Payload that the calls sent; 0 where they send nothing, as a call that returned an error.
+-- column recv_bytes BIGINT bytes: Payload that the calls received; 0 where they receive nothing, as a probe, whose message
+--     another call receives.
 -- order: rank, call, comm_size
 -- cost: Seven columns of events.
 WITH sizes AS (
@@ -16,14 +17,21 @@ WITH sizes AS (
   GROUP BY comm
 ),
 counted AS (
-  SELECT rank, call, comm, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN class = 'send' AND error_class IS NOT NULL THEN 0 ELSE COALESCE(send_bytes, 0) END) AS BIGINT) AS send_bytes,
-         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  -- What returned an error moved nothing.
+  SELECT rank, call, class, comm, CAST(COUNT(*) AS BIGINT) AS calls,
+         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM events
-  GROUP BY rank, call, comm
+  WHERE error_class IS NULL
+  GROUP BY rank, call, class, comm
+  UNION ALL
+  SELECT rank, call, class, comm, CAST(COUNT(*) AS BIGINT) AS calls, CAST(0 AS BIGINT) AS send_bytes, CAST(0 AS BIGINT) AS recv_bytes
+  FROM events
+  WHERE error_class IS NOT NULL
+  GROUP BY rank, call, class, comm
 )
 SELECT c.rank, c.call, s.comm_size, CAST(SUM(c.calls) AS BIGINT) AS calls,
-       CAST(SUM(c.send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(c.recv_bytes) AS BIGINT) AS recv_bytes
+       CAST(SUM(CASE WHEN c.class IN ('probe', 'other') THEN 0 ELSE COALESCE(c.send_bytes, 0) END) AS BIGINT) AS send_bytes,
+       CAST(SUM(CASE WHEN c.class IN ('probe', 'other') THEN 0 ELSE COALESCE(c.recv_bytes, 0) END) AS BIGINT) AS recv_bytes
 FROM counted c
 LEFT JOIN sizes s ON s.comm = c.comm
 GROUP BY c.rank, c.call, s.comm_size

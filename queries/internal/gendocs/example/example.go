@@ -56,6 +56,10 @@ func newBatch(table string) (batch schema.Batch, row reflect.Value, err error) {
 		return &schema.Parts{}, reflect.ValueOf(schema.Part{}), nil
 	case "comms":
 		return &schema.Comms{}, reflect.ValueOf(schema.NullComm), nil
+	case "callsites":
+		return &schema.Callsites{}, reflect.ValueOf(schema.NullCallsite), nil
+	case "datatypes":
+		return &schema.Datatypes{}, reflect.ValueOf(schema.NullDatatype), nil
 	case "ranks":
 		return &schema.RankInfos{}, reflect.ValueOf(schema.NullRankInfo), nil
 	}

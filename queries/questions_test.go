@@ -1,0 +1,311 @@
+package queries_test
+
+import (
+	"testing"
+
+	"github.com/commq/commq/queries/internal/gendocs/example"
+)
+
+// sites has two callers of a wrapper in comm.c, a line in heat.c that calls from two places, a function of a library without
+// debug information at two places, and a place that nothing is known of.
+const sites = `
+callsites id parent module offset function file line
+0 - heat 90 main heat.c 17
+1 0 heat 300 exchange heat.c 41
+2 1 heat 500 swap comm.c 9
+3 0 heat 310 start heat.c 30
+4 3 heat 500 swap comm.c 9
+5 0 heat 320 start heat.c 30
+6 - libx.so 700 x_send - -
+7 - libx.so 708 x_send - -
+8 - - 4097 - - -
+`
+
+const siteEvents = `
+events rank seq call class comm instance start_ns end_ns send_peer send_world send_bytes recv_peer recv_world recv_bytes posted_any proc_null request init_seq error_class callsite
+# rank 1: two sends through the wrapper from different callers, one to MPI_PROC_NULL, one that failed, a persistent one, a file
+1 0 MPI_Send send 0 - 100 117 3 3 4097 - - - - 0 - - - 2
+1 1 MPI_Send send 0 - 200 203 3 3 9 - - - - 0 - - - 4
+1 2 MPI_Send send 0 - 300 301 - - 0 - - - - 1 - - - 4
+1 3 MPI_Send send 0 - 400 402 - - 17 - - - - 0 - - 6 4
+1 4 MPI_Send_init other 0 - 500 501 3 3 - - - - - 0 1 - - 6
+1 5 MPI_Start send 0 - 600 605 3 3 31 - - - - 0 1 4 - 7
+1 6 MPI_File_write io 0 - 700 800 - - 64 - - - - - - - - 8
+# rank 3: a probe and its receive, and one more through the wrapper
+3 0 MPI_Probe probe 0 - 50 117 - - - 1 1 4097 1 0 - - - 3
+3 1 MPI_Recv recv 0 - 117 127 - - - 1 1 4097 0 0 - - - 5
+3 2 MPI_Recv recv 0 - 150 203 - - - 1 1 9 3 0 - - - 5
+3 3 MPI_Send send 0 - 210 215 1 1 9 - - - - 0 - - - 2
+# a call that never returned
+3 4 MPI_Recv recv 0 - 900 - - - - - - - 1 0 - - - 5
+`
+
+func TestCallSites(t *testing.T) {
+	run := newRun(t, "sites.5", world+sites+siteEvents, example.Manifest(5))
+	same(t, "by line", ask(t, run, "callsites"), `
+		2,swap,comm.c,9,heat,,,MPI_Send,5,2,3,4115,0
+		3,start,heat.c,30,heat,,,MPI_Recv,3,1,0,0,4106
+		8,,,,,4097,,MPI_File_write,1,1,0,64,0
+		7,x_send,,,libx.so,708,,MPI_Start,1,1,1,31,0
+		3,start,heat.c,30,heat,,,MPI_Probe,1,1,0,0,0
+		6,x_send,,,libx.so,700,,MPI_Send_init,1,1,0,0,0`)
+	same(t, "by function", ask(t, run, "callsites", "by", "function"), `
+		2,swap,,,heat,,,MPI_Send,5,2,3,4115,0
+		3,start,,,heat,,,MPI_Recv,3,1,0,0,4106
+		8,,,,,4097,,MPI_File_write,1,1,0,64,0
+		6,x_send,,,libx.so,,,MPI_Start,1,1,1,31,0
+		3,start,,,heat,,,MPI_Probe,1,1,0,0,0
+		6,x_send,,,libx.so,,,MPI_Send_init,1,1,0,0,0`)
+	same(t, "by path", ask(t, run, "callsites", "by", "path"), `
+		5,start,heat.c,30,heat,,main,MPI_Recv,3,1,0,0,4106
+		2,swap,comm.c,9,heat,,exchange < main,MPI_Send,2,2,2,4106,0
+		8,,,,,4097,,MPI_File_write,1,1,0,64,0
+		7,x_send,,,libx.so,708,,MPI_Start,1,1,1,31,0
+		4,swap,comm.c,9,heat,,start < main,MPI_Send,3,1,1,9,0
+		3,start,heat.c,30,heat,,main,MPI_Probe,1,1,0,0,0
+		6,x_send,,,libx.so,700,,MPI_Send_init,1,1,0,0,0`)
+}
+
+func TestWildcards(t *testing.T) {
+	run := newRun(t, "wild.5", world+sites+`
+events rank seq call class comm send_peer send_world send_bytes recv_peer recv_world recv_tag recv_bytes posted_any request init_seq error_class callsite
+# any source: met 1 and 3; any tag; both, cancelled; a named one; a persistent one; one that failed; from another job
+2 0 MPI_Irecv recv 0 - - - 1 1 9 4097 1 1 - - 3
+2 1 MPI_Irecv recv 0 - - - 3 3 9 17 1 2 - - 5
+2 2 MPI_Irecv recv 0 - - - 3 3 7 5 2 3 - - 5
+2 3 MPI_Irecv recv 0 - - - - - - - 3 4 - - 5
+2 4 MPI_Recv recv 0 - - - 1 1 9 3 0 - - - 5
+2 5 MPI_Recv_init other 0 - - - - - - - 1 5 - - 6
+2 6 MPI_Start recv 0 - - - 4 4 9 31 1 5 5 - 7
+2 7 MPI_Recv recv 0 - - - 4 4 9 100 1 - - 16 2
+2 8 MPI_Recv recv 0 - - - 0 - 9 8 1 - - - 2
+# the probe has the wildcard, not its receive; a Sendrecv
+3 0 MPI_Probe probe 0 - - - 1 1 9 12 3 - - - 3
+3 1 MPI_Recv recv 0 - - - 1 1 9 12 0 - - - 3
+3 2 MPI_Sendrecv sendrecv 0 4 4 9 2 2 5 6 1 - - - -
+`, example.Manifest(5))
+	same(t, "wildcards", ask(t, run, "wildcards"), `
+		2,MPI_Irecv,0,source,3,start,heat.c,30,,2,2,2,1,4114
+		2,MPI_Recv,0,source,2,swap,comm.c,9,,2,1,0,1,8
+		2,MPI_Irecv,0,both,3,start,heat.c,30,,1,0,0,0,0
+		2,MPI_Irecv,0,tag,3,start,heat.c,30,,1,1,1,1,5
+		2,MPI_Start,0,source,7,x_send,,,,1,1,1,1,31
+		3,MPI_Probe,0,both,3,start,heat.c,30,,1,1,1,1,12
+		3,MPI_Sendrecv,0,source,,,,,,1,1,1,1,6`)
+}
+
+const allRanks = `
+ranks rank host
+0 0
+1 0
+2 1
+3 1
+4 1
+`
+
+func TestPartnersAndPairs(t *testing.T) {
+	run := newRun(t, "partners.5", world+allRanks+pingpong+`
+messages src dst comm tag bytes send_seq recv_post_seq
+1 2 0 9 4605 90 90
+3 2 0 9 0 90 91
+`, example.Manifest(5))
+	// Rank 1 has 9194 + 17 bytes with rank 3 and 4605 with rank 2; rank 2 receives only; ranks 0 and 4 do nothing.
+	same(t, "partners", ask(t, run, "partners"), `
+		0,0,0,0,0,0,0,0,,,,0,0
+		1,2,1,2,2,4622,3,9194,3,4,9211,0,0
+		2,0,2,2,0,0,2,4605,1,1,4605,0,0
+		3,2,1,2,4,9194,1,17,1,4,9211,1,0
+		4,0,0,0,0,0,0,0,,,,0,0`)
+	same(t, "pairs", ask(t, run, "pairs"), `
+		1,3,4,9211,1,17,3,9194
+		1,2,1,4605,1,4605,0,0
+		2,3,1,0,0,0,1,0
+		3,3,1,0,1,0,0,0`)
+	same(t, "where", ask(t, run, "partners", "where", "tag = 8"), `
+		0,0,0,0,0,0,0,0,,,,0,0
+		1,1,0,1,1,17,0,0,3,1,17,0,0
+		2,0,0,0,0,0,0,0,,,,0,0
+		3,0,1,1,0,0,1,17,1,1,17,0,0
+		4,0,0,0,0,0,0,0,,,,0,0`)
+}
+
+func TestPartnersWithCollectives(t *testing.T) {
+	run := newRun(t, "partners.5", world+allRanks+`
+events rank seq call class comm instance root_world send_bytes recv_bytes
+0 0 MPI_Bcast collective 0 0 3 0 9
+1 0 MPI_Bcast collective 0 0 3 0 9
+2 0 MPI_Bcast collective 0 0 3 0 9
+3 0 MPI_Bcast collective 0 0 3 9 0
+4 0 MPI_Bcast collective 0 0 3 0 9
+`, example.Manifest(5))
+	same(t, "rooted", ask(t, run, "partners", "collectives", "rooted"), `
+		0,0,1,1,0,0,1,9,3,1,9,0,0
+		1,0,1,1,0,0,1,9,3,1,9,0,0
+		2,0,1,1,0,0,1,9,3,1,9,0,0
+		3,4,0,4,4,36,0,0,0,1,9,0,0
+		4,0,1,1,0,0,1,9,3,1,9,0,0`)
+	same(t, "none", ask(t, run, "pairs"), "")
+}
+
+func TestByRank(t *testing.T) {
+	run := newRun(t, "ranks.5", world+allRanks+pingpong+`
+events rank seq call class comm instance send_world send_bytes recv_world recv_bytes proc_null error_class
+1 0 MPI_Allreduce collective 0 0 - 24 - 24 - -
+1 1 MPI_Comm_dup comm 0 1 - - - - - -
+1 2 MPI_Win_create rma 0 2 - - - - - -
+1 3 MPI_Put rma 0 - 3 100 - - 0 -
+1 4 MPI_Fetch_and_op rma 0 - 3 8 3 8 0 -
+1 5 MPI_Put rma 0 - - 0 - - 1 -
+1 6 MPI_Win_lock rma 0 - 3 - - - 0 -
+1 7 MPI_Get rma 0 - - - 3 5 0 6
+3 4 MPI_Send send 0 - 1 4097 - - 0 -
+4 0 MPI_Start collective 0 4294967296 - 3 - 0 - -
+`, example.Manifest(5))
+	same(t, "by-rank", ask(t, run, "by-rank"), `
+		0,0,0,0,0,0,0,0,0,0,0
+		1,1,17,3,9194,1,24,24,2,108,8
+		2,0,0,0,0,0,0,0,0,0,0
+		3,4,9194,2,17,0,0,0,0,0,0
+		4,0,0,0,0,1,3,0,0,0,0`)
+}
+
+func TestTags(t *testing.T) {
+	run := newRun(t, "tags.5", comms+pingpong+`
+messages src dst comm tag bytes send_seq recv_post_seq
+1 2 0 9 5 90 90
+1 2 1 9 7 91 91
+`, example.Manifest(5))
+	same(t, "tags", ask(t, run, "tags"), `
+		0,9,4,9199,5,4097,2,2,2
+		0,8,1,17,17,17,1,1,1
+		1,9,1,7,7,7,1,1,1
+		0,7,1,0,0,0,1,1,1`)
+}
+
+func TestCommunicators(t *testing.T) {
+	run := newRun(t, "comms.5", `
+comms comm remote comm_rank world_rank kind name parent
+0 0 0 0 world MPI_COMM_WORLD -
+0 0 1 1 world MPI_COMM_WORLD -
+0 0 2 2 world MPI_COMM_WORLD -
+0 0 3 3 world MPI_COMM_WORLD -
+0 0 4 4 world MPI_COMM_WORLD -
+1 0 0 3 split - 0
+1 0 1 1 split rows 0
+# an intercommunicator; its second group has a process of another job
+2 0 0 0 inter - 1
+2 1 0 4 inter - 1
+2 1 1 - inter - 1
+2 1 2 2 inter - 1
+`+`
+messages src dst comm tag bytes send_seq recv_post_seq
+3 1 1 9 4097 4 8
+3 1 1 9 9 5 9
+4 0 2 9 17 5 9
+`+`
+events rank seq call class comm instance send_bytes recv_bytes
+0 0 MPI_Comm_split comm 0 0 - -
+1 0 MPI_Barrier collective 1 0 0 0
+1 1 MPI_Allgather collective 1 1 8 16
+1 2 MPI_Start collective 1 8589934592 3 5
+1 3 MPI_Start collective 1 8589934593 3 5
+3 0 MPI_Barrier collective 1 0 0 0
+3 1 MPI_Allgather collective 1 1 8 16
+3 2 MPI_Start collective 1 8589934592 3 5
+`, example.Manifest(5))
+	same(t, "communicators", ask(t, run, "communicators"), `
+		0,world,MPI_COMM_WORLD,,5,,0,0,0,0,0,0
+		1,split,rows,0,2,,2,4106,4,7,25,47
+		2,inter,,1,1,3,1,17,0,0,0,0`)
+}
+
+func TestDatatypes(t *testing.T) {
+	run := newRun(t, "types.5", world+`
+datatypes id name combiner bytes extent_bytes
+0 MPI_INT named 4 4
+1 - vector 24 64
+2 MPI_CHAR named 1 1
+
+messages src dst comm tag bytes send_count send_datatype send_seq recv_post_seq
+1 3 0 9 48 2 1 0 0
+1 3 0 9 12 3 0 1 1
+1 3 0 9 0 0 0 2 2
+
+events rank seq call class comm instance send_count send_datatype send_bytes recv_count recv_datatype recv_bytes
+# an Allreduce, the root and another of a Bcast, a Gather that receives as another type, a Barrier, and a send
+1 0 MPI_Allreduce collective 0 0 2 0 8 2 0 8
+1 1 MPI_Bcast collective 0 1 9 2 9 - - -
+1 2 MPI_Gather collective 0 2 1 1 24 24 2 120
+1 3 MPI_Barrier collective 0 3 - - 0 - - 0
+1 4 MPI_Send send 0 - 2 1 48 - - -
+3 0 MPI_Bcast collective 0 1 - - - 9 2 9
+`, example.Manifest(5))
+	same(t, "datatypes", ask(t, run, "datatypes"), `
+		2,MPI_CHAR,named,1,1,0,0,0,3,9,129
+		1,,vector,24,64,1,2,48,1,24,0
+		0,MPI_INT,named,4,4,2,3,12,1,8,8`)
+}
+
+func TestOneSided(t *testing.T) {
+	run := newRun(t, "rma.5", world+`
+events rank seq call class comm instance send_world send_bytes recv_world recv_bytes proc_null error_class
+1 0 MPI_Win_create rma 0 0 - - - - - -
+1 1 MPI_Win_lock rma 0 - 3 - - - 0 -
+1 2 MPI_Put rma 0 - 3 100 - - 0 -
+1 3 MPI_Rput rma 0 - 3 17 - - 0 -
+1 4 MPI_Put rma 0 - - 0 - - 1 -
+1 5 MPI_Get rma 0 - - - 3 9 0 -
+1 6 MPI_Get rma 0 - - - 3 9 0 6
+1 7 MPI_Accumulate rma 0 - 3 24 - - 0 -
+1 8 MPI_Rget_accumulate rma 0 - 3 0 3 4 0 -
+1 9 MPI_Put rma 1 - 3 5 - - 0 -
+1 10 MPI_Compare_and_swap rma 0 - 1 8 1 8 0 -
+3 0 MPI_Get rma 0 - - - 1 0 0 -
+`, example.Manifest(5))
+	same(t, "one-sided", ask(t, run, "one-sided"), `
+		1,1,0,0,0,0,0,1,8,8
+		1,3,0,2,117,1,9,2,24,4
+		1,3,1,1,5,0,0,0,0,0
+		3,1,0,0,0,1,0,0,0,0`)
+}
+
+func TestFiles(t *testing.T) {
+	run := newRun(t, "files.5", world+`
+events rank seq call class comm instance send_bytes recv_bytes init_seq error_class label
+1 0 MPI_File_open io 0 0 - - - - in.dat
+1 1 MPI_File_read_at io 0 - - 4097 0 - -
+1 2 MPI_File_open io 0 1 - - - - out.dat
+1 3 MPI_File_iread io 0 - - 3 0 - -
+1 4 MPI_File_write_all_begin io 0 - 17 - 2 - -
+1 5 MPI_File_write_all_end io 0 - - - 2 - -
+1 6 MPI_File_read io 0 - - 9 2 35 -
+1 7 MPI_File_close io 0 - - - 0 - -
+1 8 MPI_File_delete io - - - - - - old.dat
+1 9 MPI_File_write io 0 - 5 - - - -
+3 0 MPI_File_open io 0 0 - - - - in.dat
+3 1 MPI_File_open io 0 1 - - - 20 out.dat
+`, example.Manifest(5))
+	same(t, "files", ask(t, run, "files"), `
+		in.dat,2,2,2,4100,0,0,0
+		out.dat,2,1,0,0,1,17,2
+		,1,0,0,0,1,5,0
+		old.dat,1,0,0,0,0,0,0`)
+}
+
+// A probe's message is received by another call, and what MPI_Pready hands over was counted when the request was started.
+func TestCallsCountBytesOnce(t *testing.T) {
+	run := newRun(t, "once.5", world+`
+events rank seq call class comm send_world send_bytes recv_world recv_bytes
+1 0 MPI_Psend_init other 0 3 - - -
+1 1 MPI_Start send 0 3 18 - -
+1 2 MPI_Pready_range other 0 - 18 - -
+3 0 MPI_Probe probe 0 - - 1 9
+3 1 MPI_Recv recv 0 - - 1 9
+`, example.Manifest(5))
+	same(t, "calls", ask(t, run, "calls"), `
+		1,MPI_Pready_range,5,1,0,0
+		1,MPI_Psend_init,5,1,0,0
+		1,MPI_Start,5,1,18,0
+		3,MPI_Probe,5,1,0,0
+		3,MPI_Recv,5,1,0,9`)
+}

@@ -1,0 +1,57 @@
+-- summary: What each rank sends and receives: point-to-point messages, collectives and one-sided calls.
+-- source: Pipit's comm_by_process, with collectives and one-sided communication beside it
+-- needs: messages, events, ranks
+-- column rank INTEGER 1: World rank.
+-- column sent_messages BIGINT 1: Point-to-point messages that it sent, those to itself too.
+-- column sent_bytes BIGINT bytes: Payload of those.
+-- column received_messages BIGINT 1: Point-to-point messages that it received, those from itself too.
+-- column received_bytes BIGINT bytes: Payload of those.
+-- column collectives BIGINT 1: Collective operations that it took part in; constructors of communicators, one-sided calls and
+--     files are none.
+-- column collective_send_bytes BIGINT bytes: Payload that it gave to them, by its own arguments.
+-- column collective_recv_bytes BIGINT bytes: Payload that it got from them, by its own arguments.
+-- column one_sided BIGINT 1: Puts, gets and accumulates that it made, without those to MPI_PROC_NULL or with an error; not those that others made to its windows.
+-- column one_sided_send_bytes BIGINT bytes: Payload that they took from it.
+-- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it.
+-- order: rank
+-- cost: Three columns of messages, seven of events.
+WITH pairs AS (
+  SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM messages
+  GROUP BY src, dst
+),
+sent AS (
+  SELECT src AS rank, SUM(messages) AS messages, SUM(bytes) AS bytes
+  FROM pairs
+  GROUP BY src
+),
+received AS (
+  SELECT dst AS rank, SUM(messages) AS messages, SUM(bytes) AS bytes
+  FROM pairs
+  GROUP BY dst
+),
+others AS (
+  SELECT rank, SUM(CASE WHEN class = 'collective' THEN 1 ELSE 0 END) AS collectives,
+         SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS collective_send_bytes,
+         SUM(CASE WHEN class = 'collective' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS collective_recv_bytes,
+         SUM(CASE WHEN class = 'rma' THEN 1 ELSE 0 END) AS one_sided,
+         SUM(CASE WHEN class = 'rma' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS one_sided_send_bytes,
+         SUM(CASE WHEN class = 'rma' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS one_sided_recv_bytes
+  FROM events
+  WHERE class = 'collective'
+     OR class = 'rma' AND error_class IS NULL AND COALESCE(proc_null, 0) = 0 AND COALESCE(send_bytes, recv_bytes) IS NOT NULL
+  GROUP BY rank
+)
+SELECT r.rank, CAST(COALESCE(s.messages, 0) AS BIGINT) AS sent_messages, CAST(COALESCE(s.bytes, 0) AS BIGINT) AS sent_bytes,
+       CAST(COALESCE(d.messages, 0) AS BIGINT) AS received_messages, CAST(COALESCE(d.bytes, 0) AS BIGINT) AS received_bytes,
+       CAST(COALESCE(o.collectives, 0) AS BIGINT) AS collectives,
+       CAST(COALESCE(o.collective_send_bytes, 0) AS BIGINT) AS collective_send_bytes,
+       CAST(COALESCE(o.collective_recv_bytes, 0) AS BIGINT) AS collective_recv_bytes,
+       CAST(COALESCE(o.one_sided, 0) AS BIGINT) AS one_sided,
+       CAST(COALESCE(o.one_sided_send_bytes, 0) AS BIGINT) AS one_sided_send_bytes,
+       CAST(COALESCE(o.one_sided_recv_bytes, 0) AS BIGINT) AS one_sided_recv_bytes
+FROM ranks r
+LEFT JOIN sent s ON s.rank = r.rank
+LEFT JOIN received d ON d.rank = r.rank
+LEFT JOIN others o ON o.rank = r.rank
+ORDER BY r.rank
