@@ -1,6 +1,12 @@
 package queries_test
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/commq/commq/queries/internal/gendocs/example"
@@ -308,4 +314,172 @@ events rank seq call class comm send_world send_bytes recv_world recv_bytes
 		1,MPI_Start,5,1,18,0
 		3,MPI_Probe,5,1,0,0
 		3,MPI_Recv,5,1,0,9`)
+}
+
+func TestCallSiteTime(t *testing.T) {
+	run := newRun(t, "sites.5", world+sites+siteEvents, example.Manifest(5))
+	// Rank 1: 17 + 3 + 1 + 2 at comm.c:9 and 100 in the file, 1 for making and 5 for starting; rank 3: 67, 10, 53 and 5.
+	// All calls: 129 + 135 = 264; from the first call to the last end: 800 - 100 and 215 - 50 make 865.
+	// cov at comm.c:9: 23 on rank 1 and 5 on rank 3: mean 14, deviation 9.
+	same(t, "by line", ask(t, run, "callsite-time"), `
+		8,,,,,4097,,MPI_File_write,1,1,100,100,100,0.3787878787878788,0.11560693641618497,0
+		3,start,heat.c,30,heat,,,MPI_Probe,1,1,67,67,67,0.2537878787878788,0.07745664739884393,0
+		3,start,heat.c,30,heat,,,MPI_Recv,2,1,63,31.5,53,0.23863636363636365,0.07283236994219654,0
+		2,swap,comm.c,9,heat,,,MPI_Send,5,2,28,5.6,17,0.10606060606060606,0.03236994219653179,0.6428571428571429
+		7,x_send,,,libx.so,708,,MPI_Start,1,1,5,5,5,0.01893939393939394,0.005780346820809248,0
+		6,x_send,,,libx.so,700,,MPI_Send_init,1,1,1,1,1,0.003787878787878788,0.0011560693641618498,0`)
+}
+
+// near has, beside pingpong, a message within rank 1's host.
+const near = world + allRanks + pingpong + `
+messages src dst comm tag bytes send_seq recv_post_seq
+1 0 0 9 789 90 90
+`
+
+func TestLocality(t *testing.T) {
+	run := newRun(t, "near.5", near, example.Manifest(5))
+	same(t, "as it ran", ask(t, run, "locality"), `
+		self,0,1,1,0,0.16666666666666666,0,0
+		intra-node,0,1,1,789,0.16666666666666666,0.0789,0
+		inter-node,1,2,4,9211,0.6666666666666666,0.9211,9211`)
+	// On 2x3 node 1 is (0,1), node 3 (1,0): one step on each axis.
+	same(t, "torus", ask(t, run, "locality", "topology", "torus", "dims", "2x3", "mapping", "block"), `
+		self,0,1,1,0,0.16666666666666666,0,0
+		inter-node,1,1,1,789,0.16666666666666666,0.0789,789
+		inter-node,2,2,4,9211,0.6666666666666666,0.9211,18422`)
+	// Leaf switches of three nodes: 0 to 2 and 3 to 5.
+	same(t, "tree", ask(t, run, "locality", "topology", "tree", "dims", "2x3", "mapping", "block"), `
+		self,0,1,1,0,0.16666666666666666,0,0
+		inter-node,2,1,1,789,0.16666666666666666,0.0789,1578
+		inter-node,4,2,4,9211,0.6666666666666666,0.9211,36844`)
+	// Five ranks by twos take three nodes: ranks 0 and 3 are on node 0, rank 1 on node 1.
+	same(t, "cyclic", ask(t, run, "locality", "mapping", "cyclic", "ranks-per-node", "2"), `
+		self,0,1,1,0,0.16666666666666666,0,0
+		inter-node,1,3,5,10000,0.8333333333333334,1,10000`)
+	same(t, "block", ask(t, run, "locality", "mapping", "block", "ranks-per-node", "2", "where", "tag = 9"), `
+		intra-node,0,1,1,789,0.25,0.0790343584092958,0
+		inter-node,1,1,3,9194,0.75,0.9209656415907042,9194`)
+	rankmap := filepath.Join(t.TempDir(), "map.csv")
+	write := func(text string) {
+		if err := os.WriteFile(rankmap, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("rank,node\n0,7\n1,7\n2,0\n3,4\n4,4\n")
+	same(t, "file", ask(t, run, "locality", "topology", "torus", "dims", "8", "mapping", "file", "rankmap", rankmap), `
+		self,0,1,1,0,0.16666666666666666,0,0
+		intra-node,0,1,1,789,0.16666666666666666,0.0789,0
+		inter-node,3,2,4,9211,0.6666666666666666,0.9211,27633`)
+	fails := func(want string, args map[string]string) {
+		t.Helper()
+		rows, err := open(t, run).Ask(t.Context(), named(t, "locality"), args)
+		if err == nil {
+			for rows.Next() {
+			}
+			err = errors.Join(rows.Err(), rows.Close())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v; want one with %q", args, err, want)
+		}
+	}
+	for dims, node := range map[string]string{"": "3", "3": "3", "4x": "3", "2x1": "3", "0x9": "3", "axb": "3", "1x1x1x1x1x1x9": "3"} {
+		for _, topology := range []string{"torus", "tree"} {
+			fails("dims '"+dims+"': want extents as in 4x4x4, with room for node "+node,
+				map[string]string{"topology": topology, "dims": dims, "mapping": "block", "where": "src = 3 AND dst = 1"})
+		}
+	}
+	for text, rank := range map[string]string{"rank,node\n0,7\n1,7\n2,0\n4,4\n": "3", "rank,node\n0,7\n1,7\n2,0\n3,4\n3,5\n4,4\n": "3",
+		"rank,node\n0,7\n1,-1\n2,0\n3,4\n4,4\n": "1", "rank,node\n0,7\n1,\n2,0\n3,4\n4,4\n": "1"} {
+		write(text)
+		fails("rankmap needs one node, from 0, for rank "+rank, map[string]string{"mapping": "file", "rankmap": rankmap})
+	}
+	fails("rankmap needs one node, from 0, for rank", map[string]string{"mapping": "file"})
+}
+
+// TestLocalityAgainstTheSlowWay compares hops with those found by walking the links.
+func TestLocalityAgainstTheSlowWay(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		dims := make([]int, 1+rng.IntN(4))
+		nodes, given := 1, ""
+		for i := range dims {
+			dims[i] = 1 + rng.IntN(5)
+			nodes *= dims[i]
+			given += fmt.Sprint("x", dims[i])
+		}
+		perNode := 1 + rng.IntN(3)
+		ranks := (nodes-1)*perNode + 1
+		var text strings.Builder
+		text.WriteString("ranks rank host\n")
+		for r := range ranks {
+			fmt.Fprintf(&text, "%d 0\n", r)
+		}
+		text.WriteString("\nmessages src dst comm tag bytes send_seq recv_post_seq\n")
+		var sent [][3]int
+		for i := range 60 {
+			m := [3]int{rng.IntN(ranks), rng.IntN(ranks), rng.IntN(5000)}
+			sent = append(sent, m)
+			fmt.Fprintf(&text, "%d %d 0 9 %d %d %d\n", m[0], m[1], m[2], i, i)
+		}
+		run := newRun(t, fmt.Sprintf("walk.%d", seed), text.String(), example.Manifest(int32(ranks)))
+		for _, topology := range []string{"torus", "tree"} {
+			hops := walkTorus
+			if topology == "tree" {
+				hops = walkTree
+			}
+			for _, mapping := range []string{"block", "cyclic"} {
+				var want int
+				for _, m := range sent {
+					a, b := m[0]/perNode, m[1]/perNode
+					if mapping == "cyclic" {
+						a, b = m[0]%nodes, m[1]%nodes
+					}
+					want += hops(dims, a, b) * m[2]
+				}
+				got := 0
+				for _, line := range strings.Split(strings.TrimSpace(ask(t, run, "locality", "topology", topology, "dims", given[1:],
+					"mapping", mapping, "ranks-per-node", fmt.Sprint(perNode))), "\n") {
+					var n int
+					fmt.Sscan(line[strings.LastIndex(line, ",")+1:], &n)
+					got += n
+				}
+				if got != want {
+					t.Errorf("seed %d: %s %s, %s: %d hop-bytes; want %d", seed, topology, given[1:], mapping, got, want)
+				}
+			}
+		}
+	}
+}
+
+// walkTorus counts the steps of a breadth-first search from node a to node b.
+func walkTorus(dims []int, a, b int) int {
+	dist := map[int]int{a: 0}
+	for queue := []int{a}; ; queue = queue[1:] {
+		at := queue[0]
+		if at == b {
+			return dist[at]
+		}
+		stride := 1
+		for i := len(dims) - 1; i >= 0; i-- {
+			x := at / stride % dims[i]
+			for _, step := range []int{1, dims[i] - 1} {
+				next := at + ((x+step)%dims[i]-x)*stride
+				if _, seen := dist[next]; !seen {
+					dist[next] = dist[at] + 1
+					queue = append(queue, next)
+				}
+			}
+			stride *= dims[i]
+		}
+	}
+}
+
+// walkTree goes up from both nodes until they meet.
+func walkTree(dims []int, a, b int) int {
+	hops := 0
+	for i := len(dims) - 1; a != b; i-- {
+		a, b = a/dims[i], b/dims[i]
+		hops += 2
+	}
+	return hops
 }

@@ -20,6 +20,7 @@
 -- column recv_bytes BIGINT bytes: Payload that they received.
 -- order: send_bytes + recv_bytes DESC, calls DESC, callsite, call
 -- cost: Eight columns of events.
+-- plot: bars callsite send_bytes call
 WITH RECURSIVE {{include sites}},
 counted AS (
   -- What returned an error moved nothing.

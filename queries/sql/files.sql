@@ -11,6 +11,7 @@
 -- column errors BIGINT 1: Calls on it that returned an error; they are not reads or writes.
 -- order: read_bytes + write_bytes DESC, file
 -- cost: Eight columns of the rows of events that are about files, joined with those that opened them.
+-- plot: bars file write_bytes
 WITH calls AS (
   SELECT rank, CASE WHEN label IS NOT NULL OR init_seq IS NULL THEN seq ELSE init_seq END AS open_seq, call, label, error_class,
          CASE WHEN error_class IS NOT NULL OR call LIKE '%_end' THEN 'none' WHEN call LIKE 'MPI_File_%read%' THEN 'read'

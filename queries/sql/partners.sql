@@ -21,6 +21,7 @@
 -- column self_bytes BIGINT bytes: Payload of those.
 -- order: rank
 -- cost: Three columns of messages; with collectives eight of the collective rows of events.
+-- plot: bars rank partners
 WITH {{include traffic}},
 ways AS (
   SELECT src AS rank, dst AS peer, messages AS sent, bytes AS sent_bytes, CAST(0 AS BIGINT) AS received, CAST(0 AS BIGINT) AS received_bytes

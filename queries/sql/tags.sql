@@ -12,6 +12,7 @@
 -- column pairs BIGINT 1: Pairs of a source and a destination; a rank with itself is one.
 -- order: bytes DESC, messages DESC, comm, tag
 -- cost: Five columns of messages; memory grows with communicators x tags x pairs.
+-- plot: bars tag bytes comm
 WITH pairs AS (
   SELECT comm, tag, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
          MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes

@@ -1,0 +1,61 @@
+-- summary: Where in the source the program spends its time in MPI: the time of each MPI call there, longest first.
+-- source: mpiP's list of call sites with Time, App%, MPI%, Count and COV
+-- needs: events, callsites, every-call, times
+-- origins: measured, virtual, simulated
+-- param by choice line|path|function = line: What is one call site. line: a line of the source (or, without debug
+--     information, a place in a module). path: a line and its callers, as far as --stack kept them. function: a function.
+-- column callsite INTEGER -: Id in callsites; of several that are one here, the lowest.
+-- column function VARCHAR -: Function that calls; null where it is not known.
+-- column file VARCHAR -: Source file; null where there is no debug information, and by function.
+-- column line INTEGER 1: Source line; null where file is.
+-- column module VARCHAR -: Executable or shared library.
+-- column code_offset BIGINT bytes: Place in the module, of a call site that no line (by function: no function) tells apart.
+-- column callers VARCHAR -: By path, the functions that called it, nearest first, at most eight.
+-- column call VARCHAR -: The MPI function.
+-- column calls BIGINT 1: Rows of events that have an end: calls that returned.
+-- column ranks BIGINT 1: World ranks that made them.
+-- column time_ns BIGINT ns: Time inside them, summed over ranks and threads. Failed tests and probes have no call site and are
+--     not in it (events.poll_ns has them).
+-- column mean_ns DOUBLE ns: Its mean per call.
+-- column max_ns BIGINT ns: The longest call.
+-- column mpi_share DOUBLE 1: Part of the time in all calls here.
+-- column app_share DOUBLE 1: Part of the ranks' time from their first to their last call, summed over ranks.
+-- column cov DOUBLE 1: Coefficient of variation of the ranks' times at it: standard deviation over mean, among the ranks that
+--     called; 0 is even.
+-- order: time_ns DESC, callsite, call
+-- cost: Five columns of events.
+-- plot: bars callsite time_ns call
+WITH RECURSIVE {{include sites}},
+counted AS (
+  SELECT callsite, call, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(end_ns - start_ns) AS BIGINT) AS time_ns,
+         MAX(end_ns - start_ns) AS max_ns, MIN(start_ns) AS first_ns, MAX(end_ns) AS last_ns
+  FROM events
+  WHERE end_ns IS NOT NULL
+  GROUP BY callsite, call, rank
+),
+totals AS (
+  SELECT CAST(SUM(time_ns) AS DOUBLE) AS mpi_ns, CAST(SUM(last_ns - first_ns) AS DOUBLE) AS app_ns
+  FROM (SELECT SUM(time_ns) AS time_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+        FROM counted
+        GROUP BY rank) r
+),
+by_rank AS (
+  SELECT s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank,
+         SUM(c.calls) AS calls, SUM(c.time_ns) AS time_ns, MAX(c.max_ns) AS max_ns
+  FROM counted c
+  LEFT JOIN sites s ON s.callsite = c.callsite
+  GROUP BY s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank
+),
+placed AS (
+  SELECT site, function, file, line, module, code_offset, callers, call, CAST(SUM(calls) AS BIGINT) AS calls,
+         CAST(COUNT(*) AS BIGINT) AS ranks, CAST(SUM(time_ns) AS BIGINT) AS time_ns, CAST(MAX(max_ns) AS BIGINT) AS max_ns,
+         STDDEV_POP(CAST(time_ns AS DOUBLE)) / NULLIF(AVG(CAST(time_ns AS DOUBLE)), 0) AS cov
+  FROM by_rank
+  GROUP BY site, function, file, line, module, code_offset, callers, call
+)
+SELECT p.site AS callsite, p.function, p.file, p.line, p.module, p.code_offset, p.callers, p.call, p.calls, p.ranks, p.time_ns,
+       CAST(p.time_ns AS DOUBLE) / CAST(p.calls AS DOUBLE) AS mean_ns, p.max_ns,
+       CAST(p.time_ns AS DOUBLE) / NULLIF(t.mpi_ns, 0) AS mpi_share, CAST(p.time_ns AS DOUBLE) / NULLIF(t.app_ns, 0) AS app_share, p.cov
+FROM placed p
+CROSS JOIN totals t
+ORDER BY p.time_ns DESC, callsite, p.call
