@@ -46,7 +46,8 @@
 // include others; the parameters it uses are the query's. Every parameter must be used and every use declared.
 //
 // The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY ALL,
-// no integer division operator, no median; every division cast.
+// no integer division operator, no median; every division cast. A query that finds its arguments wrong only when it sees the
+// rows says so by a cast that fails, CAST('refused: ' || reason AS INTEGER): every engine has that, and the reason is shown.
 package queries
 
 //go:generate go run ./internal/gendocs

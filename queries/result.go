@@ -152,11 +152,20 @@ func plain(err error) error {
 			return interrupted{cause}
 		}
 	}
-	if err != nil && damagedRe.MatchString(err.Error()) {
+	if err == nil {
+		return nil
+	}
+	if m := refusedRe.FindStringSubmatch(err.Error()); m != nil {
+		return errors.New(m[1])
+	}
+	if damagedRe.MatchString(err.Error()) {
 		return damaged(err)
 	}
 	return err
 }
+
+// refusedRe is what the engine says of the cast with which a query refuses its arguments; the package's comment has it.
+var refusedRe = regexp.MustCompile(`Could not convert string 'refused: (.*?)' to INT`)
 
 // damaged is an error about a run's file, by its first line, and what to do.
 func damaged(err error) error {

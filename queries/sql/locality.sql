@@ -37,14 +37,13 @@ mapped AS (
   GROUP BY rank
 ),
 placed AS (
-  -- A cast that fails is an error that the query means: there is no other one that every engine has.
   SELECT r.rank,
          CASE {{mapping}}
            WHEN 'hosts' THEN r.host
            WHEN 'block' THEN CAST((r.rank - r.rank % {{ranks-per-node}}) / {{ranks-per-node}} AS INTEGER)
            WHEN 'cyclic' THEN CAST(r.rank % CEIL(CAST(n.ranks AS DOUBLE) / {{ranks-per-node}}) AS INTEGER)
            ELSE CASE WHEN f.node IS NULL OR f.node < 0 OR f.node <> f.last_node
-                     THEN CAST('rankmap needs one node, from 0, for rank ' || CAST(r.rank AS VARCHAR) AS INTEGER)
+                     THEN CAST('refused: rankmap needs one node, from 0, for rank ' || CAST(r.rank AS VARCHAR) AS INTEGER)
                      ELSE f.node END END AS node
   FROM ranks r
   CROSS JOIN (SELECT COUNT(*) AS ranks FROM ranks) n
@@ -94,7 +93,7 @@ far AS (
   SELECT place, src_node, dst_node, pairs, messages, bytes,
          CAST(SUM(CASE WHEN {{topology}} = 'nodes' THEN CASE WHEN axis = 1 AND place = 'inter-node' THEN 1 ELSE 0 END
                        WHEN axis = 1 AND (size IS NULL OR GREATEST(from_step, to_step) >= size)
-                       THEN CAST('dims ''' || {{dims}} || ''': want extents as in 4x4x4, with room for node '
+                       THEN CAST('refused: dims ''' || {{dims}} || ''': want extents as in 4x4x4, with room for node '
                                  || CAST(GREATEST(src_node, dst_node) AS VARCHAR) AS INTEGER)
                        WHEN size IS NULL THEN 0
                        WHEN {{topology}} = 'tree' THEN CASE WHEN from_step <> to_step THEN 2 ELSE 0 END
