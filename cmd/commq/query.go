@@ -315,7 +315,7 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	case o.sql:
 		return printSQL(ctx, a, q, o, runs)
 	case o.plot != "":
-		return drawAnswer(ctx, a, c, q, o, runs[0])
+		return drawAnswer(ctx, a, c, q, o, runs)
 	}
 	return o.ask(ctx, q, runs, func(rows queries.Rows) error { return o.print(a, c, rows) })
 }
@@ -414,16 +414,13 @@ func (o *askOptions) checkPlot() error {
 	if o.plot == o.output {
 		return fmt.Errorf("--plot %s: --output is the same file", o.plot)
 	}
-	if len(o.runs) > 1 {
-		return fmt.Errorf("--plot draws one run, %d are given", len(o.runs))
-	}
 	return plot.Known(o.plot)
 }
 
 // drawAnswer draws the rows, and prints them too where the user says how.
-func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *askOptions, run queries.Run) error {
+func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *askOptions, runs []queries.Run) error {
 	var kept queries.Rows
-	err := o.ask(ctx, q, []queries.Run{run}, func(rows queries.Rows) error {
+	err := o.ask(ctx, q, runs, func(rows queries.Rows) error {
 		copied, err := queries.Keep(rows)
 		kept = copied
 		return err
@@ -431,12 +428,11 @@ func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query,
 	if err != nil {
 		return err
 	}
-	m, err := q.Matrix(kept, run.Manifest.Ranks)
+	d, err := q.Drawing(kept, runs, o.args)
 	if err != nil {
 		return err
 	}
-	m.Title, m.Note = run.Name, plotNote(q, o)
-	if err := writeFile(o.plot, func(w io.Writer) error { return m.Draw(w, plot.FormatOf(o.plot)) }); err != nil {
+	if err := writeFile(o.plot, func(w io.Writer) error { return d.Draw(w, plot.FormatOf(o.plot)) }); err != nil {
 		return err
 	}
 	if !c.Flags().Changed("format") && o.output == "" {
@@ -444,19 +440,4 @@ func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query,
 		return nil
 	}
 	return o.print(a, c, queries.Again(kept))
-}
-
-// plotNote says under the title what is drawn: the value and the parameters.
-func plotNote(q *queries.Query, o *askOptions) string {
-	note := q.Plot.Value + " from source to destination"
-	for _, p := range q.Params {
-		value, given := o.args[p.Name]
-		if given || p.Kind == "choice" {
-			if !given {
-				value = p.Default
-			}
-			note += ", " + p.Name + " " + value
-		}
-	}
-	return note
 }

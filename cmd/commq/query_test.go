@@ -148,7 +148,6 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.3 --threads -1", "--threads -1: want a number of cores"},
 		{"query density --run ring.3 --memory-mib 1", "--memory-mib 1: want at least 64"},
 		{"query density --run ring.3 --plot x.gif", "draw x.gif: want a file name ending in .png, .svg, .pdf"},
-		{"query density --run ring.3 --run pair.2 --plot x.png", "--plot draws one run, 2 are given"},
 		{"query density --run ring.3 -o " + store + "/no/such.csv", "no such file or directory"},
 		{"query calls --run ring.3", "capture it again with --record all"},
 		{"query density --run ring.3 extra", `"extra" is too much; want no arguments but flags`},
@@ -218,6 +217,13 @@ func TestQueryFiles(t *testing.T) {
 	if img, err := png.Decode(picture); err != nil || img.Bounds().Dx() < 900 {
 		t.Errorf("d.png: %v", err)
 	}
+	if out := ask("--run", "pair.2", "--plot", file("two.svg")); out != "" {
+		t.Errorf("stdout %q beside --plot", out)
+	}
+	two, err := os.ReadFile(file("two.svg"))
+	if err != nil || !strings.Contains(string(two), ">ring.3<") || !strings.Contains(string(two), ">pair.2<") {
+		t.Errorf("two.svg: %v", err)
+	}
 	if out := ask("--plot", file("d.svg"), "--format", "csv"); out != string(text) {
 		t.Errorf("stdout %q beside --plot --format csv", out)
 	}
@@ -225,8 +231,8 @@ func TestQueryFiles(t *testing.T) {
 		t.Errorf("stdout %q", out)
 	}
 	entries, _ := os.ReadDir(dir)
-	if len(entries) != 4 {
-		t.Errorf("%d files in the folder; want the 4 that were asked for: %v", len(entries), entries)
+	if len(entries) != 5 {
+		t.Errorf("%d files in the folder; want the 5 that were asked for: %v", len(entries), entries)
 	}
 }
 

@@ -38,8 +38,8 @@ func matrix(t *testing.T, ranks int, cells ...[3]int64) *Matrix {
 
 // greyAt is the grey in the middle of a cell of a PNG.
 func greyAt(img image.Image, l *layout, src, dst int) uint8 {
-	x := leftPx + (float64(dst)+0.5)*l.cellPx
-	y := topPx + (float64(src)+0.5)*l.cellPx
+	x := l.left + (float64(dst)+0.5)*l.cellPx
+	y := l.top + (float64(src)+0.5)*l.cellPx
 	return color.GrayModel.Convert(img.At(int(x), int(y))).(color.Gray).Y
 }
 
@@ -48,13 +48,14 @@ func TestPNGHasSourceDownAndDarkerIsMore(t *testing.T) {
 	for _, ranks := range []int{3, 17, 300, 1024, 2100} {
 		far := int64(ranks - 1)
 		m := matrix(t, ranks, [3]int64{0, far, 400}, [3]int64{0, far, 17}, [3]int64{far, 1, 200}, [3]int64{1, 1, 1})
-		l := m.layOut()
+		l := m.layOut(matrixPx)
+		l.left, l.top = leftPx, topPx
 		img, err := png.Decode(bytes.NewReader(drawn(t, m, "png")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := l.n - 1
-		one := 1 / l.block
+		last := m.n - 1
+		one := 1 / m.block
 		for _, c := range []struct {
 			src, dst int
 			low, up  uint8
@@ -72,6 +73,46 @@ func TestPNGHasSourceDownAndDarkerIsMore(t *testing.T) {
 				t.Errorf("%d ranks: from %d to %d grey %d; want %d to %d", ranks, c.src, c.dst, g, c.low, c.up)
 			}
 		}
+	}
+}
+
+// TestManyRanks draws 100,000 ranks: cells of 49 x 49 ranks with the sum of their values.
+func TestManyRanks(t *testing.T) {
+	m := matrix(t, 100000, [3]int64{0, 0, 300}, [3]int64{48, 48, 100}, [3]int64{49, 0, 200}, [3]int64{99999, 99999, 17})
+	if want := "messages from source to destination; each cell is the sum of 49 x 49 ranks"; m.note() != want {
+		t.Errorf("note %q; want %q", m.note(), want)
+	}
+	l := m.layOut(matrixPx)
+	l.left, l.top = leftPx, topPx
+	if m.n != 2041 || l.most != 400 {
+		t.Errorf("%d cells in a row, the most %d; want 2041 and 400", m.n, l.most)
+	}
+	img := picture(t, m)
+	for i, want := range []uint8{0, 115, 255} {
+		if g := greyAt(img, l, i, 0); g != want {
+			t.Errorf("cell %d has grey %d; want %d", i, g, want)
+		}
+	}
+}
+
+// TestMatricesSideBySide finds the second of two matrices at its place, with a scale of its own.
+func TestMatricesSideBySide(t *testing.T) {
+	a, err := NewPanel(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := matrix(t, 5, [3]int64{0, 1, 9})
+	if err := a.Add(0, 1, 700); err != nil {
+		t.Fatal(err)
+	}
+	img := picture(t, Matrices{a, b})
+	l := b.layOut(panelPx)
+	l.left, l.top = 2*leftPx+a.layOut(panelPx).sidePx()+rightPx, topPx
+	if g, w := greyAt(img, l, 0, 1), greyAt(img, l, 1, 0); g != 0 || w != 255 {
+		t.Errorf("the second matrix has grey %d and %d; want 0 and 255", g, w)
+	}
+	if err := make(Matrices, 37).Draw(io.Discard, "png"); err == nil || !strings.Contains(err.Error(), "want 1 to 36") {
+		t.Errorf("37 matrices: %v", err)
 	}
 }
 
@@ -109,7 +150,7 @@ func TestEmptyMatrixAndLongTitle(t *testing.T) {
 }
 
 func TestWrongUse(t *testing.T) {
-	for _, ranks := range []int{-1, 0, maxRanks + 1} {
+	for _, ranks := range []int{-1, 0} {
 		if _, err := NewMatrix(ranks); err == nil {
 			t.Errorf("a matrix of %d ranks", ranks)
 		}
@@ -134,7 +175,7 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestScaleNumbers(t *testing.T) {
-	for v, want := range map[float64]float64{0.2: 1, 1: 1, 1.5: 2, 3: 5, 7: 10, 23: 50, 4660400: 5e6} {
+	for v, want := range map[float64]float64{0.03: 0.05, 0.2: 0.2, 1: 1, 1.5: 2, 3: 5, 7: 10, 23: 50, 4660400: 5e6} {
 		if got := niceStep(v); got != want {
 			t.Errorf("niceStep(%g) = %g; want %g", v, got, want)
 		}
@@ -145,7 +186,7 @@ func TestScaleNumbers(t *testing.T) {
 		}
 	}
 	for ranks, want := range map[int]int{1: 1, 16: 1, 17: 2, 64: 4, 100: 8, 1024: 64} {
-		if got := rankStep(ranks); got != want {
+		if got := rankStep(ranks, 16); got != want {
 			t.Errorf("rankStep(%d) = %d; want %d", ranks, got, want)
 		}
 	}

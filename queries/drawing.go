@@ -1,0 +1,266 @@
+package queries
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/queries/plot"
+)
+
+// Keep reads all rows into memory, to be read more than once with Again.
+func Keep(rows Rows) (Rows, error) {
+	k := &kept{columns: rows.Columns(), at: -1}
+	for rows.Next() {
+		k.rows = append(k.rows, append([]any(nil), rows.Row()...))
+	}
+	return k, rows.Err()
+}
+
+// Again gives kept rows from the first.
+func Again(rows Rows) Rows {
+	if k, ok := rows.(*kept); ok {
+		return &kept{columns: k.columns, rows: k.rows, at: -1}
+	}
+	return rows
+}
+
+type kept struct {
+	columns []Column
+	rows    [][]any
+	at      int
+}
+
+func (k *kept) Columns() []Column { return k.columns }
+func (k *kept) Row() []any        { return k.rows[k.at] }
+func (k *kept) Err() error        { return nil }
+func (k *kept) Close() error      { return nil }
+
+func (k *kept) Next() bool {
+	k.at++
+	return k.at < len(k.rows)
+}
+
+// Drawing makes the drawing of rows that the header's plot describes. The rows are the query's answers for runs, asked with
+// args: as Ask gives them for one run or where the query is over runs, else with the column run first. Errors say which row
+// does not fit.
+func (q *Query) Drawing(rows Rows, runs []Run, args map[string]string) (plot.Drawing, error) {
+	if q.Plot == nil {
+		return nil, fmt.Errorf("query %s has no plot", q.Name)
+	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("query %s: no run to draw", q.Name)
+	}
+	d := drawer{q: q, runs: runs, columns: rows.Columns(), note: q.plotNote(args)}
+	if q.Plot.Kind == "matrix" {
+		return d.matrices(rows)
+	}
+	return d.chart(rows)
+}
+
+// plotNote says under the title what is drawn: the value and the parameters.
+func (q *Query) plotNote(args map[string]string) string {
+	note := words(q.Plot.Y) + " against " + words(q.Plot.X)
+	if q.Plot.Kind == "matrix" {
+		note = q.Plot.Value + " from source to destination"
+	}
+	for _, p := range q.Params {
+		value, given := args[p.Name]
+		if given || p.Kind == "choice" {
+			if !given {
+				value = p.Default
+			}
+			note += ", " + p.Name + " " + value
+		}
+	}
+	return note
+}
+
+// words is a column's name as people write it.
+func words(column string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(column, "_ns"), "_", " ")
+}
+
+// drawer draws rows.
+type drawer struct {
+	q       *Query
+	runs    []Run
+	columns []Column
+	note    string
+}
+
+// at is where a column stands in the rows; -1 for the empty name, and for run where there is none.
+func (d *drawer) at(name string) (int, error) {
+	i := slices.IndexFunc(d.columns, func(c Column) bool { return c.Name == name })
+	if i < 0 && name != "" && name != "run" {
+		return 0, fmt.Errorf("query %s: the rows have no column %s", d.q.Name, name)
+	}
+	return i, nil
+}
+
+// find is where columns stand.
+func (d *drawer) find(names ...string) ([]int, error) {
+	at := make([]int, len(names))
+	for i, name := range names {
+		var err error
+		if at[i], err = d.at(name); err != nil {
+			return nil, err
+		}
+	}
+	return at, nil
+}
+
+// matrices makes a matrix for each run.
+func (d *drawer) matrices(rows Rows) (plot.Drawing, error) {
+	p := d.q.Plot
+	at, err := d.find("run", p.Row, p.Column, p.Value)
+	if err != nil {
+		return nil, err
+	}
+	all, of := make(plot.Matrices, len(d.runs)), map[string]*plot.Matrix{}
+	for i, run := range d.runs {
+		make := plot.NewPanel
+		if len(d.runs) == 1 {
+			make = plot.NewMatrix
+		}
+		m, err := make(int(run.Manifest.Ranks))
+		if err != nil {
+			return nil, err
+		}
+		m.Title, m.Note, m.Value, m.Unit = run.Name, d.note, p.Value, d.q.column(p.Value).Unit
+		all[i], of[run.Name] = m, m
+	}
+	for rows.Next() {
+		row, m := rows.Row(), all[0]
+		if at[0] >= 0 {
+			name, _ := row[at[0]].(string)
+			if m = of[name]; m == nil {
+				return nil, fmt.Errorf("query %s: row %v is of a run that was not asked", d.q.Name, row)
+			}
+		}
+		src, ok1 := integer(row[at[1]])
+		dst, ok2 := integer(row[at[2]])
+		value, ok3 := integer(row[at[3]])
+		if !ok1 || !ok2 || !ok3 {
+			return nil, fmt.Errorf("query %s: row %v has a null where the plot needs a number", d.q.Name, row)
+		}
+		if err := m.Add(src, dst, value); err != nil {
+			return nil, err
+		}
+	}
+	return all, rows.Err()
+}
+
+// chart makes a chart. Several runs of a query that is not over runs are groups of bars, or series.
+func (d *drawer) chart(rows Rows) (plot.Drawing, error) {
+	p := d.q.Plot
+	c := &plot.Chart{Title: d.title(), Note: d.note, Kind: p.Kind, X: d.axis(p.X), Y: d.axis(p.Y), Series: words(p.Series), Fit: words(p.Fit)}
+	c.X.Log, c.Y.Log = p.LogX, p.LogY
+	inRun := len(d.runs) > 1 && !d.q.OverRuns
+	bars := p.Kind == "bars" || p.Kind == "grouped"
+	if p.Series == "run" {
+		c.Order = d.runNames()
+	}
+	names := []string{p.X, p.Y, p.Fit, p.Series, ""}
+	if inRun {
+		names[4] = "run"
+	}
+	at, err := d.find(names...)
+	if err != nil {
+		return nil, err
+	}
+	if inRun && !bars {
+		c.Series = "run"
+		if p.Series != "" {
+			c.Series += ", " + words(p.Series)
+		}
+	}
+	all, err := d.all(rows)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range all {
+		v := plot.Value{X: number(row, at[0]), Y: number(row, at[1]), Fit: number(row, at[2]), Series: label(row, at[3])}
+		switch run := label(row, at[4]); {
+		case bars:
+			v.Category, v.Group = label(row, at[0]), run
+		case inRun && p.Series != "":
+			v.Series = run + ", " + v.Series
+		case inRun:
+			v.Series = run
+		}
+		c.Add(v)
+	}
+	return c, nil
+}
+
+// all are all rows, in the order in which the runs were given where the axis x has the runs.
+func (d *drawer) all(rows Rows) ([][]any, error) {
+	var all [][]any
+	for rows.Next() {
+		all = append(all, append([]any(nil), rows.Row()...))
+	}
+	if run, _ := d.at("run"); run >= 0 && d.q.Plot.X == "run" {
+		names := d.runNames()
+		slices.SortStableFunc(all, func(a, b []any) int {
+			return slices.Index(names, label(a, run)) - slices.Index(names, label(b, run))
+		})
+	}
+	return all, rows.Err()
+}
+
+func (d *drawer) runNames() []string {
+	names := make([]string, len(d.runs))
+	for i, r := range d.runs {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// titleRuns is up to how many runs a title names.
+const titleRuns = 6
+
+func (d *drawer) title() string {
+	if len(d.runs) > titleRuns {
+		return fmt.Sprintf("%s of %d runs", d.q.Name, len(d.runs))
+	}
+	return d.q.Name + " of " + strings.Join(d.runNames(), ", ")
+}
+
+func (d *drawer) axis(column string) plot.Axis {
+	c := d.q.column(column)
+	return plot.Axis{Name: words(column), Unit: c.Unit, Whole: c.Type != "DOUBLE"}
+}
+
+func integer(v any) (int64, bool) {
+	switch x := v.(type) {
+	case int32:
+		return int64(x), true
+	case int64:
+		return x, true
+	}
+	return 0, false
+}
+
+// number is a value of a row as a float; NaN for null and for a column that there is not.
+func number(row []any, at int) float64 {
+	if at < 0 {
+		return math.NaN()
+	}
+	if x, ok := row[at].(float64); ok {
+		return x
+	}
+	if x, ok := integer(row[at]); ok {
+		return float64(x)
+	}
+	return math.NaN()
+}
+
+// label is a value of a row as text; "" for null and for a column that there is not.
+func label(row []any, at int) string {
+	if at < 0 || row[at] == nil {
+		return ""
+	}
+	return fmt.Sprint(row[at])
+}

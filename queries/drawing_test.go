@@ -1,0 +1,132 @@
+package queries
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/queries/plot"
+	"github.com/commq/commq/schema"
+)
+
+// answer makes rows of values.
+func answer(columns string, rows ...[]any) Rows {
+	k := &kept{rows: rows, at: -1}
+	for _, name := range strings.Fields(columns) {
+		k.columns = append(k.columns, Column{Name: name})
+	}
+	return k
+}
+
+func runsOf(names ...string) []Run {
+	var runs []Run
+	for _, name := range names {
+		runs = append(runs, Run{Name: name, Manifest: &schema.Manifest{Ranks: 3}})
+	}
+	return runs
+}
+
+// plotted is a query with a plot.
+func plotted(plot Plot, overRuns bool) *Query {
+	return &Query{Name: "sizes", OverRuns: overRuns, Plot: &plot, Columns: []Column{
+		{Name: "run", Type: "VARCHAR"}, {Name: "size", Type: "BIGINT", Unit: "bytes"}, {Name: "wait_ns", Type: "DOUBLE", Unit: "ns"},
+		{Name: "kind", Type: "VARCHAR"}, {Name: "src", Type: "INTEGER"}, {Name: "dst", Type: "INTEGER"}}}
+}
+
+// texts are the texts of a drawing, in the order in which they are drawn.
+func texts(t *testing.T, d plot.Drawing) []string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Draw(&b, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, part := range strings.Split(b.String(), "</text>") {
+		if i := strings.LastIndex(part, ">"); i >= 0 {
+			all = append(all, part[i+1:])
+		}
+	}
+	return all
+}
+
+func TestDrawing(t *testing.T) {
+	two := runsOf("b.16", "a.4")
+	for _, c := range []struct {
+		what    string
+		plot    Plot
+		over    bool
+		runs    []Run
+		columns string
+		rows    [][]any
+		want    string // texts in this order
+	}{
+		{"bars of one run", Plot{Kind: "bars", X: "size", Y: "wait_ns"}, false, two[:1], "size wait_ns",
+			[][]any{{int64(900), 2e6}, {int64(17), 4e6}}, "900 17 0 1 ms 2 ms 3 ms 4 ms size wait sizes of b.16 wait against size"},
+		{"groups of two runs", Plot{Kind: "bars", X: "size", Y: "wait_ns", Series: "kind"}, false, two, "run size wait_ns kind",
+			[][]any{{"b.16", int64(900), 2e9, "late"}, {"a.4", int64(17), 4e9, "early"}},
+			"b.16 a.4 900 17 0 1 s 2 s 3 s 4 s size wait kind early late sizes of b.16, a.4"},
+		{"runs as series of lines", Plot{Kind: "lines", X: "size", Y: "wait_ns", Series: "kind"}, false, two, "run size wait_ns kind",
+			[][]any{{"b.16", int64(900), 2.0, nil}, {"a.4", int64(17), 4.0, "early"}}, "run, kind b.16,  a.4, early"},
+		{"runs along the axis", Plot{Kind: "grouped", X: "run", Y: "wait_ns", Series: "kind"}, true, two, "run kind wait_ns",
+			[][]any{{"a.4", "late", 3.0}, {"b.16", "late", nil}}, "b.16 a.4 0 "},
+		{"runs as bars side by side", Plot{Kind: "grouped", X: "size", Y: "wait_ns", Series: "run"}, true, two, "run size wait_ns",
+			[][]any{{"a.4", int64(3), 3.0}, {"b.16", int64(3), 5.0}}, "run b.16 a.4"},
+		{"a matrix for each run", Plot{Kind: "matrix", Row: "src", Column: "dst", Value: "size"}, false, two, "run src dst size",
+			[][]any{{"a.4", int32(0), int32(1), int64(500)}, {"b.16", int32(2), int32(0), int64(4097)}},
+			"0 1 k 2 k 3 k 4097 size b.16 size from source to destination 0 0 1 1 2 2 destination source 0 100 200 300 400 500 size a.4"},
+	} {
+		d, err := plotted(c.plot, c.over).Drawing(answer(c.columns, c.rows...), c.runs, nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+			continue
+		}
+		if got := strings.Join(texts(t, d), " "); !strings.Contains(got, c.want) {
+			t.Errorf("%s: drawn %q; want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func TestDrawingErrors(t *testing.T) {
+	matrix := Plot{Kind: "matrix", Row: "src", Column: "dst", Value: "size"}
+	for _, c := range []struct {
+		q       *Query
+		runs    []Run
+		columns string
+		row     []any
+		want    string
+	}{
+		{&Query{Name: "sizes"}, runsOf("a.4"), "size", nil, "has no plot"},
+		{plotted(matrix, false), nil, "src dst size", nil, "no run to draw"},
+		{plotted(matrix, false), runsOf("a.4"), "src dst", nil, "the rows have no column size"},
+		{plotted(matrix, false), runsOf("a.4"), "src dst size", []any{int32(0), nil, int64(3)}, "has a null"},
+		{plotted(matrix, false), runsOf("a.4"), "src dst size", []any{int32(0), int32(3), int64(3)}, "does not fit"},
+		{plotted(matrix, false), runsOf("a.4"), "run src dst size", []any{"c.4", int32(0), int32(1), int64(3)}, "a run that was not asked"},
+		{plotted(Plot{Kind: "lines", X: "size", Y: "wait_ns"}, false), runsOf("a.4"), "size", nil, "the rows have no column wait_ns"},
+	} {
+		rows := answer(c.columns)
+		if c.row != nil {
+			rows = answer(c.columns, c.row)
+		}
+		if _, err := c.q.Drawing(rows, c.runs, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v; want %q", c.q.Plot, err, c.want)
+		}
+	}
+}
+
+func TestPlotNote(t *testing.T) {
+	q := plotted(Plot{Kind: "lines", X: "size", Y: "wait_ns"}, false)
+	q.Params = []Param{{Name: "mode", Kind: "choice", Default: "all"}, {Name: "top", Kind: "integer", Default: "9"}, {Name: "where", Kind: "condition", Default: "TRUE"}}
+	if got, want := q.plotNote(map[string]string{"where": "tag = 9"}), "wait against size, mode all, where tag = 9"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	row := []any{int32(3), int64(5), 0.5, nil, "x"}
+	got := []float64{number(row, 0), number(row, 1), number(row, 2)}
+	if !slices.Equal(got, []float64{3, 5, 0.5}) || !math.IsNaN(number(row, 3)) || !math.IsNaN(number(row, -1)) {
+		t.Errorf("%v", got)
+	}
+}

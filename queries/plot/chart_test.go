@@ -1,0 +1,277 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var none = math.NaN()
+
+func chart(kind string, values ...Value) *Chart {
+	c := &Chart{Title: "sizes of ring.3", Note: "messages against size", Kind: kind, X: Axis{Name: "size", Unit: "bytes"},
+		Y: Axis{Name: "messages", Unit: "1", Whole: true}, Series: "kind"}
+	for _, v := range values {
+		c.Add(v)
+	}
+	return c
+}
+
+func bar(group, category, series string, y float64) Value {
+	return Value{Group: group, Category: category, Series: series, X: none, Y: y, Fit: none}
+}
+
+func point(x, y float64) Value { return Value{X: x, Y: y, Fit: none} }
+
+func picture(t *testing.T, d Drawing) image.Image {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Draw(&b, "png"); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// colourAt is the colour of a PNG of a chart at values of its axes.
+func colourAt(img image.Image, p *page, x, y float64) color.RGBA {
+	at := image.Pt(int(p.left+p.x.at(x)*chartPx), int(chartTopPx+(1-p.y.at(y))*chartHighPx))
+	return color.RGBAModel.Convert(img.At(at.X, at.Y)).(color.RGBA)
+}
+
+// TestBars looks at the colours of stacked bars, and of bars side by side, in two groups.
+func TestBars(t *testing.T) {
+	values := []Value{
+		bar("a.3", "small", "sent", 300), bar("a.3", "small", "received", 500), bar("a.3", "large", "sent", 900),
+		bar("b.5", "small", "received", 700), bar("a.3", "large", "sent", 50),
+	}
+	white := color.RGBA{255, 255, 255, 255}
+	for _, c := range []struct {
+		kind   string
+		x, y   float64
+		series int // -1: none
+	}{
+		{"bars", 0, 150, 0}, {"bars", 0, 550, 1}, {"bars", 0, 830, -1},
+		{"bars", 1, 940, 0}, {"bars", 1, 960, -1}, // 900 and 50 in the same place
+		{"bars", 2 + groupGap, 350, 1}, {"bars", 1.6, 350, -1},
+		{"grouped", -0.2, 250, 0}, {"grouped", -0.2, 350, -1}, {"grouped", 0.2, 450, 1}, {"grouped", 0.2, 550, -1},
+		{"grouped", 1.2, 100, -1}, {"grouped", 2 + groupGap + 0.2, 650, 1}, {"grouped", 2 + groupGap - 0.2, 650, -1},
+	} {
+		ch := chart(c.kind, values...)
+		p := ch.layOut()
+		want := white
+		if c.series >= 0 {
+			want = p.colour(c.series).(color.RGBA)
+		}
+		if got := colourAt(picture(t, ch), p, c.x, c.y); got != want {
+			t.Errorf("%s at %g, %g: %v; want %v", c.kind, c.x, c.y, got, want)
+		}
+	}
+}
+
+func TestLinesAndPoints(t *testing.T) {
+	ch := chart("lines", point(1000, 10), point(5000, 10), point(7000, none), point(8000, 10), point(10000, 10), point(10000, 3))
+	p, img := ch.layOut(), picture(t, ch)
+	for x, seen := range map[float64]bool{3000: true, 7000: false, 9000: true} {
+		if got := colourAt(img, p, x, 10) == p.colour(0); got != seen {
+			t.Errorf("line at %g: %v; want %v", x, got, seen)
+		}
+	}
+	ch = chart("points", Value{X: 1000, Y: 10, Fit: 20}, Value{X: 3000, Y: none, Fit: 20}, Value{X: 5000, Y: 10, Fit: 20})
+	ch.Fit = "linear"
+	p, img = ch.layOut(), picture(t, ch)
+	if colourAt(img, p, 5000, 10) != p.colour(0) || colourAt(img, p, 2500, 10) == p.colour(0) {
+		t.Error("points are not at their places alone")
+	}
+	curve := 0
+	for x := 1100.0; x < 4900; x++ {
+		if colourAt(img, p, x, 20) == p.colour(0) {
+			curve++
+		}
+	}
+	if curve < 1000 || curve > 3500 {
+		t.Errorf("the curve is drawn at %d of 3800 places; want it dashed", curve)
+	}
+}
+
+// TestLogAxes says what cannot be drawn, and marks a few integers themselves.
+func TestLogAxes(t *testing.T) {
+	ch := chart("points", point(4, 100), point(16, 0), point(16, 20000), point(64, -3))
+	ch.X, ch.Y.Log = Axis{Name: "ranks", Unit: "1", Log: true, Whole: true}, true
+	p := ch.layOut()
+	if want := "messages against size; 2 values of 0 or less are not drawn"; p.note != want || len(ch.values) != 4 {
+		t.Errorf("note %q; want %q", p.note, want)
+	}
+	if diff := cmp.Diff([]string{"4", "16"}, labelsOf(p.xTicks)); diff != "" {
+		t.Errorf("ticks of x: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"100", "200", "500", "1 k", "2 k", "5 k", "10 k", "20 k"}, labelsOf(p.yTicks)); diff != "" {
+		t.Errorf("ticks of y: %s", diff)
+	}
+	ch = chart("grouped", bar("", "a", "x", 1), bar("", "b", "x", 3e6))
+	ch.Y.Log = true
+	p = ch.layOut()
+	if p.y.least != 0.1 || p.y.at(1) < 0.05 {
+		t.Errorf("the axis of bars begins at %g; want 0.1, so that a bar of 1 is seen", p.y.least)
+	}
+	if got := labelsOf(p.yTicks); !slices.Equal(got, []string{"0.1", "1", "10", "100", "1 k", "10 k", "100 k", "1 M"}) {
+		t.Errorf("ticks %q", got)
+	}
+}
+
+func labelsOf(marks []mark) []string {
+	var s []string
+	for _, m := range marks {
+		if m.label != "" {
+			s = append(s, m.label)
+		}
+	}
+	return s
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		least, most float64
+		bars        bool
+		axis        Axis
+		want        string
+	}{
+		{0, 11, true, Axis{Whole: true}, "0 2 4 6 8 10"},
+		{1, 2, true, Axis{Whole: true}, "0 1 2"},
+		{0.02, 0.5, false, Axis{}, "0 0.1 0.2 0.3 0.4 0.5"},
+		{900, 1000, false, Axis{}, "900 920 940 960 980 1 k"},
+		{-30, 50, true, Axis{}, "-20 0 20 40"},
+		{0, 3.2e9, false, Axis{Unit: "ns"}, "0 500 ms 1 s 1.5 s 2 s 2.5 s 3 s"},
+		{0, 4e13, false, Axis{Unit: "ns"}, "0 10000 s 20000 s 30000 s 40000 s"},
+		{0, 2500, false, Axis{Unit: "bytes"}, "0 500 B 1 kB 1.5 kB 2 kB 2.5 kB"},
+		{7, 7, false, Axis{}, "6.8 6.9 7 7.1 7.2"},
+		{0, 0, true, Axis{Whole: true}, "0 1"},
+	} {
+		got := strings.Join(labelsOf(scaleOf(extent{c.least, c.most}, false, c.bars).ticks(c.axis)), " ")
+		if got != c.want {
+			t.Errorf("%g to %g %+v: %s; want %s", c.least, c.most, c.axis, got, c.want)
+		}
+	}
+}
+
+// TestLabelsDoNotMeet turns long names, and leaves out what has no room; the legend is beside the area and on the page.
+func TestLabelsDoNotMeet(t *testing.T) {
+	for _, n := range []int{3, 12, 60, 900} {
+		var values []Value
+		for i := range n {
+			values = append(values, bar("", fmt.Sprintf("MPI_Something_%d", i), fmt.Sprintf("series %d", i%37), 1))
+		}
+		p := chart("bars", values...).layOut()
+		if turned := n > 3; p.turned != turned {
+			t.Errorf("%d names turned: %v", n, p.turned)
+		}
+		if got := len(p.xTicks); n <= 12 && got != n || got > 50 || got < min(n, 30) {
+			t.Errorf("%d of %d names", got, n)
+		}
+		if got := len(p.entries()); n > 37 && got != 21 || p.right < 60+swatchPx {
+			t.Errorf("%d lines in a legend of %g px", got, p.right)
+		}
+	}
+}
+
+func TestMoreBarsThanCanBeSeen(t *testing.T) {
+	ch := chart("bars")
+	for i := range 100000 {
+		y := 1.0
+		if i == 77777 {
+			y = 5000
+		}
+		ch.Add(bar("", fmt.Sprint(i), "", y))
+	}
+	p := ch.layOut()
+	if want := "messages against size; of every 100 bars of 100000 the highest"; p.note != want || len(p.slots) != 1000 || p.slots[777].y[0] != 5000 {
+		t.Errorf("note %q, %d bars", p.note, len(p.slots))
+	}
+	if got := colourAt(picture(t, ch), p, 777, 4000); got != p.colour(0) {
+		t.Errorf("the one high bar has the colour %v", got)
+	}
+}
+
+// TestColours sees neighbours as different greys, and nothing as white.
+func TestColours(t *testing.T) {
+	for _, kind := range []string{"bars", "lines"} {
+		for n := 2; n <= 8; n++ {
+			p := &page{Chart: &Chart{Kind: kind}, names: make([]string, n)}
+			before := -1
+			for i := range n {
+				grey := int(color.GrayModel.Convert(p.colour(i)).(color.Gray).Y)
+				if grey < before+10 || grey > 225 {
+					t.Errorf("%s: colour %d of %d is grey %d after %d", kind, i, n, grey, before)
+				}
+				before = grey
+			}
+		}
+	}
+}
+
+func TestOrderOfSeries(t *testing.T) {
+	values := []Value{bar("", "a", "16", 1), bar("", "a", "4", 1), bar("", "b", "100", 1)}
+	if got := chart("bars", values...).layOut().names; !slices.Equal(got, []string{"4", "16", "100"}) {
+		t.Errorf("numbers: %q", got)
+	}
+	c := chart("bars", values...)
+	c.Order = []string{"100", "7", "16"}
+	if got := c.layOut().names; !slices.Equal(got, []string{"100", "16", "4"}) {
+		t.Errorf("as ordered: %q", got)
+	}
+	values[1].Series = "few"
+	if got := chart("bars", values...).layOut().names; !slices.Equal(got, []string{"16", "few", "100"}) {
+		t.Errorf("names: %q", got)
+	}
+}
+
+func TestChartFormats(t *testing.T) {
+	for _, c := range []*Chart{
+		chart("bars", bar("ring.3", "small", "sent", 3), bar("ring.3", "small", "received", 5)),
+		chart("grouped", bar("ring.3", "small", "sent", -3), bar("ring.3", "small", "received", 5)),
+		chart("lines", Value{X: 1, Y: 3, Series: "sent"}, Value{X: 3, Y: 5, Series: "received"}),
+		chart("points", Value{X: 1, Y: 3, Series: "sent"}, Value{X: 1, Y: math.Inf(1), Series: "received"}),
+	} {
+		var svg, pdf bytes.Buffer
+		if err := c.Draw(&svg, "svg"); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"sizes of ring.3", "messages against size", "messages", "size", "kind", "sent", "received"} {
+			if !strings.Contains(svg.String(), ">"+text+"<") {
+				t.Errorf("svg of %s has no text %q", c.Kind, text)
+			}
+		}
+		if err := xml.Unmarshal(svg.Bytes(), new(struct{})); err != nil {
+			t.Errorf("svg of %s: %v", c.Kind, err)
+		}
+		if err := c.Draw(&pdf, "pdf"); err != nil || !bytes.HasPrefix(pdf.Bytes(), []byte("%PDF-")) {
+			t.Errorf("pdf of %s: %v", c.Kind, err)
+		}
+		if err := c.Draw(io.Discard, "gif"); err == nil {
+			t.Error("drew a gif")
+		}
+	}
+	for _, kind := range []string{"bars", "grouped", "lines", "points"} { // nothing at all, and nothing that can be drawn
+		for _, c := range []*Chart{chart(kind), chart(kind, Value{Category: "a", X: none, Y: none, Fit: none})} {
+			for _, log := range []bool{false, true} {
+				c.X.Log, c.Y.Log = log && kind != "bars", log && kind != "bars"
+				if err := c.Draw(io.Discard, "png"); err != nil {
+					t.Errorf("%s without values: %v", kind, err)
+				}
+			}
+		}
+	}
+}
