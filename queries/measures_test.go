@@ -2,11 +2,17 @@ package queries_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
@@ -280,6 +286,249 @@ func TestRandomMeasuresAgainstTheSlowWay(t *testing.T) {
 				fmt.Fprintf(&want, "%d,%d,%d\n", i+1, buckets[u][i], payload[u][i])
 			}
 			same(t, fmt.Sprintf("seed %d sizes in %s", seed, unit), b.String(), want.String())
+		}
+	}
+}
+
+// bare is a run that keeps no rows of its messages and says how many there were: a point of a curve.
+func bare(t *testing.T, store, name string, ranks int32, messages int64, label string) queries.Run {
+	t.Helper()
+	m := example.Manifest(ranks)
+	m.Record, m.Counts.Messages, m.Origin.Label = "collectives", messages, label
+	var b strings.Builder
+	b.WriteString("ranks rank\n")
+	for rank := range ranks {
+		fmt.Fprintln(&b, rank)
+	}
+	return newRunIn(t, store, name, b.String(), m)
+}
+
+// rounded has every number of rows with at most so many significant digits.
+func rounded(rows string, digits int) string {
+	var b strings.Builder
+	for _, line := range strings.Split(strings.TrimSpace(rows), "\n") {
+		w := strings.Split(line, ",")
+		for i := range w {
+			if v, err := strconv.ParseFloat(w[i], 64); err == nil {
+				w[i] = strconv.FormatFloat(v, 'g', digits, 64)
+			}
+		}
+		b.WriteString(strings.Join(w, ",") + "\n")
+	}
+	return b.String()
+}
+
+func TestScaling(t *testing.T) {
+	store := t.TempDir()
+	var runs []queries.Run
+	add := func(name string, ranks int32, messages int64, label string) {
+		runs = append(runs, bare(t, store, name, ranks, messages, label))
+	}
+	add("square.A.2", 2, 12, "")
+	add("square.A.4", 4, 48, "")
+	add("square.A.8", 8, 192, "")
+	add("line.W.1", 1, 1, "")
+	add("line.W.2", 2, 2, "")
+	add("line.W.3", 3, 2, "")
+	add("two.C.3", 3, 9, "")
+	add("two.C.5", 5, 25, "")
+	add("one.C.3", 3, 7, "")
+	add("none.C.3", 3, 0, "")
+	// series, run, ranks, x, y, fitted, slope, slope_low, slope_high, constant, r2, points.
+	// square is 3 x^2 without error, two is x^2 through two points.
+	got := rounded(askOver(t, runs, "scaling"), 5)
+	same(t, "power", leave(got, "line"), `
+		none.C,none.C.3,3,3,0,,,,,,,0
+		one.C,one.C.3,3,3,7,,,,,,,0
+		square.A,square.A.2,2,2,12,12,2,2,2,3,1,3
+		square.A,square.A.4,4,4,48,48,2,2,2,3,1,3
+		square.A,square.A.8,8,8,192,192,2,2,2,3,1,3
+		two.C,two.C.3,3,3,9,9,2,,,1,1,2
+		two.C,two.C.5,5,5,25,25,2,,,1,1,2`)
+	// line: x 1, 2, 3 has mean 2 and Sxx 2; y 1, 2, 2 has mean 5/3 and Syy 2/3; Sxy is 1. Slope 1/2, constant 2/3, fitted 7/6, 10/6,
+	// 13/6. The squared residuals 1/36, 4/36, 1/36 add up to 1/6: R2 = 1 - (1/6) / (2/3) = 3/4, and the slope's standard error is
+	// sqrt(1/6 / 1 / 2) = 0.288675. Times t(1 degree of freedom) 12.7062 that is 3.66797.
+	// two: slope 16 / 2, constant 9 - 3 x 8.
+	got = rounded(askOver(t, runs, "scaling", "form", "linear"), 5)
+	same(t, "linear", leave(got, "square"), `
+		line.W,line.W.1,1,1,1,1.1667,0.5,-3.168,4.168,0.66667,0.75,3
+		line.W,line.W.2,2,2,2,1.6667,0.5,-3.168,4.168,0.66667,0.75,3
+		line.W,line.W.3,3,3,2,2.1667,0.5,-3.168,4.168,0.66667,0.75,3
+		none.C,none.C.3,3,3,0,,,,,,,0
+		one.C,one.C.3,3,3,7,,,,,,,0
+		two.C,two.C.3,3,3,9,9,8,,,-15,1,2
+		two.C,two.C.5,5,5,25,25,8,,,-15,1,2`)
+	// log of two: slope 16 / ln(5/3) = 31.322, constant 9 - 31.322 ln 3 = -25.411.
+	got = rounded(askOver(t, runs[6:8], "scaling", "form", "log"), 5)
+	same(t, "log", got, `
+		two.C,two.C.3,3,3,9,9,31.322,,,-25.411,1,2
+		two.C,two.C.5,5,5,25,25,31.322,,,-25.411,1,2`)
+}
+
+// leave leaves out the rows of a program.
+func leave(rows, app string) string {
+	var b strings.Builder
+	for _, line := range strings.SplitAfter(rows, "\n") {
+		if !strings.HasPrefix(line, app) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// Classes are numbers in their order, other names end in the ranks or do not, and a label may be a number.
+func TestWhatScalingIsAgainst(t *testing.T) {
+	store := t.TempDir()
+	runs := []queries.Run{
+		bare(t, store, "mg.A.3", 3, 30, "0.5"), bare(t, store, "mg.B.3", 3, 90, "1.5"), bare(t, store, "mg.C.3", 3, 270, "x"),
+		bare(t, store, "mg.B.5", 5, 7, ""), bare(t, store, "ring.3", 3, 3, ""), bare(t, store, "ring.5", 5, 5, ""), bare(t, store, "17", 3, 5, ""),
+	}
+	// mg: u = ln 3, ln 4, ln 5 with mean 1.364781 and Suu 0.131166; v goes up by ln 3, so Suv is 1.098612 x (0.266169 + 0.244657).
+	rows := rounded(askOver(t, runs, "scaling", "by", "class"), 5)
+	same(t, "class", columns(rows, 0, 1, 3, 4, 6), `
+		17.3,17,,5,
+		mg.3,mg.A.3,3,30,4.2786
+		mg.3,mg.B.3,4,90,4.2786
+		mg.3,mg.C.3,5,270,4.2786
+		mg.5,mg.B.5,4,7,
+		ring.3,ring.3,,3,
+		ring.5,ring.5,,5,`)
+	rows = rounded(askOver(t, runs, "scaling", "by", "label", "form", "linear"), 5)
+	same(t, "label", columns(rows, 0, 1, 3, 4, 6, 9), `
+		17,17,,5,,
+		mg.A,mg.A.3,0.5,30,,
+		mg.B,mg.B.3,1.5,90,,
+		mg.B,mg.B.5,,7,,
+		mg.C,mg.C.3,,270,,
+		ring,ring.3,,3,,
+		ring,ring.5,,5,,`)
+	rows = rounded(askOver(t, runs[4:], "scaling", "form", "linear"), 5)
+	same(t, "ranks", columns(rows, 0, 1, 3, 4, 6), `
+		17,17,3,5,
+		ring,ring.3,3,3,1
+		ring,ring.5,5,5,1`)
+}
+
+// columns picks columns of rows.
+func columns(rows string, at ...int) string {
+	var b strings.Builder
+	for _, line := range strings.Split(strings.TrimSpace(rows), "\n") {
+		w := strings.Split(line, ",")
+		for i, c := range at {
+			if i > 0 {
+				b.WriteString(",")
+			}
+			b.WriteString(w[c])
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// timed has times: rank 3 sends to 1 and 4 and to itself, and waits; all have a barrier; 2 idles.
+const timed = world + five + `
+events rank seq call class comm instance send_bytes start_ns end_ns compute_ns
+0 0 MPI_Barrier collective 0 0 0 1000 1500 1000
+1 0 MPI_Recv recv - - - 100 400 100
+1 1 MPI_Barrier collective 0 0 0 400 1500 0
+2 0 MPI_Barrier collective 0 0 0 700 1500 700
+3 0 MPI_Isend send - - - 50 90 50
+3 1 MPI_Send send - - - 90 190 0
+3 2 MPI_Sendrecv sendrecv - - - 190 210 0
+3 3 MPI_Wait complete - - - 210 260 0
+3 4 MPI_Bcast collective 1 0 64 300 310 40
+3 5 MPI_Barrier collective 0 1 0 900 1500 590
+4 0 MPI_Recv recv - - - 10 190 10
+4 1 MPI_Barrier collective 0 0 0 1400 - 1210
+
+messages src dst comm tag bytes send_count send_seq recv_post_seq
+3 1 0 9 4097 - 0 0
+3 4 0 9 903 - 1 0
+3 3 0 9 1000 - 2 2
+`
+
+// Every measure of one run of 5 ranks: 3 messages of 6000 bytes together; 6 collective calls, in which 64 bytes are sent.
+// Sends and receives take 300 + 40 + 100 + 20 + 180 = 640 ns, the wait 50, the collectives 500 + 1100 + 800 + 10 + 600 = 3010 (one never
+// returned), computing 1000 + 100 + 700 + 50 + 40 + 590 + 10 + 1210 = 3700; each divided by 5. The manifest has 12 calls and the end.
+func TestMeasuresThatScale(t *testing.T) {
+	m := example.Manifest(5)
+	m.Counts.Calls, m.EndNs = 12, 1500
+	store := t.TempDir()
+	runs := map[string]queries.Run{"all": newRunIn(t, store, "all.5", timed, m)}
+	m.TimeOrigin = "untimed"
+	runs["untimed"] = newRunIn(t, store, "untimed.5", timed, m)
+	m.TimeOrigin, m.Record = "virtual", "messages"
+	runs["messages"] = newRunIn(t, store, "messages.5", timed, m)
+	m.Record, m.Counts.Messages, m.Counts.MessageBytes = "collectives", 30, 600
+	runs["collectives"] = newRunIn(t, store, "collectives.5", timed, m)
+	for _, c := range []struct{ measure, all, untimed, messages, collectives string }{
+		{"messages", "3", "3", "3", "30"},
+		{"bytes", "6000", "6000", "6000", "600"},
+		{"messages-per-rank", "0.6", "0.6", "0.6", "6"},
+		{"bytes-per-rank", "1200", "1200", "1200", "120"},
+		{"mean-message-bytes", "2000", "2000", "2000", "20"},
+		{"partners-max", "2", "2", "2", ""},
+		{"collectives-per-rank", "1.2", "1.2", "1.2", "1.2"},
+		{"collective-bytes", "64", "64", "64", "64"},
+		{"ratio", "0.5", "0.5", "0.5", "5"},
+		{"collective-share", "0.66667", "0.66667", "0.66667", "0.16667"},
+		{"calls-per-rank", "2.4", "2.4", "2.4", "2.4"},
+		{"point-to-point-ns", "128", "", "", ""},
+		{"wait-ns", "10", "", "", ""},
+		{"collective-ns", "602", "", "602", "602"},
+		{"compute-ns", "740", "740", "", ""},
+		{"end-ns", "1500", "", "1500", "1500"},
+	} {
+		for name, want := range map[string]string{"all": c.all, "untimed": c.untimed, "messages": c.messages, "collectives": c.collectives} {
+			rows := rounded(ask(t, runs[name], "scaling", "measure", c.measure), 5)
+			if got := strings.TrimSpace(columns(rows, 4)); got != want {
+				t.Errorf("%s of %s: %q, want %q", c.measure, name, got, want)
+			}
+		}
+	}
+	// Times of different origins are not of one series.
+	rows := askOver(t, []queries.Run{runs["all"], runs["messages"]}, "scaling", "measure", "end-ns")
+	same(t, "origins", columns(rows, 0), "all measured\nmessages virtual")
+}
+
+// TestScalingAgainstGonum compares fits of random points, up to 34 of them, with another library's regression and t distribution.
+func TestScalingAgainstGonum(t *testing.T) {
+	for seed, n := range []int{3, 9, 34} {
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		store := t.TempDir()
+		var runs []queries.Run
+		var x, y, lnx, lny []float64
+		for i := range n {
+			ranks, messages := 1+rng.Int32N(90), 1+rng.Int64N(1<<20)
+			runs = append(runs, bare(t, store, fmt.Sprintf("r%d.A.%d", i, ranks), ranks, messages, ""))
+			runs[i].Name = fmt.Sprintf("r.A.%d", 1000+i) // one series
+			x, y = append(x, float64(ranks)), append(y, float64(messages))
+			lnx, lny = append(lnx, math.Log(x[i])), append(lny, math.Log(y[i]))
+		}
+		for form, p := range map[string][2][]float64{"power": {lnx, lny}, "log": {lnx, y}, "linear": {x, y}} {
+			intercept, slope := stat.LinearRegression(p[0], p[1], nil, false)
+			r2 := stat.RSquared(p[0], p[1], nil, intercept, slope)
+			var sse, suu float64
+			mean := stat.Mean(p[0], nil)
+			for i := range n {
+				sse += math.Pow(p[1][i]-intercept-slope*p[0][i], 2)
+				suu += math.Pow(p[0][i]-mean, 2)
+			}
+			f := float64(n - 2)
+			half := distuv.StudentsT{Sigma: 1, Nu: f}.Quantile(0.975) * math.Sqrt(sse/f/suu)
+			constant := intercept
+			if form == "power" {
+				constant = math.Exp(intercept)
+			}
+			for i, line := range strings.Split(strings.TrimSpace(askOver(t, runs, "scaling", "form", form)), "\n") {
+				w := strings.Split(line, ",")
+				for c, want := range map[int]float64{6: slope, 7: slope - half, 8: slope + half, 9: constant, 10: r2, 11: float64(n)} {
+					got, err := strconv.ParseFloat(w[c], 64)
+					if err != nil || math.Abs(got-want) > 2e-6*(math.Abs(want)+half) {
+						t.Fatalf("%d points, %s, row %d, column %d: %s, want %v", n, form, i, c, w[c], want)
+					}
+				}
+			}
 		}
 	}
 }
