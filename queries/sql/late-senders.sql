@@ -1,0 +1,38 @@
+-- summary: Time that receives waited for messages that had not yet been sent, by sender and receiver, longest first.
+-- source: the wait state Late Sender of Scalasca and KOJAK
+-- needs: messages, ranks, times
+-- column src INTEGER 1: World rank that sent late.
+-- column dst INTEGER 1: World rank that waited.
+-- column messages BIGINT 1: All messages from src to dst.
+-- column waits BIGINT 1: Calls of dst that waited for src: the call that completed a receive (MPI_Recv, MPI_Wait, MPI_Waitall, ...) began before
+--     the message was sent. Of several messages that one call completed the one that was sent last counts, and no other.
+-- column wait_ns BIGINT ns: Time lost in them: from the call's start to the send's. Not in it: receives that were tested for, and time in
+--     MPI_Probe.
+-- column max_ns BIGINT ns: The longest of these waits.
+-- column bound_ns BIGINT ns: Bound of the error of the two ranks' clock offsets together, by which each wait can be wrong; 0 where they
+--     share a clock.
+-- order: wait_ns DESC, src, dst
+-- cost: Seven columns of messages, and a group for each call that waited.
+WITH {{include late_senders}},
+waited AS (
+  SELECT src, dst, COUNT(*) AS waits, SUM(wait_ns) AS wait_ns, MAX(wait_ns) AS max_ns
+  FROM late_senders
+  WHERE wait_ns > 0
+  GROUP BY src, dst
+),
+bounds AS (
+  SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
+  FROM ranks
+),
+pairs AS (
+  SELECT src, dst, COUNT(*) AS messages
+  FROM messages
+  GROUP BY src, dst
+)
+SELECT w.src, w.dst, CAST(p.messages AS BIGINT) AS messages, CAST(w.waits AS BIGINT) AS waits, CAST(w.wait_ns AS BIGINT) AS wait_ns,
+       CAST(w.max_ns AS BIGINT) AS max_ns, CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
+FROM waited w
+JOIN pairs p ON p.src = w.src AND p.dst = w.dst
+LEFT JOIN bounds s ON s.rank = w.src
+LEFT JOIN bounds d ON d.rank = w.dst
+ORDER BY wait_ns DESC, w.src, w.dst

@@ -1,0 +1,73 @@
+-- summary: Communication over time: messages and bytes, and collective operations, in equal steps of the run's time.
+-- source: Pipit's comm_over_time; the timelines of Vampir and Paraver as numbers
+-- needs: messages, events, times
+-- param bins integer 1..10000 = 50: How many steps the run's time is cut into.
+-- param side choice send|receive = send: When a message counts: when its send is entered, or when its receive is complete.
+-- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
+-- column bin INTEGER 1: Step, from 0.
+-- column start_ns BIGINT ns: When it begins, since the run's start.
+-- column end_ns BIGINT ns: When the next one does.
+-- column messages BIGINT 1: Point-to-point messages in it.
+-- column bytes BIGINT bytes: Their payload.
+-- column collectives BIGINT 1: Collective operations whose first rank entered in it: an operation is one, however many ranks it has.
+-- column collective_bytes BIGINT bytes: What all their ranks together send in them.
+-- order: bin
+-- cost: Two columns of messages and six of events, one of them twice.
+WITH timed AS (
+  SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
+  FROM messages
+  WHERE {{where}}
+),
+operations AS (
+  SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
+  FROM events
+  WHERE class = 'collective'
+  GROUP BY comm, instance
+),
+latest AS (
+  SELECT MAX(at_ns) AS last_ns
+  FROM (SELECT MAX(end_ns) AS at_ns FROM events
+        UNION ALL
+        SELECT MAX(at_ns) AS at_ns FROM timed
+        UNION ALL
+        SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
+),
+span AS (
+  -- The steps are of whole ns, and the last one ends after everything.
+  SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  FROM latest
+  WHERE last_ns IS NOT NULL
+),
+counted AS (
+  -- Times are made multiples of the step before they are divided: exact in doubles.
+  SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
+         COUNT(*) AS messages, SUM(bytes) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+  FROM timed
+  WHERE at_ns IS NOT NULL
+  GROUP BY 1
+  UNION ALL
+  SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
+         CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, SUM(bytes) AS collective_bytes
+  FROM operations
+  GROUP BY 1
+),
+digits AS (
+  SELECT digit
+  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
+),
+steps AS (
+  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
+  FROM digits a
+  CROSS JOIN digits b
+  CROSS JOIN digits c
+  CROSS JOIN digits d
+)
+SELECT b.bin, CAST(MIN(b.bin * s.step_ns) AS BIGINT) AS start_ns, CAST(MIN((b.bin + 1) * s.step_ns) AS BIGINT) AS end_ns,
+       CAST(SUM(COALESCE(c.messages, 0)) AS BIGINT) AS messages, CAST(SUM(COALESCE(c.bytes, 0)) AS BIGINT) AS bytes,
+       CAST(SUM(COALESCE(c.collectives, 0)) AS BIGINT) AS collectives,
+       CAST(SUM(COALESCE(c.collective_bytes, 0)) AS BIGINT) AS collective_bytes
+FROM span s
+JOIN steps b ON b.bin < {{bins}} AND b.bin * s.step_ns <= s.last_ns
+LEFT JOIN counted c ON c.bin = b.bin
+GROUP BY b.bin
+ORDER BY b.bin

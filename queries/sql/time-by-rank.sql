@@ -1,0 +1,50 @@
+-- summary: Where each rank's time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.
+-- source: Pipit's time_profile and comm_by_process, the per-rank tables of IPM and APS
+-- needs: events, times, every-call
+-- column rank INTEGER 1: World rank.
+-- column thread INTEGER 1: Its thread: each has times of its own, which do not add up to the rank's.
+-- column total_ns BIGINT ns: From the start of the thread's first call to the end of its last: what the columns from point_to_point_ns to
+--     outside_ns add up to.
+-- column mpi_ns BIGINT ns: Inside MPI: the columns from point_to_point_ns to other_ns.
+-- column point_to_point_ns BIGINT ns: In sends, receives and Sendrecv, blocking or not, and starts of persistent ones.
+-- column wait_ns BIGINT ns: In MPI_Wait, Waitall and the like and in tests that succeeded, whatever they completed: messages, collectives
+--     or I/O.
+-- column probe_ns BIGINT ns: In probes that found something.
+-- column poll_ns BIGINT ns: In tests and probes that found nothing.
+-- column collective_ns BIGINT ns: In collectives; of nonblocking ones only the call that starts them.
+-- column rma_ns BIGINT ns: In one-sided communication with its synchronisation and windows.
+-- column io_ns BIGINT ns: In files.
+-- column other_ns BIGINT ns: In all other recorded calls: MPI_Init, MPI_Finalize, constructors of communicators and persistent requests.
+-- column outside_ns BIGINT ns: Outside MPI, and in calls that are not recorded.
+-- column compute_ns BIGINT ns: What of that the run's compute_clock counted as computing: with the CPU clock what the thread was not
+--     running is missing, so outside_ns beyond it is time that other processes or the operating system had the CPU.
+-- order: rank, thread
+-- cost: Seven columns of events.
+WITH spent AS (
+  SELECT rank, thread, class, MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns,
+         SUM(end_ns - start_ns) AS ns, SUM(poll_ns) AS poll_ns, SUM(compute_ns) AS compute_ns
+  FROM events
+  GROUP BY rank, thread, class
+),
+threads AS (
+  SELECT rank, thread, MAX(last_ns) - MIN(first_ns) AS total_ns, SUM(COALESCE(ns, 0)) AS calls_ns,
+         SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS point_to_point_ns,
+         SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS wait_ns,
+         SUM(CASE WHEN class = 'probe' THEN ns ELSE 0 END) AS probe_ns,
+         SUM(COALESCE(poll_ns, 0)) AS poll_ns,
+         SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS collective_ns,
+         SUM(CASE WHEN class = 'rma' THEN ns ELSE 0 END) AS rma_ns,
+         SUM(CASE WHEN class = 'io' THEN ns ELSE 0 END) AS io_ns,
+         SUM(CASE WHEN class IN ('comm', 'mark', 'other') THEN ns ELSE 0 END) AS other_ns,
+         SUM(compute_ns) AS compute_ns
+  FROM spent
+  GROUP BY rank, thread
+)
+SELECT rank, thread, CAST(total_ns AS BIGINT) AS total_ns, CAST(calls_ns + poll_ns AS BIGINT) AS mpi_ns,
+       CAST(COALESCE(point_to_point_ns, 0) AS BIGINT) AS point_to_point_ns, CAST(COALESCE(wait_ns, 0) AS BIGINT) AS wait_ns,
+       CAST(COALESCE(probe_ns, 0) AS BIGINT) AS probe_ns, CAST(poll_ns AS BIGINT) AS poll_ns,
+       CAST(COALESCE(collective_ns, 0) AS BIGINT) AS collective_ns, CAST(COALESCE(rma_ns, 0) AS BIGINT) AS rma_ns,
+       CAST(COALESCE(io_ns, 0) AS BIGINT) AS io_ns, CAST(COALESCE(other_ns, 0) AS BIGINT) AS other_ns,
+       CAST(total_ns - calls_ns - poll_ns AS BIGINT) AS outside_ns, CAST(compute_ns AS BIGINT) AS compute_ns
+FROM threads
+ORDER BY rank, thread
