@@ -1,0 +1,84 @@
+-- summary: How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.
+-- source: what the latency and bandwidth tests of OSU and NetPIPE show, from the program's own messages, by the sizes of Riesen's Figure 14
+-- needs: messages, ranks, times
+-- param where condition messages = TRUE: Which messages count: a condition on the columns of messages.
+-- column same_host BOOLEAN -: Whether sender and receiver ran on one host where the run was captured; virtual and simulated times know nodes of
+--     their own.
+-- column bucket INTEGER 1: Number of the size, from 1.
+-- column size VARCHAR -: The messages' sizes: up to so many bytes, and more than in the bucket before.
+-- column at_most BIGINT bytes: The same as a number; null for the last.
+-- column messages BIGINT 1: Messages of that size.
+-- column timed BIGINT 1: Those whose time is known: when they were sent their receiver was waiting, and for no other that was sent as late. The
+--     rest may have arrived long before anybody looked.
+-- column mean_bytes BIGINT bytes: Mean size of the timed ones.
+-- column min_ns BIGINT ns: The shortest time from the start of the send to the end of the call that completed the receive. Between hosts it can
+--     be wrong, and even negative, by what commq query negative-latencies calls bound_ns.
+-- column q25_ns BIGINT ns: A quarter of the timed ones takes no longer (this and the next three to within 1 %).
+-- column q50_ns BIGINT ns: Half of them: the median.
+-- column q75_ns BIGINT ns: Three quarters of them.
+-- column q99_ns BIGINT ns: 99 of 100.
+-- column max_ns BIGINT ns: The longest time.
+-- column bytes_per_s BIGINT bytes: Bandwidth: bytes that a message of mean size and median time moves in a second; null where that time is not positive.
+-- order: same_host DESC, bucket
+-- cost: Seven columns of messages, and a group for each message whose receiver waited.
+WITH {{include transfers}},
+buckets AS (
+  SELECT bucket, size, at_most
+  FROM (VALUES (1, '<= 16', CAST(16 AS BIGINT)), (2, '<= 64', 64), (3, '<= 256', 256), (4, '<= 1 Ki', 1024), (5, '<= 4 Ki', 4096),
+               (6, '<= 16 Ki', 16384), (7, '<= 64 Ki', 65536), (8, '<= 256 Ki', 262144), (9, '<= 1 Mi', 1048576),
+               (10, '<= 4 Mi', 4194304), (11, '<= 16 Mi', 16777216), (12, '<= 64 Mi', 67108864), (13, '> 64 Mi', NULL)) AS b (bucket, size, at_most)
+),
+sent AS (
+  SELECT src, dst, CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
+              WHEN bytes <= 4096 THEN 5 WHEN bytes <= 16384 THEN 6 WHEN bytes <= 65536 THEN 7 WHEN bytes <= 262144 THEN 8
+              WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
+              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
+         CAST(COUNT(*) AS BIGINT) AS messages
+  FROM messages
+  WHERE {{where}}
+  GROUP BY 1, 2, 3
+),
+timed AS (
+  -- Times are counted in steps of 1/128 of a natural logarithm, so that their quantiles need no sorting of all messages.
+  SELECT src, dst, CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
+              WHEN bytes <= 4096 THEN 5 WHEN bytes <= 16384 THEN 6 WHEN bytes <= 65536 THEN 7 WHEN bytes <= 262144 THEN 8
+              WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
+              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
+         CASE WHEN transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
+         CAST(COUNT(*) AS BIGINT) AS messages, SUM(CAST(bytes AS DOUBLE)) AS bytes, MIN(transfer_ns) AS min_ns, MAX(transfer_ns) AS max_ns
+  FROM transfers
+  GROUP BY 1, 2, 3, 4
+),
+steps AS (
+  -- upto: the messages of this step and all before it.
+  SELECT same_host, bucket, messages, bytes, min_ns, max_ns,
+         SUM(messages) OVER (PARTITION BY same_host, bucket ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bucket) AS timed
+  FROM (SELECT s.host = d.host AS same_host, t.bucket, t.step, SUM(t.messages) AS messages, SUM(t.bytes) AS bytes,
+               MIN(t.min_ns) AS min_ns, MAX(t.max_ns) AS max_ns
+        FROM timed t
+        JOIN ranks s ON s.rank = t.src
+        JOIN ranks d ON d.rank = t.dst
+        GROUP BY s.host = d.host, t.bucket, t.step) AS h
+),
+quantiles AS (
+  -- The q-quantile is the longest time of the first step with which a share of q is reached.
+  SELECT same_host, bucket, SUM(messages) AS timed, SUM(bytes) / SUM(messages) AS mean_bytes, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
+         MIN(CASE WHEN upto * 4 >= timed THEN max_ns END) AS q25_ns, MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS q50_ns,
+         MIN(CASE WHEN upto * 4 >= timed * 3 THEN max_ns END) AS q75_ns, MIN(CASE WHEN upto * 100 >= timed * 99 THEN max_ns END) AS q99_ns
+  FROM steps
+  GROUP BY same_host, bucket
+),
+sizes AS (
+  SELECT s.host = d.host AS same_host, m.bucket, SUM(m.messages) AS messages
+  FROM sent m
+  JOIN ranks s ON s.rank = m.src
+  JOIN ranks d ON d.rank = m.dst
+  GROUP BY s.host = d.host, m.bucket
+)
+SELECT s.same_host, b.bucket, b.size, b.at_most, CAST(s.messages AS BIGINT) AS messages, CAST(COALESCE(q.timed, 0) AS BIGINT) AS timed,
+       CAST(ROUND(q.mean_bytes) AS BIGINT) AS mean_bytes, q.min_ns, q.q25_ns, q.q50_ns, q.q75_ns, q.q99_ns, q.max_ns,
+       CASE WHEN q.q50_ns > 0 THEN CAST(ROUND(q.mean_bytes * 1e9 / CAST(q.q50_ns AS DOUBLE)) AS BIGINT) END AS bytes_per_s
+FROM sizes s
+JOIN buckets b ON b.bucket = s.bucket
+LEFT JOIN quantiles q ON q.same_host = s.same_host AND q.bucket = s.bucket
+ORDER BY s.same_host DESC, b.bucket
