@@ -1,6 +1,7 @@
 -- summary: Time in each MPI function over all ranks: the flat profile, longest first.
 -- source: the table Aggregate Time of mpiP (Call, Time, App%, MPI%, Count, COV) and the flat profiles of IPM and Pipit
 -- needs: events, times, every-call
+-- origins: measured, virtual, simulated
 -- column call VARCHAR -: The MPI function.
 -- column ranks BIGINT 1: Ranks that called it.
 -- column calls BIGINT 1: Calls (Count): rows of events, for MPI_Startall started requests.

@@ -1,6 +1,7 @@
 -- summary: Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.
 -- source: Pipit's load_imbalance (max/mean) and the imbalance time and percentage of CrayPat (DeRose et al., Detecting Application Load Imbalance)
 -- needs: events, ranks, times, every-call
+-- origins: measured, virtual, simulated
 -- column what VARCHAR -: compute (compute_ns: outside MPI, on the run's compute_clock), MPI (all recorded calls, and failed tests), or
 --     an MPI function.
 -- column ranks BIGINT 1: Ranks that spent time in it. Means are over all ranks of the run; those that did not call a function spent 0 in it.

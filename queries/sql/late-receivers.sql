@@ -1,6 +1,7 @@
 -- summary: Time that sends waited for receives that had not yet been posted, by sender and receiver, longest first.
 -- source: the wait state Late Receiver of Scalasca and KOJAK
 -- needs: messages, events, ranks, times, every-call
+-- origins: measured, simulated
 -- column src INTEGER 1: World rank that waited.
 -- column dst INTEGER 1: World rank that posted its receive late.
 -- column messages BIGINT 1: All messages from src to dst.

@@ -1,6 +1,7 @@
 -- summary: Time that receives waited for messages that had not yet been sent, by sender and receiver, longest first.
 -- source: the wait state Late Sender of Scalasca and KOJAK
 -- needs: messages, ranks, times
+-- origins: measured, virtual, simulated
 -- column src INTEGER 1: World rank that sent late.
 -- column dst INTEGER 1: World rank that waited.
 -- column messages BIGINT 1: All messages from src to dst.

@@ -1,6 +1,7 @@
 -- summary: Latency and bandwidth of the network, a line fitted through the times of messages of each size: time = latency + bytes / bandwidth.
 -- source: the parameters L and B of Dimemas (Girona et al., equation 1), as the program's own messages had them
 -- needs: messages, ranks, times
+-- origins: measured, virtual, simulated
 -- param where condition messages = TRUE: Which messages count: a condition on the columns of messages.
 -- param through choice median|minimum = median: Which time of each size the line goes through. median: what a message of that size typically took
 --     (to within 1 %). minimum: the best that it took, as ping-pong tests report.

@@ -1,6 +1,7 @@
 -- summary: How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.
 -- source: what the latency and bandwidth tests of OSU and NetPIPE show, from the program's own messages, by the sizes of Riesen's Figure 14
 -- needs: messages, ranks, times
+-- origins: measured, virtual, simulated
 -- param where condition messages = TRUE: Which messages count: a condition on the columns of messages.
 -- column same_host BOOLEAN -: Whether sender and receiver ran on one host where the run was captured; virtual and simulated times know nodes of
 --     their own.

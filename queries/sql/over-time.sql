@@ -1,6 +1,7 @@
 -- summary: Communication over time: messages and bytes, and collective operations, in equal steps of the run's time.
 -- source: Pipit's comm_over_time; the timelines of Vampir and Paraver as numbers
 -- needs: messages, events, times
+-- origins: measured, virtual, simulated
 -- param bins integer 1..10000 = 50: How many steps the run's time is cut into.
 -- param side choice send|receive = send: When a message counts: when its send is entered, or when its receive is complete.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.

@@ -1,7 +1,7 @@
 -- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
 -- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
--- a nonblocking or persistent one) before the last rank it needs had entered the operation; 0 where that was there before. cause is
--- that rank, of those that entered at the same ns the lowest; null in scans. docs/method/wait-states.md says which ranks are
+-- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
+-- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
 -- needed, and what the parameter until does.
 collective_rows AS (
   SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call

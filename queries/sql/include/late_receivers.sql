@@ -1,6 +1,6 @@
 -- late_receivers(src, dst, callsite, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which
 -- the receive of a message was posted: the call began before and ended after. Such a send was not eager, or it would have been
--- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several; of receives
+-- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
 -- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
 -- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
 posted_late AS (

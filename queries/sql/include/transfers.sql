@@ -1,6 +1,6 @@
 -- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
 -- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
--- that call, is then the time that the message took; of all others only a bound is known.
+-- that call, is then the time that the message took. Of all others only a bound is known.
 transfers AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
   FROM messages
