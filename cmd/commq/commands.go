@@ -15,6 +15,7 @@ func commands(a *app) []*cobra.Command {
 		newRunsCommand(a),
 		newQueryCommand(a),
 		newSQLCommand(a),
+		newReportCommand(a),
 		newSimrankCommand(a),
 	}
 }

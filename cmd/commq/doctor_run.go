@@ -28,18 +28,24 @@ func (c *checkup) run(ctx context.Context, a *app, dir string) error {
 	if err != nil {
 		return err
 	}
-	c.ending(m)
-	c.recorded(m)
-	c.unmatched(m)
-	c.hashes(m)
 	run := queries.Run{Name: filepath.Base(abs), Dir: abs, Manifest: m}
-	if err := c.asked(ctx, run); err != nil {
+	if err := c.ofRun(ctx, run); err != nil {
 		return err
 	}
 	c.twice(a, run)
 	c.ranProgram(ctx, m)
 	c.warnings(m)
 	return nil
+}
+
+// ofRun checks what the run itself knows.
+func (c *checkup) ofRun(ctx context.Context, run queries.Run) error {
+	m := run.Manifest
+	c.ending(m)
+	c.recorded(m)
+	c.unmatched(m)
+	c.hashes(m)
+	return c.asked(ctx, run)
 }
 
 // ending says how the run ended.

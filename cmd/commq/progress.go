@@ -34,6 +34,16 @@ func newProgress(a *app, what string) (update func(done, total int64), finish fu
 	return update, finish
 }
 
+// statusLine shows what a long task is doing, on one line of stderr, when that is a terminal; otherwise both functions do
+// nothing. clear removes the line.
+func statusLine(a *app) (show func(text string), clear func()) {
+	f, ok := a.stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func(string) {}, func() {}
+	}
+	return func(text string) { fmt.Fprintf(f, "\r\x1b[K%s", text) }, func() { fmt.Fprint(f, "\r\x1b[K") }
+}
+
 // progressText says how much is done and how fast it goes.
 func progressText(done, total int64, elapsed time.Duration) string {
 	rate := float64(done) / max(elapsed.Seconds(), 1e-3)

@@ -244,6 +244,18 @@ func showCSV(w io.Writer, m *schema.Manifest) error {
 func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	runLines(line, dir, m)
+	for _, warning := range m.Warnings {
+		line("warning", "%s", warning)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return showTables(w, m)
+}
+
+// runLines say what a run is, a line each.
+func runLines(line func(name, format string, args ...any), dir string, m *schema.Manifest) {
 	line("run", "%s", filepath.Base(dir))
 	showOrigin(line, m.Origin)
 	line("ranks", "%s%s", grouped(int64(m.Ranks)), onHosts(len(m.Origin.Hosts)))
@@ -255,13 +267,6 @@ func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
 	showCounts(line, m)
 	line("hashes", "%s", m.Hash)
 	line("digest", "%s", m.Digest)
-	for _, warning := range m.Warnings {
-		line("warning", "%s", warning)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	return showTables(w, m)
 }
 
 func showOrigin(line func(name, format string, args ...any), o schema.Origin) {

@@ -1,0 +1,170 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/queries"
+)
+
+// bars are bars across the page, each with its name before and its value behind it.
+type bars struct {
+	Groups []barGroup
+	// Series are the parts of stacked bars.
+	Series []string
+	// X, Y say what the bars are.
+	X, Y string
+	Note string
+}
+
+type barGroup struct {
+	Name string
+	Bars []bar
+}
+
+type bar struct {
+	Name  string
+	Parts []part
+	Value string
+}
+
+// part is a part of a bar: where it begins and how long it is, in percent, and the number of its series.
+type part struct {
+	From, Percent float64
+	Series        int
+	Text          string
+	amount        float64
+}
+
+// A picture has at most so many groups of bars, and so many bars.
+const (
+	mostGroups = 40
+	mostBars   = 400
+)
+
+// newBars makes bars of the answers: of the kind bars one for each X, with a part for each series; of the kind grouped a
+// group for each X with a bar for each series. The longest of all is as long as there is room.
+func newBars(p *queries.Plot, answers []answer) *bars {
+	b := &bars{X: words(p.X), Y: words(p.Y)}
+	columns := answers[0].columns
+	x, y, series := find(columns, p.X), find(columns, p.Y), find(columns, p.Series)
+	unit := columns[y].Unit
+	if unit == words(p.Y) {
+		unit = ""
+	}
+	stacked := p.Kind == "bars"
+	count, left := 0, false
+	for _, a := range answers {
+		for _, row := range a.rows {
+			v, ok := number(row, y)
+			if !ok || v < 0 {
+				continue
+			}
+			at, name := label(row, x), label(row, series)
+			if columns[x].Type != "VARCHAR" {
+				at = words(p.X) + " " + at
+			}
+			group, barName := Printable(a.run), at
+			if !stacked {
+				group, barName = strings.TrimPrefix(group+", "+at, ", "), name
+			}
+			if !b.room(group, barName, count) {
+				left = true
+				continue
+			}
+			to := b.bar(group, barName)
+			if len(to.Parts) == 0 {
+				count++
+			}
+			s := 0
+			if stacked && series >= 0 {
+				s = b.series(name)
+			}
+			to.Parts = append(to.Parts, part{Series: s, Text: amount(v, unit), amount: v})
+		}
+	}
+	if left {
+		b.Note = "There are more bars than are drawn; the table and the commands have them."
+	}
+	b.scale(unit)
+	return b
+}
+
+// room says whether a bar is there or may still come.
+func (b *bars) room(group, name string, count int) bool {
+	i := slices.IndexFunc(b.Groups, func(g barGroup) bool { return g.Name == group })
+	if i >= 0 && slices.ContainsFunc(b.Groups[i].Bars, func(x bar) bool { return x.Name == name }) {
+		return true
+	}
+	return count < mostBars && (i >= 0 || len(b.Groups) < mostGroups)
+}
+
+// bar is the bar of that name in that group, a new one where there is none.
+func (b *bars) bar(group, name string) *bar {
+	i := slices.IndexFunc(b.Groups, func(g barGroup) bool { return g.Name == group })
+	if i < 0 {
+		i = len(b.Groups)
+		b.Groups = append(b.Groups, barGroup{Name: group})
+	}
+	g := &b.Groups[i]
+	k := slices.IndexFunc(g.Bars, func(x bar) bool { return x.Name == name })
+	if k < 0 {
+		k = len(g.Bars)
+		g.Bars = append(g.Bars, bar{Name: name})
+	}
+	return &g.Bars[k]
+}
+
+func (b *bars) series(name string) int {
+	i := slices.Index(b.Series, name)
+	if i < 0 {
+		i = len(b.Series)
+		b.Series = append(b.Series, name)
+	}
+	return i
+}
+
+// scale makes percents of values, in the order of the series, and writes the values.
+func (b *bars) scale(unit string) {
+	most := 0.0
+	each := func(f func(*bar)) {
+		for i := range b.Groups {
+			for k := range b.Groups[i].Bars {
+				f(&b.Groups[i].Bars[k])
+			}
+		}
+	}
+	total := func(x *bar) (sum float64) {
+		for _, p := range x.Parts {
+			sum += p.amount
+		}
+		return sum
+	}
+	each(func(x *bar) { most = max(most, total(x)) })
+	each(func(x *bar) {
+		slices.SortStableFunc(x.Parts, func(p, q part) int { return p.Series - q.Series })
+		var texts []string
+		from := 0.0
+		for i := range x.Parts {
+			p := &x.Parts[i]
+			if most > 0 {
+				p.From, p.Percent = percent(from/most), percent(p.amount/most)
+			}
+			from += p.amount
+			texts = append(texts, p.Text)
+			if len(b.Series) > 0 {
+				p.Text = b.Series[p.Series] + ": " + p.Text
+			}
+		}
+		x.Value = strings.Join(texts, " · ")
+		if len(texts) > 3 {
+			x.Value = amount(total(x), unit)
+		}
+	})
+}
+
+// percent is a fraction in percent, short.
+func percent(f float64) float64 { return float64(int(f*10000+0.5)) / 100 }
+
+// words is the name of a column as words.
+func words(column string) string { return strings.ReplaceAll(column, "_", " ") }

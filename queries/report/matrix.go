@@ -1,0 +1,231 @@
+package report
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/queries"
+)
+
+// A page has at most so many cells of matrices that can be read by pointing at them, and a matrix at most so many in a row.
+// Larger matrices have several ranks in a cell.
+const (
+	mostCells  = 16384
+	leastPer   = 256
+	mostAcross = 512
+)
+
+// grid is a matrix while its rows come in: sums over blocks of ranks.
+type grid struct {
+	ranks, block, n int
+	row, column     int
+	value           int   // of at: the value that is drawn
+	at              []int // columns that are summed, in the order of their names
+	names, units    []string
+	cells           map[int]*gridCell
+}
+
+type gridCell struct {
+	pairs     int64
+	sum, most []int64
+}
+
+func newGrid(q *queries.Query, ranks int) *grid {
+	g := &grid{ranks: max(ranks, 1), row: find(q.Columns, q.Plot.Row), column: find(q.Columns, q.Plot.Column), cells: map[int]*gridCell{}}
+	for i, c := range q.Columns {
+		if i != g.row && i != g.column && (c.Type == "BIGINT" || c.Type == "INTEGER") {
+			g.at = append(g.at, i)
+		}
+	}
+	slices.SortFunc(g.at, func(a, b int) int { return strings.Compare(q.Columns[a].Name, q.Columns[b].Name) })
+	for i, at := range g.at {
+		c := q.Columns[at]
+		g.names, g.units = append(g.names, c.Name), append(g.units, c.Unit)
+		if c.Name == q.Plot.Value {
+			g.value = i
+		}
+	}
+	g.block = (g.ranks + mostAcross - 1) / mostAcross
+	g.n = (g.ranks + g.block - 1) / g.block
+	return g
+}
+
+func (g *grid) add(row []any) error {
+	src, ok1 := number(row, g.row)
+	dst, ok2 := number(row, g.column)
+	if !ok1 || !ok2 || src < 0 || dst < 0 || int(src) >= g.ranks || int(dst) >= g.ranks {
+		return fmt.Errorf("row %v has no place in a matrix of %d ranks", row, g.ranks)
+	}
+	c := g.cell(int(src)/g.block*g.n + int(dst)/g.block)
+	c.pairs++
+	for i, at := range g.at {
+		x, ok := row[at].(int64)
+		if small, is := row[at].(int32); is {
+			x, ok = int64(small), true
+		}
+		if !ok {
+			continue
+		}
+		c.sum[i] += x
+		c.most[i] = max(c.most[i], x)
+	}
+	return nil
+}
+
+func (g *grid) cell(i int) *gridCell {
+	c := g.cells[i]
+	if c == nil {
+		c = &gridCell{sum: make([]int64, len(g.at)), most: make([]int64, len(g.at))}
+		g.cells[i] = c
+	}
+	return c
+}
+
+// shrink doubles the blocks until there are at most so many cells.
+func (g *grid) shrink(most int) {
+	for len(g.cells) > most && g.n > 1 {
+		old, n := g.cells, g.n
+		g.block *= 2
+		g.n = (g.ranks + g.block - 1) / g.block
+		g.cells = map[int]*gridCell{}
+		for i, from := range old {
+			to := g.cell(i/n/2*g.n + i%n/2)
+			to.pairs += from.pairs
+			for k := range from.sum {
+				to.sum[k] += from.sum[k]
+				to.most[k] = max(to.most[k], from.most[k])
+			}
+		}
+	}
+}
+
+// cellData is what the page's script reads of a matrix.
+type cellData struct {
+	ID   string
+	JSON json.RawMessage
+}
+
+// matrix is a picture of a matrix: an image of the cells, with axes.
+type matrix struct {
+	Run, Value, Label, Data string
+	Image                   template.URL
+	Ticks                   []tick
+	Most                    string
+	Note                    string
+	// The place of the image, for the template.
+	Left, Top, Side, Cell float64
+}
+
+// tick is a number at an axis.
+type tick struct {
+	At   float64
+	Text string
+}
+
+// Lengths of a matrix's picture; the page scales it.
+const (
+	matrixLeft = 52
+	matrixTop  = 6
+	matrixSide = 400
+)
+
+func (b *builder) matrix(q *queries.Query, a answer) *matrix {
+	g := a.grid
+	g.shrink(max(mostCells/len(b.inputs), leastPer))
+	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n)}
+	most := int64(0)
+	for _, c := range g.cells {
+		most = max(most, c.most[g.value])
+	}
+	m.Image = g.image(most)
+	m.Data = b.data(g)
+	unit := m.Value
+	if g.units[g.value] != "" && g.units[g.value] != "1" && g.units[g.value] != m.Value {
+		unit += " [" + g.units[g.value] + "]"
+	}
+	m.Most = comma(most) + " " + unit
+	if most == 0 {
+		m.Most = "no " + unit
+	}
+	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", m.Value, q.Plot.Row, q.Plot.Column, g.ranks, m.Most)
+	if g.block > 1 {
+		m.Note = fmt.Sprintf("A cell is %d by %d ranks, as dark as its busiest pair.", g.block, g.block)
+	}
+	for rank := 0; rank < g.ranks; rank += rankStep(g.ranks) {
+		m.Ticks = append(m.Ticks, tick{(float64(rank/g.block) + 0.5) * m.Cell, fmt.Sprint(rank)})
+	}
+	return m
+}
+
+// rankStep is the distance of the ranks that are written at an axis: a power of two, because numbers of ranks mostly are.
+func rankStep(ranks int) int {
+	step := 1
+	for ranks/step > 8 {
+		step *= 2
+	}
+	return step
+}
+
+// lightest is how opaque the least value is that is not 0.
+const lightest = 0.12
+
+// image is the cells as a PNG in the page itself: the more, the more opaque; what is transparent is none.
+func (g *grid) image(most int64) template.URL {
+	img := image.NewNRGBA(image.Rect(0, 0, g.n, g.n))
+	for i, c := range g.cells {
+		if v := c.most[g.value]; v > 0 {
+			opacity := lightest + (1-lightest)*float64(v)/float64(most)
+			img.SetNRGBA(i%g.n, i/g.n, color.NRGBA{A: uint8(math.Round(255 * opacity))})
+		}
+	}
+	var b bytes.Buffer
+	e := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := e.Encode(&b, img); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes()))
+}
+
+// data puts the cells into the page and returns their id. Two matrices with the same cells share them.
+func (b *builder) data(g *grid) string {
+	at := make([]int, 0, len(g.cells))
+	for i := range g.cells {
+		at = append(at, i)
+	}
+	slices.Sort(at)
+	flat := []int64{}
+	for _, i := range at {
+		c := g.cells[i]
+		flat = append(append(flat, int64(i)), c.sum...)
+		if g.block > 1 {
+			flat = append(append(flat, c.pairs), c.most...)
+		}
+	}
+	text, err := json.Marshal(struct {
+		Ranks int      `json:"ranks"`
+		Block int      `json:"block"`
+		N     int      `json:"n"`
+		Names []string `json:"names"`
+		Cells []int64  `json:"cells"`
+	}{g.ranks, g.block, g.n, g.names, flat})
+	if err != nil {
+		panic(err) // integers and column names
+	}
+	for _, d := range b.report.Data {
+		if bytes.Equal(d.JSON, text) {
+			return d.ID
+		}
+	}
+	d := cellData{fmt.Sprintf("cells-%d", len(b.report.Data)), text}
+	b.report.Data = append(b.report.Data, d)
+	return d.ID
+}

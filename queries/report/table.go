@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/commq/commq/queries"
+)
+
+// table is rows as a page shows them.
+type table struct {
+	Columns []column
+	Rows    [][]cell
+	// Note says which rows are left out; "" when none are.
+	Note string
+}
+
+type column struct {
+	Name, Doc string
+	Number    bool
+}
+
+// cell is a value as text. Exact is the whole of a number of which Text has less.
+type cell struct {
+	Text, Exact string
+	Number      bool
+}
+
+// table makes one table of all answers; each of several has the same share of its rows.
+func (b *builder) table(answers []answer) *table {
+	t := &table{}
+	several := answers[0].run != ""
+	if several {
+		t.Columns = append(t.Columns, column{Name: "run", Doc: "Run the row belongs to."})
+	}
+	for _, c := range answers[0].columns {
+		doc := c.Doc
+		if c.Unit != "" && c.Unit != "1" {
+			doc += " [" + c.Unit + "]"
+		}
+		t.Columns = append(t.Columns, column{c.Name, doc, c.Type != "VARCHAR" && c.Type != "BOOLEAN"})
+	}
+	share, total := max(b.o.Rows/len(answers), 1), 0
+	for _, a := range answers {
+		total += a.total
+		for _, values := range a.rows[:min(len(a.rows), share)] {
+			var row []cell
+			if several {
+				row = append(row, cell{Text: Printable(a.run)})
+			}
+			for _, v := range values {
+				row = append(row, cellOf(v))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	switch {
+	case len(t.Rows) == total:
+	case several:
+		t.Note = fmt.Sprintf("%s of %s rows, at most the first %s of each run; the commands below print all.", comma(int64(len(t.Rows))), comma(int64(total)), comma(int64(share)))
+	default:
+		t.Note = fmt.Sprintf("The first %s of %s rows; the command below prints all.", comma(int64(len(t.Rows))), comma(int64(total)))
+	}
+	return t
+}
+
+func cellOf(v any) cell {
+	switch x := v.(type) {
+	case nil:
+		return cell{}
+	case string:
+		return cell{Text: Printable(x)}
+	case float64:
+		short, exact := strconv.FormatFloat(x, 'g', 6, 64), strconv.FormatFloat(x, 'g', -1, 64)
+		if short == exact {
+			exact = ""
+		}
+		return cell{Text: short, Exact: exact, Number: true}
+	case bool:
+		return cell{Text: strconv.FormatBool(x)}
+	}
+	return cell{Text: Printable(fmt.Sprint(v)), Number: true}
+}
+
+// Printable makes what does not show, or would change how other text shows, visible as an escape: control characters, marks of
+// writing direction, bytes that are not UTF-8.
+func Printable(s string) string {
+	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case hidden(r):
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteRune(r)
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool { return !unicode.IsGraphic(r) }
+
+func cleanLines(lines []string) string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = Printable(l)
+	}
+	return strings.Join(out, "\n")
+}
+
+func comma(n int64) string { return humanize.Comma(n) }
+
+// amount writes a number for people, with its unit where it has one.
+func amount(x float64, unit string) string {
+	text := ""
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		text = comma(int64(x))
+	} else {
+		text = strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	if unit != "" && unit != "1" {
+		text += " " + unit
+	}
+	return text
+}
+
+// number is a value of a row as a float; false for null and for a column that there is not.
+func number(row []any, at int) (float64, bool) {
+	if at < 0 {
+		return 0, false
+	}
+	switch x := row[at].(type) {
+	case int32:
+		return float64(x), true
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, !math.IsNaN(x) && !math.IsInf(x, 0)
+	}
+	return 0, false
+}
+
+// label is a value of a row as text; "" for null and for a column that there is not.
+func label(row []any, at int) string {
+	if at < 0 || row[at] == nil {
+		return ""
+	}
+	return cellOf(row[at]).Text
+}
+
+// find is the place of a column; -1 when there is none.
+func find(columns []queries.Column, name string) int {
+	for i, c := range columns {
+		if c.Name == name {
+			return i
+		}
+	}
+	return -1
+}
