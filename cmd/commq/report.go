@@ -62,6 +62,15 @@ func runReport(ctx context.Context, a *app, o *reportOptions, args []string) err
 	case o.threads < 0:
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
 	}
+	all, err := queries.All()
+	if err != nil {
+		return err
+	}
+	for _, name := range o.more {
+		if err := oneOf("query", name, queryNames(all)...); err != nil {
+			return err
+		}
+	}
 	runs, err := findRuns(a, args)
 	if err != nil {
 		return err

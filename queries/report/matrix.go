@@ -117,6 +117,7 @@ type cellData struct {
 // matrix is a picture of a matrix: an image of the cells, with axes.
 type matrix struct {
 	Run, Value, Label, Data string
+	Down, Across            string
 	Image                   template.URL
 	Ticks                   []tick
 	Most                    string
@@ -141,7 +142,7 @@ const (
 func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 	g := a.grid
 	g.shrink(max(mostCells/len(b.inputs), leastPer))
-	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n)}
+	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Down: axis(q.Plot.Row), Across: axis(q.Plot.Column), Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n)}
 	most := int64(0)
 	for _, c := range g.cells {
 		most = max(most, c.most[g.value])
@@ -156,7 +157,7 @@ func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 	if most == 0 {
 		m.Most = "no " + unit
 	}
-	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", m.Value, q.Plot.Row, q.Plot.Column, g.ranks, m.Most)
+	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", m.Value, m.Down, m.Across, g.ranks, m.Most)
 	if g.block > 1 {
 		m.Note = fmt.Sprintf("A cell is %d by %d ranks, as dark as its busiest pair.", g.block, g.block)
 	}
@@ -164,6 +165,17 @@ func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 		m.Ticks = append(m.Ticks, tick{(float64(rank/g.block) + 0.5) * m.Cell, fmt.Sprint(rank)})
 	}
 	return m
+}
+
+// axis is what a column of ranks is called at an axis.
+func axis(column string) string {
+	switch column {
+	case "src":
+		return "source"
+	case "dst":
+		return "destination"
+	}
+	return words(column)
 }
 
 // rankStep is the distance of the ranks that are written at an axis: a power of two, because numbers of ranks mostly are.

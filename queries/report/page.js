@@ -97,7 +97,7 @@
     const said = make("p", "Point at a cell, tap it, or use the arrow keys.");
     said.className = "said";
     said.setAttribute("role", "status");
-    box.after(said);
+    box.nextElementSibling.after(said);
     const cursor = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     cursor.setAttribute("class", "cursor");
     cursor.setAttribute("visibility", "hidden");

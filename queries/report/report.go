@@ -64,6 +64,8 @@ type Report struct {
 	Sections []*section
 	Data     []cellData
 	Version  string
+	// Sound names the runs without findings; "" when there are none.
+	Sound string
 }
 
 type runPart struct {
@@ -104,6 +106,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	for i, in := range inputs {
 		b.report.Runs = append(b.report.Runs, describe(i, in, len(inputs) == 1))
 	}
+	b.report.Sound = sound(b.report.Runs)
 	for _, q := range chosen {
 		b.sections = append(b.sections, b.begin(q))
 		b.total++
@@ -188,6 +191,16 @@ func describe(i int, in Input, open bool) runPart {
 		}
 	}
 	return r
+}
+
+func sound(runs []runPart) string {
+	var names []string
+	for _, r := range runs {
+		if len(r.Worse) == 0 {
+			names = append(names, r.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // builder asks queries and collects their answers.
