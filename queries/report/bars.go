@@ -86,8 +86,30 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 	if left {
 		b.Note = "There are more bars than are drawn; the table and the commands have them."
 	}
+	if !stacked {
+		b.trim()
+	}
 	b.scale(unit)
 	return b
+}
+
+// trim leaves out the bars before the first and after the last name that has more than nothing in any group.
+func (b *bars) trim() {
+	some := map[string]bool{}
+	for _, g := range b.Groups {
+		for _, x := range g.Bars {
+			some[x.Name] = some[x.Name] || slices.ContainsFunc(x.Parts, func(p part) bool { return p.amount > 0 })
+		}
+	}
+	for i := range b.Groups {
+		g := &b.Groups[i]
+		for len(g.Bars) > 1 && !some[g.Bars[0].Name] {
+			g.Bars = g.Bars[1:]
+		}
+		for n := len(g.Bars); n > 1 && !some[g.Bars[n-1].Name]; n-- {
+			g.Bars = g.Bars[:n-1]
+		}
+	}
 }
 
 // room says whether a bar is there or may still come.

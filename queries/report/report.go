@@ -102,7 +102,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	if o.Rows <= 0 {
 		o.Rows = defaultRows
 	}
-	b := &builder{inputs: inputs, o: o, report: &Report{Title: title(inputs), Version: o.Version}}
+	b := &builder{inputs: inputs, o: o, report: &Report{Title: title(inputs), Version: Printable(o.Version)}}
 	for i, in := range inputs {
 		b.report.Runs = append(b.report.Runs, describe(i, in, len(inputs) == 1))
 	}

@@ -26,7 +26,8 @@ type column struct {
 	Number    bool
 }
 
-// cell is a value as text. Exact is the whole of a number of which Text has less.
+// cell is a value as text. Exact has twelve digits of a number of which Text has six: what sorts and is copied. The last
+// digits of a sum can depend on the order in which the engine's threads add it up.
 type cell struct {
 	Text, Exact string
 	Number      bool
@@ -77,7 +78,7 @@ func cellOf(v any) cell {
 	case string:
 		return cell{Text: Printable(x)}
 	case float64:
-		short, exact := strconv.FormatFloat(x, 'g', 6, 64), strconv.FormatFloat(x, 'g', -1, 64)
+		short, exact := digits(x, 6), digits(x, 12)
 		if short == exact {
 			exact = ""
 		}
@@ -86,6 +87,18 @@ func cellOf(v any) cell {
 		return cell{Text: strconv.FormatBool(x)}
 	}
 	return cell{Text: Printable(fmt.Sprint(v)), Number: true}
+}
+
+// digits writes a number with at most so many digits.
+func digits(x float64, n int) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', n, 64), 64)
+	if err != nil {
+		return fmt.Sprint(x)
+	}
+	if a := math.Abs(rounded); a >= 1e-4 && a < 1e15 {
+		return strconv.FormatFloat(rounded, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(rounded, 'g', -1, 64)
 }
 
 // Printable makes what does not show, or would change how other text shows, visible as an escape: control characters, marks of
@@ -129,7 +142,7 @@ func amount(x float64, unit string) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 		text = comma(int64(x))
 	} else {
-		text = strconv.FormatFloat(x, 'g', 4, 64)
+		text = digits(x, 4)
 	}
 	if unit != "" && unit != "1" {
 		text += " " + unit

@@ -1,0 +1,296 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/internal/gendocs/example"
+	"github.com/commq/commq/queries/report"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// newRun writes a run of text; see package example.
+func newRun(t *testing.T, name, text string, m schema.Manifest) report.Input {
+	t.Helper()
+	dir, err := example.Write(t.TempDir(), name, text, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return input(t, dir)
+}
+
+func input(t *testing.T, dir string) report.Input {
+	t.Helper()
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Input{Run: queries.Run{Name: filepath.Base(dir), Dir: dir, Manifest: m}, Args: []string{"--run", filepath.Base(dir)}}
+}
+
+func pageOf(t *testing.T, o report.Options, inputs ...report.Input) string {
+	t.Helper()
+	o.Engine.Threads = 1
+	r, err := report.Build(context.Background(), inputs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// cells are the embedded cells of the n-th matrix.
+func cells(t *testing.T, page string, n int) (c struct {
+	Ranks, Block, N int
+	Names           []string
+	Cells           []int64
+}) {
+	t.Helper()
+	_, rest, ok := strings.Cut(page, fmt.Sprintf(`<script type="application/json" id="cells-%d">`, n))
+	text, _, ok2 := strings.Cut(rest, "</script>")
+	if !ok || !ok2 {
+		t.Fatalf("no cells-%d in the page", n)
+	}
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// twoSends is rank 0 sending 4097 bytes twice to rank 2, and rank 1 sending 17 to itself.
+const twoSends = `
+comms comm comm_rank world_rank kind
+0 0 0 world
+0 1 1 world
+0 2 2 world
+
+ranks rank host threads ended events
+0 0 1 finalized 2
+1 0 1 finalized 1
+2 0 1 finalized 0
+
+messages src dst epoch comm tag bytes send_count send_seq recv_post_seq
+0 2 0 0 9 4097 4097 0 0
+0 2 0 0 9 4097 4097 1 1
+1 1 0 0 9 17 17 0 1
+`
+
+func untimed(ranks int32) schema.Manifest {
+	return schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages", Hash: "none", Ended: "finalized", Epochs: 1}
+}
+
+func TestMatrixHasEachCellOnce(t *testing.T) {
+	page := pageOf(t, report.Options{}, newRun(t, "three", twoSends, untimed(3)))
+	c := cells(t, page, 0)
+	if got, want := fmt.Sprint(c.Ranks, c.Block, c.N, c.Names, c.Cells), "3 1 3 [bytes messages] [2 8194 2 4 17 1]"; got != want {
+		t.Errorf("cells: %s, want %s", got, want)
+	}
+	if strings.Contains(page, `id="cells-1"`) || strings.Count(page, `data-cells="cells-0"`) != 2 {
+		t.Error("density and data-density have the same cells and do not share them")
+	}
+}
+
+func TestOneRank(t *testing.T) {
+	page := pageOf(t, report.Options{}, newRun(t, "one", `
+comms comm comm_rank world_rank kind
+0 0 0 world
+
+ranks rank host threads ended events
+0 0 1 finalized 1
+
+messages src dst epoch comm tag bytes send_seq recv_post_seq
+0 0 0 0 9 17 0 1
+`, untimed(1)))
+	if c := cells(t, page, 0); c.N != 1 || fmt.Sprint(c.Cells) != "[0 17 1]" {
+		t.Errorf("cells: %v", c)
+	}
+}
+
+func TestNoMessagesAtAll(t *testing.T) {
+	page := pageOf(t, report.Options{}, newRun(t, "silent", "comms comm comm_rank world_rank kind\n0 0 0 world\n0 1 1 world\n", untimed(2)))
+	if c := cells(t, page, 0); len(c.Cells) != 0 {
+		t.Errorf("cells: %v", c)
+	}
+	if !strings.Contains(page, "no messages") || !strings.Contains(page, "no rows") {
+		t.Error("the page does not say that there are no messages")
+	}
+}
+
+// A run of 100,000 ranks, each sending to the next, has cells of several ranks: their sums are the run's, and the page
+// stays small.
+func TestManyRanks(t *testing.T) {
+	const ranks = 100_000
+	store := t.TempDir()
+	run, err := writer.Create(store, "ring", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Abort()
+	messages := &schema.Messages{}
+	for rank := range int32(ranks) {
+		m := schema.NullMessage
+		m.Src, m.Dst, m.Tag, m.Bytes = rank, (rank+1)%ranks, 9, 4097
+		messages.Append(&m)
+	}
+	m := untimed(ranks)
+	if err := run.Write(0, messages); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Commit(&m); err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(t, report.Options{}, input(t, filepath.Join(store, "ring")))
+	if len(page) > 400_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	c := cells(t, page, 0)
+	var bytes, messagesSum, pairs, most int64
+	for i := 0; i < len(c.Cells); i += 6 { // place, bytes, messages, pairs, most bytes, most messages
+		bytes, messagesSum, pairs, most = bytes+c.Cells[i+1], messagesSum+c.Cells[i+2], pairs+c.Cells[i+3], max(most, c.Cells[i+4])
+	}
+	if bytes != ranks*4097 || messagesSum != ranks || pairs != ranks || most != 4097 {
+		t.Errorf("%d bytes, %d messages, %d pairs, at most %d bytes; want %d, %d, %d, 4097", bytes, messagesSum, pairs, most, ranks*4097, ranks, ranks)
+	}
+	if !strings.Contains(page, "A cell is ") || !strings.Contains(page, "The first 200 of 100,000 rows") {
+		t.Error("the page does not say what it leaves out")
+	}
+}
+
+// What all ranks exchange with all others would be too much to point at.
+func TestDenseMatrixIsBounded(t *testing.T) {
+	const ranks = 200
+	var b strings.Builder
+	b.WriteString("messages src dst epoch comm tag bytes send_seq recv_post_seq\n")
+	for src := range ranks {
+		for dst := range ranks {
+			fmt.Fprintf(&b, "%d %d 0 0 9 3 %d 0\n", src, dst, dst)
+		}
+	}
+	page := pageOf(t, report.Options{}, newRun(t, "dense", b.String(), untimed(ranks)))
+	if c := cells(t, page, 0); c.Block != 2 || c.N != 100 || len(c.Cells) != 100*100*6 {
+		t.Errorf("block %d, %d cells in a row, %d numbers", c.Block, c.N, len(c.Cells))
+	}
+	if len(page) > 500_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+func TestSkippedWithReason(t *testing.T) {
+	in := newRun(t, "three", twoSends, untimed(3))
+	page := pageOf(t, report.Options{More: []string{"overlaps"}}, in)
+	if !strings.Contains(html.UnescapeString(page), `Not asked: run "three" is untimed; give it times with commq simulate`) {
+		t.Error("the page does not say why overlaps is not asked")
+	}
+	if _, err := report.Build(context.Background(), []report.Input{in}, report.Options{More: []string{"nothing"}}); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
+		t.Errorf("a query that there is not: %v", err)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	good, bad := newRun(t, "good", twoSends, untimed(3)), newRun(t, "bad", twoSends, untimed(3))
+	good.Findings = []report.Finding{{Check: "end", Status: "ok", Found: "all ranks finalized"}}
+	bad.Findings = []report.Finding{{Check: "dropped", Status: "failed", Found: "9 calls", Do: "more room"}, {Check: "clocks", Status: "warning", Found: "far apart"}}
+	page := pageOf(t, report.Options{}, good, bad)
+	for _, want := range []string{"Nothing was found wrong with good.", `<li class="failed"><b>failed</b> <span class="check">dropped</span>: 9 calls`, "more room",
+		`<li class="warning">`, `id="scaling"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+// hostile are texts that would do something in a page, a script, a style, an attribute or a terminal.
+const hostile = `</script></title></style><script>alert(9)</script><img src=x onerror=alert(9)>"'` + "`" + `{{.}}${9}` + "\x1b[2J\x07\u202egnp.exe\xff"
+
+func TestHostileNames(t *testing.T) {
+	m := untimed(3)
+	m.Origin.Command, m.Origin.Hosts, m.Origin.MPI, m.Origin.Started = []string{"./" + hostile}, []string{hostile}, hostile, hostile
+	m.Ended = "finalized"
+	in := newRun(t, "three", twoSends, m)
+	in.Name = strings.TrimSuffix(hostile, "\xff") // the engine takes UTF-8
+	in.Args = []string{"--run", hostile}
+	in.Facts = []report.Fact{{Name: hostile, Value: hostile}}
+	in.Findings = []report.Finding{{Check: hostile, Status: "warning", Found: hostile, Do: hostile}}
+	other := newRun(t, "other", twoSends, untimed(3))
+	page := pageOf(t, report.Options{Version: hostile, More: []string{"calls", "overlaps"}}, in, other)
+	for _, bad := range []string{"<script>alert", "<img src=x", "\x1b", "\x07", "\u202e", "\xff", "ZgotmplZ"} {
+		if strings.Contains(page, bad) {
+			i := strings.Index(page, bad)
+			t.Errorf("the page has %q: %q", bad, page[max(0, i-80):min(len(page), i+80)])
+		}
+	}
+	if !strings.Contains(page, `\x1b[2J\a\u202egnp.exe\xff`) {
+		t.Error("what does not show is not shown as an escape")
+	}
+	// Nothing of it became an element: the page has as many as with harmless names.
+	in.Name, in.Facts, in.Findings = "plain", []report.Fact{{Name: "x", Value: "y"}}, []report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
+	in.Manifest.Origin = schema.Origin{Command: []string{"x"}, Hosts: []string{"y"}}
+	plain := pageOf(t, report.Options{More: []string{"calls", "overlaps"}}, in, other)
+	if got, want := strings.Count(page, "<"), strings.Count(plain, "<"); got != want {
+		t.Errorf("%d times < with hostile names, %d without", got, want)
+	}
+}
+
+// The page refers to nothing outside itself and its links lead somewhere.
+func TestSelfContained(t *testing.T) {
+	page := pageOf(t, report.Options{}, input(t, runDir("cg.A.4")), input(t, runDir("cg.A.16")))
+	for _, m := range regexp.MustCompile(`\b(?:src|href|action|url)\s*[=(]\s*["']?([^"'\s>)]*)`).FindAllStringSubmatch(page, -1) {
+		switch {
+		case strings.HasPrefix(m[1], "data:"):
+		case strings.HasPrefix(m[1], "#") && strings.Contains(page, `id="`+m[1][1:]+`"`):
+		case strings.HasPrefix(m[1], "&#"), m[1] == "": // in SQL and the script
+		default:
+			t.Errorf("%s leads outside or nowhere", m[0])
+		}
+	}
+	if strings.Contains(page, "http://") && strings.Count(page, "http://") != strings.Count(page, "http://www.w3.org/2000/svg") || strings.Contains(page, "https://") {
+		t.Error("an address in the page")
+	}
+	if len(page) > 500_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if again := pageOf(t, report.Options{}, input(t, runDir("cg.A.4")), input(t, runDir("cg.A.16"))); again != page {
+		t.Error("the same runs gave another page")
+	}
+}
+
+// The commands on the page name each run that they are about.
+func TestCommands(t *testing.T) {
+	a, b := newRun(t, "a", twoSends, untimed(3)), newRun(t, "b", twoSends, untimed(3))
+	b.Args = []string{"--run", "a folder/b"}
+	page := html.UnescapeString(pageOf(t, report.Options{}, a, b))
+	for _, want := range []string{"commq query density --run a\ncommq query density --run 'a folder/b'<", "commq query scaling --run a --run 'a folder/b'<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var steps []string
+	total := 0
+	pageOf(t, report.Options{Progress: func(step string, done, of int) {
+		if done != len(steps) {
+			t.Errorf("%s: %d done after %d steps", step, done, len(steps))
+		}
+		steps, total = append(steps, step), of
+	}}, newRun(t, "a", twoSends, untimed(3)), newRun(t, "b", twoSends, untimed(3)))
+	if total != len(steps) || total < 10 || steps[0] != "density of a" {
+		t.Errorf("%d steps, announced %d: %q", len(steps), total, steps)
+	}
+}
+
+func runDir(name string) string { return filepath.Join("..", "..", "testdata", "runs", name) }
