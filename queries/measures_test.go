@@ -532,3 +532,66 @@ func TestScalingAgainstGonum(t *testing.T) {
 		}
 	}
 }
+
+// aside has communication on communicator 1 alone, whose ranks 0, 1 and 2 are the world's 4, 2 and 3: a message of 4097 bytes from its
+// rank 1 to its rank 2 and one of 17 from there to its rank 0, a bcast of 40 bytes from its rank 2, and an alltoallv in which its rank 0
+// sends 5 bytes to its rank 1 and 6 to itself. Whoever takes these for world ranks has traffic of ranks 0 and 1.
+const aside = comms + five + `
+events rank seq call class comm instance send_peer send_world send_tag send_count send_bytes recv_peer recv_world recv_tag recv_bytes root_world
+2 0 MPI_Send send 1 - 2 3 9 4097 4097 - - - - -
+2 1 MPI_Bcast collective 1 0 - - - 10 0 - - - 40 3
+2 2 MPI_Alltoallv collective 1 1 - - - 0 0 - - - 5 -
+3 0 MPI_Recv recv 1 - - - - - - 1 2 9 4097 -
+3 1 MPI_Send send 1 - 0 4 8 17 17 - - - - -
+3 2 MPI_Bcast collective 1 0 - - - 10 40 - - - 0 3
+3 3 MPI_Alltoallv collective 1 1 - - - 0 0 - - - 0 -
+4 0 MPI_Recv recv 1 - - - - - - 2 3 8 17 -
+4 1 MPI_Bcast collective 1 0 - - - 10 0 - - - 40 3
+4 2 MPI_Alltoallv collective 1 1 - - - 11 11 - - - 6 -
+
+messages src dst comm tag bytes send_count send_seq recv_post_seq recv_done_seq
+2 3 1 9 4097 4097 0 0 0
+3 4 1 8 17 17 1 0 0
+
+parts rank seq peer_world send_bytes recv_bytes
+2 2 4 0 5
+4 2 2 5 0
+4 2 4 6 6
+`
+
+func TestSubcommunicatorsAreInWorldRanks(t *testing.T) {
+	run := newRun(t, "aside.5", aside, example.Manifest(5))
+	same(t, "density of messages", ask(t, run, "density", "collectives", "none"), `
+		2,3,1,4097
+		3,4,1,17`)
+	// The bcast from 3; the alltoallv by way of rank 4, the communicator's rank 0: 2 and 3 send nothing to it, 2 gets 5 bytes.
+	same(t, "density, rooted", ask(t, run, "density"), `
+		2,3,1,4097
+		2,4,1,0
+		3,2,1,40
+		3,4,3,57
+		4,2,1,5
+		4,3,1,0`)
+	same(t, "density, logical", ask(t, run, "density", "collectives", "logical"), `
+		2,3,1,4097
+		3,2,1,40
+		3,4,2,57
+		4,2,1,5`)
+	same(t, "data-density", ask(t, run, "data-density", "collectives", "logical"), `
+		2,3,4097,1
+		3,4,57,2
+		3,2,40,1
+		4,2,5,1`)
+	same(t, "sizes", some(ask(t, run, "sizes", "collectives", "calls")), `
+		5,1,<= 16,16,3,16
+		5,2,<= 64,64,4,137
+		5,6,<= 16 Ki,16384,1,4097`)
+	// 2 messages and 6 calls of 5 ranks; 2 and 3 of them exchange messages with two others or one.
+	same(t, "ratio", ask(t, run, "ratio"), `
+		5,point-to-point,2,0.4,0.25
+		5,collective,6,1.2,0.75`)
+	same(t, "collectives", ask(t, run, "collectives"), `
+		5,MPI_Alltoallv,1,0.6,11,11
+		5,MPI_Bcast,1,0.6,40,80`)
+	same(t, "partners", columns(ask(t, run, "scaling", "measure", "partners-max"), 4), "2")
+}
