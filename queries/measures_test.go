@@ -593,5 +593,12 @@ func TestSubcommunicatorsAreInWorldRanks(t *testing.T) {
 	same(t, "collectives", ask(t, run, "collectives"), `
 		5,MPI_Alltoallv,1,0.6,11,11
 		5,MPI_Bcast,1,0.6,40,80`)
-	same(t, "partners", columns(ask(t, run, "scaling", "measure", "partners-max"), 4), "2")
+	// rank, destinations, sources, partners, messages and bytes sent and received, the busiest with its messages and bytes, to itself.
+	same(t, "partners", ask(t, run, "partners"), `
+		0,0,0,0,0,0,0,0,,,,0,0
+		1,0,0,0,0,0,0,0,,,,0,0
+		2,1,0,1,1,4097,0,0,3,1,4097,0,0
+		3,1,1,2,1,17,1,4097,2,1,4097,0,0
+		4,0,1,1,0,0,1,17,3,1,17,0,0`)
+	same(t, "most partners", columns(ask(t, run, "scaling", "measure", "partners-max"), 4), "2")
 }
