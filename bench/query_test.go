@@ -31,7 +31,7 @@ func BenchmarkDensity(b *testing.B) {
 			run := queryRun(b, sizes, messages)
 			b.ResetTimer()
 			for range b.N {
-				if rows := density(b, run); rows < queryRanks {
+				if rows := ask(b, run, "density"); rows < queryRanks {
 					b.Fatalf("%d rows", rows)
 				}
 			}
@@ -52,8 +52,26 @@ func benchMessages(b *testing.B) int {
 	return n
 }
 
-// density is what the command does without printing.
-func density(b *testing.B, run queries.Run) int {
+// BenchmarkDuplicates measures commq query duplicates over messages with as many payloads (few-sizes) and over messages of
+// which every other has one of five others' (repeated).
+func BenchmarkDuplicates(b *testing.B) {
+	messages := benchMessages(b)
+	for kind, least := range map[string]int{"few-sizes": 0, "repeated": queryRanks} {
+		b.Run(fmt.Sprintf("%s/messages=%d", kind, messages), func(b *testing.B) {
+			run := queryRun(b, kind, messages)
+			b.ResetTimer()
+			for range b.N {
+				if rows := ask(b, run, "duplicates"); rows < least {
+					b.Fatalf("%d rows", rows)
+				}
+			}
+			b.ReportMetric(float64(messages)*float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+		})
+	}
+}
+
+// ask is what commq query does without printing; it gives the number of rows.
+func ask(b *testing.B, run queries.Run, name string) int {
 	ctx := context.Background()
 	db, err := queries.Open(ctx, []queries.Run{run}, queries.Options{})
 	if err != nil {
@@ -66,7 +84,7 @@ func density(b *testing.B, run queries.Run) int {
 	}
 	n := 0
 	for _, q := range all {
-		if q.Name != "density" {
+		if q.Name != name {
 			continue
 		}
 		rows, err := db.Ask(ctx, q, nil)
@@ -93,7 +111,7 @@ func queryRun(b *testing.B, sizes string, messages int) queries.Run {
 	name := fmt.Sprintf("density.%s.%d", sizes, messages)
 	dir := filepath.Join(store, name)
 	if _, err := os.Stat(dir); err != nil {
-		writeQueryRun(b, store, name, sizes == "random", messages)
+		writeQueryRun(b, store, name, sizes, messages)
 	}
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
@@ -102,7 +120,7 @@ func queryRun(b *testing.B, sizes string, messages int) queries.Run {
 	return queries.Run{Name: name, Dir: dir, Manifest: m}
 }
 
-func writeQueryRun(b *testing.B, store, name string, random bool, messages int) {
+func writeQueryRun(b *testing.B, store, name, kind string, messages int) {
 	run, err := writer.Create(store, name, writer.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -123,7 +141,7 @@ func writeQueryRun(b *testing.B, store, name string, random bool, messages int) 
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			errs[shard] = writeShard(run, shard, random, messages/queryShards)
+			errs[shard] = writeShard(run, shard, kind, messages/queryShards)
 		}()
 	}
 	wg.Wait()
@@ -140,7 +158,7 @@ func writeQueryRun(b *testing.B, store, name string, random bool, messages int) 
 }
 
 // writeShard writes the messages of half the ranks: epoch by epoch, rank by rank.
-func writeShard(run *writer.Run, shard int, random bool, messages int) error {
+func writeShard(run *writer.Run, shard int, kind string, messages int) error {
 	rng := rand.New(rand.NewPCG(uint64(shard), 20))
 	const ranks = queryRanks / queryShards
 	perRank := epochRows / queryShards / ranks
@@ -148,7 +166,7 @@ func writeShard(run *writer.Run, shard int, random bool, messages int) error {
 	for epoch, left := 0, messages; left > 0; epoch++ {
 		batch.Resize(0)
 		for i := range min(left, perRank*ranks) {
-			r := queryMessage(rng, random, epoch, shard*ranks+i/perRank, epoch*perRank+i%perRank)
+			r := queryMessage(rng, kind, epoch, shard*ranks+i/perRank, epoch*perRank+i%perRank)
 			batch.Append(&r)
 		}
 		left -= batch.Len()
@@ -159,7 +177,7 @@ func writeShard(run *writer.Run, shard int, random bool, messages int) error {
 	return nil
 }
 
-func queryMessage(rng *rand.Rand, random bool, epoch, src, k int) schema.Message {
+func queryMessage(rng *rand.Rand, kind string, epoch, src, k int) schema.Message {
 	steps := [...]int{1, 63, 8, 56, 9, 55}
 	start := int64(epoch)*1e9 + int64(k)*30000 + rng.Int64N(900)
 	m := schema.Message{
@@ -171,9 +189,14 @@ func queryMessage(rng *rand.Rand, random bool, epoch, src, k int) schema.Message
 		SrcBuffer: int64(140000000000000 + src*100000 + k%6*21640), DstBuffer: int64(140000000000000 + src*7000 + k%6*21640),
 		SendCallsite: int32(k % 6), RecvCallsite: int32(6 + k%3),
 	}
-	if random {
+	switch {
+	case kind == "random":
 		m.Dst, m.Bytes = rng.Int32N(queryRanks), rng.Int64N(1000003)
 		m.SendCount = m.Bytes
+	case kind == "repeated" && k%2 == 1: // six times, to three ranks
+		m.Bytes, m.SendCount = 21640, 2705
+		m.PayloadHash = int64(uint64(src)<<40+uint64(k/12)) * -7046029254386353131
+		m.PayloadHead = m.PayloadHash
 	}
 	return m
 }

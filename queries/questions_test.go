@@ -483,3 +483,104 @@ func walkTree(dims []int, a, b int) int {
 	}
 	return hops
 }
+
+// duplicatedMessages has from rank 1: a payload to 3 thrice and once to 4 and 2; an empty one twice; a number that another has the hash of with
+// another head; equal bytes of another datatype; messages without a hash; zeros; and a payload that rank 2 sends too.
+const duplicatedMessages = `
+messages src dst comm tag bytes send_count send_seq recv_post_seq payload_hash payload_head send_callsite
+1 3 0 9 100 25 0 0 -77 5 2
+1 3 0 9 100 25 1 1 -77 5 4
+1 4 0 9 100 25 2 2 -77 5 5
+1 3 0 8 100 25 3 3 -77 5 2
+1 2 0 9 100 25 4 4 -77 5 6
+1 3 0 9 0 0 5 5 0 0 2
+1 3 0 9 0 0 6 6 0 0 2
+1 3 0 9 8 1 7 7 12 31 2
+1 3 0 9 8 1 8 8 12 32 2
+1 3 0 9 100 50 9 9 -77 5 2
+1 3 0 9 17 17 10 10 - - 2
+1 3 0 9 17 17 11 11 - - 2
+1 3 0 9 64 8 12 12 9 0 2
+1 3 0 9 64 8 13 13 9 0 4
+2 3 0 9 100 25 0 20 -77 5 7
+2 2 0 9 30 30 1 1 6 7 7
+2 2 0 9 30 30 2 2 6 7 7
+`
+
+func TestDuplicates(t *testing.T) {
+	run := newRun(t, "twice.5", world+sites+duplicatedMessages, example.Manifest(5))
+	same(t, "duplicates", ask(t, run, "duplicates"), `
+		1,3,12,578,3,264,3,264,0,0,64
+		1,2,1,100,1,100,0,0,1,100,0
+		1,4,1,100,1,100,0,0,1,100,0
+		2,2,2,60,1,30,1,30,0,0,0`)
+	same(t, "larger ones", ask(t, run, "duplicates", "min-bytes", "65"), `
+		1,3,12,578,2,200,2,200,0,0,0
+		1,2,1,100,1,100,0,0,1,100,0
+		1,4,1,100,1,100,0,0,1,100,0`)
+	// Without tag 8 the third to rank 3 is not there.
+	same(t, "where", ask(t, run, "duplicates", "where", "tag = 9 AND src = 1 AND bytes > 64"), `
+		1,2,1,100,1,100,0,0,1,100,0
+		1,3,3,300,1,100,1,100,0,0,0
+		1,4,1,100,1,100,0,0,1,100,0`)
+	// comm.c:9 sends the second and third to rank 3 and the second zeros, heat.c:30 that to rank 4.
+	same(t, "by line", ask(t, run, "duplicate-callsites"), `
+		2,swap,comm.c,9,heat,,,1,3,264,264,0,64
+		3,start,heat.c,30,heat,,,1,1,100,0,100,0
+		6,x_send,,,libx.so,700,,1,1,100,0,100,0
+		7,x_send,,,libx.so,708,,1,1,30,30,0,0`)
+	same(t, "by path", ask(t, run, "duplicate-callsites", "by", "path"), `
+		4,swap,comm.c,9,heat,,start < main,1,2,164,164,0,64
+		2,swap,comm.c,9,heat,,exchange < main,1,1,100,100,0,0
+		5,start,heat.c,30,heat,,main,1,1,100,0,100,0
+		6,x_send,,,libx.so,700,,1,1,100,0,100,0
+		7,x_send,,,libx.so,708,,1,1,30,30,0,0`)
+}
+
+// TestDuplicatesAgainstTheSlowWay compares the query with a memory of everything that was sent.
+func TestDuplicatesAgainstTheSlowWay(t *testing.T) {
+	type payload struct{ src, hash, head, bytes, count int }
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		var rows []string
+		had := map[payload]map[int]bool{}
+		var again, copied, blank int64
+		for src := range 4 {
+			for seq := range 60 {
+				size := []int{1, 4, 8}[rng.IntN(3)]
+				p := payload{src, rng.IntN(4), rng.IntN(3), 8 * rng.IntN(3), 0}
+				p.count = p.bytes / size
+				dst := rng.IntN(4)
+				rows = append(rows, fmt.Sprintf("%d %d 0 9 %d %d %d %d %d %d", src, dst, p.bytes, p.count, seq, 60*src+seq, p.hash, p.head))
+				if p.bytes == 0 {
+					continue
+				}
+				switch {
+				case had[p] == nil:
+					had[p] = map[int]bool{}
+				case had[p][dst]:
+					again += int64(p.bytes)
+				default:
+					copied += int64(p.bytes)
+				}
+				if p.head == 0 && len(had[p]) > 0 {
+					blank += int64(p.bytes)
+				}
+				had[p][dst] = true
+			}
+		}
+		run := newRun(t, fmt.Sprintf("twice.%d", seed), "messages src dst comm tag bytes send_count send_seq recv_post_seq payload_hash payload_head\n"+
+			strings.Join(rows, "\n"), example.Manifest(4))
+		var gotAgain, gotCopied, gotBlank int64
+		for _, line := range strings.Split(strings.TrimSpace(ask(t, run, "duplicates")), "\n") {
+			var n [11]int64
+			if _, err := fmt.Sscanf(line, "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9], &n[10]); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			gotAgain, gotCopied, gotBlank = gotAgain+n[7], gotCopied+n[9], gotBlank+n[10]
+		}
+		if gotAgain != again || gotCopied != copied || gotBlank != blank {
+			t.Errorf("seed %d: again %d, copied %d, blank %d bytes; want %d, %d, %d", seed, gotAgain, gotCopied, gotBlank, again, copied, blank)
+		}
+	}
+}
