@@ -26,11 +26,11 @@
 WITH RECURSIVE {{include sites}},
 {{include duplicated}},
 counted AS (
-  SELECT src, callsite, SUM(again + copied) AS messages, SUM(again * bytes_each) AS again_bytes, SUM(copied * bytes_each) AS copied_bytes,
-         SUM((again + copied) * bytes_each * blank) AS blank_bytes
+  SELECT src, callsite, SUM(again + copied) AS messages, SUM(again * bytes) AS again_bytes, SUM(copied * bytes) AS copied_bytes,
+         SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS blank_bytes
   FROM duplicated
-  WHERE again + copied > 0
   GROUP BY src, callsite
+  HAVING SUM(again + copied) > 0
 )
 SELECT s.site AS callsite, s.function, s.file, s.line, s.module, s.code_offset, s.callers, CAST(COUNT(DISTINCT c.src) AS BIGINT) AS sources,
        CAST(SUM(c.messages) AS BIGINT) AS duplicate_messages, CAST(SUM(c.again_bytes + c.copied_bytes) AS BIGINT) AS duplicate_bytes,

@@ -23,12 +23,12 @@
 -- plot: matrix src dst duplicate_bytes
 WITH {{include duplicated}},
 counted AS (
-  SELECT src, dst, CAST(SUM(again) AS BIGINT) AS again_messages, CAST(SUM(again * bytes_each) AS BIGINT) AS again_bytes,
-         CAST(SUM(copied) AS BIGINT) AS copied_messages, CAST(SUM(copied * bytes_each) AS BIGINT) AS copied_bytes,
-         CAST(SUM((again + copied) * bytes_each * blank) AS BIGINT) AS blank_bytes
+  SELECT src, dst, CAST(SUM(again) AS BIGINT) AS again_messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes,
+         CAST(SUM(copied) AS BIGINT) AS copied_messages, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,
+         CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
-  WHERE again + copied > 0
   GROUP BY src, dst
+  HAVING SUM(again + copied) > 0
 ),
 totals AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes

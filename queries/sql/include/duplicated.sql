@@ -1,6 +1,6 @@
--- duplicated(src, dst, callsite, again, copied, bytes_each, blank): payloads that their source sends more than once, by where they are
--- sent to and from. again: messages whose payload went the same way before. copied: 1 for the first that went to dst when
--- the payload had gone to another rank before, else 0.
+-- duplicated(src, dst, callsite, bytes, blank, again, copied): messages of a payload that src sends more than once, from a call
+-- site to dst. Summed over rows, again are those whose payload had gone the same way before, and copied are the first of it
+-- to dst where it had gone to other ranks before.
 suspects AS (
   -- Only these need a closer look, and this finds them with one small group per payload.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
@@ -17,15 +17,21 @@ sent AS (
   WHERE bytes >= {{min-bytes}} AND {{where}}
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite
 ),
-ordered AS (
-  SELECT src, dst, payload_head, bytes, send_callsite, messages, first_seq,
-         MIN(first_seq) OVER (PARTITION BY src, payload_hash, payload_head, bytes, send_count, dst) AS first_to_dst,
-         MIN(first_seq) OVER (PARTITION BY src, payload_hash, payload_head, bytes, send_count) AS first_of_all
+way_firsts AS (
+  SELECT src, dst, payload_hash, payload_head, bytes, send_count, MIN(first_seq) AS first_seq, MIN_BY(send_callsite, first_seq) AS callsite
   FROM sent
+  GROUP BY src, dst, payload_hash, payload_head, bytes, send_count
+),
+firsts AS (
+  SELECT src, payload_head, bytes, MIN_BY(dst, first_seq) AS dst, MIN_BY(callsite, first_seq) AS callsite
+  FROM way_firsts
+  GROUP BY src, payload_hash, payload_head, bytes, send_count
 ),
 duplicated AS (
-  SELECT src, dst, send_callsite AS callsite, messages - CASE WHEN first_seq = first_to_dst THEN 1 ELSE 0 END AS again,
-         CASE WHEN first_seq = first_to_dst AND first_to_dst > first_of_all THEN 1 ELSE 0 END AS copied,
-         bytes AS bytes_each, CASE WHEN payload_head = 0 THEN 1 ELSE 0 END AS blank
-  FROM ordered
+  -- All, less the first of each way, of which all but the first from src are copies.
+  SELECT src, dst, send_callsite AS callsite, bytes, payload_head = 0 AS blank, messages AS again, 0 AS copied FROM sent
+  UNION ALL
+  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, -1 AS again, 1 AS copied FROM way_firsts
+  UNION ALL
+  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, 0 AS again, -1 AS copied FROM firsts
 )
