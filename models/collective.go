@@ -24,7 +24,7 @@ func (f Factor) String() string { return factorNames[f] }
 
 // Size is which size a phase moves (Table 2): of the message sizes s and r that the root sends and receives, the largest, the
 // smallest, (s+r)/2, twice the largest, s+r. Without a root it is the largest and the smallest over all ranks, and the mean over
-// the ranks for s+r.
+// the ranks for s+r. CURRENT, which Dimemas has beside those of the paper, is s in a fan-in and r in a fan-out.
 type Size uint8
 
 // The sizes.
@@ -34,9 +34,10 @@ const (
 	MEAN
 	TwoMAX
 	SumSR
+	CURRENT
 )
 
-var sizeNames = [...]string{"MAX", "MIN", "MEAN", "2MAX", "S+R"}
+var sizeNames = [...]string{"MAX", "MIN", "MEAN", "2MAX", "S+R", "CURRENT"}
 
 func (s Size) String() string { return sizeNames[s] }
 
@@ -78,12 +79,34 @@ var table3 = map[schema.CallID]Phases{
 	schema.CallNeighborAlltoallw:  neighbours,
 }
 
+// inTable3 are the operations that Table 3 of the paper has.
+var inTable3 = map[schema.CallID]bool{
+	schema.CallBarrier: true, schema.CallBcast: true, schema.CallGather: true, schema.CallGatherv: true, schema.CallScatter: true,
+	schema.CallScatterv: true, schema.CallAllgather: true, schema.CallAllgatherv: true, schema.CallAlltoall: true,
+	schema.CallAlltoallv: true, schema.CallReduce: true, schema.CallAllreduce: true, schema.CallReduceScatter: true, schema.CallScan: true,
+}
+
+// SetCollective gives an operation, a blocking form, phases that are no fallback.
+func (m *Machine) SetCollective(operation schema.CallID, p Phases) {
+	if m.Declared == nil {
+		m.Declared = map[schema.CallID]bool{}
+	}
+	m.Collectives[operation], m.Declared[operation] = p, true
+}
+
+// Fallback says that the phases of an operation, a blocking form, are not known: neither Table 3 of the paper nor the machine's
+// description have it, and another operation's stand for them.
+func (m *Machine) Fallback(operation schema.CallID) bool {
+	return !inTable3[operation] && !m.Declared[operation]
+}
+
 // Sizes gathers what ranks send and receive in one instance of a collective: the root's only where there is one, else all
 // ranks'. The zero value has none, and all sizes are 0.
 type Sizes struct {
-	ranks    uint64
-	max, min uint64
-	hi, lo   uint64 // the sum of what they send and receive
+	ranks          uint64
+	max, min       uint64
+	sent, received uint64 // the largest of each
+	hi, lo         uint64 // the sum of what they send and receive
 }
 
 // Add counts a rank in. What is null, or negative, counts as 0.
@@ -94,6 +117,7 @@ func (z *Sizes) Add(sent, received int64) {
 	}
 	z.ranks++
 	z.max = max(z.max, s, r)
+	z.sent, z.received = max(z.sent, s), max(z.received, r)
 	z.min = min(z.min, s, r)
 	var carry uint64
 	z.lo, carry = bits.Add64(z.lo, s+r, 0)
@@ -102,6 +126,14 @@ func (z *Sizes) Add(sent, received int64) {
 
 // Ranks is how many were counted in.
 func (z *Sizes) Ranks() int { return int(z.ranks) }
+
+// resolved is a phase's size without CURRENT: with it, the bytes of the phase are the largest.
+func (z *Sizes) resolved(s Size, moved uint64) (Size, Sizes) {
+	if s != CURRENT {
+		return s, *z
+	}
+	return MAX, Sizes{ranks: z.ranks, max: moved}
+}
 
 // scaled is a size in units of 1/(2 ranks) bytes, in which it is a whole number.
 func (z *Sizes) scaled(s Size) *big.Int {
@@ -153,9 +185,12 @@ func (i *Interconnect) collective(p Phases, ranks int, z *Sizes) Picoseconds {
 	}
 	t.Mul(t, per)
 	if i.BytesPerSecond != 0 {
-		bytes, rest := z.scaled(p.SizeIn), z.scaled(p.SizeOut)
+		sizeIn, zIn := z.resolved(p.SizeIn, z.sent)
+		sizeOut, zOut := z.resolved(p.SizeOut, z.received)
+		bytes, rest := zIn.scaled(sizeIn), zOut.scaled(sizeOut)
 		bytes.Mul(bytes, big.NewInt(in))
 		bytes.Add(bytes, rest.Mul(rest, big.NewInt(out)))
+		bytes.Mul(bytes, big.NewInt(max(i.BytesPer, 1)))
 		t.Add(t, bytes.Mul(bytes, big.NewInt(perSecond)))
 	}
 	return rounded(t, per)
@@ -165,6 +200,9 @@ func (i *Interconnect) collective(p Phases, ranks int, z *Sizes) Picoseconds {
 func (i *Interconnect) quick(p Phases, in, out uint64, z *Sizes) (Picoseconds, bool) {
 	const fits = 1 << 31
 	latency := uint64(i.Latency)
+	if i.BytesPer > 1 || p.SizeIn == CURRENT || p.SizeOut == CURRENT {
+		return 0, false
+	}
 	if latency >= fits<<10 || in >= fits>>10 || out >= fits>>10 || z.max >= fits || z.ranks >= fits>>10 || uint64(i.BytesPerSecond) >= fits<<10 {
 		return 0, false // what is not looked at below is less than 2^64 now
 	}

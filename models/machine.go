@@ -17,18 +17,55 @@ type Machine struct {
 	Name, Description string
 	// Nodes is their number; 0 means as many as the ranks need.
 	Nodes int
-	// CPUsPerNode is at least 1. Where ranks are more than CPUs, those of a node share its CPUs equally.
+	// CPUsPerNode is at least 1. Where ranks are more than CPUs, those of a node share its CPUs.
 	CPUsPerNode int
 	// Mapping says which node a rank is on.
 	Mapping Mapping
+	// RanksPerNode is for the mapping PerNode, NodeOf, the node of each rank, for the mapping Listed; else 0 and nil.
+	RanksPerNode int
+	NodeOf       []int
 	// CPURatio is how many times faster its CPUs are than those that the program ran on; compute times are divided by it.
+	// 0 means infinitely fast: computing takes no time.
 	CPURatio float64
 	// Network is between nodes, IntraNode between the CPUs of one.
 	Network, IntraNode Interconnect
-	// EagerThresholdBytes is the longest payload that is sent without waiting for its receiver; NoThreshold: all are.
+	// Uneven are its nodes where they differ, Nodes of them. They go before CPUsPerNode, CPURatio, IntraNode and, of Network,
+	// latency and links. Nil: all nodes are alike.
+	Uneven []Node
+	// EagerThresholdBytes is the payload from which on a send waits for its receiver; NoThreshold: none does.
 	EagerThresholdBytes int64
+	// EagerThresholdGiven says that the threshold was asked for, and is not just the value that is taken when nothing is said.
+	EagerThresholdGiven bool
 	// Collectives has every collective operation, by its blocking form.
 	Collectives map[schema.CallID]Phases
+	// Declared are the operations whose phases the machine's description gives itself, beside those of Table 3 of the paper.
+	// Every other row of Collectives is a fallback.
+	Declared map[schema.CallID]bool
+}
+
+// Node is a node of a machine whose nodes differ.
+type Node struct {
+	// CPUs is at least 1.
+	CPUs int
+	// CPURatio is as in Machine.
+	CPURatio float64
+	// IntraNode is inside it.
+	IntraNode Interconnect
+	// Latency is that of a message from this node to another. InputLinks, OutputLinks and HalfDuplex are those between it and
+	// the network, as in Interconnect.
+	Latency                 Picoseconds
+	InputLinks, OutputLinks int
+	HalfDuplex              bool
+}
+
+// NodeAt is node i of the machine, which has it.
+func (m *Machine) NodeAt(i int) Node {
+	if m.Uneven != nil {
+		return m.Uneven[i]
+	}
+	n := &m.Network
+	return Node{CPUs: m.CPUsPerNode, CPURatio: m.CPURatio, IntraNode: m.IntraNode, Latency: n.Latency,
+		InputLinks: n.InputLinks, OutputLinks: n.OutputLinks, HalfDuplex: n.HalfDuplex}
 }
 
 // NoThreshold is the EagerThresholdBytes of a machine on which no send waits for its receiver.
@@ -37,8 +74,9 @@ const NoThreshold = math.MaxInt64
 // Interconnect is what messages go through.
 type Interconnect struct {
 	Latency Picoseconds
-	// BytesPerSecond is at least 1; 0 means infinitely fast.
-	BytesPerSecond int64
+	// BytesPerSecond is at least 1; 0 means infinitely fast. Where BytesPer is greater than 1, it is bytes in so many seconds:
+	// not every bandwidth is a whole number of bytes/s.
+	BytesPerSecond, BytesPer int64
 	// Buses is how many messages can be under way at a time, InputLinks and OutputLinks how many of them into and out of
 	// a node (inside one: a rank). 0 means any number.
 	Buses, InputLinks, OutputLinks int
@@ -49,24 +87,81 @@ type Interconnect struct {
 // Mapping is how ranks are laid out over nodes.
 type Mapping uint8
 
-// The mappings: Block fills one node after the other, RoundRobin deals ranks out to the nodes in turn.
+// The mappings: Block fills one node after the other (ranks that are more than the CPUs are spread equally over the nodes),
+// RoundRobin deals ranks out to the nodes in turn. Fill gives each CPU a rank and the last node all that are left, PerNode
+// gives each node RanksPerNode, whatever its CPUs, and Listed goes by NodeOf.
 const (
 	Block Mapping = iota
 	RoundRobin
+	Fill
+	PerNode
+	Listed
 )
 
 // CPUs is how many CPUs the machine has; 0 means as many as the ranks need.
-func (m *Machine) CPUs() int { return m.Nodes * m.CPUsPerNode }
-
-// Node is the node that a rank of so many is on, and m fits them.
-func (m *Machine) Node(rank, ranks int) int {
-	switch {
-	case m.Mapping == RoundRobin:
-		return rank % m.Nodes
-	case m.Nodes != 0 && ranks > m.CPUs():
-		return rank / (ranks / m.Nodes)
+func (m *Machine) CPUs() int {
+	if m.Uneven == nil {
+		return m.Nodes * m.CPUsPerNode
 	}
-	return rank / m.CPUsPerNode
+	cpus := 0
+	for i := range m.Uneven {
+		cpus += m.Uneven[i].CPUs
+	}
+	return cpus
+}
+
+// Node is the node that a rank of so many is on, and m fits them. For the mapping Fill on nodes that differ see Place.
+func (m *Machine) Node(rank, ranks int) int {
+	switch m.Mapping {
+	case RoundRobin:
+		return rank % m.Nodes
+	case PerNode:
+		return rank / m.RanksPerNode
+	case Listed:
+		return m.NodeOf[rank]
+	case Block:
+		if m.Nodes != 0 && ranks > m.CPUs() {
+			return rank / (ranks / m.Nodes)
+		}
+	}
+	if node := rank / m.CPUsPerNode; m.Nodes == 0 || node < m.Nodes {
+		return node
+	}
+	return m.Nodes - 1
+}
+
+// Place is the node of each of so many ranks, and how many nodes there are (as many as are used where their number is
+// unlimited). It is an error when the mapping names a node that the machine does not have.
+func (m *Machine) Place(ranks int) (nodes int, of []int32, err error) {
+	of = make([]int32, ranks)
+	if m.Mapping == Listed && len(m.NodeOf) != ranks {
+		return 0, nil, fmt.Errorf("machine %s: the mapping lists nodes for %d ranks, and the run has %d", m.Name, len(m.NodeOf), ranks)
+	}
+	if m.Mapping == Block && m.Uneven == nil {
+		if err := m.Fits(ranks); err != nil {
+			return 0, nil, err
+		}
+	}
+	filled := m.Uneven != nil && (m.Mapping == Fill || m.Mapping == Block)
+	last := 0
+	for rank, node, on := 0, 0, 0; rank < ranks; rank++ {
+		if filled {
+			if on == m.Uneven[node].CPUs && node < len(m.Uneven)-1 {
+				node, on = node+1, 0
+			}
+			on++
+		} else {
+			node = m.Node(rank, ranks)
+		}
+		if node < 0 || m.Nodes != 0 && node >= m.Nodes {
+			return 0, nil, fmt.Errorf("machine %s: rank %d is to be on node %d, and there are %d nodes, from 0", m.Name, rank, node, m.Nodes)
+		}
+		of[rank], last = int32(node), max(last, node)
+	}
+	if m.Nodes != 0 {
+		return m.Nodes, of, nil
+	}
+	return last + 1, of, nil
 }
 
 // Fits returns an error when the machine has fewer CPUs than the program has ranks and they cannot all have the same share of one.
@@ -107,6 +202,9 @@ func (m *Machine) Stateless(ranks int) (Network, error) {
 	if m.EagerThresholdBytes != NoThreshold {
 		return nil, m.stateful(fmt.Sprintf("eager_threshold_bytes is %d", m.EagerThresholdBytes))
 	}
+	if m.Uneven != nil {
+		return nil, m.stateful("its nodes differ")
+	}
 	if err := m.Fits(ranks); err != nil {
 		return nil, err
 	}
@@ -131,7 +229,7 @@ func (s *stateless) Delay(source, destination int, bytes int64) Picoseconds {
 	if s.Node(source, s.ranks) == s.Node(destination, s.ranks) {
 		i = &s.IntraNode
 	}
-	return i.Latency.plus(transfer(bytes, i.BytesPerSecond))
+	return i.Latency.plus(i.Transfer(bytes))
 }
 
 func (s *stateless) Collective(operation schema.CallID, ranks int, sizes *Sizes) Picoseconds {

@@ -275,7 +275,7 @@ func TestFormulasAgainstFractions(t *testing.T) {
 			return x.Mul(x.Add(x, l), new(big.Rat).SetInt64(factor))
 		}
 		bytes := any(sizeBits)
-		if got, want := i.Latency.plus(transfer(bytes, i.BytesPerSecond)), ps(phase(new(big.Rat).SetInt64(bytes), 1)); got != want {
+		if got, want := i.Latency.plus(i.Transfer(bytes)), ps(phase(new(big.Rat).SetInt64(bytes), 1)); got != want {
 			t.Fatalf("%+v, %d bytes: %d ps, want %d", i, bytes, got, want)
 		}
 		var z Sizes

@@ -14,12 +14,16 @@ const Forever Picoseconds = 1<<62 - 1
 
 const perSecond = 1_000_000_000_000
 
-// transfer is how long so many bytes take at so many bytes/s; 0 is infinitely fast.
-func transfer(bytes, bytesPerSecond int64) Picoseconds {
-	if bytesPerSecond == 0 || bytes <= 0 {
+// Transfer is how long so many bytes take, S/B: without latency, and without waiting for anything. Negative bytes count as 0.
+func (i *Interconnect) Transfer(bytes int64) Picoseconds {
+	if i.BytesPerSecond == 0 || bytes <= 0 {
 		return 0
 	}
-	b := uint64(bytesPerSecond)
+	if i.BytesPer > 1 {
+		t := new(big.Int).Mul(big.NewInt(bytes), big.NewInt(perSecond))
+		return rounded(t.Mul(t, big.NewInt(i.BytesPer)), big.NewInt(i.BytesPerSecond))
+	}
+	b := uint64(i.BytesPerSecond)
 	hi, lo := bits.Mul64(uint64(bytes), perSecond)
 	lo, carry := bits.Add64(lo, b/2, 0) // half up: for an odd b the half is never met
 	hi += carry

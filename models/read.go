@@ -59,7 +59,7 @@ func (m *Machine) read(root *yaml.Node) error {
 		{"cpu_ratio", false, ratio(&m.CPURatio)},
 		{"network", true, m.Network.read},
 		{"intra_node", false, func(v *yaml.Node, path string) error { intra = true; return m.IntraNode.read(v, path) }},
-		{"eager_threshold_bytes", false, orWord("unlimited", &m.EagerThresholdBytes, NoThreshold, whole(&m.EagerThresholdBytes, 0, NoThreshold-1))},
+		{"eager_threshold_bytes", false, m.readThreshold},
 		{"collectives", false, m.readCollectives},
 	}
 	if err := mapping(root, "", top); err != nil {
@@ -92,6 +92,11 @@ func (i *Interconnect) read(v *yaml.Node, path string) error {
 	return err
 }
 
+func (m *Machine) readThreshold(v *yaml.Node, path string) error {
+	m.EagerThresholdGiven = true
+	return orWord("unlimited", &m.EagerThresholdBytes, NoThreshold, whole(&m.EagerThresholdBytes, 0, NoThreshold-1))(v, path)
+}
+
 // readCollectives takes rows of the table by the operations' names; the row "all" is for those that are not named.
 func (m *Machine) readCollectives(v *yaml.Node, path string) error {
 	var all Phases
@@ -108,9 +113,9 @@ func (m *Machine) readCollectives(v *yaml.Node, path string) error {
 	}
 	for id := range m.Collectives {
 		if p := given[id]; p != nil {
-			m.Collectives[id] = *p
+			m.SetCollective(id, *p)
 		} else if has(v, "all") {
-			m.Collectives[id] = all
+			m.SetCollective(id, all)
 		}
 	}
 	return nil

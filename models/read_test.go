@@ -42,9 +42,9 @@ collectives:
 	want := &Machine{Name: "test.yaml", Description: m.Description, Nodes: 16, CPUsPerNode: 4, Mapping: RoundRobin, CPURatio: 1.25,
 		Network:             Interconnect{Latency: 7_000_125, BytesPerSecond: 250_000_000, Buses: 9, InputLinks: 3, OutputLinks: 3, HalfDuplex: true},
 		IntraNode:           Interconnect{Latency: 500_000, InputLinks: 5},
-		EagerThresholdBytes: 4097, Collectives: map[schema.CallID]Phases{}}
+		EagerThresholdBytes: 4097, EagerThresholdGiven: true, Collectives: map[schema.CallID]Phases{}, Declared: map[schema.CallID]bool{}}
 	for op := range table3 {
-		want.Collectives[op] = Phases{None, MAX, CT, SumSR}
+		want.Collectives[op], want.Declared[op] = Phases{None, MAX, CT, SumSR}, true
 	}
 	want.Collectives[schema.CallBcast] = Phases{LIN, TwoMAX, LOG, MIN}
 	if diff := cmp.Diff(want, m); diff != "" {
@@ -107,7 +107,7 @@ func TestReadErrors(t *testing.T) {
 		{clan + "collectives:\n  MPI_Ibcast: {}\n", `test.yaml:3: collectives."MPI_Ibcast" is no key here; there are all, MPI_Allgather, `},
 		{clan + "collectives:\n  MPI_Bcast: {fan_in: CT, size_in: MAX, fan_out: CT}\n", `test.yaml:3: collectives.MPI_Bcast.size_out is missing; add it`},
 		{clan + "collectives:\n  MPI_Bcast: {fan_in: CTE}\n", `test.yaml:3: collectives.MPI_Bcast.fan_in is "CTE"; want 0, CT, LIN or LOG`},
-		{clan + "collectives:\n  MPI_Bcast: {size_in: 2*MAX}\n", `test.yaml:3: collectives.MPI_Bcast.size_in is "2*MAX"; want MAX, MIN, MEAN, 2MAX or S+R`},
+		{clan + "collectives:\n  MPI_Bcast: {size_in: 2*MAX}\n", `test.yaml:3: collectives.MPI_Bcast.size_in is "2*MAX"; want MAX, MIN, MEAN, 2MAX, S+R or CURRENT`},
 		{clan + "collectives:\n  <<: {MPI_Bcast: {}}\n", `test.yaml:3: collectives."<<" is no key here`},
 		{clan + "{3: 4}: 5\n", `test.yaml:2: a mapping is no key here`},
 		{clan + "? {3: 4}\n: 5\n", `test.yaml:2: a mapping is no key here`},
