@@ -28,7 +28,9 @@
 //	    file a:INTEGER,b:TYPE  a CSV file of the user with these columns (INTEGER, BIGINT, DOUBLE, VARCHAR), named in its
 //	                           first line; the default is none, a table without rows
 //	column NAME TYPE UNIT: meaning. One for each output column in order. TYPE is INTEGER, BIGINT, DOUBLE, BOOLEAN or
-//	    VARCHAR; UNIT is 1 (a plain number), ns, bytes, elements or - (a name or an id). At least one.
+//	    VARCHAR; UNIT is 1 (how many), ns, bytes, bytes/s, elements or - (a name or an id: ranks and tags are numbers that
+//	    nobody adds up). At least one. Tables group the digits of the former, and name a unit that the column's name does
+//	    not have.
 //	order: the ORDER BY of the query; its key makes rows unique. Required.
 //	cost: what it reads and how that grows. Required.
 //	plot: how --plot draws it, with the names of output columns. Optional. One of

@@ -44,7 +44,7 @@ type Column struct {
 	Name string
 	// Type is its SQL type.
 	Type string
-	// Unit is ns, bytes, elements, 1 (a plain number) or "" (a name or an id).
+	// Unit is ns, bytes, bytes/s, elements, 1 (a plain number) or "" (a name or an id, also where it is a number: a rank, a tag).
 	Unit string
 	// Doc says what the column means.
 	Doc string
@@ -52,7 +52,7 @@ type Column struct {
 
 var (
 	fieldLine = regexp.MustCompile(`^-- ([a-z]+)(.*?):(?:\s+(.*))?$`)
-	columnRe  = regexp.MustCompile(`^ ([a-z][a-z0-9_]*) (INTEGER|BIGINT|DOUBLE|BOOLEAN|VARCHAR) (1|ns|bytes|elements|-)$`)
+	columnRe  = regexp.MustCompile(`^ ([a-z][a-z0-9_]*) (INTEGER|BIGINT|DOUBLE|BOOLEAN|VARCHAR) (1|ns|bytes|bytes/s|elements|-)$`)
 	useRe     = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 )
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/commq/commq/schema"
 )
 
 // Rows are the rows of an answer, read once from first to last.
@@ -111,7 +113,7 @@ func (r *rowsOf) prepare() error {
 	}
 	if r.columns == nil {
 		for _, t := range types {
-			r.columns = append(r.columns, Column{Name: t.Name(), Type: t.DatabaseTypeName()})
+			r.columns = append(r.columns, Column{Name: t.Name(), Type: t.DatabaseTypeName(), Unit: unitOf(t.Name(), t.DatabaseTypeName())})
 		}
 	}
 	r.values, r.targets = make([]any, len(types)), make([]any, len(types))
@@ -119,6 +121,25 @@ func (r *rowsOf) prepare() error {
 		r.targets[i] = &r.values[i]
 	}
 	return nil
+}
+
+// numberTypeRe is what the engine calls its types of numbers.
+var numberTypeRe = regexp.MustCompile(`^(U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL.*)$`)
+
+// unitOf is the unit of a column of the user's own SQL: that of the schema's columns of its name, else of a number 1.
+func unitOf(name, typ string) string {
+	if !numberTypeRe.MatchString(typ) {
+		return ""
+	}
+	for _, t := range schema.Tables() {
+		if c, _ := t.Column(name); c != nil && (c.Type == schema.Int32 || c.Type == schema.Int64) {
+			if c.Unit == "1" && !c.Counts {
+				return ""
+			}
+			return c.Unit
+		}
+	}
+	return "1"
 }
 
 func (r *rowsOf) Columns() []Column { return r.columns }

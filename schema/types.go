@@ -47,6 +47,9 @@ type Column struct {
 	Nullable bool
 	// Unit is ns, bytes, elements, 1 (a plain number) or "" (a name or an id).
 	Unit string
+	// Counts says of a plain number (unit 1) that it is how many, and not which one: ranks, tags and places in an order are
+	// numbers too, and nobody adds them up.
+	Counts bool
 	// Doc says what the column means, in one or two sentences.
 	Doc string
 	// Names are the values of an Enum column; a row holds an index into them.

@@ -104,7 +104,7 @@ func (v *volume) print(w io.Writer, format string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "rank\tthreads\tcalls\tspool bytes\t\n")
 	for _, r := range v.Ranks {
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t\n", r.Rank, r.Threads, r.Calls, r.SpoolBytes)
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t\n", r.Rank, r.Threads, grouped(int64(r.Calls)), grouped(int64(r.SpoolBytes)))
 	}
 	t.Flush()
 	fmt.Fprintf(w, "spool: %s in all, %s per second over %.3f s\n", bytesText(int64(v.SpoolBytes)), bytesText(int64(v.SpoolBytesPerSecond)), v.Seconds)

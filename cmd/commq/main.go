@@ -20,8 +20,9 @@ var version = "0.1.0-dev"
 // Exit statuses of commq itself; commq capture and commq exec give the program's own where it ran.
 const (
 	exitDone   = 0
-	exitFailed = 1 // a check failed
-	exitCannot = 2 // could not do it
+	exitFailed = 1                          // a check failed
+	exitCannot = 2                          // could not do it
+	exitPipe   = 128 + int(syscall.SIGPIPE) // who reads the answer has read enough, as head does: what the shell says of other programs
 )
 
 // exitError ends commq with a status and no further message.
@@ -85,7 +86,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.Is(err, syscall.EPIPE):
-		return exitCannot
+		return exitPipe
 	}
 	fmt.Fprintf(stderr, "commq: %v\n", err)
 	return exitCannot
@@ -110,6 +111,9 @@ func wantArgs(least, most int, what string) cobra.PositionalArgs {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGPIPE) { // a closed pipe is an error, so that what is open is closed and removed
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
 	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize"
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
@@ -150,17 +151,7 @@ func tableBytes(t schema.TableInfo) int64 {
 }
 
 // grouped writes an integer for people: 617,856.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, s = s[:1], s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
+func grouped(n int64) string { return humanize.Comma(n) }
 
 // inBytes writes a size for people: 9.4 MiB.
 func inBytes(n int64) string {

@@ -40,7 +40,7 @@ func (r *someRows) Next() bool {
 
 func traffic() *someRows {
 	return &someRows{
-		columns: []queries.Column{{Name: "src", Type: "INTEGER", Unit: "1", Doc: "Sender."}, {Name: "call", Type: "VARCHAR"}, {Name: "bytes", Type: "BIGINT"}},
+		columns: []queries.Column{{Name: "src", Type: "INTEGER", Doc: "Sender."}, {Name: "call", Type: "VARCHAR"}, {Name: "bytes", Type: "BIGINT", Unit: "bytes"}},
 		rows: [][]any{
 			{int32(3), "MPI_Send", int64(4097)},
 			{int32(17), nil, int64(9007199254740993)}, // 2^53 + 1: a float would lose the last digit
@@ -86,9 +86,9 @@ src,call,bytes
 		}
 	}
 	table := strings.Join([]string{
-		`src  call                    bytes`,
-		`  3  MPI_Send                 4097`,
-		` 17               9007199254740993`,
+		`src  call                         bytes`,
+		`  3  MPI_Send                     4,097`,
+		` 17               9,007,199,254,740,993`,
 		`     a,\"b\"\n|c`}, "\n") + "\n"
 	if diff := cmp.Diff(table, write(t, "table", traffic())); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
@@ -101,6 +101,45 @@ src,call,bytes
 		`|     | a,\\"b\\"\\n\|c |                  |`}, "\n") + "\n"
 	if diff := cmp.Diff(markdown, write(t, "markdown", traffic())); diff != "" {
 		t.Errorf("markdown (-want +got):\n%s", diff)
+	}
+}
+
+// TestTableIsForPeople: units where names lack them, digits in groups but of what names something, few digits of fractions, no
+// blanks at the ends of lines.
+func TestTableIsForPeople(t *testing.T) {
+	big, _ := new(big.Int).SetString("-170141183460469231731", 10)
+	rows := &someRows{columns: []queries.Column{{Name: "rank", Type: "INTEGER"}, {Name: "ranks", Type: "INTEGER", Unit: "1"},
+		{Name: "at_most", Type: "BIGINT", Unit: "bytes"}, {Name: "bytes_per_s", Type: "BIGINT", Unit: "bytes/s"}, {Name: "share", Type: "DOUBLE", Unit: "1"},
+		{Name: "sum", Type: "HUGEINT", Unit: "1"}, {Name: "price", Type: "DECIMAL(9,2)", Unit: "1"}, {Name: "call", Type: "VARCHAR"}},
+		rows: [][]any{
+			{int32(1234), int32(1234), int64(65536), int64(999), 0.123456789, big, duckdb.Decimal{Width: 9, Scale: 2, Value: bigInt(-123450)}, "MPI_Send"},
+			{int32(3), int32(9), nil, int64(1000), 1234567.891, nil, nil, nil}}}
+	want := strings.Join([]string{
+		`rank  ranks  at_most (bytes)  bytes_per_s      share                           sum      price  call`,
+		`1234  1,234           65,536          999    0.12346  -170,141,183,460,469,231,731  -1,234.50  MPI_Send`,
+		`   3      9                         1,000  1,234,568`}, "\n") + "\n"
+	if diff := cmp.Diff(want, write(t, "table", rows)); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	rows.at = 0
+	csv := "rank,ranks,at_most,bytes_per_s,share,sum,price,call\n1234,1234,65536,999,0.123456789,-170141183460469231731,-1234.50,MPI_Send\n3,9,,1000,1.234567891e+06,,,\n"
+	if diff := cmp.Diff(csv, write(t, "csv", rows)); diff != "" {
+		t.Errorf("csv (-want +got):\n%s", diff)
+	}
+}
+
+func bigInt(n int64) *big.Int { return big.NewInt(n) }
+
+func TestNumber(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 3: "3", -4097: "-4,097", 0.5: "0.5", 99999.96: "100,000", 9999.96: "10,000", 1234.5678: "1,234.6", 12.34567: "12.346",
+		0.000123456: "0.00012346", 0.0001: "0.0001", 0.00009999: "9.999e-05", 1234567.891: "1,234,568", 1e15: "1e+15", 9.123456789e20: "9.1235e+20",
+		-0.25: "-0.25", math.Copysign(0, -1): "0", math.Inf(1): "+Inf", 100: "100", 1e5: "100,000", 0.1 + 0.2: "0.3"} {
+		if got := output.Number(x); got != want {
+			t.Errorf("Number(%v) = %q; want %q", x, got, want)
+		}
+	}
+	if got := output.Number(math.NaN()); got != "NaN" {
+		t.Errorf("Number(NaN) = %q", got)
 	}
 }
 

@@ -110,6 +110,8 @@ type grid struct {
 	w                      io.Writer
 	columns                []queries.Column
 	before, between, after string
+	head                   func(queries.Column) string
+	value                  func(any, queries.Column) string
 	escape                 func(string) string
 	widths                 []int
 	line                   []byte
@@ -122,7 +124,7 @@ func writeGrid(g *grid, rows queries.Rows, rule func(g *grid)) error {
 	head := make([]string, len(g.columns))
 	g.widths = make([]int, len(g.columns))
 	for i, c := range g.columns {
-		head[i] = g.escape(c.Name)
+		head[i] = g.escape(g.head(c))
 		g.widths[i] = max(3, utf8.RuneCountInString(head[i]))
 	}
 	sample, err := g.sample(rows)
@@ -158,7 +160,7 @@ func (g *grid) sample(rows queries.Rows) ([][]string, error) {
 func (g *grid) cells(row []any) []string {
 	cells := make([]string, len(row))
 	for i, v := range row {
-		cells[i] = g.escape(cell(v, g.columns[i].Type))
+		cells[i] = g.escape(g.value(v, g.columns[i]))
 	}
 	return cells
 }
@@ -197,17 +199,20 @@ func appendSpaces(b []byte, n int) []byte {
 	return b
 }
 
-// writeTable prints rows for people: aligned, numbers to the right, control characters made visible.
+// writeTable prints rows for people: aligned, numbers to the right and short, units in the head, control characters made
+// visible.
 func writeTable(w io.Writer, rows queries.Rows) error {
-	g := &grid{w: w, between: "  ", escape: visible}
+	g := &grid{w: w, between: "  ", head: header, value: shown, escape: visible}
 	return writeGrid(g, rows, func(*grid) {})
 }
 
 // writeMarkdown prints rows as a table of GitHub's Markdown.
 func writeMarkdown(w io.Writer, rows queries.Rows) error {
-	g := &grid{w: w, before: "| ", between: " | ", after: " |", escape: func(s string) string {
-		return strings.ReplaceAll(strings.ReplaceAll(visible(s), `\`, `\\`), "|", `\|`)
-	}}
+	g := &grid{w: w, before: "| ", between: " | ", after: " |", head: func(c queries.Column) string { return c.Name },
+		value: func(v any, c queries.Column) string { return cell(v, c.Type) },
+		escape: func(s string) string {
+			return strings.ReplaceAll(strings.ReplaceAll(visible(s), `\`, `\\`), "|", `\|`)
+		}}
 	return writeGrid(g, rows, func(g *grid) {
 		b := []byte("|")
 		for i, c := range g.columns {

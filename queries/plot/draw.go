@@ -117,12 +117,14 @@ func short(v float64) string {
 // withUnit is a number of a unit with a prefix: times in ns to s, bytes with B, others as they are.
 func withUnit(v float64, unit string) string {
 	switch {
-	case v == 0 || unit != "ns" && unit != "bytes":
+	case v == 0 || unit != "ns" && unit != "bytes" && unit != "bytes/s":
 		return short(v)
-	case unit == "bytes" && math.Abs(v) >= 1000:
-		return short(v) + "B"
-	case unit == "bytes":
-		return short(v) + " B"
+	case unit != "ns":
+		b := strings.Replace(unit, "bytes", "B", 1)
+		if math.Abs(v) < 1000 {
+			b = " " + b
+		}
+		return short(v) + b
 	}
 	units := []string{" ns", " us", " ms", " s"}
 	i := 0

@@ -1,7 +1,7 @@
 -- summary: What each rank sends and receives: point-to-point messages, collectives and one-sided calls.
 -- source: Pipit's comm_by_process, with collectives and one-sided communication beside it
 -- needs: messages, events, ranks
--- column rank INTEGER 1: World rank.
+-- column rank INTEGER -: World rank.
 -- column sent_messages BIGINT 1: Point-to-point messages that it sent, those to itself too.
 -- column sent_bytes BIGINT bytes: Payload of those.
 -- column received_messages BIGINT 1: Point-to-point messages that it received, those from itself too.

@@ -1,7 +1,7 @@
 -- summary: Calls of each MPI function by each rank, with the bytes they sent and received.
 -- source: the tables themselves; the flat profile that mpiP and IPM users know
 -- needs: events, comms, every-call
--- column rank INTEGER 1: World rank that called.
+-- column rank INTEGER -: World rank that called.
 -- column call VARCHAR -: The MPI function.
 -- column comm_size BIGINT 1: Processes in the communicator it was called on (both groups of an intercommunicator); null where the
 --     call has none.

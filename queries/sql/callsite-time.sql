@@ -7,9 +7,9 @@
 -- column callsite INTEGER -: Id in callsites; of several that are one here, the lowest.
 -- column function VARCHAR -: Function that calls; null where it is not known.
 -- column file VARCHAR -: Source file; null where there is no debug information, and by function.
--- column line INTEGER 1: Source line; null where file is.
+-- column line INTEGER -: Source line; null where file is.
 -- column module VARCHAR -: Executable or shared library.
--- column code_offset BIGINT bytes: Place in the module, of a call site that no line (by function: no function) tells apart.
+-- column code_offset BIGINT -: Place in the module, of a call site that no line (by function: no function) tells apart.
 -- column callers VARCHAR -: By path, the functions that called it, nearest first, at most eight.
 -- column call VARCHAR -: The MPI function.
 -- column calls BIGINT 1: Rows of events that have an end: calls that returned.

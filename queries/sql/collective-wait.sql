@@ -9,7 +9,7 @@
 -- column pattern VARCHAR -: wait-at-barrier, wait-at-nxn, late-broadcast, early-reduce or early-scan.
 -- column call VARCHAR -: The operation by the name of its blocking call, whether it was nonblocking or persistent.
 -- column comm INTEGER -: Communicator.
--- column rank INTEGER 1: World rank.
+-- column rank INTEGER -: World rank.
 -- column calls BIGINT 1: Operations it took part in.
 -- column waits BIGINT 1: Those it waited in.
 -- column wait_ns BIGINT ns: Time lost: from the start of the collective, or of the MPI_Wait of a nonblocking one, until the last rank that it needs has

@@ -5,8 +5,8 @@
 --     between the root (rank 0 of the communicator where there is none) and every other rank. logical: allgathers and
 --     alltoalls between the pairs that exchange data, the rest as rooted. tree: along binomial trees. none: not at all.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
--- column src INTEGER 1: World rank that sends.
--- column dst INTEGER 1: World rank that receives.
+-- column src INTEGER -: World rank that sends.
+-- column dst INTEGER -: World rank that receives.
 -- column bytes BIGINT bytes: Payload from src to dst.
 -- column messages BIGINT 1: Messages that carried it.
 -- order: bytes DESC, src, dst

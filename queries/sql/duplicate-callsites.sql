@@ -9,9 +9,9 @@
 -- column callsite INTEGER -: Id in callsites of the send; of several that are one here, the lowest.
 -- column function VARCHAR -: Function that calls; null where it is not known.
 -- column file VARCHAR -: Source file; null where there is no debug information, and by function.
--- column line INTEGER 1: Source line; null where file is.
+-- column line INTEGER -: Source line; null where file is.
 -- column module VARCHAR -: Executable or shared library.
--- column code_offset BIGINT bytes: Place in the module, of a call site that no line (by function: no function) tells apart.
+-- column code_offset BIGINT -: Place in the module, of a call site that no line (by function: no function) tells apart.
 -- column callers VARCHAR -: By path, the functions that called it, nearest first, at most eight.
 -- column sources BIGINT 1: World ranks that send duplicates there.
 -- column duplicate_messages BIGINT 1: Messages with a payload that their source had sent before, there or elsewhere.

@@ -4,8 +4,8 @@
 -- param min-bytes integer 1..1000000000000 = 1: Leave out payloads of fewer bytes: flags and counters are equal by chance. Empty
 --     messages never count.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
--- column src INTEGER 1: World rank that sends.
--- column dst INTEGER 1: World rank that receives; src itself for messages of a rank to itself. Only pairs with duplicates are listed.
+-- column src INTEGER -: World rank that sends.
+-- column dst INTEGER -: World rank that receives; src itself for messages of a rank to itself. Only pairs with duplicates are listed.
 -- column messages BIGINT 1: All messages from src to dst.
 -- column bytes BIGINT bytes: Payload of those.
 -- column duplicate_messages BIGINT 1: Those with a payload that src had sent before: same hash, same first eight bytes, same

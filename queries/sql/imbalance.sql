@@ -9,7 +9,7 @@
 -- column min_ns BIGINT ns: Time of the rank with the least.
 -- column mean_ns BIGINT ns: Mean over all ranks.
 -- column max_ns BIGINT ns: Time of the rank with the most.
--- column top_rank INTEGER 1: That rank, the lowest of several.
+-- column top_rank INTEGER -: That rank, the lowest of several.
 -- column imbalance DOUBLE 1: max by mean: 1 is balance, the number of ranks is all on one.
 -- column imbalance_ns BIGINT ns: max less mean: what the slowest rank would gain with balance.
 -- column imbalance_fraction DOUBLE 1: imbalance_ns by max, times n/(n - 1) for n ranks, so that 0 is balance and 1 is all on one rank; null for one rank.

@@ -2,8 +2,8 @@
 -- source: the wait state Late Receiver of Scalasca and KOJAK
 -- needs: messages, events, ranks, times, every-call
 -- origins: measured, simulated
--- column src INTEGER 1: World rank that waited.
--- column dst INTEGER 1: World rank that posted its receive late.
+-- column src INTEGER -: World rank that waited.
+-- column dst INTEGER -: World rank that posted its receive late.
 -- column messages BIGINT 1: All messages from src to dst.
 -- column waits BIGINT 1: Calls of src that waited for dst: the receive was posted while the call that completes the send (MPI_Send, MPI_Ssend,
 --     MPI_Wait, MPI_Waitall, ...) was under way. Where one call completes several sends the one whose receive was posted last counts, and no

@@ -2,8 +2,8 @@
 -- source: the wait state Late Sender of Scalasca and KOJAK
 -- needs: messages, ranks, times
 -- origins: measured, virtual, simulated
--- column src INTEGER 1: World rank that sent late.
--- column dst INTEGER 1: World rank that waited.
+-- column src INTEGER -: World rank that sent late.
+-- column dst INTEGER -: World rank that waited.
 -- column messages BIGINT 1: All messages from src to dst.
 -- column waits BIGINT 1: Calls of dst that waited for src: the call that completed a receive (MPI_Recv, MPI_Wait, MPI_Waitall, ...) began before
 --     the message was sent. Of several messages that one call completed the one that was sent last counts, and no other.

@@ -13,7 +13,7 @@
 -- column max_bytes BIGINT bytes: The largest. Outside of these two the line says nothing.
 -- column latency_ns BIGINT ns: L: the line's time for no bytes; null where there is one size only. From the start of the send to the end of the receive, so the
 --     software of both sides is in it, and between hosts the error of their clocks.
--- column bytes_per_s BIGINT bytes: B: bytes in a second by the line's slope; null where the slope is not positive.
+-- column bytes_per_s BIGINT bytes/s: B: bytes in a second by the line's slope; null where the slope is not positive.
 -- column r2 DOUBLE 1: Share of the variance that the line explains; null where there is none.
 -- order: same_host DESC
 -- cost: Seven columns of messages, and a group for each message whose receiver waited.

@@ -5,7 +5,7 @@
 -- param where condition messages = TRUE: Which messages count: a condition on the columns of messages.
 -- column same_host BOOLEAN -: Whether sender and receiver ran on one host where the run was captured; virtual and simulated times know nodes of
 --     their own.
--- column bucket INTEGER 1: Number of the size, from 1.
+-- column bucket INTEGER -: Number of the size, from 1.
 -- column size VARCHAR -: The messages' sizes: up to so many bytes, and more than in the bucket before.
 -- column at_most BIGINT bytes: The same as a number; null for the last.
 -- column messages BIGINT 1: Messages of that size.
@@ -19,7 +19,7 @@
 -- column q75_ns BIGINT ns: Three quarters of them.
 -- column q99_ns BIGINT ns: 99 of 100.
 -- column max_ns BIGINT ns: The longest time.
--- column bytes_per_s BIGINT bytes: Bandwidth: bytes that a message of mean size and median time moves in a second; null where that time is not positive.
+-- column bytes_per_s BIGINT bytes/s: Bandwidth: bytes that a message of mean size and median time moves in a second; null where that time is not positive.
 -- order: same_host DESC, bucket
 -- cost: Seven columns of messages, and a group for each message whose receiver waited.
 WITH {{include transfers}},

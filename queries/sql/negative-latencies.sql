@@ -2,8 +2,8 @@
 -- source: trace tools that need synchronised clocks; a receive cannot end before its send begins
 -- needs: messages, ranks, times
 -- origins: measured, virtual, simulated
--- column src INTEGER 1: World rank that sent.
--- column dst INTEGER 1: World rank that received.
+-- column src INTEGER -: World rank that sent.
+-- column dst INTEGER -: World rank that received.
 -- column messages BIGINT 1: Messages from src to dst whose receive ends before their send begins.
 -- column beyond BIGINT 1: Those of them that are more before it than bound_ns.
 -- column worst_ns BIGINT ns: By how much the worst of them is before it.

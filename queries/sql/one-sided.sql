@@ -1,8 +1,8 @@
 -- summary: Puts, gets and accumulates from every origin to every target, by the communicator of the window.
 -- source: one-sided communication, which a matrix of messages does not show
 -- needs: events
--- column origin INTEGER 1: World rank that made the calls.
--- column target INTEGER 1: World rank whose window they are about; null where it is not known.
+-- column origin INTEGER -: World rank that made the calls.
+-- column target INTEGER -: World rank whose window they are about; null where it is not known.
 -- column comm INTEGER -: Communicator that the window was made on.
 -- column puts BIGINT 1: MPI_Put and MPI_Rput. Calls to MPI_PROC_NULL and calls that returned an error count nowhere.
 -- column put_bytes BIGINT bytes: Payload that they bring to the target.

@@ -5,7 +5,7 @@
 -- param bins integer 1..10000 = 50: How many steps the run's time is cut into.
 -- param side choice send|receive = send: When a message counts: when its send is entered, or when its receive is complete.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
--- column bin INTEGER 1: Step, from 0.
+-- column bin INTEGER -: Step, from 0.
 -- column start_ns BIGINT ns: When it begins, since the run's start.
 -- column end_ns BIGINT ns: When the next one does.
 -- column messages BIGINT 1: Point-to-point messages in it.

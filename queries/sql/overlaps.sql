@@ -2,11 +2,11 @@
 -- source: the invariants of a run: a thread makes one call after the other
 -- needs: events, times
 -- origins: measured, virtual, simulated
--- column rank INTEGER 1: World rank that called.
--- column thread INTEGER 1: Thread that called.
--- column seq BIGINT 1: seq of the earlier row in events.
+-- column rank INTEGER -: World rank that called.
+-- column thread INTEGER -: Thread that called.
+-- column seq BIGINT -: seq of the earlier row in events.
 -- column call VARCHAR -: Its MPI function.
--- column next_seq BIGINT 1: seq of the row that begins before the earlier one ends.
+-- column next_seq BIGINT -: seq of the row that begins before the earlier one ends.
 -- column next_call VARCHAR -: Its MPI function.
 -- column overlap_ns BIGINT ns: How much of their times they have in common.
 -- order: rank, seq

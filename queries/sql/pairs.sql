@@ -5,8 +5,8 @@
 --     fan-outs between the root (rank 0 of the communicator where there is none) and every other rank. logical: allgathers
 --     and alltoalls between the pairs that exchange data, the rest as rooted. tree: along binomial trees.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
--- column rank INTEGER 1: The lower world rank of the two.
--- column partner INTEGER 1: The higher one; rank itself for messages of a rank to itself.
+-- column rank INTEGER -: The lower world rank of the two.
+-- column partner INTEGER -: The higher one; rank itself for messages of a rank to itself.
 -- column messages BIGINT 1: Messages between them.
 -- column bytes BIGINT bytes: Payload of those.
 -- column messages_up BIGINT 1: Those of the messages that go from rank to partner.

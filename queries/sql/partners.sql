@@ -5,7 +5,7 @@
 --     fan-outs between the root (rank 0 of the communicator where there is none) and every other rank. logical: allgathers
 --     and alltoalls between the pairs that exchange data, the rest as rooted. tree: along binomial trees.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
--- column rank INTEGER 1: World rank.
+-- column rank INTEGER -: World rank.
 -- column destinations BIGINT 1: Other ranks that it sends to.
 -- column sources BIGINT 1: Other ranks that it receives from.
 -- column partners BIGINT 1: Other ranks that it sends to or receives from.
@@ -13,7 +13,7 @@
 -- column sent_bytes BIGINT bytes: Payload of those.
 -- column received_messages BIGINT 1: Messages from other ranks.
 -- column received_bytes BIGINT bytes: Payload of those.
--- column busiest INTEGER 1: The other rank with the most bytes both ways together; of several, the one with more messages, then
+-- column busiest INTEGER -: The other rank with the most bytes both ways together; of several, the one with more messages, then
 --     the lowest. Null where there is none.
 -- column busiest_messages BIGINT 1: Messages with it, both ways.
 -- column busiest_bytes BIGINT bytes: Payload of those.

@@ -7,7 +7,7 @@
 --     it sends, or receives where it sends nothing; its elements are the call's own count.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
 -- column ranks INTEGER 1: Ranks of the run.
--- column bucket INTEGER 1: Number of the bucket, from 1; 14 for messages whose elements are not known, where there are any.
+-- column bucket INTEGER -: Number of the bucket, from 1; 14 for messages whose elements are not known, where there are any.
 -- column size VARCHAR -: Sizes in the bucket: at most so much (Ki 1024, Mi 1024 Ki) and more than in the one before.
 -- column at_most BIGINT 1: Largest size in the bucket, in the unit asked for; null for the last.
 -- column messages BIGINT 1: Messages of such a size.

@@ -2,7 +2,7 @@
 -- source: message statistics by tag, as in Vampir
 -- needs: messages
 -- column comm INTEGER -: Communicator, an id in comms.
--- column tag INTEGER 1: Message tag.
+-- column tag INTEGER -: Message tag.
 -- column messages BIGINT 1: Messages with it.
 -- column bytes BIGINT bytes: Payload of those.
 -- column min_bytes BIGINT bytes: The smallest of them.

@@ -2,8 +2,8 @@
 -- source: Pipit's time_profile and comm_by_process, the per-rank tables of IPM and APS
 -- needs: events, times, every-call
 -- origins: measured, virtual, simulated
--- column rank INTEGER 1: World rank.
--- column thread INTEGER 1: Its thread: each has times of its own, which do not add up to the rank's.
+-- column rank INTEGER -: World rank.
+-- column thread INTEGER -: Its thread: each has times of its own, which do not add up to the rank's.
 -- column total_ns BIGINT ns: From the start of the thread's first call to the end of its last: what the columns from point_to_point_ns to
 --     outside_ns add up to.
 -- column mpi_ns BIGINT ns: Inside MPI: the columns from point_to_point_ns to other_ns.

@@ -1,13 +1,13 @@
 -- summary: Sends and receives that were posted and never met a partner.
 -- source: the invariants of a run: every message has two sides
 -- needs: events, messages, every-send
--- column rank INTEGER 1: World rank that posted it.
--- column seq BIGINT 1: seq of the posting row in events.
+-- column rank INTEGER -: World rank that posted it.
+-- column seq BIGINT -: seq of the posting row in events.
 -- column side VARCHAR -: send or recv: which side of the row has no partner.
 -- column call VARCHAR -: The MPI function.
 -- column comm INTEGER -: Communicator.
--- column peer_world INTEGER 1: World rank it sends to or wants from; null for MPI_ANY_SOURCE and where it is not known.
--- column tag INTEGER 1: Message tag; null for MPI_ANY_TAG and where it is not known.
+-- column peer_world INTEGER -: World rank it sends to or wants from; null for MPI_ANY_SOURCE and where it is not known.
+-- column tag INTEGER -: Message tag; null for MPI_ANY_TAG and where it is not known.
 -- column bytes BIGINT bytes: Payload of a send; null for a receive, which got nothing.
 -- order: rank, seq, side
 -- cost: Anti-joins of events with messages on (rank, seq): four columns of messages, fourteen of events; memory grows with the

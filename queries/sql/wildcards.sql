@@ -3,7 +3,7 @@
 -- needs: events, every-call
 -- param by choice line|path|function = line: What is one call site. line: a line of the source (or, without debug
 --     information, a place in a module). path: a line and its callers, as far as --stack kept them. function: a function.
--- column rank INTEGER 1: World rank that posted them.
+-- column rank INTEGER -: World rank that posted them.
 -- column call VARCHAR -: The MPI function; of persistent requests the one that started them.
 -- column comm INTEGER -: Communicator, an id in comms.
 -- column wildcard VARCHAR -: source (MPI_ANY_SOURCE), tag (MPI_ANY_TAG) or both.
@@ -11,7 +11,7 @@
 --     without call sites.
 -- column function VARCHAR -: Function that calls; null where it is not known.
 -- column file VARCHAR -: Source file; null where it is not known, and by function.
--- column line INTEGER 1: Source line; null where file is.
+-- column line INTEGER -: Source line; null where file is.
 -- column callers VARCHAR -: By path, the functions that called it, nearest first, at most eight.
 -- column posted BIGINT 1: How many were posted. Failed probes are not counted.
 -- column matched BIGINT 1: Those of them that met a message; the others were cancelled, failed or left open.
