@@ -18,7 +18,7 @@ func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			Skip(t, p+" is not installed; make setup installs what the tests need")
+			Skip(t, p+" is not installed; scripts/setup test installs what the tests need")
 		}
 	}
 }

@@ -103,8 +103,8 @@ func TestMatrixHasEachCellOnce(t *testing.T) {
 	}
 }
 
-func TestOneRank(t *testing.T) {
-	page := pageOf(t, report.Options{}, newRun(t, "one", `
+// oneRank is a rank that sends to itself.
+const oneRank = `
 comms comm comm_rank world_rank kind
 0 0 0 world
 
@@ -113,7 +113,10 @@ ranks rank host threads ended events
 
 messages src dst epoch comm tag bytes send_seq recv_post_seq
 0 0 0 0 9 17 0 1
-`, untimed(1)))
+`
+
+func TestOneRank(t *testing.T) {
+	page := pageOf(t, report.Options{}, newRun(t, "one", oneRank, untimed(1)))
 	if c := cells(t, page, 0); c.N != 1 || fmt.Sprint(c.Cells) != "[0 17 1]" {
 		t.Errorf("cells: %v", c)
 	}

@@ -1,0 +1,541 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/queries/report"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// What only a browser can tell of a page.
+func TestInBrowser(t *testing.T) {
+	chromium := startBrowser(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, context.Context)
+	}{
+		{"the test hears what a page does", testHears},
+		{"hover", testHover},
+		{"touch", testTouch},
+		{"keys", testKeys},
+		{"cells are as dark as they have messages", testShades},
+		{"sort", testSort},
+		{"copy", testCopy},
+		{"hostile names", testHostile},
+		{"looks", testLooks},
+		{"print", testPrint},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, chromium) })
+	}
+}
+
+// answerTo is what the engine answers, as CSV and its values by column.
+func answerTo(t *testing.T, in report.Input, name string) (csv string, values map[string][]any) {
+	t.Helper()
+	ctx := context.Background()
+	all, err := queries.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := all[slices.IndexFunc(all, func(q *queries.Query) bool { return q.Name == name })]
+	db, err := queries.Open(ctx, []queries.Run{in.Run}, queries.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Ask(ctx, q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	kept, err := queries.Keep(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values = map[string][]any{}
+	for again := queries.Again(kept); again.Next(); {
+		for i, v := range again.Row() {
+			c := again.Columns()[i].Name
+			values[c] = append(values[c], v)
+		}
+	}
+	var b bytes.Buffer
+	if err := output.Write(&b, "csv", queries.Again(kept)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), values
+}
+
+// pair is a row of density.
+type pair struct{ messages, bytes int64 }
+
+func pairsOf(t *testing.T, in report.Input) map[[2]int]pair {
+	t.Helper()
+	_, v := answerTo(t, in, "density")
+	pairs := map[[2]int]pair{}
+	for i := range v["src"] {
+		pairs[[2]int{int(v["src"][i].(int32)), int(v["dst"][i].(int32))}] = pair{v["messages"][i].(int64), v["bytes"][i].(int64)}
+	}
+	return pairs
+}
+
+func testHears(t *testing.T, chromium context.Context) {
+	p := open(t, chromium, `<!DOCTYPE html><title>x</title><img src="http://example.org/x.png">
+<script>console.log("said"); alert(9); undefined.x</script>`, desktop)
+	requests, console, dialogs := p.heard()
+	if len(requests) != 1 || requests[0] != "http://example.org/x.png" || len(console) < 2 || len(dialogs) != 1 {
+		t.Errorf("requests %q, console %q, dialogs %q", requests, console, dialogs)
+	}
+}
+
+// centre is where in the viewport the middle of a cell of the first matrix of a section is.
+func centre(p *tab, section string, row, column, n int) (x, y float64) {
+	p.t.Helper()
+	at := eval[[]float64](p, fmt.Sprintf(`(() => {
+		const image = document.querySelector("#%s .cells");
+		image.scrollIntoView({block: "center", behavior: "instant"});
+		const r = image.getBoundingClientRect();
+		return [r.left + (%d + 0.5) * r.width / %d, r.top + (%d + 0.5) * r.height / %[3]d];
+	})()`, section, column, n, row))
+	return at[0], at[1]
+}
+
+func said(p *tab, section string) string {
+	p.t.Helper()
+	return eval[string](p, fmt.Sprintf(`document.querySelector("#%s .said").textContent`, section))
+}
+
+var saidPair = regexp.MustCompile(`^(\d+) → (\d+): ([\d,]+) bytes, ([\d,]+) messages$`)
+
+// wantSaid compares what the page says of a pair of ranks with the query.
+func wantSaid(p *tab, got string, src, dst int, pairs map[[2]int]pair) {
+	p.t.Helper()
+	want, some := pairs[[2]int{src, dst}]
+	if !some {
+		if text := fmt.Sprintf("%d → %d: none", src, dst); got != text {
+			p.t.Errorf("the page says %q, want %q", got, text)
+		}
+		return
+	}
+	m := saidPair.FindStringSubmatch(got)
+	if m == nil {
+		p.t.Errorf("the page says %q of %d → %d", got, src, dst)
+		return
+	}
+	number := func(s string) int64 {
+		n, err := strconv.ParseInt(strings.ReplaceAll(s, ",", ""), 10, 64)
+		if err != nil {
+			p.t.Error(err)
+		}
+		return n
+	}
+	if number(m[1]) != int64(src) || number(m[2]) != int64(dst) || number(m[3]) != want.bytes || number(m[4]) != want.messages {
+		p.t.Errorf("the page says %q, the query of %d → %d %d bytes, %d messages", got, src, dst, want.bytes, want.messages)
+	}
+}
+
+// Pointing at a cell says what the query says of that pair of ranks: every cell of 4 ranks, some of 64.
+func testHover(t *testing.T, chromium context.Context) {
+	for _, test := range []struct {
+		run   string
+		ranks int
+		step  int
+	}{{"cg.A.4", 4, 1}, {"bt.C.64", 64, 13}} {
+		in := input(t, runDir(test.run))
+		pairs := pairsOf(t, in)
+		p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+		for _, section := range []string{"density", "data-density"} {
+			for cell := 0; cell < test.ranks*test.ranks; cell += test.step * test.step {
+				src, dst := cell/test.ranks, cell%test.ranks
+				x, y := centre(p, section, src, dst, test.ranks)
+				do(p, chromedp.MouseEvent("mouseMoved", x, y))
+				wantSaid(p, said(p, section), src, dst, pairs)
+			}
+		}
+		p.quiet()
+	}
+}
+
+func testTouch(t *testing.T, chromium context.Context) {
+	in := input(t, runDir("cg.A.16"))
+	pairs := pairsOf(t, in)
+	p := open(t, chromium, pageOf(t, report.Options{}, in), phone)
+	for _, cell := range [][2]int{{0, 0}, {3, 12}, {15, 1}, {9, 9}} {
+		x, y := centre(p, "density", cell[0], cell[1], 16)
+		do(p, chromedp.TapXY(x, y))
+		wantSaid(p, said(p, "density"), cell[0], cell[1], pairs)
+	}
+	p.quiet()
+}
+
+// Tab leads to the matrix, the arrow keys from cell to cell and not beyond its border.
+func testKeys(t *testing.T, chromium context.Context) {
+	in := input(t, runDir("cg.A.4"))
+	pairs := pairsOf(t, in)
+	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+	do(p, chromedp.Focus(chromedp.CSS("#density .matrix")))
+	src, dst := 0, 0
+	for _, key := range []string{"\u0301", "\u0303", "\u0303", "\u0301", "\u0301", "\u0301", "\u0302"} { // chromedp's codes: down, right, left
+		do(p, chromedp.KeyEvent(key))
+		switch key {
+		case "\u0301":
+			src = min(src+1, 3)
+		case "\u0303":
+			dst = min(dst+1, 3)
+		case "\u0302":
+			dst = max(dst-1, 0)
+		}
+		wantSaid(p, said(p, "density"), src, dst, pairs)
+	}
+	p.quiet()
+}
+
+// luminance is from 0, black, to 1, white; of what a filter or a theme shows.
+func luminance(img image.Image, x, y int) float64 {
+	r, g, b, _ := img.At(x, y).RGBA()
+	return (0.2126*float64(r) + 0.7152*float64(g) + 0.0722*float64(b)) / 0xffff
+}
+
+// Of two pairs the one with more messages stands out more from the paper, in a light page, a dark one and in print.
+func testShades(t *testing.T, chromium context.Context) {
+	in := input(t, runDir("mg.W.8"))
+	pairs := pairsOf(t, in)
+	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+	for name, l := range map[string]look{"light": desktop, "dark": dark, "print": paper} {
+		p.show(l)
+		img := p.picture("#density .matrix", "matrix-"+name)
+		at := eval[[]float64](p, `(() => {
+			const r = document.querySelector("#density .cells").getBoundingClientRect(), o = document.querySelector("#density .matrix").getBoundingClientRect();
+			return [(r.left - o.left) / o.width, (r.top - o.top) / o.height, r.width / o.width, r.height / o.height];
+		})()`)
+		size := img.Bounds().Size()
+		shade := func(src, dst int) float64 {
+			x, y := at[0]+(float64(dst)+0.5)/8*at[2], at[1]+(float64(src)+0.5)/8*at[3]
+			return luminance(img, int(x*float64(size.X)), int(y*float64(size.Y)))
+		}
+		ground := shade(0, 0) // rank 0 sends nothing to itself
+		if _, some := pairs[[2]int{0, 0}]; some {
+			t.Fatal("rank 0 sends to itself")
+		}
+		if l.dark != (ground < 0.5) {
+			t.Errorf("%s: the paper has luminance %.2f", name, ground)
+		}
+		type point struct {
+			messages int64
+			stands   float64
+		}
+		var points []point
+		for src := range 8 {
+			for dst := range 8 {
+				points = append(points, point{pairs[[2]int{src, dst}].messages, math.Abs(shade(src, dst) - ground)})
+			}
+		}
+		slices.SortFunc(points, func(a, b point) int { return int(a.messages - b.messages) })
+		for i := 1; i < len(points); i++ {
+			a, b := points[i-1], points[i]
+			if a.messages < b.messages && a.stands >= b.stands || a.messages == b.messages && math.Abs(a.stands-b.stands) > 0.01 {
+				t.Errorf("%s: %d messages stand out by %.3f, %d by %.3f", name, a.messages, a.stands, b.messages, b.stands)
+			}
+		}
+		if last := points[len(points)-1]; last.stands < 0.8 {
+			t.Errorf("%s: the most messages stand out by %.2f only", name, last.stands)
+		}
+	}
+}
+
+// column is what a table shows in a column.
+func column(p *tab, section string, n int) []string {
+	p.t.Helper()
+	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll("#%s tbody tr")].map(r => r.cells[%d].textContent)`, section, n))
+}
+
+func numbers(t *testing.T, texts []string) []float64 {
+	t.Helper()
+	var all []float64
+	for _, s := range texts {
+		x, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// A click on a header sorts, numbers as numbers; the next one the other way round. The rows stay whole.
+func testSort(t *testing.T, chromium context.Context) {
+	in := input(t, runDir("cg.A.16"))
+	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+	rows := func() []string {
+		all := eval[[]string](p, `[...document.querySelectorAll("#density tbody tr")].map(r => [...r.cells].map(c => c.textContent).join(" "))`)
+		slices.Sort(all)
+		return all
+	}
+	before := rows()
+	bytesHeader := chromedp.CSS("#density thead th:nth-child(4) button")
+	do(p, chromedp.Click(bytesHeader))
+	up := numbers(t, column(p, "density", 3))
+	if !slices.IsSorted(up) || up[0] == up[len(up)-1] {
+		t.Errorf("bytes after a click: %v", up)
+	}
+	if texts := column(p, "density", 3); slices.IsSorted(texts) {
+		t.Error("the numbers are sorted as texts as well, which tests nothing")
+	}
+	do(p, chromedp.Click(bytesHeader))
+	down := numbers(t, column(p, "density", 3))
+	slices.Reverse(up)
+	if !slices.Equal(up, down) {
+		t.Errorf("bytes after two clicks: %v", down)
+	}
+	if after := rows(); !slices.Equal(before, after) {
+		t.Errorf("sorting changed the rows %q into %q", before, after)
+	}
+	if got := eval[string](p, `[...document.querySelectorAll("#density th")].map(h => h.getAttribute("aria-sort") || "-").join(" ")`); got != "- - - descending" {
+		t.Errorf("aria-sort: %s", got)
+	}
+	do(p, chromedp.Click(chromedp.CSS("#collectives thead th:nth-child(2) button")))
+	if names := column(p, "collectives", 1); !slices.IsSorted(names) || len(names) < 2 {
+		t.Errorf("operations after a click: %q", names)
+	}
+	p.quiet()
+}
+
+// The buttons copy what commq query prints.
+func testCopy(t *testing.T, chromium context.Context) {
+	allow(t, chromium, "clipboard-read")
+	in := input(t, runDir("cg.A.4"))
+	csv, values := answerTo(t, in, "density")
+	rows := fmt.Sprintf("%d rows copied", len(values["src"]))
+	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
+	for i, want := range []string{strings.ReplaceAll(csv, ",", "\t"), csv} {
+		do(p, chromedp.Click(chromedp.CSS(fmt.Sprintf("#density .tools button:nth-of-type(%d)", i+1))))
+		said := do(p, chromedp.Poll[string](`document.querySelector("#density .tools span").textContent`))
+		if said != rows {
+			t.Errorf("the page says %q, want %q", said, rows)
+		}
+		if got := do(p, chromedp.Evaluate[string]("navigator.clipboard.readText()", chromedp.EvalAwaitPromise)); got != want {
+			t.Errorf("copied %q, want %q", got, want)
+		}
+		eval[bool](p, `document.querySelector("#density .tools span").textContent = ""; true`)
+	}
+	p.quiet()
+}
+
+// hostileRun is a run of three ranks whose names would all do something if they could.
+func hostileRun(t *testing.T) report.Input {
+	t.Helper()
+	const sql = `'; DROP TABLE messages; --`
+	m := untimed(3)
+	m.Origin.Command, m.Origin.Hosts, m.Origin.Label = []string{"./" + hostile + sql}, []string{hostile}, hostile
+	store := t.TempDir()
+	run, err := writer.Create(store, "hostile", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Abort()
+	comms, messages := &schema.Comms{}, &schema.Messages{}
+	for rank := range int32(3) {
+		c := schema.NullComm
+		c.CommRank, c.WorldRank, c.Name = rank, rank, strings.TrimSuffix(hostile, "\xff")+sql
+		comms.Append(&c)
+		e := schema.NullMessage
+		e.Src, e.Dst, e.Tag, e.Bytes = rank, (rank+2)%3, 9, 4097
+		messages.Append(&e)
+	}
+	for _, b := range []schema.Batch{comms, messages} {
+		if err := run.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run.Commit(&m); err != nil {
+		t.Fatal(err)
+	}
+	in := input(t, filepath.Join(store, "hostile"))
+	in.Name = strings.TrimSuffix(hostile, "\xff") + sql
+	in.Args = []string{"--run", in.Name}
+	in.Facts = []report.Fact{{Name: "command", Value: m.Origin.Command[0]}}
+	in.Findings = []report.Finding{{Check: hostile, Status: "warning", Found: hostile, Do: hostile}}
+	return in
+}
+
+// Names of runs, programs, hosts and communicators do nothing in a page and stand there as text.
+func testHostile(t *testing.T, chromium context.Context) {
+	in, plain := hostileRun(t), newRun(t, "plain", twoSends, untimed(3))
+	o := report.Options{More: []string{"communicators"}}
+	p := open(t, chromium, pageOf(t, o, in, plain), desktop)
+	p.keepPicture("hostile")
+	p.quiet()
+	shown := report.Printable(in.Name)
+	for selector, want := range map[string]string{
+		"h1":                             shown + ", plain",
+		"#runs tbody td:first-child":     shown,
+		"#density figcaption":            shown,
+		"#communicators td:nth-child(4)": shown, // the name of the communicator
+		"#runs dd":                       report.Printable(in.Facts[0].Value),
+		"#findings .check":               report.Printable(hostile),
+	} {
+		quoted, _ := json.Marshal(selector)
+		if got := eval[string](p, fmt.Sprintf("document.querySelector(%s).textContent", quoted)); got != want {
+			t.Errorf("%s is %q, want %q", selector, got, want)
+		}
+	}
+	elements := `[...document.querySelectorAll("*")].map(e => e.tagName).join(" ")`
+	hostileElements := eval[string](p, elements)
+	in.Name, in.Facts, in.Findings = "x", []report.Fact{{Name: "x", Value: "y"}}, []report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
+	if plainElements := eval[string](open(t, chromium, pageOf(t, o, in, plain), desktop), elements); hostileElements != plainElements {
+		t.Errorf("the page has the elements %s, with harmless names %s", hostileElements, plainElements)
+	}
+}
+
+// contrast lists the texts in the page that stand out too little from what is behind them: less than 4.5 to 1 (WCAG 2.2, 1.4.3).
+const contrast = `(() => {
+	const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+	const colour = text => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
+	const light = c => { const f = x => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; return 0.2126 * f(c[0]) + 0.7152 * f(c[1]) + 0.0722 * f(c[2]); };
+	const behind = e => { for (; e; e = e.parentElement) { const c = colour(getComputedStyle(e).backgroundColor); if (c[3] === 255) return c; } return [255, 255, 255, 255]; };
+	const bad = [];
+	for (const e of document.querySelectorAll("body *")) {
+		if (e.closest("script, style, title") || ![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+		const s = getComputedStyle(e), front = light(colour(e.closest("svg") ? s.fill : s.color)), back = light(behind(e));
+		const ratio = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
+		if (ratio < 4.5) bad.push(e.tagName + " " + e.textContent.slice(0, 40) + ": " + ratio.toFixed(2));
+	}
+	return bad;
+})()`
+
+// wide lists what stands out of the page to the right and cannot be scrolled to in a box of its own.
+const wide = `(() => {
+	const width = document.documentElement.clientWidth, bad = [];
+	for (const e of document.querySelectorAll("body *")) {
+		if (e.closest(".skip, script, style") || e.parentElement.closest(".scroll, .wide, pre, svg")) continue;
+		const r = e.getBoundingClientRect();
+		if (r.width > 0 && (r.right > width + 1 || r.left < -1)) bad.push(e.tagName + "." + e.className + " " + r.left + " to " + r.right);
+	}
+	if (document.documentElement.scrollWidth > width) bad.push("the page is " + document.documentElement.scrollWidth + " wide");
+	return bad;
+})()`
+
+// Pages of all kinds of runs fit a desktop and a phone and can be read by day and by night, and stay small.
+func testLooks(t *testing.T, chromium context.Context) {
+	several := func(names ...string) (all []report.Input) {
+		for _, name := range names {
+			all = append(all, input(t, runDir(name)))
+		}
+		return all
+	}
+	warned := input(t, runDir("cg.A.4"))
+	warned.Findings = []report.Finding{
+		{Check: "end", Status: "failed", Found: "rank 3 was killed in MPI_Allreduce", Do: "commq hang shows what it waited for"},
+		{Check: "clocks", Status: "warning", Found: "the hosts' clocks differ by up to 17 us", Do: "compare latencies between hosts only beyond that"}}
+	for _, test := range []struct {
+		name   string
+		inputs []report.Input
+		more   []string
+		most   int // bytes
+	}{
+		{"ranks-64", several("bt.C.64"), nil, 150_000},
+		{"warned", []report.Input{warned}, nil, 100_000},
+		{"several", several("mg.W.2", "mg.W.4", "mg.W.8", "mg.W.16", "mg.W.32"), nil, 250_000},
+		{"untimed", []report.Input{newRun(t, "untimed", twoSends, untimed(3))}, []string{"time-by-rank"}, 80_000},
+		{"empty", []report.Input{newRun(t, "empty", "comms comm comm_rank world_rank kind\n0 0 0 world\n0 1 1 world\n", untimed(2))}, nil, 80_000},
+		{"one-rank", []report.Input{newRun(t, "one", oneRank, untimed(1))}, nil, 80_000},
+		{"ranks-1000", []report.Input{sparse(t, 1000)}, nil, 400_000},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text := pageOf(t, report.Options{More: test.more}, test.inputs...)
+			if len(text) > test.most {
+				t.Errorf("the page has %d bytes", len(text))
+			}
+			p := open(t, chromium, text, desktop)
+			for _, shown := range []struct {
+				name string
+				look
+			}{{"desktop", desktop}, {"dark", dark}, {"phone", phone}, {"phone-dark", look{width: 390, height: 844, mobile: true, dark: true}}} {
+				p.show(shown.look)
+				eval[bool](p, `document.querySelectorAll("details").forEach(d => d.open = true); true`)
+				if bad := eval[[]string](p, wide); len(bad) > 0 {
+					t.Errorf("%s: too wide: %q", shown.name, bad)
+				}
+				if bad := eval[[]string](p, contrast); len(bad) > 0 {
+					t.Errorf("%s: hard to read: %q", shown.name, bad)
+				}
+				eval[bool](p, `document.querySelectorAll("section > details:last-child").forEach(d => d.open = false); true`)
+				p.keepPicture(test.name + "-" + shown.name)
+			}
+			elements := eval[int](p, `document.querySelectorAll("*").length`)
+			if elements > 9000 {
+				t.Errorf("the page has %d elements", elements)
+			}
+			t.Logf("%d bytes, %d elements, loaded in %.0f ms", len(text), elements, eval[float64](p, `performance.getEntriesByType("navigation")[0].loadEventEnd`))
+			p.quiet()
+		})
+	}
+}
+
+// sparse is a run whose ranks send to their neighbours on a ring and to one far away.
+func sparse(t *testing.T, ranks int32) report.Input {
+	t.Helper()
+	store := t.TempDir()
+	run, err := writer.Create(store, "sparse", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Abort()
+	messages := &schema.Messages{}
+	for rank := range ranks {
+		for seq, to := range []int32{(rank + 1) % ranks, (rank + ranks - 1) % ranks, rank * 17 % ranks} {
+			m := schema.NullMessage
+			m.Src, m.Dst, m.Tag, m.Bytes, m.SendSeq = rank, to, 9, int64(4097*(seq+1)), int64(seq)
+			messages.Append(&m)
+		}
+	}
+	m := untimed(ranks)
+	if err := run.Write(0, messages); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Commit(&m); err != nil {
+		t.Fatal(err)
+	}
+	return input(t, filepath.Join(store, "sparse"))
+}
+
+// A page prints: on a few sheets, with its matrices, in colours for paper whatever the screen has.
+func testPrint(t *testing.T, chromium context.Context) {
+	p := open(t, chromium, pageOf(t, report.Options{}, input(t, runDir("bt.C.64"))), dark)
+	sheet := do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4)))
+	keep(t, "print.pdf", sheet)
+	if !bytes.HasPrefix(sheet, []byte("%PDF-")) || !bytes.Contains(sheet[len(sheet)-64:], []byte("%%EOF")) {
+		t.Fatalf("%d bytes are no PDF", len(sheet))
+	}
+	if n := len(regexp.MustCompile(`/Type /Page\b[^s]`).FindAll(sheet, -1)); n < 2 || n > 8 {
+		t.Errorf("the report prints on %d sheets", n)
+	}
+	if n := len(regexp.MustCompile(`/Subtype /Image\s+/Width 64\s+/Height 64\b`).FindAll(sheet, -1)); n < 2 {
+		t.Errorf("%d pictures of 64 by 64 cells in the PDF, want one for density and one for data-density", n)
+	}
+	p.show(paper)
+	if back := eval[string](p, "getComputedStyle(document.body).backgroundColor"); back != "rgb(255, 255, 255)" {
+		t.Errorf("the sheet is %s", back)
+	}
+	if bad := eval[[]string](p, contrast); len(bad) > 0 {
+		t.Errorf("hard to read: %q", bad)
+	}
+	p.keepPicture("print")
+	p.quiet()
+}
