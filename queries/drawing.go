@@ -2,6 +2,7 @@ package queries
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -52,29 +53,23 @@ func (q *Query) Drawing(rows Rows, runs []Run, args map[string]string) (plot.Dra
 	if len(runs) == 0 {
 		return nil, fmt.Errorf("query %s: no run to draw", q.Name)
 	}
-	d := drawer{q: q, runs: runs, columns: rows.Columns(), note: q.plotNote(args)}
+	d := drawer{q: q, runs: runs, columns: rows.Columns()}
 	if q.Plot.Kind == "matrix" {
+		d.note = words(q.Plot.Value) + " from source to destination" + q.choices(args)
 		return d.matrices(rows)
 	}
-	return d.chart(rows)
+	return d.chart(rows, args)
 }
 
-// plotNote says under the title what is drawn: the value and the parameters.
-func (q *Query) plotNote(args map[string]string) string {
-	note := words(q.Plot.Y) + " against " + words(q.Plot.X)
-	if q.Plot.Kind == "matrix" {
-		note = q.Plot.Value + " from source to destination"
-	}
+// choices are the parameters under the title, but for those that an axis says.
+func (q *Query) choices(args map[string]string) (text string) {
+	axes := slices.Collect(maps.Values(q.Axes))
 	for _, p := range q.Params {
-		value, given := args[p.Name]
-		if given || p.Kind == "choice" {
-			if !given {
-				value = p.Default
-			}
-			note += ", " + p.Name + " " + value
+		if _, given := args[p.Name]; (given || p.Kind == "choice") && !slices.Contains(axes, p.Name) {
+			text += ", " + p.Name + " " + argument(&p, args)
 		}
 	}
-	return note
+	return text
 }
 
 // words is a column's name as people write it.
@@ -128,7 +123,7 @@ func (d *drawer) matrices(rows Rows) (plot.Drawing, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Title, m.Note, m.Value, m.Unit = run.Name, d.note, p.Value, d.q.column(p.Value).Unit
+		m.Title, m.Note, m.Value, m.Unit = run.Name, d.note, words(p.Value), d.q.column(p.Value).Unit
 		all[i], of[run.Name] = m, m
 	}
 	for rows.Next() {
@@ -153,10 +148,16 @@ func (d *drawer) matrices(rows Rows) (plot.Drawing, error) {
 }
 
 // chart makes a chart. Several runs of a query that is not over runs are groups of bars, or series.
-func (d *drawer) chart(rows Rows) (plot.Drawing, error) {
-	p := d.q.Plot
-	c := &plot.Chart{Title: d.title(), Note: d.note, Kind: p.Kind, X: d.axis(p.X), Y: d.axis(p.Y), Series: words(p.Series), Fit: words(p.Fit)}
-	c.X.Log, c.Y.Log = p.LogX, p.LogY
+func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) {
+	all, err := d.all(rows)
+	if err != nil {
+		return nil, err
+	}
+	drawn := d.q.Drawn(d.columns, all, args)
+	d.columns = drawn.Columns
+	p := drawn.Plot
+	c := &plot.Chart{Title: d.title(), Note: words(p.Y) + " against " + words(p.X) + d.q.choices(args), Kind: p.Kind,
+		Series: words(p.Series), Fit: words(p.Fit), Groups: "run"}
 	inRun := len(d.runs) > 1 && !d.q.OverRuns
 	bars := p.Kind == "bars" || p.Kind == "grouped"
 	if p.Series == "run" {
@@ -170,17 +171,14 @@ func (d *drawer) chart(rows Rows) (plot.Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.X, c.Y = d.axis(at[0], p.LogX), d.axis(at[1], p.LogY)
 	if inRun && !bars {
 		c.Series = "run"
 		if p.Series != "" {
 			c.Series += ", " + words(p.Series)
 		}
 	}
-	all, err := d.all(rows)
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range all {
+	for _, row := range drawn.Rows {
 		v := plot.Value{X: number(row, at[0]), Y: number(row, at[1]), Fit: number(row, at[2]), Series: label(row, at[3])}
 		switch run := label(row, at[4]); {
 		case bars:
@@ -190,9 +188,22 @@ func (d *drawer) chart(rows Rows) (plot.Drawing, error) {
 		case inRun:
 			v.Series = run
 		}
+		if p.Fit != "" {
+			v.Series += d.law(row)
+		}
 		c.Add(v)
 	}
 	return c, nil
+}
+
+// law says behind the name of a series what law was fitted to it; "" where the rows have no slope and r2.
+func (d *drawer) law(row []any) string {
+	slope, _ := d.at("slope")
+	r2, _ := d.at("r2")
+	if v := number(row, slope); slope >= 0 && r2 >= 0 && !math.IsNaN(v) {
+		return fmt.Sprintf(": slope %.3g, R2 %.4g", v, number(row, r2))
+	}
+	return ""
 }
 
 // all are all rows, in the order in which the runs were given where the axis x has the runs.
@@ -228,9 +239,9 @@ func (d *drawer) title() string {
 	return d.q.Name + " of " + strings.Join(d.runNames(), ", ")
 }
 
-func (d *drawer) axis(column string) plot.Axis {
-	c := d.q.column(column)
-	return plot.Axis{Name: words(column), Unit: c.Unit, Whole: c.Type != "DOUBLE"}
+func (d *drawer) axis(column int, log bool) plot.Axis {
+	c := d.columns[column]
+	return plot.Axis{Name: words(c.Name), Unit: c.Unit, Whole: c.Type != "DOUBLE", Log: log}
 }
 
 func integer(v any) (int64, bool) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/commq/commq/queries/plot"
 	"github.com/commq/commq/schema"
 )
@@ -75,7 +77,7 @@ func TestDrawing(t *testing.T) {
 			[][]any{{"a.4", int64(3), 3.0}, {"b.16", int64(3), 5.0}}, "run b.16 a.4"},
 		{"a matrix for each run", Plot{Kind: "matrix", Row: "src", Column: "dst", Value: "size"}, false, two, "run src dst size",
 			[][]any{{"a.4", int32(0), int32(1), int64(500)}, {"b.16", int32(2), int32(0), int64(4097)}},
-			"0 1 k 2 k 3 k 4097 size b.16 size from source to destination 0 0 1 1 2 2 destination source 0 100 200 300 400 500 size a.4"},
+			"0 1 kB 2 kB 3 kB 4.097 kB size b.16 size from source to destination 0 0 1 1 2 2 destination source 0 100 B 200 B 300 B 400 B 500 B size a.4"},
 	} {
 		d, err := plotted(c.plot, c.over).Drawing(answer(c.columns, c.rows...), c.runs, nil)
 		if err != nil {
@@ -115,11 +117,97 @@ func TestDrawingErrors(t *testing.T) {
 	}
 }
 
-func TestPlotNote(t *testing.T) {
+func TestChoicesUnderATitle(t *testing.T) {
 	q := plotted(Plot{Kind: "lines", X: "size", Y: "wait_ns"}, false)
-	q.Params = []Param{{Name: "mode", Kind: "choice", Default: "all"}, {Name: "top", Kind: "integer", Default: "9"}, {Name: "where", Kind: "condition", Default: "TRUE"}}
-	if got, want := q.plotNote(map[string]string{"where": "tag = 9"}), "wait against size, mode all, where tag = 9"; got != want {
+	q.Params = []Param{{Name: "mode", Kind: "choice", Default: "all"}, {Name: "top", Kind: "integer", Default: "9"}, {Name: "where", Kind: "condition", Default: "TRUE"},
+		{Name: "by", Kind: "choice", Default: "ranks"}}
+	q.Axes = map[string]string{"size": "by"}
+	if got, want := q.choices(map[string]string{"where": "tag = 9"}), ", mode all, where tag = 9"; got != want {
 		t.Errorf("%q; want %q", got, want)
+	}
+}
+
+// TestDrawn has the rows of each as they are given and as they are drawn.
+func TestDrawn(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		query   Query
+		args    map[string]string
+		columns string
+		rows    [][]any
+		want    Plot
+		named   string
+		drawn   [][]any
+	}{
+		{"several columns of y", Query{Plot: &Plot{Kind: "bars", X: "rank", Y: "wait_ns", More: []string{"rma_ns"}}}, nil, "rank wait_ns rma_ns",
+			[][]any{{int32(3), int64(70), int64(9)}, {int32(1), int64(80), nil}},
+			Plot{Kind: "bars", X: "rank", Y: "time_ns", Series: "part"}, "rank wait_ns rma_ns part time_ns",
+			[][]any{{int32(1), int64(80), nil, "wait", int64(80)}, {int32(1), int64(80), nil, "rma", nil},
+				{int32(3), int64(70), int64(9), "wait", int64(70)}, {int32(3), int64(70), int64(9), "rma", int64(9)}}},
+		{"several columns of y for each series", Query{Plot: &Plot{Kind: "lines", X: "rank", Y: "wait_ns", More: []string{"rma_ns"}, Series: "same_host"}}, nil,
+			"rank same_host wait_ns rma_ns", [][]any{{int32(3), true, int64(70), int64(9)}, {int32(1), false, int64(80), int64(5)}},
+			Plot{Kind: "lines", X: "rank", Y: "time_ns", Series: "same_host_and_part"}, "rank same_host wait_ns rma_ns same_host_and_part time_ns",
+			[][]any{{int32(3), "same host", int64(70), int64(9), "same host, wait", int64(70)}, {int32(3), "same host", int64(70), int64(9), "same host, rma", int64(9)},
+				{int32(1), "not same host", int64(80), int64(5), "not same host, wait", int64(80)}, {int32(1), "not same host", int64(80), int64(5), "not same host, rma", int64(5)}}},
+		{"call sites", Query{Plot: &Plot{Kind: "bars", X: "callsite", Y: "bytes", Series: "call"}}, nil, "callsite function file line module code_offset callers call bytes",
+			[][]any{{int32(7), "halo", "/src/heat.c", int32(31), "/bin/heat", nil, "step, main", "MPI_Send", int64(4097)},
+				{int32(7), "halo", "/src/heat.c", int32(31), "/bin/heat", nil, "step, main", "MPI_Wait", int64(0)},
+				{int32(9), "halo", nil, nil, "/bin/heat", int64(0x4f1), nil, "MPI_Send", int64(5)},
+				{int32(11), "halo", nil, nil, "/lib/heat", int64(0x4f1), nil, "MPI_Send", int64(3)},
+				{nil, nil, nil, nil, nil, nil, nil, "MPI_Send", int64(3)}},
+			Plot{Kind: "bars", X: "call_site", Y: "bytes", Series: "call"}, "callsite function file line module code_offset callers call bytes call_site",
+			[][]any{{int32(7), "halo", "/src/heat.c", int32(31), "/bin/heat", nil, "step, main", "MPI_Send", int64(4097), "halo heat.c:31 < step, main"},
+				{int32(9), "halo", nil, nil, "/bin/heat", int64(0x4f1), nil, "MPI_Send", int64(5), "halo heat+0x4f1"},
+				{int32(11), "halo", nil, nil, "/lib/heat", int64(0x4f1), nil, "MPI_Send", int64(3), "halo heat+0x4f1 #11"},
+				{nil, nil, nil, nil, nil, nil, nil, "MPI_Send", int64(3), "not known"}}},
+		{"axes named by parameters", Query{Plot: &Plot{Kind: "points", X: "x", Y: "y"}, Axes: map[string]string{"x": "by", "y": "measure"},
+			Params: []Param{{Name: "by", Kind: "choice", Default: "ranks"}, {Name: "measure", Kind: "choice", Default: "messages"}}},
+			map[string]string{"measure": "mean-message-bytes"}, "ranks x y", [][]any{{int32(5), 5.0, 4097.0}},
+			Plot{Kind: "points", X: "ranks", Y: "mean_message_bytes"}, "ranks_ ranks mean_message_bytes", [][]any{{int32(5), 5.0, 4097.0}}},
+	} {
+		var columns []Column
+		for _, name := range strings.Fields(c.columns) {
+			column := Column{Name: name, Type: "BIGINT", Unit: "1"}
+			switch {
+			case strings.HasSuffix(name, "_ns"):
+				column.Unit = "ns"
+			case name == "same_host":
+				column.Type = "BOOLEAN"
+			}
+			columns = append(columns, column)
+		}
+		c.query.Columns = columns
+		got := c.query.Drawn(columns, c.rows, c.args)
+		if diff := cmp.Diff(c.want, got.Plot); diff != "" {
+			t.Errorf("%s: plot %s", c.what, diff)
+		}
+		if diff := cmp.Diff(c.drawn, got.Rows); diff != "" {
+			t.Errorf("%s: rows %s", c.what, diff)
+		}
+		var names []string
+		for _, column := range got.Columns {
+			names = append(names, column.Name)
+			if strings.HasSuffix(column.Name, "_ns") && column.Unit != "ns" || strings.HasSuffix(column.Name, "bytes") && c.args != nil && column.Unit != "bytes" {
+				t.Errorf("%s: unit %q of %s", c.what, column.Unit, column.Name)
+			}
+		}
+		if diff := cmp.Diff(strings.Fields(c.named), names); diff != "" {
+			t.Errorf("%s: columns %s", c.what, diff)
+		}
+	}
+}
+
+// TestLawOfASeries has the law's numbers in the legend.
+func TestLawOfASeries(t *testing.T) {
+	q := plotted(Plot{Kind: "points", X: "size", Y: "wait_ns", Fit: "fitted", Series: "kind"}, true)
+	q.Columns = append(q.Columns, Column{Name: "fitted", Type: "DOUBLE"}, Column{Name: "slope", Type: "DOUBLE"}, Column{Name: "r2", Type: "DOUBLE"})
+	d, err := q.Drawing(answer("size wait_ns kind fitted slope r2", []any{int64(3), 5.0, "mg", 5.5, 0.9791, 0.99984}, []any{int64(9), 7.0, "mg", 6.5, 0.9791, 0.99984}),
+		runsOf("mg.3", "mg.9"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(texts(t, d), " "); !strings.Contains(got, "kind mg: slope 0.979, R2 0.9998 fitted") {
+		t.Errorf("drawn %q", got)
 	}
 }
 

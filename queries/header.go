@@ -34,6 +34,8 @@ type Query struct {
 	Cost string
 	// Plot says how to draw the rows; nil when they cannot be drawn.
 	Plot *Plot
+	// Axes has the columns that are called what a parameter says where they are drawn, with the parameter's name.
+	Axes map[string]string
 	// text is the SQL with includes in place and parameters still open.
 	text string
 }
@@ -137,6 +139,8 @@ func (q *Query) readField(f field) error {
 		return q.readColumn(f)
 	case "plot":
 		return q.readPlot(f)
+	case "axis":
+		return q.readAxis(f)
 	}
 	return fmt.Errorf("no field is called %q (%s)", f.key, headerHelp)
 }
@@ -202,6 +206,18 @@ func (q *Query) readColumn(f field) error {
 	return nil
 }
 
+func (q *Query) readAxis(f field) error {
+	column := strings.TrimSpace(f.rest)
+	if column == "" || strings.Contains(f.text, " ") || q.Axes[column] != "" {
+		return errors.New("want \"-- axis COLUMN: PARAM\", one line for each column")
+	}
+	if q.Axes == nil {
+		q.Axes = map[string]string{}
+	}
+	q.Axes[column] = f.text
+	return nil
+}
+
 // complete says which required fields are missing and whether the plot's columns exist.
 func (q *Query) complete() error {
 	var errs []error
@@ -224,6 +240,11 @@ func (q *Query) complete() error {
 	}
 	if q.Plot != nil {
 		errs = append(errs, q.Plot.check(q))
+	}
+	for column, name := range q.Axes {
+		if p := q.param(name); q.column(column) == nil || p == nil || p.Kind != "choice" {
+			errs = append(errs, fmt.Errorf("axis %s: %s: want an output column and a parameter that is a choice", column, name))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -199,10 +199,14 @@ func TestKindsOfPlots(t *testing.T) {
 		"points src bytes bytes name":  {Kind: "points", X: "src", Y: "bytes", Fit: "bytes", Series: "name"},
 		"lines src bytes name log-y":   {Kind: "lines", X: "src", Y: "bytes", Series: "name", LogY: true},
 		"matrix src src bytes":         {Kind: "matrix", Row: "src", Column: "src", Value: "bytes"},
+		"bars name bytes+bytes":        {Kind: "bars", X: "name", Y: "bytes", More: []string{"bytes"}},
+		"lines src bytes+bytes name":   {Kind: "lines", X: "src", Y: "bytes", More: []string{"bytes"}, Series: "name"},
 	} {
 		q, err := parse("good", strings.Replace(goodHeader+goodSQL, "matrix src src bytes", text, 1), noInclude)
-		if err != nil || *q.Plot != want {
-			t.Errorf("%s: %+v, %v", text, q, err)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if diff := cmp.Diff(want, *q.Plot); diff != "" {
+			t.Errorf("%s: %s", text, diff)
 		}
 	}
 }

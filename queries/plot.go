@@ -13,9 +13,11 @@ type Plot struct {
 	Kind string
 	// Row (down), Column (across) and Value (darkness) are the columns of a matrix.
 	Row, Column, Value string
-	// X and Y are the columns of the axes of the other kinds.
+	// X and Y are the columns of the axes of the other kinds. Where Y names several, More has those after the first: each is a
+	// series of its own.
 	X, Y string
-	// Series is the column that parts the bars, lines or points; "" when there is one series.
+	More []string
+	// Series is the column that parts the bars, lines or points; "" when there is none.
 	Series string
 	// Fit is the column of points with the value of a fitted curve at X; "" without one.
 	Fit string
@@ -24,7 +26,8 @@ type Plot struct {
 }
 
 const plotHelp = `want one line "-- plot: matrix ROW COLUMN VALUE", "-- plot: bars X Y [SERIES]", "-- plot: grouped X Y SERIES", ` +
-	`"-- plot: lines X Y [SERIES]" or "-- plot: points X Y [FIT [SERIES]]", the last three with log-x, log-y or log-log after it`
+	`"-- plot: lines X Y [SERIES]" or "-- plot: points X Y [FIT [SERIES]]", the last three with log-x, log-y or log-log after it; for bars and ` +
+	`lines Y may be several columns, A+B+C`
 
 func (q *Query) readPlot(f field) error {
 	w := strings.Fields(f.text)
@@ -59,6 +62,10 @@ func (q *Query) readPlot(f field) error {
 		ok = 2 <= n && n <= 4
 		p.X, p.Y, p.Fit, p.Series = word(1), word(2), word(3), word(4)
 	}
+	if ys := strings.Split(p.Y, "+"); len(ys) > 1 {
+		p.Y, p.More = ys[0], ys[1:]
+		ok = ok && (p.Kind == "bars" || p.Kind == "lines")
+	}
 	if q.Plot != nil || f.rest != "" || !ok {
 		return errors.New(plotHelp)
 	}
@@ -74,14 +81,23 @@ func (p *Plot) check(q *Query) error {
 		x = append(x, "VARCHAR")
 	}
 	var errs []error
-	for _, c := range []struct {
+	type named struct {
 		name  string
 		types []string
 		what  string
-	}{
+	}
+	columns := []named{
 		{p.Row, integer, "an integer"}, {p.Column, integer, "an integer"}, {p.Value, integer, "an integer"},
-		{p.X, x, "a number"}, {p.Y, number, "a number"}, {p.Fit, number, "a number"}, {p.Series, append(integer, "VARCHAR"), "an integer or a name as"},
-	} {
+		{p.X, x, "a number"}, {p.Y, number, "a number"}, {p.Fit, number, "a number"},
+		{p.Series, append(integer, "VARCHAR", "BOOLEAN"), "an integer, a name or a boolean as"},
+	}
+	for _, y := range p.More {
+		columns = append(columns, named{y, number, "a number"})
+		if a, b := q.column(p.Y), q.column(y); a != nil && b != nil && a.Unit != b.Unit {
+			errs = append(errs, fmt.Errorf("plot draws %s and %s together, which have different units", p.Y, y))
+		}
+	}
+	for _, c := range columns {
 		if c.name == "" {
 			continue
 		}
@@ -98,8 +114,10 @@ func (p *Plot) text() string {
 		return fmt.Sprintf("%s: %s down, %s across, darker is more", p.Value, p.Row, p.Column)
 	}
 	how := map[string]string{"bars": "as bars", "grouped": "as bars", "lines": "as lines", "points": "as points"}[p.Kind]
-	text := fmt.Sprintf("%s against %s %s", p.Y, p.X, how)
+	text := fmt.Sprintf("%s against %s %s", strings.Join(append([]string{p.Y}, p.More...), ", "), p.X, how)
 	switch {
+	case p.Series == "" && p.More != nil && p.Kind == "bars":
+		text += ", stacked"
 	case p.Series != "" && p.Kind == "bars":
 		text += ", stacked by " + p.Series
 	case p.Series != "" && p.Kind == "grouped":

@@ -306,15 +306,16 @@ messages src dst tag bytes send_seq send_start_ns recv_done_seq recv_start_ns re
 
 func TestLatency(t *testing.T) {
 	run := newRun(t, "ring.5", world+ring, example.Manifest(5))
-	// same host, bucket, size, at most, messages, timed, mean bytes, min, quartiles, 99 of 100, max, bytes/s
+	// same host, bucket, size, at most, messages, timed, mean bytes, min, quartiles, 99 of 100, max, bytes/s, and by the line of latency-fit
 	same(t, "latency", ask(t, run, "latency", "where", "tag = 9"), `
-		true,1,<= 16,16,1,1,16,116,116,116,116,116,116,137931034
-		true,2,<= 64,64,5,1,64,164,164,164,164,164,164,390243902
-		false,1,<= 16,16,3,3,16,1032,1032,1032,5032,5032,5032,15503876
-		false,3,<= 256,256,1,1,100,1200,1200,1200,1200,1200,1200,83333333`)
+		true,1,<= 16,16,1,1,16,116,116,116,116,116,116,137931034,116
+		true,2,<= 64,64,5,1,64,164,164,164,164,164,164,390243902,164
+		false,1,<= 16,16,3,3,16,1032,1032,1032,5032,5032,5032,15503876,1032
+		false,3,<= 256,256,1,1,100,1200,1200,1200,1200,1200,1200,83333333,1200`)
 	same(t, "latency-fit", ask(t, run, "latency-fit", "where", "tag = 9"), `
 		true,2,2,16,64,100,1000000000,1
 		false,4,2,16,100,1000,500000000,1`)
+	same(t, "latency of one size", ask(t, run, "latency", "where", "bytes = 16 AND dst = 3"), "false,1,<= 16,16,3,3,16,1032,1032,1032,5032,5032,5032,15503876,")
 	// One time that is far off changes the line through the medians where it is the only one of its size, and not else.
 	same(t, "one size", ask(t, run, "latency-fit", "where", "bytes = 16 AND dst = 3"), "false,3,1,16,16,,,")
 	same(t, "falling", ask(t, run, "latency-fit", "where", "bytes > 64", "through", "minimum"), "false,2,2,100,5000,1224,,1")

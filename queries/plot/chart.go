@@ -28,6 +28,8 @@ type Chart struct {
 	Order []string
 	// Fit is what the curves are called in the legend; "" when there are none.
 	Fit string
+	// Groups is what the groups of bars are. Where each has one bar, and not each a category of its own, they are the categories.
+	Groups string
 
 	values []Value
 }
@@ -116,7 +118,11 @@ func (c *Chart) bars() bool { return c.Kind == "bars" || c.Kind == "grouped" }
 func (c *Chart) layOut() *page {
 	p := &page{Chart: c, note: c.Note}
 	p.dropLogs()
+	p.flattenGroups()
 	p.nameSeries()
+	if c.bars() {
+		p.dropEmpty()
+	}
 	if c.bars() {
 		p.fillSlots()
 	}
@@ -146,6 +152,62 @@ func (p *page) dropLogs() {
 	if p.Chart = &chart; dropped > 0 {
 		p.say(fmt.Sprintf("%d values of 0 or less are not drawn", dropped))
 	}
+}
+
+// flattenGroups makes the groups of bars the categories, where each has one and some have the same: their names say more.
+func (p *page) flattenGroups() {
+	if !p.bars() {
+		return
+	}
+	groups := distinct(p.values, func(v Value) string { return v.Group })
+	both := distinct(p.values, func(v Value) string { return v.Group + "\x00" + v.Category })
+	categories := distinct(p.values, func(v Value) string { return v.Category })
+	if len(groups) < 2 || len(both) > len(groups) || len(categories) == len(groups) {
+		return
+	}
+	chart := *p.Chart
+	chart.values = slices.Clone(p.values)
+	chart.X = Axis{Name: p.Groups}
+	for i := range chart.values {
+		v := &chart.values[i]
+		v.Category, v.Group = v.Group, ""
+	}
+	p.Chart = &chart
+}
+
+// dropEmpty leaves series out of the legend and the bars that have nothing but 0: all of them where bars are stacked; of bars
+// side by side, whose places tell them apart too, those before the first and after the last that has more.
+func (p *page) dropEmpty() {
+	some := map[string]bool{}
+	for _, v := range p.values {
+		some[v.Series] = some[v.Series] || v.Y != 0 && !math.IsNaN(v.Y)
+	}
+	empty := func(name string) bool { return !some[name] }
+	if !slices.ContainsFunc(p.names, func(name string) bool { return some[name] }) {
+		return
+	}
+	all := p.names
+	if p.Kind == "bars" {
+		p.names = slices.DeleteFunc(slices.Clone(all), empty)
+	} else {
+		first := slices.IndexFunc(all, func(name string) bool { return some[name] })
+		last := len(all) - 1
+		for ; empty(all[last]); last-- {
+		}
+		p.names = all[first : last+1]
+	}
+	if len(p.names) == len(all) {
+		return
+	}
+	kept := indexes(p.names)
+	chart := *p.Chart
+	chart.values = slices.Clone(p.values)
+	for i := range chart.values { // the category stays
+		if _, ok := kept[chart.values[i].Series]; !ok {
+			chart.values[i].Series, chart.values[i].Y = p.names[0], math.NaN()
+		}
+	}
+	p.Chart = &chart
 }
 
 // say adds to the note.
@@ -275,6 +337,9 @@ func (p *page) scaleX() {
 			last = p.slots[n-1].at
 		}
 		p.x = scale{least: -0.6, most: last + 0.6}
+		if len(p.slots) > 0 && p.slots[0].group != p.slots[len(p.slots)-1].group {
+			p.x = scale{least: -0.5 - groupGap/2, most: last + 0.5 + groupGap/2}
+		}
 		for _, s := range p.slots {
 			p.xTicks = append(p.xTicks, mark{s.at, fitLetters(s.category)})
 		}

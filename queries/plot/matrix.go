@@ -19,7 +19,7 @@ type Matrix struct {
 	Title, Note string
 	// Value is what is counted, for the scale: messages, bytes.
 	Value string
-	// Unit is the value's unit; bytes or 1.
+	// Unit is the value's unit: bytes, ns or 1.
 	Unit string
 
 	ranks int
@@ -284,8 +284,12 @@ func (l *layout) scale(c draw.Canvas, area vg.Rectangle) {
 	frame(c, bar)
 	step := niceStep(max(1, float64(l.most)/5))
 	for v := 0.0; v < float64(l.most)-step/3; v += step {
-		put(v, short(v))
+		put(v, withUnit(v, l.m.Unit))
 	}
-	put(float64(l.most), strconv.FormatInt(l.most, 10))
+	most := strconv.FormatInt(l.most, 10) // counts to the last digit
+	if l.m.Unit == "ns" || l.m.Unit == "bytes" {
+		most = withUnit(float64(l.most), l.m.Unit)
+	}
+	put(float64(l.most), most)
 	c.FillText(style(10, draw.XLeft, draw.YBottom), vg.Point{X: bar.Min.X, Y: bar.Max.Y + px(22)}, l.m.Value)
 }

@@ -191,3 +191,14 @@ func TestScaleNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestScaleOfAMatrixHasUnits: counts to the last digit, times and bytes with prefixes.
+func TestScaleOfAMatrixHasUnits(t *testing.T) {
+	for unit, want := range map[string]string{"1": ">195490007<", "bytes": ">195.49 MB<", "ns": ">195.49 ms<"} {
+		m := matrix(t, 3, [3]int64{0, 1, 195490007})
+		m.Unit = unit
+		if text := string(drawn(t, m, "svg")); !strings.Contains(text, want) {
+			t.Errorf("unit %s: no %s in the scale", unit, want)
+		}
+	}
+}

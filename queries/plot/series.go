@@ -23,7 +23,7 @@ func (p *page) colour(i int) color.Color {
 	n := len(p.names)
 	lightest := 0.82 // thin lines must be seen on white
 	if p.bars() {
-		lightest = 1 // they have an outline
+		lightest = 0.9 // they have an outline
 	}
 	f := 0.3
 	if n > 1 {
@@ -183,11 +183,16 @@ type entry struct {
 	curve  bool
 }
 
+// named says whether the legend has the series: where there are several, or one to which a curve belongs.
+func (p *page) named() bool {
+	return len(p.names) > 1 || p.Fit != "" && len(p.names) == 1 && p.names[0] != ""
+}
+
 // entries are the lines of the legend: those of stacked bars from the top down. Where there are too many series, it has some.
 func (p *page) entries() []entry {
 	const most = chartHighPx/rowPx - 3
 	var all []entry
-	if len(p.names) > 1 {
+	if p.named() {
 		for i, name := range p.names {
 			all = append(all, entry{name: fitLetters(name), series: i})
 		}
@@ -229,7 +234,7 @@ func (p *page) legend(c draw.Canvas) {
 	}
 	label := style(10, draw.XLeft, draw.YCenter)
 	x, y := p.area.Max.X+px(30), p.area.Max.Y-px(rowPx/2)
-	if len(p.names) > 1 {
+	if p.named() {
 		c.FillText(label, vg.Point{X: x, Y: y}, p.Series)
 		y -= px(rowPx + 6)
 	}

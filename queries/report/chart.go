@@ -51,8 +51,7 @@ type value struct {
 const mostSeries = 24
 
 // newChart makes a chart of the answers. Several runs of a query that is not over runs are series.
-func newChart(q *queries.Query, answers []answer) *chart {
-	p := q.Plot
+func newChart(p *queries.Plot, answers []answer) *chart {
 	c := &chart{X: words(p.X), Y: words(p.Y)}
 	columns := answers[0].columns
 	x, y, fit, parted := find(columns, p.X), find(columns, p.Y), find(columns, p.Fit), find(columns, p.Series)

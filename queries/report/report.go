@@ -346,6 +346,17 @@ func (b *builder) read(a *answer, q *queries.Query, run queries.Run, rows querie
 	return rows.Err()
 }
 
+// drawn are the answers as they are drawn.
+func drawn(q *queries.Query, answers []answer) (*queries.Plot, []answer) {
+	var p queries.Plot
+	all := slices.Clone(answers)
+	for i, a := range all {
+		d := q.Drawn(a.columns, a.rows, nil)
+		p, all[i].columns, all[i].rows = d.Plot, d.Columns, d.Rows
+	}
+	return &p, all
+}
+
 // finish makes pictures and a table of the answers.
 func (b *builder) finish(s *asked) {
 	q := s.Query
@@ -360,9 +371,9 @@ func (b *builder) finish(s *asked) {
 			s.Matrices = append(s.Matrices, b.matrix(q, a))
 		}
 	case q.Plot.Kind == "bars" || q.Plot.Kind == "grouped":
-		s.Bars = newBars(q.Plot, s.answers)
+		s.Bars = newBars(drawn(q, s.answers))
 	default:
-		s.Chart = newChart(q, s.answers)
+		s.Chart = newChart(drawn(q, s.answers))
 	}
 	for _, a := range s.answers {
 		if a.grid == nil && q.Plot != nil && a.total > len(a.rows) {

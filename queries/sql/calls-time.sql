@@ -17,6 +17,7 @@
 --     denominator, by the mean (COV); 0 for one rank, null where nobody spent time in it.
 -- order: time_ns DESC, call
 -- cost: Five columns of events.
+-- plot: bars call time_ns
 WITH by_thread AS (
   SELECT rank, thread, call, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(end_ns - start_ns) AS BIGINT) AS time_ns,
          MIN(end_ns - start_ns) AS min_ns, MAX(end_ns - start_ns) AS max_ns, CAST(COUNT(end_ns) AS BIGINT) AS returned,

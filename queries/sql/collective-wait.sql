@@ -20,6 +20,7 @@
 -- order: call, comm, rank, pattern
 -- cost: Thirteen columns of events, of their collectives a sort and joins on (comm, instance); joins on (rank, seq) where collectives are
 --     nonblocking or persistent.
+-- plot: bars rank wait_ns call
 WITH {{include collective_waits}},
 sides AS (
   SELECT pattern, call, comm, rank, 1 AS calls, CASE WHEN wait_ns > 0 THEN 1 ELSE 0 END AS waits, wait_ns, 0 AS caused, 0 AS caused_ns

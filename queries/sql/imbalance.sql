@@ -15,6 +15,7 @@
 -- column imbalance_fraction DOUBLE 1: imbalance_ns by max, times n/(n - 1) for n ranks, so that 0 is balance and 1 is all on one rank; null for one rank.
 -- order: imbalance_ns DESC, what
 -- cost: Six columns of events.
+-- plot: bars what imbalance_ns
 WITH spent AS (
   SELECT rank, call, SUM(end_ns - start_ns) AS ns, SUM(poll_ns) AS poll_ns, SUM(compute_ns) AS compute_ns
   FROM events

@@ -17,6 +17,7 @@
 -- order: wait_ns DESC, src, dst
 -- cost: Thirteen columns of messages and seven of events; joins on (rank, seq) of the messages whose receive was posted after the
 --     send began.
+-- plot: matrix src dst wait_ns
 WITH {{include late_senders}},
 {{include late_receivers}},
 waited AS (

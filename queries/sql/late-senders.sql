@@ -14,6 +14,7 @@
 --     share a clock.
 -- order: wait_ns DESC, src, dst
 -- cost: Seven columns of messages, and a group for each call that waited.
+-- plot: matrix src dst wait_ns
 WITH {{include late_senders}},
 waited AS (
   SELECT src, dst, COUNT(*) AS waits, SUM(wait_ns) AS wait_ns, MAX(wait_ns) AS max_ns

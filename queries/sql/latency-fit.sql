@@ -17,26 +17,10 @@
 -- column r2 DOUBLE 1: Share of the variance that the line explains; null where there is none.
 -- order: same_host DESC
 -- cost: Seven columns of messages, and a group for each message whose receiver waited.
-WITH {{include transfers}},
-timed AS (
-  -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
-  SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
-  FROM transfers t
-  JOIN ranks s ON s.rank = t.src
-  JOIN ranks d ON d.rank = t.dst
-  GROUP BY 1, 2, 3
-),
-steps AS (
-  SELECT same_host, bytes, messages, min_ns, max_ns,
-         SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bytes) AS timed
-  FROM timed
-),
+WITH {{include transfer_times}},
 points AS (
-  SELECT same_host, bytes, SUM(messages) AS messages,
-         CAST(CASE WHEN {{through}} = 'median' THEN MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) ELSE MIN(min_ns) END AS DOUBLE) AS ns
-  FROM steps
-  GROUP BY same_host, bytes
+  SELECT same_host, bytes, messages, CASE WHEN {{through}} = 'median' THEN median_ns ELSE min_ns END AS ns
+  FROM transfer_times
 ),
 lines AS (
   SELECT same_host, SUM(messages) AS messages, COUNT(*) AS sizes, MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes,

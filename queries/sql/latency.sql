@@ -20,9 +20,12 @@
 -- column q99_ns BIGINT ns: 99 of 100.
 -- column max_ns BIGINT ns: The longest time.
 -- column bytes_per_s BIGINT bytes/s: Bandwidth: bytes that a message of mean size and median time moves in a second; null where that time is not positive.
+-- column fitted_ns BIGINT ns: Time that a message of mean size takes by the line that commq query latency-fit puts through the medians of all sizes; null
+--     where there is one size only.
 -- order: same_host DESC, bucket
 -- cost: Seven columns of messages, and a group for each message whose receiver waited.
-WITH {{include transfers}},
+-- plot: lines mean_bytes min_ns+q25_ns+q50_ns+q75_ns+q99_ns+fitted_ns same_host log-log
+WITH {{include transfer_times}},
 buckets AS (
   SELECT bucket, size, at_most
   FROM (VALUES (1, '<= 16', CAST(16 AS BIGINT)), (2, '<= 64', 64), (3, '<= 256', 256), (4, '<= 1 Ki', 1024), (5, '<= 4 Ki', 4096),
@@ -69,6 +72,12 @@ quantiles AS (
   FROM steps
   GROUP BY same_host, bucket
 ),
+fits AS (
+  SELECT same_host, REGR_INTERCEPT(median_ns, CAST(bytes AS DOUBLE)) AS latency_ns, REGR_SLOPE(median_ns, CAST(bytes AS DOUBLE)) AS ns_per_byte
+  FROM transfer_times
+  GROUP BY same_host
+  HAVING COUNT(*) > 1
+),
 sizes AS (
   SELECT s.host = d.host AS same_host, m.bucket, SUM(m.messages) AS messages
   FROM sent m
@@ -78,8 +87,10 @@ sizes AS (
 )
 SELECT s.same_host, b.bucket, b.size, b.at_most, CAST(s.messages AS BIGINT) AS messages, CAST(COALESCE(q.timed, 0) AS BIGINT) AS timed,
        CAST(ROUND(q.mean_bytes) AS BIGINT) AS mean_bytes, q.min_ns, q.q25_ns, q.q50_ns, q.q75_ns, q.q99_ns, q.max_ns,
-       CASE WHEN q.q50_ns > 0 THEN CAST(ROUND(q.mean_bytes * 1e9 / CAST(q.q50_ns AS DOUBLE)) AS BIGINT) END AS bytes_per_s
+       CASE WHEN q.q50_ns > 0 THEN CAST(ROUND(q.mean_bytes * 1e9 / CAST(q.q50_ns AS DOUBLE)) AS BIGINT) END AS bytes_per_s,
+       CAST(ROUND(f.latency_ns + f.ns_per_byte * q.mean_bytes) AS BIGINT) AS fitted_ns
 FROM sizes s
 JOIN buckets b ON b.bucket = s.bucket
 LEFT JOIN quantiles q ON q.same_host = s.same_host AND q.bucket = s.bucket
+LEFT JOIN fits f ON f.same_host = s.same_host
 ORDER BY s.same_host DESC, b.bucket

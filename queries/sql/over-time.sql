@@ -14,6 +14,7 @@
 -- column collective_bytes BIGINT bytes: What all their ranks together send in them.
 -- order: bin
 -- cost: Two columns of messages and six of events, one of them twice.
+-- plot: lines start_ns bytes+collective_bytes
 WITH timed AS (
   SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
   FROM messages

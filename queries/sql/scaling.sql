@@ -29,6 +29,8 @@
 -- order: series, x, run
 -- cost: What the measure needs: nothing but manifests, a few columns of messages, or six of events.
 -- plot: points x y fitted series log-log
+-- axis x: by
+-- axis y: measure
 WITH population AS (
   SELECT run, CAST(COUNT(*) AS BIGINT) AS ranks
   FROM ranks

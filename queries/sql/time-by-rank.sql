@@ -21,6 +21,7 @@
 --     running is missing, so outside_ns beyond it is time that other processes or the operating system had the CPU.
 -- order: rank, thread
 -- cost: Seven columns of events.
+-- plot: bars rank outside_ns+point_to_point_ns+wait_ns+probe_ns+poll_ns+collective_ns+rma_ns+io_ns+other_ns
 WITH spent AS (
   SELECT rank, thread, class, MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns,
          SUM(end_ns - start_ns) AS ns, SUM(poll_ns) AS poll_ns, SUM(compute_ns) AS compute_ns
