@@ -55,7 +55,7 @@ func (q *Query) Drawing(rows Rows, runs []Run, args map[string]string) (plot.Dra
 	}
 	d := drawer{q: q, runs: runs, columns: rows.Columns()}
 	if q.Plot.Kind == "matrix" {
-		d.note = words(q.Plot.Value) + " from source to destination" + q.choices(args)
+		d.note = fmt.Sprintf("%s from %s to %s", words(q.Plot.Value), rankName(q.Plot.Row), rankName(q.Plot.Column)) + q.choices(args)
 		return d.matrices(rows)
 	}
 	return d.chart(rows, args)
@@ -70,6 +70,17 @@ func (q *Query) choices(args map[string]string) (text string) {
 		}
 	}
 	return text
+}
+
+// rankName is the name of a matrix's side.
+func rankName(column string) string {
+	switch column {
+	case "src":
+		return "source"
+	case "dst":
+		return "destination"
+	}
+	return words(column)
 }
 
 // words is a column's name as people write it.
@@ -123,7 +134,8 @@ func (d *drawer) matrices(rows Rows) (plot.Drawing, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Title, m.Note, m.Value, m.Unit = run.Name, d.note, words(p.Value), d.q.column(p.Value).Unit
+		m.Title, m.Note, m.Value, m.Unit = d.q.Name+" of "+run.Name, d.note, words(p.Value), d.q.column(p.Value).Unit
+		m.Down, m.Across = rankName(p.Row), rankName(p.Column)
 		all[i], of[run.Name] = m, m
 	}
 	for rows.Next() {
@@ -156,8 +168,7 @@ func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) 
 	drawn := d.q.Drawn(d.columns, all, args)
 	d.columns = drawn.Columns
 	p := drawn.Plot
-	c := &plot.Chart{Title: d.title(), Note: words(p.Y) + " against " + words(p.X) + d.q.choices(args), Kind: p.Kind,
-		Series: words(p.Series), Fit: words(p.Fit), Groups: "run"}
+	c := &plot.Chart{Title: d.title(), Kind: p.Kind, Series: words(p.Series), Fit: words(p.Fit)}
 	inRun := len(d.runs) > 1 && !d.q.OverRuns
 	bars := p.Kind == "bars" || p.Kind == "grouped"
 	if p.Series == "run" {
@@ -178,9 +189,16 @@ func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) 
 			c.Series += ", " + words(p.Series)
 		}
 	}
+	oneEach := bars && inRun && d.oneBarEach(drawn.Rows, at[4], at[0])
+	if oneEach {
+		c.X = plot.Axis{Name: "run"}
+	}
+	c.Note = c.Y.Name + " against " + c.X.Name + d.q.choices(args)
 	for _, row := range drawn.Rows {
 		v := plot.Value{X: number(row, at[0]), Y: number(row, at[1]), Fit: number(row, at[2]), Series: label(row, at[3])}
 		switch run := label(row, at[4]); {
+		case oneEach:
+			v.Category = run
 		case bars:
 			v.Category, v.Group = label(row, at[0]), run
 		case inRun && p.Series != "":
@@ -194,6 +212,19 @@ func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) 
 		c.Add(v)
 	}
 	return c, nil
+}
+
+// oneBarEach says whether each run has one bar, and some have the same: then the names of the runs say more than the bars'.
+func (d *drawer) oneBarEach(rows [][]any, run, category int) bool {
+	of, categories := map[string]string{}, map[string]bool{}
+	for _, row := range rows {
+		r, c := label(row, run), label(row, category)
+		if before, seen := of[r]; seen && before != c {
+			return false
+		}
+		of[r], categories[c] = c, true
+	}
+	return len(categories) < len(of)
 }
 
 // law says behind the name of a series what law was fitted to it; "" where the rows have no slope and r2.

@@ -69,6 +69,11 @@ func TestDrawing(t *testing.T) {
 		{"groups of two runs", Plot{Kind: "bars", X: "size", Y: "wait_ns", Series: "kind"}, false, two, "run size wait_ns kind",
 			[][]any{{"b.16", int64(900), 2e9, "late"}, {"a.4", int64(17), 4e9, "early"}},
 			"b.16 a.4 900 17 0 1 s 2 s 3 s 4 s size wait kind early late sizes of b.16, a.4"},
+		{"runs of one bar each", Plot{Kind: "bars", X: "size", Y: "wait_ns", Series: "kind"}, false, two, "run size wait_ns kind",
+			[][]any{{"b.16", int64(17), 2e9, "late"}, {"b.16", int64(17), 2e9, "early"}, {"a.4", int64(17), 3e9, "early"}},
+			"b.16 a.4 0 1 s 2 s 3 s 4 s run wait kind early late sizes of b.16, a.4 wait against run"},
+		{"runs of one bar each of their own", Plot{Kind: "bars", X: "size", Y: "wait_ns"}, false, two, "run size wait_ns",
+			[][]any{{"b.16", int64(16), 2e9}, {"a.4", int64(4), 3e9}}, "b.16 a.4 16 4 0 500 ms 1 s 1.5 s 2 s 2.5 s 3 s size wait"},
 		{"runs as series of lines", Plot{Kind: "lines", X: "size", Y: "wait_ns", Series: "kind"}, false, two, "run size wait_ns kind",
 			[][]any{{"b.16", int64(900), 2.0, nil}, {"a.4", int64(17), 4.0, "early"}}, "run, kind b.16,  a.4, early"},
 		{"runs along the axis", Plot{Kind: "grouped", X: "run", Y: "wait_ns", Series: "kind"}, true, two, "run kind wait_ns",
@@ -77,7 +82,7 @@ func TestDrawing(t *testing.T) {
 			[][]any{{"a.4", int64(3), 3.0}, {"b.16", int64(3), 5.0}}, "run b.16 a.4"},
 		{"a matrix for each run", Plot{Kind: "matrix", Row: "src", Column: "dst", Value: "size"}, false, two, "run src dst size",
 			[][]any{{"a.4", int32(0), int32(1), int64(500)}, {"b.16", int32(2), int32(0), int64(4097)}},
-			"0 1 kB 2 kB 3 kB 4.097 kB size b.16 size from source to destination 0 0 1 1 2 2 destination source 0 100 B 200 B 300 B 400 B 500 B size a.4"},
+			"0 1 kB 2 kB 3 kB 4.097 kB size sizes of b.16 size from source to destination 0 0 1 1 2 2 destination source 0 100 B 200 B 300 B 400 B 500 B size sizes of a.4"},
 	} {
 		d, err := plotted(c.plot, c.over).Drawing(answer(c.columns, c.rows...), c.runs, nil)
 		if err != nil {
@@ -149,6 +154,9 @@ func TestDrawn(t *testing.T) {
 			Plot{Kind: "lines", X: "rank", Y: "time_ns", Series: "same_host_and_part"}, "rank same_host wait_ns rma_ns same_host_and_part time_ns",
 			[][]any{{int32(3), "same host", int64(70), int64(9), "same host, wait", int64(70)}, {int32(3), "same host", int64(70), int64(9), "same host, rma", int64(9)},
 				{int32(1), "not same host", int64(80), int64(5), "not same host, wait", int64(80)}, {int32(1), "not same host", int64(80), int64(5), "not same host, rma", int64(5)}}},
+		{"columns of y with the name of their unit", Query{Plot: &Plot{Kind: "lines", X: "rank", Y: "bytes", More: []string{"rma_bytes"}}}, nil, "rank bytes rma_bytes",
+			[][]any{{int32(3), int64(70), int64(9)}}, Plot{Kind: "lines", X: "rank", Y: "bytes", Series: "part"}, "rank bytes_ rma_bytes part bytes",
+			[][]any{{int32(3), int64(70), int64(9), "bytes", int64(70)}, {int32(3), int64(70), int64(9), "rma bytes", int64(9)}}},
 		{"call sites", Query{Plot: &Plot{Kind: "bars", X: "callsite", Y: "bytes", Series: "call"}}, nil, "callsite function file line module code_offset callers call bytes",
 			[][]any{{int32(7), "halo", "/src/heat.c", int32(31), "/bin/heat", nil, "step, main", "MPI_Send", int64(4097)},
 				{int32(7), "halo", "/src/heat.c", int32(31), "/bin/heat", nil, "step, main", "MPI_Wait", int64(0)},
@@ -171,6 +179,8 @@ func TestDrawn(t *testing.T) {
 			switch {
 			case strings.HasSuffix(name, "_ns"):
 				column.Unit = "ns"
+			case strings.HasSuffix(name, "bytes"):
+				column.Unit = "bytes"
 			case name == "same_host":
 				column.Type = "BOOLEAN"
 			}
@@ -187,7 +197,7 @@ func TestDrawn(t *testing.T) {
 		var names []string
 		for _, column := range got.Columns {
 			names = append(names, column.Name)
-			if strings.HasSuffix(column.Name, "_ns") && column.Unit != "ns" || strings.HasSuffix(column.Name, "bytes") && c.args != nil && column.Unit != "bytes" {
+			if strings.HasSuffix(column.Name, "_ns") && column.Unit != "ns" || strings.HasSuffix(column.Name, "bytes") && column.Unit != "bytes" {
 				t.Errorf("%s: unit %q of %s", c.what, column.Unit, column.Name)
 			}
 		}

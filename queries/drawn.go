@@ -151,8 +151,17 @@ func (d *Drawn) unpivot() {
 			rows = append(rows, append(slices.Clone(row), name, row[d.at(column)]))
 		}
 	}
+	d.free(value.Name)
+	d.free(part.Name)
 	d.Columns, d.Rows = append(d.Columns, part, value), rows
 	d.Plot.Y, d.Plot.More, d.Plot.Series = value.Name, nil, part.Name
+}
+
+// free gives a column that has a name, and is not drawn, another one.
+func (d *Drawn) free(name string) {
+	if i := d.at(name); i >= 0 {
+		d.Columns[i].Name += "_"
+	}
 }
 
 // sortRanks puts the bars of ranks in order.
@@ -178,9 +187,8 @@ func (d *Drawn) nameAxis(column, value string) {
 	case slices.Contains(strings.Split(name, "_"), "bytes"):
 		c.Unit = "bytes"
 	}
-	if other := d.at(name); other >= 0 && other != i { // it is there under its own name, and is not drawn
-		d.Columns[other].Name += "_"
-	}
+	d.Columns[i].Name = ""
+	d.free(name)
 	d.Columns[i] = c
 	for _, drawn := range []*string{&d.Plot.X, &d.Plot.Y} {
 		if *drawn == column {

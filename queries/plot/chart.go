@@ -28,8 +28,6 @@ type Chart struct {
 	Order []string
 	// Fit is what the curves are called in the legend; "" when there are none.
 	Fit string
-	// Groups is what the groups of bars are. Where each has one bar, and not each a category of its own, they are the categories.
-	Groups string
 
 	values []Value
 }
@@ -118,7 +116,6 @@ func (c *Chart) bars() bool { return c.Kind == "bars" || c.Kind == "grouped" }
 func (c *Chart) layOut() *page {
 	p := &page{Chart: c, note: c.Note}
 	p.dropLogs()
-	p.flattenGroups()
 	p.nameSeries()
 	if c.bars() {
 		p.dropEmpty()
@@ -152,27 +149,6 @@ func (p *page) dropLogs() {
 	if p.Chart = &chart; dropped > 0 {
 		p.say(fmt.Sprintf("%d values of 0 or less are not drawn", dropped))
 	}
-}
-
-// flattenGroups makes the groups of bars the categories, where each has one and some have the same: their names say more.
-func (p *page) flattenGroups() {
-	if !p.bars() {
-		return
-	}
-	groups := distinct(p.values, func(v Value) string { return v.Group })
-	both := distinct(p.values, func(v Value) string { return v.Group + "\x00" + v.Category })
-	categories := distinct(p.values, func(v Value) string { return v.Category })
-	if len(groups) < 2 || len(both) > len(groups) || len(categories) == len(groups) {
-		return
-	}
-	chart := *p.Chart
-	chart.values = slices.Clone(p.values)
-	chart.X = Axis{Name: p.Groups}
-	for i := range chart.values {
-		v := &chart.values[i]
-		v.Category, v.Group = v.Group, ""
-	}
-	p.Chart = &chart
 }
 
 // dropEmpty leaves series out of the legend and the bars that have nothing but 0: all of them where bars are stacked; of bars

@@ -187,26 +187,6 @@ func TestLabelsDoNotMeet(t *testing.T) {
 	}
 }
 
-// TestGroupsOfOneBarAreCategories has the names of runs along the axis where each has one bar of the same category.
-func TestGroupsOfOneBarAreCategories(t *testing.T) {
-	same := chart("bars", bar("bt.A.64", "64", "sent", 3), bar("bt.B.64", "64", "sent", 5))
-	same.Groups = "run"
-	p := same.layOut()
-	if got := labelsOf(p.xTicks); !slices.Equal(got, []string{"bt.A.64", "bt.B.64"}) || p.X.Name != "run" || p.slots[0].group != "" {
-		t.Errorf("labels %q of %s", got, p.X.Name)
-	}
-	for _, c := range []*Chart{
-		chart("bars", bar("ft.A.4", "4", "sent", 3), bar("ft.A.16", "16", "sent", 5)),                              // categories tell more
-		chart("bars", bar("a.3", "0", "sent", 3), bar("a.3", "1", "sent", 3), bar("b.3", "0", "sent", 3)),          // two bars in one group
-		chart("lines", Value{Group: "a", Category: "x", X: 1, Y: 3}, Value{Group: "b", Category: "x", X: 1, Y: 3}), // no bars
-	} {
-		p := c.layOut()
-		if p.X.Name != "size" || p.bars() && p.slots[0].group == "" {
-			t.Errorf("groups became categories %q", labelsOf(p.xTicks))
-		}
-	}
-}
-
 // TestEmptySeriesAreNotDrawn leaves out series of nothing but 0, and keeps the places of their bars.
 func TestEmptySeriesAreNotDrawn(t *testing.T) {
 	values := []Value{bar("", "a", "1", 0), bar("", "a", "2", 5), bar("", "a", "3", 0), bar("", "a", "4", 7), bar("", "a", "5", none), bar("", "b", "1", 0)}

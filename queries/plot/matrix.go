@@ -17,6 +17,8 @@ import (
 type Matrix struct {
 	// Title stands over the matrix, Note in small letters under it.
 	Title, Note string
+	// Down and Across are what its rows and columns are: source, destination.
+	Down, Across string
 	// Value is what is counted, for the scale: messages, bytes.
 	Value string
 	// Unit is the value's unit: bytes, ns or 1.
@@ -242,10 +244,10 @@ func (l *layout) rankAxes(c draw.Canvas, area vg.Rectangle) {
 		c.FillText(down, vg.Point{X: area.Min.X - px(14), Y: y}, strconv.Itoa(rank))
 		c.FillText(across, vg.Point{X: x, Y: area.Min.Y - px(14)}, strconv.Itoa(rank))
 	}
-	c.FillText(style(12, draw.XCenter, draw.YBottom), vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Min.Y - px(100)}, "destination")
+	c.FillText(style(12, draw.XCenter, draw.YBottom), vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Min.Y - px(100)}, l.m.Across)
 	turned := style(12, draw.XCenter, draw.YTop)
 	turned.Rotation = math.Pi / 2
-	c.FillText(turned, vg.Point{X: area.Min.X - px(120), Y: (area.Min.Y + area.Max.Y) / 2}, "source")
+	c.FillText(turned, vg.Point{X: area.Min.X - px(120), Y: (area.Min.Y + area.Max.Y) / 2}, l.m.Down)
 }
 
 // rankStep is the distance of the ranks of which at most so many are written at an axis: a power of two, because numbers of
@@ -256,6 +258,12 @@ func rankStep(ranks, most int) int {
 		step *= 2
 	}
 	return step
+}
+
+// rounded is a number to four digits.
+func rounded(v float64) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	return r
 }
 
 // scale draws the bar that says how dark how much is.
@@ -288,7 +296,7 @@ func (l *layout) scale(c draw.Canvas, area vg.Rectangle) {
 	}
 	most := strconv.FormatInt(l.most, 10) // counts to the last digit
 	if l.m.Unit == "ns" || l.m.Unit == "bytes" {
-		most = withUnit(float64(l.most), l.m.Unit)
+		most = withUnit(rounded(float64(l.most)), l.m.Unit)
 	}
 	put(float64(l.most), most)
 	c.FillText(style(10, draw.XLeft, draw.YBottom), vg.Point{X: bar.Min.X, Y: bar.Max.Y + px(22)}, l.m.Value)

@@ -28,6 +28,7 @@ func matrix(t *testing.T, ranks int, cells ...[3]int64) *Matrix {
 		t.Fatal(err)
 	}
 	m.Title, m.Note, m.Value, m.Unit = "ring.3", "messages from source to destination", "messages", "1"
+	m.Down, m.Across = "source", "destination"
 	for _, c := range cells {
 		if err := m.Add(c[0], c[1], c[2]); err != nil {
 			t.Fatal(err)
@@ -194,7 +195,7 @@ func TestScaleNumbers(t *testing.T) {
 
 // TestScaleOfAMatrixHasUnits: counts to the last digit, times and bytes with prefixes.
 func TestScaleOfAMatrixHasUnits(t *testing.T) {
-	for unit, want := range map[string]string{"1": ">195490007<", "bytes": ">195.49 MB<", "ns": ">195.49 ms<"} {
+	for unit, want := range map[string]string{"1": ">195490007<", "bytes": ">195.5 MB<", "ns": ">195.5 ms<"} {
 		m := matrix(t, 3, [3]int64{0, 1, 195490007})
 		m.Unit = unit
 		if text := string(drawn(t, m, "svg")); !strings.Contains(text, want) {

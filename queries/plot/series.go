@@ -73,6 +73,9 @@ func (p *page) base() float64 {
 
 func (p *page) bar(c draw.Canvas, series int, left, right, from, to float64) {
 	r := vg.Rectangle{Min: vg.Point{X: p.toX(left), Y: p.toY(min(from, to))}, Max: vg.Point{X: p.toX(right), Y: p.toY(max(from, to))}}
+	if from == to {
+		return // an outline of nothing looks like a little
+	}
 	c.SetColor(p.colour(series))
 	few := len(p.slots)*len(p.names) <= outlined
 	if !few { // whole pixels, or thin bars are pale
