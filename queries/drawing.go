@@ -55,7 +55,11 @@ func (q *Query) Drawing(rows Rows, runs []Run, args map[string]string) (plot.Dra
 	}
 	d := drawer{q: q, runs: runs, columns: rows.Columns()}
 	if q.Plot.Kind == "matrix" {
-		d.note = fmt.Sprintf("%s from %s to %s", words(q.Plot.Value), rankName(q.Plot.Row), rankName(q.Plot.Column)) + q.choices(args)
+		form := "%s of %s and %s"
+		if slices.Contains([]string{"src", "origin"}, q.Plot.Row) {
+			form = "%s from %s to %s"
+		}
+		d.note = fmt.Sprintf(form, words(q.Plot.Value), rankName(q.Plot.Row), rankName(q.Plot.Column)) + q.choices(args)
 		return d.matrices(rows)
 	}
 	return d.chart(rows, args)
