@@ -33,6 +33,8 @@
 //	    not have.
 //	order: the ORDER BY of the query; its key makes rows unique. Required.
 //	cost: what it reads and how that grows. Required.
+//	example: arguments that the query is worth asking with, for the second example of its help; without it that is a guess.
+//	    Optional.
 //	plot: how --plot draws it, with the names of output columns. Optional. One of
 //	    matrix ROW COLUMN VALUE         darker is more; several runs are drawn side by side
 //	    bars X Y [SERIES]               bars stacked by SERIES

@@ -32,6 +32,10 @@ type Query struct {
 	Order string
 	// Cost says what the query reads.
 	Cost string
+	// Example are arguments of an example that shows more than the defaults; "" where any will do.
+	Example string
+	// File is the file of a user's own query; "" of those that commq comes with.
+	File string
 	// Plot says how to draw the rows; nil when they cannot be drawn.
 	Plot *Plot
 	// Axes has the columns that are called what a parameter says where they are drawn, with the parameter's name.
@@ -127,6 +131,8 @@ func (q *Query) readField(f field) error {
 		return set(&q.Order, f)
 	case "cost":
 		return set(&q.Cost, f)
+	case "example":
+		return set(&q.Example, f)
 	case "needs":
 		return q.readNeeds(f)
 	case "origins":

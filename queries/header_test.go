@@ -287,24 +287,47 @@ func TestHelpHasTheHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `How much of what.
-
---mode all|some (default some): Which ones, as a list of words.
---top 1..99 (default 9): How many.
---where CONDITION (default TRUE): Which messages.
+	want := `Parameters:
+  --mode all|some (default some)
+      Which ones, as a list of words.
+  --top 1..99 (default 9)
+      How many.
+  --where CONDITION (default TRUE)
+      Which messages.
 
 Columns:
-  src    INTEGER  Who sends.
-  name   VARCHAR  Its name.
-  bytes  BIGINT   How much. [bytes]
+  column  type     unit   meaning
+  src     INTEGER         Who sends.
+  name    VARCHAR         Its name.
+  bytes   BIGINT   bytes  How much.
 
-Order:  src
-Needs:  messages, times (virtual, measured)
-Reads:  Little.
-Source: A paper, section 3
-Plot:   bytes: src down, src across, darker is more`
-	if diff := cmp.Diff(want, q.Help()); diff != "" {
+Order:   src
+Needs:   messages, times (virtual, measured)
+Reads:   Little.
+Plot:    bytes: src down, src across, darker is more
+Source:  A paper, section 3`
+	if diff := cmp.Diff(want, q.Help(80)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	examples := []string{"commq query good --run cg.A.16", "commq query good --run cg.A.16 --mode all", "commq query good --run cg.A.16 --plot good.png"}
+	if diff := cmp.Diff(examples, q.Examples()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	q.Example = "--top 3"
+	if got := q.Examples()[1]; got != "commq query good --run cg.A.16 --top 3" {
+		t.Errorf("example %q", got)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	if got, want := Wrap("three and äöüß and five averyveryverylongwordthatstaysalone end", "   ", 23), "three and äöüß and\n   five\n   averyveryverylongwordthatstaysalone\n   end"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+	long := Param{Name: "measure", Kind: "choice", Choices: []string{"messages", "bytes", "ratio-of-both"}, Default: "bytes", Doc: "What."}
+	var b strings.Builder
+	long.help(&b, 40)
+	if want := "  --measure CHOICE (default bytes)\n      One of messages, bytes,\n      ratio-of-both. What.\n"; b.String() != want {
+		t.Errorf("%q; want %q", b.String(), want)
 	}
 }
 
@@ -324,6 +347,6 @@ func FuzzParse(f *testing.F) {
 		if len(q.Columns) == 0 || q.Summary == "" || strings.TrimSpace(sql) == "" {
 			t.Fatalf("accepted an incomplete query %+v", q)
 		}
-		q.Help()
+		q.Help(80)
 	})
 }

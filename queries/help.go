@@ -3,39 +3,111 @@ package queries
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
-// Help is the header as text for a terminal.
-func (q *Query) Help() string {
+// Help is what the header says beyond the summary, as text for a terminal of so many columns: the parameters, the columns of
+// the answer, and what the query needs and reads.
+func (q *Query) Help(width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", q.Summary)
-	for _, p := range q.Params {
-		fmt.Fprintf(&b, "%s\n", wrap("--"+p.Name+" "+p.Domain()+" (default "+p.shownDefault()+"): "+p.Doc, "    "))
-	}
 	if len(q.Params) > 0 {
+		b.WriteString("Parameters:\n")
+		for i := range q.Params {
+			q.Params[i].help(&b, width)
+		}
 		b.WriteString("\n")
 	}
-	b.WriteString("Columns:\n")
-	name, typ := 0, 0
-	for _, c := range q.Columns {
-		name, typ = max(name, len(c.Name)), max(typ, len(c.Type))
+	q.columnHelp(&b, width)
+	b.WriteString("\n")
+	for _, line := range q.facts() {
+		fmt.Fprintf(&b, "%-9s%s\n", line[0]+":", Wrap(line[1], strings.Repeat(" ", 9), width))
 	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// help is a parameter: how it is given, and below what it does.
+func (p *Param) help(b *strings.Builder, width int) {
+	const indent = "      "
+	head := fmt.Sprintf("  --%s %s (default %s)", p.Name, p.Domain(), p.shownDefault())
+	doc := p.Doc
+	if p.Kind == "choice" && len(head) > width {
+		head = fmt.Sprintf("  --%s CHOICE (default %s)", p.Name, p.shownDefault())
+		doc = "One of " + strings.Join(p.Choices, ", ") + ". " + doc
+	}
+	if p.Kind == "file" {
+		doc += " Its columns: " + strings.ReplaceAll(strings.ReplaceAll(p.fileColumns(), ":", " "), ",", ", ") + "."
+	}
+	fmt.Fprintf(b, "%s\n%s%s\n", head, indent, Wrap(doc, indent, width))
+}
+
+// columnHelp is a line for each column of the answer, or several where its meaning is long.
+func (q *Query) columnHelp(b *strings.Builder, width int) {
+	name, typ, unit := len("column"), len("type"), len("unit")
 	for _, c := range q.Columns {
-		unit := ""
-		if c.Unit != "" && c.Unit != "1" {
-			unit = " [" + c.Unit + "]"
+		name, typ, unit = max(name, len(c.Name)), max(typ, len(c.Type)), max(unit, len(c.Unit))
+	}
+	indent := strings.Repeat(" ", name+typ+unit+8)
+	fmt.Fprintf(b, "Columns:\n  %-*s  %-*s  %-*s  %s\n", name, "column", typ, "type", unit, "unit", "meaning")
+	for _, c := range q.Columns {
+		shown := c.Unit
+		if shown == "1" {
+			shown = ""
 		}
-		fmt.Fprintf(&b, "  %-*s  %-*s  %s%s\n", name, c.Name, typ, c.Type, wrap(c.Doc, strings.Repeat(" ", name+typ+6)), unit)
+		fmt.Fprintf(b, "  %-*s  %-*s  %-*s  %s\n", name, c.Name, typ, c.Type, unit, shown, Wrap(c.Doc, indent, width))
 	}
-	fmt.Fprintf(&b, "\nOrder:  %s\nNeeds:  %s\nReads:  %s\nSource: %s", q.Order, wrap(q.needs(), "        "),
-		wrap(q.Cost, "        "), wrap(q.Source, "        "))
+}
+
+// facts are the other fields of the header, each with its name.
+func (q *Query) facts() [][2]string {
+	lines := [][2]string{{"Order", q.Order}, {"Needs", q.needs()}, {"Reads", q.Cost}}
 	if q.OverRuns {
-		b.WriteString("\nOver:   all runs at once")
+		lines = append(lines, [2]string{"Asked", "once, of all runs together"})
 	}
 	if q.Plot != nil {
-		b.WriteString("\nPlot:   " + wrap(q.Plot.text(), "        "))
+		lines = append(lines, [2]string{"Plot", q.Plot.text()})
 	}
-	return b.String()
+	lines = append(lines, [2]string{"Source", q.Source})
+	if q.File != "" {
+		lines = append(lines, [2]string{"File", q.File})
+	}
+	return lines
+}
+
+// Examples are command lines that ask the query, the plain one first. They run where the store has the runs cg.A.4 and cg.A.16 of
+// testdata.
+func (q *Query) Examples() []string {
+	plain := "commq query " + q.Name + " --run cg.A.16"
+	if q.OverRuns {
+		plain = "commq query " + q.Name + " --run 'cg.A.*'"
+	}
+	lines := []string{plain}
+	if more := q.exampleArgs(); more != "" {
+		lines = append(lines, plain+" "+more)
+	}
+	if q.Plot != nil {
+		lines = append(lines, plain+" --plot "+q.Name+".png")
+	}
+	return lines
+}
+
+// exampleArgs are the arguments of the second example: those of the header, else another value of a parameter.
+func (q *Query) exampleArgs() string {
+	if q.Example != "" {
+		return q.Example
+	}
+	for _, p := range q.Params {
+		switch {
+		case p.Kind == "choice":
+			for _, choice := range p.Choices {
+				if choice != p.Default {
+					return "--" + p.Name + " " + choice
+				}
+			}
+		case p.Kind == "condition" && p.Table == "messages":
+			return "--" + p.Name + ` "bytes > 1024"`
+		}
+	}
+	return "--format csv"
 }
 
 // needs is what a run must hold, as text.
@@ -47,16 +119,19 @@ func (q *Query) needs() string {
 	return text
 }
 
-const helpWidth = 110
+// leastWidth is how wide wrapped text is at least, however little room is left.
+const leastWidth = 20
 
-// wrap breaks text into lines; all but the first begin with indent.
-func wrap(text, indent string) string {
+// Wrap breaks text into lines so that they end before a column; all but the first begin with indent, and the first has
+// something as long before it. Words that are longer than a line have one of their own.
+func Wrap(text, indent string, columns int) string {
 	var b strings.Builder
-	width := 0
+	room, width := max(columns-len(indent), leastWidth), 0
 	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
-		case width+1+len(word) > helpWidth-len(indent):
+		case width+1+n > room:
 			b.WriteString("\n" + indent)
 			width = 0
 		default:
@@ -64,7 +139,7 @@ func wrap(text, indent string) string {
 			width++
 		}
 		b.WriteString(word)
-		width += len(word)
+		width += n
 	}
 	return b.String()
 }

@@ -159,8 +159,11 @@ records together before the run is written (docs/method/launchers.md).
 Where the launcher line is not ours (a batch script, several programs), put 'commq exec --' before the program in it and
 call 'commq ingest' afterwards.`,
 		Example: `  commq capture --run ring.4 -n 4 -- ./ring
-  commq capture --run bt.C.64 -n 64 --launcher "mpirun --oversubscribe" --record messages -- ./bt.C.x
-  commq capture -n 64 --launcher "srun -N 2" --gather 'ssh node2 tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x' -- ./bt.C.x
+  commq capture --run bt.C.64 -n 64 --record messages \
+      --launcher "mpirun --oversubscribe" -- ./bt.C.x
+  commq capture -n 64 --launcher "srun -N 2" \
+      --gather 'ssh node2 tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x' \
+      -- ./bt.C.x
   commq capture -n 64 --sim-ranks 2 --machine flat --clock none -- ./bt.C.x
   commq query density --run ring.4`,
 		Args: cobra.ArbitraryArgs,

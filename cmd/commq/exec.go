@@ -51,7 +51,8 @@ unrecorded, and one line on stderr says why.
 With --sim-ranks M the line asks for M ranks more than the program is to have: the last M simulate the network of --machine
 and do not run the program (docs/method/simulator-ranks.md). If the library cannot be had, nothing runs.`,
 		Example: `  srun -n 64 commq exec --spool /scratch/spool -- ./bt.C.x
-  srun -n 66 commq exec --sim-ranks 2 --machine flat --spool /scratch/spool -- ./bt.C.x
+  srun -n 66 commq exec --sim-ranks 2 --machine flat \
+      --spool /scratch/spool -- ./bt.C.x
   commq ingest /scratch/spool --run bt.C.64`,
 		Args: wantArgs(1, anyNumber, "-- program [args...]"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -148,7 +149,8 @@ With --sim-ranks M every MPI program that is started needs M ranks more than it 
   mpirun -n 64 ./bt.C.x
   unset LD_PRELOAD
   commq ingest $COMMQ_SPOOL --run bt.C.64
-  mpirun -n 64 $(commq env --mpirun-flags openmpi --spool /scratch/spool ./bt.C.x) ./bt.C.x`,
+  mpirun -n 64 $(commq env --mpirun-flags openmpi --spool /scratch/spool \
+      ./bt.C.x) ./bt.C.x`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.simulationOptions.check(c, 0); err != nil {

@@ -59,13 +59,14 @@ A run is a folder of Parquet tables and a manifest; runs lie in a store: --store
 Exit status: 0 done, 1 a check failed, 2 could not do it. Results go to stdout, everything else to stderr.`,
 		Example: `  commq capture --run ring.4 -n 4 -- ./ring
   commq query density --run ring.4
-  commq sql --run ring.4 "SELECT call, count(*) FROM events GROUP BY call ORDER BY call"`,
+  commq sql --run ring.4 "SELECT call, count(*) FROM events GROUP BY call"`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version,
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, "", nil) })
 	root.PersistentFlags().StringVar(&a.store, "store", "", "folder of runs (default $COMMQ_STORE, else ./runs)")
 	for _, c := range commands(a) {
 		root.AddCommand(c)

@@ -31,12 +31,12 @@ type answerOptions struct {
 
 func (o *answerOptions) flags(c *cobra.Command, a *app) {
 	f := c.Flags()
-	f.StringArrayVar(&o.runs, "run", nil, "run to ask: a name in the store, a path, or a pattern of either ('sp.A.*'); give it several times for several runs")
-	f.StringVar(&o.format, "format", "", "format of the rows: "+strings.Join(output.Formats(), ", ")+" (default: by the ending of --output, else table)")
-	f.StringVarP(&o.output, "output", "o", "", "file to write the rows to (default: standard output)")
-	f.IntVar(&o.limit, "limit", 0, "print at most so many rows, 0 for all (default: all; 40 of a table on a terminal)")
-	f.IntVar(&o.memory, "memory-mib", 4096, "memory that the engine may use, in MiB; beyond it spills to the folder for temporary files")
-	f.IntVar(&o.threads, "threads", 0, "cores that the engine may use (default: all)")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to ask: a name in the store, a path, or a pattern of either ('sp.A.*'); give it several times for several runs")
+	f.StringVar(&o.format, "format", "", "`FORMAT` of the rows: "+strings.Join(output.Formats(), ", ")+" (default: by the ending of --output, else table)")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write the rows to (default: standard output)")
+	f.IntVar(&o.limit, "limit", 0, "print at most `N` rows, 0 for all (default: all; 40 of a table on a terminal)")
+	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use; beyond, it spills to the folder for temporary files")
+	f.IntVar(&o.threads, "threads", 0, "`CORES` that the engine may use (default: all)")
 	complete(c, "format", output.Formats()...)
 	_ = c.RegisterFlagCompletionFunc("run", completeRuns(a))
 }
@@ -183,7 +183,7 @@ func newQueryCommand(a *app) *cobra.Command {
 commq query NAME --help says what one answers, and --sql prints its SQL to start your own from.
 Several runs give one answer with a leading column run. --run takes patterns, in quotes: 'sp.A.*' is each run of that name.`,
 		Example: `  commq query density --run bt.C.64
-  commq query density --run cg.A.16 --collectives none --where "tag = 9 AND bytes > 1024" --format csv
+  commq query density --run cg.A.16 --where "tag = 9 AND bytes > 1024"
   commq query density --run 'cg.A.*' --format csv
   commq query data-density --run bt.C.64 --plot bt.png`,
 	}
@@ -241,17 +241,25 @@ type askOptions struct {
 func newAskCommand(a *app, q *queries.Query) *cobra.Command {
 	o := askOptions{args: map[string]string{}}
 	c := &cobra.Command{
-		Use:   q.Name + " --run RUN",
-		Short: strings.TrimSuffix(q.Summary, "."),
-		Long:  q.Help(),
-		Args:  wantArgs(0, 0, "no arguments but flags; name the run with --run"),
-		RunE:  func(c *cobra.Command, _ []string) error { return runAsk(c.Context(), a, c, q, &o) },
+		Use:     q.Name + " --run RUN",
+		Short:   strings.TrimSuffix(q.Summary, "."),
+		Long:    q.Summary,
+		Example: exampleLines(q.Examples()),
+		Args:    wantArgs(0, 0, "no arguments but flags; name the run with --run"),
+		RunE:    func(c *cobra.Command, _ []string) error { return runAsk(c.Context(), a, c, q, &o) },
 	}
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		own := map[string]bool{}
+		for _, p := range q.Params {
+			own[p.Name] = true
+		}
+		printHelp(c, q.Help(helpWidth(a.stdout)), own)
+	})
 	o.flags(c, a)
 	f := c.Flags()
 	f.BoolVar(&o.sql, "sql", false, "print the SQL instead of running it; the duckdb shell runs what it prints")
 	if q.Plot != nil {
-		f.StringVar(&o.plot, "plot", "", "draw the rows into a file: FILE.png, FILE.svg or FILE.pdf; they are printed only with --format or --output")
+		f.StringVar(&o.plot, "plot", "", "draw the rows into a `FILE`.png, .svg or .pdf; they are printed only with --format or --output")
 	}
 	for _, p := range q.Params {
 		f.Var(&paramValue{p: p, args: o.args}, p.Name, firstSentence(p.Doc))

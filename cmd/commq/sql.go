@@ -21,8 +21,9 @@ func newSQLCommand(a *app) *cobra.Command {
 callsites and datatypes, each with a leading column run, and runs, a row for each run with what its manifest says.
 docs/SCHEMA.md describes the columns; so does "DESCRIBE messages". With - the SQL is read from standard input.
 Nothing can be changed and no other file can be read.`,
-		Example: `  commq sql --run cg.A.4 "SELECT call, count(*) AS calls FROM events GROUP BY call ORDER BY calls DESC"
-  commq sql --run cg.A.4 --run cg.A.16 "SELECT run, sum(bytes) AS bytes FROM messages GROUP BY run"
+		Example: `  commq sql --run cg.A.4 "SELECT call, count(*) AS n FROM events GROUP BY call"
+  commq sql --run 'cg.A.*' --format csv \
+      "SELECT run, sum(bytes) AS bytes FROM messages GROUP BY run"
   commq sql --run bt.C.64 --output late.parquet - < late.sql`,
 		Args: wantArgs(1, 1, "one SQL text, quoted"),
 		RunE: func(c *cobra.Command, args []string) error { return runSQL(c.Context(), a, c, &o, args[0]) },

@@ -24,6 +24,7 @@
 -- column hop_bytes BIGINT bytes: hops times bytes: what the links carry. Its sum is what a mapping is judged by.
 -- order: hops, place DESC
 -- cost: Three columns of messages; with collectives eight of the collective rows of events.
+-- example: --mapping block --ranks-per-node 4 --topology torus --dims 2x2
 -- plot: bars hops bytes place
 WITH {{include traffic}},
 moved AS (

@@ -28,6 +28,7 @@
 -- column points BIGINT 1: Runs that the law is fitted to: those with x and y, above 0 where their logarithm is taken.
 -- order: series, x, run
 -- cost: What the measure needs: nothing but manifests, a few columns of messages, or six of events.
+-- example: --measure bytes-per-rank --form log --format csv
 -- plot: points x y fitted series log-log
 -- axis x: by
 -- axis y: measure

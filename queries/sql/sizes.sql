@@ -14,6 +14,7 @@
 -- column bytes BIGINT bytes: Payload of those messages.
 -- order: bucket
 -- cost: One or two columns of messages; with collectives six of the collective rows of events.
+-- example: --unit elements --collectives calls
 -- plot: grouped ranks messages size
 WITH buckets AS (
   SELECT bucket, size, at_most

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/queries"
+)
+
+// everyCommand calls use with every command that users see.
+func everyCommand(t *testing.T, use func(*testing.T, *cobra.Command)) {
+	root := newRootCommand(&app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Hidden {
+			return
+		}
+		t.Run(c.CommandPath(), func(t *testing.T) { use(t, c) })
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+}
+
+// TestHelpOfEveryCommand: each says what it does, has an example, and fits a terminal of 80 columns.
+func TestHelpOfEveryCommand(t *testing.T) {
+	everyCommand(t, func(t *testing.T, c *cobra.Command) {
+		words := append(strings.Fields(c.CommandPath())[1:], "--help")
+		status, out, errs := commandLine("", words...)
+		if status != 0 || errs != "" {
+			t.Fatalf("status %d, stderr %q", status, errs)
+		}
+		if c.Short == "" || c.Long == "" || !strings.Contains(out, "\nUsage:\n") {
+			t.Errorf("no Short, Long or Usage:\n%s", out)
+		}
+		for _, line := range strings.Split(out, "\n") {
+			if utf8.RuneCountInString(line) > leastHelp {
+				t.Errorf("wider than %d columns: %s", leastHelp, line)
+			}
+			if line != strings.TrimRight(line, " ") {
+				t.Errorf("blanks at the end: %q", line)
+			}
+		}
+		if !strings.Contains(c.Example, c.CommandPath()) {
+			t.Errorf("no example of %s:\n%s", c.CommandPath(), c.Example)
+		}
+	})
+}
+
+// TestExamplesOfQueriesWork runs the examples in the help of each query.
+func TestExamplesOfQueriesWork(t *testing.T) {
+	store, err := filepath.Abs(runsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := queries.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COMMQ_STORE", store)
+	t.Chdir(t.TempDir())
+	for _, q := range all {
+		for _, line := range q.Examples() {
+			words, err := shellquote.Split(line)
+			if err != nil || words[0] != "commq" {
+				t.Errorf("%s: %v", line, err)
+				continue
+			}
+			var out, errs bytes.Buffer
+			if status := run(context.Background(), words[1:], strings.NewReader(""), &out, &errs); status != 0 {
+				t.Errorf("%s: status %d: %s", line, status, errs.String())
+			}
+			if i := slices.Index(words, "--plot"); i > 0 {
+				if info, err := os.Stat(words[i+1]); err != nil || info.Size() < 1000 {
+					t.Errorf("%s: no picture: %v", line, err)
+				}
+			} else if out.Len() == 0 {
+				t.Errorf("%s: nothing on stdout", line)
+			}
+		}
+	}
+}
