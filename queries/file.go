@@ -20,11 +20,7 @@ const fileBytes = 64 << 20
 // columns, in any order; others than the parameter's are left out. An empty field is null. Errors name file and line.
 func (p *Param) table(name string) (string, error) {
 	if name == noFile {
-		nulls := make([]string, len(p.Columns))
-		for i, c := range p.Columns {
-			nulls[i] = "CAST(NULL AS " + c.Type + ") AS " + c.Name
-		}
-		return "(SELECT " + strings.Join(nulls, ", ") + " WHERE FALSE)", nil
+		return p.nothing(), nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -43,7 +39,7 @@ func (p *Param) table(name string) (string, error) {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	if len(rows) == 0 {
-		return p.table(noFile)
+		return p.nothing(), nil
 	}
 	columns, casts := make([]string, len(p.Columns)), make([]string, len(p.Columns))
 	for i, c := range p.Columns {
@@ -51,6 +47,15 @@ func (p *Param) table(name string) (string, error) {
 		casts[i] = "CAST(" + c.Name + " AS " + c.Type + ") AS " + c.Name
 	}
 	return "(SELECT " + strings.Join(casts, ", ") + " FROM (VALUES " + strings.Join(rows, ", ") + ") AS given (" + strings.Join(columns, ", ") + "))", nil
+}
+
+// nothing is a table with the parameter's columns and without rows.
+func (p *Param) nothing() string {
+	nulls := make([]string, len(p.Columns))
+	for i, c := range p.Columns {
+		nulls[i] = "CAST(NULL AS " + c.Type + ") AS " + c.Name
+	}
+	return "(SELECT " + strings.Join(nulls, ", ") + " WHERE FALSE)"
 }
 
 // rows are the lines of a CSV text as rows of VALUES.

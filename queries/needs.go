@@ -24,23 +24,25 @@ type Run struct {
 type fact struct {
 	name string
 	has  func(*schema.Manifest) bool
+	// lacks is the opposite of has as an SQL condition on m, the manifest as a struct.
+	lacks string
 	// without says what the run is like without it, and how to get it.
 	without string
 }
 
 func facts() []fact {
 	return []fact{
-		{"times", func(m *schema.Manifest) bool { return m.TimeOrigin != "untimed" },
+		{"times", func(m *schema.Manifest) bool { return m.TimeOrigin != "untimed" }, "m.time_origin = 'untimed'",
 			"is untimed; give it times with commq simulate"},
-		{"compute", func(m *schema.Manifest) bool { return m.ComputeClock != "none" },
+		{"compute", func(m *schema.Manifest) bool { return m.ComputeClock != "none" }, "m.compute_clock = 'none'",
 			"has no compute times; capture it again with --clock cpu"},
-		{"hashes", func(m *schema.Manifest) bool { return m.Hash != "none" },
+		{"hashes", func(m *schema.Manifest) bool { return m.Hash != "none" }, "m.hash = 'none'",
 			"was captured without payload hashes; capture it again with --hash crc64"},
-		{"callsites", func(m *schema.Manifest) bool { return m.Callsites },
+		{"callsites", func(m *schema.Manifest) bool { return m.Callsites }, "NOT COALESCE(m.callsites, FALSE)",
 			"was captured without call sites; capture it again with --stack"},
-		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" },
+		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" }, "m.record <> 'all'",
 			"does not keep every call; capture it again with --record all"},
-		{"every-send", func(m *schema.Manifest) bool { return keepsSends(m.Filters) },
+		{"every-send", func(m *schema.Manifest) bool { return keepsSends(m.Filters) }, lacksSends(),
 			"leaves out sends by request (--calls), and their messages with them: receives would seem to be without a partner. Capture it again without, or see the counts of commq runs show"},
 	}
 }
@@ -55,18 +57,13 @@ func keepsSends(filters []string) bool {
 	for _, f := range filters {
 		some = some || strings.HasPrefix(f, "call:")
 	}
-	for i := range schema.Calls {
-		c := &schema.Calls[i]
-		started := strings.HasPrefix(c.Name, "MPI_Start") // of persistent sends
-		if c.Name == "" || !started && c.Class != schema.ClassSend && c.Class != schema.ClassSendrecv {
-			continue
-		}
+	for _, call := range sends() {
 		kept, out := !some, false
 		for _, f := range filters {
 			if p, ok := strings.CutPrefix(f, "call:"); ok {
-				kept = kept || matches(p, c.Name)
+				kept = kept || matches(p, call)
 			} else if p, ok := strings.CutPrefix(f, "-call:"); ok {
-				out = out || matches(p, c.Name)
+				out = out || matches(p, call)
 			}
 		}
 		if !kept || out {
@@ -74,6 +71,27 @@ func keepsSends(filters []string) bool {
 		}
 	}
 	return true
+}
+
+// sends are the names of the calls that send messages.
+func sends() []string {
+	var names []string
+	for i := range schema.Calls {
+		c := &schema.Calls[i]
+		started := strings.HasPrefix(c.Name, "MPI_Start") // of persistent sends
+		if c.Name != "" && (started || c.Class == schema.ClassSend || c.Class == schema.ClassSendrecv) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// lacksSends is the opposite of keepsSends in SQL.
+func lacksSends() string {
+	return "len([c FOR c IN [" + quoteAll(sends()) + "]" +
+		" IF len([f FOR f IN m.filters IF starts_with(f, 'call:')]) > 0" +
+		" AND len([f FOR f IN m.filters IF starts_with(f, 'call:') AND c GLOB replace(substr(f, 6), '[^', '[!')]) = 0" +
+		" OR len([f FOR f IN m.filters IF starts_with(f, '-call:') AND c GLOB replace(substr(f, 7), '[^', '[!')]) > 0]) > 0"
 }
 
 func matches(pattern, name string) bool {

@@ -14,21 +14,37 @@ import (
 
 func newSQLCommand(a *app) *cobra.Command {
 	var o answerOptions
+	var init bool
 	c := &cobra.Command{
 		Use:   `sql --run RUN "SELECT ..."`,
 		Short: "Run your own SQL over the tables of runs",
 		Long: `sql runs one SELECT, in DuckDB's dialect, over the tables of one or more runs: events, messages, parts, comms, ranks,
 callsites and datatypes, each with a leading column run, and runs, a row for each run with what its manifest says.
 docs/SCHEMA.md describes the columns; so does "DESCRIBE messages". With - the SQL is read from standard input.
-Nothing can be changed and no other file can be read.`,
+Nothing can be changed and no other file can be read.
+
+With --init, and nothing else, it prints SQL after which the duckdb shell, or another DuckDB, has the queries of commq as table macros
+and needs no commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/method/duckdb-shell.md says more.`,
 		Example: `  commq sql --run cg.A.4 "SELECT call, count(*) AS n FROM events GROUP BY call"
   commq sql --run 'cg.A.*' --format csv \
       "SELECT run, sum(bytes) AS bytes FROM messages GROUP BY run"
-  commq sql --run bt.C.64 --output late.parquet - < late.sql`,
-		Args: wantArgs(1, 1, "one SQL text, quoted"),
-		RunE: func(c *cobra.Command, args []string) error { return runSQL(c.Context(), a, c, &o, args[0]) },
+  commq sql --run bt.C.64 --output late.parquet - < late.sql
+  commq sql --init > commq.sql`,
+		Args: func(c *cobra.Command, args []string) error {
+			if init {
+				return wantArgs(0, 0, "nothing but --init")(c, args)
+			}
+			return wantArgs(1, 1, "one SQL text, quoted")(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if init {
+				return printMacros(a.stdout)
+			}
+			return runSQL(c.Context(), a, c, &o, args[0])
+		},
 	}
 	o.flags(c, a)
+	c.Flags().BoolVar(&init, "init", false, "print the queries as macros of DuckDB, for duckdb -init")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown flag: -- ") {
 			return fmt.Errorf("%w; put -- before SQL that begins with a comment", err)
@@ -36,6 +52,20 @@ Nothing can be changed and no other file can be read.`,
 		return err
 	})
 	return c
+}
+
+// printMacros writes commq.sql.
+func printMacros(w io.Writer) error {
+	all, err := queries.All()
+	if err != nil {
+		return err
+	}
+	text, err := queries.Macros(all)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
 }
 
 // sqlBytes bounds the SQL that is read from standard input.

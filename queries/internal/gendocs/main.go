@@ -1,4 +1,5 @@
-// Command gendocs writes docs/QUERIES.md from the headers of the queries, with their answers about a small run.
+// Command gendocs writes what is made of the queries: docs/QUERIES.md from their headers, with their answers about a small run,
+// and queries/commq.sql.
 package main
 
 import (
@@ -22,7 +23,8 @@ var heat string
 const runName = "heat.3"
 
 func main() {
-	if err := generate(filepath.Join("..", "docs", "QUERIES.md")); err != nil {
+	err := errors.Join(generate(filepath.Join("..", "docs", "QUERIES.md")), generateMacros("commq.sql"))
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gendocs:", err)
 		os.Exit(1)
 	}
@@ -51,6 +53,19 @@ func generate(target string) error {
 		answer, err := ask(run, q)
 		return "commq query " + q.Name + " --run " + runName, answer, err
 	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(target, []byte(text), 0o644)
+}
+
+// generateMacros writes the queries as macros of DuckDB.
+func generateMacros(target string) error {
+	all, err := queries.All()
+	if err != nil {
+		return err
+	}
+	text, err := queries.Macros(all)
 	if err != nil {
 		return err
 	}
