@@ -1551,10 +1551,12 @@ CREATE OR REPLACE TEMP MACRO "latency"(run, "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace($commq$
 WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 "ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
-SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s" FROM commq_refuse('query latency', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
+WITH -- transfer_times(same_host, bytes, messages, median_ns, min_ns): the times that messages of each size took, within a host and between hosts, the
+-- median to within 1 %.
+-- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
 -- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
 -- that call, is then the time that the message took. Of all others only a bound is known.
 transfers AS (
@@ -1563,6 +1565,26 @@ transfers AS (
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
+),
+transfer_steps AS (
+  -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
+  SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
+         COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
+  FROM transfers t
+  JOIN ranks s ON s.rank = t.src
+  JOIN ranks d ON d.rank = t.dst
+  GROUP BY 1, 2, 3
+),
+transfer_counts AS (
+  SELECT same_host, bytes, messages, min_ns, max_ns,
+         SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bytes) AS timed
+  FROM transfer_steps
+),
+transfer_times AS (
+  SELECT same_host, bytes, SUM(messages) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
+         CAST(MIN(min_ns) AS DOUBLE) AS min_ns
+  FROM transfer_counts
+  GROUP BY same_host, bytes
 ),
 buckets AS (
   SELECT bucket, size, at_most
@@ -1610,6 +1632,12 @@ quantiles AS (
   FROM steps
   GROUP BY same_host, bucket
 ),
+fits AS (
+  SELECT same_host, REGR_INTERCEPT(median_ns, CAST(bytes AS DOUBLE)) AS latency_ns, REGR_SLOPE(median_ns, CAST(bytes AS DOUBLE)) AS ns_per_byte
+  FROM transfer_times
+  GROUP BY same_host
+  HAVING COUNT(*) > 1
+),
 sizes AS (
   SELECT s.host = d.host AS same_host, m.bucket, SUM(m.messages) AS messages
   FROM sent m
@@ -1619,10 +1647,12 @@ sizes AS (
 )
 SELECT s.same_host, b.bucket, b.size, b.at_most, CAST(s.messages AS BIGINT) AS messages, CAST(COALESCE(q.timed, 0) AS BIGINT) AS timed,
        CAST(ROUND(q.mean_bytes) AS BIGINT) AS mean_bytes, q.min_ns, q.q25_ns, q.q50_ns, q.q75_ns, q.q99_ns, q.max_ns,
-       CASE WHEN q.q50_ns > 0 THEN CAST(ROUND(q.mean_bytes * 1e9 / CAST(q.q50_ns AS DOUBLE)) AS BIGINT) END AS bytes_per_s
+       CASE WHEN q.q50_ns > 0 THEN CAST(ROUND(q.mean_bytes * 1e9 / CAST(q.q50_ns AS DOUBLE)) AS BIGINT) END AS bytes_per_s,
+       CAST(ROUND(f.latency_ns + f.ns_per_byte * q.mean_bytes) AS BIGINT) AS fitted_ns
 FROM sizes s
 JOIN buckets b ON b.bucket = s.bucket
 LEFT JOIN quantiles q ON q.same_host = s.same_host AND q.bucket = s.bucket
+LEFT JOIN fits f ON f.same_host = s.same_host
 ORDER BY s.same_host DESC, b.bucket
 )
 $commq$, '{{run}}', commq_list([commq_dir('query latency', run)])),
@@ -1636,7 +1666,9 @@ WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
+WITH -- transfer_times(same_host, bytes, messages, median_ns, min_ns): the times that messages of each size took, within a host and between hosts, the
+-- median to within 1 %.
+-- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
 -- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
 -- that call, is then the time that the message took. Of all others only a bound is known.
 transfers AS (
@@ -1646,7 +1678,7 @@ transfers AS (
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
-timed AS (
+transfer_steps AS (
   -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
   SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
          COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
@@ -1655,16 +1687,20 @@ timed AS (
   JOIN ranks d ON d.rank = t.dst
   GROUP BY 1, 2, 3
 ),
-steps AS (
+transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,
          SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bytes) AS timed
-  FROM timed
+  FROM transfer_steps
+),
+transfer_times AS (
+  SELECT same_host, bytes, SUM(messages) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
+         CAST(MIN(min_ns) AS DOUBLE) AS min_ns
+  FROM transfer_counts
+  GROUP BY same_host, bytes
 ),
 points AS (
-  SELECT same_host, bytes, SUM(messages) AS messages,
-         CAST(CASE WHEN {{through}} = 'median' THEN MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) ELSE MIN(min_ns) END AS DOUBLE) AS ns
-  FROM steps
-  GROUP BY same_host, bytes
+  SELECT same_host, bytes, messages, CASE WHEN {{through}} = 'median' THEN median_ns ELSE min_ns END AS ns
+  FROM transfer_times
 ),
 lines AS (
   SELECT same_host, SUM(messages) AS messages, COUNT(*) AS sizes, MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes,
