@@ -171,8 +171,9 @@ func (z *Sizes) small(s Size) uint64 {
 	return 2 * z.lo
 }
 
-// collective is (L + SIZE_IN/B) x factor + (L + SIZE_OUT/B) x factor, rounded once.
-func (i *Interconnect) collective(p Phases, ranks int, z *Sizes) Picoseconds {
+// Collective is how long a collective operation with these phases takes (equations 2 and 3): (L + SIZE_IN/B) x factor + (L +
+// SIZE_OUT/B) x factor, rounded once.
+func (i *Interconnect) Collective(p Phases, ranks int, z *Sizes) Picoseconds {
 	in, out := i.factor(p.FanIn, ranks), i.factor(p.FanOut, ranks)
 	if t, ok := i.quick(p, uint64(in), uint64(out), z); ok {
 		return t
@@ -196,7 +197,7 @@ func (i *Interconnect) collective(p Phases, ranks int, z *Sizes) Picoseconds {
 	return rounded(t, per)
 }
 
-// quick is collective in 128 bits, without allocation; false where they may not do.
+// quick is Collective in 128 bits, without allocation; false where they may not do.
 func (i *Interconnect) quick(p Phases, in, out uint64, z *Sizes) (Picoseconds, bool) {
 	const fits = 1 << 31
 	latency := uint64(i.Latency)

@@ -236,7 +236,7 @@ func (s *stateless) Collective(operation schema.CallID, ranks int, sizes *Sizes)
 	if operation < 0 || int(operation) >= len(s.rows) {
 		operation = schema.CallBarrier
 	}
-	return s.Network.collective(s.rows[operation], ranks, sizes)
+	return s.Network.Collective(s.rows[operation], ranks, sizes)
 }
 
 // collectiveRows is the table by call id; all calls that are no collective operation have the barrier's row.

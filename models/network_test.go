@@ -303,7 +303,7 @@ func TestFormulasAgainstFractions(t *testing.T) {
 		if _, ok := i.quick(p, uint64(factors[p.FanIn]), uint64(factors[p.FanOut]), &z); ok {
 			quick++
 		}
-		if got, want := i.collective(p, ranks, &z), ps(in.Add(in, out)); got != want {
+		if got, want := i.Collective(p, ranks, &z), ps(in.Add(in, out)); got != want {
 			t.Fatalf("%+v, %+v of %d ranks, %v: %d ps, want %d", i, p, ranks, all, got, want)
 		}
 	}

@@ -52,7 +52,7 @@ func TestBandwidthOfAFraction(t *testing.T) {
 	}
 	var z Sizes
 	z.Add(87_300<<20, 0)
-	if got := i.collective(Phases{CT, MAX, CT, MIN}, 5, &z); got != 1_000*perSecond {
+	if got := i.Collective(Phases{CT, MAX, CT, MIN}, 5, &z); got != 1_000*perSecond {
 		t.Error(got)
 	}
 }
@@ -63,7 +63,7 @@ func TestCurrentSizes(t *testing.T) {
 	var z Sizes
 	z.Add(3000, 5000)
 	z.Add(1000, 9000)
-	if got := i.collective(Phases{CT, CURRENT, LIN, CURRENT}, 3, &z); got != 3_000_000+3*9_000_000 {
+	if got := i.Collective(Phases{CT, CURRENT, LIN, CURRENT}, 3, &z); got != 3_000_000+3*9_000_000 {
 		t.Error(got)
 	}
 }

@@ -1,0 +1,359 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/schema"
+)
+
+// stream is what a thread of a rank does, one operation after the other.
+type stream struct {
+	queue opQueue
+	op    op
+	burst Picoseconds // what it computes, or is busy, next
+
+	entered, blockedAt, readyAt, rowStart Picoseconds
+
+	rank, node int32
+	next       int32 // in a node's queue
+	wait       int32 // first request of the chain that it waits for
+
+	startup bool // the burst is the latency of op
+	paid    bool // op's latency is over
+	inRow   bool // op goes on with a row
+	blocked bool
+	over    bool
+
+	collectives, collectiveWaits int32 // Dimemas: nonblocking ones that are over, and that it waits for
+
+	times Times
+}
+
+// node is a node of the machine: CPUs, and a queue of the streams that want one.
+type node struct {
+	models.Node
+	cpus, busy  int32
+	first, last int32 // streams that are ready
+	dirty       bool
+	port        port    // to the network
+	buses       busPool // inside
+}
+
+// request is what a stream can wait for.
+type request struct {
+	next    int32 // in the chain of a wait; or the next free one
+	waiter  int32 // stream
+	channel int32
+	peer    int32  // of a receive: the source; of a collective: the communicator
+	kind    opKind // that made it
+	done    bool
+	orphan  bool // nobody waits for it
+}
+
+// engine is a simulation under way.
+type engine struct {
+	rules
+	machine *models.Machine
+	program *Program
+	options *Options
+	input   *rows
+	more    func(add func(*schema.Events) error) error
+	ended   bool // there are no more rows
+
+	now      Picoseconds
+	events   eventQueue
+	streams  []stream
+	nodes    []node
+	ports    []port // of ranks, inside their nodes
+	dirty    []int32
+	requests []request
+	freeReq  int32
+	pool     opPool
+
+	messages []message
+	freeMsg  int32
+	channels channelTable
+	buses    busPool
+	comms    []comm
+	colls    []collective
+	freeColl []int32
+	network  transferCache
+	inside   transferCache
+
+	probing []probing
+	free    bool // messages never wait for links or buses
+
+	running int
+	result  Result
+	err     error
+}
+
+// run simulates.
+func (e *engine) run() error {
+	for i := range e.streams {
+		if !e.next(int32(i)) {
+			e.finish(int32(i))
+			continue
+		}
+		e.ready(int32(i), false)
+	}
+	e.settle()
+	var ev event
+	for e.err == nil && e.events.pop(&ev) {
+		if ev.at >= models.Forever {
+			return fmt.Errorf("the program takes longer than %d days of simulated time; is the machine's bandwidth that of a file of other units?", int64(models.Forever)/86_400_000_000_000_000)
+		}
+		e.now = ev.at
+		e.result.Events++
+		switch ev.kind {
+		case burstEnds:
+			e.burstEnds(ev.what)
+		case messageReady:
+			e.transport(ev.what)
+		case messageEnds:
+			e.messageEnds(ev.what)
+		case collectiveEnds:
+			e.collectiveEnds(ev.what)
+		case probeWakes:
+			e.probeWakes(ev.what)
+		}
+		if len(e.dirty) > 0 {
+			e.settle()
+		}
+	}
+	if e.err != nil {
+		return e.err
+	}
+	return e.left()
+}
+
+// fail ends the simulation.
+func (e *engine) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// next takes the stream's next operation; false when there is none.
+func (e *engine) next(i int32) bool {
+	s := &e.streams[i]
+	for s.queue.empty() {
+		if e.ended || e.err != nil {
+			return false
+		}
+		err := e.more(e.input.add)
+		if errors.Is(err, io.EOF) {
+			e.ended = true
+			err = e.input.end()
+		}
+		if err != nil {
+			e.fail(err)
+		}
+	}
+	s.inRow = s.op.flags&flagPart != 0
+	e.pool.take(&s.queue, &s.op)
+	e.result.Operations++
+	s.burst = e.nodes[s.node].scaled(s.op.compute)
+	return true
+}
+
+// scaled is how long a burst takes on the node.
+func (n *node) scaled(ns int64) Picoseconds {
+	switch {
+	case ns <= 0 || n.CPURatio == 0:
+		return 0
+	case n.CPURatio == 1:
+		if ns > int64(models.Forever)/1000 {
+			return models.Forever
+		}
+		return Picoseconds(ns * 1000)
+	}
+	return Picoseconds(min(math.Round(float64(ns)*1000/n.CPURatio), float64(models.Forever)))
+}
+
+// after is a time so much later.
+func (e *engine) after(d Picoseconds) Picoseconds { return min(e.now+d, models.Forever) }
+
+// finish ends a stream.
+func (e *engine) finish(i int32) {
+	s := &e.streams[i]
+	s.over = true
+	e.running--
+	s.times.Finish = e.now
+}
+
+// ready puts a stream into its node's queue, at the front when it had the CPU until now.
+func (e *engine) ready(i int32, front bool) {
+	s := &e.streams[i]
+	n := &e.nodes[s.node]
+	s.readyAt = e.now
+	switch {
+	case n.first == none:
+		n.first, n.last, s.next = i, i, none
+	case front:
+		s.next, n.first = n.first, i
+	default:
+		e.streams[n.last].next, n.last, s.next = i, i, none
+	}
+	if !n.dirty {
+		n.dirty = true
+		e.dirty = append(e.dirty, s.node)
+	}
+}
+
+// dispatch gives the node's CPUs to what is ready there.
+func (e *engine) dispatch(n *node) {
+	for n.first != none && n.busy < n.cpus {
+		i := n.first
+		s := &e.streams[i]
+		n.first = s.next
+		n.busy++
+		s.times.CPUWait += e.now - s.readyAt
+		e.events.push(e.after(s.burst), burstEnds, i)
+	}
+}
+
+// settle dispatches on the nodes where something became ready, in their order.
+func (e *engine) settle() {
+	if len(e.dirty) > 1 {
+		slices.Sort(e.dirty)
+	}
+	for _, i := range e.dirty {
+		n := &e.nodes[i]
+		n.dirty = false
+		e.dispatch(n)
+	}
+	e.dirty = e.dirty[:0]
+}
+
+// burstEnds goes on with what the stream does after computing.
+func (e *engine) burstEnds(i int32) {
+	s := &e.streams[i]
+	n := &e.nodes[s.node]
+	n.busy--
+	if s.startup {
+		s.startup, s.paid = false, true
+		s.times.Latency += s.burst
+	} else {
+		s.times.Compute += s.burst
+		s.entered = e.now
+		if !s.inRow {
+			s.rowStart = e.now
+		}
+	}
+	e.step(i)
+	if n.first != none && n.busy < n.cpus {
+		e.dispatchOne(n)
+	}
+}
+
+// dispatchOne is dispatch for the CPU that a stream of the node has just left.
+func (e *engine) dispatchOne(n *node) {
+	i := n.first
+	s := &e.streams[i]
+	n.first = s.next
+	n.busy++
+	s.times.CPUWait += e.now - s.readyAt
+	e.events.push(e.after(s.burst), burstEnds, i)
+}
+
+// step does the stream's operation.
+func (e *engine) step(i int32) {
+	s := &e.streams[i]
+	switch s.op.kind {
+	case opLocal:
+		e.completed(i, true)
+	case opMark:
+		e.completed(i, false)
+	case opSend, opIsend:
+		e.send(i)
+	case opRecv:
+		e.recv(i)
+	case opIrecv:
+		e.irecv(i)
+	case opWait:
+		e.wait(i)
+	case opProbe:
+		e.probe(i)
+	case opCollective, opIcollective:
+		e.collective(i)
+	case opPut, opGet:
+		e.oneSided(i)
+	}
+}
+
+// pays makes the stream busy for a latency before its operation; false when it need not, or was.
+func (e *engine) pays(i int32, latency Picoseconds) bool {
+	s := &e.streams[i]
+	if s.paid || latency == 0 || !e.cpuLatency {
+		s.paid = false
+		return false
+	}
+	s.startup, s.burst = true, latency
+	e.ready(i, true)
+	return true
+}
+
+// block stops the stream until something completes its operation.
+func (e *engine) block(i int32) {
+	s := &e.streams[i]
+	s.blocked, s.blockedAt = true, e.now
+}
+
+// completed ends the stream's operation, and it goes on to the next: front when it still has the CPU.
+func (e *engine) completed(i int32, front bool) bool {
+	s := &e.streams[i]
+	in := e.now - s.entered
+	if s.op.kind >= opSend {
+		if s.op.kind >= opCollective && s.op.kind <= opIcollective {
+			s.times.Collective += in
+		} else {
+			s.times.PointToPoint += in
+		}
+	}
+	if s.blocked {
+		s.blocked = false
+		s.times.Waiting += e.now - s.blockedAt
+	}
+	if s.op.flags&flagPart == 0 && e.options.Done != nil {
+		e.options.Done(s.rank, s.op.seq, s.rowStart, e.now)
+	}
+	if !e.next(i) {
+		e.finish(i)
+		return false
+	}
+	e.ready(i, front)
+	return true
+}
+
+// resumed is completed for a stream that was blocked; where a CPU of its node is free it goes on at once.
+func (e *engine) resumed(i int32) {
+	if e.completed(i, false) {
+		if n := &e.nodes[e.streams[i].node]; n.busy < n.cpus {
+			e.dispatchOne(n)
+		}
+	}
+}
+
+// newRequest is a request of an operation that will be read.
+func (e *engine) newRequest(kind opKind, orphan bool) int32 {
+	r := e.freeReq
+	if r == none {
+		e.requests = append(e.requests, request{})
+		r = int32(len(e.requests) - 1)
+	} else {
+		e.freeReq = e.requests[r].next
+	}
+	e.requests[r] = request{next: none, waiter: none, channel: none, kind: kind, orphan: orphan}
+	return r
+}
+
+func (e *engine) freeRequest(r int32) {
+	e.requests[r].next = e.freeReq
+	e.freeReq = r
+}

@@ -1,0 +1,152 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// mostNamed is how many ranks or messages an error names.
+const mostNamed = 8
+
+// at says where a call stands: " at file.c:17".
+func (e *engine) at(site int32) string {
+	if e.program.Callsite == nil || site == schema.NullInt32 {
+		return ""
+	}
+	if where := e.program.Callsite(site); where != "" {
+		return " at " + where
+	}
+	return ""
+}
+
+// left is an error when something is left when nothing happens any more: ranks that wait, or messages without a partner.
+func (e *engine) left() error {
+	if e.running > 0 {
+		return e.deadlock()
+	}
+	return e.unmatched()
+}
+
+// deadlock says who waits for what.
+func (e *engine) deadlock() error {
+	var lines []string
+	stuck := 0
+	for i := range e.streams {
+		s := &e.streams[i]
+		if s.over {
+			continue
+		}
+		if stuck++; stuck <= mostNamed {
+			lines = append(lines, e.waitsFor(int32(i)))
+		}
+	}
+	if stuck > mostNamed {
+		lines = append(lines, fmt.Sprintf("and %d more", stuck-mostNamed))
+	}
+	return fmt.Errorf("deadlock: %d of %d ranks wait for ever:\n  %s\n%s", stuck, len(e.program.Threads), strings.Join(lines, "\n  "), e.deadlockHint())
+}
+
+// deadlockHint says what may be the reason.
+func (e *engine) deadlockHint() string {
+	if e.machine.EagerThresholdGiven {
+		return "the program may count on sends that do not wait for their receivers; simulate it with --set eager_threshold_bytes=unlimited"
+	}
+	return "is the run complete, and did the program end by itself? commq runs show says so, commq query unmatched lists messages without a partner"
+}
+
+// waitsFor is a stream that is stuck, in words.
+func (e *engine) waitsFor(i int32) string {
+	s := &e.streams[i]
+	o := &s.op
+	text := fmt.Sprintf("rank %d, seq %d: %s%s", s.rank, o.seq, o.callID(), e.at(o.site))
+	switch o.kind {
+	case opSend, opIsend:
+		return text + fmt.Sprintf(" to rank %d, tag %d, %d bytes, communicator %d, waits for its receive", o.peer, o.tag, o.send, o.comm)
+	case opRecv, opProbe:
+		return text + fmt.Sprintf(" from rank %d, tag %d, communicator %d", o.peer, o.tag, o.comm)
+	case opCollective:
+		return text + e.missing(o)
+	case opWait:
+		r := s.wait
+		if r == none {
+			r = o.req
+		}
+		if r != none {
+			return text + " waits for " + e.requestText(r)
+		}
+	}
+	return text
+}
+
+// requestText is a request in words.
+func (e *engine) requestText(r int32) string {
+	q := &e.requests[r]
+	switch q.kind {
+	case opIrecv:
+		return fmt.Sprintf("a receive from rank %d", q.peer)
+	case opIsend:
+		return "a send that nobody receives"
+	case opIcollective:
+		return fmt.Sprintf("a collective on communicator %d", e.comms[q.peer].id)
+	}
+	return "a transfer"
+}
+
+// missing says which ranks have not come to a collective.
+func (e *engine) missing(o *op) string {
+	g := &e.comms[o.comm]
+	for _, c := range g.open {
+		x := &e.colls[c]
+		if x.instance == o.instance {
+			return fmt.Sprintf(" on communicator %d (operation %d): %d of its %d ranks have come", g.id, o.instance, len(x.takers), g.size)
+		}
+	}
+	return ""
+}
+
+// unmatched is an error when a message was not received, or a receive got none.
+func (e *engine) unmatched() error {
+	var sends, receives []string
+	many, more := 0, 0
+	for k := range e.channels.channels {
+		ch := &e.channels.channels[k]
+		if ch.ahead.empty() && !e.arrivalOrder {
+			for _, m := range ch.sends.items[ch.sends.head:] {
+				x := &e.messages[m]
+				if many++; many <= mostNamed {
+					sends = append(sends, fmt.Sprintf("rank %d, seq %d: %s%s to rank %d, tag %d, %d bytes, communicator %d", x.src, x.seq, schema.CallID(x.call), e.at(x.site), x.dst, ch.tag, x.bytes, ch.comm))
+				}
+			}
+			more += ch.receives.len()
+			if n := ch.receives.len(); n > 0 && len(receives) < mostNamed {
+				receives = append(receives, fmt.Sprintf("rank %d: %d from rank %d, tag %d, communicator %d", ch.dst, n, ch.src, ch.tag, ch.comm))
+			}
+			continue
+		}
+		n := ch.ahead.len()
+		switch {
+		case n == 0:
+		case ch.aheadSends:
+			if many += n; len(sends) < mostNamed {
+				sends = append(sends, fmt.Sprintf("rank %d: %d to rank %d, tag %d, communicator %d", ch.src, n, ch.dst, ch.tag, ch.comm))
+			}
+		default:
+			if more += n; len(receives) < mostNamed {
+				receives = append(receives, fmt.Sprintf("rank %d: %d from rank %d, tag %d, communicator %d", ch.dst, n, ch.src, ch.tag, ch.comm))
+			}
+		}
+	}
+	if many+more == 0 {
+		return nil
+	}
+	var parts []string
+	if many > 0 {
+		parts = append(parts, fmt.Sprintf("%d sends have no receive:\n  %s", many, strings.Join(sends, "\n  ")))
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("%d receives have no send:\n  %s", more, strings.Join(receives, "\n  ")))
+	}
+	return fmt.Errorf("messages without a partner: %s\ncommq query unmatched lists them", strings.Join(parts, "\n"))
+}

@@ -1,0 +1,601 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// rows makes operations of rows of events.
+type rows struct {
+	e     *engine
+	ranks []rankRows
+
+	comm, commIndex int32 // the last communicator that was looked up
+}
+
+// rankRows is what is known of a rank's rows so far.
+type rankRows struct {
+	ends    []ending         // requests that a later row completes, by that row
+	inits   map[int64]maker  // rows that made persistent requests and windows, by seq
+	probed  map[int64]int32  // requests of messages that a matched probe took, by the probe's seq
+	parted  map[int64]parted // partitioned sends that are started and not ready, by request
+	endings int              // of ends that are in use
+}
+
+// ending is a row and the chain of requests that it completes.
+type ending struct {
+	seq         int64
+	first, last int32
+}
+
+// maker is a row that made something.
+type maker struct {
+	call     schema.CallID
+	instance int64   // of a window: the constructor's on its communicator
+	fences   int64   // so far
+	pending  []int32 // transfers of the window that nothing waited for yet
+}
+
+// parted is a partitioned send whose partitions are not all ready.
+type parted struct {
+	op    op
+	count int64
+}
+
+func newRows(e *engine) *rows {
+	return &rows{e: e, ranks: make([]rankRows, len(e.program.Threads)), comm: schema.NullInt32}
+}
+
+// role is what a call does here, by its recorder in schema/calls.csv.
+type role uint8
+
+const (
+	roleLocal role = iota
+	roleMark
+	roleSend
+	roleIsend
+	roleRecv
+	roleIrecv
+	roleSendrecv
+	roleIsendrecv
+	roleProbe
+	roleMprobe
+	roleMrecv
+	roleImrecv
+	roleComplete
+	roleStart
+	roleInit
+	roleCollective
+	roleIcollective
+	roleWindow
+	roleTransfer
+	roleSync
+	roleReady
+	roleFile
+)
+
+// calls is what is known of every call; it is made once and only read.
+var calls = func() []struct {
+	role                     role
+	sync, buffered, waitsRMA bool
+	fence, partitioned       bool
+} {
+	byRecorder := map[string]role{"send": roleSend, "isend": roleIsend, "recv": roleRecv, "irecv": roleIrecv, "sendrecv": roleSendrecv,
+		"isendrecv": roleIsendrecv, "probe": roleProbe, "iprobe": roleProbe, "mprobe": roleMprobe, "improbe": roleMprobe,
+		"mrecv": roleMrecv, "imrecv": roleImrecv, "start": roleStart, "startall": roleStart, "send_init": roleInit, "recv_init": roleInit,
+		"psend_init": roleInit, "precv_init": roleInit, "collective_init": roleInit, "collective": roleCollective, "comm_new": roleCollective,
+		"file_open": roleCollective, "icollective": roleIcollective, "comm_idup": roleIcollective, "win_new": roleWindow, "rma": roleTransfer,
+		"rma_request": roleTransfer, "win_sync": roleSync, "win_target": roleSync, "win_free": roleSync, "pready": roleReady,
+		"pready_list": roleReady, "pready_range": roleReady, "mark": roleMark, "pcontrol": roleMark}
+	t := make([]struct {
+		role                     role
+		sync, buffered, waitsRMA bool
+		fence, partitioned       bool
+	}, len(schema.Calls))
+	for i, c := range schema.Calls {
+		t[i].role = byRecorder[c.Recorder]
+		name := strings.ToLower(c.Name)
+		switch {
+		case t[i].role != roleLocal:
+		case c.Class == schema.ClassComplete:
+			t[i].role = roleComplete
+		case c.Class == schema.ClassIO:
+			t[i].role = roleFile
+		}
+		t[i].sync = strings.Contains(name, "ssend")
+		t[i].buffered = strings.Contains(name, "bsend")
+		t[i].fence = c.ID == schema.CallWinFence
+		t[i].partitioned = c.Recorder == "psend_init"
+		if t[i].role == roleSync {
+			t[i].waitsRMA = t[i].fence || strings.Contains(name, "flush") || strings.Contains(name, "unlock") || strings.Contains(name, "complete") || strings.Contains(name, "free")
+		}
+	}
+	return t
+}()
+
+// Error classes of a receive that took its message all the same: MPI_ERR_TRUNCATE in MPICH and Open MPI.
+const (
+	truncatedMPICH   = 14
+	truncatedOpenMPI = 15
+)
+
+// add takes rows in.
+func (r *rows) add(b *schema.Events) error {
+	for i := range b.Rank {
+		if err := r.row(b, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end looks after what is not complete when there are no more rows.
+func (r *rows) end() error { return nil }
+
+// row makes the operations of row i.
+func (r *rows) row(b *schema.Events, i int) error {
+	rank := b.Rank[i]
+	if rank < 0 || int(rank) >= len(r.ranks) {
+		return fmt.Errorf("rank %d, seq %d: the run has %d ranks", rank, b.Seq[i], len(r.ranks))
+	}
+	if b.Call[i] < 0 || int(b.Call[i]) >= len(calls) {
+		return fmt.Errorf("rank %d, seq %d: no MPI call has the number %d", rank, b.Seq[i], b.Call[i])
+	}
+	threads := max(r.e.program.Threads[rank], 1)
+	if b.Thread[i] < 0 || b.Thread[i] >= threads {
+		return fmt.Errorf("rank %d, seq %d: it is of thread %d, and the table ranks says that %d call MPI", rank, b.Seq[i], b.Thread[i], threads)
+	}
+	o := r.e.pool.grow(&r.e.streams[r.e.program.first[rank]+b.Thread[i]].queue)
+	*o = op{compute: max(b.ComputeNs[i], 0), seq: b.Seq[i], comm: b.Comm[i], req: none, site: b.Callsite[i], call: b.Call[i]}
+	c := &rowOf{rows: r, b: b, i: i, rank: rank, op: o, known: &r.ranks[rank]}
+	return c.make()
+}
+
+// rowOf is a row whose operations are being made. The last of them is op.
+type rowOf struct {
+	*rows
+	b     *schema.Events
+	i     int
+	rank  int32
+	op    *op
+	known *rankRows
+}
+
+// more adds another operation to the row.
+func (c *rowOf) more() {
+	last := *c.op
+	c.op.flags |= flagPart
+	c.op = c.e.pool.grow(&c.e.streams[c.e.program.first[c.rank]+c.b.Thread[c.i]].queue)
+	*c.op = op{seq: last.seq, comm: c.b.Comm[c.i], req: none, site: last.site, call: last.call}
+}
+
+func (c *rowOf) make() error {
+	b, i := c.b, c.i
+	known := calls[c.op.call]
+	call := c.op.callID()
+	what := known.role
+	if what == roleStart {
+		made, ok := c.known.inits[b.InitSeq[i]]
+		if !ok {
+			return nil
+		}
+		call = made.call
+		known = calls[call]
+		what = c.started(call)
+	}
+	switch what {
+	case roleMark:
+		if c.e.arrivalOrder {
+			c.op.kind = opMark
+		}
+	case roleSend, roleIsend:
+		c.send(what == roleIsend, known.sync, known.buffered, known.partitioned)
+	case roleRecv, roleIrecv:
+		c.recv(what == roleIrecv, b.DoneSeq[i])
+	case roleSendrecv, roleIsendrecv:
+		c.sendrecv(what == roleIsendrecv)
+	case roleProbe, roleMprobe:
+		c.probe(what == roleMprobe)
+	case roleMrecv, roleImrecv:
+		c.matched(what == roleImrecv)
+	case roleComplete:
+		c.completes()
+	case roleInit:
+		c.inits(maker{call: call})
+	case roleCollective, roleIcollective:
+		return c.collective(call, what == roleIcollective)
+	case roleWindow:
+		c.inits(maker{call: call, instance: b.Instance[i]})
+		return c.collective(call, false)
+	case roleTransfer:
+		c.transfer()
+	case roleSync:
+		return c.sync(known.waitsRMA, known.fence)
+	case roleReady:
+		c.ready()
+	case roleFile:
+		c.file()
+	}
+	return nil
+}
+
+// started is what the start of a request that call made is.
+func (c *rowOf) started(call schema.CallID) role {
+	switch schema.Class(c.b.Class[c.i]) {
+	case schema.ClassSend:
+		return roleIsend
+	case schema.ClassRecv:
+		return roleIrecv
+	case schema.ClassCollective:
+		return roleIcollective
+	}
+	return roleLocal
+}
+
+func (c *rowOf) inits(made maker) {
+	if c.known.inits == nil {
+		c.known.inits = map[int64]maker{}
+	}
+	c.known.inits[c.op.seq] = made
+}
+
+// sends says whether the row sends a message.
+func (c *rowOf) sends() bool {
+	b, i := c.b, c.i
+	switch {
+	case b.SendWorld[i] == schema.NullInt32 || b.SendBytes[i] == schema.NullInt64: // to nobody of the run, or cancelled
+		return false
+	case b.ErrorClass[i] != schema.NullInt32 && schema.Class(b.Class[i]) != schema.ClassSendrecv:
+		return false
+	}
+	return true
+}
+
+// receives says whether the row posts a receive that takes a place.
+func (c *rowOf) receives(nonblocking bool) bool {
+	b, i := c.b, c.i
+	if b.RecvWorld[i] == schema.NullInt32 || b.RecvTag[i] == schema.NullInt32 {
+		return false
+	}
+	if nonblocking {
+		return b.DoneSeq[i] == schema.NullInt64 || b.RecvBytes[i] != schema.NullInt64 // else it was cancelled
+	}
+	err := b.ErrorClass[i]
+	return err == schema.NullInt32 || err == truncatedMPICH || err == truncatedOpenMPI
+}
+
+// send makes a send of the operation.
+func (c *rowOf) send(nonblocking, sync, buffered, partitioned bool) {
+	if !c.sends() {
+		return
+	}
+	o := c.op
+	o.kind, o.peer, o.tag, o.send = opSend, c.b.SendWorld[c.i], c.b.SendTag[c.i], c.b.SendBytes[c.i]
+	if sync {
+		o.flags |= flagSync
+	}
+	if buffered {
+		o.flags |= flagBuffered
+	}
+	if !nonblocking {
+		return
+	}
+	o.kind = opIsend
+	if c.b.DoneSeq[c.i] != schema.NullInt64 && !c.e.arrivalOrder {
+		o.req = c.e.newRequest(opIsend, false)
+		c.ends(o.req)
+	}
+	if partitioned {
+		c.partitioned()
+	}
+}
+
+// recv makes a receive of the operation.
+func (c *rowOf) recv(nonblocking bool, done int64) {
+	if !c.receives(nonblocking) {
+		return
+	}
+	o := c.op
+	o.kind, o.peer, o.tag = opRecv, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
+	if !nonblocking {
+		return
+	}
+	o.kind = opIrecv
+	o.req = c.request(opIrecv, done == schema.NullInt64)
+	if done != schema.NullInt64 {
+		c.ends(o.req)
+	}
+}
+
+// request is a new request of the operation.
+func (c *rowOf) request(kind opKind, orphan bool) int32 {
+	r := c.e.newRequest(kind, orphan)
+	c.e.requests[r].peer = c.op.peer
+	return r
+}
+
+// ends notes that the row that done_seq names completes the request.
+func (c *rowOf) ends(r int32) {
+	done := c.b.DoneSeq[c.i]
+	k := c.known
+	for j := len(k.ends) - 1; j >= 0; j-- {
+		if k.ends[j].seq == done {
+			c.e.requests[k.ends[j].last].next = r
+			k.ends[j].last = r
+			return
+		}
+	}
+	k.ends = append(k.ends, ending{done, r, r})
+}
+
+// completes makes waits of a call that completes requests.
+func (c *rowOf) completes() {
+	k := c.known
+	for j := range k.ends {
+		if k.ends[j].seq != c.op.seq {
+			continue
+		}
+		first := k.ends[j].first
+		k.ends = append(k.ends[:j], k.ends[j+1:]...)
+		c.waits(first)
+		return
+	}
+}
+
+// waits makes the operation wait for a chain of requests: in Dimemas for one after the other.
+func (c *rowOf) waits(first int32) {
+	c.lateSends(first)
+	if !c.e.arrivalOrder {
+		c.op.kind, c.op.req = opWait, first
+		return
+	}
+	for r := first; r != none; {
+		q := &c.e.requests[r]
+		next := q.next
+		q.next = none
+		c.op.kind, c.op.req, c.op.peer = opWait, r, q.peer
+		if q.kind == opIcollective {
+			c.op.comm, c.op.peer = q.peer, none
+		}
+		if r = next; r != none {
+			c.more()
+		}
+	}
+}
+
+// sendrecv makes a receive that does not block, a send, and a wait for the receive.
+func (c *rowOf) sendrecv(nonblocking bool) {
+	if !c.receives(nonblocking) {
+		c.send(nonblocking, false, false, false)
+		return
+	}
+	if !c.sends() {
+		c.recv(nonblocking, c.b.DoneSeq[c.i])
+		return
+	}
+	if nonblocking {
+		c.recv(true, c.b.DoneSeq[c.i])
+		c.more()
+		c.send(true, false, false, false)
+		return
+	}
+	c.op.kind, c.op.peer, c.op.tag = opIrecv, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
+	r := c.request(opIrecv, false)
+	c.op.req = r
+	c.more()
+	c.send(false, false, false, false)
+	c.more()
+	c.waits(r)
+}
+
+// probe makes a wait for the message that the probe found. A matched probe takes it.
+func (c *rowOf) probe(matched bool) {
+	if c.b.RecvWorld[c.i] == schema.NullInt32 || c.e.arrivalOrder {
+		return
+	}
+	c.op.kind, c.op.peer, c.op.tag = opProbe, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
+	if !matched {
+		return
+	}
+	c.more()
+	c.op.kind, c.op.peer, c.op.tag = opIrecv, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
+	c.op.req = c.request(opIrecv, false)
+	if c.known.probed == nil {
+		c.known.probed = map[int64]int32{}
+	}
+	c.known.probed[c.op.seq] = c.op.req
+}
+
+// matched makes a wait for what a matched probe took.
+func (c *rowOf) matched(nonblocking bool) {
+	if c.e.arrivalOrder {
+		c.recv(nonblocking, c.b.DoneSeq[c.i])
+		return
+	}
+	r, ok := c.known.probed[c.b.InitSeq[c.i]]
+	if !ok {
+		return
+	}
+	delete(c.known.probed, c.b.InitSeq[c.i])
+	switch {
+	case !nonblocking:
+		c.waits(r)
+	case c.b.DoneSeq[c.i] == schema.NullInt64:
+		c.e.requests[r].orphan = true // of a done one nobody frees the place
+	default:
+		c.ends(r)
+	}
+}
+
+// partitioned keeps a send until all its partitions are ready.
+func (c *rowOf) partitioned() {
+	if c.b.Request[c.i] == schema.NullInt64 || c.b.SendCount[c.i] <= 0 {
+		return
+	}
+	if c.known.parted == nil {
+		c.known.parted = map[int64]parted{}
+	}
+	c.known.parted[c.b.Request[c.i]] = parted{*c.op, c.b.SendCount[c.i]}
+	c.op.kind, c.op.req = opLocal, none
+}
+
+// ready makes the send of a partitioned request whose last partition this is.
+func (c *rowOf) ready() {
+	p, ok := c.known.parted[c.b.Request[c.i]]
+	if !ok {
+		return
+	}
+	if p.count -= max(c.b.SendCount[c.i], 0); p.count > 0 {
+		c.known.parted[c.b.Request[c.i]] = p
+		return
+	}
+	delete(c.known.parted, c.b.Request[c.i])
+	now := *c.op
+	*c.op = p.op
+	c.op.compute, c.op.seq, c.op.site, c.op.call = now.compute, now.seq, now.site, now.call
+}
+
+// lateSends makes the sends of a chain whose partitions were not all reported.
+func (c *rowOf) lateSends(first int32) {
+	for request, p := range c.known.parted {
+		for r := first; r != none; r = c.e.requests[r].next {
+			if p.op.req != r {
+				continue
+			}
+			delete(c.known.parted, request)
+			now := *c.op
+			*c.op = p.op
+			c.op.compute, c.op.seq, c.op.site, c.op.call = now.compute, now.seq, now.site, now.call
+			c.more()
+			break
+		}
+	}
+}
+
+// index is the place of the row's communicator.
+func (c *rowOf) index() (int32, error) {
+	id := c.b.Comm[c.i]
+	if id == c.comm {
+		return c.commIndex, nil
+	}
+	k, ok := c.e.program.commOf[id]
+	if !ok {
+		return none, fmt.Errorf("rank %d, seq %d: %s: communicator %d is not in the table comms", c.rank, c.op.seq, c.op.callID(), id)
+	}
+	c.comm, c.commIndex = id, k
+	return k, nil
+}
+
+// collective makes a collective operation, of a call that is one or that all ranks of a communicator make together.
+func (c *rowOf) collective(call schema.CallID, nonblocking bool) error {
+	if c.b.Instance[c.i] == schema.NullInt64 || c.b.Comm[c.i] == schema.NullInt32 {
+		return nil
+	}
+	k, err := c.index()
+	if err != nil {
+		return err
+	}
+	c.enters(call, k, c.b.Instance[c.i])
+	if nonblocking {
+		c.op.kind = opIcollective
+		done := c.b.DoneSeq[c.i]
+		c.op.req = c.e.newRequest(opIcollective, done == schema.NullInt64)
+		c.e.requests[c.op.req].peer = k
+		if done != schema.NullInt64 {
+			c.ends(c.op.req)
+		}
+	}
+	return nil
+}
+
+// enters makes a collective of the operation.
+func (c *rowOf) enters(call schema.CallID, comm int32, instance int64) {
+	o := c.op
+	o.kind, o.call, o.comm, o.instance = opCollective, int16(call), comm, instance
+	o.send, o.recv = c.b.SendBytes[c.i], c.b.RecvBytes[c.i]
+	inter := c.e.program.Comms[comm].Inter
+	if inter {
+		o.flags |= flagInter
+	} else if root := c.b.RootWorld[c.i]; root != schema.NullInt32 {
+		o.flags |= flagRooted
+		o.peer = root
+	}
+	if operation := call.Operation(); operation == 0 || inter || c.e.machine.Fallback(operation) {
+		o.flags |= flagFallback
+	}
+	if c.b.Label[c.i] == blockingReduce {
+		o.flags |= flagReduceOld
+	}
+}
+
+// blockingReduce is the label of an MPI_Reduce that comes from a Dimemas trace with synchronism 1: Dimemas takes it as one
+// operation, and not as messages.
+const blockingReduce = "synchronism 1"
+
+// transfer makes a one-sided transfer. Nobody need call at the other side.
+func (c *rowOf) transfer() {
+	b, i := c.b, c.i
+	sends, fetches := schema.Sides(c.op.callID())
+	o := c.op
+	switch {
+	case fetches && b.RecvWorld[i] != schema.NullInt32:
+		o.kind, o.peer, o.recv = opGet, b.RecvWorld[i], max(b.RecvBytes[i], b.SendBytes[i], 0)
+	case sends && b.SendWorld[i] != schema.NullInt32:
+		o.kind, o.peer, o.send = opPut, b.SendWorld[i], max(b.SendBytes[i], 0)
+	default:
+		return
+	}
+	o.req = c.e.newRequest(o.kind, false)
+	if b.DoneSeq[i] != schema.NullInt64 {
+		c.ends(o.req)
+		return
+	}
+	w, ok := c.known.inits[b.InitSeq[i]]
+	if !ok {
+		c.e.requests[o.req].orphan = true
+		return
+	}
+	w.pending = append(w.pending, o.req)
+	c.known.inits[b.InitSeq[i]] = w
+}
+
+// sync makes a wait for the transfers of a window, and of a fence a collective too.
+func (c *rowOf) sync(waits, fence bool) error {
+	w, ok := c.known.inits[c.b.InitSeq[c.i]]
+	if !ok {
+		return nil
+	}
+	if waits && len(w.pending) > 0 {
+		for k, r := range w.pending[1:] {
+			c.e.requests[w.pending[k]].next = r
+		}
+		first := w.pending[0]
+		w.pending = nil
+		c.waits(first)
+		if fence {
+			c.more()
+		}
+	}
+	if fence && w.instance != schema.NullInt64 {
+		k, err := c.index()
+		if err != nil {
+			return err
+		}
+		c.enters(c.op.callID(), k, -1-(w.instance<<32|w.fences))
+		w.fences++
+	}
+	c.known.inits[c.b.InitSeq[c.i]] = w
+	return nil
+}
+
+// file makes a burst of the time that I/O took.
+func (c *rowOf) file() {
+	b, i := c.b, c.i
+	if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 {
+		return
+	}
+	c.more()
+	c.op.compute = b.EndNs[i] - b.StartNs[i]
+}
