@@ -130,8 +130,20 @@ type Origin struct {
 	Commq string `json:"commq"`
 	// Job is the job's id in the spool.
 	Job string `json:"job,omitempty"`
+	// Trace says which trace of another tool the run was made from; nil when it was not.
+	Trace *Trace `json:"trace,omitempty"`
 	// Simulation says which machine the virtual times are of; nil in a run without.
 	Simulation *Simulation `json:"simulation,omitempty"`
+}
+
+// Trace is a trace of another tool that a run was made from.
+type Trace struct {
+	// Format is dim, the traces of Dimemas.
+	Format string `json:"format"`
+	// File is the file's name, without its folders.
+	File string `json:"file"`
+	// Program is what the trace says that it is of.
+	Program string `json:"program,omitempty"`
 }
 
 // Simulation says how a run got its virtual times.

@@ -43,6 +43,8 @@ type Recv struct {
 	StartNs int64 // of that row
 	EndNs   int64 // of that row
 	Buffer  int64
+	// Bytes is what it says that it got. Matching does not look at it.
+	Bytes int64
 	// Callsite is that of the completing row.
 	Callsite int32
 	Hash     int64 // of what arrived, as in the column recv_hash

@@ -9,6 +9,7 @@ func commands(a *app) []*cobra.Command {
 		newExecCommand(a),
 		newEnvCommand(a),
 		newIngestCommand(a),
+		newImportCommand(a),
 		newWatchCommand(a),
 		newHangCommand(a),
 		newDoctorCommand(a),

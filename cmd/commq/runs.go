@@ -264,6 +264,9 @@ func showOrigin(line func(name, format string, args ...any), o schema.Origin) {
 	if len(o.Command) > 0 {
 		line("command", "%s", shellquote.Join(o.Command...))
 	}
+	if o.Trace != nil {
+		line("trace", "%s", traceText(o.Trace))
+	}
 	if len(o.Launcher) > 0 {
 		line("launcher", "%s", shellquote.Join(o.Launcher...))
 	}

@@ -18,12 +18,12 @@ import (
 // printSummary says on one screen what a run holds: after a capture or an ingest.
 func printSummary(w io.Writer, m *schema.Manifest) {
 	c := &m.Counts
-	fmt.Fprintf(w, "run %s: %s\n", m.Origin.Name, shellquote.Join(m.Origin.Command...))
+	fmt.Fprintf(w, "run %s: %s\n", m.Origin.Name, madeFrom(&m.Origin))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("ranks", "%s on %s, %s", grouped(int64(m.Ranks)), counted(int64(len(m.Origin.Hosts)), "host"), m.Ended)
+	line("ranks", "%s%s, %s", grouped(int64(m.Ranks)), onHosts(len(m.Origin.Hosts)), m.Ended)
 	switch sim := m.Origin.Simulation; {
 	case m.TimeOrigin == "untimed":
 	case sim != nil:
@@ -53,6 +53,23 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	for _, warning := range m.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", warning)
 	}
+}
+
+// madeFrom is the program that ran, or the trace that the run was made from.
+func madeFrom(o *schema.Origin) string {
+	if o.Trace != nil {
+		return traceText(o.Trace)
+	}
+	return shellquote.Join(o.Command...)
+}
+
+// traceText names a trace of another tool.
+func traceText(t *schema.Trace) string {
+	text := fmt.Sprintf("%s (%s)", t.File, t.Format)
+	if t.Program != "" {
+		text += " of " + t.Program
+	}
+	return text
 }
 
 // maxCollectives is how many collectives the summary names.

@@ -1,0 +1,357 @@
+package dim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/commq/commq/capture/match"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+const null32, null64 = schema.NullInt32, schema.NullInt64
+
+// Options says how to import a trace. The zero value is what commands use.
+type Options struct {
+	// Name is the file's name, for messages and the run's origin.
+	Name string
+	// Events gives each event of the trace a row of commq_mark with the label TYPE:VALUE. Else events are counted and left out.
+	Events bool
+	// Origin is what the caller knows of where the run comes from.
+	Origin schema.Origin
+
+	epochRows, shardRows int64 // 0: the targets below. Tests use tiny ones.
+}
+
+const (
+	// epochTarget is the number of rows of an epoch over all ranks: what is held in memory at once.
+	epochTarget = 1 << 20
+	// shardTarget is the number of rows per file of a table that has several, up to maxShards.
+	shardTarget = 2 << 20
+	maxShards   = 8
+	// bufferTarget is the memory for reading all tasks at once.
+	bufferTarget, leastBuffer, mostBuffer = 64 << 20, 4 << 10, 1 << 20
+)
+
+// Import writes the trace as an untimed run to out and commits it. The error says the line, what was found and what to do; out is
+// then aborted. The file is read three times; memory is bounded by the tasks and what is in flight between them.
+func Import(ctx context.Context, in io.ReaderAt, size int64, out *writer.Run, o Options) (*schema.Manifest, error) {
+	m, err := importTo(ctx, in, size, out, o)
+	if err == nil {
+		err = out.Commit(m)
+	}
+	if err != nil {
+		_ = out.Abort() // the first error counts
+		return nil, err
+	}
+	return m, nil
+}
+
+// sink is where rows go: a writer.Run.
+type sink interface {
+	Write(shard int, b schema.Batch) error
+}
+
+func importTo(ctx context.Context, in io.ReaderAt, size int64, out sink, o Options) (*schema.Manifest, error) {
+	if o.epochRows == 0 {
+		o.epochRows = epochTarget
+	}
+	if o.shardRows == 0 {
+		o.shardRows = shardTarget
+	}
+	t, err := openTrace(in, size, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{trace: t, o: o, comms: newComms(t), window: max(o.epochRows/int64(len(t.tasks)), 1), ranks: make([]rankFacts, len(t.tasks))}
+	if err := j.pass(ctx, nil); err != nil {
+		return nil, err
+	}
+	j.settle()
+	if err := j.pass(ctx, out); err != nil {
+		return nil, err
+	}
+	if err := j.comms.write(out); err != nil {
+		return nil, err
+	}
+	if err := j.writeRanks(out); err != nil {
+		return nil, err
+	}
+	return j.manifest(), nil
+}
+
+// job is a trace while it is imported: what the first pass over its tasks learns for the second.
+type job struct {
+	*trace
+	o       Options
+	comms   *comms
+	window  int64 // rows of a rank in an epoch
+	ranks   []rankFacts
+	epochs  int32
+	endedAs int16 // an index into schema.EndedNames
+	counts  schema.Counts
+	byName  map[string]int64
+	tally   tally
+	// resized is the number of receives whose message has another size than they say, lone that of waits without a receive.
+	resized, lone int64
+	shardOf       []int
+	shards        int
+}
+
+// rankFacts is what the second pass needs to know of a rank before it comes to it.
+type rankFacts struct {
+	rows int64
+	// done is the row that completes a row of an earlier epoch, by that row; bytes the size of the message that a receive gets where
+	// it says another.
+	done, bytes map[int64]int64
+}
+
+// pass goes over all tasks, epoch by epoch. With out nil it is the first, which learns; else it writes events and messages.
+func (j *job) pass(ctx context.Context, out sink) error {
+	p := &pass{job: j, out: out, first: out == nil}
+	p.shards = make([]shard, max(j.shards, 1))
+	j.tally = tally{}
+	j.resized, j.lone = 0, 0
+	buffer := min(max(bufferTarget/len(j.tasks), leastBuffer), mostBuffer)
+	for task := range j.tasks {
+		p.decoders = append(p.decoders, &decoder{pass: p, rank: int32(task), facts: &j.ranks[task],
+			reader: j.taskReader(int32(task), buffer, j.o.Events, &j.tally), irecvs: map[key][]pending{}, instances: map[int32]int64{}})
+	}
+	for e := int32(0); ; e++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		more, err := p.epoch(e)
+		if err != nil {
+			return err
+		}
+		if !more {
+			j.epochs = e + 1
+			break
+		}
+	}
+	p.count()
+	return nil
+}
+
+// pass is one pass over all tasks.
+type pass struct {
+	*job
+	out      sink
+	first    bool
+	decoders []*decoder
+	shards   []shard
+	matcher  match.Matcher
+	recvs    []recv
+	early    []match.Pair
+}
+
+// shard is a range of ranks whose rows go to one file.
+type shard struct {
+	events   schema.Events
+	messages schema.Messages
+}
+
+// recv is a receive of the epoch; its row is known to be complete when the epoch is decoded.
+type recv struct {
+	shard, row int
+}
+
+// epoch makes the rows of an epoch and says whether more follow.
+func (p *pass) epoch(e int32) (more bool, err error) {
+	for i := range p.shards {
+		p.shards[i].events.Resize(0)
+		p.shards[i].messages.Resize(0)
+	}
+	p.recvs = p.recvs[:0]
+	for i, d := range p.decoders {
+		s := 0
+		if p.shardOf != nil {
+			s = p.shardOf[i]
+		}
+		if err := d.decode(e, s); err != nil {
+			return false, err
+		}
+		more = more || !d.ended
+	}
+	p.match(e)
+	if p.first {
+		return more, nil
+	}
+	for i := range p.shards {
+		if err := p.out.Write(i, &p.shards[i].events); err != nil {
+			return false, err
+		}
+		if err := p.out.Write(i, &p.shards[i].messages); err != nil {
+			return false, err
+		}
+	}
+	return more, nil
+}
+
+// match pairs the epoch's sends and receives. Receives come first: then a send finds its partner at once, and the messages of a
+// shard come in the order of their sends, but for those whose send waited since an earlier epoch, which come before.
+func (p *pass) match(e int32) {
+	p.early = p.early[:0]
+	for _, x := range p.recvs {
+		r := recvOf(&p.shards[x.shard].events, x.row)
+		if s := p.matcher.Recv(&r); s != nil {
+			p.pair(s, &r)
+			p.early = append(p.early, match.Pair{Send: *s, Recv: r})
+		}
+	}
+	slices.SortFunc(p.early, func(a, b match.Pair) int {
+		return cmp.Or(cmp.Compare(a.Send.Src, b.Send.Src), cmp.Compare(a.Send.Seq, b.Send.Seq))
+	})
+	early := p.early
+	for i := range p.shards {
+		s := &p.shards[i]
+		for row, class := range s.events.Class {
+			if schema.Class(class) != schema.ClassSend {
+				continue
+			}
+			send := sendOf(&s.events, row)
+			for len(early) > 0 && early[0].Send.Src <= send.Src {
+				p.message(e, &early[0].Send, &early[0].Recv)
+				early = early[1:]
+			}
+			if r := p.matcher.Send(&send); r != nil {
+				p.pair(&send, r)
+				p.message(e, &send, r)
+			}
+		}
+	}
+	for i := range early {
+		p.message(e, &early[i].Send, &early[i].Recv)
+	}
+	p.matcher.Sweep()
+}
+
+func sendOf(b *schema.Events, i int) match.Send {
+	return match.Send{Channel: match.Channel{Comm: b.Comm[i], Src: b.Rank[i], Dst: b.SendWorld[i], Tag: b.SendTag[i]},
+		Seq: b.Seq[i], Bytes: b.SendBytes[i]}
+}
+
+func recvOf(b *schema.Events, i int) match.Recv {
+	r := match.Recv{Channel: match.Channel{Comm: b.Comm[i], Src: b.RecvWorld[i], Dst: b.Rank[i], Tag: b.RecvTag[i]},
+		PostSeq: b.Seq[i], DoneSeq: b.DoneSeq[i], Bytes: b.RecvBytes[i]}
+	if b.Request[i] == null64 {
+		r.DoneSeq = r.PostSeq
+	}
+	return r
+}
+
+// pair learns the size of a message whose receive says another.
+func (p *pass) pair(s *match.Send, r *match.Recv) {
+	if !p.first || s.Bytes == r.Bytes {
+		return
+	}
+	f := &p.ranks[r.Dst]
+	if f.bytes == nil {
+		f.bytes = map[int64]int64{}
+	}
+	f.bytes[r.PostSeq] = s.Bytes
+}
+
+// message makes the row of a message.
+func (p *pass) message(e int32, s *match.Send, r *match.Recv) {
+	if p.first {
+		return
+	}
+	m := schema.NullMessage
+	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes = s.Src, s.Dst, e, s.Comm, s.Tag, s.Bytes
+	m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = s.Seq, r.PostSeq, r.DoneSeq
+	p.shards[p.shardOf[s.Src]].messages.Append(&m)
+	p.counts.Messages++
+	p.counts.MessageBytes += s.Bytes
+}
+
+// count ends the second pass.
+func (p *pass) count() {
+	if p.first {
+		return
+	}
+	p.counts.UnmatchedSends, p.counts.UnmatchedReceives = p.matcher.Waiting()
+}
+
+// settle draws the conclusions of the first pass.
+func (j *job) settle() {
+	j.endedAs = schema.EndedFinalized
+	for id, c := range j.comms.list {
+		if len(c.open) > 0 {
+			j.note("The ranks of communicator %d make different numbers of collective operations: %d of them wait for others at the end, %s the first; the run counts as killed.", id, len(c.open), c.open[0].call)
+			j.endedAs = schema.EndedKilled
+		}
+		for len(c.open) > 0 {
+			c.close()
+		}
+	}
+	rows := int64(0)
+	for i := range j.ranks {
+		rows += j.ranks[i].rows
+	}
+	j.counts.Calls = rows
+	j.shards = int(min(1+(rows-1)/j.o.shardRows, maxShards, int64(len(j.ranks))))
+	j.shardOf = make([]int, len(j.ranks))
+	before := int64(0)
+	for i := range j.ranks {
+		j.shardOf[i] = int((before + j.ranks[i].rows/2) * int64(j.shards) / rows)
+		before += j.ranks[i].rows
+	}
+	j.byName = map[string]int64{}
+	for _, c := range j.comms.list {
+		for call, n := range c.calls {
+			j.byName[call.String()] += n
+			j.counts.Collectives += n
+		}
+	}
+}
+
+func (j *job) writeRanks(out sink) error {
+	b := &schema.RankInfos{}
+	for i := range j.ranks {
+		row := schema.NullRankInfo
+		row.Rank, row.Threads, row.Events, row.Ended = int32(i), 1, j.ranks[i].rows, j.endedAs
+		b.Append(&row)
+	}
+	return out.Write(0, b)
+}
+
+func (j *job) manifest() *schema.Manifest {
+	origin := j.o.Origin
+	origin.Trace = &schema.Trace{Format: "dim", File: filepath.Base(j.o.Name), Program: j.app}
+	return &schema.Manifest{
+		Ranks: int32(len(j.ranks)), TimeOrigin: "untimed", TimeResolutionNs: 1, ComputeClock: "cpu", Record: "all", Hash: "none",
+		Ended: schema.EndedNames[j.endedAs], Epochs: j.epochs, Counts: j.counts, Collectives: j.byName, Warnings: j.warnings(), Origin: origin,
+	}
+}
+
+// warnings are the notes, and what was left out.
+func (j *job) warnings() []string {
+	w := j.notes
+	say := func(n int64, format string, args ...any) {
+		if n > 0 {
+			w = append(w, fmt.Sprintf(format, args...))
+		}
+	}
+	if !j.o.Events {
+		say(j.tally.events, "Events of the trace that have no row: %d (commq import dim --events keeps them).", j.tally.events)
+	}
+	say(j.skipped, "Definitions of files and windows that were left out: %d.", j.skipped)
+	say(j.tally.pseudo, "Collectives on a communicator that is not greater than 0, which Dimemas skips, and so does this run: %d.", j.tally.pseudo)
+	say(j.tally.noBurst, "Tasks whose first record is no CPU burst: %d, task %d the first; Dimemas itself leaves them out.", j.tally.noBurst, j.tally.firstNoBurst)
+	say(j.resized, "Receives that say another size than the message that they get has: %d; the run has the message's.", j.resized)
+	say(j.lone, "Waits without a receive before them, which are blocking receives here as in Dimemas: %d.", j.lone)
+	silent := int64(0)
+	for i := range j.tasks {
+		if j.tasks[i].records == 0 {
+			silent++
+		}
+	}
+	say(silent, "Tasks without records: %d.", silent)
+	return w
+}
