@@ -43,8 +43,8 @@
 //	    points X Y [FIT [SERIES]]       points, with the curve that the column FIT has the values of
 //	  and after it log-x, log-y or log-log for logarithmic axes (grouped: log-y alone). Several runs of a query that is not
 //	  over runs are told apart as groups of bars, or as series. For bars and lines Y may be several columns of one unit,
-//	  A+B+C, each a series. Bars of a column rank are in its order; those of a column callsite have the names of the
-//	  function, the file and the line in place of the number.
+//	  A+B+C, each a series. Bars of a column rank are in its order; those of the columns callsite, comm and datatype have
+//	  names in place of numbers.
 //	axis COLUMN: PARAM. In a picture the column is called what that parameter, a choice, says, which also tells its unit
 //	    (...bytes, ...-ns). Optional.
 //

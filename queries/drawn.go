@@ -17,8 +17,8 @@ type Drawn struct {
 	Rows [][]any
 }
 
-// Drawn makes of an answer's rows what is drawn of them: several columns of the axis y become rows of their own, call sites and
-// booleans get names, bars of ranks the order of ranks, and axes that a parameter names its value. args are those that the
+// Drawn makes of an answer's rows what is drawn of them: several columns of the axis y become rows of their own, call sites,
+// communicators, datatypes and booleans get names, bars of ranks the order of ranks, and axes that a parameter names its value. args are those that the
 // query was asked with. The rows are not changed.
 func (q *Query) Drawn(columns []Column, rows [][]any, args map[string]string) Drawn {
 	d := Drawn{Plot: *q.Plot, Columns: slices.Clone(columns), Rows: slices.Clone(rows)}
@@ -28,6 +28,7 @@ func (q *Query) Drawn(columns []Column, rows [][]any, args map[string]string) Dr
 		}
 	}
 	d.nameSites()
+	d.nameIDs()
 	d.nameBooleans()
 	d.unpivot()
 	d.sortRanks()
@@ -67,16 +68,39 @@ func (d *Drawn) nameSites() {
 	if some := func(row []any) bool { return number(row, y) != 0 }; slices.ContainsFunc(d.Rows, some) {
 		d.Rows = slices.DeleteFunc(d.Rows, func(row []any) bool { return !some(row) })
 	}
-	of := map[string]string{} // the number of the site that has a name
-	d.add(Column{Name: "call_site", Type: "VARCHAR"}, func(row []any) any {
-		name, n := d.place(row), label(row, site)
-		if first, taken := of[name]; taken && first != n {
+	d.nameX("call_site", site, d.place)
+}
+
+// nameIDs puts names where communicators and datatypes have ids, and how they were made before the id of those without a name.
+func (d *Drawn) nameIDs() {
+	id := d.at(d.Plot.X)
+	if id < 0 || d.Plot.X != "comm" && d.Plot.X != "datatype" {
+		return
+	}
+	d.nameX(map[string]string{"comm": "communicator", "datatype": "type"}[d.Plot.X], id, func(row []any) string {
+		for _, column := range []string{"name", "kind", "combiner"} {
+			if name := label(row, d.at(column)); name != "" && column == "name" {
+				return name
+			} else if name != "" {
+				return name + " " + label(row, id)
+			}
+		}
+		return label(row, id)
+	})
+}
+
+// nameX puts names in the place of the ids of the axis x. An id whose name another one has keeps its number behind it.
+func (d *Drawn) nameX(column string, id int, of func(row []any) string) {
+	ids := map[string]string{} // by name
+	d.add(Column{Name: column, Type: "VARCHAR"}, func(row []any) any {
+		name, n := of(row), label(row, id)
+		if first, taken := ids[name]; taken && first != n {
 			return name + " #" + n
 		}
-		of[name] = n
+		ids[name] = n
 		return name
 	})
-	d.Plot.X = "call_site"
+	d.Plot.X = column
 }
 
 // place is a call site in words: its function with the line, else with the place in the module.

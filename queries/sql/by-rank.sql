@@ -15,7 +15,7 @@
 -- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it.
 -- order: rank
 -- cost: Three columns of messages, seven of events.
--- plot: bars rank sent_bytes
+-- plot: bars rank sent_bytes+collective_send_bytes+one_sided_send_bytes
 WITH pairs AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages

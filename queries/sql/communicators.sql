@@ -16,7 +16,7 @@
 -- column collective_recv_bytes BIGINT bytes: Payload that all ranks got from them, by their own arguments.
 -- order: comm
 -- cost: Two columns of messages, five of the collective rows of events.
--- plot: bars comm bytes
+-- plot: bars comm bytes+collective_send_bytes
 WITH made AS (
   SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(parent) AS parent,
          CAST(SUM(CASE WHEN remote = 0 THEN 1 ELSE 0 END) AS BIGINT) AS size,
