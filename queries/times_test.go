@@ -269,6 +269,97 @@ func TestCollectiveWait(t *testing.T) {
 		early-scan,MPI_Scan,1,4,1,1,20,20,0,0`)
 }
 
+func TestEfficiency(t *testing.T) {
+	run := newRun(t, "pop.5", world+fiveRanks+`
+events rank seq thread call class start_ns end_ns poll_ns
+1 0 0 MPI_Init other 0 100 0
+1 1 0 MPI_Send send 200 260 0
+1 2 0 MPI_Wait complete 300 400 40
+1 3 0 MPI_Finalize other 1100 1150 0
+3 0 0 MPI_Init_thread other 10 100 0
+3 1 0 MPI_Recv recv 300 700 0
+# a second thread, whose time is not the program's
+3 2 1 MPI_Recv recv 320 990 0
+# failed tests of 100 ns together before the program ends
+3 3 0 MPI_Finalize other 1100 1200 100
+# killed: its part ends with its last call
+4 0 0 MPI_Init other 0 120 0
+4 1 0 MPI_Barrier collective 320 1020 0
+`, example.Manifest(5))
+	// Useful: rank 1 (1100 - 100) - 60 - 100 - 40 = 800, rank 3 1000 - 400 - 100 = 500, rank 4 (1020 - 120) - 700 = 200; the mean is 500.
+	// Runtime: 1100 - 100 = 1000. So 500/1000 = 500/800 * 800/1000.
+	same(t, "efficiency", ask(t, run, "efficiency"), `
+		parallel-efficiency,0.5,500,1000,3,1
+		load-balance,0.625,500,800,3,1
+		communication-efficiency,0.8,800,1000,3,1`)
+	// A rank alone balances its load. Without MPI_Init and MPI_Finalize the program is what lies between its calls: 1000 - 200 of which 300 in MPI.
+	alone := newRun(t, "pop.1", "comms comm comm_rank world_rank kind\n0 0 0 world\n"+`
+events rank seq call class start_ns end_ns
+0 0 MPI_Send send 200 300
+0 1 MPI_Recv recv 800 1000
+`, example.Manifest(1))
+	same(t, "alone", ask(t, alone, "efficiency"), `
+		parallel-efficiency,0.625,500,800,1,0
+		load-balance,1,500,500,1,0
+		communication-efficiency,0.625,500,800,1,0`)
+}
+
+func TestWaitStates(t *testing.T) {
+	const text = `
+comms comm comm_rank world_rank kind
+0 0 0 world
+0 1 1 world
+0 2 2 world
+
+ranks rank
+0
+1
+2
+
+events rank seq call class comm instance start_ns end_ns
+0 0 MPI_Init other - - 0 100
+0 1 MPI_Recv recv 0 - 200 500
+0 2 MPI_Ssend send 0 - 600 800
+0 3 MPI_Barrier collective 0 0 900 1000
+0 4 MPI_Finalize other - - 1000 1900
+1 0 MPI_Init other - - 0 100
+1 1 MPI_Send send 0 - 450 460
+1 2 MPI_Barrier collective 0 0 960 1000
+1 3 MPI_Finalize other - - 1000 1900
+2 0 MPI_Init other - - 0 100
+2 1 MPI_Recv recv 0 - 750 810
+2 2 MPI_Barrier collective 0 0 930 1000
+2 3 MPI_Finalize other - - 1000 1900
+
+messages src dst comm tag bytes send_seq send_start_ns send_end_ns recv_post_seq recv_done_seq recv_post_ns recv_start_ns recv_end_ns
+0 2 0 9 4097 2 600 800 1 1 750 750 810
+1 0 0 9 17 1 450 460 1 1 200 200 500
+`
+	run := newRun(t, "states.3", text, example.Manifest(3))
+	// Rank 0 waits 450 - 200 = 250 for rank 1's message, and 750 - 600 = 150 for rank 2's receive; at the barrier rank 0 waits 960 - 900 = 60 for
+	// rank 1, rank 2 960 - 930 = 30. In MPI: rank 0 300 + 200 + 100 = 600, rank 1 10 + 40 = 50, rank 2 60 + 70 = 130, together 780 of 3 * 900.
+	// state, rank, waits, wait, of MPI, of all, longest, top rank, its wait
+	same(t, "by run", ask(t, run, "wait-states"), `
+		all,,4,490,0.6282,0.1815,250,0,460
+		late-receiver,,1,150,0.1923,0.0556,150,0,150
+		late-sender,,1,250,0.3205,0.0926,250,0,250
+		wait-at-barrier,,2,90,0.1154,0.0333,60,0,60`)
+	same(t, "by rank", ask(t, run, "wait-states", "by", "rank"), `
+		all,0,3,460,0.7667,0.5111,250,0,460
+		all,1,0,0,0,0,0,,0
+		all,2,1,30,0.2308,0.0333,30,2,30
+		late-receiver,0,1,150,0.25,0.1667,150,0,150
+		late-sender,0,1,250,0.4167,0.2778,250,0,250
+		wait-at-barrier,0,1,60,0.1,0.0667,60,0,60
+		wait-at-barrier,2,1,30,0.2308,0.0333,30,2,30`)
+	// In virtual times no send waits.
+	m := example.Manifest(3)
+	m.TimeOrigin = "virtual"
+	if got := ask(t, newRun(t, "virtual.3", text, m), "wait-states"); strings.Contains(got, "late-receiver") || !strings.Contains(got, "all,,3,340,") {
+		t.Errorf("in virtual times:\n%s", got)
+	}
+}
+
 // One MPI_Waitall completes two collectives: it waits for the one whose last rank comes later.
 func TestCollectiveWaitOfSeveral(t *testing.T) {
 	run := newRun(t, "several.5", comms+`

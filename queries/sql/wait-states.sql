@@ -1,0 +1,81 @@
+-- summary: How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.
+-- source: the wait states of Scalasca and KOJAK, summed up as in the metric tree of CUBE
+-- needs: messages, events, comms, times, every-call
+-- origins: measured, virtual, simulated
+-- param by choice run|rank = run: run: a row for each kind over all ranks. rank: a row for each kind and rank.
+-- param until choice needed|last = needed: Whom a rank waits for in a collective; see collective-wait.
+-- column state VARCHAR -: late-sender, late-receiver, and of collectives wait-at-barrier, wait-at-nxn, late-broadcast, early-reduce and
+--     early-scan; docs/method/wait-states.md defines them. Kinds that did not occur have no row. all: their sum, also where it is 0. An MPI_Waitall
+--     that waited for messages and for collectives counts in both.
+-- column rank INTEGER 1: World rank that waited; null for --by run.
+-- column waits BIGINT 1: Calls that waited.
+-- column wait_ns BIGINT ns: Time lost in them.
+-- column mpi_fraction DOUBLE 1: Part of the time in MPI (of all ranks, or of this one) that this is; MPI_Init and MPI_Finalize are not in it. Null where there is none.
+-- column time_fraction DOUBLE 1: Part of the whole time of their threads between MPI_Init and MPI_Finalize.
+-- column max_ns BIGINT ns: The longest of these waits.
+-- column top_rank INTEGER 1: The rank that lost most, the lowest of several; null where nobody waited.
+-- column top_rank_ns BIGINT ns: What it lost.
+-- order: state, rank
+-- cost: What late-senders, late-receivers and collective-wait read, and six columns of events.
+-- plot: bars state wait_ns
+WITH {{include late_senders}},
+{{include late_receivers}},
+{{include collective_waits}},
+{{include program_times}},
+waits AS (
+  SELECT 'late-sender' AS state, dst AS rank, wait_ns
+  FROM late_senders
+  WHERE wait_ns > 0
+  UNION ALL
+  -- In virtual times every send is eager and waits for nobody.
+  SELECT 'late-receiver' AS state, src AS rank, wait_ns
+  FROM late_receivers
+  WHERE (SELECT MAX(time_origin) FROM runs) <> 'virtual'
+  UNION ALL
+  SELECT pattern AS state, rank, wait_ns
+  FROM collective_waits
+  WHERE wait_ns > 0
+),
+states AS (
+  SELECT state, rank, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
+  FROM waits
+  GROUP BY state, rank
+),
+rank_times AS (
+  SELECT rank, CAST(SUM(mpi_ns) AS BIGINT) AS mpi_ns, CAST(SUM(end_ns - begin_ns) AS BIGINT) AS time_ns
+  FROM program_times
+  GROUP BY rank
+),
+lost AS (
+  SELECT state, rank, waits, wait_ns, max_ns
+  FROM states
+  UNION ALL
+  SELECT 'all' AS state, t.rank, COALESCE(CAST(SUM(s.waits) AS BIGINT), 0) AS waits, COALESCE(CAST(SUM(s.wait_ns) AS BIGINT), 0) AS wait_ns,
+         COALESCE(MAX(s.max_ns), 0) AS max_ns
+  FROM rank_times t
+  LEFT JOIN states s ON s.rank = t.rank
+  GROUP BY t.rank
+),
+ranked AS (
+  SELECT state, rank, CASE WHEN {{by}} = 'rank' THEN rank END AS shown, waits, wait_ns, max_ns,
+         ROW_NUMBER() OVER (PARTITION BY state, CASE WHEN {{by}} = 'rank' THEN rank END ORDER BY wait_ns DESC, rank) AS nth
+  FROM lost
+),
+summed AS (
+  SELECT state, shown, CAST(SUM(waits) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(max_ns) AS max_ns,
+         MAX(CASE WHEN nth = 1 AND wait_ns > 0 THEN rank END) AS top_rank, MAX(CASE WHEN nth = 1 THEN wait_ns END) AS top_rank_ns
+  FROM ranked
+  GROUP BY state, shown
+),
+whole AS (
+  SELECT CASE WHEN {{by}} = 'rank' THEN rank END AS shown, CAST(SUM(mpi_ns) AS DOUBLE) AS mpi_ns, CAST(SUM(time_ns) AS DOUBLE) AS time_ns
+  FROM rank_times
+  GROUP BY CASE WHEN {{by}} = 'rank' THEN rank END
+)
+SELECT s.state, CAST(s.shown AS INTEGER) AS rank, CAST(s.waits AS BIGINT) AS waits, s.wait_ns,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.time_ns, 0), 4) AS time_fraction,
+       CAST(s.max_ns AS BIGINT) AS max_ns, CAST(s.top_rank AS INTEGER) AS top_rank, CAST(s.top_rank_ns AS BIGINT) AS top_rank_ns
+FROM summed s
+JOIN whole w ON COALESCE(w.shown, -1) = COALESCE(s.shown, -1)
+ORDER BY s.state, s.shown
