@@ -246,6 +246,7 @@ FROM (VALUES
   ('density(''RUN'', collectives := ''rooted'', condition := ''TRUE'')', 'Messages and bytes from every rank to every other, collectives folded in.'),
   ('duplicate_callsites(''RUN'', by := ''line'', min_bytes := 1, condition := ''TRUE'')', 'Where in the source payloads are sent that their rank had sent before, most bytes first.'),
   ('duplicates(''RUN'', min_bytes := 1, condition := ''TRUE'')', 'Bytes that need not have been sent: payloads that a rank sends again, to the same rank or to another, most bytes first.'),
+  ('efficiency(''RUN'')', 'Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.'),
   ('files(''RUN'')', 'Each file that the ranks opened with MPI, and what they read and wrote.'),
   ('imbalance(''RUN'')', 'Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.'),
   ('late_receivers(''RUN'')', 'Time that sends waited for receives that had not yet been posted, by sender and receiver, longest first.'),
@@ -265,6 +266,7 @@ FROM (VALUES
   ('tags(''RUN'')', 'Which message tags are used on which communicator, by how many pairs of ranks, and for how much.'),
   ('time_by_rank(''RUN'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
+  ('wait_states(''RUN'', by := ''run'', until := ''needed'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
   ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.')) AS q (query, summary);
 
 -- by-rank: What each rank sends and receives: point-to-point messages, collectives and one-sided calls.
@@ -1322,6 +1324,55 @@ ORDER BY duplicate_bytes DESC, c.src, c.dst
 $commq$, '{{run}}', commq_list([commq_dir('query duplicates', run)])),
   '{{min-bytes}}', commq_integer('query duplicates', 'min_bytes', "min_bytes", 1, 1000000000000)),
   '{{where}}', commq_condition('query duplicates', 'condition', "condition")));
+
+-- efficiency: Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.
+CREATE OR REPLACE TEMP MACRO "efficiency"(run) AS TABLE
+FROM query(replace($commq$
+WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
+SELECT NULL AS "metric", NULL AS "value", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
+-- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
+-- and ends at the start of the other, on threads that called neither with the first call and the last.
+program_times AS (
+  SELECT rank, thread,
+         COALESCE(MAX(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN end_ns END), MIN(start_ns)) AS begin_ns,
+         COALESCE(MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END), MAX(COALESCE(end_ns, start_ns))) AS end_ns,
+         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0
+                       WHEN call = 'MPI_Finalize' THEN COALESCE(poll_ns, 0)
+                       ELSE COALESCE(end_ns - start_ns, 0) + COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns
+  FROM events
+  GROUP BY rank, thread
+),
+useful AS (
+  SELECT rank, begin_ns, end_ns, end_ns - begin_ns - mpi_ns AS useful_ns,
+         ROW_NUMBER() OVER (ORDER BY end_ns - begin_ns - mpi_ns DESC, rank) AS nth
+  FROM program_times
+  WHERE thread = 0
+),
+run_times AS (
+  SELECT CAST(COUNT(*) AS BIGINT) AS ranks, CAST(SUM(useful_ns) AS DOUBLE) / COUNT(*) AS mean_ns, MAX(useful_ns) AS max_ns,
+         MAX(end_ns) - MIN(begin_ns) AS runtime_ns, MAX(CASE WHEN nth = 1 THEN rank END) AS top_rank
+  FROM useful
+  HAVING COUNT(*) > 0
+),
+metrics AS (
+  SELECT 'parallel-efficiency' AS metric, mean_ns AS part_ns, runtime_ns AS whole_ns, ranks, top_rank
+  FROM run_times
+  UNION ALL
+  SELECT 'load-balance' AS metric, mean_ns AS part_ns, max_ns AS whole_ns, ranks, top_rank
+  FROM run_times
+  UNION ALL
+  SELECT 'communication-efficiency' AS metric, CAST(max_ns AS DOUBLE) AS part_ns, runtime_ns AS whole_ns, ranks, top_rank
+  FROM run_times
+)
+SELECT metric, ROUND(CAST(part_ns AS DOUBLE) / NULLIF(CAST(whole_ns AS DOUBLE), 0), 4) AS value, CAST(ROUND(part_ns) AS BIGINT) AS part_ns,
+       CAST(whole_ns AS BIGINT) AS whole_ns, ranks, top_rank
+FROM metrics
+ORDER BY metric DESC
+)
+$commq$, '{{run}}', commq_list([commq_dir('query efficiency', run)])));
 
 -- files: Each file that the ranks opened with MPI, and what they read and wrote.
 CREATE OR REPLACE TEMP MACRO "files"(run) AS TABLE
@@ -2858,6 +2909,230 @@ WHERE p.class IN ('recv', 'sendrecv') AND COALESCE(p.proc_null, 0) < 2
 ORDER BY rank, seq, side
 )
 $commq$, '{{run}}', commq_list([commq_dir('query unmatched', run)])));
+
+-- wait-states: How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.
+CREATE OR REPLACE TEMP MACRO "wait_states"(run, "by" := 'run', "until" := 'needed') AS TABLE
+FROM query(replace(replace(replace($commq$
+WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['messages', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH -- late_senders(src, dst, callsite, wait_ns): a row for each call that completed receives (MPI_Recv, MPI_Wait, MPI_Waitall, ...) and was
+-- entered before a message that it completed was sent. The call waits for the message that is sent last: src sent that one, and
+-- wait_ns is the time from the call's start to that send's, or to the call's end where clocks disagree. Of messages sent at
+-- the same ns the one of the lowest rank counts.
+senders AS (
+  SELECT CAST(MAX(src) + 1 AS BIGINT) AS ranks
+  FROM messages
+),
+late_calls AS (
+  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting.
+  SELECT dst, recv_done_seq, MAX(send_start_ns) AS sent_ns, MAX(recv_start_ns) AS start_ns, MAX(recv_end_ns) AS end_ns,
+         MAX(recv_callsite) AS callsite,
+         MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
+  FROM messages
+  WHERE send_start_ns > recv_start_ns
+  GROUP BY dst, recv_done_seq
+),
+late_senders AS (
+  SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
+         LEAST(sent_ns, COALESCE(end_ns, sent_ns)) - start_ns AS wait_ns
+  FROM late_calls
+),
+-- late_receivers(src, dst, callsite, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which
+-- the receive of a message was posted: the call began before and ended after. Such a send was not eager, or it would have been
+-- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
+-- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
+-- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
+posted_late AS (
+  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, s.done_seq
+  FROM messages m
+  JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
+  WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
+),
+sending_calls AS (
+  -- The call that completed the send: another row for a request, else the send itself.
+  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns,
+         CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
+         CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
+         CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite
+  FROM posted_late p
+  LEFT JOIN events c ON c.rank = p.src AND c.seq = p.done_seq
+),
+late_receivers AS (
+  SELECT src, dst, callsite, wait_ns
+  FROM (SELECT s.src, s.dst, s.callsite, s.recv_post_ns - s.start_ns AS wait_ns,
+               ROW_NUMBER() OVER (PARTITION BY s.src, s.seq ORDER BY s.recv_post_ns DESC, s.dst, s.start_ns) AS nth
+        FROM sending_calls s
+        WHERE s.recv_post_ns > s.start_ns AND s.recv_post_ns < s.end_ns
+          AND NOT EXISTS (SELECT 1 FROM late_calls l WHERE l.dst = s.src AND l.recv_done_seq = s.seq)) AS b
+  WHERE nth = 1
+),
+-- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
+-- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
+-- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
+-- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
+-- needed, and what the parameter until does.
+collective_rows AS (
+  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
+),
+makers AS (
+  -- The calls that made persistent collectives say what their starts do.
+  SELECT i.rank, i.seq, i.call
+  FROM events i
+  WHERE i.class = 'other' AND i.instance IS NOT NULL
+),
+entries AS (
+  -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce.
+  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite,
+         regexp_replace(regexp_replace(regexp_replace(lower(COALESCE(i.call, e.call)), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
+  FROM collective_rows e
+  LEFT JOIN makers i ON i.rank = e.rank AND i.seq = e.init_seq
+),
+member_groups AS (
+  -- The group a rank is in, and the one whose ranks it needs: its own, in an intercommunicator the other one.
+  SELECT m.comm, m.world_rank, m.comm_rank, m.remote AS own, CASE WHEN i.comm IS NULL THEN m.remote ELSE 1 - m.remote END AS needed
+  FROM comms m
+  LEFT JOIN (SELECT DISTINCT comm FROM comms WHERE remote = 1) AS i ON i.comm = m.comm
+  WHERE m.world_rank IS NOT NULL
+),
+patterns AS (
+  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, e.op,
+         g.comm_rank, g.own, g.needed,
+         CASE WHEN e.op = 'barrier' THEN 'wait-at-barrier'
+              WHEN e.op IN ('bcast', 'scatter', 'scatterv') THEN 'late-broadcast'
+              WHEN e.op IN ('reduce', 'gather', 'gatherv') THEN 'early-reduce'
+              WHEN e.op IN ('scan', 'exscan') THEN 'early-scan'
+              ELSE 'wait-at-nxn' END AS pattern
+  FROM entries e
+  JOIN member_groups g ON g.comm = e.comm AND g.world_rank = e.rank
+  WHERE e.op NOT LIKE 'neighbor%'
+),
+last_entries AS (
+  SELECT comm, instance, own, rank, start_ns
+  FROM (SELECT comm, instance, own, rank, start_ns,
+               ROW_NUMBER() OVER (PARTITION BY comm, instance, own ORDER BY start_ns DESC, rank) AS nth
+        FROM patterns) AS p
+  WHERE nth = 1
+),
+scan_entries AS (
+  SELECT comm, instance, rank, MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY comm_rank) AS start_ns
+  FROM patterns
+  WHERE pattern = 'early-scan' AND {{until}} = 'needed'
+),
+calls_inside AS (
+  -- The call that completed the operation on each rank. One that nothing completed has no row here, and does not count.
+  SELECT pattern, op, comm, instance, rank, root_world, needed, seq, start_ns, end_ns, callsite
+  FROM patterns
+  WHERE request IS NULL
+  UNION ALL
+  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, c.seq, c.start_ns, c.end_ns, c.callsite
+  FROM patterns p
+  JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
+  WHERE p.request IS NOT NULL
+),
+awaited AS (
+  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.seq, p.start_ns, p.end_ns, p.callsite,
+         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
+                THEN l.rank
+              WHEN p.pattern = 'late-broadcast' THEN r.rank END AS cause,
+         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
+                THEN l.start_ns
+              WHEN p.pattern = 'late-broadcast' THEN r.start_ns
+              ELSE s.start_ns END AS needed_ns
+  FROM calls_inside p
+  LEFT JOIN last_entries l ON l.comm = p.comm AND l.instance = p.instance AND l.own = p.needed
+  LEFT JOIN patterns r ON r.comm = p.comm AND r.instance = p.instance AND r.rank = p.root_world
+  LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
+),
+collective_waits AS (
+  -- One MPI_Waitall can complete several operations: it waits for the last, and the others count as none.
+  SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite,
+         CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
+  FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
+               ROW_NUMBER() OVER (PARTITION BY rank, seq ORDER BY needed_ns DESC NULLS LAST, comm, instance) AS nth
+        FROM awaited) AS a
+),
+-- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
+-- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
+-- and ends at the start of the other, on threads that called neither with the first call and the last.
+program_times AS (
+  SELECT rank, thread,
+         COALESCE(MAX(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN end_ns END), MIN(start_ns)) AS begin_ns,
+         COALESCE(MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END), MAX(COALESCE(end_ns, start_ns))) AS end_ns,
+         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0
+                       WHEN call = 'MPI_Finalize' THEN COALESCE(poll_ns, 0)
+                       ELSE COALESCE(end_ns - start_ns, 0) + COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns
+  FROM events
+  GROUP BY rank, thread
+),
+waits AS (
+  SELECT 'late-sender' AS state, dst AS rank, wait_ns
+  FROM late_senders
+  WHERE wait_ns > 0
+  UNION ALL
+  -- In virtual times every send is eager and waits for nobody.
+  SELECT 'late-receiver' AS state, src AS rank, wait_ns
+  FROM late_receivers
+  WHERE (SELECT MAX(time_origin) FROM runs) <> 'virtual'
+  UNION ALL
+  SELECT pattern AS state, rank, wait_ns
+  FROM collective_waits
+  WHERE wait_ns > 0
+),
+states AS (
+  SELECT state, rank, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
+  FROM waits
+  GROUP BY state, rank
+),
+rank_times AS (
+  SELECT rank, CAST(SUM(mpi_ns) AS BIGINT) AS mpi_ns, CAST(SUM(end_ns - begin_ns) AS BIGINT) AS time_ns
+  FROM program_times
+  GROUP BY rank
+),
+lost AS (
+  SELECT state, rank, waits, wait_ns, max_ns
+  FROM states
+  UNION ALL
+  SELECT 'all' AS state, t.rank, COALESCE(CAST(SUM(s.waits) AS BIGINT), 0) AS waits, COALESCE(CAST(SUM(s.wait_ns) AS BIGINT), 0) AS wait_ns,
+         COALESCE(MAX(s.max_ns), 0) AS max_ns
+  FROM rank_times t
+  LEFT JOIN states s ON s.rank = t.rank
+  GROUP BY t.rank
+),
+ranked AS (
+  SELECT state, rank, CASE WHEN {{by}} = 'rank' THEN rank END AS shown, waits, wait_ns, max_ns,
+         ROW_NUMBER() OVER (PARTITION BY state, CASE WHEN {{by}} = 'rank' THEN rank END ORDER BY wait_ns DESC, rank) AS nth
+  FROM lost
+),
+summed AS (
+  SELECT state, shown, CAST(SUM(waits) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(max_ns) AS max_ns,
+         MAX(CASE WHEN nth = 1 AND wait_ns > 0 THEN rank END) AS top_rank, MAX(CASE WHEN nth = 1 THEN wait_ns END) AS top_rank_ns
+  FROM ranked
+  GROUP BY state, shown
+),
+whole AS (
+  SELECT CASE WHEN {{by}} = 'rank' THEN rank END AS shown, CAST(SUM(mpi_ns) AS DOUBLE) AS mpi_ns, CAST(SUM(time_ns) AS DOUBLE) AS time_ns
+  FROM rank_times
+  GROUP BY CASE WHEN {{by}} = 'rank' THEN rank END
+)
+SELECT s.state, CAST(s.shown AS INTEGER) AS rank, CAST(s.waits AS BIGINT) AS waits, s.wait_ns,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.time_ns, 0), 4) AS time_fraction,
+       CAST(s.max_ns AS BIGINT) AS max_ns, CAST(s.top_rank AS INTEGER) AS top_rank, CAST(s.top_rank_ns AS BIGINT) AS top_rank_ns
+FROM summed s
+JOIN whole w ON COALESCE(w.shown, -1) = COALESCE(s.shown, -1)
+ORDER BY s.state, s.shown
+)
+$commq$, '{{run}}', commq_list([commq_dir('query wait-states', run)])),
+  '{{by}}', commq_choice('query wait-states', 'by', "by", ['run', 'rank'])),
+  '{{until}}', commq_choice('query wait-states', 'until', "until", ['needed', 'last'])));
 
 -- wildcards: Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.
 CREATE OR REPLACE TEMP MACRO "wildcards"(run, "by" := 'line') AS TABLE

@@ -13,7 +13,7 @@
 -- column whole_ns BIGINT ns: Time it is compared with. load-balance: the most useful time of a rank. The others: the runtime, from the first rank's
 --     end of MPI_Init to the last rank's start of MPI_Finalize.
 -- column ranks BIGINT 1: Ranks that are averaged over: those that made calls. Of each its thread 0 counts, the first that called MPI.
--- column top_rank INTEGER 1: The rank with the most useful time, the lowest of several.
+-- column top_rank INTEGER -: The rank with the most useful time, the lowest of several.
 -- order: metric DESC
 -- cost: Six columns of events.
 -- plot: bars metric value

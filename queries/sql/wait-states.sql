@@ -7,13 +7,13 @@
 -- column state VARCHAR -: late-sender, late-receiver, and of collectives wait-at-barrier, wait-at-nxn, late-broadcast, early-reduce and
 --     early-scan; docs/method/wait-states.md defines them. Kinds that did not occur have no row. all: their sum, also where it is 0. An MPI_Waitall
 --     that waited for messages and for collectives counts in both.
--- column rank INTEGER 1: World rank that waited; null for --by run.
+-- column rank INTEGER -: World rank that waited; null for --by run.
 -- column waits BIGINT 1: Calls that waited.
 -- column wait_ns BIGINT ns: Time lost in them.
 -- column mpi_fraction DOUBLE 1: Part of the time in MPI (of all ranks, or of this one) that this is; MPI_Init and MPI_Finalize are not in it. Null where there is none.
 -- column time_fraction DOUBLE 1: Part of the whole time of their threads between MPI_Init and MPI_Finalize.
 -- column max_ns BIGINT ns: The longest of these waits.
--- column top_rank INTEGER 1: The rank that lost most, the lowest of several; null where nobody waited.
+-- column top_rank INTEGER -: The rank that lost most, the lowest of several; null where nobody waited.
 -- column top_rank_ns BIGINT ns: What it lost.
 -- order: state, rank
 -- cost: What late-senders, late-receivers and collective-wait read, and six columns of events.
