@@ -8,9 +8,15 @@ import (
 // SQL is the query's SQL with the parameters filled in; those that args lacks get their default. It runs wherever the
 // run's tables are. Errors name the parameter, what was found and what is allowed.
 func (q *Query) SQL(args map[string]string) (string, error) {
+	s, err := q.filled(args)
+	return s.text, err
+}
+
+// filled is what SQL gives, with the places of its lines.
+func (q *Query) filled(args map[string]string) (source, error) {
 	for name := range args {
 		if q.param(name) == nil {
-			return "", fmt.Errorf("query %s has no parameter %q", q.Name, name)
+			return source{}, fmt.Errorf("query %s has no parameter %q", q.Name, name)
 		}
 	}
 	literals := map[string]string{}
@@ -22,11 +28,11 @@ func (q *Query) SQL(args map[string]string) (string, error) {
 		}
 		text, err := p.literal(value)
 		if err != nil {
-			return "", fmt.Errorf("query %s: %w", q.Name, err)
+			return source{}, fmt.Errorf("query %s: %w", q.Name, err)
 		}
 		literals[p.Name] = text
 	}
-	return useRe.ReplaceAllStringFunc(q.text, func(use string) string { return literals[use[2:len(use)-2]] }), nil
+	return source{q.text, q.places}.replace(func(use string, _ place) (source, error) { return source{text: literals[use]}, nil })
 }
 
 // quote makes an SQL string literal.

@@ -40,8 +40,11 @@ type Query struct {
 	Plot *Plot
 	// Axes has the columns that are called what a parameter says where they are drawn, with the parameter's name.
 	Axes map[string]string
-	// text is the SQL with includes in place and parameters still open.
-	text string
+	// text is the SQL with includes in place and parameters still open, places where each line of it comes from, and lines where
+	// the header's fields stand, by key and name.
+	text   string
+	places []place
+	lines  map[string]int
 }
 
 // Column is an output column of a query.
@@ -59,28 +62,50 @@ type Column struct {
 var (
 	fieldLine = regexp.MustCompile(`^-- ([a-z]+)(.*?):(?:\s+(.*))?$`)
 	columnRe  = regexp.MustCompile(`^ ([a-z][a-z0-9_]*) (INTEGER|BIGINT|DOUBLE|BOOLEAN|VARCHAR) (1|ns|bytes|bytes/s|elements|-)$`)
-	useRe     = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+	// engineLine is how the engine says the line of an error.
+	engineLine = regexp.MustCompile(`(?m)^LINE (\d+):`)
+	useRe      = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 )
 
-const headerHelp = "the doc comment of package queries says how a header is written"
+const headerHelp = "docs/method/own-queries.md says how a header is written"
 
-// parse reads a query file. include gives the text of an included file. Errors name file and line.
+// parse reads the text of a query. include gives the text of an included file. Errors name file and line.
 func parse(name, text string, include func(string) (string, error)) (*Query, error) {
+	return parseFile(name, "sql/"+name+".sql", text, func(name string) (source, error) {
+		text, err := include(name)
+		return sourceOf(includeFile(name), 1, text), err
+	})
+}
+
+// parseFile reads the text of a query's file, which is called so in errors.
+func parseFile(name, file, text string, include func(string) (source, error)) (*Query, error) {
 	q := &Query{Name: name}
 	fields, body, err := splitHeader(text)
 	if err == nil {
 		err = q.read(fields)
 	}
 	if err == nil {
-		q.text, err = expand(body, include)
+		begin := strings.Count(text[:len(text)-len(body)], "\n") + 1
+		var s source
+		s, err = sourceOf(file, begin, body).expand(include, nil)
+		q.text, q.places = s.text, s.places
 	}
 	if err == nil {
-		err = errors.Join(q.complete(), q.checkUses())
+		err = errors.Join(q.complete(), q.checkUses(file))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sql/%s.sql: %w", name, err)
+		return nil, inFile(file, err)
 	}
 	return q, nil
+}
+
+// inFile puts a file's name before each of several errors.
+func inFile(file string, err error) error {
+	var errs []error
+	for _, line := range strings.Split(err.Error(), "\n") {
+		errs = append(errs, fmt.Errorf("%s: %s", file, line))
+	}
+	return errors.Join(errs...)
 }
 
 // field is one field of a header: "-- key rest: text".
@@ -95,7 +120,7 @@ func splitHeader(text string) ([]field, string, error) {
 	for n := 1; ; n++ {
 		line, after, _ := strings.Cut(text, "\n")
 		if !strings.HasPrefix(line, "--") {
-			return fields, strings.TrimSpace(text), nil
+			return fields, text, nil
 		}
 		if more, ok := strings.CutPrefix(line, "--     "); ok && len(fields) > 0 {
 			fields[len(fields)-1].text += " " + strings.TrimSpace(more)
@@ -110,7 +135,10 @@ func splitHeader(text string) ([]field, string, error) {
 
 // read fills the query from its header's fields.
 func (q *Query) read(fields []field) error {
+	q.lines = map[string]int{}
 	for _, f := range fields {
+		name, _, _ := strings.Cut(strings.TrimSpace(f.rest), " ")
+		q.lines[strings.TrimSpace(f.key+" "+name)] = f.line
 		if err := q.readField(f); err != nil {
 			return fmt.Errorf("line %d: %w", f.line, err)
 		}
@@ -245,7 +273,9 @@ func (q *Query) complete() error {
 		errs = append(errs, errors.New("the header has origins and does not need times; add times to needs"))
 	}
 	if q.Plot != nil {
-		errs = append(errs, q.Plot.check(q))
+		if err := q.Plot.check(q); err != nil {
+			errs = append(errs, fmt.Errorf("line %d: %w", q.lines["plot"], err))
+		}
 	}
 	for column, name := range q.Axes {
 		if p := q.param(name); q.column(column) == nil || p == nil || p.Kind != "choice" {
@@ -256,63 +286,34 @@ func (q *Query) complete() error {
 }
 
 // checkUses compares the parameters in the SQL with those of the header.
-func (q *Query) checkUses() error {
+func (q *Query) checkUses(file string) error {
 	var errs []error
 	used := map[string]bool{}
-	for _, use := range useRe.FindAllString(q.text, -1) {
-		name := use[2 : len(use)-2]
-		if used[name] {
-			continue
+	for i, line := range strings.Split(q.text, "\n") {
+		at := q.places[i].in(file)
+		for _, use := range useRe.FindAllString(line, -1) {
+			name := use[2 : len(use)-2]
+			if !used[name] && q.param(name) == nil {
+				errs = append(errs, fmt.Errorf("%s: the SQL uses %s, which the header does not declare; add \"-- param %s ...\"", at, use, name))
+			}
+			used[name] = true
 		}
-		used[name] = true
-		if q.param(name) == nil {
-			errs = append(errs, fmt.Errorf("the SQL uses %s, which the header does not declare; add \"-- param %s ...\"", use, name))
+		if _, comment, ok := strings.Cut(line, "--"); ok && strings.Contains(comment, "{{") {
+			errs = append(errs, fmt.Errorf("%s: the comment %q has braces, which would be filled in; name the parameter without them", at, strings.TrimSpace(line)))
+		}
+		if strings.Contains(line, ";") {
+			errs = append(errs, fmt.Errorf("%s: the SQL has a semicolon; a query file holds one SELECT without one", at))
 		}
 	}
 	for _, p := range q.Params {
 		if !used[p.Name] {
-			errs = append(errs, fmt.Errorf("param %s is declared and the SQL does not use {{%s}}", p.Name, p.Name))
-		}
-	}
-	for _, line := range strings.Split(q.text, "\n") {
-		if _, comment, ok := strings.Cut(line, "--"); ok && strings.Contains(comment, "{{") {
-			errs = append(errs, fmt.Errorf("the comment %q has braces, which would be filled in; name the parameter without them", strings.TrimSpace(line)))
+			errs = append(errs, fmt.Errorf("line %d: param %s is declared and the SQL does not use {{%s}}", q.lines["param "+p.Name], p.Name, p.Name))
 		}
 	}
 	if strings.TrimSpace(q.text) == "" {
 		errs = append(errs, errors.New("there is no SQL after the header"))
 	}
-	if strings.Contains(q.text, ";") {
-		errs = append(errs, errors.New("the SQL has a semicolon; a query file holds one SELECT without one"))
-	}
 	return errors.Join(errs...)
-}
-
-// expand puts included text in place, and what that includes.
-func expand(body string, include func(string) (string, error)) (string, error) {
-	return expandWithin(body, include, nil)
-}
-
-// expandWithin is expand inside the included files named.
-func expandWithin(body string, include func(string) (string, error), within []string) (string, error) {
-	var first error
-	out := useRe.ReplaceAllStringFunc(body, func(use string) string {
-		name, ok := strings.CutPrefix(use[2:len(use)-2], "include ")
-		if !ok {
-			return use
-		}
-		text, err := "", error(nil)
-		if slices.Contains(within, name) {
-			err = fmt.Errorf("include %q includes itself", name)
-		} else if text, err = include(name); err == nil {
-			text, err = expandWithin(text, include, append(within, name))
-		}
-		if err != nil && first == nil {
-			first = err
-		}
-		return strings.TrimSpace(text)
-	})
-	return out, first
 }
 
 func (q *Query) param(name string) *Param {

@@ -23,20 +23,14 @@ func load(fsys fs.FS) ([]*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	include := func(name string) (string, error) {
-		text, err := fs.ReadFile(fsys, "sql/include/"+name+".sql")
-		if err != nil {
-			return "", fmt.Errorf("include %q: there is no sql/include/%s.sql", name, name)
-		}
-		return string(text), nil
-	}
 	var all []*Query
 	for _, name := range names {
 		text, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return nil, err
 		}
-		q, err := parse(strings.TrimSuffix(path.Base(name), ".sql"), string(text), include)
+		include := func(name string) (source, error) { return includeOf(fsys, name) }
+		q, err := parseFile(strings.TrimSuffix(path.Base(name), ".sql"), name, string(text), include)
 		if err != nil {
 			return nil, err
 		}
@@ -44,4 +38,15 @@ func load(fsys fs.FS) ([]*Query, error) {
 	}
 	slices.SortFunc(all, func(a, b *Query) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+func includeFile(name string) string { return "sql/include/" + name + ".sql" }
+
+// includeOf is the text of an included file of a file system.
+func includeOf(fsys fs.FS, name string) (source, error) {
+	text, err := fs.ReadFile(fsys, includeFile(name))
+	if err != nil {
+		return source{}, fmt.Errorf("include %q: there is no %s", name, includeFile(name))
+	}
+	return sourceOf(includeFile(name), 1, string(text)), nil
 }

@@ -31,6 +31,9 @@ type Param struct {
 	Doc string
 }
 
+// reserved are the names of flags that commq query has for every query.
+var reserved = [...]string{"format", "help", "limit", "list", "memory-mib", "output", "plot", "quiet", "run", "sql", "store", "threads", "version"}
+
 // noFile is the value of a file parameter that stands for a table without rows.
 const noFile = "none"
 
@@ -58,6 +61,9 @@ func (q *Query) readParam(f field) error {
 	}
 	if q.param(p.Name) != nil {
 		return fmt.Errorf("param %s stands twice", p.Name)
+	}
+	if slices.Contains(reserved[:], p.Name) {
+		return fmt.Errorf("param %s: every query has a flag of that name; call it otherwise", p.Name)
 	}
 	if err := p.readDomain(domain); err != nil {
 		return fmt.Errorf("param %s: %w", p.Name, err)

@@ -55,11 +55,29 @@ func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string) (Rows, e
 	if err != nil {
 		return nil, err
 	}
+	if q.File != "" { // commq's own have tests for that
+		if err := d.readOnly(ctx, text); err != nil {
+			return nil, d.about(q, args, err)
+		}
+	}
 	rows, err := d.query(ctx, text, q.Columns)
 	if err != nil {
-		return nil, fmt.Errorf("query %s of %s: %w", q.Name, nameRuns(d.runs), err)
+		return nil, d.about(q, args, err)
 	}
 	return rows, nil
+}
+
+// about says of an error of the engine which query and runs it is about, and where in a user's own file it is.
+func (d *DB) about(q *Query, args map[string]string, err error) error {
+	var column columnError
+	switch s, bad := q.filled(args); {
+	case q.File == "" || bad != nil:
+	case errors.As(err, &column):
+		err = fmt.Errorf("%s, line %d: %w", q.File, q.lines["column "+column.name], err)
+	default:
+		err = s.located(err)
+	}
+	return fmt.Errorf("query %s of %s: %w", q.Name, nameRuns(d.runs), err)
 }
 
 // nameRuns names runs in a message.
@@ -105,13 +123,41 @@ type rowsOf struct {
 	err     error
 }
 
+// columnError says that an answer has other columns than its query's header describes.
+type columnError struct {
+	// name is the column of the header where they part.
+	name, text string
+}
+
+func (e columnError) Error() string { return e.text }
+
+// compare says where the engine's columns are not those of the header.
+func compare(types []*sql.ColumnType, header []Column) error {
+	for i, c := range header {
+		if i == len(types) {
+			return columnError{c.Name, fmt.Sprintf("the SELECT has %d columns and the header %d: there is no %s", len(types), len(header), c.Name)}
+		}
+		if name, typ := types[i].Name(), types[i].DatabaseTypeName(); name != c.Name || typ != c.Type {
+			return columnError{c.Name, fmt.Sprintf("column %d of the SELECT is %s %s, in the header it is %s %s; cast or rename it, or change the header", i+1, name, typ, c.Name, c.Type)}
+		}
+	}
+	if len(types) > len(header) {
+		return columnError{header[len(header)-1].Name, fmt.Sprintf("the SELECT has %d columns and the header %d: describe %s there too", len(types), len(header), types[len(header)].Name())}
+	}
+	return nil
+}
+
 // prepare takes names and types from the engine where no header describes the columns.
 func (r *rowsOf) prepare() error {
 	types, err := r.rows.ColumnTypes()
 	if err != nil {
 		return err
 	}
-	if r.columns == nil {
+	if r.columns != nil {
+		if err := compare(types, r.columns); err != nil {
+			return err
+		}
+	} else {
 		for _, t := range types {
 			r.columns = append(r.columns, Column{Name: t.Name(), Type: t.DatabaseTypeName(), Unit: unitOf(t.Name(), t.DatabaseTypeName())})
 		}
@@ -262,3 +308,6 @@ func (c *concat) Close() error {
 	}
 	return c.now.Close()
 }
+
+// RowsOf are rows in memory.
+func RowsOf(columns []Column, rows [][]any) Rows { return &kept{columns: columns, rows: rows, at: -1} }

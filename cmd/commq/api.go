@@ -21,8 +21,8 @@ can name its phases (commq_mark) and have the hash of a buffer recorded that it 
 is nothing to link: without the capture library both do nothing.`,
 		Example: `  commq capture api --dir include
   commq capture api commq.h > commq.h`,
-		Args:      cobra.MaximumNArgs(1),
-		ValidArgs: shim.APINames,
+		Args:              wantArgs(0, 1, "at most a file"),
+		ValidArgsFunction: completeOnce(shim.APINames...),
 		RunE: func(c *cobra.Command, args []string) error {
 			if (dir == "") == (len(args) == 0) {
 				return errors.New("capture api: name a file to print, or a folder with --dir")
@@ -37,7 +37,8 @@ is nothing to link: without the capture library both do nothing.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "folder to write the files to")
+	c.Flags().StringVar(&dir, "dir", "", "`FOLDER` to write the files to")
+	completeFolders(c, "dir")
 	return c
 }
 

@@ -47,11 +47,8 @@ func (o *preloadOptions) flags(c *cobra.Command) {
 	complete(c, "mpi", "openmpi", "mpich")
 	complete(c, "hash", "crc64", "crc32", "none")
 	complete(c, "clock", "cpu", "wall", "none")
-}
-
-// complete makes shell completion offer fixed values for a flag.
-func complete(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	completeFiles(c, "mpicc")
+	completeNothing(c, "stack")
 }
 
 // oneOf checks a flag that has fixed values.
@@ -132,7 +129,6 @@ type captureOptions struct {
 	// gather is --gather: a shell command that brings the records of the other nodes.
 	gather   string
 	keep     bool
-	quiet    bool
 	maxSpool string // --max-spool
 	dryRun   bool   // --dry-run
 	format   string // --format, of what --dry-run prints
@@ -166,7 +162,8 @@ call 'commq ingest' afterwards.`,
       -- ./bt.C.x
   commq capture -n 64 --sim-ranks 2 --machine flat --clock none -- ./bt.C.x
   commq query density --run ring.4`,
-		Args: cobra.ArbitraryArgs,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: files,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("ranks") && o.ranks < 1 {
 				return fmt.Errorf("-n %d: want the number of ranks, 1 or more", o.ranks)
@@ -192,8 +189,10 @@ call 'commq ingest' afterwards.`,
 	f.BoolVar(&o.dryRun, "dry-run", false, "keep no records and write no run, but say how much a capture would write")
 	f.StringVar(&o.format, "format", "text", "what --dry-run prints: text or json")
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no summary at the end")
 	complete(c, "format", "text", "json")
+	completeFiles(c, "launcher")
+	completeFolders(c, "spool")
+	completeNothing(c, "run", "ranks", "time-resolution-ns", "gather", "max-spool")
 	c.AddCommand(newCaptureBuildCommand(a), newCaptureAPICommand(a))
 	return c
 }
@@ -366,7 +365,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		if err != nil {
 			return err
 		}
-		if !o.quiet {
+		if !a.quiet {
 			printSummary(a.stderr, m)
 			printStuck(a.stderr, m, spoolDir)
 		}
@@ -391,7 +390,8 @@ func newCaptureBuildCommand(a *app) *cobra.Command {
 keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints its path. capture and exec do this by themselves.`,
 		Example: `  commq capture build --mpi openmpi
   commq capture build ./bt.C.x`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              wantArgs(0, 1, "at most a program"),
+		ValidArgsFunction: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			program := ""
 			if len(args) == 1 {

@@ -82,7 +82,7 @@ something did, 2 when the checks could not be made.`,
   commq doctor ./bt.C.x
   commq doctor bt.C.64 --format json`,
 		Args:              wantArgs(0, 1, "a run or a program, or nothing"),
-		ValidArgsFunction: completeOneRun(a),
+		ValidArgsFunction: completeRunOrFile(a),
 		RunE:              func(c *cobra.Command, args []string) error { return runDoctor(c.Context(), a, &o, args) },
 	}
 	f := c.Flags()
@@ -92,6 +92,7 @@ something did, 2 when the checks could not be made.`,
 	f.BoolVar(&o.quick, "quick", false, "compile and run nothing")
 	complete(c, "format", hangFormats[:]...)
 	complete(c, "mpi", "openmpi", "mpich")
+	completeFolders(c, "spool")
 	return c
 }
 
@@ -149,10 +150,11 @@ func (c *checkup) print(w io.Writer) error {
 		width = max(width, len(x.Check))
 	}
 	var b strings.Builder
+	paint, colours := painter(w), map[string]string{checkOK: green, checkWarning: yellow, checkFailed: red}
 	count := map[string]int{}
 	for _, x := range c.checks {
 		count[x.Status]++
-		fmt.Fprintf(&b, "%-7s  %-*s  %s\n", x.Status, width, x.Check, x.Found)
+		fmt.Fprintf(&b, "%s  %-*s  %s\n", paint(colours[x.Status], fmt.Sprintf("%-7s", x.Status)), width, x.Check, x.Found)
 		if x.Do != "" {
 			fmt.Fprintf(&b, "%-7s  %-*s  -> %s\n", "", width, "", x.Do)
 		}

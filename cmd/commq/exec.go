@@ -54,7 +54,8 @@ and do not run the program (docs/method/simulator-ranks.md). If the library cann
   srun -n 66 commq exec --sim-ranks 2 --machine flat \
       --spool /scratch/spool -- ./bt.C.x
   commq ingest /scratch/spool --run bt.C.64`,
-		Args: wantArgs(1, anyNumber, "-- program [args...]"),
+		Args:              wantArgs(1, anyNumber, "-- program [args...]"),
+		ValidArgsFunction: files,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.simulationOptions.check(c, 0); err != nil {
 				return err
@@ -65,7 +66,8 @@ and do not run the program (docs/method/simulator-ranks.md). If the library cann
 	c.Flags().SetInterspersed(false)
 	o.preloadOptions.flags(c)
 	o.simulationOptions.flags(c)
-	c.Flags().StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
+	c.Flags().StringVar(&o.spool, "spool", defaultSpool(), "`FOLDER` for the records, on a local disk")
+	completeFolders(c, "spool")
 	return c
 }
 
@@ -151,7 +153,8 @@ With --sim-ranks M every MPI program that is started needs M ranks more than it 
   commq ingest $COMMQ_SPOOL --run bt.C.64
   mpirun -n 64 $(commq env --mpirun-flags openmpi --spool /scratch/spool \
       ./bt.C.x) ./bt.C.x`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              wantArgs(0, 1, "at most a program"),
+		ValidArgsFunction: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.simulationOptions.check(c, 0); err != nil {
 				return err
@@ -162,7 +165,8 @@ With --sim-ranks M every MPI program that is started needs M ranks more than it 
 	o.preloadOptions.flags(c)
 	o.simulationOptions.flags(c)
 	f := c.Flags()
-	f.StringVar(&o.spool, "spool", defaultSpool(), "folder for the records, on a local disk")
+	f.StringVar(&o.spool, "spool", defaultSpool(), "`FOLDER` for the records, on a local disk")
+	completeFolders(c, "spool")
 	f.StringVar(&o.flagsFor, "mpirun-flags", "", "print the options of a launcher that pass the variables on: openmpi (-x), mpich (-genv) or srun (--export)")
 	complete(c, "mpirun-flags", launchersOfFlags[:]...)
 	return c

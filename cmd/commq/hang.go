@@ -36,14 +36,17 @@ outside MPI computes, or polls with tests that fail.`,
 		Example: `  commq hang /scratch/spool
   commq hang /scratch/spool --format json
   commq capture --run stuck -n 4 --launcher "timeout 60 mpirun" -- ./stuck`,
-		Args: wantArgs(1, 1, "the spool folder"),
-		RunE: func(_ *cobra.Command, args []string) error { return runHang(a, &o, args[0]) },
+		Args:              wantArgs(1, 1, "the spool folder"),
+		ValidArgsFunction: oneFolder,
+		RunE:              func(_ *cobra.Command, args []string) error { return runHang(a, &o, args[0]) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.job, "job", "", "id of the job, where the spool has several")
 	f.StringVar(&o.format, "format", "text", "format of the answer: text or json")
 	f.IntVar(&o.lines, "lines", 0, "print at most so many lines of text, 0 for all")
 	complete(c, "format", hangFormats[:]...)
+	register(c, completeJobs, "job")
+	completeNothing(c, "lines")
 	return c
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/commq/commq/queries"
 )
@@ -88,5 +89,42 @@ func TestExamplesOfQueriesWork(t *testing.T) {
 				t.Errorf("%s: nothing on stdout", line)
 			}
 		}
+	}
+}
+
+// TestCompletionOfEveryCommand: each says what can stand for its arguments and for the value of each flag, be it files or nothing.
+func TestCompletionOfEveryCommand(t *testing.T) {
+	everyCommand(t, func(t *testing.T, c *cobra.Command) {
+		if c.ValidArgsFunction == nil && !c.HasAvailableSubCommands() {
+			t.Error("nothing completes its arguments")
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if _, ok := c.GetFlagCompletionFunc(f.Name); !ok && f.Value.Type() != "bool" {
+				t.Errorf("nothing completes --%s", f.Name)
+			}
+		})
+	})
+}
+
+// TestFlagsOfQueriesAreReserved: the name of a flag that every query has is no name of a parameter, so that a user's query cannot
+// take it.
+func TestFlagsOfQueriesAreReserved(t *testing.T) {
+	root := newRootCommand(&app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
+	ask, _, err := root.Find([]string{"query", "calls"}) // which has no parameters
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask.InitDefaultHelpFlag()
+	for _, flags := range []*pflag.FlagSet{ask.LocalFlags(), ask.InheritedFlags(), ask.Parent().LocalFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			dir := t.TempDir()
+			header := "-- summary: S.\n-- source: S.\n-- needs: messages\n-- param " + f.Name + " integer 1..9 = 3: P.\n-- column n INTEGER 1: N.\n-- order: n\n-- cost: C.\nSELECT {{" + f.Name + "}} AS n ORDER BY n\n"
+			if err := os.WriteFile(filepath.Join(dir, "mine.sql"), []byte(header), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if own, unusable := queries.Own(dir, nil); len(own) != 0 || len(unusable) != 1 || !strings.Contains(unusable[0].Err.Error(), "mine.sql: line 4: param "+f.Name+": every query has a flag of that name") {
+				t.Errorf("a parameter %s: %d queries, %+v", f.Name, len(own), unusable)
+			}
+		})
 	}
 }

@@ -42,8 +42,9 @@ What a crashed or killed job recorded until then becomes a run too: calls that n
 summary stands what each rank was doing and who waited for whom (commq hang SPOOL has all of it).`,
 		Example: `  commq ingest /scratch/spool --run bt.C.64
   commq ingest /scratch/spool --run crashed --partial --keep`,
-		Args: wantArgs(1, 1, "the spool folder"),
-		RunE: func(c *cobra.Command, args []string) error { return runIngest(c.Context(), a, &o, args[0]) },
+		Args:              wantArgs(1, 1, "the spool folder"),
+		ValidArgsFunction: oneFolder,
+		RunE:              func(c *cobra.Command, args []string) error { return runIngest(c.Context(), a, &o, args[0]) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name and the number of ranks, bt.C.x.64)")
@@ -52,6 +53,8 @@ summary stands what each rank was doing and who waited for whom (commq hang SPOO
 	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
 	f.BoolVar(&o.partial, "partial", false, "accept a spool in which ranks are missing or records were cut off")
 	f.BoolVar(&o.keep, "keep", false, "keep the records")
+	register(c, completeJobs, "job")
+	completeNothing(c, "run", "time-resolution-ns")
 	f.BoolVar(&o.noSymbols, "no-symbols", false, "do not look up functions and source lines of call sites: module, build id and offset are there all the same")
 	return c
 }
@@ -67,6 +70,7 @@ func (o *filterOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.record, "record", ingest.RecordAll, "rows of events to keep: all; messages (matched messages, collectives and what is unmatched); collectives (no point-to-point communication)")
 	f.StringSliceVar(&o.calls, "calls", nil, `rows of events to keep by MPI name: patterns as MPI_I*, or with - in front those to leave out: "-MPI_Wait*"; messages go with the rows that sent them`)
 	complete(c, "record", ingest.RecordAll, ingest.RecordMessages, ingest.RecordCollectives)
+	register(c, completeCalls, "calls")
 }
 
 func (o *filterOptions) check() error {
@@ -107,8 +111,10 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	printSummary(a.stderr, m)
-	printStuck(a.stderr, m, spoolDir)
+	if !a.quiet {
+		printSummary(a.stderr, m)
+		printStuck(a.stderr, m, spoolDir)
+	}
 	if o.keep {
 		return nil
 	}

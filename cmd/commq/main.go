@@ -36,6 +36,8 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	store  string // --store; empty: $COMMQ_STORE, else ./runs
+	quiet  bool   // --quiet
+	args   []string
 }
 
 // storeDir is the folder that runs lie in.
@@ -56,7 +58,8 @@ func newRootCommand(a *app) *cobra.Command {
 		Long: `commq captures the communication of an unmodified MPI program as Parquet tables and answers questions about it with SQL.
 
 A run is a folder of Parquet tables and a manifest; runs lie in a store: --store, else $COMMQ_STORE, else ./runs.
-Exit status: 0 done, 1 a check failed, 2 could not do it. Results go to stdout, everything else to stderr.`,
+Exit status: 0 done, 1 a check failed, 2 could not do it. Results go to stdout, everything else to stderr: summaries, notes and,
+on a terminal, progress, all of which --quiet leaves out. Words have colours on a terminal, unless $NO_COLOR is set.`,
 		Example: `  commq capture --run ring.4 -n 4 -- ./ring
   commq query density --run ring.4
   commq sql --run ring.4 "SELECT call, count(*) FROM events GROUP BY call"`,
@@ -67,7 +70,9 @@ Exit status: 0 done, 1 a check failed, 2 could not do it. Results go to stdout, 
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, "", nil) })
-	root.PersistentFlags().StringVar(&a.store, "store", "", "folder of runs (default $COMMQ_STORE, else ./runs)")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "`FOLDER` of runs (default $COMMQ_STORE, else ./runs)")
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no summaries, notes and progress; warnings and errors all the same")
+	completeStore(root)
 	for _, c := range commands(a) {
 		root.AddCommand(c)
 	}
@@ -76,7 +81,7 @@ Exit status: 0 done, 1 a check failed, 2 could not do it. Results go to stdout, 
 
 // run executes one command line and returns the exit status. It is main without the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args}
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

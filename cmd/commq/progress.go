@@ -2,20 +2,17 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // progressEvery is how often a progress line changes.
 const progressEvery = 100 * time.Millisecond
 
-// newProgress shows how far a long task is, on one line of stderr, when that is a terminal; otherwise both functions do
-// nothing. Calls of update must not overlap; finish removes the line.
+// newProgress shows how far a long task is, on one line of stderr, when that is a terminal and --quiet is not given; otherwise
+// both functions do nothing. Calls of update must not overlap; finish removes the line.
 func newProgress(a *app, what string) (update func(done, total int64), finish func()) {
-	f, ok := a.stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	f := a.stderr
+	if a.quiet || !understands(f) {
 		return func(done, total int64) {}, func() {}
 	}
 	began := time.Now()
@@ -34,11 +31,11 @@ func newProgress(a *app, what string) (update func(done, total int64), finish fu
 	return update, finish
 }
 
-// statusLine shows what a long task is doing, on one line of stderr, when that is a terminal; otherwise both functions do
-// nothing. clear removes the line.
+// statusLine shows what a long task is doing, on one line of stderr, when that is a terminal and --quiet is not given; otherwise
+// both functions do nothing. clear removes the line.
 func statusLine(a *app) (show func(text string), clear func()) {
-	f, ok := a.stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	f := a.stderr
+	if a.quiet || !understands(f) {
 		return func(string) {}, func() {}
 	}
 	return func(text string) { fmt.Fprintf(f, "\r\x1b[K%s", text) }, func() { fmt.Fprint(f, "\r\x1b[K") }

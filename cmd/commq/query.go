@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
@@ -38,19 +37,9 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use; beyond, it spills to the folder for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "`CORES` that the engine may use (default: all)")
 	complete(c, "format", output.Formats()...)
-	_ = c.RegisterFlagCompletionFunc("run", completeRuns(a))
-}
-
-// completeRuns offers the runs of the store.
-func completeRuns(a *app) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		manifests, _ := filepath.Glob(filepath.Join(a.storeDir(), "*", "manifest.json"))
-		var names []string
-		for _, m := range manifests {
-			names = append(names, filepath.Base(filepath.Dir(m)))
-		}
-		return names, cobra.ShellCompDirectiveDefault
-	}
+	register(c, completeRuns(a), "run")
+	completeFiles(c, "output")
+	completeNothing(c, "limit", "memory-mib", "threads")
 }
 
 func (o *answerOptions) engine() queries.Options {
@@ -115,11 +104,6 @@ func findRuns(a *app, names []string) ([]queries.Run, error) {
 	return runs, nil
 }
 
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // terminalRows is how many rows of a table go to a terminal unless the user says otherwise.
 const terminalRows = 40
 
@@ -138,7 +122,7 @@ func (o *answerOptions) print(a *app, c *cobra.Command, rows queries.Rows) error
 		return err
 	}
 	if limited.More() && o.limit == 0 {
-		fmt.Fprintf(a.stderr, "commq: the first %d rows; --limit 0 prints all, --output FILE.csv keeps them\n", limit)
+		a.note("the first %d rows; --limit 0 prints all, --output FILE.csv keeps them", limit)
 	}
 	return nil
 }
@@ -176,57 +160,97 @@ func ignoreMissing(err error) error {
 
 func newQueryCommand(a *app) *cobra.Command {
 	var list bool
+	var format string
 	c := &cobra.Command{
 		Use:   "query NAME --run RUN",
 		Short: "Answer a canned question about runs",
 		Long: `query asks one or more runs a question that commq knows the SQL of. commq query --list names the questions,
 commq query NAME --help says what one answers, and --sql prints its SQL to start your own from.
-Several runs give one answer with a leading column run. --run takes patterns, in quotes: 'sp.A.*' is each run of that name.`,
-		Example: `  commq query density --run bt.C.64
+
+Several runs give one answer with a leading column run. --run takes patterns, in quotes: 'sp.A.*' is each run of that name.
+
+Your own queries, files NAME.sql in the folder $XDG_CONFIG_HOME/commq/queries (else ~/.config/commq/queries), are asked the same way;
+docs/method/own-queries.md says how to write one.`,
+		Example: `  commq query --list
+  commq query density --run bt.C.64
   commq query density --run cg.A.16 --where "tag = 9 AND bytes > 1024"
   commq query density --run 'cg.A.*' --format csv
   commq query data-density --run bt.C.64 --plot bt.png`,
 	}
 	c.Flags().BoolVar(&list, "list", false, "list the queries")
-	all, err := queries.All()
+	c.Flags().StringVar(&format, "format", "table", "`FORMAT` of the list: "+strings.Join(output.Formats(), ", "))
+	complete(c, "format", output.Formats()...)
+	l, err := a.queryLibrary()
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		switch {
 		case err != nil:
 			return err
 		case len(args) > 0:
-			return fmt.Errorf("no query is called %q; there are %s", args[0], strings.Join(queryNames(all), ", "))
+			_, err := l.find(args[0])
+			return err
 		case list:
-			return listQueries(a.stdout, all)
+			return runQueryList(a, l, format)
 		}
 		return errors.New("no query named; commq query --list names them")
 	}
 	c.Args = cobra.ArbitraryArgs
 	c.FParseErrWhitelist.UnknownFlags = true // a query's own: of a misspelt name its flags are not what is wrong
-	for _, q := range all {
-		c.AddCommand(newAskCommand(a, q))
+	if err != nil {
+		return c
+	}
+	for _, q := range l.all {
+		c.AddCommand(newAskCommand(a, l, q))
 	}
 	return c
 }
 
-func queryNames(all []*queries.Query) []string {
-	var names []string
-	for _, q := range all {
-		names = append(names, q.Name)
+// runQueryList lists the queries: for people the user's own apart from commq's, with where they come from.
+func runQueryList(a *app, l *library, format string) error {
+	if err := output.Known(format); err != nil {
+		return err
 	}
-	return names
-}
-
-func listQueries(w io.Writer, all []*queries.Query) error {
+	defer l.warnings(a, "")
+	if format != "table" {
+		if output.Binary(format) && onTerminal(a.stdout) {
+			return fmt.Errorf("--format %s is not for a terminal; pipe it", format)
+		}
+		return output.Write(a.stdout, format, listedQueries(l.all))
+	}
 	width := 0
-	for _, q := range all {
+	for _, q := range l.all {
 		width = max(width, len(q.Name))
 	}
-	for _, q := range all {
-		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, q.Name, q.Summary); err != nil {
-			return err
+	var b strings.Builder
+	own := false
+	for _, q := range l.all {
+		if q.File != "" && !own {
+			own = true
+			fmt.Fprintf(&b, "\nYour own, in %s:\n", l.dir)
 		}
+		fmt.Fprintf(&b, "%-*s  %s\n", width, q.Name, q.Summary)
 	}
-	return nil
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}
+
+// listedQueries are queries as rows.
+func listedQueries(all []*queries.Query) queries.Rows {
+	var columns []queries.Column
+	for _, name := range []string{"name", "summary", "source", "needs", "plot", "file"} {
+		columns = append(columns, queries.Column{Name: name, Type: "VARCHAR"})
+	}
+	var rows [][]any
+	for _, q := range all {
+		row := []any{q.Name, q.Summary, q.Source, strings.Join(q.Needs, ","), nil, nil}
+		if q.Plot != nil {
+			row[4] = q.Plot.Kind
+		}
+		if q.File != "" {
+			row[5] = q.File
+		}
+		rows = append(rows, row)
+	}
+	return queries.RowsOf(columns, rows)
 }
 
 // askOptions are the flags of one canned query.
@@ -238,7 +262,7 @@ type askOptions struct {
 }
 
 // newAskCommand makes the command of one query from its header.
-func newAskCommand(a *app, q *queries.Query) *cobra.Command {
+func newAskCommand(a *app, l *library, q *queries.Query) *cobra.Command {
 	o := askOptions{args: map[string]string{}}
 	c := &cobra.Command{
 		Use:     q.Name + " --run RUN",
@@ -246,7 +270,11 @@ func newAskCommand(a *app, q *queries.Query) *cobra.Command {
 		Long:    q.Summary,
 		Example: exampleLines(q.Examples()),
 		Args:    wantArgs(0, 0, "no arguments but flags; name the run with --run"),
-		RunE:    func(c *cobra.Command, _ []string) error { return runAsk(c.Context(), a, c, q, &o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			l.warnings(a, q.Name)
+			return runAsk(c.Context(), a, c, q, &o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		own := map[string]bool{}
@@ -260,12 +288,11 @@ func newAskCommand(a *app, q *queries.Query) *cobra.Command {
 	f.BoolVar(&o.sql, "sql", false, "print the SQL instead of running it; the duckdb shell runs what it prints")
 	if q.Plot != nil {
 		f.StringVar(&o.plot, "plot", "", "draw the rows into a `FILE`.png, .svg or .pdf; they are printed only with --format or --output")
+		completeFiles(c, "plot", plot.Formats()...)
 	}
-	for _, p := range q.Params {
+	for i, p := range q.Params {
 		f.Var(&paramValue{p: p, args: o.args}, p.Name, firstSentence(p.Doc))
-		if p.Kind == "choice" {
-			complete(c, p.Name, p.Choices...)
-		}
+		completeParam(c, &q.Params[i])
 	}
 	return c
 }
@@ -444,7 +471,7 @@ func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query,
 		return err
 	}
 	if !c.Flags().Changed("format") && o.output == "" {
-		fmt.Fprintf(a.stderr, "commq: %s drawn\n", o.plot)
+		a.note("%s drawn", o.plot)
 		return nil
 	}
 	return o.print(a, c, queries.Again(kept))

@@ -213,7 +213,7 @@ func TestQueryFiles(t *testing.T) {
 		t.Errorf("stdout %q beside --plot", out)
 	}
 	two, err := os.ReadFile(file("two.svg"))
-	if err != nil || !strings.Contains(string(two), ">ring.3<") || !strings.Contains(string(two), ">pair.2<") {
+	if err != nil || !strings.Contains(string(two), ">density of ring.3<") || !strings.Contains(string(two), ">density of pair.2<") {
 		t.Errorf("two.svg: %v", err)
 	}
 	if out := ask("--plot", file("d.svg"), "--format", "csv"); out != string(text) {

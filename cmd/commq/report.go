@@ -47,9 +47,11 @@ RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
 	f.IntVar(&o.rows, "rows", 200, "rows that a table has at most")
 	f.IntVar(&o.memory, "memory-mib", 4096, "memory that the engine may use, in MiB; beyond it spills to the folder for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "cores that the engine may use (default: all)")
-	if all, err := queries.All(); err == nil {
-		complete(c, "query", queryNames(all)...)
+	if l, err := a.queryLibrary(); err == nil {
+		completeQueries(c, "query", l.all)
 	}
+	completeFiles(c, "output", "html")
+	completeNothing(c, "rows", "memory-mib", "threads")
 	return c
 }
 
@@ -62,14 +64,15 @@ func runReport(ctx context.Context, a *app, o *reportOptions, args []string) err
 	case o.threads < 0:
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
 	}
-	all, err := queries.All()
+	l, err := a.queryLibrary()
 	if err != nil {
 		return err
 	}
 	for _, name := range o.more {
-		if err := oneOf("query", name, queryNames(all)...); err != nil {
-			return err
+		if _, err := l.find(name); err != nil {
+			return fmt.Errorf("--query %s: %w", name, err)
 		}
+		l.warnings(a, name)
 	}
 	runs, err := findRuns(a, args)
 	if err != nil {
@@ -78,14 +81,14 @@ func runReport(ctx context.Context, a *app, o *reportOptions, args []string) err
 	if err := distinct(runs); err != nil {
 		return err
 	}
-	err = writeFile(o.output, func(w io.Writer) error { return writeReport(ctx, a, o, runs, w) })
+	err = writeFile(o.output, func(w io.Writer) error { return writeReport(ctx, a, o, l.all, runs, w) })
 	if err == nil {
-		fmt.Fprintf(a.stderr, "commq: %s written\n", o.output)
+		a.note("%s written", o.output)
 	}
 	return err
 }
 
-func writeReport(ctx context.Context, a *app, o *reportOptions, runs []queries.Run, w io.Writer) error {
+func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Query, runs []queries.Run, w io.Writer) error {
 	show, clear := statusLine(a)
 	defer clear()
 	inputs := make([]report.Input, len(runs))
@@ -99,7 +102,7 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, runs []queries.R
 	}
 	r, err := report.Build(ctx, inputs, report.Options{
 		Engine: queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads},
-		More:   o.more, Rows: o.rows, Version: version,
+		More:   o.more, Queries: all, Rows: o.rows, Version: version,
 		Progress: func(step string, done, total int) {
 			show(fmt.Sprintf("report: %d of %d: %s", done+1, total, report.Printable(step)))
 		},

@@ -30,6 +30,13 @@ Parquet tables; any other tool may read it.`,
   commq runs check bt.C.64
   commq runs remove ring.4`,
 	}
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		return fmt.Errorf("runs %s: want list, show, check or remove", args[0])
+	}
 	c.AddCommand(newRunsListCommand(a), newRunsShowCommand(a), newRunsCheckCommand(a), newRunsRemoveCommand(a))
 	return c
 }
@@ -51,12 +58,13 @@ func newRunsListCommand(a *app) *cobra.Command {
 		Long:  `list prints a line for each run of the store, in the order of their names. Folders that are not runs are left out.`,
 		Example: `  commq runs list
   commq runs list --store /scratch/runs --format csv`,
-		Args: wantArgs(0, 0, "no arguments"),
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
 				return err
 			}
-			return runRunsList(a.storeDir(), format, a.stdout, a.stderr)
+			return runRunsList(a, format)
 		},
 	}
 	formatFlag(c, &format)
@@ -86,7 +94,8 @@ func (l listedRun) cells() []string {
 	return []string{l.Name, n(int64(l.Ranks)), n(l.Calls), n(l.Messages), n(l.MessageBytes), n(l.Collectives), l.TimeOrigin, l.Record, l.Ended, l.Started, n(l.FileBytes), l.Digest}
 }
 
-func runRunsList(store, format string, w, warn io.Writer) error {
+func runRunsList(a *app, format string) error {
+	w, store := a.stdout, a.storeDir()
 	infos, err := writer.List(store)
 	if err != nil {
 		return err
@@ -94,7 +103,7 @@ func runRunsList(store, format string, w, warn io.Writer) error {
 	lines := []listedRun{}
 	for _, info := range infos {
 		if info.Err != nil {
-			fmt.Fprintf(warn, "commq: left out: %v\n", info.Err)
+			a.warn("left out: %v", info.Err)
 			continue
 		}
 		lines = append(lines, lineOf(info))
@@ -110,7 +119,7 @@ func runRunsList(store, format string, w, warn io.Writer) error {
 		return csv.NewWriter(w).WriteAll(rows)
 	}
 	if len(lines) == 0 {
-		fmt.Fprintf(warn, "no runs in %s; make one with commq capture\n", store)
+		a.note("no runs in %s; make one with commq capture", store)
 		return nil
 	}
 	return listTable(w, lines)
@@ -192,17 +201,6 @@ warnings, and its tables. RUN is a name in the store or a path. --format json pr
 	}
 	formatFlag(c, &format)
 	return c
-}
-
-// completeOneRun offers the runs of the store for the first argument.
-func completeOneRun(a *app) cobra.CompletionFunc {
-	runs := completeRuns(a)
-	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return runs(c, args, prefix)
-	}
 }
 
 func runRunsShow(store, run, format string, w io.Writer) error {
@@ -361,24 +359,40 @@ func showTables(w io.Writer, m *schema.Manifest) error {
 }
 
 func newRunsCheckCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var format string
+	c := &cobra.Command{
 		Use:   "check RUN...",
 		Short: "Check that runs keep all rules",
 		Long: `check reads every row of a run and prints a line for each place that breaks a rule: digests and counts that are not
 the manifest's, rows out of order, ids that nothing defines, messages without their send or receive. docs/SCHEMA.md
 lists the rules. RUN is a name in the store or a path. Exit status: 0 when all is well, 1 when a rule is broken.`,
 		Example: `  commq runs check bt.C.64
-  commq runs check testdata/runs/*`,
+  commq runs check testdata/runs/* --format json`,
 		Args:              wantArgs(1, anyNumber, "names of runs"),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return runRunsCheck(c.Context(), a.storeDir(), args, a.stdout)
+			if err := oneOf("format", format, hangFormats[:]...); err != nil {
+				return err
+			}
+			return runRunsCheck(c.Context(), a.storeDir(), args, format, a.stdout)
 		},
 	}
+	c.Flags().StringVar(&format, "format", "text", "format of the answer: text or json")
+	complete(c, "format", hangFormats[:]...)
+	return c
 }
 
-func runRunsCheck(ctx context.Context, store string, runs []string, w io.Writer) error {
-	broken := false
+// checkedRun is what commq runs check says of a run.
+type checkedRun struct {
+	Run string `json:"run"`
+	OK  bool   `json:"ok"`
+	// Problems are the places that break a rule.
+	Problems []string `json:"problems"`
+}
+
+func runRunsCheck(ctx context.Context, store string, runs []string, format string, w io.Writer) error {
+	broken, all := false, []checkedRun{}
+	paint := painter(w)
 	for _, run := range runs {
 		dir, err := writer.Find(store, run)
 		if err != nil {
@@ -388,13 +402,25 @@ func runRunsCheck(ctx context.Context, store string, runs []string, w io.Writer)
 		if err != nil {
 			return err
 		}
+		c := checkedRun{Run: run, OK: len(problems) == 0, Problems: []string{}}
 		for _, p := range problems {
-			fmt.Fprintf(w, "%s: %s\n", run, p)
+			c.Problems = append(c.Problems, p.String())
 		}
-		if len(problems) == 0 {
-			fmt.Fprintf(w, "%s: ok\n", run)
+		all, broken = append(all, c), broken || !c.OK
+		if format == "json" {
+			continue
 		}
-		broken = broken || len(problems) > 0
+		for _, p := range c.Problems {
+			fmt.Fprintf(w, "%s: %s\n", run, paint(red, p))
+		}
+		if c.OK {
+			fmt.Fprintf(w, "%s: %s\n", run, paint(green, "ok"))
+		}
+	}
+	if format == "json" {
+		if err := printJSON(w, all); err != nil {
+			return err
+		}
 	}
 	if broken {
 		return exitError(exitFailed)
@@ -418,7 +444,7 @@ nothing outside the store.`,
 				if err := writer.Remove(a.storeDir(), name); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.stderr, "removed run %s\n", name)
+				a.note("removed run %s", name)
 			}
 			return nil
 		},

@@ -27,9 +27,8 @@ func (o *simulationOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.simRanks, "sim-ranks", 0, "number of simulator ranks, which give the program the times of --machine (docs/method/simulator-ranks.md)")
 	f.StringVar(&o.machine, "machine", "", "machine whose network they simulate: a YAML file, or one of "+strings.Join(models.Names(), ", "))
-	_ = c.RegisterFlagCompletionFunc("machine", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return models.Names(), cobra.ShellCompDirectiveDefault
-	})
+	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
+	completeNothing(c, "sim-ranks")
 }
 
 // check looks at what can be seen without reading the machine, and at options that do not go with simulator ranks. ranks is the program's number of ranks, 0 where it is not known.

@@ -42,6 +42,7 @@ and needs no commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/me
 			}
 			return runSQL(c.Context(), a, c, &o, args[0])
 		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.flags(c, a)
 	c.Flags().BoolVar(&init, "init", false, "print the queries as macros of DuckDB, for duckdb -init")

@@ -40,8 +40,9 @@ already, calls are estimated (~). Records that a process without mapped files ha
 		Example: `  commq watch /scratch/spool
   commq watch /scratch/spool --once --hang
   commq watch /scratch/spool --interval 60s >> progress.log`,
-		Args: wantArgs(1, 1, "the spool folder"),
-		RunE: func(c *cobra.Command, args []string) error { return runWatch(c.Context(), a, &o, args[0]) },
+		Args:              wantArgs(1, 1, "the spool folder"),
+		ValidArgsFunction: oneFolder,
+		RunE:              func(c *cobra.Command, args []string) error { return runWatch(c.Context(), a, &o, args[0]) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.job, "job", "", "id of the job, where the spool has several")
@@ -50,6 +51,8 @@ already, calls are estimated (~). Records that a process without mapped files ha
 	f.BoolVar(&o.hang, "hang", false, "print who waits for whom too (see commq hang); reads all records once")
 	f.StringVar(&o.format, "format", "text", "format of the answer: text or json")
 	complete(c, "format", hangFormats[:]...)
+	register(c, completeJobs, "job")
+	completeNothing(c, "interval")
 	return c
 }
 
@@ -60,7 +63,7 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 	if o.interval < 100*time.Millisecond {
 		return fmt.Errorf("--interval %s: want at least 100ms", o.interval)
 	}
-	w := watching{app: a, o: o, dir: spoolDir, inPlace: o.format == "text" && !o.once && onTerminal(a.stdout)}
+	w := watching{app: a, o: o, dir: spoolDir, inPlace: o.format == "text" && !o.once && understands(a.stdout)}
 	watcher, err := w.start(ctx)
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
@@ -68,7 +71,7 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 	for watcher != nil {
 		p, err := watcher.Look()
 		if errors.Is(err, fs.ErrNotExist) && w.looks > 0 {
-			fmt.Fprintf(a.stderr, "commq: watch: %v\n", err)
+			a.warn("watch: %v", err)
 			return nil
 		}
 		if err != nil {
@@ -101,7 +104,7 @@ func (w *watching) start(ctx context.Context) (*hang.Watcher, error) {
 			return hang.Watch(w.dir, w.o.job)
 		}
 		if !said {
-			fmt.Fprintf(w.app.stderr, "commq: watch: %s is empty so far; waiting for the first rank\n", w.dir)
+			w.app.note("watch: %s is empty so far; waiting for the first rank", w.dir)
 		}
 		if !pause(ctx, w.o.interval) {
 			return nil, nil

@@ -44,6 +44,8 @@ type Options struct {
 	Engine queries.Options
 	// More are queries that are asked beside the five measures, with their defaults.
 	More []string
+	// Queries are those that a report may ask; nil is queries.All.
+	Queries []*queries.Query
 	// Rows is how many rows a table has at most; 0 is 200. Pictures show more.
 	Rows int
 	// Progress is told before each step; nil: nobody.
@@ -95,7 +97,7 @@ type section struct {
 // Build asks the runs and makes a report of them. What a run cannot answer is said in the report; an error is something
 // that keeps it from being made.
 func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
-	chosen, err := choose(o.More, len(inputs) > 1)
+	chosen, err := choose(o, len(inputs) > 1)
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +126,13 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 }
 
 // choose finds the measures and the queries asked for besides.
-func choose(more []string, several bool) ([]*queries.Query, error) {
-	all, err := queries.All()
-	if err != nil {
-		return nil, err
+func choose(o Options, several bool) ([]*queries.Query, error) {
+	all := o.Queries
+	if all == nil {
+		var err error
+		if all, err = queries.All(); err != nil {
+			return nil, err
+		}
 	}
 	find := func(name string) *queries.Query {
 		if i := slices.IndexFunc(all, func(q *queries.Query) bool { return q.Name == name }); i >= 0 {
@@ -141,7 +146,7 @@ func choose(more []string, several bool) ([]*queries.Query, error) {
 			chosen = append(chosen, q)
 		}
 	}
-	for _, name := range more {
+	for _, name := range o.More {
 		q := find(name)
 		if q == nil {
 			return nil, fmt.Errorf("no query is called %q; commq query --list names them", name)

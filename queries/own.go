@@ -1,0 +1,103 @@
+package queries
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Unusable is a file of a user's folder that is no query.
+type Unusable struct {
+	// Name is what the query would be called; File is its file.
+	Name, File string
+	// Err says what is wrong, with the file and the line.
+	Err error
+}
+
+// Own reads a user's own queries, dir/NAME.sql, in the order of their names. They are written as those of this package, and
+// may include its files and those of dir/include. A file that is no query, or has the name of one of those known, is left out and
+// described. A folder that does not exist has none. It says nothing of the SQL, which the engine sees when it is asked.
+func Own(dir string, known []*Query) (own []*Query, unusable []Unusable) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, []Unusable{{File: dir, Err: fmt.Errorf("the folder of your own queries: %w", err)}}
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".sql")
+		if !ok || strings.HasPrefix(name, ".") {
+			continue
+		}
+		file := filepath.Join(dir, e.Name())
+		q, err := ownQuery(dir, file, name, known)
+		if err != nil {
+			unusable = append(unusable, Unusable{name, file, err})
+			continue
+		}
+		own = append(own, q)
+	}
+	return own, unusable
+}
+
+func ownQuery(dir, file, name string, known []*Query) (*Query, error) {
+	if !wordRe.MatchString(name) {
+		return nil, fmt.Errorf("%s: a query is called as its file; want a name of lower-case letters, digits and -", file)
+	}
+	if slices.ContainsFunc(known, func(q *Query) bool { return q.Name == name }) {
+		return nil, fmt.Errorf("%s: commq has a query of its own called %s, which this one does not replace; give the file another name", file, name)
+	}
+	text, err := readOwn(file)
+	if err != nil {
+		return nil, err
+	}
+	q, err := parseFile(name, file, text, func(name string) (source, error) { return ownInclude(dir, name) })
+	if err != nil {
+		return nil, err
+	}
+	q.File = file
+	return q, nil
+}
+
+// ownInclude is a file that a user's query includes: the user's own, or one of this package.
+func ownInclude(dir, name string) (source, error) {
+	ours, notOurs := includeOf(files, name)
+	if !wordRe.MatchString(strings.ReplaceAll(name, "_", "-")) {
+		return source{}, notOurs
+	}
+	file := filepath.Join(dir, "include", name+".sql")
+	switch text, err := readOwn(file); {
+	case errors.Is(err, fs.ErrNotExist) && notOurs != nil:
+		return source{}, fmt.Errorf("include %q: there is no %s, and commq has none of that name", name, file)
+	case errors.Is(err, fs.ErrNotExist):
+		return ours, nil
+	case err != nil:
+		return source{}, err
+	case notOurs == nil:
+		return source{}, fmt.Errorf("include %q: commq has one too; give %s another name", name, file)
+	default:
+		return sourceOf(file, 1, text), nil
+	}
+}
+
+// ownBytes bounds a user's query file.
+const ownBytes = 1 << 20
+
+func readOwn(file string) (string, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s: not a file", file)
+	case info.Size() > ownBytes:
+		return "", fmt.Errorf("%s: %d bytes; a query has at most %d", file, info.Size(), ownBytes)
+	}
+	text, err := os.ReadFile(file)
+	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
+}
