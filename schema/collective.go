@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// LabelSynchronism1 is the label of a MPI_Reduce that was read from a trace of Dimemas with synchronism 1: there it is one operation with
+// a fan-in and a fan-out, while any other MPI_Reduce is a message from each rank to the root (synchronism 3).
+const LabelSynchronism1 = "dimemas sync 1"
+
 // operations is indexed by CallID; see Operation. It is made once and only read.
 var operations = func() []CallID {
 	blocking := map[string]CallID{}

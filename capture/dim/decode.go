@@ -192,7 +192,7 @@ func (d *decoder) collective(row *schema.Event, b *schema.Events, e int32) error
 		d.collectives = append(d.collectives, pending{d.seq, row.Request, e, b.Len()})
 	}
 	if op == opReduce && a.mode == collectiveBlocking {
-		row.Label = LabelModelled
+		row.Label = schema.LabelSynchronism1
 	}
 	row.Call, row.Class, row.Comm, row.SendBytes, row.RecvBytes = int16(call), int16(schema.ClassCollective), id, a.sent, a.received
 	row.Instance = d.instances[id]

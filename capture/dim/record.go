@@ -97,13 +97,6 @@ func OperationOf(number int) (schema.CallID, bool) {
 	return operations[number], true
 }
 
-// Labels of rows whose record has a synchronism that their call alone does not say.
-const (
-	// LabelModelled is on a MPI_Reduce that is an operation with a fan-in and a fan-out (synchronism 1): without it the ranks
-	// send to the root (3).
-	LabelModelled = "dimemas sync 1"
-)
-
 // field is one number of a record.
 type field struct {
 	name  string

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -52,7 +55,7 @@ func runSimrank(ctx context.Context, a *app) error {
 	return nil
 }
 
-// readMachine reads a machine: a file, or one that commq knows by name.
+// readMachine reads a machine: a file in YAML or a configuration of Dimemas, or one that commq knows by name.
 func readMachine(value string) (*models.Machine, error) {
 	f, err := os.Open(value)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(value, "/.") {
@@ -62,5 +65,25 @@ func readMachine(value string) (*models.Machine, error) {
 		return nil, fmt.Errorf("machine %s: %w; the names that are no files are %s", value, err, strings.Join(models.Names(), ", "))
 	}
 	defer f.Close()
-	return models.Read(value, f)
+	r := bufio.NewReader(f)
+	start, _ := r.Peek(r.Size()) // whoever reads on meets the error
+	if !models.IsCFG(start) {
+		return models.Read(value, r)
+	}
+	return models.ReadCFG(value, r, func(name string) (io.ReadCloser, error) { return openBeside(value, name) })
+}
+
+// openBeside opens a file that another one names: in that one's folder, else, as Dimemas does, in the working directory.
+func openBeside(other, name string) (*os.File, error) {
+	if filepath.IsAbs(name) {
+		return os.Open(name)
+	}
+	f, err := os.Open(filepath.Join(filepath.Dir(other), name))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if g, here := os.Open(name); here == nil {
+		return g, nil
+	}
+	return nil, err
 }

@@ -26,7 +26,7 @@ type simulationOptions struct {
 func (o *simulationOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.simRanks, "sim-ranks", 0, "number of simulator ranks, which give the program the times of --machine (docs/method/simulator-ranks.md)")
-	f.StringVar(&o.machine, "machine", "", "machine whose network they simulate: a YAML file, or one of "+strings.Join(models.Names(), ", "))
+	f.StringVar(&o.machine, "machine", "", "machine whose network they simulate: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
 	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
 	completeNothing(c, "sim-ranks")
 }
@@ -62,6 +62,9 @@ func (o *simulationOptions) simulation(ranks int) (*launch.Simulation, error) {
 	}
 	if _, err := m.Stateless(ranks); err != nil {
 		return nil, err
+	}
+	if m.CPURatio == 0 {
+		return nil, fmt.Errorf("--machine: %s: the CPU ratio is 0, infinitely fast; a program that runs cannot have such CPUs: simulate a captured run on them (commq simulate)", m.Name)
 	}
 	machine, err := machineFor(o.machine)
 	if err != nil {

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/models"
+)
+
+func newExportCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write a run or a machine as a file of another tool",
+		Long: `export writes a run or a machine in the format of another tool, a file that must not be there yet. What the format cannot
+hold is counted and said.`,
+		Example: `  commq export cfg --machine myrinet --ranks 64 -o machine.cfg`,
+	}
+	c.AddCommand(newExportCFGCommand(a))
+	return c
+}
+
+// outputFlag adds --output to a command.
+func outputFlag(c *cobra.Command, path *string) {
+	c.Flags().StringVarP(path, "output", "o", "", "file to write; it must not be there yet")
+	_ = c.MarkFlagRequired("output") // the flag is there
+}
+
+type exportCFGOptions struct {
+	machine string // --machine
+	ranks   int    // --ranks
+	output  string // --output
+}
+
+func newExportCFGCommand(a *app) *cobra.Command {
+	var o exportCFGOptions
+	c := &cobra.Command{
+		Use:   "cfg [flags]",
+		Short: "Write a machine as a configuration of Dimemas (.cfg)",
+		Long: `cfg writes a machine as a configuration of Dimemas for a program of so many ranks, and beside it the communications file with
+its collectives: machine.cfg and machine.comms.cfg. Start Dimemas in their folder: it looks for the second in the working directory.
+What a configuration cannot say is an error; what Dimemas has to be told otherwise is said.`,
+		Example: `  commq export cfg --machine myrinet --ranks 64 -o machine.cfg
+  commq export cfg --machine cluster.yaml --ranks 16 -o cluster.cfg`,
+		Args: wantArgs(0, 0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error { return runExportCFG(a, &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.machine, "machine", "", "machine to write: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
+	f.IntVar(&o.ranks, "ranks", 0, "number of ranks of the program that runs on it")
+	outputFlag(c, &o.output)
+	for _, name := range []string{"machine", "ranks"} {
+		_ = c.MarkFlagRequired(name)
+	}
+	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
+	completeNothing(c, "ranks")
+	return c
+}
+
+func runExportCFG(a *app, o *exportCFGOptions) error {
+	m, err := readMachine(o.machine)
+	if err != nil {
+		return err
+	}
+	comms := strings.TrimSuffix(o.output, filepath.Ext(o.output)) + ".comms.cfg"
+	config, communications, notes, err := m.CFG(o.ranks, filepath.Base(comms))
+	if err != nil {
+		return fmt.Errorf("export cfg: %w", err)
+	}
+	if err := writeNew(o.output, config); err != nil {
+		return fmt.Errorf("export cfg: %w", err)
+	}
+	if err := writeNew(comms, communications); err != nil {
+		return fmt.Errorf("export cfg: %w", err)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(a.stderr, "commq: %s\n", note)
+	}
+	return nil
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if os.IsExist(err) {
+		return fmt.Errorf("%s exists; name another file with -o, or remove it", path)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,632 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// IsCFG says whether a file that begins like this is a configuration of Dimemas, and no YAML.
+func IsCFG(start []byte) bool {
+	first, _, _ := strings.Cut(string(start), "\n")
+	return strings.Contains(first, cfgHeader) || strings.HasPrefix(strings.TrimSpace(first), "SDDF")
+}
+
+const cfgHeader = "#DIMEMAS_CONFIGURATION"
+
+// ReadCFG reads a machine from a configuration of Dimemas (docs/method/dimemas-files.md has the records). Its communications file,
+// where it names one, is opened with open. An error says the line, what was found and what it should be. The machine's collectives
+// are those of Dimemas: what the communications file has no line for has the environment's default model and the sizes CURRENT.
+func ReadCFG(name string, r io.Reader, open func(name string) (io.ReadCloser, error)) (*Machine, error) {
+	text, err := readText(name, r)
+	if err != nil {
+		return nil, err
+	}
+	c := &cfg{m: flat(), nodes: -1}
+	c.m.Name, c.m.Description = name, text
+	if err := c.read(text); err != nil {
+		return nil, fmt.Errorf("machine %s:%w", name, err)
+	}
+	if err := c.finish(); err != nil {
+		return nil, fmt.Errorf("machine %s: %w", name, err)
+	}
+	if c.comms == "" {
+		return c.m, nil
+	}
+	f, err := open(c.comms)
+	if err != nil {
+		return nil, fmt.Errorf("machine %s:%d: the communications file: %w", name, c.commsLine, err)
+	}
+	defer f.Close()
+	comms, err := readText(c.comms, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.readComms(comms); err != nil {
+		return nil, fmt.Errorf("machine %s: %s:%w", name, c.comms, err)
+	}
+	c.m.Description += "// " + c.comms + "\n" + comms
+	return c.m, nil
+}
+
+// readText reads a file that describes a machine.
+func readText(name string, r io.Reader) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+	if err != nil {
+		return "", fmt.Errorf("machine %s: %w", name, err)
+	}
+	if len(data) > maxFileBytes {
+		return "", fmt.Errorf("machine %s: more than %d bytes: not a description of a machine", name, maxFileBytes)
+	}
+	return string(data), nil
+}
+
+// cfg is a configuration while it is read.
+type cfg struct {
+	m     *Machine
+	line  int
+	nodes int // as the environment says; -1: it has not come
+	alike []alike
+	// described is how many nodes are described.
+	described int
+	wan       bool
+	// mapped is the line of the mapping, commsLine that of the communications file.
+	mapped, commsLine int
+	comms             string
+	model             Factor
+	// comment is the line of a comment that has not ended.
+	comment int
+}
+
+// alike are nodes that follow each other and do not differ.
+type alike struct {
+	Node
+	count int
+}
+
+// maxUneven is how many nodes a machine may have whose nodes differ.
+const maxUneven = 1 << 20
+
+// kinds are the records, and what reads their fields.
+var kinds = []struct {
+	name   string
+	fields int // 0: any number
+	read   func(*cfg, *fields) error
+}{
+	{"wide area network information", 7, (*cfg).readWAN},
+	{"environment information", 7, (*cfg).readEnvironment},
+	{"node information", 0, (*cfg).readNode},
+	{"multi node information", 14, (*cfg).readNodes},
+	{"mapping information", 0, (*cfg).readMapping},
+	{"predefined mapping information", 0, (*cfg).readRule},
+	{"configuration files", 4, (*cfg).readFiles},
+	{"modules information", 3, (*cfg).readModule},
+	{"file system parameters", 0, nil},
+	{"accelerator node information", 0, nil},
+	{"dedicated connection information", 0, (*cfg).readConnection},
+}
+
+// recordText is "kind" {fields};;
+var recordText = regexp.MustCompile(`^"([^"]*)"\s*\{(.*)\}\s*;;?$`)
+
+func (c *cfg) read(text string) error {
+	lines := strings.Split(text, "\n")
+	if c.line = 1; !strings.Contains(lines[0], cfgHeader) {
+		if strings.HasPrefix(strings.TrimSpace(lines[0]), "SDDF") {
+			return c.bad("a configuration in the old format SDDF; convert it with the tools of Dimemas")
+		}
+		return c.bad("found %s; want %s in the first line", shown(lines[0]), cfgHeader)
+	}
+	for _, text := range lines[1:] {
+		c.line++
+		text = strings.TrimSpace(text)
+		switch {
+		case text == "" || strings.Contains(text, "//"):
+		case strings.Contains(text, "/*"):
+			c.comment = c.line
+		case strings.Contains(text, "*/"):
+			c.comment = 0
+		case c.comment == 0:
+			if err := c.record(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *cfg) bad(format string, args ...any) error {
+	return fmt.Errorf("%d: %w", c.line, fmt.Errorf(format, args...))
+}
+
+func (c *cfg) record(text string) error {
+	match := recordText.FindStringSubmatch(text)
+	if match == nil {
+		return c.bad(`found %s; want a record "KIND" {FIELDS};; on one line`, shown(text))
+	}
+	for i := range kinds {
+		k := &kinds[i]
+		if k.name != match[1] {
+			continue
+		}
+		if k.read == nil {
+			return nil
+		}
+		f := newFields(c, match[1], match[2])
+		if k.fields != 0 && len(f.text) != k.fields {
+			return c.bad("%s has %d fields; want %d", k.name, len(f.text), k.fields)
+		}
+		err := k.read(c, f)
+		if f.err != nil {
+			err = f.err
+		}
+		return err
+	}
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return c.bad("%q is no kind of record; there are %s", match[1], strings.Join(names, ", "))
+}
+
+// finish looks at what belongs together.
+func (c *cfg) finish() error {
+	comment := ""
+	if c.comment != 0 {
+		comment = fmt.Sprintf("; the comment of line %d has no line with */ after it", c.comment)
+	}
+	switch {
+	case !c.wan:
+		return fmt.Errorf("there is no record \"wide area network information\"%s", comment)
+	case c.nodes < 0:
+		return fmt.Errorf("there is no record \"environment information\"%s", comment)
+	case c.described != c.nodes:
+		return fmt.Errorf("the environment has %d nodes, and %d are described; give each a record \"node information\", or all of a kind a \"multi node information\"%s", c.nodes, c.described, comment)
+	case len(c.alike) > 1 && c.nodes > maxUneven:
+		return fmt.Errorf("%d nodes that differ; want at most %d", c.nodes, maxUneven)
+	case c.mapped == 0:
+		return fmt.Errorf("there is no mapping; add \"predefined mapping information\" {\"FILL_NODES\"};;, or \"n TASKS_PER_NODE\", or \"INTERLEAVED\"%s", comment)
+	}
+	m := c.m
+	m.Nodes = c.nodes
+	m.spread(c.alike)
+	for n := range 16 {
+		m.SetCollective(dimemasOperations[n], Phases{c.model, CURRENT, c.model, CURRENT})
+	}
+	return nil
+}
+
+// spread gives the machine its nodes.
+func (m *Machine) spread(nodes []alike) {
+	n := &nodes[0].Node
+	m.CPUsPerNode, m.CPURatio, m.IntraNode = n.CPUs, n.CPURatio, n.IntraNode
+	m.Network.Latency, m.Network.InputLinks, m.Network.OutputLinks, m.Network.HalfDuplex = n.Latency, n.InputLinks, n.OutputLinks, n.HalfDuplex
+	if len(nodes) == 1 {
+		return
+	}
+	for _, a := range nodes {
+		for range a.count {
+			m.Uneven = append(m.Uneven, a.Node)
+		}
+	}
+}
+
+// dimemasOperations are the collective operations by the number that Dimemas gives them.
+var dimemasOperations = [...]schema.CallID{
+	schema.CallBarrier, schema.CallBcast, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv,
+	schema.CallAllgather, schema.CallAllgatherv, schema.CallAlltoall, schema.CallAlltoallv, schema.CallReduce,
+	schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan, schema.CallAlltoallw,
+}
+
+func (c *cfg) readWAN(f *fields) error {
+	c.wan = true
+	f.skip("name")
+	if machines := f.count("machines", 0); f.err == nil && machines != 1 {
+		return c.bad("%d machines; commq simulates one: describe it alone", machines)
+	}
+	if n := f.count("dedicated connections", 0); f.err == nil && n != 0 {
+		return c.bad("%d dedicated connections; they are between machines, and commq simulates one", n)
+	}
+	f.count("traffic function", 0)
+	f.number("max traffic")
+	f.number("bandwidth")
+	f.count("collective model", 0)
+	return nil
+}
+
+func (c *cfg) readEnvironment(f *fields) error {
+	if !c.wan {
+		return c.bad("the environment comes before \"wide area network information\"; Dimemas wants it after")
+	}
+	if c.nodes >= 0 {
+		return c.bad("a second environment; commq simulates one machine")
+	}
+	f.skip("name")
+	if id := f.count("machine id", 0); f.err == nil && id != 0 {
+		return c.bad("the machine id is %d; the only machine is 0", id)
+	}
+	f.skip("instrumented architecture")
+	nodes := f.count("nodes", 1)
+	f.bandwidth("bandwidth between nodes", &c.m.Network)
+	c.m.Network.Buses = f.count("buses", 0)
+	model := f.count("default collective model", 1)
+	if f.err == nil && model > 3 {
+		return c.bad("the default collective model is %d; want 1 (CTE), 2 (LIN) or 3 (LOG)", model)
+	}
+	c.nodes, c.model = nodes, Factor(model) // CT, LIN and LOG are 1, 2 and 3 too
+	return nil
+}
+
+func (c *cfg) readNodes(f *fields) error {
+	f.machine()
+	return c.addNodes(f, f.count("number of nodes", 0))
+}
+
+// readNode reads the 13 fields of a node, or 14 with a number that does not count.
+func (c *cfg) readNode(f *fields) error {
+	f.machine()
+	switch len(f.text) {
+	case 13:
+	case 14:
+		f.count("node number", 0)
+	case 11:
+		return c.bad("node information with 11 fields, of old versions, whose latencies Dimemas does not convert; write it with 13")
+	default:
+		return c.bad("node information has %d fields; want 13, or 14 with the number of the node", len(f.text))
+	}
+	return c.addNodes(f, 1)
+}
+
+func (c *cfg) addNodes(f *fields, count int) error {
+	if c.nodes < 0 {
+		return c.bad("nodes come before \"environment information\"; Dimemas wants them after")
+	}
+	var n Node
+	f.skip("architecture")
+	n.CPUs = f.count("CPUs", 1)
+	n.CPURatio, _ = f.number("CPU ratio").Float64()
+	n.IntraNode.Latency = f.latency("latency inside the node")
+	f.bandwidth("bandwidth inside the node", &n.IntraNode)
+	n.IntraNode.Buses = f.count("buses inside the node", 0)
+	n.IntraNode.InputLinks, n.IntraNode.OutputLinks, n.IntraNode.HalfDuplex = f.links("links inside the node")
+	n.Latency = f.latency("latency between nodes")
+	n.InputLinks, n.OutputLinks, n.HalfDuplex = f.links("links between nodes")
+	f.number("latency between machines")
+	if f.err != nil {
+		return nil
+	}
+	if c.described += count; c.described > c.nodes {
+		return c.bad("more nodes than the %d of the environment", c.nodes)
+	}
+	if last := len(c.alike) - 1; last >= 0 && c.alike[last].Node == n {
+		c.alike[last].count += count
+	} else if count > 0 {
+		c.alike = append(c.alike, alike{n, count})
+	}
+	return nil
+}
+
+// readMapping reads the node of each task.
+func (c *cfg) readMapping(f *fields) error {
+	if err := c.map1(); err != nil {
+		return err
+	}
+	m := mappingText.FindStringSubmatch(f.whole)
+	if m == nil {
+		return c.bad("mapping information: want trace, tasks, [n] {node of each task}")
+	}
+	list := strings.Split(m[3], ",")
+	if m[2] != strconv.Itoa(len(list)) || m[1] != m[2] {
+		return c.bad("mapping information: %s tasks, [%s] and %d nodes listed; want as many", m[1], m[2], len(list))
+	}
+	for _, text := range list {
+		node, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || node < 0 || node >= max(c.nodes, 0) {
+			return c.bad("mapping information: the node %s; want one of the environment's %d, from 0", shown(strings.TrimSpace(text)), max(c.nodes, 0))
+		}
+		c.m.NodeOf = append(c.m.NodeOf, node)
+	}
+	c.m.Mapping = Listed
+	return nil
+}
+
+var mappingText = regexp.MustCompile(`^[^,]*,\s*([0-9]+)\s*,\s*\[\s*([0-9]+)\s*\]\s*\{([^{}]*)\}$`)
+
+// map1 is an error when there is a mapping already.
+func (c *cfg) map1() error {
+	if c.mapped != 0 {
+		return c.bad("a second mapping, after that of line %d; commq simulates one program", c.mapped)
+	}
+	c.mapped = c.line
+	return nil
+}
+
+// readRule reads one of Dimemas' rules of mapping.
+func (c *cfg) readRule(f *fields) error {
+	if err := c.map1(); err != nil {
+		return err
+	}
+	rule := ""
+	if n := len(f.text); n == 1 || n == 2 {
+		rule = unquoted(f.text[n-1])
+	}
+	words := strings.Fields(rule)
+	switch {
+	case rule == "FILL_NODES":
+		c.m.Mapping = Fill
+		return nil
+	case rule == "INTERLEAVED":
+		c.m.Mapping = RoundRobin
+		return nil
+	case len(words) == 2 && words[1] == "TASKS_PER_NODE":
+		n, err := strconv.Atoi(words[0])
+		if err == nil && n >= 1 && n <= maxCount {
+			c.m.Mapping, c.m.RanksPerNode = PerNode, n
+			return nil
+		}
+	}
+	return c.bad(`the mapping is %s; want "FILL_NODES", "n TASKS_PER_NODE" or "INTERLEAVED"`, shown(f.whole))
+}
+
+// readFiles reads the names of other files. Dimemas does not find the first two when they are quoted.
+func (c *cfg) readFiles(f *fields) error {
+	if s := f.text[0]; s != "" && s[0] != '"' {
+		return c.bad("the scheduler file %s; commq has Dimemas' default alone, FIFO without costs: leave it empty", shown(s))
+	}
+	if s := unquoted(f.text[3]); s != "" {
+		return c.bad("the file of random values %s; commq's machines are not random: leave it empty", shown(s))
+	}
+	c.comms, c.commsLine = unquoted(f.text[2]), c.line
+	return nil
+}
+
+func (c *cfg) readModule(f *fields) error {
+	f.count("event type", 0)
+	f.count("event value", 0)
+	if f.text[2] != "" && f.text[2][0] == '-' || f.number("ratio").Cmp(big.NewRat(1, 1)) != 0 && f.err == nil {
+		return c.bad("modules information: the ratio is %s; a run has no events whose bursts it could change, so that only 1 is possible", shown(f.text[2]))
+	}
+	return nil
+}
+
+func (c *cfg) readConnection(*fields) error {
+	return c.bad("a dedicated connection; they are between machines, and commq simulates one")
+}
+
+// fields are those of a record, read one after the other. The first error stays.
+type fields struct {
+	c     *cfg
+	kind  string
+	whole string
+	text  []string
+	next  int
+	err   error
+}
+
+func newFields(c *cfg, kind, whole string) *fields {
+	f := &fields{c: c, kind: kind, whole: strings.TrimSpace(whole), text: strings.Split(whole, ",")}
+	for i := range f.text {
+		f.text[i] = strings.TrimSpace(f.text[i])
+	}
+	return f
+}
+
+func (f *fields) take() string {
+	if f.next >= len(f.text) { // the kind has another number of fields
+		return ""
+	}
+	f.next++
+	return f.text[f.next-1]
+}
+
+func (f *fields) skip(string) { f.take() }
+
+func (f *fields) wrong(name, found, want string) {
+	if f.err == nil {
+		f.err = f.c.bad("%s: %s is %s; want %s", f.kind, name, shown(found), want)
+	}
+}
+
+// machine reads the number of the machine, which is 0.
+func (f *fields) machine() {
+	if text := f.take(); text != "0" {
+		f.wrong("the machine", text, "0, the only one")
+	}
+}
+
+// count reads a whole number.
+func (f *fields) count(name string, least int) int {
+	text := f.take()
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > maxCount {
+		f.wrong(name, text, fmt.Sprintf("a whole number from %d to %d", least, maxCount))
+		return least
+	}
+	return n
+}
+
+// cfgNumber is a decimal number that is not negative; its bounded length bounds the work on it.
+var cfgNumber = regexp.MustCompile(`^\+?[0-9]{0,40}(\.[0-9]{0,100})?([eE][+-]?[0-9]{1,2})?$`)
+
+// number reads a number.
+func (f *fields) number(name string) *big.Rat {
+	text := f.take()
+	if cfgNumber.MatchString(text) {
+		if x, ok := new(big.Rat).SetString(strings.TrimPrefix(text, "+")); ok {
+			return x
+		}
+	}
+	f.wrong(name, text, "a number, 0 or greater")
+	return new(big.Rat)
+}
+
+// latency reads seconds; what is less than a ns counts as 0.
+func (f *fields) latency(name string) Picoseconds {
+	text := "" // for the message
+	if f.next < len(f.text) {
+		text = f.text[f.next]
+	}
+	x := f.number(name)
+	x.Mul(x, big.NewRat(perSecond, 1))
+	if x.Cmp(big.NewRat(1000, 1)) < 0 {
+		return 0
+	}
+	if x.Cmp(big.NewRat(maxLatency*1000, 1)) > 0 {
+		f.wrong(name, text, "seconds from 0 to 1000")
+		return 0
+	}
+	return rounded(x.Num(), x.Denom())
+}
+
+// megabyte is what Dimemas' MB has bytes.
+const megabyte = 1 << 20
+
+// bandwidth reads MB/s; 0 is infinitely fast.
+func (f *fields) bandwidth(name string, i *Interconnect) {
+	x := f.number(name)
+	x.Mul(x, big.NewRat(megabyte, 1))
+	if x.Cmp(big.NewRat(maxBandwidth, 1)) > 0 {
+		f.wrong(name, f.text[f.next-1], "at most 953674316406 MB/s")
+		return
+	}
+	i.setBandwidth(x)
+}
+
+// setBandwidth takes bytes/s: exactly where two numbers of 62 bits can say it, else the next that they can.
+func (i *Interconnect) setBandwidth(x *big.Rat) {
+	const most = 1 << 62
+	i.BytesPerSecond, i.BytesPer = 0, 0
+	if x.Sign() == 0 {
+		return
+	}
+	if num, den := x.Num(), x.Denom(); num.IsInt64() && den.IsInt64() && num.Int64() < most && den.Int64() < most {
+		i.BytesPerSecond, i.BytesPer = num.Int64(), den.Int64()
+	} else {
+		scale := big.NewInt(1)
+		scaled := new(big.Rat)
+		for range 61 {
+			next := new(big.Int).Lsh(scale, 1)
+			if s := new(big.Rat).Mul(x, new(big.Rat).SetInt(next)); s.Cmp(new(big.Rat).SetInt64(most-1)) > 0 {
+				break
+			}
+			scale = next
+		}
+		scaled.Mul(x, new(big.Rat).SetInt(scale))
+		i.BytesPerSecond, i.BytesPer = max(int64(rounded(scaled.Num(), scaled.Denom())), 1), scale.Int64()
+	}
+	if i.BytesPer == 1 {
+		i.BytesPer = 0
+	}
+}
+
+// links reads input and output links: both 0 are any number, one 0 means half duplex.
+func (f *fields) links(name string) (in, out int, half bool) {
+	in, out = f.count("input "+name, 0), f.count("output "+name, 0)
+	if (in == 0) != (out == 0) {
+		n := max(in, out)
+		return n, n, true
+	}
+	return in, out, false
+}
+
+func unquoted(s string) string {
+	return strings.TrimSpace(strings.Trim(strings.TrimSpace(s), `"`))
+}
+
+// shown is what was found, for a message.
+func shown(s string) string {
+	const most = 60
+	if len(s) > most {
+		return fmt.Sprintf("%.*q...", most, s)
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// readComms reads a communications file. Lines that Dimemas does not know are nothing to it.
+func (c *cfg) readComms(text string) error {
+	for i, line := range strings.Split(text, "\n") {
+		c.line = i + 1
+		if err := c.commsLineOf(strings.TrimRight(line, "\r")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cfg) commsLineOf(line string) error {
+	if rest, ok := strings.CutPrefix(line, "Machine globalop:"); ok {
+		w := strings.Fields(rest)
+		if len(w) < 6 {
+			return c.bad("found %s; want Machine globalop: machine operation model size model size", shown(line))
+		}
+		return c.collective(w[0], w[1:6])
+	}
+	if rest, ok := strings.CutPrefix(line, "Machine policy:"); ok {
+		w := strings.Fields(rest)
+		if len(w) < 2 || w[0] != "0" {
+			return c.bad("found %s; want Machine policy: 0 FIFO", shown(line))
+		}
+		return c.policy(w[1])
+	}
+	if rest, ok := strings.CutPrefix(line, "Policy:"); ok {
+		return c.policy(strings.TrimSpace(rest))
+	}
+	if w := strings.Fields(line); len(w) == 6 { // for all machines: the last is a contention that does not count
+		if _, err := strconv.Atoi(w[0]); err == nil {
+			return c.collective("0", w[:5])
+		}
+	}
+	return nil
+}
+
+func (c *cfg) policy(name string) error {
+	if name != "FIFO" {
+		return c.bad("the policy is %s; commq has FIFO alone", shown(name))
+	}
+	return nil
+}
+
+func (c *cfg) collective(machine string, w []string) error {
+	op, err := strconv.Atoi(w[0])
+	switch {
+	case machine != "0":
+		return c.bad("the machine is %s; the only one is 0", shown(machine))
+	case err != nil || op < 0 || op >= len(dimemasOperations):
+		return c.bad("the operation is %s; want a number from 0 to %d", shown(w[0]), len(dimemasOperations)-1)
+	}
+	in, errIn := model(w[1])
+	sizeIn, errSizeIn := size(w[2])
+	out, errOut := model(w[3])
+	sizeOut, errSizeOut := size(w[4])
+	if err := errors.Join(errIn, errSizeIn, errOut, errSizeOut); err != nil {
+		return c.bad("operation %d: %w", op, err)
+	}
+	c.m.SetCollective(dimemasOperations[op], Phases{in, sizeIn, out, sizeOut})
+	return nil
+}
+
+// cfgFactors are the models as Dimemas names them.
+var cfgFactors = [...]string{"0", "CTE", "LIN", "LOG"}
+
+func model(word string) (Factor, error) {
+	i := slices.Index(cfgFactors[:], word)
+	if i < 0 {
+		return 0, fmt.Errorf("the model is %s; want 0, CTE, LIN or LOG", shown(word))
+	}
+	return Factor(i), nil
+}
+
+func size(word string) (Size, error) {
+	i := slices.Index(sizeNames[:], word)
+	if i < 0 || Size(i) == CURRENT {
+		return 0, fmt.Errorf("the size is %s; want MIN, MAX, MEAN, 2MAX or S+R", shown(word))
+	}
+	return Size(i), nil
+}
