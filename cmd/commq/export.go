@@ -27,6 +27,7 @@ hold is counted and said.`,
 func outputFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVarP(path, "output", "o", "", "file to write; it must not be there yet")
 	_ = c.MarkFlagRequired("output") // the flag is there
+	completeFiles(c, "output")
 }
 
 type exportCFGOptions struct {
@@ -45,8 +46,9 @@ its collectives: machine.cfg and machine.comms.cfg. Start Dimemas in their folde
 What a configuration cannot say is an error; what Dimemas has to be told otherwise is said.`,
 		Example: `  commq export cfg --machine myrinet --ranks 64 -o machine.cfg
   commq export cfg --machine cluster.yaml --ranks 16 -o cluster.cfg`,
-		Args: wantArgs(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error { return runExportCFG(a, &o) },
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return runExportCFG(a, &o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.machine, "machine", "", "machine to write: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))

@@ -41,12 +41,14 @@ its rows have compute times and no start and end (commq simulate gives it those 
 what becomes of each record.`,
 		Example: `  commq import dim trace.dim --run stencil.16
   commq import dim bt.dim --run bt.C.64 --events`,
-		Args: wantArgs(1, 1, "the file of the trace"),
-		RunE: func(c *cobra.Command, args []string) error { return runImportDim(c.Context(), a, &o, args[0]) },
+		Args:              wantArgs(1, 1, "the file of the trace"),
+		ValidArgsFunction: oneFile,
+		RunE:              func(c *cobra.Command, args []string) error { return runImportDim(c.Context(), a, &o, args[0]) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "name of the run to write (default: the file's name without .dim)")
 	f.BoolVar(&o.events, "events", false, "give each event of the trace a row, commq_mark with the label TYPE:VALUE; else they are only counted")
+	completeNothing(c, "run")
 	return c
 }
 
