@@ -83,6 +83,7 @@ type readBuffers struct {
 	table  *schema.Table
 	batch  schema.Batch
 	rows   int
+	want   []bool // by column; nil: all. The others' values stay null
 	levels []int16
 	int32s []int32
 	int64s []int64
@@ -194,6 +195,9 @@ func (r *tableReader) rowGroup(ctx context.Context, p *file.Reader, g int, fn fu
 		n := int(min(int64(r.rows), rows-first))
 		r.batch.(resizer).Resize(n)
 		for c := range readers {
+			if readers[c] == nil {
+				continue
+			}
 			if err := r.readColumn(readers[c], c); err != nil {
 				return fmt.Errorf("column %s, rows %d to %d: %w", r.table.Columns[c].Name, first, first+int64(n)-1, err)
 			}
@@ -209,6 +213,10 @@ func (r *tableReader) rowGroup(ctx context.Context, p *file.Reader, g int, fn fu
 func (r *tableReader) columnReaders(p *file.Reader, g int) (readers []file.ColumnChunkReader, rows int64, err error) {
 	group := p.RowGroup(g)
 	for c, i := range r.columns {
+		if r.want != nil && (!r.want[c] || r.allNull(g, c)) {
+			readers = append(readers, nil)
+			continue
+		}
 		reader, err := group.Column(i)
 		if err != nil {
 			return nil, 0, fmt.Errorf("column %s: %w", r.table.Columns[c].Name, err)

@@ -43,7 +43,7 @@ type collective struct {
 func (e *engine) collective(i int32) {
 	s := &e.streams[i]
 	o := &s.op
-	messages := e.reduceMessages && o.kind == opCollective && schema.CallID(o.call).Operation() == schema.CallReduce && o.flags&flagReduceOld == 0
+	messages := e.reduceMessages && o.kind == opCollective && o.flags&flagMessages != 0 && o.flags&flagRooted != 0
 	if o.kind == opIcollective || messages {
 		if e.pays(i, e.startLatency(s.node, &e.comms[o.comm])) {
 			return
@@ -59,9 +59,10 @@ func (e *engine) collective(i int32) {
 	if o.kind == opIcollective {
 		taker = o.req
 		e.requests[taker].channel = i
-		e.completed(i, !e.cpuLatency)
-		if n := &e.nodes[s.node]; n.first != none && n.busy < n.cpus {
-			e.dispatchOne(n)
+		if e.arrivalOrder {
+			e.continues(i)
+		} else {
+			e.completed(i, true)
 		}
 	} else {
 		e.block(i)
@@ -330,7 +331,11 @@ func (e *engine) reduce(i int32) {
 	}
 	if s.rank != x.root {
 		e.block(i)
-		m := e.newMessage(i, x.root, s.op.send)
+		to := x.root
+		if schema.CallID(x.call).Operation() != schema.CallReduce {
+			to = 0 // where Dimemas reads the root's rank, only a Reduce has it
+		}
+		m := e.newMessage(i, to, s.op.send)
 		e.messages[m].reduce, e.messages[m].sender = c, takerOf(i)
 		e.transport(m)
 		return
@@ -341,7 +346,7 @@ func (e *engine) reduce(i int32) {
 		return
 	}
 	e.reduced(c)
-	e.completed(i, false)
+	e.continues(i)
 }
 
 // reduceArrived is when a message of a Reduce is there: its sender goes on, and the root when it was the last.

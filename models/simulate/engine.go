@@ -23,6 +23,8 @@ type stream struct {
 	next       int32 // in a node's queue
 	wait       int32 // first request of the chain that it waits for
 
+	locals []localRow // rows in the burst
+
 	startup bool // the burst is the latency of op
 	paid    bool // op's latency is over
 	inRow   bool // op goes on with a row
@@ -32,6 +34,12 @@ type stream struct {
 	collectives, collectiveWaits int32 // Dimemas: nonblocking ones that are over, and that it waits for
 
 	times Times
+}
+
+// localRow is a row that only computes: when it begins and ends, from the beginning of its burst.
+type localRow struct {
+	seq        int64
+	begin, end Picoseconds
 }
 
 // node is a node of the machine: CPUs, and a queue of the streams that want one.
@@ -139,26 +147,49 @@ func (e *engine) fail(err error) {
 	}
 }
 
-// next takes the stream's next operation; false when there is none.
+// next takes the stream's next operation, with what comes before it that only computes; false when there is none.
 func (e *engine) next(i int32) bool {
 	s := &e.streams[i]
+	s.inRow = s.op.flags&flagPart != 0
+	s.burst = 0
+	begin, inLocal := Picoseconds(0), false
+	for {
+		if s.queue.empty() && !e.refill(s) {
+			if len(s.locals) == 0 {
+				return false
+			}
+			s.op = op{kind: opEnd}
+			return true
+		}
+		e.pool.take(&s.queue, &s.op)
+		e.result.Operations++
+		s.burst = min(s.burst+e.nodes[s.node].scaled(s.op.compute), models.Forever)
+		if s.op.kind != opLocal {
+			return true
+		}
+		if !inLocal {
+			begin = s.burst
+		}
+		if inLocal = s.op.flags&flagPart != 0; !inLocal {
+			s.locals = append(s.locals, localRow{s.op.seq, begin, s.burst})
+		}
+	}
+}
+
+// refill reads rows until the stream has an operation; false when it has none left.
+func (e *engine) refill(s *stream) bool {
 	for s.queue.empty() {
 		if e.ended || e.err != nil {
 			return false
 		}
 		err := e.more(e.input.add)
 		if errors.Is(err, io.EOF) {
-			e.ended = true
-			err = e.input.end()
+			e.ended, err = true, nil
 		}
 		if err != nil {
 			e.fail(err)
 		}
 	}
-	s.inRow = s.op.flags&flagPart != 0
-	e.pool.take(&s.queue, &s.op)
-	e.result.Operations++
-	s.burst = e.nodes[s.node].scaled(s.op.compute)
 	return true
 }
 
@@ -209,12 +240,7 @@ func (e *engine) ready(i int32, front bool) {
 // dispatch gives the node's CPUs to what is ready there.
 func (e *engine) dispatch(n *node) {
 	for n.first != none && n.busy < n.cpus {
-		i := n.first
-		s := &e.streams[i]
-		n.first = s.next
-		n.busy++
-		s.times.CPUWait += e.now - s.readyAt
-		e.events.push(e.after(s.burst), burstEnds, i)
+		e.dispatchOne(n)
 	}
 }
 
@@ -252,22 +278,35 @@ func (e *engine) burstEnds(i int32) {
 	}
 }
 
-// dispatchOne is dispatch for the CPU that a stream of the node has just left.
+// dispatchOne gives a free CPU to the first stream that is ready.
 func (e *engine) dispatchOne(n *node) {
 	i := n.first
 	s := &e.streams[i]
 	n.first = s.next
 	n.busy++
 	s.times.CPUWait += e.now - s.readyAt
+	if len(s.locals) > 0 && !s.startup {
+		e.doneLocals(s)
+	}
 	e.events.push(e.after(s.burst), burstEnds, i)
+}
+
+// doneLocals tells of the rows in the burst that begins.
+func (e *engine) doneLocals(s *stream) {
+	if e.options.Done != nil {
+		for _, l := range s.locals {
+			e.options.Done(s.rank, l.seq, e.after(l.begin), e.after(l.end))
+		}
+	}
+	s.locals = s.locals[:0]
 }
 
 // step does the stream's operation.
 func (e *engine) step(i int32) {
 	s := &e.streams[i]
 	switch s.op.kind {
-	case opLocal:
-		e.completed(i, true)
+	case opEnd:
+		e.finish(i)
 	case opMark:
 		e.completed(i, false)
 	case opSend, opIsend:
@@ -307,6 +346,15 @@ func (e *engine) block(i int32) {
 
 // completed ends the stream's operation, and it goes on to the next: front when it still has the CPU.
 func (e *engine) completed(i int32, front bool) bool {
+	if !e.ends(i) {
+		return false
+	}
+	e.ready(i, front)
+	return true
+}
+
+// ends ends the stream's operation and takes the next; false when there is none.
+func (e *engine) ends(i int32) bool {
 	s := &e.streams[i]
 	in := e.now - s.entered
 	if s.op.kind >= opSend {
@@ -327,8 +375,28 @@ func (e *engine) completed(i int32, front bool) bool {
 		e.finish(i)
 		return false
 	}
-	e.ready(i, front)
 	return true
+}
+
+// continues is completed for a stream that Dimemas lets run on: an operation without a burst before it comes at once, and a burst
+// waits behind those that are ready.
+func (e *engine) continues(i int32) {
+	if !e.ends(i) {
+		return
+	}
+	s := &e.streams[i]
+	if s.op.flags&flagAtOnce != 0 && len(s.locals) == 0 {
+		s.entered = e.now
+		if !s.inRow {
+			s.rowStart = e.now
+		}
+		e.step(i)
+	} else {
+		e.ready(i, false)
+	}
+	if n := &e.nodes[s.node]; n.first != none && n.busy < n.cpus {
+		e.dispatchOne(n)
+	}
 }
 
 // resumed is completed for a stream that was blocked; where a CPU of its node is free it goes on at once.

@@ -151,6 +151,7 @@ type rowBuilder struct {
 	rank      int32
 	rows      []schema.Event
 	compute   int64
+	openColl  []int
 	open      []int // rows of requests that nothing completed yet
 	instances map[int32]int64
 }
@@ -158,7 +159,7 @@ type rowBuilder struct {
 func (b *rowBuilder) row(call schema.CallID) *schema.Event {
 	e := schema.NullEvent
 	e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = b.rank, int64(len(b.rows)), int16(call), int16(schema.Calls[call].Class), b.compute
-	b.compute = 0
+	b.compute = schema.NullInt64
 	b.rows = append(b.rows, e)
 	return &b.rows[len(b.rows)-1]
 }
@@ -166,7 +167,7 @@ func (b *rowBuilder) row(call schema.CallID) *schema.Event {
 func (b *rowBuilder) golden(o goldenOp) {
 	switch o.Op {
 	case "compute":
-		b.compute += int64(math.Round(o.Seconds * 1e9))
+		b.compute = max(b.compute, 0) + int64(math.Round(o.Seconds*1e9))
 	case "send", "isend":
 		call := map[string]schema.CallID{"sendeager": schema.CallSend, "sendrendezvous": schema.CallSsend, "isendeager": schema.CallIsend, "isendrendezvous": schema.CallIssend}[o.Op+o.Protocol]
 		e := b.row(call)
@@ -188,12 +189,25 @@ func (b *rowBuilder) golden(o goldenOp) {
 			}
 		}
 		b.row(schema.CallWait)
-	case "collective", "raw":
+	case "cwait":
+		i := b.openColl[0]
+		b.openColl = b.openColl[1:]
+		b.rows[i].DoneSeq = int64(len(b.rows))
+		b.row(schema.CallWait)
+	case "collective", "icollective", "raw":
 		if o.Op == "raw" {
 			o = *o.Equivalent
 			o.Comm = max(o.Comm, 1)
 		}
-		e := b.row(callNamed(o.Name))
+		name := o.Name
+		if o.Op == "icollective" {
+			name = "MPI_I" + strings.ToLower(name[4:])
+			b.openColl = append(b.openColl, len(b.rows))
+		}
+		e := b.row(callNamed(name))
+		if o.Protocol != "" {
+			e.Label = o.Protocol
+		}
 		e.Comm, e.SendBytes, e.RecvBytes, e.Instance = o.Comm, o.Send, o.Recv, b.instances[o.Comm]
 		b.instances[o.Comm]++
 		if o.Root != nil {

@@ -7,6 +7,7 @@ type opKind uint8
 
 const (
 	opLocal       opKind = iota // nothing that others notice, and takes no time
+	opEnd                       // after it there is nothing
 	opMark                      // the same; in Dimemas the rank's next burst waits behind the others of its node
 	opSend                      // returns when the buffer can be used again
 	opIsend                     // request completes then
@@ -22,13 +23,14 @@ const (
 
 // Flags of an operation.
 const (
-	flagSync      = 1 << iota // a send that waits for its receiver whatever its size
-	flagBuffered              // a send that never does
-	flagPart                  // the row goes on with the next operation
-	flagInter                 // on an intercommunicator
-	flagFallback              // a collective whose phases stand for another's
-	flagReduceOld             // a Reduce that Dimemas does not make of messages
-	flagRooted                // a collective with a root: peer
+	flagSync     = 1 << iota // a send that waits for its receiver whatever its size
+	flagBuffered             // a send that never does
+	flagPart                 // the row goes on with the next operation
+	flagInter                // on an intercommunicator
+	flagFallback             // a collective whose phases stand for another's
+	flagRooted               // a collective with a root: peer
+	flagAtOnce               // no burst before it, not even one of no time
+	flagMessages             // a collective that Dimemas makes of messages
 )
 
 // op is an operation of a stream, after a burst of computing.

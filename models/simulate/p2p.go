@@ -155,7 +155,7 @@ func (e *engine) sendToArrive(i int32, ch *channel, m int32) {
 		return
 	}
 	ch.waiting.push(m)
-	if o.kind == opIsend {
+	if o.kind == opIsend || o.peer == x.src { // to itself: Dimemas would wait for ever
 		e.done(o.req)
 		e.completed(i, true)
 		return

@@ -131,9 +131,6 @@ func (r *rows) add(b *schema.Events) error {
 	return nil
 }
 
-// end looks after what is not complete when there are no more rows.
-func (r *rows) end() error { return nil }
-
 // row makes the operations of row i.
 func (r *rows) row(b *schema.Events, i int) error {
 	rank := b.Rank[i]
@@ -149,6 +146,9 @@ func (r *rows) row(b *schema.Events, i int) error {
 	}
 	o := r.e.pool.grow(&r.e.streams[r.e.program.first[rank]+b.Thread[i]].queue)
 	*o = op{compute: max(b.ComputeNs[i], 0), seq: b.Seq[i], comm: b.Comm[i], req: none, site: b.Callsite[i], call: b.Call[i]}
+	if b.ComputeNs[i] == schema.NullInt64 {
+		o.flags = flagAtOnce
+	}
 	c := &rowOf{rows: r, b: b, i: i, rank: rank, op: o, known: &r.ranks[rank]}
 	return c.make()
 }
@@ -525,14 +525,17 @@ func (c *rowOf) enters(call schema.CallID, comm int32, instance int64) {
 	if operation := call.Operation(); operation == 0 || inter || c.e.machine.Fallback(operation) {
 		o.flags |= flagFallback
 	}
-	if c.b.Label[c.i] == blockingReduce {
-		o.flags |= flagReduceOld
+	if label := c.b.Label[c.i]; call.Operation() == schema.CallReduce && label != DimemasSync1 || label == DimemasSync3 {
+		o.flags |= flagMessages
 	}
 }
 
-// blockingReduce is the label of an MPI_Reduce that comes from a Dimemas trace with synchronism 1: Dimemas takes it as one
-// operation, and not as messages.
-const blockingReduce = "synchronism 1"
+// Labels of collectives that come from a Dimemas trace, and have there another synchronism than the one that Dimemas' own
+// translator writes: 1, a single operation, for an MPI_Reduce, and 3, a message from everyone to the root, for any other.
+const (
+	DimemasSync1 = "dimemas sync 1"
+	DimemasSync3 = "dimemas sync 3"
+)
 
 // transfer makes a one-sided transfer. Nobody need call at the other side.
 func (c *rowOf) transfer() {

@@ -1,0 +1,140 @@
+package writer
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/commq/commq/schema"
+)
+
+// Epochs reads a table in the order of its epochs, all files side by side: memory is bounded by an epoch.
+type Epochs struct {
+	buffers *readBuffers
+	files   []*epochFile
+}
+
+// epochFile is a file of which some row groups are read.
+type epochFile struct {
+	reader *tableReader
+	next   int // row group
+	epoch  int64
+}
+
+// ReadEpochs begins to read the columns of that name of table t, events or messages, of the run in folder dir; the values of
+// all others are null, or zero where they cannot be. It is an error when a column is not the table's, and when the run's
+// files cannot be read.
+func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
+	b := newReadBuffers(t, batchRows)
+	b.want = make([]bool, len(t.Columns))
+	for _, name := range columns {
+		_, i := t.Column(name)
+		if i < 0 {
+			return nil, fmt.Errorf("table %s has no column %q", t.Name, name)
+		}
+		b.want[i] = true
+	}
+	b.allNull()
+	files, err := tableFiles(dir, t)
+	if err != nil {
+		return nil, err
+	}
+	e := &Epochs{buffers: b}
+	for _, name := range files {
+		r, err := newTableReader(dir, name, b)
+		if err != nil {
+			return nil, err
+		}
+		f := &epochFile{reader: r}
+		f.begin()
+		e.files = append(e.files, f)
+	}
+	return e, nil
+}
+
+// begin finds the epoch of the next row group.
+func (f *epochFile) begin() {
+	if f.next < f.reader.groups() {
+		f.epoch = f.reader.firstEpoch(f.next)
+	}
+}
+
+// Next reads the rows of the next epoch, file by file, and calls fn with up to batchRows rows at a time; fn must not keep
+// them. Where a row group has rows of several epochs they come together. It returns io.EOF when there are no more.
+func (e *Epochs) Next(ctx context.Context, fn func(schema.Batch) error) error {
+	epoch, found := int64(0), false
+	for _, f := range e.files {
+		if f.next < f.reader.groups() && (!found || f.epoch < epoch) {
+			epoch, found = f.epoch, true
+		}
+	}
+	if !found {
+		return io.EOF
+	}
+	for _, f := range e.files {
+		for f.next < f.reader.groups() && f.epoch <= epoch {
+			if err := f.reader.read(ctx, f.next, fn); err != nil {
+				return err
+			}
+			f.next++
+			f.begin()
+		}
+	}
+	return nil
+}
+
+// allNull fills the batch with what stands for columns that are not read.
+func (b *readBuffers) allNull() {
+	b.batch.(resizer).Resize(b.rows)
+	for i := range b.table.Columns {
+		b.nullColumn(i)
+	}
+}
+
+// nullColumn fills a column with nulls; with zeros where it cannot be null.
+func (b *readBuffers) nullColumn(i int) {
+	nullable := b.table.Columns[i].Nullable
+	switch v := b.batch.Data(i).(type) {
+	case []int32:
+		fill(v[:cap(v)], schema.NullInt32, nullable)
+	case []int64:
+		fill(v[:cap(v)], schema.NullInt64, nullable)
+	case []int16:
+		fill(v[:cap(v)], schema.NullEnum, nullable)
+	case []string:
+		fill(v[:cap(v)], schema.NullText, nullable)
+	}
+}
+
+func fill[T any](v []T, null T, nullable bool) {
+	if !nullable {
+		clear(v)
+		return
+	}
+	for i := range v {
+		v[i] = null
+	}
+}
+
+// allNull says, by the statistics, that column c has no value in row group g, and sees to it that the batch says so too.
+func (r *tableReader) allNull(g, c int) (null bool) {
+	defer func() {
+		if recover() != nil {
+			null = false
+		}
+	}()
+	if !r.table.Columns[c].Nullable {
+		return false
+	}
+	group := r.meta.RowGroup(g)
+	chunk, err := group.ColumnChunk(r.columns[c])
+	if err != nil {
+		return false
+	}
+	stats, err := chunk.Statistics()
+	if err != nil || stats == nil || !stats.HasNullCount() || stats.NullCount() != group.NumRows() {
+		return false
+	}
+	r.nullColumn(c)
+	return true
+}
