@@ -4,9 +4,11 @@ package testenv
 
 import (
 	_ "embed"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -21,6 +23,24 @@ func Need(t testing.TB, programs ...string) {
 			Skip(t, p+" is not installed; scripts/setup test installs what the tests need")
 		}
 	}
+}
+
+// DuckDB returns the path of the duckdb shell of scripts/duckdb-shell.txt, and skips the test where it is not installed; see Need.
+// scripts is the path of the folder scripts.
+func DuckDB(t testing.TB, scripts string) string {
+	t.Helper()
+	requirements := filepath.Join(scripts, "duckdb-shell.txt")
+	if _, err := os.ReadFile(requirements); err != nil { // go test takes no result from its cache when it changed
+		t.Fatal(err)
+	}
+	var why strings.Builder
+	c := exec.Command(filepath.Join(scripts, "venv"), "-n", requirements)
+	c.Stderr = &why
+	venv, err := c.Output()
+	if err != nil {
+		Skip(t, fmt.Sprintf("no duckdb shell: %v: %s", err, strings.TrimSpace(why.String())))
+	}
+	return filepath.Join(strings.TrimSpace(string(venv)), "bin", "duckdb")
 }
 
 // Variable returns the value of an environment variable that names data a test needs, and skips the test without it.
