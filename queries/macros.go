@@ -136,28 +136,34 @@ func (q *Query) macro() macroQuery {
 	m := macroQuery{
 		Query: q.Name, Comment: q.Summary, Summary: quote(q.Summary),
 		Name: quoteName(macroName(q.Name)), Params: "run", Fill: strings.Repeat("replace(", len(q.Params)+1),
-		With: q.macroTables(), What: what, Run: runUse, Needs: quoteAll(q.Needs), Origins: quoteAll(q.Origins), Text: q.text,
+		Call: quote(q.macroCall()), With: q.macroTables(), What: what, Run: runUse, Needs: quoteAll(q.Needs), Origins: quoteAll(q.Origins), Text: q.text,
 	}
 	folders := "[commq_dir(" + what + ", run)]"
 	if q.OverRuns {
 		folders = "commq_dirs(" + what + ", run)"
 	}
 	m.Args = []string{quote(runUse) + ", commq_list(" + folders + "))"}
-	call := macroName(q.Name) + "('RUN'"
 	for i := range q.Params {
 		p := &q.Params[i]
-		with := macroParam(p) + " := " + p.macroDefault()
 		m.Params += ", " + quoteName(macroParam(p)) + " := " + p.macroDefault()
-		call += ", " + with
 		m.Args = append(m.Args, quote("{{"+p.Name+"}}")+", "+p.macroLiteral(what)+")")
 	}
-	m.Call = quote(call + ")")
 	nulls := make([]string, len(q.Columns))
 	for i, c := range q.Columns {
 		nulls[i] = "NULL AS " + quoteName(c.Name)
 	}
 	m.Nulls = strings.Join(nulls, ", ")
 	return m
+}
+
+// macroCall is how the macro is used, with the defaults of all parameters.
+func (q *Query) macroCall() string {
+	call := macroName(q.Name) + "('RUN'"
+	for i := range q.Params {
+		p := &q.Params[i]
+		call += ", " + macroParam(p) + " := " + p.macroDefault()
+	}
+	return call + ")"
 }
 
 func quoteAll(words []string) string {

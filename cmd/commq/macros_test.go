@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/queries"
@@ -226,6 +227,54 @@ func TestDuckDBShellOverAStore(t *testing.T) {
 		if diff := cmp.Diff(want, answers[i+1]); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+// TestDuckDBShellInTheDocuments runs the lines of README and docs that ask the duckdb shell, in a folder with the committed runs, and compares
+// what stands under them.
+func TestDuckDBShellInTheDocuments(t *testing.T) {
+	shell := newDuckDB(t, "")
+	lines := 0
+	for _, name := range []string{"../../README.md", "../../docs/method/duckdb-shell.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range strings.Split(string(text), "\n    $ ")[1:] {
+			line, want, _ := strings.Cut(block, "\n")
+			words, err := shellquote.Split(line)
+			if err != nil || len(words) != 5 || words[0] != "duckdb" {
+				continue
+			}
+			lines++
+			var wanted strings.Builder
+			for want != "" {
+				var row string
+				row, want, _ = strings.Cut(want, "\n")
+				if row, ok := strings.CutPrefix(row, "    "); ok {
+					wanted.WriteString(row + "\n")
+				} else {
+					break
+				}
+			}
+			c := exec.Command(shell.path, "-init", shell.macros, words[3], words[4])
+			c.Dir, c.Env = "../../testdata", shell.env
+			var out, errs bytes.Buffer
+			c.Stdout, c.Stderr = &out, &errs
+			got := ""
+			if c.Run() == nil {
+				got = strings.TrimSpace(out.String()) + "\n"
+			} else if i := strings.Index(errs.String(), "\x1b[00m"); i >= 0 { // after what it says of the file
+				got, _, _ = strings.Cut(errs.String()[i+len("\x1b[00m"):], "\n")
+				got += "\n"
+			}
+			if diff := cmp.Diff(wanted.String(), got); diff != "" {
+				t.Errorf("%s: %s (-document +shell):\n%s", name, line, diff)
+			}
+		}
+	}
+	if lines < 6 {
+		t.Errorf("found %d lines that ask the duckdb shell", lines)
 	}
 }
 
