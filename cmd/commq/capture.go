@@ -365,10 +365,8 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		if err != nil {
 			return err
 		}
-		if !a.quiet {
-			printSummary(a.stderr, m)
-			printStuck(a.stderr, m, spoolDir)
-		}
+		printSummary(a.summaries(), m)
+		printStuck(a.summaries(), m, spoolDir)
 	}
 	return nil
 }

@@ -106,6 +106,25 @@ func TestCompletionOfEveryCommand(t *testing.T) {
 	})
 }
 
+// TestSummariesCanBeQuiet: who prints a summary prints it where --quiet keeps it away.
+func TestSummariesCanBeQuiet(t *testing.T) {
+	sources, err := filepath.Glob("*.go")
+	if err != nil || len(sources) < 20 {
+		t.Fatal(sources, err)
+	}
+	for _, name := range sources {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, print := range []string{"printSummary(", "printStuck("} {
+			if strings.Contains(string(text), print+"a.stderr") {
+				t.Errorf("%s: %sa.stderr, ...): want a.summaries()", name, print)
+			}
+		}
+	}
+}
+
 // TestFlagsOfQueriesAreReserved: the name of a flag that every query has is no name of a parameter, so that a user's query cannot
 // take it.
 func TestFlagsOfQueriesAreReserved(t *testing.T) {

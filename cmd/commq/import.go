@@ -78,6 +78,6 @@ func runImportDim(ctx context.Context, a *app, o *importDimOptions, path string)
 	if err != nil {
 		return fmt.Errorf("import dim: %w", err)
 	}
-	printSummary(a.stderr, m)
+	printSummary(a.summaries(), m)
 	return nil
 }

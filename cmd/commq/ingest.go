@@ -111,10 +111,8 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	if !a.quiet {
-		printSummary(a.stderr, m)
-		printStuck(a.stderr, m, spoolDir)
-	}
+	printSummary(a.summaries(), m)
+	printStuck(a.summaries(), m, spoolDir)
 	if o.keep {
 		return nil
 	}

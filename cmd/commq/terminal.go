@@ -16,6 +16,14 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
+// summaries is where summaries go: stderr, unless --quiet.
+func (a *app) summaries() io.Writer {
+	if a.quiet {
+		return io.Discard
+	}
+	return a.stderr
+}
+
 // warn tells the user on stderr what is wrong but keeps nothing from being done.
 func (a *app) warn(format string, args ...any) {
 	fmt.Fprintf(a.stderr, "commq: "+format+"\n", args...)
