@@ -264,9 +264,13 @@ func TestDensityOfBTOn64Ranks(t *testing.T) {
 
 // Committed runs must be whole and small: they are in every clone.
 func TestCommittedRunsAreSound(t *testing.T) {
-	want := []string{"bt.C.64", "cg.A.16", "cg.A.4", "ep.W.4", "ft.W.16", "is.W.16", "mg.W.16", "sp.W.4"}
+	manifests, err := filepath.Glob(filepath.Join(runsDir, "*", "manifest.json"))
+	if err != nil || len(manifests) < 8 {
+		t.Fatalf("%d runs in %s: %v", len(manifests), runsDir, err)
+	}
 	var complete int64
-	for _, name := range want {
+	for _, m := range manifests {
+		name := filepath.Base(filepath.Dir(m))
 		commq(t, "runs", "check", "--store", runsDir, name)
 		size := folderBytes(t, filepath.Join(runsDir, name))
 		if name == "bt.C.64" {
@@ -278,7 +282,7 @@ func TestCommittedRunsAreSound(t *testing.T) {
 		complete += size
 	}
 	if complete > 12<<20 {
-		t.Errorf("the complete runs take %d bytes, more than 12 MiB", complete)
+		t.Errorf("the other runs take %d bytes, more than 12 MiB", complete)
 	}
 }
 

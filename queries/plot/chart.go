@@ -332,8 +332,11 @@ func (p *page) scaleX() {
 	}
 }
 
-// ownTicks are ticks at the values themselves, where they are few integers, such as numbers of ranks.
+// ownTicks are ticks at the values themselves, where they are few integers without a unit, such as numbers of ranks.
 func (p *page) ownTicks() []mark {
+	if p.X.Unit == "bytes" || p.X.Unit == "ns" {
+		return nil
+	}
 	var xs []float64
 	for _, v := range p.values {
 		if !slices.Contains(xs, v.X) {

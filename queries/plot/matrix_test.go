@@ -203,3 +203,24 @@ func TestScaleOfAMatrixHasUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestPNGHasAPaletteWhereColoursAreFew compares the pixels of both forms.
+func TestPNGHasAPaletteWhereColoursAreFew(t *testing.T) {
+	img := image.NewRGBA(image.Rect(0, 0, 17, 16))
+	for i := range 17 * 16 {
+		img.SetRGBA(i%17, i/17, color.RGBA{uint8(i % 256), 9, 3, 255})
+	}
+	few := withPalette(img)
+	if few == nil || len(few.Palette) != 256 {
+		t.Fatalf("256 colours: %v", few)
+	}
+	for i := range 17 * 16 {
+		if got, want := color.RGBAModel.Convert(few.At(i%17, i/17)), img.At(i%17, i/17); got != want {
+			t.Fatalf("pixel %d is %v; want %v", i, got, want)
+		}
+	}
+	img.SetRGBA(16, 15, color.RGBA{9, 3, 9, 255})
+	if withPalette(img) != nil {
+		t.Error("257 colours have a palette")
+	}
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"image"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kballard/go-shellquote"
+)
+
+// The page docs/FIGURES.md shows pictures, each with the command that draws it. With $COMMQ_FIGURES naming a store with the runs
+// that the page says how to capture, the test draws all of them; without it, it draws those of the runs in this repository and
+// compares.
+
+const (
+	figuresPage = "../../docs/FIGURES.md"
+	figuresDir  = "../../docs"
+	mostBytes   = 2 << 20 // of all pictures together
+)
+
+var (
+	pictureLink = regexp.MustCompile(`!\[[^\]]*\]\(([^)]+)\)`)
+	plotLine    = regexp.MustCompile(`(?m)^    (commq query .* --plot (\S+))$`)
+	captureLine = regexp.MustCompile(`(?m)^    .*commq capture .*--run (\S+) `)
+)
+
+// figure is a picture of the page.
+type figure struct {
+	args []string // of commq, without --plot
+	file string   // from docs
+	runs []string // names and patterns
+}
+
+func readFigures(t *testing.T) (all []figure, captured []string) {
+	t.Helper()
+	text, err := os.ReadFile(figuresPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range plotLine.FindAllStringSubmatch(string(text), -1) {
+		args, err := shellquote.Split(m[1])
+		if err != nil {
+			t.Fatalf("%s: %v", m[1], err)
+		}
+		file, ok := strings.CutPrefix(m[2], "docs/")
+		if !ok {
+			t.Errorf("%s: want a picture in docs", m[1])
+		}
+		f := figure{file: file}
+		for i := 1; i < len(args); i++ {
+			switch args[i] {
+			case "--plot":
+				i++
+				continue
+			case "--run":
+				f.runs = append(f.runs, args[i+1])
+			}
+			f.args = append(f.args, args[i])
+		}
+		all = append(all, f)
+	}
+	for _, m := range captureLine.FindAllStringSubmatch(string(text), -1) {
+		captured = append(captured, m[1])
+	}
+	return all, captured
+}
+
+// TestFiguresPageIsWhole wants a command for each picture of the page and the other way round, no picture that nobody shows, and
+// pictures that every clone can bear.
+func TestFiguresPageIsWhole(t *testing.T) {
+	figures, _ := readFigures(t)
+	var drawn, shown []string
+	for _, f := range figures {
+		drawn = append(drawn, f.file)
+	}
+	var size int64
+	used := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range pictureLink.FindAllStringSubmatch(string(text), -1) {
+			used[filepath.Clean(filepath.Join(filepath.Dir(path), m[1]))] = true
+			if path == figuresPage {
+				shown = append(shown, m[1])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(drawn, shown) || len(drawn) < 11 {
+		t.Errorf("%s shows the pictures\n%q\nand has commands for\n%q", figuresPage, shown, drawn)
+	}
+	pictures, err := filepath.Glob(filepath.Join(figuresDir, "img", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pictures {
+		info, err := os.Stat(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+		if !used[filepath.Clean(p)] {
+			t.Errorf("no page shows %s", p)
+		}
+	}
+	if size > mostBytes {
+		t.Errorf("the pictures take %d bytes, more than %d", size, mostBytes)
+	}
+}
+
+// TestFiguresAreWhatTheirCommandsDraw draws the pictures again.
+func TestFiguresAreWhatTheirCommandsDraw(t *testing.T) {
+	figures, captured := readFigures(t)
+	store, more := t.TempDir(), os.Getenv("COMMQ_FIGURES")
+	have := linkRuns(t, store, runsDir)
+	for _, name := range captured {
+		if slices.Contains(have, name) {
+			t.Errorf("%s says how to capture %s, which is in this repository", figuresPage, name)
+		}
+	}
+	if more != "" {
+		linkRuns(t, store, more)
+	}
+	for _, f := range figures {
+		t.Run(f.file, func(t *testing.T) {
+			if more == "" && f.needs(t, captured) {
+				t.Skip("its runs are not in this repository")
+			}
+			to := filepath.Join(figuresDir, f.file)
+			if more == "" {
+				to = filepath.Join(t.TempDir(), filepath.Base(f.file))
+			}
+			commq(t, append(slices.Clone(f.args), "--store", store, "--plot", to)...)
+			if differ := differingPixels(t, filepath.Join(figuresDir, f.file), to); differ > 0.001 {
+				t.Errorf("%g of its pixels are others; $COMMQ_FIGURES draws it again (docs/FIGURES.md), and it wants to be looked at", differ)
+			}
+		})
+	}
+}
+
+// needs says whether the figure has a run that is captured for the page.
+func (f figure) needs(t *testing.T, captured []string) bool {
+	t.Helper()
+	return slices.ContainsFunc(captured, func(name string) bool {
+		return slices.ContainsFunc(f.runs, func(run string) bool {
+			ok, err := filepath.Match(run, name)
+			if err != nil {
+				t.Fatalf("%s: %v", run, err)
+			}
+			return ok
+		})
+	})
+}
+
+// linkRuns links the runs of a folder into a store, and names them.
+func linkRuns(t *testing.T, store, folder string) (names []string) {
+	t.Helper()
+	manifests, err := filepath.Glob(filepath.Join(folder, "*", "manifest.json"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatalf("no run in %s: %v", folder, err)
+	}
+	for _, m := range manifests {
+		dir, err := filepath.Abs(filepath.Dir(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(dir)
+		if err := os.Symlink(dir, filepath.Join(store, name)); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// differingPixels is the part of two pictures' pixels that differ to the eye: rounding, which differs between processors, makes
+// edges a little lighter or darker.
+func differingPixels(t *testing.T, a, b string) float64 {
+	t.Helper()
+	before, after := readPNG(t, a), readPNG(t, b)
+	if before.Bounds() != after.Bounds() {
+		return 1
+	}
+	n, all := 0, before.Bounds()
+	for y := all.Min.Y; y < all.Max.Y; y++ {
+		for x := all.Min.X; x < all.Max.X; x++ {
+			r1, g1, b1, _ := before.At(x, y).RGBA()
+			r2, g2, b2, _ := after.At(x, y).RGBA()
+			if max(r1, r2)-min(r1, r2) > 0x2000 || max(g1, g2)-min(g1, g2) > 0x2000 || max(b1, b2)-min(b1, b2) > 0x2000 {
+				n++
+			}
+		}
+	}
+	return float64(n) / float64(all.Dx()*all.Dy())
+}
+
+func readPNG(t *testing.T, path string) image.Image {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	img, err := png.Decode(f)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return img
+}
