@@ -1329,7 +1329,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query duplicates', run)])),
 CREATE OR REPLACE TEMP MACRO "efficiency"(run) AS TABLE
 FROM query(replace($commq$
 WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
-SELECT NULL AS "metric", NULL AS "value", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
@@ -1367,7 +1367,7 @@ metrics AS (
   SELECT 'communication-efficiency' AS metric, CAST(max_ns AS DOUBLE) AS part_ns, runtime_ns AS whole_ns, ranks, top_rank
   FROM run_times
 )
-SELECT metric, ROUND(CAST(part_ns AS DOUBLE) / NULLIF(CAST(whole_ns AS DOUBLE), 0), 4) AS value, CAST(ROUND(part_ns) AS BIGINT) AS part_ns,
+SELECT metric, ROUND(CAST(part_ns AS DOUBLE) / NULLIF(CAST(whole_ns AS DOUBLE), 0), 4) AS efficiency, CAST(ROUND(part_ns) AS BIGINT) AS part_ns,
        CAST(whole_ns AS BIGINT) AS whole_ns, ranks, top_rank
 FROM metrics
 ORDER BY metric DESC

@@ -51,9 +51,9 @@ func group(text string) string {
 	return sign + whole
 }
 
-// shown is a value as a table for people has it. Numbers that name something (a rank, a tag, a hash: no unit) keep their
-// plain digits.
-func shown(v any, c queries.Column) string {
+// Shown is a value as a table for people has it; null is empty. Numbers that name something (a rank, a tag, a hash: no unit)
+// keep their plain digits.
+func Shown(v any, c queries.Column) string {
 	if c.Unit == "" {
 		return cell(v, c.Type)
 	}
@@ -71,8 +71,8 @@ func shown(v any, c queries.Column) string {
 	return cell(v, c.Type)
 }
 
-// header is a column's name as a table for people has it: with the unit where the name does not say it.
-func header(c queries.Column) string {
+// Header is a column's name as a table for people has it: with the unit where the name does not say it.
+func Header(c queries.Column) string {
 	if c.Unit == "" || c.Unit == "1" {
 		return c.Name
 	}

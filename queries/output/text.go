@@ -202,7 +202,7 @@ func appendSpaces(b []byte, n int) []byte {
 // writeTable prints rows for people: aligned, numbers to the right and short, units in the head, control characters made
 // visible.
 func writeTable(w io.Writer, rows queries.Rows) error {
-	g := &grid{w: w, between: "  ", head: header, value: shown, escape: visible}
+	g := &grid{w: w, between: "  ", head: Header, value: Shown, escape: visible}
 	return writeGrid(g, rows, func(*grid) {})
 }
 

@@ -45,7 +45,7 @@ const (
 // newBars makes bars of the answers: of the kind bars one for each X, with a part for each series; of the kind grouped a
 // group for each X with a bar for each series. The longest of all is as long as there is room.
 func newBars(p *queries.Plot, answers []answer) *bars {
-	b := &bars{X: words(p.X), Y: words(p.Y)}
+	b := &bars{X: words(p.X), Y: strings.TrimSuffix(words(p.Y), " ns")} // amount writes times with units of their own
 	columns := answers[0].columns
 	x, y, series := find(columns, p.X), find(columns, p.Y), find(columns, p.Series)
 	unit := columns[y].Unit
@@ -61,7 +61,10 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 				continue
 			}
 			at, name := label(row, x), label(row, series)
-			if columns[x].Type != "VARCHAR" {
+			switch {
+			case p.X == "ranks":
+				at += " ranks"
+			case columns[x].Type != "VARCHAR":
 				at = words(p.X) + " " + at
 			}
 			group, barName := Printable(a.run), at
@@ -86,11 +89,56 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 	if left {
 		b.Note = "There are more bars than are drawn; the table and the commands have them."
 	}
-	if !stacked {
+	if stacked {
+		b.join()
+		b.drop()
+	} else {
 		b.trim()
 	}
-	b.scale(unit)
+	b.scale(unit, columns[y].Type == "DOUBLE" && columns[y].Unit == "1")
 	return b
+}
+
+// join makes one group of several that have a bar each, so that the bars can be compared: runs of one number of ranks each.
+func (b *bars) join() {
+	if len(b.Groups) < 2 || slices.ContainsFunc(b.Groups, func(g barGroup) bool { return len(g.Bars) != 1 }) {
+		return
+	}
+	var all []bar
+	for _, g := range b.Groups {
+		g.Bars[0].Name = g.Name
+		all = append(all, g.Bars[0])
+	}
+	b.Groups = []barGroup{{Bars: all}}
+}
+
+// fewSeries is up to how many series all have their place in the key, and their values behind the bar.
+const fewSeries = 3
+
+// drop leaves out the series of many that have nothing in any bar.
+func (b *bars) drop() {
+	if len(b.Series) <= fewSeries {
+		return
+	}
+	some := make([]bool, len(b.Series))
+	b.each(func(x *bar) {
+		for _, p := range x.Parts {
+			some[p.Series] = some[p.Series] || p.amount > 0
+		}
+	})
+	to, kept := make([]int, len(b.Series)), []string{}
+	for i, name := range b.Series {
+		if some[i] {
+			to[i], kept = len(kept), append(kept, name)
+		}
+	}
+	b.each(func(x *bar) {
+		x.Parts = slices.DeleteFunc(x.Parts, func(p part) bool { return p.amount == 0 })
+		for i := range x.Parts {
+			x.Parts[i].Series = to[x.Parts[i].Series]
+		}
+	})
+	b.Series = kept
 }
 
 // trim leaves out the bars before the first and after the last name that has more than nothing in any group.
@@ -146,24 +194,28 @@ func (b *bars) series(name string) int {
 	return i
 }
 
-// scale makes percents of values, in the order of the series, and writes the values.
-func (b *bars) scale(unit string) {
-	most := 0.0
-	each := func(f func(*bar)) {
-		for i := range b.Groups {
-			for k := range b.Groups[i].Bars {
-				f(&b.Groups[i].Bars[k])
-			}
+func (b *bars) each(f func(*bar)) {
+	for i := range b.Groups {
+		for k := range b.Groups[i].Bars {
+			f(&b.Groups[i].Bars[k])
 		}
 	}
+}
+
+// scale makes percents of values, in the order of the series, and writes the values. Bars of fractions have room for the whole.
+func (b *bars) scale(unit string, fractions bool) {
+	most := 0.0
 	total := func(x *bar) (sum float64) {
 		for _, p := range x.Parts {
 			sum += p.amount
 		}
 		return sum
 	}
-	each(func(x *bar) { most = max(most, total(x)) })
-	each(func(x *bar) {
+	b.each(func(x *bar) { most = max(most, total(x)) })
+	if fractions && most > 0 && most < 1 {
+		most = 1
+	}
+	b.each(func(x *bar) {
 		slices.SortStableFunc(x.Parts, func(p, q part) int { return p.Series - q.Series })
 		var texts []string
 		from := 0.0
@@ -179,7 +231,7 @@ func (b *bars) scale(unit string) {
 			}
 		}
 		x.Value = strings.Join(texts, " · ")
-		if len(texts) > 3 {
+		if len(b.Series) > fewSeries {
 			x.Value = amount(total(x), unit)
 		}
 	})

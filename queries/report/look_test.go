@@ -440,6 +440,7 @@ func testLooks(t *testing.T, chromium context.Context) {
 		return all
 	}
 	warned := input(t, runDir("cg.A.4"))
+	warned.Facts = []report.Fact{{Name: "command", Value: "./cg.A.x"}, {Name: "mpi", Value: "Open MPI v4.1.4"}, {Name: "captured with", Value: "record all; clock cpu; hash crc64; no call sites"}}
 	warned.Findings = []report.Finding{
 		{Check: "end", Status: "failed", Found: "rank 3 was killed in MPI_Allreduce", Do: "commq hang shows what it waited for"},
 		{Check: "clocks", Status: "warning", Found: "the hosts' clocks differ by up to 17 us", Do: "compare latencies between hosts only beyond that"}}
@@ -475,7 +476,7 @@ func testLooks(t *testing.T, chromium context.Context) {
 				if bad := eval[[]string](p, contrast); len(bad) > 0 {
 					t.Errorf("%s: hard to read: %q", shown.name, bad)
 				}
-				eval[bool](p, `document.querySelectorAll("section > details:last-child").forEach(d => d.open = false); true`)
+				eval[bool](p, `document.querySelectorAll("details.how").forEach(d => d.open = false); true`)
 				p.keepPicture(test.name + "-" + shown.name)
 			}
 			elements := eval[int](p, `document.querySelectorAll("*").length`)
@@ -517,7 +518,9 @@ func sparse(t *testing.T, ranks int32) report.Input {
 
 // A page prints: on a few sheets, with its matrices, in colours for paper whatever the screen has.
 func testPrint(t *testing.T, chromium context.Context) {
-	p := open(t, chromium, pageOf(t, report.Options{}, input(t, runDir("bt.C.64"))), dark)
+	in, other := input(t, runDir("bt.C.64")), input(t, runDir("cg.A.4"))
+	in.Facts, other.Facts = []report.Fact{{Name: "captured with", Value: "record messages"}}, []report.Fact{{Name: "captured with", Value: "record all"}}
+	p := open(t, chromium, pageOf(t, report.Options{}, in), dark)
 	sheet := do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4)))
 	keep(t, "print.pdf", sheet)
 	if !bytes.HasPrefix(sheet, []byte("%PDF-")) || !bytes.Contains(sheet[len(sheet)-64:], []byte("%%EOF")) {
@@ -526,8 +529,8 @@ func testPrint(t *testing.T, chromium context.Context) {
 	if n := len(regexp.MustCompile(`/Type /Page\b[^s]`).FindAll(sheet, -1)); n < 2 || n > 8 {
 		t.Errorf("the report prints on %d sheets", n)
 	}
-	if n := len(regexp.MustCompile(`/Subtype /Image\s+/Width 64\s+/Height 64\b`).FindAll(sheet, -1)); n < 2 {
-		t.Errorf("%d pictures of 64 by 64 cells in the PDF, want one for density and one for data-density", n)
+	if n := len(regexp.MustCompile(`/Subtype /Image\s+/Width 768\s+/Height 768\b`).FindAll(sheet, -1)); n < 2 {
+		t.Errorf("%d pictures of 64 by 64 cells of 12 by 12 dots in the PDF, want one for density and one for data-density", n)
 	}
 	p.show(paper)
 	if back := eval[string](p, "getComputedStyle(document.body).backgroundColor"); back != "rgb(255, 255, 255)" {
@@ -537,5 +540,12 @@ func testPrint(t *testing.T, chromium context.Context) {
 		t.Errorf("hard to read: %q", bad)
 	}
 	p.keepPicture("print")
+	p.quiet()
+	// What is folded on the screen is printed: how each of several runs was captured.
+	p = open(t, chromium, pageOf(t, report.Options{}, in, other), paper)
+	if n := eval[int](p, `[...document.querySelectorAll("#runs dd")].filter(e => e.checkVisibility({contentVisibilityAuto: true}) && e.getBoundingClientRect().height > 0).length`); n != 2 {
+		t.Errorf("%d of 2 facts are printed", n)
+	}
+	keep(t, "print-two.pdf", do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4))))
 	p.quiet()
 }

@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -124,6 +125,8 @@ type matrix struct {
 	Note                    string
 	// The place of the image, for the template.
 	Left, Top, Side, Cell float64
+	// Fine says that the image may be drawn with fewer dots than it has cells: then they must be mixed, or some are not seen.
+	Fine bool
 }
 
 // tick is a number at an axis.
@@ -142,7 +145,7 @@ const (
 func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 	g := a.grid
 	g.shrink(max(mostCells/len(b.inputs), leastPer))
-	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Down: axis(q.Plot.Row), Across: axis(q.Plot.Column), Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n)}
+	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Down: axis(q.Plot.Row), Across: axis(q.Plot.Column), Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n), Fine: g.n > leastDots}
 	most := int64(0)
 	for _, c := range g.cells {
 		most = max(most, c.most[g.value])
@@ -154,7 +157,10 @@ func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 		unit += " [" + g.units[g.value] + "]"
 	}
 	m.Most = comma(most) + " " + unit
-	if most == 0 {
+	switch most {
+	case 1:
+		m.Most = strings.TrimSuffix(m.Most, "s")
+	case 0:
 		m.Most = "no " + unit
 	}
 	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", m.Value, m.Down, m.Across, g.ranks, m.Most)
@@ -190,15 +196,36 @@ func rankStep(ranks int) int {
 // lightest is how opaque the least value is that is not 0.
 const lightest = 0.12
 
+// leastDots is how many dots a matrix has at least in a row on a small screen.
+const leastDots = 256
+
+// printDots is how many dots an image has at least in a row: printers and viewers of PDF smear larger dots.
+const printDots = 768
+
 // image is the cells as a PNG in the page itself: the more, the more opaque; what is transparent is none.
 func (g *grid) image(most int64) template.URL {
-	img := image.NewNRGBA(image.Rect(0, 0, g.n, g.n))
-	for i, c := range g.cells {
-		if v := c.most[g.value]; v > 0 {
-			opacity := lightest + (1-lightest)*float64(v)/float64(most)
-			img.SetNRGBA(i%g.n, i/g.n, color.NRGBA{A: uint8(math.Round(255 * opacity))})
+	times := max((printDots+g.n-1)/g.n, 1)
+	shades := color.Palette{color.NRGBA{}} // those that there are, which keeps the file small
+	at := map[uint8]uint8{}
+	img := image.NewPaletted(image.Rect(0, 0, g.n*times, g.n*times), nil)
+	for _, i := range slices.Sorted(maps.Keys(g.cells)) {
+		v := g.cells[i].most[g.value]
+		if v <= 0 {
+			continue
+		}
+		alpha := uint8(math.Round(255 * (lightest + (1-lightest)*float64(v)/float64(most)))) // from 31: with none 226 shades at most
+		if _, ok := at[alpha]; !ok {
+			at[alpha] = uint8(len(shades))
+			shades = append(shades, color.NRGBA{A: alpha})
+		}
+		for y := i / g.n * times; y < (i/g.n+1)*times; y++ {
+			row := img.Pix[y*img.Stride+i%g.n*times:][:times]
+			for x := range row {
+				row[x] = at[alpha]
+			}
 		}
 	}
+	img.Palette = shades
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := e.Encode(&b, img); err != nil {

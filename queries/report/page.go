@@ -18,7 +18,7 @@ var pageCSS string
 var pageJS string
 
 // colours is how many colours of series page.css has.
-const colours = 8
+const colours = 10
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"colour": func(i int) int { return i % colours },

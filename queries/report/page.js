@@ -42,7 +42,7 @@
     [...table.tHead.rows[0].cells].forEach((th, column) => {
       const button = make("button", th.textContent);
       button.type = "button";
-      th.dataset.name = th.textContent;
+      th.dataset.name ||= th.textContent;
       th.replaceChildren(button);
       button.addEventListener("click", () => sort(table, th, column));
     });
@@ -94,10 +94,8 @@
   for (const box of document.querySelectorAll(".matrix")) {
     const svg = box.querySelector("svg"), image = box.querySelector(".cells");
     const left = Number(box.dataset.left), top = Number(box.dataset.top), side = Number(box.dataset.side);
-    const said = make("p", "Point at a cell, tap it, or use the arrow keys.");
-    said.className = "said";
-    said.setAttribute("role", "status");
-    box.nextElementSibling.after(said);
+    const said = box.previousElementSibling;
+    said.textContent = "Point at a cell, tap it, or use the arrow keys.";
     const cursor = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     cursor.setAttribute("class", "cursor");
     cursor.setAttribute("visibility", "hidden");

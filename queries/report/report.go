@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema"
 )
 
 // Input is a run to be reported on.
@@ -59,6 +61,9 @@ const defaultRows = 200
 // measures are the queries of every report, in order. scaling compares runs.
 var measures = [...]string{"density", "data-density", "ratio", "collectives", "sizes", "scaling"}
 
+// times are the queries of every report of which a run can answer, in order.
+var times = [...]string{"efficiency", "wait-states", "time-by-rank"}
+
 // Report is what a page is made of; see Write.
 type Report struct {
 	Title    string
@@ -68,12 +73,25 @@ type Report struct {
 	Version  string
 	// Sound names the runs without findings; "" when there are none.
 	Sound string
+	// Figures are what a run comes to, of a single run.
+	Figures []figure
+	// Unasked are queries that the report would have and no run can answer, with the reasons.
+	Unasked []unasked
+}
+
+// figure is a number that says much: Value for people, Exact in full where that is not the same.
+type figure struct{ Name, Value, Exact string }
+
+// unasked are queries that cannot be asked for the same reasons.
+type unasked struct {
+	Queries string
+	Why     []string
 }
 
 type runPart struct {
 	ID       string
 	Name     string
-	Overview []string
+	Overview []cell
 	Facts    []Fact
 	Worse    []Finding // warnings and failures
 	Fine     []Finding
@@ -84,6 +102,7 @@ type runPart struct {
 type section struct {
 	ID       string
 	Query    *queries.Query
+	Wanted   bool // by the user, or one of the measures
 	Matrices []*matrix
 	Bars     *bars
 	Chart    *chart
@@ -92,12 +111,14 @@ type section struct {
 	Skipped  []string
 	Commands string
 	SQL      string
+	// Beside says that the table stands beside the picture where there is room.
+	Beside bool
 }
 
 // Build asks the runs and makes a report of them. What a run cannot answer is said in the report; an error is something
 // that keeps it from being made.
 func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
-	chosen, err := choose(o, len(inputs) > 1)
+	chosen, wanted, err := choose(o, len(inputs) > 1)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +130,10 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 		b.report.Runs = append(b.report.Runs, describe(i, in, len(inputs) == 1))
 	}
 	b.report.Sound = sound(b.report.Runs)
-	for _, q := range chosen {
-		b.sections = append(b.sections, b.begin(q))
+	for i, q := range chosen {
+		s := b.begin(q)
+		s.Wanted = wanted[i]
+		b.sections = append(b.sections, s)
 		b.total++
 		if !q.OverRuns {
 			b.total += len(inputs) - 1
@@ -122,16 +145,66 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	for _, s := range b.sections {
 		b.finish(s)
 	}
+	b.leaveOut()
+	if len(inputs) == 1 {
+		b.report.Figures = b.figures(inputs[0].Manifest)
+	}
 	return b.report, nil
 }
 
-// choose finds the measures and the queries asked for besides.
-func choose(o Options, several bool) ([]*queries.Query, error) {
+// leaveOut takes the sections out that nobody wanted and no run could answer, and keeps their reasons.
+func (b *builder) leaveOut() {
+	b.report.Sections = slices.DeleteFunc(b.report.Sections, func(s *section) bool {
+		if s.Wanted || s.Table != nil {
+			return false
+		}
+		same := func(u unasked) bool { return slices.Equal(u.Why, s.Skipped) }
+		if i := slices.IndexFunc(b.report.Unasked, same); i >= 0 {
+			b.report.Unasked[i].Queries += ", " + s.Query.Name
+		} else {
+			b.report.Unasked = append(b.report.Unasked, unasked{s.Query.Name, s.Skipped})
+		}
+		return true
+	})
+}
+
+// figures are what a run comes to.
+func (b *builder) figures(m *schema.Manifest) []figure {
+	count := func(name string, n int64) figure { return figure{Name: name, Value: comma(n)} }
+	all := []figure{count("ranks", int64(m.Ranks))}
+	if n := len(m.Origin.Hosts); n > 0 {
+		all = append(all, count("hosts", int64(n)))
+	}
+	if m.TimeOrigin != "untimed" {
+		all = append(all, figure{Printable(m.TimeOrigin) + " time", seconds(float64(m.EndNs)), comma(m.EndNs) + " ns"})
+	}
+	all = append(all, count("MPI calls", m.Counts.Calls), count("messages", m.Counts.Messages))
+	bytes := figure{Name: "bytes in messages", Value: humanize.IBytes(uint64(max(m.Counts.MessageBytes, 0)))}
+	if m.Counts.MessageBytes >= 1024 {
+		bytes.Exact = comma(m.Counts.MessageBytes) + " bytes"
+	}
+	all = append(all, bytes, count("collectives", m.Counts.Collectives))
+	for _, s := range b.sections {
+		if s.Query.Name != "efficiency" || len(s.answers) == 0 {
+			continue
+		}
+		a := s.answers[0]
+		metric, value := find(a.columns, "metric"), find(a.columns, "efficiency")
+		for _, row := range a.rows {
+			if x, ok := number(row, value); ok {
+				all = append(all, figure{Name: words(strings.ReplaceAll(label(row, metric), "-", "_")), Value: fmt.Sprintf("%.0f %%", 100*x), Exact: digits(x, 4)})
+			}
+		}
+	}
+	return all
+}
+
+// choose finds the measures, the times, and the queries asked for besides, and says which must be in the report.
+func choose(o Options, several bool) (chosen []*queries.Query, wanted []bool, err error) {
 	all := o.Queries
 	if all == nil {
-		var err error
 		if all, err = queries.All(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	find := func(name string) *queries.Query {
@@ -140,22 +213,31 @@ func choose(o Options, several bool) ([]*queries.Query, error) {
 		}
 		return nil
 	}
-	var chosen []*queries.Query
-	for _, name := range measures {
-		if q := find(name); q != nil && (several || name != "scaling") {
-			chosen = append(chosen, q)
+	add := func(q *queries.Query, must bool) {
+		switch i := slices.Index(chosen, q); {
+		case q == nil:
+		case i < 0:
+			chosen, wanted = append(chosen, q), append(wanted, must)
+		default:
+			wanted[i] = wanted[i] || must
 		}
+	}
+	for _, name := range measures {
+		if several || name != "scaling" {
+			add(find(name), true)
+		}
+	}
+	for _, name := range times {
+		add(find(name), false)
 	}
 	for _, name := range o.More {
 		q := find(name)
 		if q == nil {
-			return nil, fmt.Errorf("no query is called %q; commq query --list names them", name)
+			return nil, nil, fmt.Errorf("no query is called %q; commq query --list names them", name)
 		}
-		if !slices.Contains(chosen, q) {
-			chosen = append(chosen, q)
-		}
+		add(q, true)
 	}
-	return chosen, nil
+	return chosen, wanted, nil
 }
 
 // titleRuns is up to how many runs a title names.
@@ -180,9 +262,10 @@ func describe(i int, in Input, open bool) runPart {
 		program = shellquote.Join(m.Origin.Command...)
 	}
 	r := runPart{ID: fmt.Sprintf("run-%d", i), Name: Printable(in.Name), Open: open}
-	for _, s := range []string{program, fmt.Sprint(m.Ranks), fmt.Sprint(len(m.Origin.Hosts)), m.TimeOrigin, fmt.Sprint(m.Counts.Calls),
-		fmt.Sprint(m.Counts.Messages), fmt.Sprint(m.Counts.MessageBytes), fmt.Sprint(m.Counts.Collectives), m.Ended, m.Origin.Started} {
-		r.Overview = append(r.Overview, Printable(s))
+	amount := queries.Column{Type: "BIGINT", Unit: "1"}
+	for _, v := range []any{program, int64(m.Ranks), int64(len(m.Origin.Hosts)), m.TimeOrigin, m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes,
+		m.Counts.Collectives, m.Ended, m.Origin.Started} {
+		r.Overview = append(r.Overview, cellOf(v, amount))
 	}
 	for _, f := range in.Facts {
 		r.Facts = append(r.Facts, Fact{Printable(f.Name), Printable(f.Value)})
@@ -351,6 +434,9 @@ func (b *builder) read(a *answer, q *queries.Query, run queries.Run, rows querie
 	return rows.Err()
 }
 
+// narrow is up to how many columns a table has room for in half a page.
+const narrow = 6
+
 // drawn are the answers as they are drawn.
 func drawn(q *queries.Query, answers []answer) (*queries.Plot, []answer) {
 	var p queries.Plot
@@ -380,6 +466,7 @@ func (b *builder) finish(s *asked) {
 	default:
 		s.Chart = newChart(drawn(q, s.answers))
 	}
+	s.Beside = q.Plot != nil && q.Plot.Kind != "lines" && len(s.answers) == 1 && len(s.Table.Columns) <= narrow
 	for _, a := range s.answers {
 		if a.grid == nil && q.Plot != nil && a.total > len(a.rows) {
 			s.Notes = append(s.Notes, fmt.Sprintf("The picture shows the first %s of %s rows.", comma(int64(len(a.rows))), comma(int64(a.total))))

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/output"
 )
 
 // table is rows as a page shows them.
@@ -21,13 +22,14 @@ type table struct {
 	Note string
 }
 
+// column is a column: its Name is copied, its Head is shown.
 type column struct {
-	Name, Doc string
-	Number    bool
+	Name, Head, Doc string
+	Number          bool
 }
 
-// cell is a value as text. Exact has twelve digits of a number of which Text has six: what sorts and is copied. The last
-// digits of a sum can depend on the order in which the engine's threads add it up.
+// cell is a value as text. Exact is a number as a program writes it, twelve digits of a fraction: what sorts and is copied, "" where
+// Text is just that. The last digits of a sum can depend on the order in which the engine's threads add it up.
 type cell struct {
 	Text, Exact string
 	Number      bool
@@ -38,14 +40,14 @@ func (b *builder) table(answers []answer) *table {
 	t := &table{}
 	several := answers[0].run != ""
 	if several {
-		t.Columns = append(t.Columns, column{Name: "run", Doc: "Run the row belongs to."})
+		t.Columns = append(t.Columns, column{Name: "run", Head: "run", Doc: "Run the row belongs to."})
 	}
 	for _, c := range answers[0].columns {
 		doc := c.Doc
 		if c.Unit != "" && c.Unit != "1" {
 			doc += " [" + c.Unit + "]"
 		}
-		t.Columns = append(t.Columns, column{c.Name, doc, c.Type != "VARCHAR" && c.Type != "BOOLEAN"})
+		t.Columns = append(t.Columns, column{c.Name, output.Header(c), doc, c.Type != "VARCHAR" && c.Type != "BOOLEAN"})
 	}
 	share, total := max(b.o.Rows/len(answers), 1), 0
 	for _, a := range answers {
@@ -55,8 +57,8 @@ func (b *builder) table(answers []answer) *table {
 			if several {
 				row = append(row, cell{Text: Printable(a.run)})
 			}
-			for _, v := range values {
-				row = append(row, cellOf(v))
+			for i, v := range values {
+				row = append(row, cellOf(v, a.columns[i]))
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -71,34 +73,39 @@ func (b *builder) table(answers []answer) *table {
 	return t
 }
 
-func cellOf(v any) cell {
-	switch x := v.(type) {
-	case nil:
-		return cell{}
-	case string:
-		return cell{Text: Printable(x)}
+func cellOf(v any, c queries.Column) cell {
+	x := cell{Text: Printable(output.Shown(v, c))}
+	switch n := v.(type) {
+	case nil, string, bool:
+		return x
 	case float64:
-		short, exact := digits(x, 6), digits(x, 12)
-		if short == exact {
-			exact = ""
-		}
-		return cell{Text: short, Exact: exact, Number: true}
-	case bool:
-		return cell{Text: strconv.FormatBool(x)}
+		x.Exact = digits(n, 12)
+	default:
+		x.Exact = Printable(fmt.Sprint(v))
 	}
-	return cell{Text: Printable(fmt.Sprint(v)), Number: true}
+	x.Number = true
+	if x.Exact == x.Text {
+		x.Exact = ""
+	}
+	return x
+}
+
+// rounded is a number with at most so many digits.
+func rounded(x float64, n int) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', n, 64), 64)
+	if err != nil {
+		return x // it is too large to be rounded up
+	}
+	return r
 }
 
 // digits writes a number with at most so many digits.
 func digits(x float64, n int) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', n, 64), 64)
-	if err != nil {
-		return fmt.Sprint(x)
+	x = rounded(x, n)
+	if a := math.Abs(x); a >= 1e-4 && a < 1e15 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	if a := math.Abs(rounded); a >= 1e-4 && a < 1e15 {
-		return strconv.FormatFloat(rounded, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(rounded, 'g', -1, 64)
+	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
 // Printable makes what does not show, or would change how other text shows, visible as an escape: control characters, marks of
@@ -136,8 +143,24 @@ func cleanLines(lines []string) string {
 
 func comma(n int64) string { return humanize.Comma(n) }
 
+// seconds writes a time with the unit that suits it.
+func seconds(ns float64) string {
+	for _, u := range []struct {
+		ns   float64
+		name string
+	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}} {
+		if math.Abs(ns) >= u.ns {
+			return output.Number(rounded(ns/u.ns, 4)) + " " + u.name
+		}
+	}
+	return digits(ns, 4) + " ns"
+}
+
 // amount writes a number for people, with its unit where it has one.
 func amount(x float64, unit string) string {
+	if unit == "ns" {
+		return seconds(x)
+	}
 	text := ""
 	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 		text = comma(int64(x))
@@ -171,7 +194,10 @@ func label(row []any, at int) string {
 	if at < 0 || row[at] == nil {
 		return ""
 	}
-	return cellOf(row[at]).Text
+	if x, ok := row[at].(float64); ok {
+		return digits(x, 6)
+	}
+	return Printable(fmt.Sprint(row[at]))
 }
 
 // find is the place of a column; -1 when there is none.

@@ -6,7 +6,7 @@
 -- column metric VARCHAR -: parallel-efficiency: the part of the runtime that the ranks compute in, on average; the product of the other two.
 --     load-balance: how far the ranks compute equally long, average by most. communication-efficiency: the part of the runtime that the rank
 --     that computes longest computes in; the rest it spends in MPI, waiting or transferring.
--- column value DOUBLE 1: The metric, part_ns by whole_ns: 1 is best, and POP looks for the cause below 0.8. Null where whole_ns is 0.
+-- column efficiency DOUBLE 1: The metric, part_ns by whole_ns: 1 is best, and POP looks for the cause below 0.8. Null where whole_ns is 0.
 -- column part_ns BIGINT ns: Time that counts. parallel-efficiency and load-balance: the average over ranks of their useful time, which is all time
 --     outside MPI from the end of MPI_Init to the start of MPI_Finalize (without them from the first call to the last), whether or not
 --     the rank had a CPU. communication-efficiency: the most of a rank.
@@ -16,7 +16,7 @@
 -- column top_rank INTEGER -: The rank with the most useful time, the lowest of several.
 -- order: metric DESC
 -- cost: Six columns of events.
--- plot: bars metric value
+-- plot: bars metric efficiency
 WITH {{include program_times}},
 useful AS (
   SELECT rank, begin_ns, end_ns, end_ns - begin_ns - mpi_ns AS useful_ns,
@@ -40,7 +40,7 @@ metrics AS (
   SELECT 'communication-efficiency' AS metric, CAST(max_ns AS DOUBLE) AS part_ns, runtime_ns AS whole_ns, ranks, top_rank
   FROM run_times
 )
-SELECT metric, ROUND(CAST(part_ns AS DOUBLE) / NULLIF(CAST(whole_ns AS DOUBLE), 0), 4) AS value, CAST(ROUND(part_ns) AS BIGINT) AS part_ns,
+SELECT metric, ROUND(CAST(part_ns AS DOUBLE) / NULLIF(CAST(whole_ns AS DOUBLE), 0), 4) AS efficiency, CAST(ROUND(part_ns) AS BIGINT) AS part_ns,
        CAST(whole_ns AS BIGINT) AS whole_ns, ranks, top_rank
 FROM metrics
 ORDER BY metric DESC
