@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -606,14 +607,17 @@ func (r *stencilRun) manifest() *schema.Manifest {
 	return m
 }
 
-// stencilRunOf finds or writes a run of so many messages.
-func stencilRunOf(b testing.TB, store string, messages int) queries.Run {
+// stencilRunOf finds or writes a run of so many messages. Another process writes it: the peak memory of those that are
+// measured would begin at this one's.
+func stencilRunOf(b *testing.B, store string, messages int) queries.Run {
 	s := stencilOf(4, messages)
 	name := fmt.Sprintf("stencil.%d", s.messages())
 	dir := filepath.Join(store, name)
 	if _, err := os.Stat(dir); err != nil {
-		if err := s.write(store, name, writer.Options{}); err != nil {
-			b.Fatal(err)
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", stencilTarget, messages, dir))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("write %s: %v\n%s", dir, err, out)
 		}
 	}
 	m, err := writer.ReadManifest(dir)
@@ -621,6 +625,26 @@ func stencilRunOf(b testing.TB, store string, messages int) queries.Run {
 		b.Fatal(err)
 	}
 	return queries.Run{Name: name, Dir: dir, Manifest: m}
+}
+
+// stencilTarget is the environment variable that makes this process write a stencil's run and nothing else: its folder.
+// Before it, and a blank, stands the number of messages.
+const stencilTarget = "COMMQ_BENCH_WRITE_STENCIL"
+
+func TestMain(m *testing.M) {
+	target := os.Getenv(stencilTarget)
+	if target == "" {
+		os.Exit(m.Run())
+	}
+	var messages int
+	_, err := fmt.Sscan(target, &messages, &target)
+	if err == nil {
+		err = stencilOf(4, messages).write(filepath.Dir(target), filepath.Base(target), writer.Options{})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 }
 
 // TestStencilIsARun checks that what the queries are measured on is a run by all rules: of one epoch and of several.
