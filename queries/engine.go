@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/duckdb/duckdb-go/v2"
+	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/schema"
 )
@@ -57,8 +58,11 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	}
 	for _, v := range views {
 		if err := d.exec(ctx, v); err != nil {
-			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", damaged(err)), d.Close())
+			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", d.damage(ctx, runs, err)), d.Close())
 		}
+	}
+	if err := d.typed(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the runs' files: %w", d.damage(ctx, runs, err)), d.Close())
 	}
 	if err := d.lock(ctx, paths); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the query engine: %w", err), d.Close())
@@ -189,8 +193,16 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 			return nil, fmt.Errorf("run %q: the manifest names the file %q, which is not in the run's folder", r.Name, f.Path)
 		}
 		name := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if _, err := os.Stat(name); err != nil {
+		if globMeta.MatchString(name) && strings.Contains(name, `\`) {
+			return nil, fmt.Errorf(`run %q: the path %q has a \ and one of * ? [ ], and the engine cannot open such a file; rename the folder`, r.Name, dir)
+		}
+		there, err := os.Stat(name)
+		if err != nil {
 			return nil, fmt.Errorf("run %q: table %s: %w; the run is damaged, see commq runs check", r.Name, t.Name, err)
+		}
+		if there.Size() != f.Bytes {
+			return nil, fmt.Errorf("run %q: %s has %d bytes, the manifest says %d; the run is damaged: copy it or capture it again; commq runs check %s says more",
+				r.Name, f.Path, there.Size(), f.Bytes, shellquote.Join(r.Dir))
 		}
 		files = append(files, name)
 	}
@@ -201,10 +213,10 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 // reads a single file, and groupBits needs it.
 const unionFiles = 32
 
-// selectTable reads a table of one run, its columns in schema order and typed.
+// selectTable reads a table of one run, its columns in schema order. Their types are the files', which typed compares.
 func selectTable(run string, t *schema.Table, files []string) string {
 	if len(files) == 0 {
-		return selectColumns(run, t, func(schema.Column) string { return "NULL" }) + " WHERE FALSE"
+		return selectColumns(run, t, func(c schema.Column) string { return "CAST(NULL AS " + c.Type.SQL() + ") AS " + quoteName(c.Name) }) + " WHERE FALSE"
 	}
 	columns := selectColumns(run, t, func(c schema.Column) string { return quoteName(c.Name) })
 	if len(files) > unionFiles {
@@ -221,7 +233,7 @@ func selectColumns(run string, t *schema.Table, from func(schema.Column) string)
 	var b strings.Builder
 	fmt.Fprintf(&b, "SELECT %s AS run", quote(run))
 	for _, c := range t.Columns {
-		fmt.Fprintf(&b, ", CAST(%s AS %s) AS %s", from(c), c.Type.SQL(), quoteName(c.Name))
+		b.WriteString(", " + from(c))
 	}
 	return b.String()
 }

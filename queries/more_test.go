@@ -249,6 +249,15 @@ func TestStrangePaths(t *testing.T) {
 	}
 }
 
+// The engine splits a pattern at a backslash, so it cannot name a file with one and with what it takes for a pattern.
+func TestPathThatCannotBeNamed(t *testing.T) {
+	run := newRunIn(t, filepath.Join(t.TempDir(), `back\slash[x]`), "pp.5", world, example.Manifest(5))
+	_, err := queries.Open(t.Context(), []queries.Run{run}, queries.Options{})
+	if err == nil || !strings.Contains(err.Error(), "rename the folder") {
+		t.Errorf("error %v; want one that says what to do", err)
+	}
+}
+
 func TestRunBehindALink(t *testing.T) {
 	run := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
 	link := filepath.Join(t.TempDir(), "linked")
@@ -345,7 +354,7 @@ func TestDamagedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = queries.Open(t.Context(), []queries.Run{run}, queries.Options{})
-	if err == nil || !strings.Contains(err.Error(), "commq runs check RUN") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "commq runs check "+run.Dir) || !strings.Contains(err.Error(), "events/0000.parquet has 40 bytes") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 }

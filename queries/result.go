@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/commq/commq/schema"
 )
@@ -37,7 +36,10 @@ func (d *DB) Query(ctx context.Context, text string) (Rows, error) {
 func (d *DB) query(ctx context.Context, text string, described []Column) (Rows, error) {
 	rows, err := d.conn.QueryContext(ctx, text)
 	if err != nil {
-		return nil, plain(err)
+		if err = plain(err); damagedRe.MatchString(err.Error()) {
+			err = d.damage(ctx, d.runs, err)
+		}
+		return nil, err
 	}
 	r := &rowsOf{rows: rows, columns: described}
 	if err := r.prepare(); err != nil {
@@ -225,23 +227,11 @@ func plain(err error) error {
 	if m := refusedRe.FindStringSubmatch(err.Error()); m != nil {
 		return errors.New(m[1])
 	}
-	if damagedRe.MatchString(err.Error()) {
-		return damaged(err)
-	}
 	return err
 }
 
 // refusedRe is what the engine says of the cast with which a query refuses its arguments; the package's comment has it.
 var refusedRe = regexp.MustCompile(`Could not convert string 'refused: (.*?)' to INT`)
-
-// damaged is an error about a run's file, by its first line, and what to do.
-func damaged(err error) error {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("%s; a file of the run is damaged or gone: commq runs check RUN says more", strings.TrimSpace(line))
-}
-
-// damagedRe is what the engine says of a Parquet file that it cannot read.
-var damagedRe = regexp.MustCompile(`(?i)no magic bytes|too small to be a parquet|TProtocolException|(ZSTD|snappy|LZ4|gzip).{0,20}decompress|corrupt|invalid footer|parquet (file|footer|metadata) `)
 
 func (r *rowsOf) Close() error { return r.rows.Close() }
 

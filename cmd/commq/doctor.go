@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/writer"
 )
 
@@ -154,9 +155,9 @@ func (c *checkup) print(w io.Writer) error {
 	count := map[string]int{}
 	for _, x := range c.checks {
 		count[x.Status]++
-		fmt.Fprintf(&b, "%s  %-*s  %s\n", paint(colours[x.Status], fmt.Sprintf("%-7s", x.Status)), width, x.Check, x.Found)
+		fmt.Fprintf(&b, "%s  %-*s  %s\n", paint(colours[x.Status], fmt.Sprintf("%-7s", x.Status)), width, printable.Line(x.Check), printable.Line(x.Found))
 		if x.Do != "" {
-			fmt.Fprintf(&b, "%-7s  %-*s  -> %s\n", "", width, "", x.Do)
+			fmt.Fprintf(&b, "%-7s  %-*s  -> %s\n", "", width, "", printable.Line(x.Do))
 		}
 	}
 	fmt.Fprintf(&b, "%s ok, %s, %d failed\n", counted(int64(count[checkOK]), "check"), counted(int64(count[checkWarning]), "warning"), count[checkFailed])

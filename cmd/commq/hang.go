@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/hang"
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/schema"
 )
 
@@ -68,7 +69,7 @@ func runHang(a *app, o *hangOptions, spoolDir string) error {
 	if o.format == "json" {
 		return printJSON(a.stdout, r)
 	}
-	return r.Write(a.stdout, o.lines)
+	return r.Write(printable.Writer(a.stdout), o.lines)
 }
 
 // standstill reads a running job twice: calls that are in progress both times stand still.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // version is the version of commq; releases set it with -ldflags "-X main.version=...".
@@ -49,6 +51,14 @@ func (a *app) storeDir() string {
 		return s
 	}
 	return "runs"
+}
+
+// screen is stdout for what may hold texts of programs: on a terminal none of them drives it.
+func (a *app) screen() io.Writer {
+	if onTerminal(a.stdout) {
+		return printable.Writer(a.stdout)
+	}
+	return a.stdout
 }
 
 func newRootCommand(a *app) *cobra.Command {
@@ -94,7 +104,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.Is(err, syscall.EPIPE):
 		return exitPipe
 	}
-	fmt.Fprintf(stderr, "commq: %v\n", err)
+	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(err.Error()))
 	return exitCannot
 }
 

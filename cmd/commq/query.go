@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/queries/plot"
@@ -118,7 +119,7 @@ func (o *answerOptions) print(a *app, c *cobra.Command, rows queries.Rows) error
 		limit = terminalRows
 	}
 	limited := output.Limit(rows, limit)
-	if err := output.Write(a.stdout, o.format, limited); err != nil {
+	if err := output.Write(a.screen(), o.format, limited); err != nil {
 		return err
 	}
 	if limited.More() && o.limit == 0 {
@@ -433,9 +434,9 @@ func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs
 		}
 		names := make([]string, len(batch))
 		for i, run := range batch {
-			names[i] = run.Name
+			names[i] = printable.Line(run.Name) // a comment ends with its line
 		}
-		if _, err := fmt.Fprintf(a.stdout, "-- %s of run %s\n%s\n%s;\n", q.Name, strings.Join(names, ", "), preamble, text); err != nil {
+		if _, err := fmt.Fprintf(a.screen(), "-- %s of run %s\n%s\n%s;\n", q.Name, strings.Join(names, ", "), preamble, text); err != nil {
 			return err
 		}
 	}

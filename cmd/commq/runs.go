@@ -15,6 +15,7 @@ import (
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -95,7 +96,7 @@ func (l listedRun) cells() []string {
 }
 
 func runRunsList(a *app, format string) error {
-	w, store := a.stdout, a.storeDir()
+	w, store := a.screen(), a.storeDir()
 	infos, err := writer.List(store)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func runRunsList(a *app, format string) error {
 		a.note("no runs in %s; make one with commq capture", store)
 		return nil
 	}
-	return listTable(w, lines)
+	return listTable(printable.Writer(w), lines)
 }
 
 func lineOf(info writer.Info) listedRun {
@@ -196,7 +197,7 @@ warnings, and its tables. RUN is a name in the store or a path. --format json pr
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
 				return err
 			}
-			return runRunsShow(a.storeDir(), args[0], format, a.stdout)
+			return runRunsShow(a.storeDir(), args[0], format, a.screen())
 		},
 	}
 	formatFlag(c, &format)
@@ -218,7 +219,7 @@ func runRunsShow(store, run, format string, w io.Writer) error {
 	case "csv":
 		return showCSV(w, m)
 	}
-	return showScreen(w, dir, m)
+	return showScreen(printable.Writer(w), dir, m)
 }
 
 // showCSV prints a line per table.
@@ -232,7 +233,9 @@ func showCSV(w io.Writer, m *schema.Manifest) error {
 
 func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, printable.Line(fmt.Sprintf(format, args...)))
+	}
 	runLines(line, dir, m)
 	for _, warning := range m.Warnings {
 		line("warning", "%s", warning)
@@ -411,10 +414,10 @@ func runRunsCheck(ctx context.Context, store string, runs []string, format strin
 			continue
 		}
 		for _, p := range c.Problems {
-			fmt.Fprintf(w, "%s: %s\n", run, paint(red, p))
+			fmt.Fprintf(w, "%s: %s\n", printable.Line(run), paint(red, printable.Line(p)))
 		}
 		if c.OK {
-			fmt.Fprintf(w, "%s: %s\n", run, paint(green, "ok"))
+			fmt.Fprintf(w, "%s: %s\n", printable.Line(run), paint(green, "ok"))
 		}
 	}
 	if format == "json" {

@@ -12,11 +12,13 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/schema"
 )
 
 // printSummary says on one screen what a run holds: after a capture or an ingest.
 func printSummary(w io.Writer, m *schema.Manifest) {
+	w = printable.Writer(w)
 	c := &m.Counts
 	fmt.Fprintf(w, "run %s: %s\n", m.Origin.Name, madeFrom(&m.Origin))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // note tells the user on stderr what was done or left out, unless --quiet.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "commq: "+format+"\n", args...)
+		fmt.Fprintf(a.stderr, "commq: %s\n", printable.Text(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -26,7 +28,7 @@ func (a *app) summaries() io.Writer {
 
 // warn tells the user on stderr what is wrong but keeps nothing from being done.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.stderr, "commq: "+format+"\n", args...)
+	fmt.Fprintf(a.stderr, "commq: %s\n", printable.Text(fmt.Sprintf(format, args...)))
 }
 
 func onTerminal(w io.Writer) bool {

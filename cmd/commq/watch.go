@@ -14,6 +14,7 @@ import (
 
 	"github.com/commq/commq/capture/hang"
 	"github.com/commq/commq/capture/ingest"
+	"github.com/commq/commq/internal/printable"
 )
 
 type watchOptions struct {
@@ -175,7 +176,7 @@ func (w *watching) show(p *hang.Progress) error {
 			return err
 		}
 	}
-	text := b.String()
+	text := printable.Text(b.String())
 	if w.inPlace {
 		text = inPlace(text, w.lines)
 		w.lines = strings.Count(b.String(), "\n")

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/font/liberation"
@@ -205,6 +206,30 @@ func style(points float64, x draw.XAlignment, y draw.YAlignment) draw.TextStyle 
 	return draw.TextStyle{
 		Color: color.Black, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(points)},
 		XAlign: x, YAlign: y,
-		Handler: text.Plain{Fonts: fonts},
+		Handler: oneLine{text.Plain{Fonts: fonts}},
 	}
+}
+
+// oneLine writes texts that come from programs: what is no letter or sign, as a line break or the codes that drive a terminal,
+// becomes the sign for that. An SVG with it would be none, and a line break would write over what stands below.
+type oneLine struct{ text.Plain }
+
+func (h oneLine) Lines(s string) []string { return []string{signs(s)} }
+
+func (h oneLine) Box(s string, f font.Font) (width, height, depth vg.Length) {
+	return h.Plain.Box(signs(s), f)
+}
+
+func (h oneLine) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
+	h.Plain.Draw(c, signs(s), sty, pt)
+}
+
+// signs is a text with the replacement character in place of each that cannot be seen.
+func signs(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
 }
