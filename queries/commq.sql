@@ -228,7 +228,7 @@ SELECT NULL AS run, NULL AS "id", NULL AS "name", NULL AS "combiner", NULL AS "b
 UNION ALL
 FROM commq_rows_datatypes(commq_dirs('table datatypes', run));
 
--- The queries.
+-- The queries. Of the tables, DuckDB opens those that a query names.
 
 CREATE OR REPLACE TEMP MACRO queries() AS TABLE
 SELECT query, summary
@@ -272,9 +272,14 @@ FROM (VALUES
 -- by-rank: What each rank sends and receives: point-to-point messages, collectives and one-sided calls.
 CREATE OR REPLACE TEMP MACRO "by_rank"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
 (
@@ -324,8 +329,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query by-rank', run)])));
 -- calls: Calls of each MPI function by each rank, with the bytes they sent and received.
 CREATE OR REPLACE TEMP MACRO "calls"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['events', 'comms', 'every-call'], [])
 UNION ALL
 (
@@ -360,7 +371,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query calls', run)])));
 -- calls-time: Time in each MPI function over all ranks: the flat profile, longest first.
 CREATE OR REPLACE TEMP MACRO "calls_time"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_fraction", NULL AS "mpi_fraction", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -405,8 +423,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query calls-time', run)])));
 -- callsite-time: Where in the source the program spends its time in MPI: the time of each MPI call there, longest first.
 CREATE OR REPLACE TEMP MACRO "callsite_time"(run, "by" := 'line') AS TABLE
 FROM query(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"callsites" AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['events', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -479,8 +503,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query callsite-time', run)])),
 -- callsites: Where in the source the program communicates: calls, messages and bytes of each MPI call there, most bytes first.
 CREATE OR REPLACE TEMP MACRO "callsites"(run, "by" := 'line') AS TABLE
 FROM query(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"callsites" AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['events', 'callsites', 'every-call'], [])
 UNION ALL
 (
@@ -547,8 +577,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query callsites', run)])),
 -- collective-wait: Time that ranks waited in collectives for ranks that had not yet entered, by operation, communicator and rank.
 CREATE OR REPLACE TEMP MACRO "collective_wait"(run, "until" := 'needed') AS TABLE
 FROM query(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -660,8 +696,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query collective-wait', run)])),
 -- collectives: How often each collective operation was done, and the bytes that its ranks sent and received in it.
 CREATE OR REPLACE TEMP MACRO "collectives"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
 (
@@ -729,9 +771,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query collectives', run)])));
 -- communicators: Each communicator: how it was made, its size, and what is sent on it.
 CREATE OR REPLACE TEMP MACRO "communicators"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS "size", NULL AS "remote_size", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query communicators', {{run}}, ['comms', 'messages', 'events'], [])
 UNION ALL
 (
@@ -773,10 +820,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query communicators', run)])));
 -- data-density: Bytes and messages from every rank to every other, most bytes first, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "data_density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"parts" AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "bytes", NULL AS "messages" FROM commq_refuse('query data-density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
 (
@@ -945,9 +996,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query data-density', run)])),
 -- datatypes: Which datatypes messages and collectives are made of, most bytes first.
 CREATE OR REPLACE TEMP MACRO "datatypes"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"datatypes" AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "datatype", NULL AS "name", NULL AS "combiner", NULL AS "size_bytes", NULL AS "extent_bytes", NULL AS "messages", NULL AS "elements", NULL AS "bytes", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query datatypes', {{run}}, ['datatypes', 'messages', 'events'], [])
 UNION ALL
 (
@@ -993,10 +1049,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query datatypes', run)])));
 -- density: Messages and bytes from every rank to every other, collectives folded in.
 CREATE OR REPLACE TEMP MACRO "density"(run, "collectives" := 'rooted', "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"parts" AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
 (
@@ -1165,8 +1225,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query density', run)])),
 -- duplicate-callsites: Where in the source payloads are sent that their rank had sent before, most bytes first.
 CREATE OR REPLACE TEMP MACRO "duplicate_callsites"(run, "by" := 'line', "min_bytes" := 1, "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace(replace($commq$
-WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"callsites" AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['messages', 'hashes', 'callsites'], [])
 UNION ALL
 (
@@ -1260,7 +1326,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query duplicate-callsites', run)])),
 -- duplicates: Bytes that need not have been sent: payloads that a rank sends again, to the same rank or to another, most bytes first.
 CREATE OR REPLACE TEMP MACRO "duplicates"(run, "min_bytes" := 1, "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace($commq$
-WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['messages', 'hashes'], [])
 UNION ALL
 (
@@ -1328,7 +1401,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query duplicates', run)])),
 -- efficiency: Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.
 CREATE OR REPLACE TEMP MACRO "efficiency"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -1377,7 +1457,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query efficiency', run)])));
 -- files: Each file that the ranks opened with MPI, and what they read and wrote.
 CREATE OR REPLACE TEMP MACRO "files"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
 (
@@ -1415,8 +1502,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query files', run)])));
 -- imbalance: Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.
 CREATE OR REPLACE TEMP MACRO "imbalance"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_fraction" FROM commq_refuse('query imbalance', {{run}}, ['events', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -1461,9 +1554,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query imbalance', run)])));
 -- late-receivers: Time that sends waited for receives that had not yet been posted, by sender and receiver, longest first.
 CREATE OR REPLACE TEMP MACRO "late_receivers"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
 (
@@ -1545,8 +1643,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query late-receivers', run)])));
 -- late-senders: Time that receives waited for messages that had not yet been sent, by sender and receiver, longest first.
 CREATE OR REPLACE TEMP MACRO "late_senders"(run) AS TABLE
 FROM query(replace($commq$
-WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -1600,8 +1704,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query late-senders', run)])));
 -- latency: How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.
 CREATE OR REPLACE TEMP MACRO "latency"(run, "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace($commq$
-WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -1712,8 +1822,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query latency', run)])),
 -- latency-fit: Latency and bandwidth of the network, a line fitted through the times of messages of each size: time = latency + bytes / bandwidth.
 CREATE OR REPLACE TEMP MACRO "latency_fit"(run, "condition" := 'TRUE', "through" := 'median') AS TABLE
 FROM query(replace(replace(replace($commq$
-WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -1774,11 +1890,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query latency-fit', run)])),
 -- locality: How far messages travel: within a rank, a node, or over how many hops of the network between nodes.
 CREATE OR REPLACE TEMP MACRO "locality"(run, "topology" := 'nodes', "dims" := '', "mapping" := 'hosts', "ranks_per_node" := 1, "rankmap" := 'none', "collectives" := 'none', "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace(replace(replace(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"parts" AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "place", NULL AS "hops", NULL AS "pairs", NULL AS "messages", NULL AS "bytes", NULL AS "messages_share", NULL AS "bytes_share", NULL AS "hop_bytes" FROM commq_refuse('query locality', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
 (
@@ -2034,8 +2153,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query locality', run)])),
 -- negative-latencies: Messages that by their times were received before they were sent: what is left of the clocks' differences.
 CREATE OR REPLACE TEMP MACRO "negative_latencies"(run) AS TABLE
 FROM query(replace($commq$
-WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL AS "worst_ns", NULL AS "bound_ns" FROM commq_refuse('query negative-latencies', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -2061,7 +2186,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query negative-latencies', run)])));
 -- one-sided: Puts, gets and accumulates from every origin to every target, by the communicator of the window.
 CREATE OR REPLACE TEMP MACRO "one_sided"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "origin", NULL AS "target", NULL AS "comm", NULL AS "puts", NULL AS "put_bytes", NULL AS "gets", NULL AS "get_bytes", NULL AS "accumulates", NULL AS "accumulate_bytes", NULL AS "fetched_bytes" FROM commq_refuse('query one-sided', {{run}}, ['events'], [])
 UNION ALL
 (
@@ -2091,8 +2223,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query one-sided', run)])));
 -- over-time: Communication over time: messages and bytes, and collective operations, in equal steps of the run's time.
 CREATE OR REPLACE TEMP MACRO "over_time"(run, "bins" := 50, "side" := 'send', "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -2163,7 +2301,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query over-time', run)])),
 -- overlaps: Calls of one thread that overlap in time, which a thread cannot do: a sign that calls were captured twice.
 CREATE OR REPLACE TEMP MACRO "overlaps"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "next_seq", NULL AS "next_call", NULL AS "overlap_ns" FROM commq_refuse('query overlaps', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -2184,10 +2329,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query overlaps', run)])));
 -- pairs: How much each two ranks exchange, both directions together, most bytes first.
 CREATE OR REPLACE TEMP MACRO "pairs"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"parts" AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "partner", NULL AS "messages", NULL AS "bytes", NULL AS "messages_up", NULL AS "bytes_up", NULL AS "messages_down", NULL AS "bytes_down" FROM commq_refuse('query pairs', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
 (
@@ -2360,11 +2509,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query pairs', run)])),
 -- partners: With how many other ranks each rank communicates, how much, and with whom most.
 CREATE OR REPLACE TEMP MACRO "partners"(run, "collectives" := 'none', "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"parts" AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "destinations", NULL AS "sources", NULL AS "partners", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "busiest", NULL AS "busiest_messages", NULL AS "busiest_bytes", NULL AS "self_messages", NULL AS "self_bytes" FROM commq_refuse('query partners', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
 (
@@ -2565,9 +2717,13 @@ $commq$, '{{run}}', commq_list([commq_dir('query partners', run)])),
 -- ratio: Point-to-point messages per rank against collective operations per rank.
 CREATE OR REPLACE TEMP MACRO "ratio"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "kind", NULL AS "operations", NULL AS "per_rank", NULL AS "share" FROM commq_refuse('query ratio', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -2603,9 +2759,13 @@ $commq$, '{{run}}', commq_list([commq_dir('query ratio', run)])));
 -- scaling: How a measure grows over several runs, with the law that fits it best.
 CREATE OR REPLACE TEMP MACRO "scaling"(run, "measure" := 'messages', "by" := 'ranks', "form" := 'power') AS TABLE
 FROM query(replace(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -2767,9 +2927,14 @@ $commq$, '{{run}}', commq_list(commq_dirs('query scaling', run))),
 -- sizes: How many messages there are of each size, in thirteen buckets.
 CREATE OR REPLACE TEMP MACRO "sizes"(run, "unit" := 'bytes', "collectives" := 'none', "condition" := 'TRUE') AS TABLE
 FROM query(replace(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query sizes', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
 (
@@ -2820,7 +2985,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query sizes', run)])),
 -- tags: Which message tags are used on which communicator, by how many pairs of ranks, and for how much.
 CREATE OR REPLACE TEMP MACRO "tags"(run) AS TABLE
 FROM query(replace($commq$
-WITH "messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "tag", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "sources", NULL AS "destinations", NULL AS "pairs" FROM commq_refuse('query tags', {{run}}, ['messages'], [])
 UNION ALL
 (
@@ -2842,7 +3014,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query tags', run)])));
 -- time-by-rank: Where each rank's time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.
 CREATE OR REPLACE TEMP MACRO "time_by_rank"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "wait_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
@@ -2880,8 +3059,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query time-by-rank', run)])));
 -- unmatched: Sends and receives that were posted and never met a partner.
 CREATE OR REPLACE TEMP MACRO "unmatched"(run) AS TABLE
 FROM query(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['events', 'messages', 'every-send'], [])
 UNION ALL
 (
@@ -2913,10 +3098,13 @@ $commq$, '{{run}}', commq_list([commq_dir('query unmatched', run)])));
 -- wait-states: How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.
 CREATE OR REPLACE TEMP MACRO "wait_states"(run, "by" := 'run', "until" := 'needed') AS TABLE
 FROM query(replace(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"messages" AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
-"comms" AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
-"ranks" AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['messages', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3137,8 +3325,14 @@ $commq$, '{{run}}', commq_list([commq_dir('query wait-states', run)])),
 -- wildcards: Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.
 CREATE OR REPLACE TEMP MACRO "wildcards"(run, "by" := 'line') AS TABLE
 FROM query(replace(replace($commq$
-WITH "events" AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
-"callsites" AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}}))
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['events', 'every-call'], [])
 UNION ALL
 (

@@ -26,14 +26,14 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// macros is the text of commq.sql.
-func macros(t *testing.T) string {
+// macros is the text of commq.sql with a user's own queries.
+func macros(t *testing.T, own ...*queries.Query) string {
 	t.Helper()
 	all, err := queries.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := queries.Macros(all)
+	text, err := queries.Macros(append(all, own...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func macros(t *testing.T) string {
 }
 
 // plainDuckDB is a DuckDB that has read commq.sql and knows nothing else of commq.
-func plainDuckDB(t *testing.T, store string) *sql.Conn {
+func plainDuckDB(t *testing.T, store string, own ...*queries.Query) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
@@ -52,7 +52,7 @@ func plainDuckDB(t *testing.T, store string) *sql.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = errors.Join(conn.Close(), db.Close()) })
-	for _, s := range []string{"SET threads = 1", "SET VARIABLE commq_store = " + literal(store), macros(t)} {
+	for _, s := range []string{"SET threads = 1", "SET VARIABLE commq_store = " + literal(store), macros(t, own...)} {
 		if _, err := conn.ExecContext(context.Background(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -480,6 +480,40 @@ func TestMacrosSayWhatIsWrongWithArguments(t *testing.T) {
 	} {
 		fails(t, conn, c.statement, c.want)
 	}
+}
+
+func TestMacrosOfOwnQueries(t *testing.T) {
+	tables := strings.Replace(strings.Replace(ownSQL, "FROM messages", "FROM ranks r, messages", 1), "{{where}}", "src = r.rank AND ({{where}})", 1)
+	own, unusable := readOwn(t, ownFolder(t, "busy-pairs.sql", ownHeader+ownSQL, "queries.sql", ownHeader+tables, "ranks.sql", ownHeader+ownSQL,
+		"part.sql", strings.Replace(ownHeader, "integer 1..99 = 2", "number -1..99 = 0.5", 1)+ownSQL+"-- more of it"))
+	if len(own) != 4 || len(unusable) != 0 {
+		t.Fatalf("%d queries, %+v", len(own), unusable)
+	}
+	run := newRun(t, "few.4", few+"\nranks rank\n0\n1\n2\n3\n", example.Manifest(4))
+	conn := plainDuckDB(t, filepath.Dir(run.Dir), own...)
+	for _, c := range []struct{ from, want string }{
+		{"busy_pairs('few.4')", "3,3"},
+		{"busy_pairs('few.4', least := 1, condition := 'tag = 9')", "1,1\n3,2"},
+		{"queries_query('few.4')", "3,3"},
+		{"ranks('few.4')", "3,3"},
+		{"part('few.4')", "1,1\n3,3"},
+		{"part('few.4', least := 2.5)", "3,3"},
+		{"part('few.4', least := -1e0)", "1,1\n3,3"},
+	} {
+		got, err := plainly(conn, "FROM "+c.from)
+		if err != nil {
+			t.Errorf("%s: %v", c.from, err)
+		} else {
+			same(t, c.from, got, "src,messages\n"+c.want)
+		}
+	}
+	fails(t, conn, "FROM part('few.4', least := 'nan')", `query part: least "nan": want a number from -1 to 99`)
+	fails(t, conn, "FROM part('few.4', least := 100)", `query part: least "100": want a number from -1 to 99`)
+	got, err := plainly(conn, "SELECT rank FROM ranks_table('few.4') WHERE rank > 2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the table", got, "rank\n3")
 }
 
 // What a person writes need not be a literal.

@@ -33,7 +33,7 @@ func ownFolder() string {
 // user's folder.
 func asksQueries(args []string) bool {
 	return slices.ContainsFunc(args, func(word string) bool {
-		return word == "query" || word == "report" || word == "help" || strings.HasPrefix(word, "__complete")
+		return word == "query" || word == "report" || word == "help" || strings.HasPrefix(word, "--init") || strings.HasPrefix(word, "__complete")
 	})
 }
 

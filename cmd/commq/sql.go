@@ -38,7 +38,7 @@ and needs no commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/me
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if init {
-				return printMacros(a.stdout)
+				return printMacros(a)
 			}
 			return runSQL(c.Context(), a, c, &o, args[0])
 		},
@@ -55,17 +55,18 @@ and needs no commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/me
 	return c
 }
 
-// printMacros writes commq.sql.
-func printMacros(w io.Writer) error {
-	all, err := queries.All()
+// printMacros writes commq.sql, with the user's own queries.
+func printMacros(a *app) error {
+	l, err := a.queryLibrary()
 	if err != nil {
 		return err
 	}
-	text, err := queries.Macros(all)
+	l.warnings(a, "")
+	text, err := queries.Macros(l.all)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, text)
+	_, err = io.WriteString(a.stdout, text)
 	return err
 }
 
