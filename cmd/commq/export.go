@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/capture/dim"
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/writer"
 )
 
 func newExportCommand(a *app) *cobra.Command {
@@ -17,9 +21,10 @@ func newExportCommand(a *app) *cobra.Command {
 		Short: "Write a run or a machine as a file of another tool",
 		Long: `export writes a run or a machine in the format of another tool, a file that must not be there yet. What the format cannot
 hold is counted and said.`,
-		Example: `  commq export cfg --machine myrinet --ranks 64 -o machine.cfg`,
+		Example: `  commq export dim --run cg.A.4 -o cg.dim
+  commq export cfg --machine myrinet --ranks 4 -o machine.cfg`,
 	}
-	c.AddCommand(newExportCFGCommand(a))
+	c.AddCommand(newExportDimCommand(a), newExportCFGCommand(a))
 	return c
 }
 
@@ -28,6 +33,59 @@ func outputFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVarP(path, "output", "o", "", "file to write; it must not be there yet")
 	_ = c.MarkFlagRequired("output") // the flag is there
 	completeFiles(c, "output")
+}
+
+type exportDimOptions struct {
+	run       string // --run
+	threshold int64  // --eager-threshold-bytes
+	output    string // --output
+}
+
+func newExportDimCommand(a *app) *cobra.Command {
+	var o exportDimOptions
+	c := &cobra.Command{
+		Use:   "dim [flags]",
+		Short: "Write a run as a trace of Dimemas (.dim)",
+		Long: `dim writes what each rank of a run computes, sends, receives and does together with others as a trace of Dimemas. The run has
+to have all rows of events and compute times. Receives have the source and tag that they got, each receive that is waited for has a
+wait of its own, and sends have none. What Dimemas does not have is counted and said; docs/method/dimemas-files.md has the rules.`,
+		Example: `  commq export dim --run cg.A.4 -o cg.dim
+  commq export dim --run cg.A.4 --eager-threshold-bytes 65536 -o cg.dim`,
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return runExportDim(c.Context(), a, &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "run to write: a name in the store, or a path")
+	f.Int64Var(&o.threshold, "eager-threshold-bytes", 0, "size from which on a send waits for its receiver (default: only those of MPI_Ssend and its like do)")
+	outputFlag(c, &o.output)
+	_ = c.MarkFlagRequired("run")
+	register(c, completeRuns(a), "run")
+	completeNothing(c, "eager-threshold-bytes")
+	return c
+}
+
+func runExportDim(ctx context.Context, a *app, o *exportDimOptions) error {
+	if o.threshold < 0 {
+		return fmt.Errorf("--eager-threshold-bytes %d: want a number of bytes", o.threshold)
+	}
+	folder, err := writer.Find(a.storeDir(), o.run)
+	if err != nil {
+		return err
+	}
+	f, err := createNew(o.output)
+	if err != nil {
+		return fmt.Errorf("export dim: %w", err)
+	}
+	notes, err := dim.Export(ctx, folder, f, dim.ExportOptions{EagerThresholdBytes: o.threshold})
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(o.output) // half a file helps nobody
+		return fmt.Errorf("export dim: %s: %w", o.run, err)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(a.stderr, "commq: %s\n", note)
+	}
+	return nil
 }
 
 type exportCFGOptions struct {
@@ -84,18 +142,21 @@ func runExportCFG(a *app, o *exportCFGOptions) error {
 	return nil
 }
 
-// writeNew writes a file that is not there yet.
-func writeNew(path string, data []byte) error {
+// createNew makes a file that is not there yet.
+func createNew(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if os.IsExist(err) {
-		return fmt.Errorf("%s exists; name another file with -o, or remove it", path)
+		return nil, fmt.Errorf("%s exists; name another file with -o, or remove it", path)
 	}
+	return f, err
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(path string, data []byte) error {
+	f, err := createNew(path)
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
