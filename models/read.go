@@ -52,16 +52,12 @@ type key struct {
 
 func (m *Machine) read(root *yaml.Node) error {
 	intra := false
-	top := []key{
-		{"nodes", false, count(&m.Nodes)},
-		{"cpus_per_node", false, whole(&m.CPUsPerNode, 1, maxCount)},
-		{"mapping", false, oneOf(&m.Mapping, "block", "round-robin")},
-		{"cpu_ratio", false, ratio(&m.CPURatio)},
-		{"network", true, m.Network.read},
-		{"intra_node", false, func(v *yaml.Node, path string) error { intra = true; return m.IntraNode.read(v, path) }},
-		{"eager_threshold_bytes", false, m.readThreshold},
-		{"collectives", false, m.readCollectives},
-	}
+	top := append(m.scalars(),
+		key{"mapping", false, oneOf(&m.Mapping, "block", "round-robin")},
+		key{"network", true, m.Network.read},
+		key{"intra_node", false, func(v *yaml.Node, path string) error { intra = true; return m.IntraNode.read(v, path) }},
+		key{"collectives", false, m.readCollectives},
+	)
 	if err := mapping(root, "", top); err != nil {
 		return err
 	}
@@ -77,15 +73,30 @@ func (m *Machine) read(root *yaml.Node) error {
 	return nil
 }
 
-func (i *Interconnect) read(v *yaml.Node, path string) error {
-	err := mapping(v, path, []key{
+// scalars are the keys of a machine that have one value each.
+func (m *Machine) scalars() []key {
+	return []key{
+		{"nodes", false, count(&m.Nodes)},
+		{"cpus_per_node", false, whole(&m.CPUsPerNode, 1, maxCount)},
+		{"cpu_ratio", false, ratio(&m.CPURatio)},
+		{"eager_threshold_bytes", false, m.readThreshold},
+	}
+}
+
+// keys are those of network and intra_node.
+func (i *Interconnect) keys() []key {
+	return []key{
 		{"latency_ns", true, latency(&i.Latency)},
 		{"bandwidth_bytes_per_s", true, orWord("infinite", &i.BytesPerSecond, 0, whole(&i.BytesPerSecond, 1, maxBandwidth))},
 		{"buses", false, count(&i.Buses)},
 		{"input_links", false, count(&i.InputLinks)},
 		{"output_links", false, count(&i.OutputLinks)},
 		{"half_duplex", false, truth(&i.HalfDuplex)},
-	})
+	}
+}
+
+func (i *Interconnect) read(v *yaml.Node, path string) error {
+	err := mapping(v, path, i.keys())
 	if err == nil && i.HalfDuplex && (i.InputLinks == 0 || i.InputLinks != i.OutputLinks) {
 		return at(v, fmt.Sprintf("%s.half_duplex is true: a link then carries messages in or out, so that input_links and output_links must be the same number", path))
 	}
