@@ -17,6 +17,7 @@ func commands(a *app) []*cobra.Command {
 		newQueryCommand(a),
 		newSQLCommand(a),
 		newReportCommand(a),
+		newSimulateCommand(a),
 		newExportCommand(a),
 		newCompletionCommand(a),
 		newSimrankCommand(a),

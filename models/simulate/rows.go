@@ -602,3 +602,7 @@ func (c *rowOf) file() {
 	c.more()
 	c.op.compute = b.EndNs[i] - b.StartNs[i]
 }
+
+// Columns are the columns of events that a simulation reads; the others may be null.
+var Columns = []string{"rank", "seq", "thread", "call", "class", "start_ns", "end_ns", "compute_ns", "comm", "instance", "send_world", "send_tag",
+	"send_count", "send_bytes", "recv_world", "recv_tag", "recv_bytes", "root_world", "request", "done_seq", "init_seq", "error_class", "label", "callsite"}

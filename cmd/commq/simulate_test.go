@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// commq runs a command line and wants it to work; it returns what it printed.
+func mustCommq(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs strings.Builder
+	if status := run(context.Background(), args, strings.NewReader(""), &out, &errs); status != 0 {
+		t.Fatalf("commq %s: exit status %d\n%s", strings.Join(args, " "), status, errs.String())
+	}
+	return out.String()
+}
+
+// By way of import dim and the .cfg every rank ends within 2 ns of where it does in Dimemas, and by the paper's formulas the
+// program does where they apply. models/simulate does the same by way of runs made from case.json.
+func TestSimulateGoldenCases(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/golden/dimemas/*/case.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	store := t.TempDir()
+	for _, file := range files {
+		var c struct {
+			Name     string
+			Flags    []string `json:"dimemas_flags"`
+			Expected struct {
+				Finish []float64 `json:"finish_seconds"`
+				Total  float64   `json:"total_seconds"`
+			}
+			Paper *struct {
+				Total float64 `json:"total_seconds"`
+			} `json:"paper_formula"`
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &c); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Flags) > 0 {
+			t.Fatalf("%s: flags %v", c.Name, c.Flags)
+		}
+		dir := filepath.Dir(file)
+		mustCommq(t, "import", "dim", filepath.Join(dir, "trace.dim"), "--run", c.Name, "--store", store)
+		predict := func(dialect string) (p prediction) {
+			out := mustCommq(t, "simulate", "--run", c.Name, "--store", store, "--machine", filepath.Join(dir, "machine.cfg"), "--dialect", dialect, "--format", "json")
+			if err := json.Unmarshal([]byte(out), &p); err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		p := predict("dimemas5")
+		if math.Abs(float64(p.PredictedNs)-c.Expected.Total*1e9) > 2 || len(p.FinishNs) != len(c.Expected.Finish) {
+			t.Errorf("%s: %d ns on %d ranks; Dimemas says %.0f ns", c.Name, p.PredictedNs, len(p.FinishNs), c.Expected.Total*1e9)
+			continue
+		}
+		for rank, want := range c.Expected.Finish {
+			if math.Abs(float64(p.FinishNs[rank])-want*1e9) > 2 || p.Ranks[rank].FinishNs != p.FinishNs[rank] {
+				t.Errorf("%s: rank %d ends after %d ns; Dimemas says %.0f ns", c.Name, rank, p.FinishNs[rank], want*1e9)
+			}
+		}
+		if c.Paper != nil {
+			if p := predict("paper"); math.Abs(float64(p.PredictedNs)-c.Paper.Total*1e9) > 1 {
+				t.Errorf("%s: paper: %d ns; the formula says %.3f ns", c.Name, p.PredictedNs, c.Paper.Total*1e9)
+			}
+		}
+	}
+}
+
+// Real runs of MPI programs can be simulated in both dialects, and computing takes what it took.
+func TestSimulateRealRuns(t *testing.T) {
+	for _, name := range []string{"cg.A.16", "ep.W.4", "ft.W.16", "is.W.16", "mg.W.16", "sp.W.4"} {
+		computed := map[string]int64{}
+		for _, dialect := range []string{"paper", "dimemas5"} {
+			var p prediction
+			out := mustCommq(t, "simulate", "--run", name, "--store", "../../testdata/runs", "--machine", "flat", "--dialect", dialect, "--format", "json")
+			if err := json.Unmarshal([]byte(out), &p); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range p.Ranks {
+				computed[dialect] += r.ComputeNs
+				if r.ComputeNs+r.PointToPointNs+r.CollectiveNs+r.CPUWaitNs > r.FinishNs+3 || r.FinishNs > p.PredictedNs {
+					t.Errorf("%s, %s: rank %d: %+v", name, dialect, r.Rank, r)
+				}
+			}
+			if *p.Transfer > 1 || *p.Serialisation > 1 || *p.LoadBalance > 1 || math.Abs(*p.Transfer**p.Serialisation**p.LoadBalance-*p.ParallelEfficiency) > 1e-9 {
+				t.Errorf("%s, %s: %v x %v x %v = %v", name, dialect, *p.LoadBalance, *p.Serialisation, *p.Transfer, *p.ParallelEfficiency)
+			}
+		}
+		if computed["paper"] != computed["dimemas5"] {
+			t.Errorf("%s: the dialects compute %v", name, computed)
+		}
+	}
+}
