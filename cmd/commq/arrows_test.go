@@ -44,11 +44,12 @@ var only = map[string][]string{
 
 // within says which packages of the project some may import beside those of their own folder: arrows inside a top folder.
 var within = map[string][]string{
-	module + "/capture/spool":   {module + "/schema"},
-	module + "/capture/symbols": {module + "/capture/spool", module + "/schema"},
-	module + "/capture/simrank": {module + "/capture/spool", module + "/models", module + "/schema"},
-	module + "/capture/dim":     {module + "/capture/match", module + "/schema", module + "/writer"},
-	module + "/capture/hang":    {module + "/capture/ingest", module + "/capture/spool", module + "/capture/symbols", module + "/schema"},
+	module + "/capture/spool":    {module + "/schema"},
+	module + "/capture/symbols":  {module + "/capture/spool", module + "/schema"},
+	module + "/capture/simrank":  {module + "/capture/spool", module + "/models", module + "/schema"},
+	module + "/capture/perfetto": {module + "/schema", module + "/writer"},
+	module + "/capture/dim":      {module + "/capture/match", module + "/schema", module + "/writer"},
+	module + "/capture/hang":     {module + "/capture/ingest", module + "/capture/spool", module + "/capture/symbols", module + "/schema"},
 }
 
 // schemaMayNot lists what the words of commq must not know: files, processes, networks.

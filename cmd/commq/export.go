@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/dim"
+	"github.com/commq/commq/capture/perfetto"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/writer"
 )
@@ -24,7 +25,7 @@ hold is counted and said.`,
 		Example: `  commq export dim --run cg.A.4 -o cg.dim
   commq export cfg --machine myrinet --ranks 4 -o machine.cfg`,
 	}
-	c.AddCommand(newExportDimCommand(a), newExportCFGCommand(a))
+	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportCFGCommand(a))
 	return c
 }
 
@@ -84,6 +85,47 @@ func runExportDim(ctx context.Context, a *app, o *exportDimOptions) error {
 	}
 	for _, note := range notes {
 		fmt.Fprintf(a.stderr, "commq: %s\n", note)
+	}
+	return nil
+}
+
+type exportPerfettoOptions struct {
+	run    string // --run
+	output string // --output
+}
+
+func newExportPerfettoCommand(a *app) *cobra.Command {
+	var o exportPerfettoOptions
+	c := &cobra.Command{
+		Use:   "perfetto [flags]",
+		Short: "Write a run for Perfetto or Chrome (Trace Event Format)",
+		Long: `perfetto writes a run with times as JSON that ui.perfetto.dev and chrome://tracing show: a rank is a process, a call a slice, a
+request an asynchronous slice from the call that made it to the one that completed it, a message an arrow.`,
+		Example:           `  commq export perfetto --run cg.A.4 -o cg.json`,
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return runExportPerfetto(c.Context(), a, &o) },
+	}
+	c.Flags().StringVar(&o.run, "run", "", "run to write: a name in the store, or a path")
+	outputFlag(c, &o.output)
+	_ = c.MarkFlagRequired("run")
+	register(c, completeRuns(a), "run")
+	return c
+}
+
+func runExportPerfetto(ctx context.Context, a *app, o *exportPerfettoOptions) error {
+	folder, err := writer.Find(a.storeDir(), o.run)
+	if err != nil {
+		return err
+	}
+	f, err := createNew(o.output)
+	if err != nil {
+		return fmt.Errorf("export perfetto: %w", err)
+	}
+	err = perfetto.Export(ctx, folder, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(o.output) // half a file helps nobody
+		return fmt.Errorf("export perfetto: %s: %w", o.run, err)
 	}
 	return nil
 }

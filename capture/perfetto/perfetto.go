@@ -1,0 +1,147 @@
+// Package perfetto writes a run as a trace that Perfetto and Chrome show: JSON in the Trace Event Format. A rank is a process, a
+// call a slice on its thread, a request an asynchronous slice from the call that made it to the one that completed it, and a
+// message a flow from its send to the call that received it.
+package perfetto
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+const null64 = schema.NullInt64
+
+// event is an entry of traceEvents. Times are in us.
+type event struct {
+	Name  string         `json:"name,omitempty"`
+	Cat   string         `json:"cat,omitempty"`
+	Phase string         `json:"ph"`
+	Pid   int32          `json:"pid"`
+	Tid   int32          `json:"tid"`
+	Time  json.Number    `json:"ts,omitempty"`
+	Dur   json.Number    `json:"dur,omitempty"`
+	ID    string         `json:"id,omitempty"`
+	Bind  string         `json:"bp,omitempty"`
+	Args  map[string]any `json:"args,omitempty"`
+}
+
+// us is a time of ns in us.
+func us(ns int64) json.Number { return json.Number(fmt.Sprintf("%d.%03d", ns/1000, ns%1000)) }
+
+// Export writes the run in folder dir to w. Calls that never returned have no slice. It is an error when the run has no times.
+func Export(ctx context.Context, dir string, w io.Writer) error {
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	if m.TimeOrigin == "untimed" {
+		return fmt.Errorf("the run is untimed; give it the times of a machine with commq simulate --save NAME")
+	}
+	x := &exporter{w: bufio.NewWriterSize(w, 1<<20), open: make([]map[int64][]event, m.Ranks)}
+	fmt.Fprintf(x.w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
+	for rank := range m.Ranks {
+		x.put(&event{Phase: "M", Name: "process_name", Pid: rank, Args: map[string]any{"name": fmt.Sprintf("rank %d", rank)}})
+		x.put(&event{Phase: "M", Name: "process_sort_index", Pid: rank, Args: map[string]any{"sort_index": rank}})
+	}
+	if err := x.rows(ctx, dir); err != nil {
+		return err
+	}
+	if err := x.flows(ctx, dir); err != nil {
+		return err
+	}
+	x.w.WriteString("\n]}\n")
+	return x.w.Flush() // the first error of all
+}
+
+type exporter struct {
+	w *bufio.Writer
+	// open are the ends of requests by the row that completes them, of each rank.
+	open  []map[int64][]event
+	flow  int64
+	comma bool
+}
+
+func (x *exporter) put(e *event) {
+	if x.comma {
+		x.w.WriteByte(',')
+	}
+	x.comma = true
+	x.w.WriteByte('\n')
+	b, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // there is nothing in it that JSON does not have
+	}
+	x.w.Write(b)
+}
+
+func (x *exporter) rows(ctx context.Context, dir string) error {
+	return writer.ReadTable(ctx, dir, &schema.EventsTable, 1<<14, func(b schema.Batch) error {
+		e := b.(*schema.Events)
+		for i := range e.Len() {
+			if e.StartNs[i] != null64 && e.EndNs[i] != null64 {
+				x.row(e, i)
+			}
+		}
+		return nil
+	})
+}
+
+// row puts the slice of a call, and of the requests that it makes and completes.
+func (x *exporter) row(e *schema.Events, i int) {
+	rank, seq := e.Rank[i], e.Seq[i]
+	name := schema.CallID(e.Call[i]).String()
+	args := map[string]any{"seq": seq}
+	for key, value := range map[string]int64{"send_bytes": e.SendBytes[i], "recv_bytes": e.RecvBytes[i], "send_world": wide(e.SendWorld[i]), "recv_world": wide(e.RecvWorld[i]),
+		"comm": wide(e.Comm[i]), "send_tag": wide(e.SendTag[i]), "recv_tag": wide(e.RecvTag[i]), "compute_ns": e.ComputeNs[i]} {
+		if value != null64 {
+			args[key] = value
+		}
+	}
+	x.put(&event{Phase: "X", Name: name, Cat: schema.Class(e.Class[i]).String(), Pid: rank, Tid: e.Thread[i], Time: us(e.StartNs[i]), Dur: us(e.EndNs[i] - e.StartNs[i]), Args: args})
+	for _, end := range x.open[rank][seq] {
+		end.Time = us(e.EndNs[i])
+		x.put(&end)
+	}
+	delete(x.open[rank], seq)
+	if done := e.DoneSeq[i]; done != null64 && e.Request[i] != null64 {
+		begin := event{Phase: "b", Name: name, Cat: "request", Pid: rank, Tid: e.Thread[i], Time: us(e.StartNs[i]), ID: fmt.Sprintf("%d.%d", rank, seq), Args: args}
+		x.put(&begin)
+		begin.Phase, begin.Args = "e", nil
+		if x.open[rank] == nil {
+			x.open[rank] = map[int64][]event{}
+		}
+		x.open[rank][done] = append(x.open[rank][done], begin)
+	}
+}
+
+func wide(v int32) int64 {
+	if v == schema.NullInt32 {
+		return null64
+	}
+	return int64(v)
+}
+
+// flows puts an arrow for each message: from the start of its send into the call that completed its receive. Messages do not say
+// which threads they are of; with several the arrow goes to those of number 0.
+func (x *exporter) flows(ctx context.Context, dir string) error {
+	return writer.ReadTable(ctx, dir, &schema.MessagesTable, 1<<14, func(b schema.Batch) error {
+		m := b.(*schema.Messages)
+		for i := range m.Len() {
+			if m.SendStartNs[i] == null64 || m.RecvStartNs[i] == null64 || m.RecvEndNs[i] == null64 || m.SendEndNs[i] == null64 {
+				continue
+			}
+			x.flow++
+			at := max(m.RecvStartNs[i], m.RecvEndNs[i]-1) // within the slice
+			id := fmt.Sprint(x.flow)
+			args := map[string]any{"bytes": m.Bytes[i], "tag": m.Tag[i]}
+			x.put(&event{Phase: "s", Name: "message", Cat: "message", Pid: m.Src[i], Time: us(m.SendStartNs[i]), ID: id, Args: args})
+			x.put(&event{Phase: "f", Bind: "e", Name: "message", Cat: "message", Pid: m.Dst[i], Time: us(at), ID: id})
+		}
+		return nil
+	})
+}
