@@ -30,8 +30,9 @@ func newReportCommand(a *app) *cobra.Command {
 		Short: "Write one HTML page about runs: what they are, findings, pictures and tables",
 		Long: `report writes one HTML file about one or several runs that any browser shows, without a network and without any other
 file: what each run is and how it was captured, what commq doctor finds in it, the five measures (density, data-density,
-ratio, collectives, sizes; of several runs also scaling) as pictures and as tables that sort and copy, and the commands
-that get each of them. --query puts more queries on the page, with their defaults. What a run cannot answer is said there.
+ratio, collectives, sizes; of several runs also scaling) as pictures and as tables that sort and copy, of runs that keep
+times and every call also efficiency, wait-states and time-by-rank, and the commands that get each of them. --query puts
+more queries on the page, with their defaults. What a run cannot answer is said there.
 
 RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
 		Example: `  commq report bt.C.64 -o bt.html
