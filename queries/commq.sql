@@ -289,22 +289,22 @@ WITH pairs AS (
   GROUP BY src, dst
 ),
 sent AS (
-  SELECT src AS rank, SUM(messages) AS messages, SUM(bytes) AS bytes
+  SELECT src AS rank, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM pairs
   GROUP BY src
 ),
 received AS (
-  SELECT dst AS rank, SUM(messages) AS messages, SUM(bytes) AS bytes
+  SELECT dst AS rank, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM pairs
   GROUP BY dst
 ),
 others AS (
-  SELECT rank, SUM(CASE WHEN class = 'collective' THEN 1 ELSE 0 END) AS collectives,
-         SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS collective_send_bytes,
-         SUM(CASE WHEN class = 'collective' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS collective_recv_bytes,
-         SUM(CASE WHEN class = 'rma' THEN 1 ELSE 0 END) AS one_sided,
-         SUM(CASE WHEN class = 'rma' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS one_sided_send_bytes,
-         SUM(CASE WHEN class = 'rma' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS one_sided_recv_bytes
+  SELECT rank, CAST(SUM(CASE WHEN class = 'collective' THEN 1 ELSE 0 END) AS BIGINT) AS collectives,
+         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_send_bytes,
+         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_recv_bytes,
+         CAST(SUM(CASE WHEN class = 'rma' THEN 1 ELSE 0 END) AS BIGINT) AS one_sided,
+         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_send_bytes,
+         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_recv_bytes
   FROM events
   WHERE class = 'collective'
      OR class = 'rma' AND error_class IS NULL AND COALESCE(proc_null, 0) = 0 AND COALESCE(send_bytes, recv_bytes) IS NOT NULL
@@ -390,8 +390,8 @@ WITH by_thread AS (
   GROUP BY rank, thread, call
 ),
 by_rank AS (
-  SELECT rank, call, SUM(calls) AS calls, SUM(COALESCE(time_ns, 0)) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
-         SUM(returned) AS returned
+  SELECT rank, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
+         CAST(SUM(returned) AS BIGINT) AS returned
   FROM by_thread
   GROUP BY rank, call
 ),
@@ -413,7 +413,7 @@ by_call AS (
 )
 SELECT c.call, c.ranks, c.calls, c.time_ns, c.min_ns, CAST(ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(c.returned, 0)) AS BIGINT) AS mean_ns, c.max_ns,
        ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.app_ns, 0), 4) AS app_fraction, ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
-       ROUND(c.deviation_ns / NULLIF(c.mean_rank_ns, 0), 4) AS cov
+       ROUND(CAST(c.deviation_ns AS DOUBLE) / NULLIF(c.mean_rank_ns, 0), 4) AS cov
 FROM by_call c
 CROSS JOIN whole w
 ORDER BY c.time_ns DESC, c.call
@@ -472,13 +472,13 @@ counted AS (
 ),
 totals AS (
   SELECT CAST(SUM(time_ns) AS DOUBLE) AS mpi_ns, CAST(SUM(last_ns - first_ns) AS DOUBLE) AS app_ns
-  FROM (SELECT SUM(time_ns) AS time_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM (SELECT CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
         FROM counted
         GROUP BY rank) r
 ),
 by_rank AS (
   SELECT s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank,
-         SUM(c.calls) AS calls, SUM(c.time_ns) AS time_ns, MAX(c.max_ns) AS max_ns
+         CAST(SUM(c.calls) AS BIGINT) AS calls, CAST(SUM(c.time_ns) AS BIGINT) AS time_ns, MAX(c.max_ns) AS max_ns
   FROM counted c
   LEFT JOIN sites s ON s.callsite = c.callsite
   GROUP BY s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank
@@ -785,7 +785,7 @@ UNION ALL
 WITH made AS (
   SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(parent) AS parent,
          CAST(SUM(CASE WHEN remote = 0 THEN 1 ELSE 0 END) AS BIGINT) AS size,
-         CAST(NULLIF(SUM(remote), 0) AS BIGINT) AS remote_size
+         CAST(NULLIF(CAST(SUM(remote) AS BIGINT), 0) AS BIGINT) AS remote_size
   FROM comms
   GROUP BY comm
 ),
@@ -795,13 +795,13 @@ sent AS (
   GROUP BY comm
 ),
 instances AS (
-  SELECT comm, instance, COUNT(*) AS calls, SUM(COALESCE(send_bytes, 0)) AS send_bytes, SUM(COALESCE(recv_bytes, 0)) AS recv_bytes
+  SELECT comm, instance, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, instance
 ),
 collective AS (
-  SELECT comm, COUNT(*) AS collectives, SUM(calls) AS calls, SUM(send_bytes) AS send_bytes, SUM(recv_bytes) AS recv_bytes
+  SELECT comm, COUNT(*) AS collectives, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM instances
   GROUP BY comm
 )
@@ -1014,13 +1014,13 @@ WITH sent AS (
   GROUP BY send_datatype
 ),
 sides AS (
-  SELECT send_datatype, recv_datatype, COUNT(*) AS calls, SUM(COALESCE(send_bytes, 0)) AS send_bytes, SUM(COALESCE(recv_bytes, 0)) AS recv_bytes
+  SELECT send_datatype, recv_datatype, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective'
   GROUP BY send_datatype, recv_datatype
 ),
 collective AS (
-  SELECT datatype, SUM(calls) AS calls, SUM(send_bytes) AS send_bytes, SUM(recv_bytes) AS recv_bytes
+  SELECT datatype, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM (SELECT send_datatype AS datatype, calls, send_bytes, CASE WHEN recv_datatype = send_datatype THEN recv_bytes ELSE 0 END AS recv_bytes
         FROM sides
         UNION ALL
@@ -1303,11 +1303,11 @@ duplicated AS (
   SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, 0 AS again, -1 AS copied FROM firsts
 ),
 counted AS (
-  SELECT src, callsite, SUM(again + copied) AS messages, SUM(again * bytes) AS again_bytes, SUM(copied * bytes) AS copied_bytes,
-         SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS blank_bytes
+  SELECT src, callsite, CAST(SUM(again + copied) AS BIGINT) AS messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,
+         CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, callsite
-  HAVING SUM(again + copied) > 0
+  HAVING CAST(SUM(again + copied) AS BIGINT) > 0
 )
 SELECT s.site AS callsite, s.function, s.file, s.line, s.module, s.code_offset, s.callers, CAST(COUNT(DISTINCT c.src) AS BIGINT) AS sources,
        CAST(SUM(c.messages) AS BIGINT) AS duplicate_messages, CAST(SUM(c.again_bytes + c.copied_bytes) AS BIGINT) AS duplicate_bytes,
@@ -1380,7 +1380,7 @@ counted AS (
          CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, dst
-  HAVING SUM(again + copied) > 0
+  HAVING CAST(SUM(again + copied) AS BIGINT) > 0
 ),
 totals AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -1514,16 +1514,16 @@ SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NU
 UNION ALL
 (
 WITH spent AS (
-  SELECT rank, call, SUM(end_ns - start_ns) AS ns, SUM(poll_ns) AS poll_ns, SUM(compute_ns) AS compute_ns
+  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   GROUP BY rank, call
 ),
 kinds AS (
-  SELECT 'compute' AS what, rank, SUM(COALESCE(compute_ns, 0)) AS ns
+  SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL
-  SELECT 'MPI' AS what, rank, SUM(COALESCE(ns, 0) + COALESCE(poll_ns, 0)) AS ns
+  SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0) + COALESCE(poll_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL
@@ -1617,7 +1617,7 @@ late_receivers AS (
   WHERE nth = 1
 ),
 waited AS (
-  SELECT src, dst, COUNT(*) AS waits, SUM(wait_ns) AS wait_ns, MAX(wait_ns) AS max_ns
+  SELECT src, dst, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
   FROM late_receivers
   GROUP BY src, dst
 ),
@@ -1677,7 +1677,7 @@ late_senders AS (
   FROM late_calls
 ),
 waited AS (
-  SELECT src, dst, COUNT(*) AS waits, SUM(wait_ns) AS wait_ns, MAX(wait_ns) AS max_ns
+  SELECT src, dst, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
   FROM late_senders
   WHERE wait_ns > 0
   GROUP BY src, dst
@@ -1738,11 +1738,11 @@ transfer_steps AS (
 ),
 transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,
-         SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bytes) AS timed
+         CAST(SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bytes) AS BIGINT) AS timed
   FROM transfer_steps
 ),
 transfer_times AS (
-  SELECT same_host, bytes, SUM(messages) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
+  SELECT same_host, bytes, CAST(SUM(messages) AS BIGINT) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
          CAST(MIN(min_ns) AS DOUBLE) AS min_ns
   FROM transfer_counts
   GROUP BY same_host, bytes
@@ -1770,15 +1770,15 @@ timed AS (
               WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
               WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
          CASE WHEN transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         CAST(COUNT(*) AS BIGINT) AS messages, SUM(CAST(bytes AS DOUBLE)) AS bytes, MIN(transfer_ns) AS min_ns, MAX(transfer_ns) AS max_ns
+         CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(CAST(bytes AS DOUBLE)) AS DOUBLE) AS bytes, MIN(transfer_ns) AS min_ns, MAX(transfer_ns) AS max_ns
   FROM transfers
   GROUP BY 1, 2, 3, 4
 ),
 steps AS (
   -- upto: the messages of this step and all before it.
   SELECT same_host, bucket, messages, bytes, min_ns, max_ns,
-         SUM(messages) OVER (PARTITION BY same_host, bucket ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bucket) AS timed
-  FROM (SELECT s.host = d.host AS same_host, t.bucket, t.step, SUM(t.messages) AS messages, SUM(t.bytes) AS bytes,
+         CAST(SUM(messages) OVER (PARTITION BY same_host, bucket ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bucket) AS BIGINT) AS timed
+  FROM (SELECT s.host = d.host AS same_host, t.bucket, t.step, CAST(SUM(t.messages) AS BIGINT) AS messages, CAST(SUM(t.bytes) AS DOUBLE) AS bytes,
                MIN(t.min_ns) AS min_ns, MAX(t.max_ns) AS max_ns
         FROM timed t
         JOIN ranks s ON s.rank = t.src
@@ -1787,7 +1787,7 @@ steps AS (
 ),
 quantiles AS (
   -- The q-quantile is the longest time of the first step with which a share of q is reached.
-  SELECT same_host, bucket, SUM(messages) AS timed, SUM(bytes) / SUM(messages) AS mean_bytes, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
+  SELECT same_host, bucket, CAST(SUM(messages) AS BIGINT) AS timed, CAST(SUM(bytes) AS DOUBLE) / CAST(SUM(messages) AS BIGINT) AS mean_bytes, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
          MIN(CASE WHEN upto * 4 >= timed THEN max_ns END) AS q25_ns, MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS q50_ns,
          MIN(CASE WHEN upto * 4 >= timed * 3 THEN max_ns END) AS q75_ns, MIN(CASE WHEN upto * 100 >= timed * 99 THEN max_ns END) AS q99_ns
   FROM steps
@@ -1800,7 +1800,7 @@ fits AS (
   HAVING COUNT(*) > 1
 ),
 sizes AS (
-  SELECT s.host = d.host AS same_host, m.bucket, SUM(m.messages) AS messages
+  SELECT s.host = d.host AS same_host, m.bucket, CAST(SUM(m.messages) AS BIGINT) AS messages
   FROM sent m
   JOIN ranks s ON s.rank = m.src
   JOIN ranks d ON d.rank = m.dst
@@ -1856,11 +1856,11 @@ transfer_steps AS (
 ),
 transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,
-         SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bytes) AS timed
+         CAST(SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bytes) AS BIGINT) AS timed
   FROM transfer_steps
 ),
 transfer_times AS (
-  SELECT same_host, bytes, SUM(messages) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
+  SELECT same_host, bytes, CAST(SUM(messages) AS BIGINT) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
          CAST(MIN(min_ns) AS DOUBLE) AS min_ns
   FROM transfer_counts
   GROUP BY same_host, bytes
@@ -1870,7 +1870,7 @@ points AS (
   FROM transfer_times
 ),
 lines AS (
-  SELECT same_host, SUM(messages) AS messages, COUNT(*) AS sizes, MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes,
+  SELECT same_host, CAST(SUM(messages) AS BIGINT) AS messages, COUNT(*) AS sizes, MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes,
          REGR_INTERCEPT(ns, CAST(bytes AS DOUBLE)) AS latency_ns, REGR_SLOPE(ns, CAST(bytes AS DOUBLE)) AS ns_per_byte,
          CORR(ns, CAST(bytes AS DOUBLE)) AS r
   FROM points
@@ -2055,7 +2055,7 @@ traffic AS (
   GROUP BY p.rank, p.peer_world
 ),
 moved AS (
-  SELECT src, dst, SUM(messages) AS messages, SUM(bytes) AS bytes
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM traffic
   GROUP BY src, dst
 ),
@@ -2078,7 +2078,7 @@ placed AS (
   LEFT JOIN mapped f ON f.rank = r.rank
 ),
 sizes AS (
-  SELECT CASE WHEN regexp_replace({{dims}}, '^[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){0,5}$', '') = '' THEN {{dims}} ELSE '' END AS dims
+  SELECT CASE WHEN regexp_replace({{dims}}, '^(1|2|3|4|5|6|7|8|9)\d{0,5}(x(1|2|3|4|5|6|7|8|9)\d{0,5}){0,5}$', '') = '' THEN {{dims}} ELSE '' END AS dims
 ),
 extents AS (
   SELECT CAST(NULLIF(split_part(dims, 'x', 1), '') AS BIGINT) AS d1, CAST(NULLIF(split_part(dims, 'x', 2), '') AS BIGINT) AS d2,
@@ -2102,7 +2102,7 @@ axes AS (
 ),
 between_nodes AS (
   SELECT CASE WHEN m.src = m.dst THEN 'self' WHEN s.node = d.node THEN 'intra-node' ELSE 'inter-node' END AS place,
-         s.node AS src_node, d.node AS dst_node, COUNT(*) AS pairs, SUM(m.messages) AS messages, SUM(m.bytes) AS bytes
+         s.node AS src_node, d.node AS dst_node, COUNT(*) AS pairs, CAST(SUM(m.messages) AS BIGINT) AS messages, CAST(SUM(m.bytes) AS BIGINT) AS bytes
   FROM moved m
   JOIN placed s ON s.rank = m.src
   JOIN placed d ON d.rank = m.dst
@@ -2135,7 +2135,7 @@ totals AS (
 )
 SELECT f.place, f.hops, CAST(SUM(f.pairs) AS BIGINT) AS pairs, CAST(SUM(f.messages) AS BIGINT) AS messages, CAST(SUM(f.bytes) AS BIGINT) AS bytes,
        CAST(SUM(f.messages) AS DOUBLE) / NULLIF(t.messages, 0) AS messages_share, CAST(SUM(f.bytes) AS DOUBLE) / NULLIF(t.bytes, 0) AS bytes_share,
-       CAST(f.hops * SUM(f.bytes) AS BIGINT) AS hop_bytes
+       CAST(f.hops * CAST(SUM(f.bytes) AS BIGINT) AS BIGINT) AS hop_bytes
 FROM far f
 CROSS JOIN totals t
 GROUP BY f.place, f.hops, t.messages, t.bytes
@@ -2262,13 +2262,13 @@ span AS (
 counted AS (
   -- Times are made multiples of the step before they are divided: exact in doubles.
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
-         COUNT(*) AS messages, SUM(bytes) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
   UNION ALL
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
-         CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, SUM(bytes) AS collective_bytes
+         CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
   FROM operations
   GROUP BY 1
 ),
@@ -2681,7 +2681,7 @@ ways AS (
   FROM traffic
 ),
 peers AS (
-  SELECT rank, peer, SUM(sent) AS sent, SUM(sent_bytes) AS sent_bytes, SUM(received) AS received, SUM(received_bytes) AS received_bytes
+  SELECT rank, peer, CAST(SUM(sent) AS BIGINT) AS sent, CAST(SUM(sent_bytes) AS BIGINT) AS sent_bytes, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(received_bytes) AS BIGINT) AS received_bytes
   FROM ways
   GROUP BY rank, peer
 ),
@@ -2696,15 +2696,15 @@ SELECT r.rank,
        CAST(COUNT(CASE WHEN p.self = 0 AND p.sent > 0 THEN 1 END) AS BIGINT) AS destinations,
        CAST(COUNT(CASE WHEN p.self = 0 AND p.received > 0 THEN 1 END) AS BIGINT) AS sources,
        CAST(COUNT(CASE WHEN p.self = 0 THEN 1 END) AS BIGINT) AS partners,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.sent END), 0) AS BIGINT) AS sent_messages,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.sent_bytes END), 0) AS BIGINT) AS sent_bytes,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.received END), 0) AS BIGINT) AS received_messages,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.received_bytes END), 0) AS BIGINT) AS received_bytes,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.sent END) AS BIGINT), 0) AS BIGINT) AS sent_messages,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.sent_bytes END) AS BIGINT), 0) AS BIGINT) AS sent_bytes,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.received END) AS BIGINT), 0) AS BIGINT) AS received_messages,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.received_bytes END) AS BIGINT), 0) AS BIGINT) AS received_bytes,
        MAX(CASE WHEN p.self = 0 AND p.place = 1 THEN p.peer END) AS busiest,
        CAST(MAX(CASE WHEN p.self = 0 AND p.place = 1 THEN p.sent + p.received END) AS BIGINT) AS busiest_messages,
        CAST(MAX(CASE WHEN p.self = 0 AND p.place = 1 THEN p.sent_bytes + p.received_bytes END) AS BIGINT) AS busiest_bytes,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 1 THEN p.sent END), 0) AS BIGINT) AS self_messages,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 1 THEN p.sent_bytes END), 0) AS BIGINT) AS self_bytes
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 1 THEN p.sent END) AS BIGINT), 0) AS BIGINT) AS self_messages,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 1 THEN p.sent_bytes END) AS BIGINT), 0) AS BIGINT) AS self_bytes
 FROM ranks r
 LEFT JOIN placed p ON p.rank = r.rank
 GROUP BY r.rank
@@ -3027,21 +3027,21 @@ UNION ALL
 (
 WITH spent AS (
   SELECT rank, thread, class, MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns,
-         SUM(end_ns - start_ns) AS ns, SUM(poll_ns) AS poll_ns, SUM(compute_ns) AS compute_ns
+         CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   GROUP BY rank, thread, class
 ),
 threads AS (
-  SELECT rank, thread, MAX(last_ns) - MIN(first_ns) AS total_ns, SUM(COALESCE(ns, 0)) AS calls_ns,
-         SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS point_to_point_ns,
-         SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS wait_ns,
-         SUM(CASE WHEN class = 'probe' THEN ns ELSE 0 END) AS probe_ns,
-         SUM(COALESCE(poll_ns, 0)) AS poll_ns,
-         SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS collective_ns,
-         SUM(CASE WHEN class = 'rma' THEN ns ELSE 0 END) AS rma_ns,
-         SUM(CASE WHEN class = 'io' THEN ns ELSE 0 END) AS io_ns,
-         SUM(CASE WHEN class IN ('comm', 'mark', 'other') THEN ns ELSE 0 END) AS other_ns,
-         SUM(compute_ns) AS compute_ns
+  SELECT rank, thread, MAX(last_ns) - MIN(first_ns) AS total_ns, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) AS calls_ns,
+         CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'probe' THEN ns ELSE 0 END) AS BIGINT) AS probe_ns,
+         CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS poll_ns,
+         CAST(SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS BIGINT) AS collective_ns,
+         CAST(SUM(CASE WHEN class = 'rma' THEN ns ELSE 0 END) AS BIGINT) AS rma_ns,
+         CAST(SUM(CASE WHEN class = 'io' THEN ns ELSE 0 END) AS BIGINT) AS io_ns,
+         CAST(SUM(CASE WHEN class IN ('comm', 'mark', 'other') THEN ns ELSE 0 END) AS BIGINT) AS other_ns,
+         CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM spent
   GROUP BY rank, thread
 )

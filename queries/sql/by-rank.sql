@@ -22,22 +22,22 @@ WITH pairs AS (
   GROUP BY src, dst
 ),
 sent AS (
-  SELECT src AS rank, SUM(messages) AS messages, SUM(bytes) AS bytes
+  SELECT src AS rank, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM pairs
   GROUP BY src
 ),
 received AS (
-  SELECT dst AS rank, SUM(messages) AS messages, SUM(bytes) AS bytes
+  SELECT dst AS rank, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM pairs
   GROUP BY dst
 ),
 others AS (
-  SELECT rank, SUM(CASE WHEN class = 'collective' THEN 1 ELSE 0 END) AS collectives,
-         SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS collective_send_bytes,
-         SUM(CASE WHEN class = 'collective' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS collective_recv_bytes,
-         SUM(CASE WHEN class = 'rma' THEN 1 ELSE 0 END) AS one_sided,
-         SUM(CASE WHEN class = 'rma' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS one_sided_send_bytes,
-         SUM(CASE WHEN class = 'rma' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS one_sided_recv_bytes
+  SELECT rank, CAST(SUM(CASE WHEN class = 'collective' THEN 1 ELSE 0 END) AS BIGINT) AS collectives,
+         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_send_bytes,
+         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_recv_bytes,
+         CAST(SUM(CASE WHEN class = 'rma' THEN 1 ELSE 0 END) AS BIGINT) AS one_sided,
+         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_send_bytes,
+         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_recv_bytes
   FROM events
   WHERE class = 'collective'
      OR class = 'rma' AND error_class IS NULL AND COALESCE(proc_null, 0) = 0 AND COALESCE(send_bytes, recv_bytes) IS NOT NULL

@@ -26,8 +26,8 @@ WITH by_thread AS (
   GROUP BY rank, thread, call
 ),
 by_rank AS (
-  SELECT rank, call, SUM(calls) AS calls, SUM(COALESCE(time_ns, 0)) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
-         SUM(returned) AS returned
+  SELECT rank, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
+         CAST(SUM(returned) AS BIGINT) AS returned
   FROM by_thread
   GROUP BY rank, call
 ),
@@ -49,7 +49,7 @@ by_call AS (
 )
 SELECT c.call, c.ranks, c.calls, c.time_ns, c.min_ns, CAST(ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(c.returned, 0)) AS BIGINT) AS mean_ns, c.max_ns,
        ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.app_ns, 0), 4) AS app_fraction, ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
-       ROUND(c.deviation_ns / NULLIF(c.mean_rank_ns, 0), 4) AS cov
+       ROUND(CAST(c.deviation_ns AS DOUBLE) / NULLIF(c.mean_rank_ns, 0), 4) AS cov
 FROM by_call c
 CROSS JOIN whole w
 ORDER BY c.time_ns DESC, c.call

@@ -35,13 +35,13 @@ counted AS (
 ),
 totals AS (
   SELECT CAST(SUM(time_ns) AS DOUBLE) AS mpi_ns, CAST(SUM(last_ns - first_ns) AS DOUBLE) AS app_ns
-  FROM (SELECT SUM(time_ns) AS time_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM (SELECT CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
         FROM counted
         GROUP BY rank) r
 ),
 by_rank AS (
   SELECT s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank,
-         SUM(c.calls) AS calls, SUM(c.time_ns) AS time_ns, MAX(c.max_ns) AS max_ns
+         CAST(SUM(c.calls) AS BIGINT) AS calls, CAST(SUM(c.time_ns) AS BIGINT) AS time_ns, MAX(c.max_ns) AS max_ns
   FROM counted c
   LEFT JOIN sites s ON s.callsite = c.callsite
   GROUP BY s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank

@@ -20,7 +20,7 @@
 WITH made AS (
   SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(parent) AS parent,
          CAST(SUM(CASE WHEN remote = 0 THEN 1 ELSE 0 END) AS BIGINT) AS size,
-         CAST(NULLIF(SUM(remote), 0) AS BIGINT) AS remote_size
+         CAST(NULLIF(CAST(SUM(remote) AS BIGINT), 0) AS BIGINT) AS remote_size
   FROM comms
   GROUP BY comm
 ),
@@ -30,13 +30,13 @@ sent AS (
   GROUP BY comm
 ),
 instances AS (
-  SELECT comm, instance, COUNT(*) AS calls, SUM(COALESCE(send_bytes, 0)) AS send_bytes, SUM(COALESCE(recv_bytes, 0)) AS recv_bytes
+  SELECT comm, instance, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
   GROUP BY comm, instance
 ),
 collective AS (
-  SELECT comm, COUNT(*) AS collectives, SUM(calls) AS calls, SUM(send_bytes) AS send_bytes, SUM(recv_bytes) AS recv_bytes
+  SELECT comm, COUNT(*) AS collectives, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM instances
   GROUP BY comm
 )

@@ -23,13 +23,13 @@ WITH sent AS (
   GROUP BY send_datatype
 ),
 sides AS (
-  SELECT send_datatype, recv_datatype, COUNT(*) AS calls, SUM(COALESCE(send_bytes, 0)) AS send_bytes, SUM(COALESCE(recv_bytes, 0)) AS recv_bytes
+  SELECT send_datatype, recv_datatype, COUNT(*) AS calls, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective'
   GROUP BY send_datatype, recv_datatype
 ),
 collective AS (
-  SELECT datatype, SUM(calls) AS calls, SUM(send_bytes) AS send_bytes, SUM(recv_bytes) AS recv_bytes
+  SELECT datatype, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM (SELECT send_datatype AS datatype, calls, send_bytes, CASE WHEN recv_datatype = send_datatype THEN recv_bytes ELSE 0 END AS recv_bytes
         FROM sides
         UNION ALL

@@ -26,11 +26,11 @@
 WITH RECURSIVE {{include sites}},
 {{include duplicated}},
 counted AS (
-  SELECT src, callsite, SUM(again + copied) AS messages, SUM(again * bytes) AS again_bytes, SUM(copied * bytes) AS copied_bytes,
-         SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS blank_bytes
+  SELECT src, callsite, CAST(SUM(again + copied) AS BIGINT) AS messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,
+         CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, callsite
-  HAVING SUM(again + copied) > 0
+  HAVING CAST(SUM(again + copied) AS BIGINT) > 0
 )
 SELECT s.site AS callsite, s.function, s.file, s.line, s.module, s.code_offset, s.callers, CAST(COUNT(DISTINCT c.src) AS BIGINT) AS sources,
        CAST(SUM(c.messages) AS BIGINT) AS duplicate_messages, CAST(SUM(c.again_bytes + c.copied_bytes) AS BIGINT) AS duplicate_bytes,

@@ -28,7 +28,7 @@ counted AS (
          CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, dst
-  HAVING SUM(again + copied) > 0
+  HAVING CAST(SUM(again + copied) AS BIGINT) > 0
 ),
 totals AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes

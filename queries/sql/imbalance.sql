@@ -17,16 +17,16 @@
 -- cost: Six columns of events.
 -- plot: bars what imbalance_ns
 WITH spent AS (
-  SELECT rank, call, SUM(end_ns - start_ns) AS ns, SUM(poll_ns) AS poll_ns, SUM(compute_ns) AS compute_ns
+  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   GROUP BY rank, call
 ),
 kinds AS (
-  SELECT 'compute' AS what, rank, SUM(COALESCE(compute_ns, 0)) AS ns
+  SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL
-  SELECT 'MPI' AS what, rank, SUM(COALESCE(ns, 0) + COALESCE(poll_ns, 0)) AS ns
+  SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0) + COALESCE(poll_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL

@@ -21,7 +21,7 @@
 WITH {{include late_senders}},
 {{include late_receivers}},
 waited AS (
-  SELECT src, dst, COUNT(*) AS waits, SUM(wait_ns) AS wait_ns, MAX(wait_ns) AS max_ns
+  SELECT src, dst, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
   FROM late_receivers
   GROUP BY src, dst
 ),

@@ -17,7 +17,7 @@
 -- plot: matrix src dst wait_ns
 WITH {{include late_senders}},
 waited AS (
-  SELECT src, dst, COUNT(*) AS waits, SUM(wait_ns) AS wait_ns, MAX(wait_ns) AS max_ns
+  SELECT src, dst, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
   FROM late_senders
   WHERE wait_ns > 0
   GROUP BY src, dst

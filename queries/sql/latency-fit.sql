@@ -23,7 +23,7 @@ points AS (
   FROM transfer_times
 ),
 lines AS (
-  SELECT same_host, SUM(messages) AS messages, COUNT(*) AS sizes, MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes,
+  SELECT same_host, CAST(SUM(messages) AS BIGINT) AS messages, COUNT(*) AS sizes, MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes,
          REGR_INTERCEPT(ns, CAST(bytes AS DOUBLE)) AS latency_ns, REGR_SLOPE(ns, CAST(bytes AS DOUBLE)) AS ns_per_byte,
          CORR(ns, CAST(bytes AS DOUBLE)) AS r
   FROM points

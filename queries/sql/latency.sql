@@ -49,15 +49,15 @@ timed AS (
               WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
               WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
          CASE WHEN transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         CAST(COUNT(*) AS BIGINT) AS messages, SUM(CAST(bytes AS DOUBLE)) AS bytes, MIN(transfer_ns) AS min_ns, MAX(transfer_ns) AS max_ns
+         CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(CAST(bytes AS DOUBLE)) AS DOUBLE) AS bytes, MIN(transfer_ns) AS min_ns, MAX(transfer_ns) AS max_ns
   FROM transfers
   GROUP BY 1, 2, 3, 4
 ),
 steps AS (
   -- upto: the messages of this step and all before it.
   SELECT same_host, bucket, messages, bytes, min_ns, max_ns,
-         SUM(messages) OVER (PARTITION BY same_host, bucket ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bucket) AS timed
-  FROM (SELECT s.host = d.host AS same_host, t.bucket, t.step, SUM(t.messages) AS messages, SUM(t.bytes) AS bytes,
+         CAST(SUM(messages) OVER (PARTITION BY same_host, bucket ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bucket) AS BIGINT) AS timed
+  FROM (SELECT s.host = d.host AS same_host, t.bucket, t.step, CAST(SUM(t.messages) AS BIGINT) AS messages, CAST(SUM(t.bytes) AS DOUBLE) AS bytes,
                MIN(t.min_ns) AS min_ns, MAX(t.max_ns) AS max_ns
         FROM timed t
         JOIN ranks s ON s.rank = t.src
@@ -66,7 +66,7 @@ steps AS (
 ),
 quantiles AS (
   -- The q-quantile is the longest time of the first step with which a share of q is reached.
-  SELECT same_host, bucket, SUM(messages) AS timed, SUM(bytes) / SUM(messages) AS mean_bytes, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
+  SELECT same_host, bucket, CAST(SUM(messages) AS BIGINT) AS timed, CAST(SUM(bytes) AS DOUBLE) / CAST(SUM(messages) AS BIGINT) AS mean_bytes, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
          MIN(CASE WHEN upto * 4 >= timed THEN max_ns END) AS q25_ns, MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS q50_ns,
          MIN(CASE WHEN upto * 4 >= timed * 3 THEN max_ns END) AS q75_ns, MIN(CASE WHEN upto * 100 >= timed * 99 THEN max_ns END) AS q99_ns
   FROM steps
@@ -79,7 +79,7 @@ fits AS (
   HAVING COUNT(*) > 1
 ),
 sizes AS (
-  SELECT s.host = d.host AS same_host, m.bucket, SUM(m.messages) AS messages
+  SELECT s.host = d.host AS same_host, m.bucket, CAST(SUM(m.messages) AS BIGINT) AS messages
   FROM sent m
   JOIN ranks s ON s.rank = m.src
   JOIN ranks d ON d.rank = m.dst

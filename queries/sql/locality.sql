@@ -28,7 +28,7 @@
 -- plot: bars hops bytes place
 WITH {{include traffic}},
 moved AS (
-  SELECT src, dst, SUM(messages) AS messages, SUM(bytes) AS bytes
+  SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM traffic
   GROUP BY src, dst
 ),
@@ -51,7 +51,7 @@ placed AS (
   LEFT JOIN mapped f ON f.rank = r.rank
 ),
 sizes AS (
-  SELECT CASE WHEN regexp_replace({{dims}}, '^[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){0,5}$', '') = '' THEN {{dims}} ELSE '' END AS dims
+  SELECT CASE WHEN regexp_replace({{dims}}, '^(1|2|3|4|5|6|7|8|9)\d{0,5}(x(1|2|3|4|5|6|7|8|9)\d{0,5}){0,5}$', '') = '' THEN {{dims}} ELSE '' END AS dims
 ),
 extents AS (
   SELECT CAST(NULLIF(split_part(dims, 'x', 1), '') AS BIGINT) AS d1, CAST(NULLIF(split_part(dims, 'x', 2), '') AS BIGINT) AS d2,
@@ -75,7 +75,7 @@ axes AS (
 ),
 between_nodes AS (
   SELECT CASE WHEN m.src = m.dst THEN 'self' WHEN s.node = d.node THEN 'intra-node' ELSE 'inter-node' END AS place,
-         s.node AS src_node, d.node AS dst_node, COUNT(*) AS pairs, SUM(m.messages) AS messages, SUM(m.bytes) AS bytes
+         s.node AS src_node, d.node AS dst_node, COUNT(*) AS pairs, CAST(SUM(m.messages) AS BIGINT) AS messages, CAST(SUM(m.bytes) AS BIGINT) AS bytes
   FROM moved m
   JOIN placed s ON s.rank = m.src
   JOIN placed d ON d.rank = m.dst
@@ -108,7 +108,7 @@ totals AS (
 )
 SELECT f.place, f.hops, CAST(SUM(f.pairs) AS BIGINT) AS pairs, CAST(SUM(f.messages) AS BIGINT) AS messages, CAST(SUM(f.bytes) AS BIGINT) AS bytes,
        CAST(SUM(f.messages) AS DOUBLE) / NULLIF(t.messages, 0) AS messages_share, CAST(SUM(f.bytes) AS DOUBLE) / NULLIF(t.bytes, 0) AS bytes_share,
-       CAST(f.hops * SUM(f.bytes) AS BIGINT) AS hop_bytes
+       CAST(f.hops * CAST(SUM(f.bytes) AS BIGINT) AS BIGINT) AS hop_bytes
 FROM far f
 CROSS JOIN totals t
 GROUP BY f.place, f.hops, t.messages, t.bytes

@@ -43,13 +43,13 @@ span AS (
 counted AS (
   -- Times are made multiples of the step before they are divided: exact in doubles.
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
-         COUNT(*) AS messages, SUM(bytes) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
   UNION ALL
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
-         CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, SUM(bytes) AS collective_bytes
+         CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
   FROM operations
   GROUP BY 1
 ),

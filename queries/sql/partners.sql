@@ -31,7 +31,7 @@ ways AS (
   FROM traffic
 ),
 peers AS (
-  SELECT rank, peer, SUM(sent) AS sent, SUM(sent_bytes) AS sent_bytes, SUM(received) AS received, SUM(received_bytes) AS received_bytes
+  SELECT rank, peer, CAST(SUM(sent) AS BIGINT) AS sent, CAST(SUM(sent_bytes) AS BIGINT) AS sent_bytes, CAST(SUM(received) AS BIGINT) AS received, CAST(SUM(received_bytes) AS BIGINT) AS received_bytes
   FROM ways
   GROUP BY rank, peer
 ),
@@ -46,15 +46,15 @@ SELECT r.rank,
        CAST(COUNT(CASE WHEN p.self = 0 AND p.sent > 0 THEN 1 END) AS BIGINT) AS destinations,
        CAST(COUNT(CASE WHEN p.self = 0 AND p.received > 0 THEN 1 END) AS BIGINT) AS sources,
        CAST(COUNT(CASE WHEN p.self = 0 THEN 1 END) AS BIGINT) AS partners,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.sent END), 0) AS BIGINT) AS sent_messages,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.sent_bytes END), 0) AS BIGINT) AS sent_bytes,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.received END), 0) AS BIGINT) AS received_messages,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 0 THEN p.received_bytes END), 0) AS BIGINT) AS received_bytes,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.sent END) AS BIGINT), 0) AS BIGINT) AS sent_messages,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.sent_bytes END) AS BIGINT), 0) AS BIGINT) AS sent_bytes,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.received END) AS BIGINT), 0) AS BIGINT) AS received_messages,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 0 THEN p.received_bytes END) AS BIGINT), 0) AS BIGINT) AS received_bytes,
        MAX(CASE WHEN p.self = 0 AND p.place = 1 THEN p.peer END) AS busiest,
        CAST(MAX(CASE WHEN p.self = 0 AND p.place = 1 THEN p.sent + p.received END) AS BIGINT) AS busiest_messages,
        CAST(MAX(CASE WHEN p.self = 0 AND p.place = 1 THEN p.sent_bytes + p.received_bytes END) AS BIGINT) AS busiest_bytes,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 1 THEN p.sent END), 0) AS BIGINT) AS self_messages,
-       CAST(COALESCE(SUM(CASE WHEN p.self = 1 THEN p.sent_bytes END), 0) AS BIGINT) AS self_bytes
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 1 THEN p.sent END) AS BIGINT), 0) AS BIGINT) AS self_messages,
+       CAST(COALESCE(CAST(SUM(CASE WHEN p.self = 1 THEN p.sent_bytes END) AS BIGINT), 0) AS BIGINT) AS self_bytes
 FROM ranks r
 LEFT JOIN placed p ON p.rank = r.rank
 GROUP BY r.rank

@@ -24,21 +24,21 @@
 -- plot: bars rank outside_ns+point_to_point_ns+wait_ns+probe_ns+poll_ns+collective_ns+rma_ns+io_ns+other_ns
 WITH spent AS (
   SELECT rank, thread, class, MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns,
-         SUM(end_ns - start_ns) AS ns, SUM(poll_ns) AS poll_ns, SUM(compute_ns) AS compute_ns
+         CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   GROUP BY rank, thread, class
 ),
 threads AS (
-  SELECT rank, thread, MAX(last_ns) - MIN(first_ns) AS total_ns, SUM(COALESCE(ns, 0)) AS calls_ns,
-         SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS point_to_point_ns,
-         SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS wait_ns,
-         SUM(CASE WHEN class = 'probe' THEN ns ELSE 0 END) AS probe_ns,
-         SUM(COALESCE(poll_ns, 0)) AS poll_ns,
-         SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS collective_ns,
-         SUM(CASE WHEN class = 'rma' THEN ns ELSE 0 END) AS rma_ns,
-         SUM(CASE WHEN class = 'io' THEN ns ELSE 0 END) AS io_ns,
-         SUM(CASE WHEN class IN ('comm', 'mark', 'other') THEN ns ELSE 0 END) AS other_ns,
-         SUM(compute_ns) AS compute_ns
+  SELECT rank, thread, MAX(last_ns) - MIN(first_ns) AS total_ns, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) AS calls_ns,
+         CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
+         CAST(SUM(CASE WHEN class = 'complete' THEN ns ELSE 0 END) AS BIGINT) AS wait_ns,
+         CAST(SUM(CASE WHEN class = 'probe' THEN ns ELSE 0 END) AS BIGINT) AS probe_ns,
+         CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS poll_ns,
+         CAST(SUM(CASE WHEN class = 'collective' THEN ns ELSE 0 END) AS BIGINT) AS collective_ns,
+         CAST(SUM(CASE WHEN class = 'rma' THEN ns ELSE 0 END) AS BIGINT) AS rma_ns,
+         CAST(SUM(CASE WHEN class = 'io' THEN ns ELSE 0 END) AS BIGINT) AS io_ns,
+         CAST(SUM(CASE WHEN class IN ('comm', 'mark', 'other') THEN ns ELSE 0 END) AS BIGINT) AS other_ns,
+         CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM spent
   GROUP BY rank, thread
 )

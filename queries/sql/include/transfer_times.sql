@@ -12,11 +12,11 @@ transfer_steps AS (
 ),
 transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,
-         SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS upto, SUM(messages) OVER (PARTITION BY same_host, bytes) AS timed
+         CAST(SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bytes) AS BIGINT) AS timed
   FROM transfer_steps
 ),
 transfer_times AS (
-  SELECT same_host, bytes, SUM(messages) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
+  SELECT same_host, bytes, CAST(SUM(messages) AS BIGINT) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
          CAST(MIN(min_ns) AS DOUBLE) AS min_ns
   FROM transfer_counts
   GROUP BY same_host, bytes
