@@ -46,8 +46,8 @@ The answer has the predicted time and what ranks spend it on, and splits the pro
 computing time), serialisation (largest computing time over the time on an ideal network), transfer (that over the predicted time).
 A program that cannot go on, collectives that do not match and messages without a partner are errors.`,
 		Example: `  commq simulate --run bt.C.64 --machine myrinet
-  commq simulate --run bt.C.64 --machine cluster.yaml --set latency_ns=1500 --set eager_threshold_bytes=65536
-  commq simulate --run stencil.16 --machine machine.cfg --dialect dimemas5 --format json`,
+  commq simulate --run bt.C.64 --machine cluster.yaml --set latency_ns=1500
+  commq simulate --run lu.A.16 --machine m.cfg --dialect dimemas5 --format json`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
