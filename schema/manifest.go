@@ -148,12 +148,18 @@ type Trace struct {
 
 // Simulation says how a run got its virtual times.
 type Simulation struct {
-	// Ranks is the number of simulator ranks. The times do not depend on it.
-	Ranks int32 `json:"ranks"`
+	// Ranks is the number of simulator ranks, 0 for a run that was simulated afterwards. The times do not depend on it.
+	Ranks int32 `json:"ranks,omitempty"`
 	// Machine is the name of the machine, or the path of its file.
 	Machine string `json:"machine,omitempty"`
 	// Description is the text of the machine's file.
 	Description string `json:"description,omitempty"`
 	// Digest is the SHA-256 of Description, hexadecimal: equal for equal files, whatever they are called.
 	Digest string `json:"digest,omitempty"`
+	// Set is what was changed on the machine, KEY=VALUE each.
+	Set []string `json:"set,omitempty"`
+	// Dialect is that of a simulation afterwards; Run and RunDigest are the name and the digest of the run that was simulated.
+	Dialect   string `json:"dialect,omitempty"`
+	Run       string `json:"run,omitempty"`
+	RunDigest string `json:"run_digest,omitempty"`
 }

@@ -29,6 +29,7 @@ type simulateOptions struct {
 	mapping string   // --mapping
 	format  string   // --format
 	split   bool     // --split
+	save    string   // --save
 }
 
 func newSimulateCommand(a *app) *cobra.Command {
@@ -47,7 +48,8 @@ computing time), serialisation (largest computing time over the time on an ideal
 A program that cannot go on, collectives that do not match and messages without a partner are errors.`,
 		Example: `  commq simulate --run bt.C.64 --machine myrinet
   commq simulate --run bt.C.64 --machine cluster.yaml --set latency_ns=1500
-  commq simulate --run lu.A.16 --machine m.cfg --dialect dimemas5 --format json`,
+  commq simulate --run lu.A.16 --machine m.cfg --dialect dimemas5 --format json
+  commq simulate --run bt.C.64 --machine myrinet --save bt.C.64.myrinet`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -63,6 +65,7 @@ A program that cannot go on, collectives that do not match and messages without 
 	f.StringVar(&o.dialect, "dialect", "", "how messages and collectives behave: "+strings.Join(simulate.Dialects, ", ")+" (default: dimemas5 for a configuration of Dimemas, else paper)")
 	f.StringArrayVar(&o.set, "set", nil, "change a `KEY=VALUE` of the machine: latency_ns, intra_node.buses, cpu_ratio, eager_threshold_bytes...; several times for several")
 	f.StringVar(&o.mapping, "mapping", "", "node of each rank: block, cyclic, or a file with a node's number per line, rank by rank (default: the machine's)")
+	f.StringVar(&o.save, "save", "", "also write the run with the times it gets, under this `NAME`")
 	f.BoolVar(&o.split, "split", true, "also simulate an ideal network, which the split of the efficiency needs")
 	formatFlag(c, &o.format)
 	register(c, completeRuns(a), "run")
@@ -71,7 +74,7 @@ A program that cannot go on, collectives that do not match and messages without 
 	}, "machine")
 	complete(c, "dialect", simulate.Dialects...)
 	completeFiles(c, "mapping")
-	completeNothing(c, "set")
+	completeNothing(c, "set", "save")
 	return c
 }
 
@@ -83,6 +86,7 @@ type runSimulation struct {
 	machine  *models.Machine
 	program  *simulate.Program
 	options  simulate.Options
+	changed  []string // on the machine
 }
 
 func runSimulate(ctx context.Context, a *app, o *simulateOptions) error {
@@ -90,7 +94,7 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.simulate(ctx, s.machine)
+	r, err := s.run(ctx, a, o.save)
 	if err != nil {
 		return fmt.Errorf("simulate %s on %s: %w", s.name, s.machine.Name, err)
 	}
@@ -109,6 +113,14 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) error {
 		return p.csv(a.stdout)
 	}
 	return p.table(a.stdout)
+}
+
+// run simulates, and writes the run where it is to have a name.
+func (s *runSimulation) run(ctx context.Context, a *app, name string) (*simulate.Result, error) {
+	if name == "" {
+		return s.simulate(ctx, s.machine)
+	}
+	return s.save(ctx, a.storeDir(), name)
 }
 
 // simulation reads what is to be simulated.
@@ -170,7 +182,10 @@ func (o *simulateOptions) readMachine(s *runSimulation) error {
 	if err := m.Consistent(); err != nil {
 		return fmt.Errorf("machine %s: %w", m.Name, err)
 	}
-	s.machine = m
+	s.machine, s.changed = m, o.set
+	if o.mapping != "" {
+		s.changed = append(s.changed[:len(s.changed):len(s.changed)], "mapping="+o.mapping)
+	}
 	switch o.dialect {
 	case "":
 		if models.IsCFG([]byte(m.Description)) {

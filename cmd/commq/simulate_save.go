@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// copyRows is how many rows of a run are copied at once: a row group each, where the source has not fewer.
+const copyRows = 1 << 17
+
+// saving is a simulated run that is being written.
+type saving struct {
+	*runSimulation
+	out   *writer.Run
+	times *writer.RowTimes
+	endNs int64
+	err   error // of a row's times
+}
+
+// save simulates the run and writes it with the times it gets.
+func (s *runSimulation) save(ctx context.Context, store, name string) (r *simulate.Result, err error) {
+	out, err := writer.Create(store, name, writer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer out.Abort()
+	rows, err := s.rowsPerRank(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &saving{runSimulation: s, out: out}
+	if v.times, err = writer.NewRowTimes(rows); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.times.Close()) }()
+	s.options.Done = v.done
+	r, err = s.simulate(ctx, s.machine)
+	s.options.Done = nil
+	if err = errors.Join(err, v.err); err != nil {
+		return nil, err
+	}
+	if err := v.write(ctx); err != nil {
+		return nil, fmt.Errorf("write run %q: %w", name, err)
+	}
+	return r, out.Commit(v.simulated())
+}
+
+// rowsPerRank is the number of rows of events of each rank: their seq counts from 0.
+func (s *runSimulation) rowsPerRank(ctx context.Context) (rows []int64, err error) {
+	err = writer.ReadTable(ctx, s.dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
+		rows = append(rows, b.(*schema.RankInfos).Events...)
+		return nil
+	})
+	return rows, err
+}
+
+// done keeps the times of a row.
+func (v *saving) done(rank int32, seq int64, start, end models.Picoseconds) {
+	if v.err != nil {
+		return
+	}
+	v.endNs = max(v.endNs, inNs(end))
+	v.err = v.times.Put(rank, seq, inNs(start), inNs(end))
+}
+
+// write copies the tables, with the times that were found.
+func (v *saving) write(ctx context.Context) error {
+	change := map[*schema.Table]func(schema.Batch) error{
+		&schema.EventsTable:   func(b schema.Batch) error { return v.events(b.(*schema.Events)) },
+		&schema.MessagesTable: func(b schema.Batch) error { return v.messages(b.(*schema.Messages)) },
+		&schema.RanksTable:    func(b schema.Batch) error { v.ranks(b.(*schema.RankInfos)); return nil },
+	}
+	for _, t := range schema.Tables() {
+		if err := v.out.CopyTable(ctx, v.dir, t, copyRows, change[t]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events gives rows their times and what the machine's CPUs compute before them. Nobody polls in a simulation.
+func (v *saving) events(b *schema.Events) error {
+	for i, rank := range b.Rank {
+		start, end, err := v.times.Get(rank, b.Seq[i])
+		if err != nil {
+			return err
+		}
+		b.StartNs[i], b.EndNs[i] = start, end
+		b.Polls[i], b.PollNs[i] = schema.NullInt64, schema.NullInt64
+		if ns := b.ComputeNs[i]; ns > 0 {
+			b.ComputeNs[i] = v.computed(ns)
+		}
+	}
+	return nil
+}
+
+// computed is a compute time on the machine; on one whose nodes differ, that of the run.
+func (v *saving) computed(ns int64) int64 {
+	switch ratio := v.machine.CPURatio; {
+	case v.machine.Uneven != nil || ratio == 1:
+		return ns
+	case ratio == 0:
+		return 0
+	default:
+		return int64(math.Round(float64(ns) / ratio))
+	}
+}
+
+// messages gives messages the times of the rows that they belong to.
+func (v *saving) messages(b *schema.Messages) error {
+	for i := range b.Src {
+		var err error
+		if b.SendStartNs[i], b.SendEndNs[i], err = v.times.Get(b.Src[i], b.SendSeq[i]); err != nil {
+			return err
+		}
+		if b.RecvPostNs[i], _, err = v.times.Get(b.Dst[i], b.RecvPostSeq[i]); err != nil {
+			return err
+		}
+		if b.RecvDoneSeq[i] == schema.NullInt64 {
+			continue
+		}
+		if b.RecvStartNs[i], b.RecvEndNs[i], err = v.times.Get(b.Dst[i], b.RecvDoneSeq[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ranks forgets what the clocks of the hosts were, and polls.
+func (v *saving) ranks(b *schema.RankInfos) {
+	for i := range b.Rank {
+		b.Polls[i] = 0
+		b.ClockOffsetInitNs[i], b.ClockErrorInitNs[i] = schema.NullInt64, schema.NullInt64
+		b.ClockOffsetFinalNs[i], b.ClockErrorFinalNs[i] = schema.NullInt64, schema.NullInt64
+	}
+}
+
+// simulated is the manifest of the simulated run.
+func (v *saving) simulated() *schema.Manifest {
+	m := *v.manifest
+	m.TimeOrigin, m.TimeResolutionNs, m.EndNs = "simulated", 1, v.endNs
+	m.Counts.Polls, m.Counts.InProgress = 0, 0
+	m.Counts.Choices, m.Counts.OutOfOrder, m.Counts.EarlyCollectives = 0, 0, 0
+	m.Origin.Commq = version
+	sum := sha256.Sum256([]byte(v.machine.Description))
+	m.Origin.Simulation = &schema.Simulation{Machine: v.machine.Name, Description: v.machine.Description, Digest: hex.EncodeToString(sum[:]),
+		Dialect: v.options.Dialect.String(), Run: v.name, RunDigest: v.manifest.Digest, Set: v.changed}
+	return &m
+}
