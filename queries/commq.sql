@@ -707,36 +707,39 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
 (
-WITH -- operations(rank, seq, comm, root_world, call, send_bytes, recv_bytes): the rows of events that are a rank's part of a
--- collective operation, those of a started persistent one with the call that made its request. calls has their sums.
-started AS (
-  -- Started persistent collectives, each with the call that made its request, which says what it does.
-  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
-    AND i.class = 'other' AND i.instance IS NOT NULL
-),
-operations AS (
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM events
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM started
-),
-calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
-  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+WITH -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
+-- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+counted_calls AS (
+  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
          CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM operations
-  WHERE comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL
+  GROUP BY 1, 2, 3, 4, 5
+),
+started_calls AS (
+  -- What a start does, the call that made its request says.
+  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
+  FROM counted_calls c
+  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
+  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+),
+calls AS (
+  -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
+  -- MPI_Bcast_init are a bcast.
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM counted_calls
+  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM started_calls
 ),
 population AS (
   SELECT CAST(COUNT(*) AS INTEGER) AS ranks
@@ -834,36 +837,39 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- operations(rank, seq, comm, root_world, call, send_bytes, recv_bytes): the rows of events that are a rank's part of a
--- collective operation, those of a started persistent one with the call that made its request. calls has their sums.
-started AS (
-  -- Started persistent collectives, each with the call that made its request, which says what it does.
-  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
-    AND i.class = 'other' AND i.instance IS NOT NULL
-),
-operations AS (
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM events
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM started
-),
-calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
-  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+-- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
+-- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+counted_calls AS (
+  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
          CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM operations
-  WHERE comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL
+  GROUP BY 1, 2, 3, 4, 5
+),
+started_calls AS (
+  -- What a start does, the call that made its request says.
+  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
+  FROM counted_calls c
+  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
+  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+),
+calls AS (
+  -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
+  -- MPI_Bcast_init are a bcast.
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM counted_calls
+  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM started_calls
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -952,6 +958,22 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
+parted_ranks AS (
+  -- Mostly none: then parted_calls is not read.
+  SELECT DISTINCT rank
+  FROM calls
+  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
+),
+parted_calls AS (
+  SELECT rank, seq, call
+  FROM events
+  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT s.rank, s.seq, i.call
+  FROM events s
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
@@ -978,7 +1000,8 @@ traffic AS (
   -- Operations whose peers have parts of their own.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
-  JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
+  JOIN parted_ranks r ON r.rank = p.rank
+  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
   WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
     AND (lower(o.call) LIKE '%neighbor%'
          OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
@@ -1063,36 +1086,39 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- operations(rank, seq, comm, root_world, call, send_bytes, recv_bytes): the rows of events that are a rank's part of a
--- collective operation, those of a started persistent one with the call that made its request. calls has their sums.
-started AS (
-  -- Started persistent collectives, each with the call that made its request, which says what it does.
-  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
-    AND i.class = 'other' AND i.instance IS NOT NULL
-),
-operations AS (
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM events
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM started
-),
-calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
-  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+-- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
+-- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+counted_calls AS (
+  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
          CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM operations
-  WHERE comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL
+  GROUP BY 1, 2, 3, 4, 5
+),
+started_calls AS (
+  -- What a start does, the call that made its request says.
+  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
+  FROM counted_calls c
+  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
+  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+),
+calls AS (
+  -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
+  -- MPI_Bcast_init are a bcast.
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM counted_calls
+  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM started_calls
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -1181,6 +1207,22 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
+parted_ranks AS (
+  -- Mostly none: then parted_calls is not read.
+  SELECT DISTINCT rank
+  FROM calls
+  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
+),
+parted_calls AS (
+  SELECT rank, seq, call
+  FROM events
+  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT s.rank, s.seq, i.call
+  FROM events s
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
@@ -1207,7 +1249,8 @@ traffic AS (
   -- Operations whose peers have parts of their own.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
-  JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
+  JOIN parted_ranks r ON r.rank = p.rank
+  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
   WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
     AND (lower(o.call) LIKE '%neighbor%'
          OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
@@ -1468,18 +1511,22 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
 (
-WITH calls AS (
+WITH about_files AS (
+  SELECT rank, seq, init_seq, call, label, error_class, send_bytes, recv_bytes
+  FROM events
+  WHERE class = 'io'
+),
+calls AS (
   SELECT rank, CASE WHEN label IS NOT NULL OR init_seq IS NULL THEN seq ELSE init_seq END AS open_seq, call, label, error_class,
          CASE WHEN error_class IS NOT NULL OR call LIKE '%_end' THEN 'none' WHEN call LIKE 'MPI_File_%read%' THEN 'read'
               WHEN call LIKE 'MPI_File_%write%' THEN 'write' ELSE 'none' END AS kind,
          COALESCE(send_bytes, 0) AS send_bytes, COALESCE(recv_bytes, 0) AS recv_bytes
-  FROM events
-  WHERE class = 'io'
+  FROM about_files
 ),
 opened AS (
   SELECT rank, seq, label
-  FROM events
-  WHERE class = 'io' AND label IS NOT NULL
+  FROM about_files
+  WHERE label IS NOT NULL
 ),
 counted AS (
   SELECT o.label AS file, CAST(COUNT(DISTINCT c.rank) AS BIGINT) AS ranks,
@@ -1574,8 +1621,9 @@ senders AS (
   FROM messages
 ),
 late_calls AS (
-  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting.
-  SELECT dst, recv_done_seq, MAX(send_start_ns) AS sent_ns, MAX(recv_start_ns) AS start_ns, MAX(recv_end_ns) AS end_ns,
+  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
+  -- have the same start and end.
+  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
          MAX(recv_callsite) AS callsite,
          MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
   FROM messages
@@ -1584,7 +1632,7 @@ late_calls AS (
 ),
 late_senders AS (
   SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
-         LEAST(sent_ns, COALESCE(end_ns, sent_ns)) - start_ns AS wait_ns
+         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
   FROM late_calls
 ),
 -- late_receivers(src, dst, callsite, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which
@@ -1663,8 +1711,9 @@ senders AS (
   FROM messages
 ),
 late_calls AS (
-  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting.
-  SELECT dst, recv_done_seq, MAX(send_start_ns) AS sent_ns, MAX(recv_start_ns) AS start_ns, MAX(recv_end_ns) AS end_ns,
+  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
+  -- have the same start and end.
+  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
          MAX(recv_callsite) AS callsite,
          MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
   FROM messages
@@ -1673,7 +1722,7 @@ late_calls AS (
 ),
 late_senders AS (
   SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
-         LEAST(sent_ns, COALESCE(end_ns, sent_ns)) - start_ns AS wait_ns
+         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
   FROM late_calls
 ),
 waited AS (
@@ -1904,36 +1953,39 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- operations(rank, seq, comm, root_world, call, send_bytes, recv_bytes): the rows of events that are a rank's part of a
--- collective operation, those of a started persistent one with the call that made its request. calls has their sums.
-started AS (
-  -- Started persistent collectives, each with the call that made its request, which says what it does.
-  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
-    AND i.class = 'other' AND i.instance IS NOT NULL
-),
-operations AS (
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM events
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM started
-),
-calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
-  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+-- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
+-- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+counted_calls AS (
+  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
          CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM operations
-  WHERE comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL
+  GROUP BY 1, 2, 3, 4, 5
+),
+started_calls AS (
+  -- What a start does, the call that made its request says.
+  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
+  FROM counted_calls c
+  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
+  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+),
+calls AS (
+  -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
+  -- MPI_Bcast_init are a bcast.
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM counted_calls
+  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM started_calls
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -2022,6 +2074,22 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
+parted_ranks AS (
+  -- Mostly none: then parted_calls is not read.
+  SELECT DISTINCT rank
+  FROM calls
+  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
+),
+parted_calls AS (
+  SELECT rank, seq, call
+  FROM events
+  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT s.rank, s.seq, i.call
+  FROM events s
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
@@ -2048,7 +2116,8 @@ traffic AS (
   -- Operations whose peers have parts of their own.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
-  JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
+  JOIN parted_ranks r ON r.rank = p.rank
+  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
   WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
     AND (lower(o.call) LIKE '%neighbor%'
          OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
@@ -2234,12 +2303,7 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH timed AS (
-  SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
-  FROM messages
-  WHERE {{where}}
-),
-operations AS (
+WITH operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
   FROM events
   WHERE class = 'collective'
@@ -2249,7 +2313,7 @@ latest AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(end_ns) AS at_ns FROM events
         UNION ALL
-        SELECT MAX(at_ns) AS at_ns FROM timed
+        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns FROM messages WHERE {{where}}
         UNION ALL
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
@@ -2263,7 +2327,9 @@ counted AS (
   -- Times are made multiples of the step before they are divided: exact in doubles.
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
-  FROM timed
+  FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
+        FROM messages
+        WHERE {{where}}) AS timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
   UNION ALL
@@ -2343,36 +2409,39 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- operations(rank, seq, comm, root_world, call, send_bytes, recv_bytes): the rows of events that are a rank's part of a
--- collective operation, those of a started persistent one with the call that made its request. calls has their sums.
-started AS (
-  -- Started persistent collectives, each with the call that made its request, which says what it does.
-  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
-    AND i.class = 'other' AND i.instance IS NOT NULL
-),
-operations AS (
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM events
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM started
-),
-calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
-  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+-- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
+-- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+counted_calls AS (
+  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
          CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM operations
-  WHERE comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL
+  GROUP BY 1, 2, 3, 4, 5
+),
+started_calls AS (
+  -- What a start does, the call that made its request says.
+  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
+  FROM counted_calls c
+  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
+  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+),
+calls AS (
+  -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
+  -- MPI_Bcast_init are a bcast.
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM counted_calls
+  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM started_calls
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -2461,6 +2530,22 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
+parted_ranks AS (
+  -- Mostly none: then parted_calls is not read.
+  SELECT DISTINCT rank
+  FROM calls
+  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
+),
+parted_calls AS (
+  SELECT rank, seq, call
+  FROM events
+  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT s.rank, s.seq, i.call
+  FROM events s
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
@@ -2487,7 +2572,8 @@ traffic AS (
   -- Operations whose peers have parts of their own.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
-  JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
+  JOIN parted_ranks r ON r.rank = p.rank
+  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
   WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
     AND (lower(o.call) LIKE '%neighbor%'
          OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
@@ -2523,36 +2609,39 @@ UNION ALL
 WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-to-point messages for which where holds and
 -- collectives folded in as the parameter collectives says. Not yet unique in (src, dst): sum over it.
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
--- operations(rank, seq, comm, root_world, call, send_bytes, recv_bytes): the rows of events that are a rank's part of a
--- collective operation, those of a started persistent one with the call that made its request. calls has their sums.
-started AS (
-  -- Started persistent collectives, each with the call that made its request, which says what it does.
-  SELECT s.rank, s.seq, s.comm, s.root_world, i.call, s.send_bytes, s.recv_bytes
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall')
-    AND i.class = 'other' AND i.instance IS NOT NULL
-),
-operations AS (
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM events
-  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
-  UNION ALL
-  SELECT rank, seq, comm, root_world, call, send_bytes, recv_bytes
-  FROM started
-),
-calls AS (
-  -- Collective calls, summed per communicator, caller, root and function. Nonblocking, large-count and persistent forms are
-  -- the operation they do: MPI_Ibcast, MPI_Bcast_c and a started MPI_Bcast_init are a bcast.
-  SELECT comm, rank, root_world,
-         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+-- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
+-- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
+counted_calls AS (
+  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
          CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
-  FROM operations
-  WHERE comm IS NOT NULL
-  GROUP BY comm, rank, root_world, call
+  FROM events
+  WHERE class = 'collective' AND comm IS NOT NULL
+  GROUP BY 1, 2, 3, 4, 5
+),
+started_calls AS (
+  -- What a start does, the call that made its request says.
+  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
+  FROM counted_calls c
+  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
+  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+),
+calls AS (
+  -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
+  -- MPI_Bcast_init are a bcast.
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM counted_calls
+  WHERE call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT comm, rank, root_world,
+         regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
+         calls, sending_calls, send_bytes, recv_bytes
+  FROM started_calls
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -2641,6 +2730,22 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
+parted_ranks AS (
+  -- Mostly none: then parted_calls is not read.
+  SELECT DISTINCT rank
+  FROM calls
+  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
+),
+parted_calls AS (
+  SELECT rank, seq, call
+  FROM events
+  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT s.rank, s.seq, i.call
+  FROM events s
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
@@ -2667,7 +2772,8 @@ traffic AS (
   -- Operations whose peers have parts of their own.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
-  JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
+  JOIN parted_ranks r ON r.rank = p.rank
+  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
   WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
     AND (lower(o.call) LIKE '%neighbor%'
          OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
@@ -3118,8 +3224,9 @@ senders AS (
   FROM messages
 ),
 late_calls AS (
-  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting.
-  SELECT dst, recv_done_seq, MAX(send_start_ns) AS sent_ns, MAX(recv_start_ns) AS start_ns, MAX(recv_end_ns) AS end_ns,
+  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
+  -- have the same start and end.
+  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
          MAX(recv_callsite) AS callsite,
          MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
   FROM messages
@@ -3128,7 +3235,7 @@ late_calls AS (
 ),
 late_senders AS (
   SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
-         LEAST(sent_ns, COALESCE(end_ns, sent_ns)) - start_ns AS wait_ns
+         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
   FROM late_calls
 ),
 -- late_receivers(src, dst, callsite, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which

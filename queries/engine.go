@@ -112,6 +112,7 @@ func settings(o Options, groupBits int) []string {
 		"SET autoinstall_known_extensions = false",
 		"SET autoload_known_extensions = false",
 		"SET enable_progress_bar = false",
+		"SET parquet_metadata_cache = true", // else a file's footer is read for the view and again for each query
 		fmt.Sprintf("SET perfect_ht_threshold = %d", groupBits),
 	}
 	if o.Threads > 0 {

@@ -12,18 +12,22 @@
 -- order: read_bytes + write_bytes DESC, file
 -- cost: Eight columns of the rows of events that are about files, joined with those that opened them.
 -- plot: bars file write_bytes
-WITH calls AS (
+WITH about_files AS (
+  SELECT rank, seq, init_seq, call, label, error_class, send_bytes, recv_bytes
+  FROM events
+  WHERE class = 'io'
+),
+calls AS (
   SELECT rank, CASE WHEN label IS NOT NULL OR init_seq IS NULL THEN seq ELSE init_seq END AS open_seq, call, label, error_class,
          CASE WHEN error_class IS NOT NULL OR call LIKE '%_end' THEN 'none' WHEN call LIKE 'MPI_File_%read%' THEN 'read'
               WHEN call LIKE 'MPI_File_%write%' THEN 'write' ELSE 'none' END AS kind,
          COALESCE(send_bytes, 0) AS send_bytes, COALESCE(recv_bytes, 0) AS recv_bytes
-  FROM events
-  WHERE class = 'io'
+  FROM about_files
 ),
 opened AS (
   SELECT rank, seq, label
-  FROM events
-  WHERE class = 'io' AND label IS NOT NULL
+  FROM about_files
+  WHERE label IS NOT NULL
 ),
 counted AS (
   SELECT o.label AS file, CAST(COUNT(DISTINCT c.rank) AS BIGINT) AS ranks,

@@ -15,12 +15,7 @@
 -- order: bin
 -- cost: Two columns of messages and six of events, one of them twice.
 -- plot: lines start_ns bytes+collective_bytes
-WITH timed AS (
-  SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
-  FROM messages
-  WHERE {{where}}
-),
-operations AS (
+WITH operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
   FROM events
   WHERE class = 'collective'
@@ -30,7 +25,7 @@ latest AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT MAX(end_ns) AS at_ns FROM events
         UNION ALL
-        SELECT MAX(at_ns) AS at_ns FROM timed
+        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns FROM messages WHERE {{where}}
         UNION ALL
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
@@ -44,7 +39,9 @@ counted AS (
   -- Times are made multiples of the step before they are divided: exact in doubles.
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
-  FROM timed
+  FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
+        FROM messages
+        WHERE {{where}}) AS timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
   UNION ALL

@@ -7,8 +7,9 @@ senders AS (
   FROM messages
 ),
 late_calls AS (
-  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting.
-  SELECT dst, recv_done_seq, MAX(send_start_ns) AS sent_ns, MAX(recv_start_ns) AS start_ns, MAX(recv_end_ns) AS end_ns,
+  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
+  -- have the same start and end.
+  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
          MAX(recv_callsite) AS callsite,
          MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
   FROM messages
@@ -17,6 +18,6 @@ late_calls AS (
 ),
 late_senders AS (
   SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
-         LEAST(sent_ns, COALESCE(end_ns, sent_ns)) - start_ns AS wait_ns
+         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
   FROM late_calls
 )

@@ -89,6 +89,22 @@ tree AS (
   JOIN comms child ON child.comm = e.comm AND child.remote = e.remote AND child.comm_rank = e.child_rank
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
+parted_ranks AS (
+  -- Mostly none: then parted_calls is not read.
+  SELECT DISTINCT rank
+  FROM calls
+  WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
+),
+parted_calls AS (
+  SELECT rank, seq, call
+  FROM events
+  WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
+  UNION ALL
+  SELECT s.rank, s.seq, i.call
+  FROM events s
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
@@ -115,7 +131,8 @@ traffic AS (
   -- Operations whose peers have parts of their own.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
-  JOIN operations o ON o.rank = p.rank AND o.seq = p.seq
+  JOIN parted_ranks r ON r.rank = p.rank
+  JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
   WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
     AND (lower(o.call) LIKE '%neighbor%'
          OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
