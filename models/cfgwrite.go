@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -150,6 +151,9 @@ func (n *Node) cfg() (string, error) {
 
 // cfgBandwidth is the bandwidth in MB/s.
 func (i *Interconnect) cfgBandwidth() (string, error) {
+	if i.Pieces[0].AboveBytes != 0 {
+		return "", errors.New("pieces says that bandwidth depends on the size; a configuration has one for all sizes")
+	}
 	if i.BytesPerSecond == 0 {
 		return "0.0", nil
 	}

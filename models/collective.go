@@ -1,6 +1,7 @@
 package models
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 
@@ -127,6 +128,9 @@ func (z *Sizes) Add(sent, received int64) {
 // Ranks is how many were counted in.
 func (z *Sizes) Ranks() int { return int(z.ranks) }
 
+// Largest is the largest of all that they send or receive.
+func (z *Sizes) Largest() int64 { return int64(min(z.max, math.MaxInt64)) }
+
 // resolved is a phase's size without CURRENT: with it, the bytes of the phase are the largest.
 func (z *Sizes) resolved(s Size, moved uint64) (Size, Sizes) {
 	if s != CURRENT {
@@ -175,6 +179,9 @@ func (z *Sizes) small(s Size) uint64 {
 // SIZE_OUT/B) x factor, rounded once.
 func (i *Interconnect) Collective(p Phases, ranks int, z *Sizes) Picoseconds {
 	in, out := i.factor(p.FanIn, ranks), i.factor(p.FanOut, ranks)
+	if i.Pieces[0].AboveBytes != 0 {
+		return i.phase(in, p.SizeIn, z, z.sent).plus(i.phase(out, p.SizeOut, z, z.received))
+	}
 	if t, ok := i.quick(p, uint64(in), uint64(out), z); ok {
 		return t
 	}
@@ -195,6 +202,21 @@ func (i *Interconnect) Collective(p Phases, ranks int, z *Sizes) Picoseconds {
 		t.Add(t, bytes.Mul(bytes, big.NewInt(perSecond)))
 	}
 	return rounded(t, per)
+}
+
+// phase is (L + SIZE/B) x factor where B is not the same for all sizes: SIZE is rounded to a whole byte, and its time to a whole
+// picosecond before it is multiplied.
+func (i *Interconnect) phase(factor int64, s Size, z *Sizes, moved uint64) Picoseconds {
+	if factor == 0 {
+		return 0
+	}
+	var bytes int64
+	if z.ranks > 0 {
+		size, of := z.resolved(s, moved)
+		bytes = int64(rounded(of.scaled(size), new(big.Int).SetUint64(2*z.ranks)))
+	}
+	t := big.NewInt(int64(i.Latency.plus(i.Transfer(bytes))))
+	return rounded(t.Mul(t, big.NewInt(factor)), big.NewInt(1))
 }
 
 // quick is Collective in 128 bits, without allocation; false where they may not do.

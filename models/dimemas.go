@@ -50,6 +50,9 @@ func (i *Interconnect) dimemas(p Phases, ranks, buses int, sent, received int64)
 		}
 		latency := int64(i.Latency) * factor
 		moved := int64(i.Transfer(max(phase.size, -phase.size) * factor))
+		if i.Pieces[0].AboveBytes != 0 { // which Dimemas does not have
+			moved = int64(i.Transfer(max(phase.size, -phase.size))) * factor
+		}
 		if phase.size < 0 {
 			moved = -moved
 		}

@@ -82,6 +82,19 @@ type Interconnect struct {
 	Buses, InputLinks, OutputLinks int
 	// HalfDuplex says that a link carries one message at a time, in or out.
 	HalfDuplex bool
+	// Pieces are other bandwidths from some sizes on, in the order of the sizes; those that are not there are zero.
+	Pieces [MostPieces]Piece
+}
+
+// MostPieces is how many pieces an interconnect can have.
+const MostPieces = 3
+
+// Piece is what the bytes of a message beyond AboveBytes, 1 or more, cost: Step once, and each byte by BytesPerSecond (0: nothing). It
+// holds up to the next piece.
+type Piece struct {
+	AboveBytes     int64
+	Step           Picoseconds
+	BytesPerSecond int64
 }
 
 // Mapping is how ranks are laid out over nodes.
@@ -249,6 +262,13 @@ func collectiveRows(table map[schema.CallID]Phases) []Phases {
 		rows[id] = p
 	}
 	return rows
+}
+
+// New is a machine of nodes with one CPU, a network that costs nothing, and Table 3. The name is for messages.
+func New(name string) *Machine {
+	m := flat()
+	m.Name = name
+	return m
 }
 
 // flat is a machine with the values that the YAML may leave out.

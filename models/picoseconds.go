@@ -14,8 +14,11 @@ const Forever Picoseconds = 1<<62 - 1
 
 const perSecond = 1_000_000_000_000
 
-// Transfer is how long so many bytes take, S/B: without latency, and without waiting for anything. Negative bytes count as 0.
+// Transfer is how long so many bytes take, S/B (in each piece its own B): without latency, and without waiting for anything. Negative bytes count as 0.
 func (i *Interconnect) Transfer(bytes int64) Picoseconds {
+	if i.Pieces[0].AboveBytes != 0 {
+		return i.inPieces(bytes)
+	}
 	if i.BytesPerSecond == 0 || bytes <= 0 {
 		return 0
 	}
@@ -35,6 +38,21 @@ func (i *Interconnect) Transfer(bytes int64) Picoseconds {
 		return Forever
 	}
 	return Picoseconds(q)
+}
+
+// inPieces is Transfer with pieces: each piece's bytes by its own bandwidth, rounded for itself.
+func (i *Interconnect) inPieces(bytes int64) Picoseconds {
+	whole := Interconnect{BytesPerSecond: i.BytesPerSecond, BytesPer: i.BytesPer}
+	at := int64(0)
+	var t Picoseconds
+	for _, p := range i.Pieces {
+		if p.AboveBytes == 0 || bytes <= p.AboveBytes {
+			break
+		}
+		t = t.plus(whole.Transfer(p.AboveBytes - at)).plus(p.Step)
+		whole, at = Interconnect{BytesPerSecond: p.BytesPerSecond}, p.AboveBytes
+	}
+	return t.plus(whole.Transfer(bytes - at))
 }
 
 // plus is the sum of two durations.

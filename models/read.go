@@ -92,7 +92,30 @@ func (i *Interconnect) keys() []key {
 		{"input_links", false, count(&i.InputLinks)},
 		{"output_links", false, count(&i.OutputLinks)},
 		{"half_duplex", false, truth(&i.HalfDuplex)},
+		{"pieces", false, i.readPieces},
 	}
+}
+
+// readPieces takes a list of pieces.
+func (i *Interconnect) readPieces(v *yaml.Node, path string) error {
+	if v.Kind != yaml.SequenceNode || len(v.Content) == 0 || len(v.Content) > MostPieces {
+		return wrong(v, path, fmt.Sprintf("a list of 1 to %d pieces, each with above_bytes, step_ns and bandwidth_bytes_per_s", MostPieces))
+	}
+	i.Pieces = [MostPieces]Piece{}
+	least := int64(1)
+	for k, item := range v.Content {
+		p := &i.Pieces[k]
+		err := mapping(item, fmt.Sprintf("%s[%d]", path, k), []key{
+			{"above_bytes", true, whole(&p.AboveBytes, least, NoThreshold-1)},
+			{"step_ns", false, latency(&p.Step)},
+			{"bandwidth_bytes_per_s", true, orWord("infinite", &p.BytesPerSecond, 0, whole(&p.BytesPerSecond, 1, maxBandwidth))},
+		})
+		if err != nil {
+			return err
+		}
+		least = p.AboveBytes + 1
+	}
+	return nil
 }
 
 func (i *Interconnect) read(v *yaml.Node, path string) error {

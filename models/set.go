@@ -40,7 +40,7 @@ func (m *Machine) Set(name, value string) error {
 		return errors.New(strings.TrimPrefix(err.Error(), "0: "))
 	}
 	if link != nil && name == "bandwidth_bytes_per_s" {
-		link.BytesPer = 0
+		link.BytesPer, link.Pieces = 0, [MostPieces]Piece{} // one for all sizes
 	}
 	return m.everywhere(name, link)
 }

@@ -246,6 +246,7 @@ FROM (VALUES
   ('density(''RUN'', collectives := ''rooted'', condition := ''TRUE'')', 'Messages and bytes from every rank to every other, collectives folded in.'),
   ('duplicate_callsites(''RUN'', by := ''line'', min_bytes := 1, condition := ''TRUE'')', 'Where in the source payloads are sent that their rank had sent before, most bytes first.'),
   ('duplicates(''RUN'', min_bytes := 1, condition := ''TRUE'')', 'Bytes that need not have been sent: payloads that a rank sends again, to the same rank or to another, most bytes first.'),
+  ('eager(''RUN'', late_ns := 100000)', 'Which sends returned before their receive was posted, by size: where the library''s eager threshold lies.'),
   ('efficiency(''RUN'')', 'Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.'),
   ('files(''RUN'')', 'Each file that the ranks opened with MPI, and what they read and wrote.'),
   ('imbalance(''RUN'')', 'Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.'),
@@ -254,6 +255,7 @@ FROM (VALUES
   ('latency(''RUN'', condition := ''TRUE'')', 'How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.'),
   ('latency_fit(''RUN'', condition := ''TRUE'', through := ''median'')', 'Latency and bandwidth of the network, a line fitted through the times of messages of each size: time = latency + bytes / bandwidth.'),
   ('locality(''RUN'', topology := ''nodes'', dims := '''', mapping := ''hosts'', ranks_per_node := 1, rankmap := ''none'', collectives := ''none'', condition := ''TRUE'')', 'How far messages travel: within a rank, a node, or over how many hops of the network between nodes.'),
+  ('message_times(''RUN'', condition := ''TRUE'')', 'How long messages of each size take, those whose receiver was waiting: what commq calibrate fits a machine to.'),
   ('negative_latencies(''RUN'')', 'Messages that by their times were received before they were sent: what is left of the clocks'' differences.'),
   ('one_sided(''RUN'')', 'Puts, gets and accumulates from every origin to every target, by the communicator of the window.'),
   ('over_time(''RUN'', bins := 50, side := ''send'', condition := ''TRUE'')', 'Communication over time: messages and bytes, and collective operations, in equal steps of the run''s time.'),
@@ -1441,6 +1443,52 @@ $commq$, '{{run}}', commq_list([commq_dir('query duplicates', run)])),
   '{{min-bytes}}', commq_integer('query duplicates', 'min_bytes', "min_bytes", 1, 1000000000000)),
   '{{where}}', commq_condition('query duplicates', 'condition', "condition")));
 
+-- eager: Which sends returned before their receive was posted, by size: where the library's eager threshold lies.
+CREATE OR REPLACE TEMP MACRO "eager"(run, "late_ns" := 100000) AS TABLE
+FROM query(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
+UNION ALL
+(
+WITH -- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
+-- they began, each with the call that completed it: start_ns, end_ns, callsite and done_call are that one's, send_start_ns and call the send's.
+posted_late AS (
+  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, m.bytes, s.done_seq, s.call
+  FROM messages m
+  JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
+  WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
+),
+sending_calls AS (
+  -- The call that completed the send: another row for a request, else the send itself.
+  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns, p.send_start_ns, p.bytes, p.call,
+         CASE WHEN p.done_seq IS NULL THEN p.call ELSE c.call END AS done_call,
+         CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
+         CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
+         CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite
+  FROM posted_late p
+  LEFT JOIN events c ON c.rank = p.src AND c.seq = p.done_seq
+)
+SELECT s.host = d.host AS same_host, c.bytes, CAST(COUNT(*) AS BIGINT) AS late,
+       CAST(SUM(CASE WHEN c.end_ns <= c.recv_post_ns THEN 1 ELSE 0 END) AS BIGINT) AS eager,
+       CAST(SUM(CASE WHEN c.end_ns <= c.recv_post_ns THEN 0 ELSE 1 END) AS BIGINT) AS rendezvous
+FROM sending_calls c
+JOIN ranks s ON s.rank = c.src
+JOIN ranks d ON d.rank = c.dst
+WHERE c.call IN ('MPI_Send', 'MPI_Send_c', 'MPI_Isend', 'MPI_Isend_c') AND c.done_call IN ('MPI_Send', 'MPI_Send_c', 'MPI_Wait')
+  AND c.end_ns IS NOT NULL AND c.src <> c.dst AND c.start_ns < c.recv_post_ns AND c.recv_post_ns - c.send_start_ns >= {{late-ns}}
+GROUP BY s.host = d.host, c.bytes
+ORDER BY same_host DESC, c.bytes
+)
+$commq$, '{{run}}', commq_list([commq_dir('query eager', run)])),
+  '{{late-ns}}', commq_integer('query eager', 'late_ns', "late_ns", 0, 1000000000)));
+
 -- efficiency: Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.
 CREATE OR REPLACE TEMP MACRO "efficiency"(run) AS TABLE
 FROM query(replace($commq$
@@ -1640,15 +1688,18 @@ late_senders AS (
 -- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
 -- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
 -- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
+-- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
+-- they began, each with the call that completed it: start_ns, end_ns, callsite and done_call are that one's, send_start_ns and call the send's.
 posted_late AS (
-  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, s.done_seq
+  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, m.bytes, s.done_seq, s.call
   FROM messages m
   JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
   WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
 ),
 sending_calls AS (
   -- The call that completed the send: another row for a request, else the send itself.
-  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns,
+  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns, p.send_start_ns, p.bytes, p.call,
+         CASE WHEN p.done_seq IS NULL THEN p.call ELSE c.call END AS done_call,
          CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
          CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
          CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite
@@ -1764,8 +1815,8 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- transfer_times(same_host, bytes, messages, median_ns, min_ns): the times that messages of each size took, within a host and between hosts, the
--- median to within 1 %.
+WITH -- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
+-- hosts, the median and the lower quartile to within 1 %.
 -- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
 -- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
 -- that call, is then the time that the message took. Of all others only a bound is known.
@@ -1792,7 +1843,7 @@ transfer_counts AS (
 ),
 transfer_times AS (
   SELECT same_host, bytes, CAST(SUM(messages) AS BIGINT) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
-         CAST(MIN(min_ns) AS DOUBLE) AS min_ns
+         CAST(MIN(CASE WHEN upto * 4 >= timed THEN max_ns END) AS DOUBLE) AS q25_ns, CAST(MIN(min_ns) AS DOUBLE) AS min_ns
   FROM transfer_counts
   GROUP BY same_host, bytes
 ),
@@ -1882,8 +1933,8 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- transfer_times(same_host, bytes, messages, median_ns, min_ns): the times that messages of each size took, within a host and between hosts, the
--- median to within 1 %.
+WITH -- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
+-- hosts, the median and the lower quartile to within 1 %.
 -- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
 -- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
 -- that call, is then the time that the message took. Of all others only a bound is known.
@@ -1910,7 +1961,7 @@ transfer_counts AS (
 ),
 transfer_times AS (
   SELECT same_host, bytes, CAST(SUM(messages) AS BIGINT) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
-         CAST(MIN(min_ns) AS DOUBLE) AS min_ns
+         CAST(MIN(CASE WHEN upto * 4 >= timed THEN max_ns END) AS DOUBLE) AS q25_ns, CAST(MIN(min_ns) AS DOUBLE) AS min_ns
   FROM transfer_counts
   GROUP BY same_host, bytes
 ),
@@ -2218,6 +2269,60 @@ $commq$, '{{run}}', commq_list([commq_dir('query locality', run)])),
   '{{rankmap}}', commq_file('query locality', 'rankmap', "rankmap", 'CAST("rank" AS INTEGER) AS "rank", CAST("node" AS INTEGER) AS "node"', '(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS INTEGER) AS node WHERE FALSE)')),
   '{{collectives}}', commq_choice('query locality', 'collectives', "collectives", ['none', 'rooted', 'logical', 'tree'])),
   '{{where}}', commq_condition('query locality', 'condition', "condition")));
+
+-- message-times: How long messages of each size take, those whose receiver was waiting: what commq calibrate fits a machine to.
+CREATE OR REPLACE TEMP MACRO "message_times"(run, "condition" := 'TRUE') AS TABLE
+FROM query(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH -- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
+-- hosts, the median and the lower quartile to within 1 %.
+-- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
+-- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
+-- that call, is then the time that the message took. Of all others only a bound is known.
+transfers AS (
+  SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
+  FROM messages
+  WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
+  GROUP BY dst, recv_done_seq
+  HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
+),
+transfer_steps AS (
+  -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
+  SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
+         COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
+  FROM transfers t
+  JOIN ranks s ON s.rank = t.src
+  JOIN ranks d ON d.rank = t.dst
+  GROUP BY 1, 2, 3
+),
+transfer_counts AS (
+  SELECT same_host, bytes, messages, min_ns, max_ns,
+         CAST(SUM(messages) OVER (PARTITION BY same_host, bytes ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bytes) AS BIGINT) AS timed
+  FROM transfer_steps
+),
+transfer_times AS (
+  SELECT same_host, bytes, CAST(SUM(messages) AS BIGINT) AS messages, CAST(MIN(CASE WHEN upto * 2 >= timed THEN max_ns END) AS DOUBLE) AS median_ns,
+         CAST(MIN(CASE WHEN upto * 4 >= timed THEN max_ns END) AS DOUBLE) AS q25_ns, CAST(MIN(min_ns) AS DOUBLE) AS min_ns
+  FROM transfer_counts
+  GROUP BY same_host, bytes
+)
+SELECT same_host, bytes, CAST(messages AS BIGINT) AS messages, CAST(min_ns AS BIGINT) AS min_ns, CAST(q25_ns AS BIGINT) AS q25_ns,
+       CAST(median_ns AS BIGINT) AS median_ns
+FROM transfer_times
+ORDER BY same_host DESC, bytes
+)
+$commq$, '{{run}}', commq_list([commq_dir('query message-times', run)])),
+  '{{where}}', commq_condition('query message-times', 'condition', "condition")));
 
 -- negative-latencies: Messages that by their times were received before they were sent: what is left of the clocks' differences.
 CREATE OR REPLACE TEMP MACRO "negative_latencies"(run) AS TABLE
@@ -3243,15 +3348,18 @@ late_senders AS (
 -- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
 -- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
 -- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
+-- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
+-- they began, each with the call that completed it: start_ns, end_ns, callsite and done_call are that one's, send_start_ns and call the send's.
 posted_late AS (
-  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, s.done_seq
+  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, m.bytes, s.done_seq, s.call
   FROM messages m
   JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
   WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
 ),
 sending_calls AS (
   -- The call that completed the send: another row for a request, else the send itself.
-  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns,
+  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns, p.send_start_ns, p.bytes, p.call,
+         CASE WHEN p.done_seq IS NULL THEN p.call ELSE c.call END AS done_call,
          CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
          CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
          CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite

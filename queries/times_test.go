@@ -509,3 +509,46 @@ func TestQuantilesOfLatency(t *testing.T) {
 		}
 	}
 }
+
+func TestMessageTimes(t *testing.T) {
+	run := newRun(t, "ring.5", world+ring, example.Manifest(5))
+	// Of 16 bytes between hosts two took 1032 ns and one 5032; which of them counts does not depend on their order.
+	same(t, "message-times", ask(t, run, "message-times", "where", "tag = 9"), `
+		true,16,1,116,116,116
+		true,64,1,164,164,164
+		false,16,3,1032,1032,1032
+		false,100,1,1200,1200,1200`)
+}
+
+func TestEager(t *testing.T) {
+	run := newRun(t, "late.5", fiveRanks+`
+events rank seq call class comm start_ns end_ns request done_seq
+0 0 MPI_Send send 0 100 200 - -
+0 1 MPI_Send send 0 1000 9000 - -
+0 2 MPI_Ssend send 0 10000 19000 - -
+0 3 MPI_Isend send 0 20000 20010 1 4
+0 4 MPI_Wait complete - 20020 27000 1 -
+# the wait began after the post: nothing is known
+0 5 MPI_Isend send 0 30000 30010 2 6
+0 6 MPI_Wait complete - 39000 39500 2 -
+0 7 MPI_Isend send 0 40000 40010 3 8
+0 8 MPI_Waitall complete - 40020 48000 - -
+# not late enough, and never over
+0 9 MPI_Send send 0 50000 50100 - -
+0 10 MPI_Send send 0 60000 - - -
+
+messages src dst tag bytes send_seq send_start_ns send_end_ns recv_post_seq recv_done_seq recv_post_ns recv_start_ns recv_end_ns
+0 1 9 16 0 100 200 0 0 7000 7000 7100
+0 1 9 4097 1 1000 9000 1 1 8000 8000 9000
+0 1 9 16 2 10000 19000 2 2 18000 18000 19000
+0 3 9 4097 3 20000 20010 0 0 26000 26000 27000
+0 3 9 4097 5 30000 30010 1 1 38000 38000 39000
+0 3 9 4097 7 40000 40010 2 2 47000 47000 48000
+0 3 9 16 9 50000 50100 3 3 50090 50090 50200
+0 3 9 4097 10 60000 - 4 4 69000 69000 69900
+`, example.Manifest(5))
+	same(t, "eager", ask(t, run, "eager", "late-ns", "1000"), `
+		true,16,1,1,0
+		true,4097,1,0,1
+		false,4097,1,0,1`)
+}

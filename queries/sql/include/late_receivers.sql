@@ -3,21 +3,7 @@
 -- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
 -- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
 -- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
-posted_late AS (
-  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, s.done_seq
-  FROM messages m
-  JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
-  WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
-),
-sending_calls AS (
-  -- The call that completed the send: another row for a request, else the send itself.
-  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns,
-         CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
-         CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
-         CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite
-  FROM posted_late p
-  LEFT JOIN events c ON c.rank = p.src AND c.seq = p.done_seq
-),
+{{include posted_late}},
 late_receivers AS (
   SELECT src, dst, callsite, wait_ns
   FROM (SELECT s.src, s.dst, s.callsite, s.recv_post_ns - s.start_ns AS wait_ns,

@@ -1,0 +1,408 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/calibrate"
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/plot"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+type calibrateOptions struct {
+	run     string // --run
+	machine string // --output
+	plot    string // --plot
+	through string // --through
+	cpus    int    // --cpus-per-node
+	pieces  bool   // --pieces
+	format  string // --format
+}
+
+// throughs are the values of --through, each with its column of commq query message-times.
+var throughs = map[string]struct {
+	column   string
+	quantile calibrate.Quantile
+}{"minimum": {"min_ns", calibrate.Minimum}, "quartile": {"q25_ns", calibrate.LowerQuartile}, "median": {"median_ns", calibrate.Median}}
+
+func newCalibrateCommand(a *app) *cobra.Command {
+	var o calibrateOptions
+	c := &cobra.Command{
+		Use:   "calibrate",
+		Short: "Learn a machine from a run's messages and collectives",
+		Long: `calibrate makes a machine for commq simulate of what a run measured (docs/method/calibrate.md):
+
+latency and bandwidth from messages whose receiver was waiting, a line through the times of each size by least squares of
+relative errors, which points that are far off hardly move, in pieces where the sizes clearly differ; the eager threshold from
+sends that returned before their receive was posted, and sends that did not; for each collective operation the phases of the
+paper's model that fit best. It prints what it found, how far that is off, and on which sizes and numbers of ranks it was learnt.`,
+		Example: `  commq calibrate --run pingpong.2 -o cluster.yaml
+  commq calibrate --run pingpong.2 --through median --plot fit.svg
+  commq simulate --run bt.C.64 --machine cluster.yaml`,
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return runCalibrate(c.Context(), a, &o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "`RUN` to learn from: a name in the store, or a path")
+	f.StringVarP(&o.machine, "output", "o", "", "`FILE` to write the machine to, as YAML")
+	f.StringVar(&o.plot, "plot", "", "`FILE` to draw the messages' times and the fitted line in: .png, .svg or .pdf")
+	f.StringVar(&o.through, "through", "quartile", "which of the times of equal messages and operations counts: minimum, quartile (the lower one) or median")
+	f.IntVar(&o.cpus, "cpus-per-node", 0, "CPUs of a node of the machine (default: the most ranks on a host)")
+	f.BoolVar(&o.pieces, "pieces", true, "bandwidths that depend on the size, where the data clearly have them")
+	f.StringVar(&o.format, "format", "text", "format of the answer: text or json")
+	register(c, completeRuns(a), "run")
+	completeFiles(c, "output", "yaml", "yml")
+	completeFiles(c, "plot", "png", "svg", "pdf")
+	complete(c, "through", "minimum", "quartile", "median")
+	complete(c, "format", "text", "json")
+	completeNothing(c, "cpus-per-node")
+	return c
+}
+
+func (o *calibrateOptions) check() error {
+	if o.run == "" {
+		return errors.New("no run given; name one with --run")
+	}
+	if o.cpus < 0 {
+		return fmt.Errorf("--cpus-per-node %d: want 1 or more", o.cpus)
+	}
+	if o.plot != "" {
+		if err := plot.Known(o.plot); err != nil {
+			return err
+		}
+	}
+	if err := oneOf("through", o.through, "minimum", "quartile", "median"); err != nil {
+		return err
+	}
+	return oneOf("format", o.format, "text", "json")
+}
+
+func runCalibrate(ctx context.Context, a *app, o *calibrateOptions) error {
+	runs, err := findRuns(a, []string{o.run})
+	if err != nil {
+		return err
+	}
+	if len(runs) != 1 {
+		return fmt.Errorf("--run %s: %d runs match; want one", o.run, len(runs))
+	}
+	found, err := o.learn(ctx, runs[0])
+	if n := runs[0].Manifest.TimeResolutionNs; err != nil && n > 1 {
+		err = fmt.Errorf("%w; the times of run %q are multiples of %d ns: capture it again without --time-resolution-ns", err, runs[0].Name, n)
+	}
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	return o.answer(a, runs[0], found)
+}
+
+// answer writes and prints what was found.
+func (o *calibrateOptions) answer(a *app, run queries.Run, found *calibrate.Calibration) error {
+	if o.machine != "" {
+		notes := found.Notes(fmt.Sprintf("run %s (%s times, digest %s), %s of equal ones", run.Name, run.Manifest.TimeOrigin, run.Manifest.Digest, o.through))
+		if err := writeFile(o.machine, func(w io.Writer) error { return found.Machine.WriteYAML(w, notes) }); err != nil {
+			return err
+		}
+	}
+	if o.plot != "" {
+		d := drawCalibration(found, run.Name, o.through)
+		if err := writeFile(o.plot, func(w io.Writer) error { return d.Draw(w, plot.FormatOf(o.plot)) }); err != nil {
+			return err
+		}
+	}
+	if o.format == "json" {
+		return printJSON(a.stdout, calibrationJSON(run.Name, found))
+	}
+	if err := printCalibration(a.screen(), run.Name, o.through, found); err != nil {
+		return err
+	}
+	for _, w := range found.Warnings {
+		a.note("%s", w)
+	}
+	if o.machine == "" {
+		a.note("-o machine.yaml keeps the machine for commq simulate")
+	}
+	return nil
+}
+
+// learn asks the run what it measured.
+func (o *calibrateOptions) learn(ctx context.Context, run queries.Run) (*calibrate.Calibration, error) {
+	in := &calibrate.Input{Name: run.Name, CPUsPerNode: o.cpus, Quantile: throughs[o.through].quantile, Pieces: o.pieces}
+	if err := o.messages(ctx, run, in); err != nil {
+		return nil, err
+	}
+	perHost := map[int32]int{}
+	err := writer.ReadTable(ctx, run.Dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
+		for _, h := range b.(*schema.RankInfos).Host {
+			perHost[h]++
+			in.RanksPerHost = max(in.RanksPerHost, perHost[h])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	in.Hosts = len(perHost)
+	if run.Manifest.Record != "messages" {
+		if in.Collectives, err = collectivesOf(ctx, run.Dir); err != nil {
+			return nil, err
+		}
+	}
+	return calibrate.Calibrate(in)
+}
+
+// messages asks the queries that commq query message-times and eager are.
+func (o *calibrateOptions) messages(ctx context.Context, run queries.Run, in *calibrate.Input) error {
+	all, err := queries.All()
+	if err != nil {
+		return err
+	}
+	db, err := queries.Open(ctx, []queries.Run{run}, queries.Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, q := range all {
+		switch q.Name {
+		case "message-times":
+			column := throughs[o.through].column
+			err = eachRow(ctx, db, q, func(of map[string]any) {
+				p := calibrate.Point{Bytes: of["bytes"].(int64), Messages: of["messages"].(int64), Ns: float64(of[column].(int64))}
+				if of["same_host"].(bool) {
+					in.Inside = append(in.Inside, p)
+				} else {
+					in.Between = append(in.Between, p)
+				}
+			})
+		case "eager":
+			if q.Check(run) != nil { // virtual times, or not every call: then nothing is known of it
+				continue
+			}
+			err = eachRow(ctx, db, q, func(of map[string]any) {
+				in.Eager = append(in.Eager, calibrate.Eager{Bytes: of["bytes"].(int64), Returned: of["eager"].(int64), Waited: of["rendezvous"].(int64)})
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachRow asks a query and gives its rows by the columns' names.
+func eachRow(ctx context.Context, db *queries.DB, q *queries.Query, use func(map[string]any)) error {
+	rows, err := db.Ask(ctx, q, nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		of := map[string]any{}
+		for i, c := range rows.Columns() {
+			of[c.Name] = rows.Row()[i]
+		}
+		use(of)
+	}
+	return rows.Err()
+}
+
+// collectivesOf gathers the collective operations of a run.
+func collectivesOf(ctx context.Context, dir string) (*calibrate.Collectives, error) {
+	c := &calibrate.Collectives{Members: map[int32]int{}}
+	err := writer.ReadTable(ctx, dir, &schema.CommsTable, smallRows, func(b schema.Batch) error {
+		t := b.(*schema.Comms)
+		for i, id := range t.Comm {
+			if t.Remote[i] != 0 || t.WorldRank[i] == schema.NullInt32 {
+				c.Members[id] = math.MinInt32 // an intercommunicator, whose groups the paper's model does not know, or one with other programs
+			}
+			c.Members[id]++
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := writer.ReadEpochs(dir, &schema.EventsTable, eventRows, calibrate.Columns...)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := rows.Next(ctx, func(b schema.Batch) error { c.Add(b.(*schema.Events)); return nil })
+		if errors.Is(err, io.EOF) {
+			return c, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// calibrationAnswer is the answer in JSON.
+type calibrationAnswer struct {
+	Run string `json:"run"`
+	*calibrate.Calibration
+	Collectives []operationAnswer `json:"collectives"`
+	Machine     string            `json:"machine"`
+}
+
+type operationAnswer struct {
+	Name    string `json:"operation"`
+	FanIn   string `json:"fan_in"`
+	SizeIn  string `json:"size_in"`
+	FanOut  string `json:"fan_out"`
+	SizeOut string `json:"size_out"`
+	calibrate.Operation
+}
+
+func calibrationJSON(run string, found *calibrate.Calibration) *calibrationAnswer {
+	answer := &calibrationAnswer{Run: run, Calibration: found, Collectives: []operationAnswer{}}
+	for _, o := range found.Operations {
+		p := o.Phases
+		answer.Collectives = append(answer.Collectives, operationAnswer{o.Call.String(), p.FanIn.String(), p.SizeIn.String(), p.FanOut.String(), p.SizeOut.String(), o})
+	}
+	var text strings.Builder
+	if err := found.Machine.WriteYAML(&text, nil); err != nil {
+		panic(err) // it is of our making
+	}
+	answer.Machine = text.String()
+	return answer
+}
+
+// printCalibration prints the answer for people.
+func printCalibration(w io.Writer, run, through string, found *calibrate.Calibration) error {
+	fmt.Fprintf(w, "%s: machine from the %s of equal messages and operations\n", run, through)
+	for _, part := range []struct {
+		name string
+		fit  *calibrate.Fit
+	}{{"inside a node", found.Inside}, {"between nodes", found.Between}} {
+		if part.fit != nil {
+			if err := printFit(w, part.name, part.fit); err != nil {
+				return err
+			}
+		}
+	}
+	printThreshold(w, found.Threshold)
+	if len(found.Operations) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "collective\tfan-in\tfan-out\toff by\tTable 3\tcount\tranks\tbytes")
+	for _, o := range found.Operations {
+		fmt.Fprintf(t, "%s\t%s\t%s\tx %.2f\tx %.2f\t%s\t%s\t%s\n", o.Call, phaseText(o.Phases.FanIn, o.Phases.SizeIn), phaseText(o.Phases.FanOut, o.Phases.SizeOut),
+			o.Factor, o.Table3Factor, grouped(o.Count), rangeText(int64(o.MinRanks), int64(o.MaxRanks)), rangeText(o.MinBytes, o.MaxBytes))
+	}
+	return t.Flush()
+}
+
+func printThreshold(w io.Writer, t *calibrate.Threshold) {
+	if t == nil {
+		return
+	}
+	text := "no send waited for its receiver"
+	if t.Bytes != models.NoThreshold {
+		text = fmt.Sprintf("sends of %s bytes or more wait for their receiver", grouped(t.Bytes))
+	}
+	if t.EagerBytes >= 0 {
+		text += fmt.Sprintf(", of %s they did not", grouped(t.EagerBytes))
+	} else {
+		text += ", perhaps of fewer: all did"
+	}
+	fmt.Fprintf(w, "\neager threshold: %s (%s whose receive was posted late, %s otherwise)\n", text, counted(t.Sends, "send"), grouped(t.Against))
+}
+
+func printFit(w io.Writer, name string, f *calibrate.Fit) error {
+	fmt.Fprintf(w, "\n%s: latency %.3f us, bandwidth %s", name, f.Line.LatencyNs/1000, bandwidthText(f.Line.NsPerByte))
+	for _, p := range f.Line.Pieces {
+		fmt.Fprintf(w, "; above %s bytes %.3f us more and %s", grouped(p.AboveBytes), p.StepNs/1000, bandwidthText(p.NsPerByte))
+	}
+	fmt.Fprintf(w, "\ntypical error %.1f %%, largest %.1f %%", 100*f.ErrorRMS, 100*f.ErrorMax)
+	if len(f.Line.Pieces) > 0 {
+		fmt.Fprintf(w, "; in one piece: latency %.3f us, bandwidth %s, typical error %.1f %%", f.Single.LatencyNs/1000, bandwidthText(f.Single.NsPerByte), 100*f.SingleErrorRMS)
+	}
+	fmt.Fprintf(w, "\nlearnt on %s of %s to %s bytes\n", counted(f.Messages, "message"), grouped(f.MinBytes), grouped(f.MaxBytes))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "bytes\tmessages\tus\tfitted us\toff by %\t")
+	shown := thinned(f.Residuals)
+	for _, r := range shown {
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.3f\t%+.1f\t\n", grouped(r.Bytes), grouped(r.Messages), r.Ns/1000, r.FitNs/1000, 100*r.Error)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(shown) < len(f.Residuals) {
+		fmt.Fprintf(w, "%d of %d sizes; --format json has all\n", len(shown), len(f.Residuals))
+	}
+	return nil
+}
+
+// mostSizes is how many sizes the table for people has.
+const mostSizes = 32
+
+// thinned are so many of the residuals, evenly spread, with the first and the last.
+func thinned(all []calibrate.Residual) []calibrate.Residual {
+	if len(all) <= mostSizes {
+		return all
+	}
+	var some []calibrate.Residual
+	for i := range mostSizes {
+		some = append(some, all[i*(len(all)-1)/(mostSizes-1)])
+	}
+	return some
+}
+
+func bandwidthText(nsPerByte float64) string {
+	b := calibrate.BytesPerSecond(nsPerByte)
+	if b == 0 {
+		return "infinite"
+	}
+	return fmt.Sprintf("%.1f MB/s", float64(b)/1e6)
+}
+
+func phaseText(f models.Factor, s models.Size) string {
+	if f == models.None {
+		return "0"
+	}
+	return f.String() + " " + s.String()
+}
+
+func rangeText(least, most int64) string {
+	if least == most {
+		return grouped(least)
+	}
+	return grouped(least) + " to " + grouped(most)
+}
+
+// drawCalibration draws the times by size, and the lines.
+func drawCalibration(found *calibrate.Calibration, run, through string) plot.Drawing {
+	c := &plot.Chart{Title: "messages of " + filepath.Base(run), Note: "time against size, " + through + " of each", Kind: "points", Series: "messages", Fit: "fitted",
+		X: plot.Axis{Name: "size", Unit: "bytes", Log: true}, Y: plot.Axis{Name: "time", Unit: "ns", Log: true}}
+	for _, part := range []struct {
+		name string
+		fit  *calibrate.Fit
+	}{{"inside a node", found.Inside}, {"between nodes", found.Between}} {
+		if part.fit == nil {
+			continue
+		}
+		for _, r := range part.fit.Residuals {
+			c.Add(plot.Value{Series: part.name, X: float64(r.Bytes), Y: r.Ns, Fit: r.FitNs})
+		}
+	}
+	return c
+}

@@ -1,0 +1,114 @@
+package models
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// WriteYAML writes the machine as Read takes it: Read of it has the same values. notes are comments, a line each, by the key they
+// stand before: nodes, network, intra_node, eager_threshold_bytes, collectives, or the name of an operation; those of "" stand at
+// the top. A machine that the YAML cannot say, one whose nodes differ, is an error.
+func (m *Machine) WriteYAML(w io.Writer, notes map[string][]string) error {
+	if m.Uneven != nil || m.Mapping != Block && m.Mapping != RoundRobin || m.Network.BytesPer > 1 || m.IntraNode.BytesPer > 1 || m.CPURatio == 0 {
+		return fmt.Errorf("machine %s: it is from a configuration of Dimemas and has what a YAML file of a machine cannot say", m.Name)
+	}
+	y := yamlWriter{notes: notes}
+	y.note("", "")
+	y.note("nodes", "")
+	y.line("nodes: %s", unlimited(m.Nodes))
+	y.line("cpus_per_node: %d", m.CPUsPerNode)
+	y.line("mapping: %s", [...]string{Block: "block", RoundRobin: "round-robin"}[m.Mapping])
+	y.line("cpu_ratio: %s", strconv.FormatFloat(m.CPURatio, 'f', -1, 64))
+	y.interconnect("network", &m.Network)
+	y.interconnect("intra_node", &m.IntraNode)
+	y.note("eager_threshold_bytes", "")
+	if m.EagerThresholdGiven {
+		y.line("eager_threshold_bytes: %s", orUnlimited(m.EagerThresholdBytes))
+	}
+	y.collectives(m)
+	_, err := y.text.WriteTo(w)
+	return err
+}
+
+type yamlWriter struct {
+	text  bytes.Buffer
+	notes map[string][]string
+}
+
+func (y *yamlWriter) line(format string, values ...any) { fmt.Fprintf(&y.text, format+"\n", values...) }
+
+// note writes the comments that stand before a key.
+func (y *yamlWriter) note(key, indent string) {
+	for _, n := range y.notes[key] {
+		y.line("%s", strings.TrimRight(indent+"# "+strings.Join(strings.Fields(n), " "), " "))
+	}
+}
+
+func (y *yamlWriter) interconnect(key string, i *Interconnect) {
+	y.note(key, "")
+	y.line("%s:", key)
+	y.line("  latency_ns: %s", nanoseconds(i.Latency))
+	y.line("  bandwidth_bytes_per_s: %s", orInfinite(i.BytesPerSecond))
+	y.line("  buses: %s", unlimited(i.Buses))
+	y.line("  input_links: %s", unlimited(i.InputLinks))
+	y.line("  output_links: %s", unlimited(i.OutputLinks))
+	y.line("  half_duplex: %t", i.HalfDuplex)
+	for k, p := range i.Pieces {
+		if p.AboveBytes == 0 {
+			break
+		}
+		if k == 0 {
+			y.line("  pieces:")
+		}
+		y.line("    - {above_bytes: %d, step_ns: %s, bandwidth_bytes_per_s: %s}", p.AboveBytes, nanoseconds(p.Step), orInfinite(p.BytesPerSecond))
+	}
+}
+
+// collectives writes the operations whose phases are not those that every machine has.
+func (y *yamlWriter) collectives(m *Machine) {
+	ids := slices.SortedFunc(maps.Keys(m.Declared), func(a, b schema.CallID) int { return strings.Compare(a.String(), b.String()) })
+	if len(ids) == 0 {
+		return
+	}
+	y.note("collectives", "")
+	y.line("collectives:")
+	for _, id := range ids {
+		p := m.Collectives[id]
+		y.note(id.String(), "  ")
+		y.line("  %s: {fan_in: %s, size_in: %s, fan_out: %s, size_out: %s}", id, p.FanIn, p.SizeIn, p.FanOut, p.SizeOut)
+	}
+}
+
+func unlimited(n int) string {
+	if n == 0 {
+		return "unlimited"
+	}
+	return strconv.Itoa(n)
+}
+
+func orUnlimited(bytes int64) string {
+	if bytes == NoThreshold {
+		return "unlimited"
+	}
+	return strconv.FormatInt(bytes, 10)
+}
+
+func orInfinite(bytesPerSecond int64) string {
+	if bytesPerSecond == 0 {
+		return "infinite"
+	}
+	return strconv.FormatInt(bytesPerSecond, 10)
+}
+
+// nanoseconds is a time in ns, exactly.
+func nanoseconds(p Picoseconds) string {
+	text := fmt.Sprintf("%d.%03d", p/1000, p%1000)
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}
