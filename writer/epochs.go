@@ -62,6 +62,14 @@ func (f *epochFile) begin() {
 // Next reads the rows of the next epoch, file by file, and calls fn with up to batchRows rows at a time; fn must not keep
 // them. Where a row group has rows of several epochs they come together. It returns io.EOF when there are no more.
 func (e *Epochs) Next(ctx context.Context, fn func(schema.Batch) error) error {
+	return e.each(func(f *epochFile) error { return f.reader.read(ctx, f.next, fn) })
+}
+
+// Skip goes past the rows of the next epoch without reading them. It returns io.EOF when there are no more.
+func (e *Epochs) Skip() error { return e.each(func(*epochFile) error { return nil }) }
+
+// each calls fn at each row group of the next epoch.
+func (e *Epochs) each(fn func(*epochFile) error) error {
 	epoch, found := int64(0), false
 	for _, f := range e.files {
 		if f.next < f.reader.groups() && (!found || f.epoch < epoch) {
@@ -73,7 +81,7 @@ func (e *Epochs) Next(ctx context.Context, fn func(schema.Batch) error) error {
 	}
 	for _, f := range e.files {
 		for f.next < f.reader.groups() && f.epoch <= epoch {
-			if err := f.reader.read(ctx, f.next, fn); err != nil {
+			if err := fn(f); err != nil {
 				return err
 			}
 			f.next++

@@ -22,7 +22,8 @@ import (
 )
 
 type simulateOptions struct {
-	run     string   // --run
+	runs    []string // --run
+	run     string   // the one of them, where it is one
 	machine string   // --machine
 	dialect string   // --dialect
 	set     []string // --set
@@ -30,6 +31,7 @@ type simulateOptions struct {
 	format  string   // --format
 	split   bool     // --split
 	save    string   // --save
+	sweep   sweepOptions
 }
 
 func newSimulateCommand(a *app) *cobra.Command {
@@ -56,11 +58,17 @@ A program that cannot go on, collectives that do not match and messages without 
 			if err := oneOf("format", o.format, runsFormats[:]...); err != nil {
 				return err
 			}
+			if err := o.sweep.check(c); err != nil {
+				return err
+			}
+			if len(o.sweep.sweeps) > 0 {
+				return runSweep(c.Context(), a, c, &o)
+			}
 			return runSimulate(c.Context(), a, &o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.run, "run", "", "`RUN` to simulate: a name in the store, or a path")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to simulate: a name in the store, or a path; a sweep takes several, and patterns ('cg.A.*')")
 	f.StringVar(&o.machine, "machine", "", "machine to run it on: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
 	f.StringVar(&o.dialect, "dialect", "", "how messages and collectives behave: "+strings.Join(simulate.Dialects, ", ")+" (default: dimemas5 for a configuration of Dimemas, else paper)")
 	f.StringArrayVar(&o.set, "set", nil, "change a `KEY=VALUE` of the machine: latency_ns, intra_node.buses, cpu_ratio, eager_threshold_bytes...; several times for several")
@@ -68,6 +76,7 @@ A program that cannot go on, collectives that do not match and messages without 
 	f.StringVar(&o.save, "save", "", "also write the run with the times it gets, under this `NAME`")
 	f.BoolVar(&o.split, "split", true, "also simulate an ideal network, which the split of the efficiency needs")
 	formatFlag(c, &o.format)
+	o.sweep.flags(c)
 	register(c, completeRuns(a), "run")
 	register(c, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return models.Names(), cobra.ShellCompDirectiveDefault
@@ -126,7 +135,14 @@ func (s *runSimulation) run(ctx context.Context, a *app, name string) (*simulate
 // simulation reads what is to be simulated.
 func (o *simulateOptions) simulation(ctx context.Context, a *app) (*runSimulation, error) {
 	if o.run == "" {
-		return nil, errors.New("no run given; name one with --run")
+		switch len(o.runs) {
+		case 0:
+			return nil, errors.New("no run given; name one with --run")
+		case 1:
+			o.run = o.runs[0]
+		default:
+			return nil, fmt.Errorf("%d runs given; simulate one at a time, or --sweep them", len(o.runs))
+		}
 	}
 	if o.machine == "" {
 		return nil, fmt.Errorf("no machine given; name one with --machine: a YAML file, a configuration of Dimemas, or one of %s", strings.Join(models.Names(), ", "))

@@ -17,7 +17,7 @@ import (
 type Chart struct {
 	// Title stands over the chart, Note in small letters under it.
 	Title, Note string
-	// Kind is bars (stacked), grouped (bars side by side), lines or points.
+	// Kind is bars (stacked), grouped (bars side by side), ranges (bars between two values, of one series), lines or points.
 	Kind string
 	// X and Y are the axes.
 	X, Y Axis
@@ -56,6 +56,8 @@ type Value struct {
 	Y float64
 	// Fit is the height of a curve at X; NaN where there is none.
 	Fit float64
+	// To is the other end of a range.
+	To float64
 }
 
 // Add adds a value. Bars of the same category and series are summed.
@@ -103,6 +105,7 @@ type slot struct {
 	group, category string
 	at              float64   // its middle on the axis x
 	y               []float64 // by series
+	to              float64   // of a range
 }
 
 // mark is a tick of an axis; one without a label is short.
@@ -111,7 +114,7 @@ type mark struct {
 	label string
 }
 
-func (c *Chart) bars() bool { return c.Kind == "bars" || c.Kind == "grouped" }
+func (c *Chart) bars() bool { return c.Kind == "bars" || c.Kind == "grouped" || c.Kind == "ranges" }
 
 func (c *Chart) layOut() *page {
 	p := &page{Chart: c, note: c.Note}
@@ -249,7 +252,7 @@ func (p *page) fillSlots() {
 		k := key{v.Group, v.Category}
 		s := slots[k]
 		if s == nil {
-			s = &slot{group: v.Group, category: v.Category, y: make([]float64, len(p.names))}
+			s = &slot{group: v.Group, category: v.Category, to: v.To, y: make([]float64, len(p.names))}
 			for i := range s.y {
 				s.y[i] = math.NaN()
 			}
@@ -367,9 +370,12 @@ func (p *page) scaleY() {
 					down += y
 				}
 			}
-			if p.Kind == "bars" {
+			switch p.Kind {
+			case "bars":
 				e.add(up)
 				e.add(down)
+			case "ranges":
+				e.add(s.to)
 			}
 		}
 	}
@@ -379,7 +385,7 @@ func (p *page) scaleY() {
 			e.add(v.Fit)
 		}
 	}
-	p.y = scaleOf(e, p.Y.Log, p.bars())
+	p.y = scaleOf(e, p.Y.Log, p.bars() && p.Kind != "ranges")
 	p.yTicks = p.y.ticks(p.Y)
 }
 

@@ -29,7 +29,12 @@ func (p *page) colour(i int) color.Color {
 	if n > 1 {
 		f = 0.08 + (lightest-0.08)*float64(i)/float64(n-1)
 	}
-	at := f * float64(len(anchors)-1)
+	return viridis(f)
+}
+
+// viridis is the colour at a fraction of the scale, dark to light.
+func viridis(f float64) color.RGBA {
+	at := min(max(f, 0), 1) * float64(len(anchors)-1)
 	k := min(int(at), len(anchors)-2)
 	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + (at-float64(k))*(float64(b)-float64(a)))) }
 	a, b := anchors[k], anchors[k+1]
@@ -45,6 +50,10 @@ func (p *page) drawBars(c draw.Canvas) {
 		up, down := 0.0, 0.0
 		for i, y := range s.y {
 			if math.IsNaN(y) || math.IsInf(y, 0) {
+				continue
+			}
+			if p.Kind == "ranges" {
+				p.span(c, i, s.at-width/4, s.at+width/4, y, s.to)
 				continue
 			}
 			if p.Kind == "grouped" {
@@ -85,6 +94,16 @@ func (p *page) bar(c draw.Canvas, series int, left, right, from, to float64) {
 	if few {
 		outline(c, r)
 	}
+}
+
+// span draws a bar between two values; where they are one, a line.
+func (p *page) span(c draw.Canvas, series int, left, right, from, to float64) {
+	if from != to {
+		p.bar(c, series, left, right, from, to)
+		return
+	}
+	y := p.toY(from)
+	c.StrokeLine2(draw.LineStyle{Color: p.colour(series), Width: px(5)}, p.toX(left), y, p.toX(right), y)
 }
 
 func outline(c draw.Canvas, r vg.Rectangle) {
