@@ -128,7 +128,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestNamedMachines(t *testing.T) {
-	if diff := cmp.Diff([]string{"collectives-in-hardware", "flat", "ideal", "infinite-bandwidth", "myrinet", "zero-latency"}, Names()); diff != "" {
+	if diff := cmp.Diff([]string{"collectives-in-hardware", "flat", "ideal", "infinite-bandwidth", "myrinet", "sgi-origin", "zero-latency"}, Names()); diff != "" {
 		t.Error(diff)
 	}
 	for _, name := range Names() {
@@ -136,7 +136,7 @@ func TestNamedMachines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Stateless(2); (err != nil) != (name == "myrinet") || m.Name != name {
+		if _, err := m.Stateless(2); (err != nil) != (name == "myrinet" || name == "sgi-origin") || m.Name != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -26,7 +26,7 @@ const (
 
 var (
 	pictureLink = regexp.MustCompile(`!\[[^\]]*\]\(([^)]+)\)`)
-	plotLine    = regexp.MustCompile(`(?m)^    (commq query .* --plot (\S+))$`)
+	plotLine    = regexp.MustCompile(`(?m)^    (commq (?:query|simulate) .* --plot (\S+))$`)
 	captureLine = regexp.MustCompile(`(?m)^    .*commq capture .*--run (\S+) `)
 )
 

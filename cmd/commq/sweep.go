@@ -468,12 +468,12 @@ func (s *sweep) rows() queries.Rows {
 	return queries.RowsOf(columns, rows)
 }
 
-// ratio is the time of combination i over the reference's; nil where there is none.
+// ratio is the time of combination i over the reference's, to six decimals; nil where there is none.
 func (r *sweptRun) ratio(i int) any {
 	if r.predicted[i] < 0 || r.reference == 0 {
 		return nil
 	}
-	return float64(r.predicted[i]) / float64(r.reference)
+	return math.Round(float64(r.predicted[i])/float64(r.reference)*1e6) / 1e6
 }
 
 // near says whether the time of combination i is within a fraction of the reference's.
