@@ -73,6 +73,21 @@ func TestReadEpochs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	if e, err = ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "seq"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := e.Skip(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := 0
+	if err := e.Next(context.Background(), func(b schema.Batch) error { rows += b.Len(); return nil }); err != nil || rows != 2 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if err := e.Skip(); err != io.EOF {
+		t.Error(err)
+	}
 	if _, err := ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "send_byte"); err == nil || !strings.Contains(err.Error(), `no column "send_byte"`) {
 		t.Error(err)
 	}

@@ -289,3 +289,45 @@ func TestChartFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestRanges looks at bars that do not begin at 0, and at one of no height.
+func TestRanges(t *testing.T) {
+	ch := chart("ranges")
+	for category, ends := range map[string][2]float64{"a.3": {300, 500}, "b.5": {700, 700}} {
+		ch.Add(Value{Category: category, X: none, Y: ends[0], To: ends[1], Fit: none})
+	}
+	p, img := ch.layOut(), picture(t, ch)
+	at := map[string]float64{}
+	for _, s := range p.slots {
+		at[s.category] = s.at
+	}
+	for _, c := range []struct {
+		category string
+		y        float64
+		seen     bool
+	}{{"a.3", 310, true}, {"a.3", 490, true}, {"a.3", 285, false}, {"a.3", 515, false}, {"b.5", 700, true}, {"b.5", 680, false}} {
+		if got := colourAt(img, p, at[c.category], c.y) == p.colour(0); got != c.seen {
+			t.Errorf("%s at %v: drawn is %v", c.category, c.y, got)
+		}
+	}
+}
+
+// TestHeatMap looks at the middles of cells: 3 across, 2 up, one without a number.
+func TestHeatMap(t *testing.T) {
+	h := NewHeatMap([]float64{3, 5, 9}, []float64{17, 4097})
+	for i, v := range []float64{100, 200, 300, 400, 600, none} {
+		h.Set(i%3, i/3, v, i == 4)
+	}
+	img := picture(t, h)
+	b := img.Bounds()
+	for i, want := range []color.RGBA{viridis(0), viridis(0.2), viridis(0.4), viridis(0.6), viridis(1), {255, 255, 255, 255}} {
+		x, y := leftPx+30+300*(i%3)+150, b.Max.Y-bottomPx-450*(i/3)-225
+		if got := color.RGBAModel.Convert(img.At(x, y)); got != want {
+			t.Errorf("cell %d is %v; want %v", i, got, want)
+		}
+	}
+	// The frame of the framed cell is white in the middle of its edge.
+	if got := color.RGBAModel.Convert(img.At(leftPx+30+300, b.Max.Y-bottomPx-450-225)); got != (color.RGBA{255, 255, 255, 255}) {
+		t.Errorf("the frame is %v", got)
+	}
+}
