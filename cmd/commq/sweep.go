@@ -87,8 +87,8 @@ type sweepAxis struct {
 	log    bool
 }
 
-// rangeText is A..B:log:N.
-var rangeText = regexp.MustCompile(`^([^.,:]+(?:\.[^.,:]+)?)\.\.([^,:]+):([a-z]+):([^,:]+)$`)
+// sweepRange is A..B:log:N.
+var sweepRange = regexp.MustCompile(`^([^.,:]+(?:\.[^.,:]+)?)\.\.([^,:]+):([a-z]+):([^,:]+)$`)
 
 // parseSweep reads KEY=VALUES. Values that the machine takes only whole are rounded, and equal ones come once.
 func parseSweep(m *models.Machine, text string) (*sweepAxis, error) {
@@ -114,7 +114,7 @@ func parseSweep(m *models.Machine, text string) (*sweepAxis, error) {
 		}
 		return nil
 	}
-	r := rangeText.FindStringSubmatch(values)
+	r := sweepRange.FindStringSubmatch(values)
 	if r == nil {
 		if strings.ContainsAny(values, ":") || strings.Contains(values, "..") {
 			return nil, wrong("its values are no range and no list")
@@ -183,8 +183,7 @@ func steps(from, to float64, i, n int, log bool) float64 {
 type sweep struct {
 	axes     []*sweepAxis
 	runs     []*sweptRun
-	several  bool     // runs
-	set      []string // on all machines
+	several  bool // runs
 	machines []*models.Machine
 }
 
@@ -259,7 +258,7 @@ func (s *sweep) read(o *sweepOptions, m *models.Machine) error {
 
 // runSweep simulates runs on many machines.
 func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions) error {
-	s := &sweep{set: o.set}
+	s := &sweep{}
 	if err := s.open(ctx, a, o); err != nil {
 		return err
 	}

@@ -69,8 +69,8 @@ func (s *sweep) title(what string) string {
 func (s *sweep) note() string {
 	r := s.runs[0]
 	text := fmt.Sprintf("%s, dialect %s", r.machine.Name, r.options.Dialect)
-	if len(s.set) > 0 {
-		text += ", " + strings.Join(s.set, ", ")
+	if len(r.changed) > 0 {
+		text += ", " + strings.Join(r.changed, ", ")
 	}
 	return text
 }
