@@ -467,7 +467,7 @@ func (f *fields) number(name string) *big.Rat {
 	return new(big.Rat)
 }
 
-// latency reads seconds; what is less than a ns counts as 0.
+// latency reads seconds.
 func (f *fields) latency(name string) Picoseconds {
 	text := "" // for the message
 	if f.next < len(f.text) {
@@ -475,9 +475,6 @@ func (f *fields) latency(name string) Picoseconds {
 	}
 	x := f.number(name)
 	x.Mul(x, big.NewRat(perSecond, 1))
-	if x.Cmp(big.NewRat(1000, 1)) < 0 {
-		return 0
-	}
 	if x.Cmp(big.NewRat(maxLatency*1000, 1)) > 0 {
 		f.wrong(name, text, "seconds from 0 to 1000")
 		return 0

@@ -62,7 +62,7 @@ func TestReadCFG(t *testing.T) {
 	}
 	big := Node{CPUs: 4, CPURatio: 1.5, IntraNode: Interconnect{Latency: 2_000_000, BytesPerSecond: 1 << 30, Buses: 3, InputLinks: 1, OutputLinks: 1},
 		Latency: 25_000_000, InputLinks: 5, OutputLinks: 5, HalfDuplex: true}
-	small := Node{CPUs: 2, Latency: 1000, InputLinks: 2, OutputLinks: 3}
+	small := Node{CPUs: 2, IntraNode: Interconnect{Latency: 900}, Latency: 1000, InputLinks: 2, OutputLinks: 3}
 	want := &Machine{Name: "m.cfg", Description: text + "// comms.cfg\n" + comms, Nodes: 3, Mapping: Fill, CPUsPerNode: 4, CPURatio: 1.5, IntraNode: big.IntraNode,
 		Network: Interconnect{Latency: 25_000_000, BytesPerSecond: 91_750_400, Buses: 10, InputLinks: 5, OutputLinks: 5, HalfDuplex: true},
 		Uneven:  []Node{big, big, small}, EagerThresholdBytes: math.MaxInt64, Collectives: flat().Collectives, Declared: map[schema.CallID]bool{}}
@@ -280,7 +280,7 @@ func TestCFGRefused(t *testing.T) {
 	}{
 		{clan, nil, 0, "0 ranks; want the number of the program's ranks"},
 		{clan + "nodes: 4\n", nil, 6, "6 ranks cannot share these CPUs equally"},
-		{"network: {latency_ns: 0.5, bandwidth_bytes_per_s: 1}\n", nil, 2, "intra_node.latency_ns is less than 1, which Dimemas takes as 0"},
+		{"network: {latency_ns: 0.5, bandwidth_bytes_per_s: 1}\n", nil, 2, "intra_node.latency_ns is less than 1, which Dimemas takes as 0 for messages"},
 		{"network: {latency_ns: 1, bandwidth_bytes_per_s: 1, input_links: 3}\n", nil, 2, "network has 3 input and 0 output links, 0 for any number; in a configuration this means half duplex"},
 		{clan, func(m *Machine) { m.Mapping, m.NodeOf = Listed, []int{0, 0, 1, 0} }, 4, "mapping is a list of nodes"},
 		{clan, func(m *Machine) { m.Collectives[schema.CallBcast] = Phases{LOG, CURRENT, None, MAX} }, 4, "collectives.MPI_Bcast has the size CURRENT"},

@@ -132,7 +132,7 @@ func (n *Node) cfg() (string, error) {
 		{"network", n.Latency, n.InputLinks, n.OutputLinks, n.HalfDuplex},
 	} {
 		if x.latency > 0 && x.latency < 1000 {
-			return "", fmt.Errorf("%s.latency_ns is less than 1, which Dimemas takes as 0", x.key)
+			return "", fmt.Errorf("%s.latency_ns is less than 1, which Dimemas takes as 0 for messages", x.key)
 		}
 		if !x.half && (x.in == 0) != (x.out == 0) {
 			return "", fmt.Errorf("%s has %d input and %d output links, 0 for any number; in a configuration this means half duplex", x.key, x.in, x.out)

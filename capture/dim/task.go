@@ -3,6 +3,8 @@ package dim
 import (
 	"fmt"
 	"io"
+
+	"github.com/commq/commq/schema"
 )
 
 // action is what a task does next: a record that is neither a burst nor left out, and the burst before it.
@@ -10,7 +12,7 @@ type action struct {
 	record
 	// line is the record's line.
 	line int64
-	// computeNs is what the task computed since its last action.
+	// computeNs is what the task computed since its last action; null when it has no burst there.
 	computeNs int64
 	what      actionKind
 }
@@ -42,6 +44,7 @@ type taskReader struct {
 	ps     int64 // of bursts since the last action
 	carry  int64 // ps that were not a whole ns
 	burst  bool  // the record before was a burst
+	bursts bool  // there was one since the last action
 	ended  bool
 	counts *tally
 }
@@ -67,13 +70,14 @@ func (r *taskReader) next(a *action) (bool, error) {
 		}
 		wasBurst := r.burst
 		r.burst = r.record.kind == recordBurst
+		if r.burst && wasBurst {
+			*a = action{line: r.s.line, what: actionMark, computeNs: r.take()}
+			r.ps, r.bursts = r.record.ps, true
+			return true, nil
+		}
+		r.bursts = r.bursts || r.burst
 		switch r.record.kind {
 		case recordBurst:
-			if wasBurst {
-				*a = action{line: r.s.line, what: actionMark, computeNs: r.take()}
-				r.ps = r.record.ps
-				return true, nil
-			}
 			if r.ps += r.record.ps; r.ps > maxPs {
 				return false, r.t.bad(r.s.line, "task %d computes more than 53 days without communication", r.task)
 			}
@@ -127,9 +131,13 @@ func (r *taskReader) read() error {
 	}
 }
 
-// take is the time computed since it was taken last, in ns: what is less than a ns is left for the next time, so that
-// the sum along a task is off by half a ns at most.
+// take is the time computed since it was taken last, in ns, null when there was no burst: to Dimemas one of no time is another thing
+// than none. What is less than a ns is left for the next time, so that the sum along a task is off by half a ns at most.
 func (r *taskReader) take() int64 {
+	if !r.bursts {
+		return schema.NullInt64
+	}
+	r.bursts = false
 	ps := r.ps + r.carry
 	ns := (ps + psPerNs/2) / psPerNs // carry is -psPerNs/2 at least
 	r.ps, r.carry = 0, ps-ns*psPerNs

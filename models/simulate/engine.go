@@ -152,10 +152,14 @@ func (e *engine) next(i int32) bool {
 	s := &e.streams[i]
 	s.inRow = s.op.flags&flagPart != 0
 	s.burst = 0
-	begin, inLocal := Picoseconds(0), false
+	begin, inLocal, atOnce := Picoseconds(0), false, true
 	for {
 		if s.queue.empty() && !e.refill(s) {
 			if len(s.locals) == 0 {
+				return false
+			}
+			if e.arrivalOrder && atOnce { // Dimemas wants no CPU for that
+				e.doneLocals(s)
 				return false
 			}
 			s.op = op{kind: opEnd}
@@ -163,6 +167,7 @@ func (e *engine) next(i int32) bool {
 		}
 		e.pool.take(&s.queue, &s.op)
 		e.result.Operations++
+		atOnce = atOnce && s.op.flags&flagAtOnce != 0
 		s.burst = min(s.burst+e.nodes[s.node].scaled(s.op.compute), models.Forever)
 		if s.op.kind != opLocal {
 			return true
@@ -326,10 +331,11 @@ func (e *engine) step(i int32) {
 	}
 }
 
-// pays makes the stream busy for a latency before its operation; false when it need not, or was.
+// pays makes the stream busy for a latency before its operation; false when it need not, or was. In Dimemas less than a nanosecond
+// is none.
 func (e *engine) pays(i int32, latency Picoseconds) bool {
 	s := &e.streams[i]
-	if s.paid || latency == 0 || !e.cpuLatency {
+	if s.paid || latency < 1000 || !e.cpuLatency {
 		s.paid = false
 		return false
 	}
