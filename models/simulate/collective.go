@@ -17,6 +17,15 @@ type comm struct {
 	// Dimemas counts who takes part per communicator, over all its collectives that are under way.
 	shares []models.NodeShare
 	at     []int32 // by node: its place in shares + 1
+	// Its root is whose call of a blocking one had a root last, also that of a Reduce of messages, which forgets neither it nor
+	// who took part: the next collective that is none does.
+	root int32
+}
+
+// entered is what a rank brings to a collective of Dimemas.
+type entered struct {
+	rank, taker    int32
+	sent, received int64
 }
 
 // collective is one that some ranks have entered.
@@ -36,6 +45,7 @@ type collective struct {
 	bytes    int64 // that all send and receive
 	sizes    models.Sizes
 	takers   []int32 // of those that have come
+	entries  []entered
 	waiting  int32   // the root of a Reduce of messages
 }
 
@@ -103,10 +113,19 @@ func (e *engine) enter(o *op, i, rank, taker int32) {
 	if e.wholeNodes {
 		g.share(int(e.streams[i].node), len(e.nodes))
 	}
+	if e.wholeNodes && o.kind == opCollective {
+		x.entries = append(x.entries, entered{rank, taker, max(o.send, 0), max(o.recv, 0)})
+		if x.root == rank {
+			g.root = rank
+		}
+	}
 	if len(x.takers) < int(g.size) {
 		return
 	}
 	e.result.collective(o, x.bytes)
+	if len(x.entries) > 0 && g.root != none {
+		x.represents(g.root)
+	}
 	if e.busCollectives && e.buses.total != 0 && e.buses.busy != 0 {
 		x.buses = e.buses.total - e.buses.busy
 		e.buses.busy = e.buses.total
@@ -114,6 +133,16 @@ func (e *engine) enter(o *op, i, rank, taker int32) {
 		return
 	}
 	e.startCollective(c)
+}
+
+// represents makes the rank the one that stands for all.
+func (x *collective) represents(rank int32) {
+	for _, in := range x.entries {
+		if in.rank == rank {
+			x.rank, x.taker, x.sent, x.received = rank, in.taker, in.sent, in.received
+			return
+		}
+	}
 }
 
 // share counts a rank of a node in.
@@ -157,7 +186,7 @@ func (e *engine) opened(o *op, rank int32) int32 {
 	}
 	c := e.newCollective()
 	e.colls[c] = collective{instance: o.instance, comm: o.comm, root: root, call: o.call, site: o.site, first: rank, taker: none, rank: none,
-		waiting: none, takers: e.colls[c].takers[:0]}
+		waiting: none, takers: e.colls[c].takers[:0], entries: e.colls[c].entries[:0]}
 	g.open = append(g.open, c)
 	return c
 }
@@ -224,6 +253,9 @@ func (e *engine) collectiveEnds(c int32) {
 	x = &e.colls[c]
 	g := &e.comms[x.comm]
 	g.unshared()
+	if len(x.entries) > 0 {
+		g.root = none
+	}
 	g.closed(c)
 	takers, last := x.takers, x.taker
 	for _, t := range takers {
@@ -329,6 +361,8 @@ func (e *engine) reduce(i int32) {
 	if len(x.takers) == int(e.comms[x.comm].size) {
 		e.result.collective(&s.op, x.bytes)
 	}
+	g := &e.comms[x.comm]
+	g.share(int(s.node), len(e.nodes))
 	if s.rank != x.root {
 		e.block(i)
 		to := x.root
@@ -340,7 +374,8 @@ func (e *engine) reduce(i int32) {
 		e.transport(m)
 		return
 	}
-	if x.ended++; x.ended < int(e.comms[x.comm].size) {
+	g.root = s.rank
+	if x.ended++; x.ended < int(g.size) {
 		x.waiting = takerOf(i)
 		e.block(i)
 		return

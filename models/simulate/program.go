@@ -168,7 +168,7 @@ func (e *engine) communicators(p *Program) error {
 	on := make([]int32, len(e.nodes)) // last communicator seen on the node, + 1
 	for k, c := range p.Comms {
 		e.program.commOf[c.ID] = int32(k)
-		g := comm{id: c.ID, size: int32(len(c.Members)), world: c.Members}
+		g := comm{id: c.ID, size: int32(len(c.Members)), world: c.Members, root: none}
 		for _, rank := range c.Members {
 			if rank < 0 || int(rank) >= len(p.Threads) {
 				return fmt.Errorf("communicator %d has rank %d, and the run has %d", c.ID, rank, len(p.Threads))
