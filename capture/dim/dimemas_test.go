@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -360,7 +361,7 @@ func compared(t *testing.T, program, dir, trace, config, comms string, ranks int
 	theirs, err := runDimemas(program, dir, ranks, flags...)
 	ours, ourErr := simulated(t, trace, m)
 	switch {
-	case err != nil && ourErr != nil:
+	case err != nil && ourErr != nil, err != nil && dimemasFails(err, trace):
 		return ""
 	case err != nil || ourErr != nil:
 		return fmt.Sprintf("Dimemas: %v, commq: %v", err, ourErr)
@@ -371,6 +372,15 @@ func compared(t *testing.T, program, dir, trace, config, comms string, ranks int
 		}
 	}
 	return ""
+}
+
+// dimemasFails says that Dimemas does not get through the trace by a mistake of its own, which has no time to compare: it dies when
+// a message of a Reduce waits for a bus between nodes (it looks for it in the queue of a node), and mixes up a Reduce of messages
+// with a nonblocking collective under way on the same communicator (they count in one series), whose ranks it then forgets.
+func dimemasFails(err error, trace string) bool {
+	reduces := regexp.MustCompile(`(?m)^10:.*:3$`).MatchString(trace)
+	starts := regexp.MustCompile(`(?m)^10:.*:0$`).MatchString(trace)
+	return reduces && (strings.Contains(err.Error(), "Can't find element to extract from queue") || starts && strings.Contains(err.Error(), "does not finish"))
 }
 
 // threshold gives the machine what Dimemas is told by -S and -F.

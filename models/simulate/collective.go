@@ -46,7 +46,7 @@ type collective struct {
 	sizes    models.Sizes
 	takers   []int32 // of those that have come
 	entries  []entered
-	waiting  int32   // the root of a Reduce of messages
+	waiting  int32 // the root of a Reduce of messages
 }
 
 // collective does a collective operation: it enters.
