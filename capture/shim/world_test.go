@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -64,7 +65,9 @@ func simulation(t testing.TB) []string {
 // simulated runs a program on ranks of its own and sims simulator ranks; that the shim complains is an error.
 func simulated(t testing.TB, library, how string, ranks, sims int, variables []string, program ...string) outcome {
 	t.Helper()
-	common := append(simulation(t), "COMMQ_SPOOL="+filepath.Join(t.TempDir(), "spool"))
+	spool := "COMMQ_SPOOL=" + filepath.Join(t.TempDir(), "spool")
+	t.Cleanup(func() { waitForRanks(t, spool) })
+	common := append(simulation(t), spool)
 	variables = append(append([]string{"LD_PRELOAD=" + formFor(t, library, Simulated)}, common...), variables...)
 	if how == diverted {
 		return content(t, launch(t, library, ranks+sims, append(variables, fmt.Sprint("COMMQ_SIM_RANKS=", sims)), program...))
@@ -75,6 +78,26 @@ func simulated(t testing.TB, library, how string, ranks, sims int, variables []s
 	args = append(append(args, program...), ":", "-n", fmt.Sprint(sims), "env")
 	args = append(append(args, also...), formFor(t, library, Bridge))
 	return content(t, run(t, nil, args...))
+}
+
+// waitForRanks waits for the processes with a variable of their environment: a launcher whose job was aborted can be back before
+// the last rank has ended, which still writes its records then.
+func waitForRanks(t testing.TB, variable string) {
+	t.Helper()
+	for range 600 {
+		environs, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(environs, func(file string) bool {
+			environ, err := os.ReadFile(file) // it may have ended
+			return err == nil && slices.Contains(strings.Split(string(environ), "\x00"), variable)
+		}) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("processes with %s are there a minute after their launcher", variable)
 }
 
 // content sees to it that the shim has not complained.

@@ -43,6 +43,7 @@ func (c *checkup) ofRun(ctx context.Context, run queries.Run) error {
 	m := run.Manifest
 	c.ending(m)
 	c.recorded(m)
+	c.times(m)
 	c.unmatched(m)
 	c.hashes(m)
 	return c.asked(ctx, run)
@@ -75,6 +76,13 @@ func (c *checkup) recorded(m *schema.Manifest) {
 	}
 	if m.Record != "all" || len(m.Filters) > 0 {
 		c.ok("left out", "by request: record %s%s; the manifest's counts have everything", m.Record, prefixed(", filters ", strings.Join(m.Filters, " ")))
+	}
+}
+
+// times says whether the times are coarse.
+func (c *checkup) times(m *schema.Manifest) {
+	if coarse := coarseTimes(m); coarse != "" {
+		c.warn("times", "ask it about counts and bytes; for times, capture without --time-resolution-ns", "%s", coarse)
 	}
 }
 

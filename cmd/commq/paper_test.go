@@ -20,13 +20,14 @@ const measuresDir = "../../docs/validation/measures"
 
 // measuredRuns are the runs in the tables.
 var measuredRuns = strings.Fields(`
-	bt.A.16 bt.A.64 bt.C.64
-	cg.A.4 cg.A.16 cg.A.64
-	ep.A.4 ep.A.64
+	bt.A.16 bt.A.64 bt.B.64 bt.C.64
+	cg.A.4 cg.A.16 cg.A.64 cg.B.64
+	ep.A.4 ep.A.64 ep.B.64 ep.C.64
 	ft.A.4 ft.A.16 ft.A.64 ft.B.64
 	is.A.4 is.A.16 is.A.64 is.B.64 is.C.64
+	lu.A.64
 	mg.A.16 mg.A.64 mg.B.64 mg.C.64
-	sp.A.4 sp.A.16 sp.A.64`)
+	sp.A.4 sp.A.16 sp.A.64 sp.B.64`)
 
 // measuredBy are the tables and the questions whose answers they hold.
 var measuredBy = map[string][]string{
@@ -88,11 +89,17 @@ func (m measures) write(t *testing.T) {
 	}
 }
 
-// TestMeasuredTables asks the runs of the tables that are in this repository again, and, where $COMMQ_NPB names a folder of
-// the programs, captures the others whose programs are there and writes their rows.
+// TestMeasuredTables asks the runs of the tables that are in this repository again. Of the others it writes the rows where
+// $COMMQ_FIGURES names a store that has them, or $COMMQ_NPB a folder of their programs, which it then captures.
 func TestMeasuredTables(t *testing.T) {
-	tables, folder := readMeasures(t), os.Getenv("COMMQ_NPB")
+	tables, folder, kept := readMeasures(t), os.Getenv("COMMQ_NPB"), os.Getenv("COMMQ_FIGURES")
 	written := false
+	write := func(store, name string) {
+		for table, rows := range answersOf(t, store, name) {
+			tables[table][name] = rows
+		}
+		written = true
+	}
 	for _, name := range measuredRuns {
 		part := strings.Split(name, ".")
 		n := npb{"openmpi", part[0], part[1], int(parsed(t, part[2]))}
@@ -104,16 +111,17 @@ func TestMeasuredTables(t *testing.T) {
 			}
 			continue
 		}
+		if _, err := os.Stat(filepath.Join(kept, name)); kept != "" && err == nil {
+			write(kept, name)
+			continue
+		}
 		if _, err := os.Stat(filepath.Join(folder, n.library, n.app+"."+n.class+".x")); folder == "" || err != nil {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			store := t.TempDir()
 			n.capture(t, folder, store, "--record", "messages", "--hash", "none", "--stack", "0", "--clock", "none")
-			for table, rows := range answersOf(t, store, name) {
-				tables[table][name] = rows
-			}
-			written = true
+			write(store, name)
 		})
 	}
 	if written {
@@ -168,7 +176,7 @@ func (m measures) shareOf(t *testing.T, run, kind string) float64 {
 // of collective operations", section 3.1: FT and IS "use collective operations almost exclusively", on 64 nodes.
 func TestBenchmarksAreOfOneKind(t *testing.T) {
 	tables := readMeasures(t)
-	for app, kind := range map[string]string{"bt": "point-to-point", "cg": "point-to-point", "sp": "point-to-point",
+	for app, kind := range map[string]string{"bt": "point-to-point", "cg": "point-to-point", "lu": "point-to-point", "sp": "point-to-point",
 		"ep": "collective", "ft": "collective", "is": "collective"} {
 		for run := range tables.of(t, "ratio", app+".*.64") {
 			if share := tables.shareOf(t, run, kind); share < 0.97 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/queries/plot"
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
@@ -347,6 +349,9 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	if err := distinct(runs); err != nil {
 		return err
 	}
+	if len(q.Origins) > 0 {
+		noteCoarseTimes(a, runs)
+	}
 	switch {
 	case o.sql:
 		return printSQL(ctx, a, q, o, runs)
@@ -354,6 +359,24 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 		return drawAnswer(ctx, a, c, q, o, runs)
 	}
 	return o.ask(ctx, q, runs, func(rows queries.Rows) error { return o.print(a, c, rows) })
+}
+
+// noteCoarseTimes says which runs have times that are too coarse for most questions about them.
+func noteCoarseTimes(a *app, runs []queries.Run) {
+	for _, r := range runs {
+		if coarse := coarseTimes(r.Manifest); coarse != "" {
+			a.note("run %s: %s; what is shorter is not in the answer, or has that length (captured with --time-resolution-ns)", r.Name, coarse)
+		}
+	}
+}
+
+// coarseTimes says what the times were rounded to, and is empty where they were not. From a microsecond on, times of messages
+// and calls are of that size or shorter.
+func coarseTimes(m *schema.Manifest) string {
+	if m.TimeOrigin == "untimed" || m.TimeResolutionNs < 1000 {
+		return ""
+	}
+	return fmt.Sprintf("its times were rounded down to multiples of %s", time.Duration(m.TimeResolutionNs))
 }
 
 func distinct(runs []queries.Run) error {
