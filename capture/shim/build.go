@@ -96,6 +96,41 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 	return path, nil
 }
 
+// BuildProgram returns the path of a program of commq's own, one C source, compiled and cached as Build does it. o.Form means nothing.
+func BuildProgram(ctx context.Context, o BuildOptions, name string, source []byte) (string, error) {
+	target, err := FindTarget(ctx, o.Library, o.Mpicc)
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheFolder(o.Cache)
+	if err != nil {
+		return "", err
+	}
+	file := name + ".c"
+	folder := filepath.Join(cache, name, target.key(Bridge, []string{file}, map[string][]byte{file: source}))
+	path := filepath.Join(folder, name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("build %s: cache folder: %w; name another one in $COMMQ_CACHE", name, err)
+	}
+	work, err := os.MkdirTemp(folder, ".build-")
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	defer os.RemoveAll(work)
+	from, to := filepath.Join(work, file), filepath.Join(work, name)
+	if err := os.WriteFile(from, source, 0o644); err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	cmd := exec.CommandContext(ctx, target.Mpicc, "-std=gnu11", "-Wall", "-Wextra", "-O2", "-o", to, from)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s for %s %s: %w\n%s\n%s", name, target.Library, target.Version, err, strings.Join(cmd.Args, " "), bytes.TrimSpace(text))
+	}
+	return path, os.Rename(to, path)
+}
+
 func cacheFolder(named string) (string, error) {
 	if named != "" {
 		return filepath.Abs(named)

@@ -45,6 +45,7 @@ var only = map[string][]string{
 // within says which packages of the project some may import beside those of their own folder: arrows inside a top folder.
 var within = map[string][]string{
 	module + "/capture/spool":    {module + "/schema"},
+	module + "/capture/bench":    {module + "/capture/shim"},
 	module + "/capture/symbols":  {module + "/capture/spool", module + "/schema"},
 	module + "/capture/simrank":  {module + "/capture/spool", module + "/models", module + "/schema"},
 	module + "/capture/perfetto": {module + "/schema", module + "/writer"},

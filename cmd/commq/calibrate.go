@@ -25,9 +25,24 @@ type calibrateOptions struct {
 	machine string // --output
 	plot    string // --plot
 	through string // --through
+	where   string // --where
 	cpus    int    // --cpus-per-node
 	pieces  bool   // --pieces
 	format  string // --format
+
+	launch bool // --launch
+	launchOptions
+}
+
+// launchOptions say how the program of --launch runs.
+type launchOptions struct {
+	ranks    int    // --ranks
+	rounds   int    // --rounds
+	maxBytes int64  // --max-bytes
+	launcher string // --launcher
+	mpi      string // --mpi
+	mpicc    string // --mpicc
+	gather   string // --gather
 }
 
 // throughs are the values of --through, each with its column of commq query message-times.
@@ -39,24 +54,30 @@ var throughs = map[string]struct {
 func newCalibrateCommand(a *app) *cobra.Command {
 	var o calibrateOptions
 	c := &cobra.Command{
-		Use:   "calibrate",
+		Use:   "calibrate [flags] [-- mpirun options]",
 		Short: "Learn a machine from a run's messages and collectives",
 		Long: `calibrate makes a machine for commq simulate of what a run measured (docs/method/calibrate.md):
 
 latency and bandwidth from messages whose receiver was waiting, a line through the times of each size by least squares of
 relative errors, which points that are far off hardly move, in pieces where the sizes clearly differ; the eager threshold from
 sends that returned before their receive was posted, and sends that did not; for each collective operation the phases of the
-paper's model that fit best. It prints what it found, how far that is off, and on which sizes and numbers of ranks it was learnt.`,
-		Example: `  commq calibrate --run pingpong.2 -o cluster.yaml
+paper's model that fit best. It prints what it found, how far that is off, and on which sizes and numbers of ranks it was learnt.
+
+With --launch it first compiles and captures a program of its own: ping-pongs of the first rank with the second and the last, sends
+whose receiver comes late, collectives on 2 ranks and more up to all. What stands behind -- goes to mpirun. --run then names
+the run, which else is not kept.`,
+		Example: `  commq calibrate --launch --mpi openmpi -n 2 -o node.yaml
+  commq calibrate --launch -n 16 -o cluster.yaml -- --map-by node
+  commq calibrate --run pingpong.2 -o cluster.yaml
   commq calibrate --run pingpong.2 --through median --plot fit.svg
   commq simulate --run bt.C.64 --machine cluster.yaml`,
-		Args:              wantArgs(0, 0, "no arguments"),
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(c, args); err != nil {
 				return err
 			}
-			return runCalibrate(c.Context(), a, &o)
+			return runCalibrate(c.Context(), a, &o, args)
 		},
 	}
 	f := c.Flags()
@@ -64,21 +85,33 @@ paper's model that fit best. It prints what it found, how far that is off, and o
 	f.StringVarP(&o.machine, "output", "o", "", "`FILE` to write the machine to, as YAML")
 	f.StringVar(&o.plot, "plot", "", "`FILE` to draw the messages' times and the fitted line in: .png, .svg or .pdf")
 	f.StringVar(&o.through, "through", "quartile", "which of the times of equal messages and operations counts: minimum, quartile (the lower one) or median")
+	f.StringVar(&o.where, "where", "TRUE", "which messages latency and bandwidth are learnt from: a condition on the columns of messages (with --launch: its ping-pongs)")
 	f.IntVar(&o.cpus, "cpus-per-node", 0, "CPUs of a node of the machine (default: the most ranks on a host)")
 	f.BoolVar(&o.pieces, "pieces", true, "bandwidths that depend on the size, where the data clearly have them")
 	f.StringVar(&o.format, "format", "text", "format of the answer: text or json")
+	f.BoolVar(&o.launch, "launch", false, "first run a program that measures, and learn from that")
+	f.IntVarP(&o.ranks, "ranks", "n", 2, "with --launch: its number of ranks")
+	f.IntVar(&o.rounds, "rounds", 100, "with --launch: how often each small thing is measured, large ones less often")
+	f.Int64Var(&o.maxBytes, "max-bytes", 4<<20, "with --launch: the largest message; collectives move up to a 16th of it")
+	f.StringVar(&o.launcher, "launcher", "", `with --launch: launcher and its options, for example "srun -N 2" (default: the mpirun of the MPI library)`)
+	f.StringVar(&o.mpi, "mpi", "", "with --launch: MPI library, openmpi or mpich (default: the one that is installed)")
+	f.StringVar(&o.mpicc, "mpicc", "", "with --launch: MPI compiler wrapper (default: found in $PATH)")
+	f.StringVar(&o.gather, "gather", "", "with --launch: shell command that copies the records of other nodes into the folder $COMMQ_SPOOL")
 	register(c, completeRuns(a), "run")
 	completeFiles(c, "output", "yaml", "yml")
 	completeFiles(c, "plot", "png", "svg", "pdf")
 	complete(c, "through", "minimum", "quartile", "median")
 	complete(c, "format", "text", "json")
-	completeNothing(c, "cpus-per-node")
+	complete(c, "mpi", "openmpi", "mpich")
+	completeFiles(c, "launcher")
+	completeFiles(c, "mpicc")
+	completeNothing(c, "where", "cpus-per-node", "ranks", "rounds", "max-bytes", "gather")
 	return c
 }
 
-func (o *calibrateOptions) check() error {
-	if o.run == "" {
-		return errors.New("no run given; name one with --run")
+func (o *calibrateOptions) check(c *cobra.Command, args []string) error {
+	if err := o.checkLaunch(c, args); err != nil {
+		return err
 	}
 	if o.cpus < 0 {
 		return fmt.Errorf("--cpus-per-node %d: want 1 or more", o.cpus)
@@ -94,7 +127,38 @@ func (o *calibrateOptions) check() error {
 	return oneOf("format", o.format, "text", "json")
 }
 
-func runCalibrate(ctx context.Context, a *app, o *calibrateOptions) error {
+// checkLaunch checks what there must be with --launch, and may not be without.
+func (o *calibrateOptions) checkLaunch(c *cobra.Command, args []string) error {
+	switch {
+	case o.launch && o.ranks < 2:
+		return fmt.Errorf("-n %d: want 2 ranks or more", o.ranks)
+	case o.launch && o.rounds < 1:
+		return fmt.Errorf("--rounds %d: want 1 or more", o.rounds)
+	case o.launch && (o.maxBytes < 1024 || o.maxBytes > 1<<30):
+		return fmt.Errorf("--max-bytes %d: want 1024 to 1073741824", o.maxBytes)
+	case o.launch:
+		return nil
+	case o.run == "":
+		return errors.New("no run given; name one with --run, or measure with --launch")
+	case len(args) > 0:
+		return fmt.Errorf("%q: only with --launch are there arguments, for mpirun", args[0])
+	}
+	for _, name := range []string{"ranks", "rounds", "max-bytes", "launcher", "mpi", "mpicc", "gather"} {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("--%s: it is for --launch; without it the run is there already", name)
+		}
+	}
+	return nil
+}
+
+func runCalibrate(ctx context.Context, a *app, o *calibrateOptions, args []string) error {
+	if o.launch {
+		remove, err := o.measure(ctx, a, args)
+		if err != nil {
+			return err
+		}
+		defer remove()
+	}
 	runs, err := findRuns(a, []string{o.run})
 	if err != nil {
 		return err
@@ -182,7 +246,7 @@ func (o *calibrateOptions) messages(ctx context.Context, run queries.Run, in *ca
 		switch q.Name {
 		case "message-times":
 			column := throughs[o.through].column
-			err = eachRow(ctx, db, q, func(of map[string]any) {
+			err = eachRow(ctx, db, q, map[string]string{"where": o.where}, func(of map[string]any) {
 				p := calibrate.Point{Bytes: of["bytes"].(int64), Messages: of["messages"].(int64), Ns: float64(of[column].(int64))}
 				if of["same_host"].(bool) {
 					in.Inside = append(in.Inside, p)
@@ -194,7 +258,7 @@ func (o *calibrateOptions) messages(ctx context.Context, run queries.Run, in *ca
 			if q.Check(run) != nil { // virtual times, or not every call: then nothing is known of it
 				continue
 			}
-			err = eachRow(ctx, db, q, func(of map[string]any) {
+			err = eachRow(ctx, db, q, nil, func(of map[string]any) {
 				in.Eager = append(in.Eager, calibrate.Eager{Bytes: of["bytes"].(int64), Returned: of["eager"].(int64), Waited: of["rendezvous"].(int64)})
 			})
 		}
@@ -205,9 +269,9 @@ func (o *calibrateOptions) messages(ctx context.Context, run queries.Run, in *ca
 	return nil
 }
 
-// eachRow asks a query and gives its rows by the columns' names.
-func eachRow(ctx context.Context, db *queries.DB, q *queries.Query, use func(map[string]any)) error {
-	rows, err := db.Ask(ctx, q, nil)
+// eachRow asks a query with arguments and gives its rows by the columns' names.
+func eachRow(ctx context.Context, db *queries.DB, q *queries.Query, args map[string]string, use func(map[string]any)) error {
+	rows, err := db.Ask(ctx, q, args)
 	if err != nil {
 		return err
 	}
@@ -332,9 +396,9 @@ func printFit(w io.Writer, name string, f *calibrate.Fit) error {
 	for _, p := range f.Line.Pieces {
 		fmt.Fprintf(w, "; above %s bytes %.3f us more and %s", grouped(p.AboveBytes), p.StepNs/1000, bandwidthText(p.NsPerByte))
 	}
-	fmt.Fprintf(w, "\ntypical error %.1f %%, largest %.1f %%", 100*f.ErrorRMS, 100*f.ErrorMax)
+	fmt.Fprintf(w, "\ntypical error %.1f %%, largest %.1f %%", 100*f.ErrorTypical, 100*f.ErrorMax)
 	if len(f.Line.Pieces) > 0 {
-		fmt.Fprintf(w, "; in one piece: latency %.3f us, bandwidth %s, typical error %.1f %%", f.Single.LatencyNs/1000, bandwidthText(f.Single.NsPerByte), 100*f.SingleErrorRMS)
+		fmt.Fprintf(w, "; in one piece: latency %.3f us, bandwidth %s, typical error %.1f %%", f.Single.LatencyNs/1000, bandwidthText(f.Single.NsPerByte), 100*f.SingleErrorTypical)
 	}
 	fmt.Fprintf(w, "\nlearnt on %s of %s to %s bytes\n", counted(f.Messages, "message"), grouped(f.MinBytes), grouped(f.MaxBytes))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 // TestCalibrateFindsTheMachine: of a ping-pong in virtual times the machine that it was simulated with, and commq simulate takes it.
 func TestCalibrateFindsTheMachine(t *testing.T) {
+	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		t.Run(library, func(t *testing.T) {
 			exe := compileMPI(t, library, "pingpong.c")
@@ -43,6 +45,84 @@ func TestCalibrateFindsTheMachine(t *testing.T) {
 			}
 			mustCommq(t, "simulate", "--store", dir, "--run", "pp.2", "--machine", found)
 		})
+	}
+}
+
+// TestCalibrateLaunch: the program that measures runs with both libraries, and commq simulate takes the machine that comes of it for
+// the run that it was learnt from.
+func TestCalibrateLaunch(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		t.Run(library, func(t *testing.T) {
+			dir := t.TempDir()
+			machine := filepath.Join(dir, "m.yaml")
+			out := mustCommq(t, "calibrate", "--launch", "--mpi", library, "-n", "3", "--rounds", "20", "--max-bytes", "65536", "--run", "measured", "--store", dir,
+				"-o", machine, "--cpus-per-node", "4", "--format", "json", "--quiet")
+			var answer struct {
+				Inside struct {
+					Line struct {
+						LatencyNs float64 `json:"latency_ns"`
+					}
+					MinBytes int64 `json:"min_bytes"`
+					MaxBytes int64 `json:"max_bytes"`
+				} `json:"intra_node"`
+				Threshold   struct{ Sends int64 } `json:"eager_threshold"`
+				Collectives []struct {
+					Operation string
+					MinRanks  int `json:"min_ranks"`
+					MaxRanks  int `json:"max_ranks"`
+				}
+			}
+			if err := json.Unmarshal([]byte(out), &answer); err != nil {
+				t.Fatal(err)
+			}
+			if answer.Inside.Line.LatencyNs <= 0 || answer.Inside.MinBytes != 0 || answer.Inside.MaxBytes < 32768 || answer.Threshold.Sends == 0 {
+				t.Errorf("%s", out)
+			}
+			if len(answer.Collectives) != 10 {
+				t.Errorf("%d collective operations; want 10: %+v", len(answer.Collectives), answer.Collectives)
+			}
+			for _, c := range answer.Collectives {
+				if c.MinRanks != 2 || c.MaxRanks != 3 {
+					t.Errorf("%s: %+v", library, c)
+				}
+			}
+			m, err := readMachine(machine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Nodes != 1 || m.CPUsPerNode != 4 || len(m.Declared) != 10 {
+				t.Errorf("%+v", m)
+			}
+			var p prediction
+			if err := json.Unmarshal([]byte(mustCommq(t, "simulate", "--run", "measured", "--store", dir, "--machine", machine, "--format", "json")), &p); err != nil {
+				t.Fatal(err)
+			}
+			if p.PredictedNs <= 0 || p.Messages == 0 || p.FallbackCollectives != 2 { // MPI_Comm_split for 2 and for 3 ranks
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+}
+
+// TestCalibrateWrongUse: each error says what to do.
+func TestCalibrateWrongUse(t *testing.T) {
+	t.Setenv("COMMQ_STORE", runsDir)
+	for _, c := range []struct{ words, want string }{
+		{"calibrate", "no run given; name one with --run, or measure with --launch"},
+		{"calibrate --run cg.A.4 -n 3", "--ranks: it is for --launch"},
+		{"calibrate --run cg.A.4 -- --oversubscribe", `"--oversubscribe": only with --launch are there arguments`},
+		{"calibrate --launch -n 1", "-n 1: want 2 ranks or more"},
+		{"calibrate --launch --max-bytes 9", "--max-bytes 9: want 1024 to 1073741824"},
+		{"calibrate --run ft.A.4", `run "ft.A.4" has no messages of two sizes or more whose receiver was waiting`},
+		{"calibrate --run sp.A.4", "capture it again without --time-resolution-ns"},
+		{"calibrate --run cg.A.4 --through mean", "--through mean: want one of minimum, quartile, median"},
+		{"calibrate --run cg.A.4 --where size>3", "size"},
+	} {
+		status, out, errs := commandLine("", strings.Fields(c.words)...)
+		if status != exitCannot || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: status %d, %q %q; want %q", c.words, status, out, errs, c.want)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func Calibrate(in *Input) (*Calibration, error) {
 		return nil, err
 	}
 	if c.Inside == nil && c.Between == nil {
-		return nil, fmt.Errorf("run %q has no messages of two sizes or more whose receiver was waiting, and they are needed to tell latency from bandwidth; take a run with more, a ping-pong test for example", in.Name)
+		return nil, fmt.Errorf("run %q has no messages of two sizes or more whose receiver was waiting, and they are needed to tell latency from bandwidth; measure with commq calibrate --launch, or take a run with more", in.Name)
 	}
 	m := models.New(in.Name)
 	m.CPUsPerNode = max(in.CPUsPerNode, in.RanksPerHost, 1)
@@ -146,8 +146,8 @@ func (c *Calibration) fit(points []Point, pieces bool, where string) (*Fit, erro
 		c.Warnings = append(c.Warnings, fmt.Sprintf("All messages %s whose time is known have %d bytes: latency and bandwidth cannot be told apart there.", where, points[0].Bytes))
 		return nil, nil
 	}
-	if err == nil && f.ErrorRMS > poorFit {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("The times of messages %s are no line: it is off by %.0f %% typically. Look at the residuals; a run of pingpong on an idle machine says more.", where, 100*f.ErrorRMS))
+	if err == nil && f.ErrorTypical > poorFit {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("The times of messages %s are no line: it is off by %.0f %% typically. Look at the residuals; a run of commq calibrate --launch on an idle machine says more.", where, 100*f.ErrorTypical))
 	}
 	return f, err
 }
@@ -183,10 +183,10 @@ func (c *Calibration) Notes(source string) map[string][]string {
 			return
 		}
 		notes[key] = append(notes[key], fmt.Sprintf("From %d messages of %d sizes, %d to %d bytes, %s: typical error %.1f %%, largest %.1f %%.",
-			f.Messages, len(f.Residuals), f.MinBytes, f.MaxBytes, where, 100*f.ErrorRMS, 100*f.ErrorMax))
+			f.Messages, len(f.Residuals), f.MinBytes, f.MaxBytes, where, 100*f.ErrorTypical, 100*f.ErrorMax))
 		if len(f.Line.Pieces) > 0 {
 			notes[key] = append(notes[key], fmt.Sprintf("In one piece: latency_ns %.3f, bandwidth_bytes_per_s %s, typical error %.1f %%.",
-				f.Single.LatencyNs, bandwidth(f.Single.NsPerByte), 100*f.SingleErrorRMS))
+				f.Single.LatencyNs, bandwidth(f.Single.NsPerByte), 100*f.SingleErrorTypical))
 		}
 	}
 	say("intra_node", c.Inside, "inside a node")

@@ -88,8 +88,8 @@ func TestPiecesAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one.Line.Pieces) != 0 || one.ErrorRMS < 10*f.ErrorRMS || one.ErrorRMS != f.SingleErrorRMS {
-		t.Errorf("in one piece: %g, in three: %g, which had %g in one", one.ErrorRMS, f.ErrorRMS, f.SingleErrorRMS)
+	if len(one.Line.Pieces) != 0 || one.ErrorTypical < 10*f.ErrorTypical || one.ErrorTypical != f.SingleErrorTypical {
+		t.Errorf("in one piece: %g, in three: %g, which had %g in one", one.ErrorTypical, f.ErrorTypical, f.SingleErrorTypical)
 	}
 }
 

@@ -74,12 +74,12 @@ type Fit struct {
 	MinBytes int64 `json:"min_bytes"`
 	MaxBytes int64 `json:"max_bytes"`
 	Messages int64 `json:"messages"`
-	// Residuals are those of Line, SingleErrorRMS and ErrorRMS the root mean square of the relative errors of both lines, each
-	// size counting once, and ErrorMax the largest of Line's.
-	Residuals      []Residual `json:"residuals"`
-	ErrorRMS       float64    `json:"error_rms"`
-	ErrorMax       float64    `json:"error_max"`
-	SingleErrorRMS float64    `json:"single_error_rms"`
+	// Residuals are those of Line, ErrorTypical and SingleErrorTypical the median over the sizes of the relative errors' amounts of
+	// both lines, ErrorMax the largest of Line's.
+	Residuals          []Residual `json:"residuals"`
+	ErrorTypical       float64    `json:"error_typical"`
+	ErrorMax           float64    `json:"error_max"`
+	SingleErrorTypical float64    `json:"single_error_typical"`
 }
 
 // ErrOneSize says that latency and bandwidth cannot be told apart.
@@ -126,7 +126,7 @@ func FitLine(points []Point, pieces bool) (*Fit, error) {
 
 // judge says how good the lines are.
 func (f *Fit) judge(points []Point) {
-	var sum, singleSum float64
+	var off, single []float64
 	f.MinBytes, f.MaxBytes = points[0].Bytes, points[len(points)-1].Bytes
 	for _, p := range points {
 		r := Residual{p, f.Line.Ns(p.Bytes), 0}
@@ -134,12 +134,17 @@ func (f *Fit) judge(points []Point) {
 		f.Residuals = append(f.Residuals, r)
 		f.Messages += p.Messages
 		f.ErrorMax = max(f.ErrorMax, math.Abs(r.Error))
-		sum += r.Error * r.Error
-		single := (f.Single.Ns(p.Bytes) - p.Ns) / p.Ns
-		singleSum += single * single
+		off = append(off, math.Abs(r.Error))
+		single = append(single, math.Abs(f.Single.Ns(p.Bytes)-p.Ns)/p.Ns)
 	}
-	f.ErrorRMS = math.Sqrt(sum / float64(len(points)))
-	f.SingleErrorRMS = math.Sqrt(singleSum / float64(len(points)))
+	f.ErrorTypical, f.SingleErrorTypical = median(off), median(single)
+}
+
+// median is the lower one of an even number of values.
+func median(values []float64) float64 {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return stat.Quantile(0.5, stat.Empirical, values, nil)
 }
 
 // split adds the piece that helps most, as long as the data say so strongly.
@@ -275,9 +280,7 @@ func huber(points []Point, l *Line) []float64 {
 	for i, p := range points {
 		off[i] = math.Abs(l.Ns(p.Bytes)-p.Ns) / p.Ns
 	}
-	sorted := slices.Clone(off)
-	slices.Sort(sorted)
-	deviation := max(stat.Quantile(0.5, stat.Empirical, sorted, nil)/0.6745, leastError)
+	deviation := max(median(off)/0.6745, leastError)
 	for i := range off {
 		off[i] = min(1, 1.345*deviation/max(off[i], 1e-12))
 	}

@@ -1,0 +1,198 @@
+/* The program of commq calibrate --launch. It measures nothing itself: it makes the messages and collectives whose times commq
+ * captures. Arguments: rounds, largest message in bytes, largest collective in bytes (of a rank's buffer). */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAG = 9, LATE_ROUNDS = 5 };
+
+static int rank, ranks, rounds;
+static long most, most_collective;
+static char *out, *in;
+
+static double now(void) { return MPI_Wtime(); }
+
+static void spin(double seconds)
+{
+	for (double until = now() + seconds; now() < until;)
+		;
+}
+
+/* rounds_of: less of what takes long. */
+static int rounds_of(long bytes)
+{
+	long n = rounds;
+	for (long b = 65536; b < bytes && n > 20; b *= 2)
+		n = n * 2 / 3;
+	return n < 20 ? 20 : (int)n;
+}
+
+/* ping_pong between rank 0 and a partner: each waits for the other's message. A message's time is known when its receiver waits
+ * for it, and who has sent a large message returns when the other has it already: so each pauses before it answers. */
+static void ping_pong(int partner, long bytes)
+{
+	const double pause = bytes < 65536 ? 5e-6 : 20e-6;
+	int n = rounds_of(bytes);
+	for (int i = 0; i < n; i++) {
+		if (rank == 0) {
+			spin(pause);
+			MPI_Send(out, (int)bytes, MPI_BYTE, partner, TAG, MPI_COMM_WORLD);
+			MPI_Recv(in, (int)bytes, MPI_BYTE, partner, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else if (rank == partner) {
+			MPI_Recv(in, (int)bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			spin(pause);
+			MPI_Send(out, (int)bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+		}
+	}
+}
+
+/* next_size: 1, 2, 3, 4, 6, 8, 12, ...: powers of two and what lies between. */
+static long next_size(long bytes)
+{
+	if (bytes < 2)
+		return bytes + 1;
+	return (bytes & (bytes - 1)) == 0 ? bytes + bytes / 2 : bytes / 3 * 4;
+}
+
+/* be_late: a receiver that is busy, but lets the library make progress: that a send waits for the other side to enter MPI at all,
+ * as Open MPI's do from some hundred bytes on, is not what the threshold is about. */
+static void be_late(int partner, double seconds)
+{
+	int there;
+	for (double until = now() + seconds; now() < until;)
+		MPI_Iprobe(partner, TAG + 4, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+}
+
+/* waits says whether a send of so many bytes waits for its receiver, who comes late: most of some sends decide, since either side can
+ * lose its CPU. */
+static int waits(int partner, long bytes)
+{
+	const double late = 2e-3;
+	int waited = 0;
+	for (int i = 0; i < LATE_ROUNDS; i++) {
+		char go = 1;
+		/* the partner says that it is there, so that the time runs from one moment for both */
+		if (rank == partner) {
+			MPI_Send(&go, 1, MPI_CHAR, 0, TAG + 1, MPI_COMM_WORLD);
+			be_late(0, late);
+			MPI_Recv(in, (int)bytes, MPI_BYTE, 0, TAG + 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else {
+			MPI_Recv(&go, 1, MPI_CHAR, partner, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			double t = now();
+			MPI_Send(out, (int)bytes, MPI_BYTE, partner, TAG + 2, MPI_COMM_WORLD);
+			waited += now() - t > late / 2;
+		}
+	}
+	int yes = waited > LATE_ROUNDS / 2;
+	if (rank == 0)
+		MPI_Send(&yes, 1, MPI_INT, partner, TAG + 3, MPI_COMM_WORLD);
+	else
+		MPI_Recv(&yes, 1, MPI_INT, 0, TAG + 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return yes;
+}
+
+/* threshold looks for the size from which on sends wait: by doubling, then by halving what lies between, to the byte. */
+static void threshold(int partner)
+{
+	if (rank != 0 && rank != partner)
+		return;
+	long eager = 0, waiting = 1;
+	while (waiting <= most && !waits(partner, waiting)) {
+		eager = waiting;
+		waiting *= 2;
+	}
+	if (waiting > most)
+		return;
+	while (waiting - eager > 1) {
+		long middle = eager + (waiting - eager) / 2;
+		if (waits(partner, middle))
+			waiting = middle;
+		else
+			eager = middle;
+	}
+}
+
+/* collectives on a communicator of so many ranks, of n bytes per rank and partner. */
+static void collectives(MPI_Comm comm, int size, long n)
+{
+	int count = (int)(n / 8), of_all = (int)(n / 8 / size);
+	if (of_all < 1)
+		of_all = 1;
+	int times = rounds_of(n * size) / 4;
+	for (int op = 0; op < 10; op++)
+		for (int i = 0; i < times; i++) {
+			if (op != 0)
+				MPI_Barrier(comm); /* so that all come at about the same time */
+			switch (op) {
+			case 0: MPI_Barrier(comm); break;
+			case 1: MPI_Bcast(out, count, MPI_DOUBLE, 0, comm); break;
+			case 2: MPI_Reduce(out, in, count, MPI_DOUBLE, MPI_SUM, 0, comm); break;
+			case 3: MPI_Allreduce(out, in, count, MPI_DOUBLE, MPI_SUM, comm); break;
+			case 4: MPI_Gather(out, of_all, MPI_DOUBLE, in, of_all, MPI_DOUBLE, 0, comm); break;
+			case 5: MPI_Scatter(out, of_all, MPI_DOUBLE, in, of_all, MPI_DOUBLE, 0, comm); break;
+			case 6: MPI_Allgather(out, of_all, MPI_DOUBLE, in, of_all, MPI_DOUBLE, comm); break;
+			case 7: MPI_Alltoall(out, of_all, MPI_DOUBLE, in, of_all, MPI_DOUBLE, comm); break;
+			case 8: MPI_Reduce_scatter_block(out, in, of_all, MPI_DOUBLE, MPI_SUM, comm); break;
+			case 9: MPI_Scan(out, in, count, MPI_DOUBLE, MPI_SUM, comm); break;
+			}
+		}
+}
+
+/* all_collectives on 2, 3, 4, 6, 8, ... ranks and on all. */
+static void all_collectives(void)
+{
+	for (int size = 2; size <= ranks; size = size == ranks ? ranks + 1 : (next_size(size) < ranks ? (int)next_size(size) : ranks)) {
+		MPI_Comm comm;
+		MPI_Comm_split(MPI_COMM_WORLD, rank < size ? 0 : MPI_UNDEFINED, rank, &comm);
+		if (comm == MPI_COMM_NULL)
+			continue;
+		for (long n = 8; n <= most_collective; n *= 8)
+			collectives(comm, size, n);
+		MPI_Comm_free(&comm);
+	}
+}
+
+static long number(int argc, char **argv, int i, long otherwise)
+{
+	return argc > i ? atol(argv[i]) : otherwise;
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	rounds = (int)number(argc, argv, 1, 100);
+	most = number(argc, argv, 2, 4 << 20);
+	most_collective = number(argc, argv, 3, 256 << 10);
+	if (ranks < 2 || rounds < 1 || most < 1 || most > 1 << 30 || most_collective < 0 || most_collective > 1 << 30) {
+		if (rank == 0)
+			fprintf(stderr, "calibrate: want 2 ranks or more, rounds, and sizes up to 1 GiB\n");
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	long room = (most > most_collective ? most : most_collective) + 8L * ranks;
+	out = malloc((size_t)room);
+	in = malloc((size_t)room);
+	if (!out || !in) {
+		fprintf(stderr, "calibrate: rank %d: no memory for two buffers of %ld bytes\n", rank, room);
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	memset(out, 0, (size_t)room);
+	memset(in, 0, (size_t)room);
+	/* the neighbour, mostly on the same node, and the farthest rank */
+	int partners[2] = {1, ranks - 1};
+	for (int p = 0; p < (ranks > 2 ? 2 : 1); p++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		ping_pong(partners[p], 0); /* connections, and caches */
+		for (long bytes = 1; bytes <= most; bytes = next_size(bytes))
+			ping_pong(partners[p], bytes);
+		threshold(partners[p]);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	all_collectives();
+	free(out);
+	free(in);
+	MPI_Finalize();
+	return 0;
+}

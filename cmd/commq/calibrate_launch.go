@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/commq/commq/capture/bench"
+	"github.com/commq/commq/capture/ingest"
+	"github.com/commq/commq/capture/launch"
+)
+
+// collectivesPart is how much smaller than the largest message the largest collective is: some of them move P times as much.
+const collectivesPart = 16
+
+// measure captures the program that measures, and makes its run the one to learn from. remove takes away a run that nobody
+// asked for by name.
+func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (remove func(), err error) {
+	if o.mpi == "" {
+		if o.mpi, err = onlyLibrary(o.mpicc); err != nil {
+			return nil, err
+		}
+	}
+	if err := oneOf("mpi", o.mpi, "openmpi", "mpich"); err != nil {
+		return nil, err
+	}
+	program, err := bench.Build(ctx, o.mpi, o.mpicc)
+	if err != nil {
+		return nil, err
+	}
+	launcher := o.launcher
+	if launcher == "" {
+		path, err := launch.Find(ctx, o.mpi)
+		if err != nil {
+			return nil, err
+		}
+		launcher = shellquote.Join(path)
+	}
+	if len(args) > 0 {
+		launcher += " " + shellquote.Join(args...)
+	}
+	remove = func() {}
+	to := *a
+	if o.run == "" {
+		folder, err := os.MkdirTemp("", "commq-calibrate-")
+		if err != nil {
+			return nil, fmt.Errorf("calibrate: %w", err)
+		}
+		remove = func() { os.RemoveAll(folder) }
+		to.store, o.run = folder, fmt.Sprintf("calibrate.%d", o.ranks)
+	}
+	c := captureOptions{run: o.run, ranks: o.ranks, launcher: launcher, gather: o.gather, resolution: 1, format: "text",
+		preloadOptions: preloadOptions{mpi: o.mpi, mpicc: o.mpicc, clock: "cpu", hash: "none"}, filter: filterOptions{record: ingest.RecordAll}}
+	if err := runCapture(ctx, &to, &c, []string{program, strconv.Itoa(o.rounds), strconv.FormatInt(o.maxBytes, 10), strconv.FormatInt(o.maxBytes/collectivesPart, 10)}); err != nil {
+		remove()
+		return nil, fmt.Errorf("calibrate: the program that measures: %w", err)
+	}
+	o.run = filepath.Join(to.storeDir(), o.run)
+	if o.where == "TRUE" {
+		o.where = bench.PingPongs
+	}
+	return remove, nil
+}
