@@ -1,0 +1,297 @@
+package critical
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
+)
+
+// call is a row of a test: on a rank, from one time to another.
+type call struct {
+	rank     int32
+	call     schema.CallID
+	from, to int64
+	done     int64 // seq of the row that completes it; 0: itself
+	comm     int32
+	instance int64 // of a collective, from 1
+	root     int32
+	thread   int32
+}
+
+// graph makes a graph of rows; seq counts from 0 on each rank, and a call's site is its rank times 100 plus seq.
+func graph(t *testing.T, ranks int, o Options, rows ...call) *Graph {
+	t.Helper()
+	g := New(ranks, o)
+	next := make([]int64, ranks)
+	for _, c := range rows {
+		e := schema.NullEvent
+		e.Rank, e.Seq, e.Thread, e.Call, e.Class = c.rank, next[c.rank], c.thread, int16(c.call), int16(schema.Calls[c.call].Class)
+		e.StartNs, e.EndNs, e.Callsite = c.from, c.to, c.rank*100+int32(next[c.rank])
+		if c.done != 0 {
+			e.Request, e.DoneSeq = 1, c.done
+		}
+		if c.instance != 0 {
+			e.Comm, e.Instance, e.RootWorld = c.comm, c.instance, c.root
+		}
+		next[c.rank]++
+		b := &schema.Events{}
+		b.Append(&e)
+		if err := g.AddEvents(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+// message adds a message: from a row of src to one of dst that is posted and done by rows.
+func (g *Graph) message(src int32, send int64, dst int32, post, done int64) {
+	b := &schema.Messages{}
+	m := schema.NullMessage
+	m.Src, m.SendSeq, m.Dst, m.RecvPostSeq, m.RecvDoneSeq = src, send, dst, post, done
+	b.Append(&m)
+	g.AddMessages(b)
+}
+
+// walk is the path in words, the last piece first, and checks that the pieces are the duration.
+func walk(t *testing.T, g *Graph) string {
+	t.Helper()
+	var lines []string
+	at, sum := int64(-1), int64(0)
+	duration := g.Walk(nil, func(s Segment) {
+		if s.To <= s.From || at >= 0 && s.To != at {
+			t.Errorf("%+v after %d", s, at)
+		}
+		at = s.From
+		sum += s.To - s.From
+		lines = append(lines, fmt.Sprintf("%d-%d rank %d %s %s", s.From, s.To, s.Rank, s.Kind, s.Call))
+	})
+	if sum != duration {
+		t.Errorf("the path takes %d of %d ns", sum, duration)
+	}
+	return strings.Join(lines, "\n")
+}
+
+const final = schema.CallFinalize
+
+// Paths on paper.
+func TestWalk(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func() *Graph
+		want string
+	}{
+		// Rank 1 waits from 30 for what rank 0 sends at 100, and has it at 130.
+		{"late sender", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 110}, call{rank: 0, call: final, from: 150, to: 160},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 130}, call{rank: 1, call: final, from: 170, to: 180})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `170-180 rank 1 other MPI_Finalize
+130-170 rank 1 compute MPI_Finalize
+100-130 rank 1 transfer MPI_Recv
+0-100 rank 0 compute MPI_Send`},
+		// Rank 1 comes to its receive after the send, and does not wait: its own time.
+		{"no wait", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 20, to: 25}, call{rank: 1, call: schema.CallRecv, from: 30, to: 47})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `30-47 rank 1 point-to-point MPI_Recv
+0-30 rank 1 compute MPI_Recv`},
+		// Rank 0 sends from 20 on, rank 1 posts its receive at 60.
+		{"late receiver", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSsend, from: 20, to: 90}, call{rank: 0, call: final, from: 200, to: 205},
+				call{rank: 1, call: schema.CallRecv, from: 60, to: 95})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `200-205 rank 0 other MPI_Finalize
+90-200 rank 0 compute MPI_Finalize
+60-90 rank 0 transfer MPI_Ssend
+0-60 rank 1 compute MPI_Recv`},
+		// The same where no send waits.
+		{"eager", func() *Graph {
+			g := graph(t, 2, Options{Eager: true}, call{rank: 0, call: schema.CallSend, from: 20, to: 90}, call{rank: 1, call: schema.CallRecv, from: 60, to: 85})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `20-90 rank 0 point-to-point MPI_Send
+0-20 rank 0 compute MPI_Send`},
+		// Two receives are posted early and waited for together: the message that was sent last counts, at 70 from rank 2, which waited for rank 0.
+		{"waitall", func() *Graph {
+			g := graph(t, 3, Options{},
+				call{rank: 0, call: schema.CallSend, from: 40, to: 41}, call{rank: 0, call: schema.CallSend, from: 55, to: 56},
+				call{rank: 1, call: schema.CallIrecv, from: 1, to: 2, done: 2}, call{rank: 1, call: schema.CallIrecv, from: 3, to: 4, done: 2},
+				call{rank: 1, call: schema.CallWaitall, from: 10, to: 80},
+				call{rank: 2, call: schema.CallRecv, from: 5, to: 65}, call{rank: 2, call: schema.CallIsend, from: 70, to: 71, done: 2}, call{rank: 2, call: schema.CallWait, from: 71, to: 72})
+			g.message(0, 0, 1, 0, 2)
+			g.message(0, 1, 2, 0, 0)
+			g.message(2, 1, 1, 1, 2)
+			return g
+		}, `70-80 rank 1 transfer MPI_Waitall
+65-70 rank 2 compute MPI_Isend
+55-65 rank 2 transfer MPI_Recv
+41-55 rank 0 compute MPI_Send
+40-41 rank 0 point-to-point MPI_Send
+0-40 rank 0 compute MPI_Send`},
+		// A probe waits for the message that the receive after it takes.
+		{"probe", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 105},
+				call{rank: 1, call: schema.CallProbe, from: 30, to: 120}, call{rank: 1, call: schema.CallRecv, from: 121, to: 130})
+			g.message(0, 0, 1, 1, 1)
+			return g
+		}, `121-130 rank 1 point-to-point MPI_Recv
+120-121 rank 1 compute MPI_Recv
+100-120 rank 1 transfer MPI_Probe
+0-100 rank 0 compute MPI_Send`},
+		// All wait for rank 2, which comes at 50; rank 0 leaves last.
+		{"barrier", func() *Graph {
+			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallBarrier, from: 10, to: 57, instance: 3}, call{rank: 1, call: schema.CallBarrier, from: 40, to: 55, instance: 3},
+				call{rank: 2, call: schema.CallBarrier, from: 50, to: 56, instance: 3})
+		}, `50-57 rank 0 collective MPI_Barrier
+0-50 rank 2 compute MPI_Barrier`},
+		// A broadcast waits for its root 1, which comes at 20, and not for rank 2.
+		{"broadcast", func() *Graph {
+			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallBcast, from: 10, to: 57, instance: 3, root: 1}, call{rank: 1, call: schema.CallBcast, from: 20, to: 30, instance: 3, root: 1},
+				call{rank: 2, call: schema.CallBcast, from: 50, to: 56, instance: 3, root: 1})
+		}, `20-57 rank 0 collective MPI_Bcast
+0-20 rank 1 compute MPI_Bcast`},
+		{"broadcast in a simulation", func() *Graph {
+			return graph(t, 3, Options{Last: true}, call{rank: 0, call: schema.CallBcast, from: 10, to: 57, instance: 3, root: 1}, call{rank: 1, call: schema.CallBcast, from: 20, to: 57, instance: 3, root: 1},
+				call{rank: 2, call: schema.CallBcast, from: 50, to: 57, instance: 3, root: 1})
+		}, `50-57 rank 0 collective MPI_Bcast
+0-50 rank 2 compute MPI_Bcast`},
+		// Of a reduction only the root 1 waits, for rank 2.
+		{"reduce", func() *Graph {
+			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallReduce, from: 10, to: 30, instance: 3, root: 1}, call{rank: 1, call: schema.CallReduce, from: 20, to: 60, instance: 3, root: 1},
+				call{rank: 2, call: schema.CallReduce, from: 50, to: 59, instance: 3, root: 1})
+		}, `50-60 rank 1 collective MPI_Reduce
+0-50 rank 2 compute MPI_Reduce`},
+		// A scan waits for the ranks up to its own, in the order 2, 0, 1 of the communicator: rank 0 for rank 2 (20), not for rank 1 (50).
+		{"scan", func() *Graph {
+			g := graph(t, 3, Options{}, call{rank: 0, call: schema.CallScan, from: 10, to: 70, comm: 9, instance: 3}, call{rank: 1, call: schema.CallScan, from: 50, to: 60, comm: 9, instance: 3},
+				call{rank: 2, call: schema.CallScan, from: 20, to: 21, comm: 9, instance: 3})
+			for _, rank := range []int32{2, 0, 1} {
+				g.AddMember(9, rank)
+			}
+			return g
+		}, `20-70 rank 0 collective MPI_Scan
+0-20 rank 2 compute MPI_Scan`},
+		// A nonblocking barrier is waited for in MPI_Wait, from 15 to 57, and rank 1 comes at 40.
+		{"nonblocking", func() *Graph {
+			return graph(t, 2, Options{}, call{rank: 0, call: schema.CallIbarrier, from: 10, to: 11, instance: 3, done: 1}, call{rank: 0, call: schema.CallWait, from: 15, to: 57},
+				call{rank: 1, call: schema.CallIbarrier, from: 40, to: 41, instance: 3, done: 1}, call{rank: 1, call: schema.CallWait, from: 42, to: 50})
+		}, `40-57 rank 0 collective MPI_Wait
+0-40 rank 1 compute MPI_Ibarrier`},
+		// Two threads of a rank: the path stays on the one that ends last.
+		{"threads", func() *Graph {
+			return graph(t, 1, Options{}, call{call: schema.CallSend, from: 10, to: 20}, call{call: schema.CallRecv, from: 15, to: 60, thread: 1}, call{call: schema.CallSend, from: 70, to: 90})
+		}, `70-90 rank 0 point-to-point MPI_Send
+20-70 rank 0 compute MPI_Send
+10-20 rank 0 point-to-point MPI_Send
+0-10 rank 0 compute MPI_Send`},
+		// A call that never returned, and clocks that disagree: rank 1 has its message before it was sent.
+		{"crash", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 105}, call{rank: 0, call: schema.CallRecv, from: 120, to: unknown},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 90})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `105-120 rank 0 compute MPI_Recv
+100-105 rank 0 point-to-point MPI_Send
+0-100 rank 0 compute MPI_Send`},
+		{"untimed", func() *Graph {
+			return graph(t, 1, Options{}, call{call: schema.CallSend, from: unknown, to: unknown})
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, walk(t, c.make())); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The end of a rank can be after its last call: it computes until then.
+func TestWalkFromFinish(t *testing.T) {
+	g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 3, to: 5}, call{rank: 1, call: schema.CallSend, from: 4, to: 6})
+	var got []Segment
+	duration := g.Walk([]int64{17, 6}, func(s Segment) { got = append(got, s) })
+	want := []Segment{{0, 0, schema.CallSend, Compute, 5, 17}, {0, 0, schema.CallSend, PointToPoint, 3, 5}, {0, 0, schema.CallSend, Compute, 0, 3}}
+	if diff := cmp.Diff(want, got); diff != "" || duration != 17 {
+		t.Error(duration, diff)
+	}
+}
+
+// Whatever the times and whoever is said to wait for whom, no piece is empty or negative, they join, and they take the duration.
+func TestWalkTakesTheDuration(t *testing.T) {
+	calls := []schema.CallID{schema.CallSend, schema.CallRecv, schema.CallBarrier, schema.CallBcast, schema.CallScan, schema.CallWaitall, schema.CallProbe, schema.CallReduce}
+	jumps := 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		ranks := 1 + r.IntN(5)
+		var rows []call
+		count := make([]int64, ranks)
+		at := make([]int64, ranks)
+		for range r.IntN(60) {
+			rank := r.IntN(ranks)
+			c := call{rank: int32(rank), call: calls[r.IntN(len(calls))], thread: int32(r.IntN(10) / 9), from: at[rank] + r.Int64N(20) - r.Int64N(3)}
+			c.to = c.from + r.Int64N(40)
+			if at[rank] = c.to; r.IntN(20) == 0 {
+				c.to = unknown
+			}
+			if schema.Calls[c.call].Class == schema.ClassCollective {
+				c.instance, c.root = 1+r.Int64N(9), int32(r.IntN(ranks))
+			}
+			count[rank]++
+			rows = append(rows, c)
+		}
+		g := graph(t, ranks, Options{Last: r.IntN(2) == 0, Eager: r.IntN(2) == 0}, rows...)
+		for range r.IntN(40) {
+			src, dst := r.IntN(ranks), r.IntN(ranks)
+			if count[src] > 0 && count[dst] > 0 {
+				g.message(int32(src), r.Int64N(count[src]), int32(dst), r.Int64N(count[dst]), r.Int64N(count[dst]))
+			}
+		}
+		if path := walk(t, g); strings.Contains(path, Transfer.String()) {
+			jumps++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if jumps < 300 {
+		t.Errorf("%d of 3000 paths have a transfer", jumps)
+	}
+}
+
+// Rows may have holes, and must be in order.
+func TestRowsInOrder(t *testing.T) {
+	g := New(1, Options{})
+	b := &schema.Events{}
+	e := schema.NullEvent
+	e.Rank, e.Call = 0, int16(schema.CallSend)
+	for _, seq := range []int64{5, 6, 9, 17} {
+		e.Seq = seq
+		b.Append(&e)
+	}
+	if err := g.AddEvents(b); err != nil {
+		t.Fatal(err)
+	}
+	var got []int32
+	for _, seq := range []int64{4, 5, 6, 7, 9, 17, 18} {
+		got = append(got, g.ranks[0].find(seq))
+	}
+	if want := []int32{-1, 0, 1, -1, 2, 3, -1}; !slices.Equal(got, want) {
+		t.Errorf("%v; want %v", got, want)
+	}
+	if err := g.AddEvents(b); err == nil || err.Error() != "rank 0: seq 5 comes after 17" {
+		t.Error(err)
+	}
+	if size := unsafe.Sizeof(row{}); size > 56 {
+		t.Errorf("a row takes %d bytes", size)
+	}
+}
