@@ -17,6 +17,7 @@ import (
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -31,6 +32,7 @@ type simulateOptions struct {
 	format  string   // --format
 	split   bool     // --split
 	save    string   // --save
+	path    bool     // --critical-path
 	sweep   sweepOptions
 }
 
@@ -75,6 +77,7 @@ A program that cannot go on, collectives that do not match and messages without 
 	f.StringVar(&o.mapping, "mapping", "", "node of each rank: block, cyclic, or a file with a node's number per line, rank by rank (default: the machine's)")
 	f.StringVar(&o.save, "save", "", "also write the run with the times it gets, under this `NAME`")
 	f.BoolVar(&o.split, "split", true, "also simulate an ideal network, which the split of the efficiency needs")
+	f.BoolVar(&o.path, "critical-path", false, "also simulate once more for the critical path, by call site (docs/method/critical-path.md); with --format csv its rows are all that is printed")
 	formatFlag(c, &o.format)
 	o.sweep.flags(c)
 	register(c, completeRuns(a), "run")
@@ -115,13 +118,25 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) error {
 		}
 		p.split(r, ideal)
 	}
-	switch o.format {
-	case "json":
+	var path *pathOf
+	if o.path {
+		if path, err = s.criticalPath(ctx); err != nil {
+			return fmt.Errorf("critical path of %s on %s: %w", s.name, s.machine.Name, err)
+		}
+	}
+	switch {
+	case o.format == "json":
+		p.CriticalPath = path.json()
 		return printJSON(a.stdout, p)
-	case "csv":
+	case o.format == "csv" && path != nil:
+		return output.Write(a.stdout, "csv", path.rows(sitesAndCalls))
+	case o.format == "csv":
 		return p.csv(a.stdout)
 	}
-	return p.table(a.stdout)
+	if err := p.table(a.stdout); err != nil || path == nil {
+		return err
+	}
+	return path.table(a.stdout, s.name)
 }
 
 // run simulates, and writes the run where it is to have a name.
@@ -355,6 +370,9 @@ type prediction struct {
 
 	FinishNs []int64         `json:"finish_ns"`
 	Ranks    []predictedRank `json:"ranks"`
+
+	// CriticalPath is there with --critical-path.
+	CriticalPath []map[string]any `json:"critical_path,omitempty"`
 }
 
 // predictedRank is what a rank spends its time on.

@@ -472,8 +472,11 @@ func (r *sweptRun) ratio(i int) any {
 	if r.predicted[i] < 0 || r.reference == 0 {
 		return nil
 	}
-	return math.Round(float64(r.predicted[i])/float64(r.reference)*1e6) / 1e6
+	return rounded6(float64(r.predicted[i]) / float64(r.reference))
 }
+
+// rounded6 is a number to six decimals.
+func rounded6(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 // near says whether the time of combination i is within a fraction of the reference's.
 func (r *sweptRun) near(i int, within float64) bool {

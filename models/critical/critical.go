@@ -303,11 +303,12 @@ func (r *rankRows) completes(i int32) int32 {
 	}
 }
 
-// waits notes that a row of a rank waited until another rank began a row, when that was while it ran. Of several the last counts, and of
+// waits notes that a row of a rank waited until another rank began a row, when that was while it ran, or when it ended: on a network that
+// takes no time both are one. Of several the last counts, and of
 // those at one time the one of the lowest rank.
 func (g *Graph) waits(rank, i, other, index int32, kind Kind) {
 	w, at := &g.ranks[rank].rows[i], g.ranks[other].rows[index].start
-	if at == unknown || w.start == unknown || w.end == unknown || at <= w.start || at >= w.end {
+	if at == unknown || w.start == unknown || w.end == unknown || at <= w.start || at > w.end {
 		return
 	}
 	if w.other >= 0 {
@@ -425,11 +426,19 @@ func (g *Graph) Walk(finish []int64, emit func(Segment)) (duration int64) {
 	if w.end != unknown {
 		piece(rank, w, Compute, w.end)
 	}
+	left, leftAt := map[*row]bool{}, at // rows that the walk went over to another rank from, at this time
 	for {
+		if at != leftAt {
+			clear(left)
+			leftAt = at
+		}
 		switch {
 		case w.start == unknown: // nobody knows when it was
-		case w.other >= 0 && g.ranks[w.other].rows[w.index].start < at:
+		case w.other >= 0 && g.ranks[w.other].rows[w.index].start <= at && !left[w]: // once: rows that wait for each other are no path
 			s := g.ranks[w.other].rows[w.index].start
+			if s == at {
+				left[w] = true
+			}
 			piece(rank, w, w.kind, s)
 			rank, i = w.other, w.index
 			w = &g.ranks[rank].rows[i]

@@ -194,6 +194,22 @@ func TestWalk(t *testing.T) {
 20-70 rank 0 compute MPI_Send
 10-20 rank 0 point-to-point MPI_Send
 0-10 rank 0 compute MPI_Send`},
+		// On a network that takes no time rank 1 has what it waits for when it is sent.
+		{"no time", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 100}, call{rank: 1, call: schema.CallRecv, from: 30, to: 100}, call{rank: 1, call: final, from: 120, to: 120})
+			g.message(0, 0, 1, 0, 0)
+			return g
+		}, `100-120 rank 1 compute MPI_Finalize
+0-100 rank 0 compute MPI_Send`},
+		// What cannot be: each rank's receive ends with the other's send, which comes after its own receive. The walk does not go round.
+		{"circle", func() *Graph {
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallRecv, from: 20, to: 100}, call{rank: 0, call: schema.CallSend, from: 100, to: 100},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 100}, call{rank: 1, call: schema.CallSend, from: 100, to: 100})
+			g.message(0, 1, 1, 0, 0)
+			g.message(1, 1, 0, 0, 0)
+			return g
+		}, `20-100 rank 0 point-to-point MPI_Recv
+0-20 rank 0 compute MPI_Recv`},
 		// A call that never returned, and clocks that disagree: rank 1 has its message before it was sent.
 		{"crash", func() *Graph {
 			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 105}, call{rank: 0, call: schema.CallRecv, from: 120, to: unknown},
