@@ -86,8 +86,9 @@ func TestBursts(t *testing.T) {
 	text := file(`d:1:3:1:0 1:0.1 1:0.2 20:5:6 1:0.3 0 1:0.4 10:0:0:0:0:0:0 1:0.5 10:0:3:0:0:0:0 20:5:0 1:0.6 20:5:7`)
 	want(t, mustImport(t, text, Options{}).lines(), `
 		0.0 commq_mark compute=100000000
-		0.1 Barrier compute=1400000000 comm=0 instance=0 sent=0 received=0
-		0.2 Finalize compute=600000000`)
+		0.1 commq_mark compute=200000000
+		0.2 Barrier compute=1200000000 comm=0 instance=0 sent=0 received=0
+		0.3 Finalize compute=600000000`)
 	want(t, mustImport(t, text, Options{Events: true}).lines(), `
 		0.0 commq_mark compute=100000000
 		0.1 commq_mark compute=200000000 label=5:6

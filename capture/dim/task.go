@@ -88,7 +88,8 @@ func (r *taskReader) next(a *action) (bool, error) {
 			continue
 		case recordEvent:
 			r.counts.events++
-			if !r.events {
+			if !r.events { // the CPU is given up between two bursts all the same
+				r.burst = wasBurst
 				continue
 			}
 			*a = action{record: r.record, line: r.s.line, what: actionMark, computeNs: r.take()}

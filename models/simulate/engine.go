@@ -313,7 +313,7 @@ func (e *engine) step(i int32) {
 	case opEnd:
 		e.finish(i)
 	case opMark:
-		e.completed(i, false)
+		e.marked(i)
 	case opSend, opIsend:
 		e.send(i)
 	case opRecv:
@@ -384,6 +384,31 @@ func (e *engine) ends(i int32) bool {
 	return true
 }
 
+// marked goes on after a mark, by the rule of Dimemas for its event records: an operation without a burst before it comes at once, a
+// burst waits behind those that are ready.
+func (e *engine) marked(i int32) {
+	if !e.ends(i) {
+		return
+	}
+	if !e.atOnce(i) {
+		e.ready(i, false)
+	}
+}
+
+// atOnce does the stream's operation when there is no burst before it, not even one of no time; else false.
+func (e *engine) atOnce(i int32) bool {
+	s := &e.streams[i]
+	if s.op.flags&flagAtOnce == 0 || len(s.locals) > 0 {
+		return false
+	}
+	s.entered = e.now
+	if !s.inRow {
+		s.rowStart = e.now
+	}
+	e.step(i)
+	return true
+}
+
 // continues is completed for a stream that Dimemas lets run on: an operation without a burst before it comes at once, and a burst
 // waits behind those that are ready.
 func (e *engine) continues(i int32) {
@@ -391,13 +416,7 @@ func (e *engine) continues(i int32) {
 		return
 	}
 	s := &e.streams[i]
-	if s.op.flags&flagAtOnce != 0 && len(s.locals) == 0 {
-		s.entered = e.now
-		if !s.inRow {
-			s.rowStart = e.now
-		}
-		e.step(i)
-	} else {
+	if !e.atOnce(i) {
 		e.ready(i, false)
 	}
 	if n := &e.nodes[s.node]; n.first != none && n.busy < n.cpus {
