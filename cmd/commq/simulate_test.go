@@ -6,8 +6,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/writer"
 )
 
 // commq runs a command line and wants it to work; it returns what it printed.
@@ -99,6 +103,74 @@ func TestSimulateRealRuns(t *testing.T) {
 		}
 		if computed["paper"] != computed["dimemas5"] {
 			t.Errorf("%s: the dialects compute %v", name, computed)
+		}
+	}
+}
+
+// Every query that accepts simulated times works on a saved run, and the run passes its checks; so do runs that have one-sided calls,
+// and I/O. The same simulation of the saved run gives the same times.
+func TestSimulateSave(t *testing.T) {
+	store := t.TempDir()
+	ranks := map[string]string{"rma.3": "paper", "cg.A.4": "dimemas5", "ft.W.16": "paper"}
+	for name, dialect := range ranks {
+		simulate := func(run string, more ...string) (p prediction) {
+			args := []string{"simulate", "--run", run, "--store", store, "--machine", "flat", "--dialect", dialect, "--format", "json", "--split=false"}
+			if err := json.Unmarshal([]byte(mustCommq(t, append(args, more...)...)), &p); err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		saved := filepath.Join(store, name)
+		p := simulate("../../testdata/runs/"+name, "--save", name)
+		if out := mustCommq(t, "runs", "check", saved); !strings.Contains(out, "ok") {
+			t.Errorf("%s: %s", name, out)
+		}
+		if again := simulate(saved); again.PredictedNs != p.PredictedNs {
+			t.Errorf("%s: %d ns, of the saved run %d ns", name, p.PredictedNs, again.PredictedNs)
+		}
+		m, err := writer.ReadManifest(saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.TimeOrigin != "simulated" || m.EndNs != p.PredictedNs || m.Origin.Simulation.Run != name {
+			t.Errorf("%s: time_origin %s, end_ns %d of %d, %+v", name, m.TimeOrigin, m.EndNs, p.PredictedNs, m.Origin.Simulation)
+		}
+		asked := 0
+		for _, q := range allQueries(t) {
+			if !slices.Contains(q.Origins, "simulated") || q.Check(queries.Run{Name: name, Dir: saved, Manifest: m}) != nil {
+				continue
+			}
+			asked++
+			if status, _, errs := commandLine("", "query", q.Name, "--run", saved, "--format", "csv"); status != exitDone {
+				t.Errorf("%s: query %s: status %d, %s", name, q.Name, status, errs)
+			}
+		}
+		if asked < 8 {
+			t.Errorf("%s: only %d queries of times can be asked", name, asked)
+		}
+	}
+}
+
+// A simulation that fails leaves nothing in the store.
+func TestSimulateSavesNothingOnFailure(t *testing.T) {
+	store := t.TempDir()
+	const trace = "#DIMEMAS:\"stuck\":1,0129:2(1,1),1,0,0\nd:1:1:2:0:1\n1:0:0:0.001000000\n2:0:0:1:-1:4097:7:1:0\n1:1:0:0.002000000\n3:1:0:0:-1:4097:9:1:0\ns:0:49\ns:1:89\n"
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "stuck.dim"), []byte(trace), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mustCommq(t, "import", "dim", filepath.Join(dir, "stuck.dim"), "--run", "stuck", "--store", dir)
+	for _, more := range [][]string{
+		{"--run", filepath.Join(dir, "stuck")},
+		{"--run", "../../testdata/runs/cg.A.4", "--mapping", "cyclic", "--set", "nodes=0"},
+		{"--run", "../../testdata/runs/cg.A.4", "--mapping", filepath.Join(dir, "stuck.dim")},
+	} {
+		args := append([]string{"simulate", "--machine", "flat", "--store", store, "--save", "half"}, more...)
+		if status, out, errs := commandLine("", args...); status != exitCannot || out != "" || errs == "" {
+			t.Errorf("%v: status %d, %q, %q", more, status, out, errs)
+		}
+		if left, err := os.ReadDir(store); err != nil || len(left) > 0 {
+			t.Errorf("%v: the store has %v, %v", more, left, err)
 		}
 	}
 }

@@ -57,7 +57,10 @@ type request struct {
 	next    int32 // in the chain of a wait; or the next free one
 	waiter  int32 // stream
 	channel int32
-	peer    int32  // of a receive: the source; of a collective: the communicator
+	peer    int32 // of a receive: the source; of a send: the destination; of a collective: the communicator
+	site    int32
+	seq     int64 // of the row that made it, and its call
+	call    int16
 	kind    opKind // that made it
 	done    bool
 	orphan  bool // nobody waits for it

@@ -83,15 +83,16 @@ func (e *engine) waitsFor(i int32) string {
 // requestText is a request in words.
 func (e *engine) requestText(r int32) string {
 	q := &e.requests[r]
+	text := fmt.Sprintf("%s%s (seq %d)", schema.CallID(q.call), e.at(q.site), q.seq)
 	switch q.kind {
 	case opIrecv:
-		return fmt.Sprintf("a receive from rank %d", q.peer)
+		return text + fmt.Sprintf(" from rank %d", q.peer)
 	case opIsend:
-		return "a send that nobody receives"
+		return text + fmt.Sprintf(" to rank %d", q.peer)
 	case opIcollective:
-		return fmt.Sprintf("a collective on communicator %d", e.comms[q.peer].id)
+		return text + fmt.Sprintf(" on communicator %d", e.comms[q.peer].id)
 	}
-	return "a transfer"
+	return text
 }
 
 // missing says which ranks have not come to a collective.
@@ -100,10 +101,37 @@ func (e *engine) missing(o *op) string {
 	for _, c := range g.open {
 		x := &e.colls[c]
 		if x.instance == o.instance {
-			return fmt.Sprintf(" on communicator %d (operation %d): %d of its %d ranks have come", g.id, o.instance, len(x.takers), g.size)
+			return fmt.Sprintf(" on communicator %d (operation %d): %d of its %d ranks have come, not %s", g.id, o.instance, len(x.takers), g.size, e.absent(g, x))
 		}
 	}
 	return ""
+}
+
+// absent are the ranks of the communicator that have not come to the collective.
+func (e *engine) absent(g *comm, x *collective) string {
+	come := map[int32]bool{}
+	for _, t := range x.takers {
+		if !isStream(t) {
+			t = takerOf(e.requests[t].channel)
+		}
+		come[e.streams[streamOf(t)].rank] = true
+	}
+	var names []string
+	more := 0
+	for _, rank := range g.world {
+		if come[rank] {
+			continue
+		}
+		if len(names) == mostNamed {
+			more++
+			continue
+		}
+		names = append(names, fmt.Sprint(rank))
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // unmatched is an error when a message was not received, or a receive got none.
@@ -112,41 +140,56 @@ func (e *engine) unmatched() error {
 	many, more := 0, 0
 	for k := range e.channels.channels {
 		ch := &e.channels.channels[k]
-		if ch.ahead.empty() && !e.arrivalOrder {
-			for _, m := range ch.sends.items[ch.sends.head:] {
-				x := &e.messages[m]
-				if many++; many <= mostNamed {
-					sends = append(sends, fmt.Sprintf("rank %d, seq %d: %s%s to rank %d, tag %d, %d bytes, communicator %d", x.src, x.seq, schema.CallID(x.call), e.at(x.site), x.dst, ch.tag, x.bytes, ch.comm))
-				}
-			}
-			more += ch.receives.len()
-			if n := ch.receives.len(); n > 0 && len(receives) < mostNamed {
+		if e.arrivalOrder {
+			switch n := ch.ahead.len(); {
+			case n == 0:
+			case ch.aheadSends:
+				many += n
+				sends = append(sends, fmt.Sprintf("rank %d: %d to rank %d, tag %d, communicator %d%s", ch.src, n, ch.dst, ch.tag, ch.comm, e.firstOf(ch)))
+			default:
+				more += n
 				receives = append(receives, fmt.Sprintf("rank %d: %d from rank %d, tag %d, communicator %d", ch.dst, n, ch.src, ch.tag, ch.comm))
 			}
 			continue
 		}
-		n := ch.ahead.len()
-		switch {
-		case n == 0:
-		case ch.aheadSends:
-			if many += n; len(sends) < mostNamed {
-				sends = append(sends, fmt.Sprintf("rank %d: %d to rank %d, tag %d, communicator %d", ch.src, n, ch.dst, ch.tag, ch.comm))
+		for _, m := range ch.sends.items[ch.sends.head:] {
+			x := &e.messages[m]
+			if many++; many <= mostNamed {
+				sends = append(sends, fmt.Sprintf("rank %d, seq %d: %s%s to rank %d, tag %d, %d bytes, communicator %d", x.src, x.seq, schema.CallID(x.call), e.at(x.site), x.dst, ch.tag, x.bytes, ch.comm))
 			}
-		default:
-			if more += n; len(receives) < mostNamed {
-				receives = append(receives, fmt.Sprintf("rank %d: %d from rank %d, tag %d, communicator %d", ch.dst, n, ch.src, ch.tag, ch.comm))
+		}
+		for _, r := range ch.receives.items[ch.receives.head:] {
+			if more++; more <= mostNamed {
+				q := &e.requests[r]
+				receives = append(receives, fmt.Sprintf("rank %d, seq %d: %s%s from rank %d, tag %d, communicator %d", ch.dst, q.seq, schema.CallID(q.call), e.at(q.site), ch.src, ch.tag, ch.comm))
 			}
 		}
 	}
+	sends, receives = sends[:min(len(sends), mostNamed)], receives[:min(len(receives), mostNamed)]
 	if many+more == 0 {
 		return nil
 	}
 	var parts []string
 	if many > 0 {
-		parts = append(parts, fmt.Sprintf("%d sends have no receive:\n  %s", many, strings.Join(sends, "\n  ")))
+		parts = append(parts, fmt.Sprintf("sends without a receive, %d:\n  %s", many, strings.Join(sends, "\n  ")))
 	}
 	if more > 0 {
-		parts = append(parts, fmt.Sprintf("%d receives have no send:\n  %s", more, strings.Join(receives, "\n  ")))
+		parts = append(parts, fmt.Sprintf("receives without a send, %d:\n  %s", more, strings.Join(receives, "\n  ")))
 	}
 	return fmt.Errorf("messages without a partner: %s\ncommq query unmatched lists them", strings.Join(parts, "\n"))
+}
+
+// firstOf is the first message of a channel that nobody received, in words.
+func (e *engine) firstOf(ch *channel) string {
+	m := none
+	switch {
+	case !ch.sends.empty():
+		m = ch.sends.first()
+	case !ch.waiting.empty():
+		m = ch.waiting.first()
+	default:
+		return ""
+	}
+	x := &e.messages[m]
+	return fmt.Sprintf("; the first that is left: seq %d: %s%s, %d bytes", x.seq, schema.CallID(x.call), e.at(x.site), x.bytes)
 }

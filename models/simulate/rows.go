@@ -86,7 +86,7 @@ var calls = func() []struct {
 		"isendrecv": roleIsendrecv, "probe": roleProbe, "iprobe": roleProbe, "mprobe": roleMprobe, "improbe": roleMprobe,
 		"mrecv": roleMrecv, "imrecv": roleImrecv, "start": roleStart, "startall": roleStart, "send_init": roleInit, "recv_init": roleInit,
 		"psend_init": roleInit, "precv_init": roleInit, "collective_init": roleInit, "collective": roleCollective, "comm_new": roleCollective,
-		"file_open": roleCollective, "icollective": roleIcollective, "comm_idup": roleIcollective, "win_new": roleWindow, "rma": roleTransfer,
+		"spawn": roleCollective, "comm_connect": roleCollective, "comm_from_group": roleCollective, "file_open": roleCollective, "icollective": roleIcollective, "comm_idup": roleIcollective, "win_new": roleWindow, "rma": roleTransfer,
 		"rma_request": roleTransfer, "win_sync": roleSync, "win_target": roleSync, "win_free": roleSync, "pready": roleReady,
 		"pready_list": roleReady, "pready_range": roleReady, "mark": roleMark, "pcontrol": roleMark}
 	t := make([]struct {
@@ -284,7 +284,7 @@ func (c *rowOf) send(nonblocking, sync, buffered, partitioned bool) {
 	}
 	o.kind = opIsend
 	if c.b.DoneSeq[c.i] != schema.NullInt64 && !c.e.arrivalOrder {
-		o.req = c.e.newRequest(opIsend, false)
+		o.req = c.request(opIsend, false)
 		c.ends(o.req)
 	}
 	if partitioned {
@@ -312,7 +312,8 @@ func (c *rowOf) recv(nonblocking bool, done int64) {
 // request is a new request of the operation.
 func (c *rowOf) request(kind opKind, orphan bool) int32 {
 	r := c.e.newRequest(kind, orphan)
-	c.e.requests[r].peer = c.op.peer
+	q := &c.e.requests[r]
+	q.peer, q.seq, q.site, q.call = c.op.peer, c.op.seq, c.op.site, c.op.call
 	return r
 }
 
@@ -501,7 +502,7 @@ func (c *rowOf) collective(call schema.CallID, nonblocking bool) error {
 	if nonblocking {
 		c.op.kind = opIcollective
 		done := c.b.DoneSeq[c.i]
-		c.op.req = c.e.newRequest(opIcollective, done == schema.NullInt64)
+		c.op.req = c.request(opIcollective, done == schema.NullInt64)
 		c.e.requests[c.op.req].peer = k
 		if done != schema.NullInt64 {
 			c.ends(c.op.req)
@@ -550,7 +551,7 @@ func (c *rowOf) transfer() {
 	default:
 		return
 	}
-	o.req = c.e.newRequest(o.kind, false)
+	o.req = c.request(o.kind, false)
 	if b.DoneSeq[i] != schema.NullInt64 {
 		c.ends(o.req)
 		return

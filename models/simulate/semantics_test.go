@@ -1,0 +1,239 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/schema"
+)
+
+// call is a row of a rank; its seq is its place.
+type call struct {
+	id      schema.CallID
+	compute int64
+	set     func(*schema.Event)
+}
+
+func rowsOf(threads []int32, comms []Comm, ranks ...[]call) (*Program, []schema.Event) {
+	p := &Program{Threads: threads, Comms: comms}
+	var rows []schema.Event
+	for rank, calls := range ranks {
+		if threads == nil {
+			p.Threads = append(p.Threads, 1)
+		}
+		for seq, c := range calls {
+			e := schema.NullEvent
+			e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = int32(rank), int64(seq), int16(c.id), int16(schema.Calls[c.id].Class), c.compute
+			if c.set != nil {
+				c.set(&e)
+			}
+			rows = append(rows, e)
+		}
+	}
+	return p, rows
+}
+
+// What rows can hold.
+func to(peer int32, bytes int64) func(*schema.Event) {
+	return func(e *schema.Event) { e.Comm, e.SendWorld, e.SendTag, e.SendBytes = 1, peer, 9, bytes }
+}
+
+func from(peer int32, bytes int64) func(*schema.Event) {
+	return func(e *schema.Event) { e.Comm, e.RecvWorld, e.RecvTag, e.RecvBytes = 1, peer, 9, bytes }
+}
+
+func on(comm int32, instance, sent, received int64) func(*schema.Event) {
+	return func(e *schema.Event) { e.Comm, e.Instance, e.SendBytes, e.RecvBytes = comm, instance, sent, received }
+}
+
+func done(seq int64) func(*schema.Event) { return func(e *schema.Event) { e.DoneSeq = seq } }
+func made(seq int64) func(*schema.Event) { return func(e *schema.Event) { e.InitSeq = seq } }
+func parts(r, n int64) func(*schema.Event) {
+	return func(e *schema.Event) { e.Request, e.SendCount = r, n }
+}
+func class(c schema.Class) func(*schema.Event) {
+	return func(e *schema.Event) { e.Class = int16(c) }
+}
+func thread(n int32) func(*schema.Event) { return func(e *schema.Event) { e.Thread = n } }
+func times(start, end int64) func(*schema.Event) {
+	return func(e *schema.Event) { e.StartNs, e.EndNs = start, end }
+}
+
+func all(sets ...func(*schema.Event)) func(*schema.Event) {
+	return func(e *schema.Event) {
+		for _, set := range sets {
+			set(e)
+		}
+	}
+}
+
+// plain is a machine of L = 10 us and 1 ns per byte, with a CPU for each rank and a Barrier of 2 P L (Table 3).
+func plain(t *testing.T) *models.Machine {
+	m, err := models.Named("flat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Network.Latency, m.Network.BytesPerSecond, m.Network.BytesPer = 10_000_000, 1_000_000_000, 1
+	return m
+}
+
+// What each kind of call does, by arithmetic: a message of 1000 bytes takes 10,000 + 1000 ns, what two ranks do together without a formula
+// of its own 2 x 2 x 10,000 ns. Both dialects get through all of it.
+func TestSemantics(t *testing.T) {
+	world := []Comm{{ID: 1, Members: []int32{0, 1}}}
+	inter := []Comm{{ID: 1, Members: []int32{0, 1}}, {ID: 3, Members: []int32{0, 1}, Inter: true}}
+	end := call{schema.CallFinalize, 0, nil}
+	wait := call{schema.CallWait, 0, nil}
+	send := call{schema.CallSend, 100, to(1, 1000)}
+	recv := []call{{schema.CallRecv, 0, from(0, 1000)}, end}
+	both := func(id schema.CallID, set func(*schema.Event)) [][]call {
+		return [][]call{{{id, 0, set}, end}, {{id, 5, set}, end}}
+	}
+	window := call{schema.CallWinCreate, 0, on(1, 0, 0, 0)}
+	for _, c := range []struct {
+		name      string
+		comms     []Comm
+		threads   []int32
+		ranks     [][]call
+		finish    []int64 // paper, ns
+		fallbacks int64
+	}{
+		{"persistent", world, nil, [][]call{
+			{{schema.CallSendInit, 0, nil}, {schema.CallStart, 100, all(class(schema.ClassSend), made(0), done(2), to(1, 1000))}, wait, end},
+			{{schema.CallRecvInit, 0, nil}, {schema.CallStartall, 0, all(class(schema.ClassRecv), made(0), done(2), from(0, 1000))}, wait, end},
+		}, []int64{100, 11_100}, 0},
+		{"persistent, synchronous, to a receive at 700 ns", world, nil, [][]call{
+			{{schema.CallSsendInit, 0, nil}, {schema.CallStart, 100, all(class(schema.ClassSend), made(0), done(2), to(1, 1000))}, wait, end},
+			{{schema.CallRecv, 700, from(0, 1000)}, end},
+		}, []int64{11_700, 11_700}, 0},
+		{"partitioned: sent when the last partition is ready", world, nil, [][]call{
+			{{schema.CallPsendInit, 0, nil}, {schema.CallStart, 0, all(class(schema.ClassSend), made(0), done(4), to(1, 1000), parts(5, 2))},
+				{schema.CallPready, 100, parts(5, 1)}, {schema.CallPready, 300, parts(5, 1)}, wait, end},
+			{{schema.CallPrecvInit, 0, nil}, {schema.CallStart, 0, all(class(schema.ClassRecv), made(0), done(2), from(0, 1000))}, wait, end},
+		}, []int64{400, 11_400}, 0},
+		{"sendrecv_replace", world, nil, [][]call{
+			{{schema.CallSendrecvReplace, 100, all(to(1, 1000), from(1, 500))}, end},
+			{{schema.CallSendrecvReplace, 0, all(to(0, 500), from(0, 1000))}, end},
+		}, []int64{10_500, 11_100}, 0},
+		{"isendrecv", world, nil, [][]call{
+			{{schema.CallIsendrecv, 100, all(to(1, 1000), from(1, 500), done(1))}, wait, end},
+			{{schema.CallIsendrecv, 0, all(to(0, 500), from(0, 1000), done(1))}, wait, end},
+		}, []int64{10_500, 11_100}, 0},
+		{"probe: the message is there after 11,100 ns", world, nil, [][]call{{send, end},
+			{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150}, 0},
+		{"iprobe that found something", world, nil, [][]call{{send, end},
+			{{schema.CallIprobe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150}, 0},
+		{"probe of a synchronous send: its word is there after 10,100 ns", world, nil, [][]call{{{schema.CallSsend, 100, to(1, 1000)}, end},
+			{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{21_150, 21_150}, 0},
+		{"matched probe and receive", world, nil, [][]call{{send, end},
+			{{schema.CallMprobe, 0, from(0, 1000)}, {schema.CallMrecv, 50, all(made(0), from(0, 1000))}, end}}, []int64{100, 11_150}, 0},
+		{"matched probe, nonblocking receive", world, nil, [][]call{{send, end},
+			{{schema.CallImprobe, 0, from(0, 1000)}, {schema.CallImrecv, 50, all(made(0), from(0, 1000), done(2))}, wait, end}}, []int64{100, 11_150}, 0},
+		{"a wildcard stands for what it got", world, nil, [][]call{{send, end},
+			{{schema.CallRecv, 0, all(from(0, 1000), func(e *schema.Event) { e.PostedAny = 3 })}, end}}, []int64{100, 11_100}, 0},
+		{"MPI_PROC_NULL and cancelled", world, nil, [][]call{
+			{{schema.CallSend, 100, func(e *schema.Event) { e.Comm, e.SendTag, e.SendBytes, e.ProcNull = 1, 9, 1000, 1 }}, end},
+			{{schema.CallIrecv, 0, all(from(0, schema.NullInt64), done(2))}, {schema.CallCancel, 0, nil}, wait, end},
+		}, []int64{100, 0}, 0},
+		{"tests that completed nothing", world, nil, [][]call{{{schema.CallTest, 30, nil}, end}, {{schema.CallTestany, 40, nil}, end}}, []int64{30, 40}, 0},
+		{"put and fence", world, nil, [][]call{
+			{window, {schema.CallPut, 0, all(made(0), to(1, 1000))}, {schema.CallWinFence, 0, all(made(0), on(1, schema.NullInt64, 0, 0))}, end},
+			{window, {schema.CallWinFence, 0, all(made(0), on(1, schema.NullInt64, 0, 0))}, end},
+		}, []int64{91_000, 91_000}, 4},
+		{"get, flushed: asked for and brought", world, nil, [][]call{
+			{window, {schema.CallGet, 0, all(made(0), from(1, 1000))}, {schema.CallWinFlush, 0, made(0)}, end}, {window, end},
+		}, []int64{61_000, 40_000}, 2},
+		{"accumulate, unlocked", world, nil, [][]call{
+			{window, {schema.CallAccumulate, 0, all(made(0), to(1, 1000))}, {schema.CallWinUnlock, 0, made(0)}, end}, {window, end},
+		}, []int64{51_000, 40_000}, 2},
+		{"put with a request", world, nil, [][]call{
+			{window, {schema.CallRput, 0, all(made(0), to(1, 1000), done(2))}, wait, end}, {window, end},
+		}, []int64{51_000, 40_000}, 2},
+		{"nonblocking, hidden by computing", world, nil, [][]call{
+			{{schema.CallIbarrier, 0, all(on(1, 0, 0, 0), done(1))}, {schema.CallWait, 50_000, nil}, end},
+			{{schema.CallIbarrier, 0, all(on(1, 0, 0, 0), done(1))}, wait, end},
+		}, []int64{50_000, 40_000}, 0},
+		{"a start of a request that nobody made", world, nil, both(schema.CallStart, nil), []int64{0, 5}, 0},
+		{"persistent barrier", world, nil, [][]call{
+			{{schema.CallBarrierInit, 0, on(1, 0, 0, 0)}, {schema.CallStart, 0, all(class(schema.ClassCollective), made(0), on(1, 1<<32, 0, 0), done(2))}, wait, end},
+			{{schema.CallBarrierInit, 0, on(1, 0, 0, 0)}, {schema.CallStart, 7, all(class(schema.ClassCollective), made(0), on(1, 1<<32, 0, 0), done(2))}, wait, end},
+		}, []int64{40_007, 40_007}, 0},
+		{"neighbourhood", world, nil, both(schema.CallNeighborAlltoallv, on(1, 0, 1000, 300)), []int64{11_005, 11_005}, 2},
+		{"v-variant: 10,000 + (1000 + 300)/2, twice log2 2", world, nil, both(schema.CallAllgatherv, on(1, 0, 1000, 300)), []int64{21_305, 21_305}, 0},
+		{"w-variant", world, nil, both(schema.CallAlltoallw, on(1, 0, 1000, 300)), []int64{21_655, 21_655}, 2},
+		{"intercommunicator", inter, nil, both(schema.CallBarrier, on(3, 0, 0, 0)), []int64{40_005, 40_005}, 2},
+		{"constructor of a communicator", world, nil, both(schema.CallCommSplit, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
+		{"spawn", world, nil, both(schema.CallCommSpawn, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
+		{"accept", world, nil, both(schema.CallCommAccept, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
+		{"I/O takes what it took", world, nil, [][]call{{{schema.CallFileWrite, 100, times(1000, 1500)}, end}, {end}}, []int64{600, 0}, 0},
+		{"two threads of a rank share its CPU", world, []int32{2, 1}, [][]call{
+			{{schema.CallSend, 100, to(1, 1000)}, {schema.CallCommSetName, 100, thread(1)}, {schema.CallFinalize, 0, nil}}, recv,
+		}, []int64{200, 11_100}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, rows := rowsOf(c.threads, c.comms, c.ranks...)
+			r, err := simulated(plain(t), p, Paper, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rank, want := range c.finish {
+				if got := r.Ranks[rank].Finish; got != Picoseconds(want*1000) {
+					t.Errorf("rank %d ends after %d ps; want %d ns", rank, got, want)
+				}
+			}
+			if got := r.FallbackCollectives; 2*got != c.fallbacks {
+				t.Errorf("%d operations by a fallback; want those of %d calls", got, c.fallbacks)
+			}
+			if _, err := simulated(plain(t), p, Dimemas5, rows); err != nil {
+				t.Errorf("dimemas5: %v", err)
+			}
+		})
+	}
+}
+
+// What cannot go on says who, which call and where, with whom and by which tag.
+func TestErrorsNameCalls(t *testing.T) {
+	world := []Comm{{ID: 1, Members: []int32{0, 1, 2}}}
+	end := call{schema.CallFinalize, 0, nil}
+	at := func(site int32) func(*schema.Event) { return func(e *schema.Event) { e.Callsite = site } }
+	barrier := call{schema.CallBarrier, 0, all(on(1, 0, 0, 0), at(4))}
+	root := func(r int32) func(*schema.Event) { return func(e *schema.Event) { e.RootWorld = r } }
+	for _, c := range []struct {
+		name  string
+		ranks [][]call
+		words []string
+	}{
+		{"a receive", [][]call{{{schema.CallRecv, 0, all(from(2, 8), at(4))}, end}, {end}, {end}},
+			[]string{"deadlock: 1 of 3 ranks wait for ever", "rank 0, seq 0: MPI_Recv at f.c:4 from rank 2, tag 9, communicator 1"}},
+		{"a synchronous send", [][]call{{{schema.CallSsend, 0, all(to(2, 77), at(4))}, end}, {end}, {end}},
+			[]string{"rank 0, seq 0: MPI_Ssend at f.c:4 to rank 2, tag 9, 77 bytes, communicator 1, waits for its receive"}},
+		{"a wait", [][]call{{{schema.CallIrecv, 0, all(from(2, 8), done(1), at(4))}, {schema.CallWaitall, 0, at(5)}, end}, {end}, {end}},
+			[]string{"rank 0, seq 1: MPI_Waitall at f.c:5 waits for MPI_Irecv at f.c:4 (seq 0) from rank 2"}},
+		{"a collective", [][]call{{barrier, end}, {barrier, end}, {end}},
+			[]string{"deadlock: 2 of 3 ranks", "rank 1, seq 0: MPI_Barrier at f.c:4 on communicator 1 (operation 0): 2 of its 3 ranks have come, not 2"}},
+		{"other operations", [][]call{{barrier, end}, {{schema.CallAllreduce, 0, all(on(1, 0, 8, 8), at(6))}, end}, {barrier, end}},
+			[]string{"mismatched collectives: operation 0 on communicator 1: rank 0 calls MPI_Barrier at f.c:4, rank 1 calls MPI_Allreduce at f.c:6"}},
+		{"other roots", [][]call{{{schema.CallBcast, 0, all(on(1, 0, 8, 0), root(0))}, end}, {{schema.CallBcast, 0, all(on(1, 0, 0, 8), root(1))}, end}, {end}},
+			[]string{"mismatched collectives", "their roots are ranks 0 and 1"}},
+		{"a send that nobody receives", [][]call{{{schema.CallSend, 0, all(to(2, 77), at(4))}, end}, {end}, {end}},
+			[]string{"messages without a partner: sends without a receive, 1:", "rank 0, seq 0: MPI_Send at f.c:4 to rank 2, tag 9, 77 bytes, communicator 1"}},
+		{"a receive that gets nothing", [][]call{{{schema.CallIrecv, 0, all(from(2, 8), at(4))}, end}, {end}, {end}},
+			[]string{"receives without a send, 1:", "rank 0, seq 0: MPI_Irecv at f.c:4 from rank 2, tag 9, communicator 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, rows := rowsOf(nil, world, c.ranks...)
+			p.Callsite = func(id int32) string { return fmt.Sprintf("f.c:%d", id) }
+			_, err := simulated(plain(t), p, Paper, rows)
+			for _, w := range c.words {
+				if err == nil || !strings.Contains(err.Error(), w) {
+					t.Errorf("%v\nwithout %q", err, w)
+				}
+			}
+			if _, err := simulated(plain(t), p, Dimemas5, rows); err == nil {
+				t.Error("dimemas5 finds nothing")
+			}
+		})
+	}
+}
