@@ -128,7 +128,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestNamedMachines(t *testing.T) {
-	if diff := cmp.Diff([]string{"collectives-in-hardware", "flat", "ideal", "infinite-bandwidth", "myrinet", "sgi-origin", "zero-latency"}, Names()); diff != "" {
+	if diff := cmp.Diff([]string{"collectives-in-hardware", "cray-aries", "ethernet-40g", "flat", "ideal", "infiniband-hdr", "infinite-bandwidth", "myrinet", "sgi-origin", "slingshot-11", "zero-latency"}, Names()); diff != "" {
 		t.Error(diff)
 	}
 	for _, name := range Names() {
@@ -140,7 +140,7 @@ func TestNamedMachines(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Named("flt"); err == nil || !strings.Contains(err.Error(), `machine "flt": there is no machine of that name; there are collectives-in-hardware, flat, `) {
+	if _, err := Named("flt"); err == nil || !strings.Contains(err.Error(), `machine "flt": there is no machine of that name; there are collectives-in-hardware, cray-aries, `) {
 		t.Error(err)
 	}
 }
