@@ -49,6 +49,7 @@ var within = map[string][]string{
 	module + "/capture/symbols":  {module + "/capture/spool", module + "/schema"},
 	module + "/capture/simrank":  {module + "/capture/spool", module + "/models", module + "/schema"},
 	module + "/capture/perfetto": {module + "/schema", module + "/writer"},
+	module + "/capture/prv":      {module + "/schema", module + "/writer"},
 	module + "/capture/dim":      {module + "/capture/match", module + "/schema", module + "/writer"},
 	module + "/capture/hang":     {module + "/capture/ingest", module + "/capture/spool", module + "/capture/symbols", module + "/schema"},
 }

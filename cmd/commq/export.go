@@ -12,6 +12,7 @@ import (
 
 	"github.com/commq/commq/capture/dim"
 	"github.com/commq/commq/capture/perfetto"
+	"github.com/commq/commq/capture/prv"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/writer"
 )
@@ -25,7 +26,7 @@ hold is counted and said.`,
 		Example: `  commq export dim --run cg.A.4 -o cg.dim
   commq export cfg --machine myrinet --ranks 4 -o machine.cfg`,
 	}
-	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportCFGCommand(a))
+	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportCFGCommand(a))
 	return c
 }
 
@@ -126,6 +127,67 @@ func runExportPerfetto(ctx context.Context, a *app, o *exportPerfettoOptions) er
 	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(o.output) // half a file helps nobody
 		return fmt.Errorf("export perfetto: %s: %w", o.run, err)
+	}
+	return nil
+}
+
+type exportPrvOptions struct {
+	run    string // --run
+	output string // --output
+}
+
+func newExportPrvCommand(a *app) *cobra.Command {
+	var o exportPrvOptions
+	c := &cobra.Command{
+		Use:   "prv [flags]",
+		Short: "Write a run as a trace of Paraver (.prv, .pcf, .row)",
+		Long: `prv writes a run with times, measured, virtual or simulated, as the three files that Paraver opens: states, events of MPI calls and
+communications, with the types of Extrae, which Dimemas' prv2dim reads too; docs/method/paraver.md has them.`,
+		Example: `  commq export prv --run cg.A.4 -o cg.prv
+  commq simulate --run cg.A.4 --machine myrinet --save cg.myrinet
+  commq export prv --run cg.myrinet -o cg.myrinet.prv`,
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return runExportPrv(c.Context(), a, &o) },
+	}
+	c.Flags().StringVar(&o.run, "run", "", "run to write: a name in the store, or a path")
+	outputFlag(c, &o.output)
+	_ = c.MarkFlagRequired("run")
+	register(c, completeRuns(a), "run")
+	return c
+}
+
+func runExportPrv(ctx context.Context, a *app, o *exportPrvOptions) (err error) {
+	base, ok := strings.CutSuffix(o.output, ".prv")
+	if !ok || filepath.Base(o.output) == ".prv" {
+		return fmt.Errorf("export prv: -o %s: want a file name ending in .prv; those ending in .pcf and .row are made beside it", o.output)
+	}
+	folder, err := writer.Find(a.storeDir(), o.run)
+	if err != nil {
+		return err
+	}
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+			if err != nil {
+				_ = os.Remove(f.Name()) // half a file helps nobody
+			}
+		}
+	}()
+	for _, name := range []string{o.output, base + ".pcf", base + ".row"} {
+		f, err := createNew(name)
+		if err != nil {
+			return fmt.Errorf("export prv: %w", err)
+		}
+		files = append(files, f)
+	}
+	notes, err := prv.Export(ctx, folder, files[0], files[1], files[2])
+	if err != nil {
+		return fmt.Errorf("export prv: %s: %w", o.run, err)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(a.stderr, "commq: %s\n", note)
 	}
 	return nil
 }
