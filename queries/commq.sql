@@ -348,21 +348,30 @@ WITH sizes AS (
   GROUP BY comm
 ),
 counted AS (
-  -- What returned an error moved nothing.
-  SELECT rank, call, class, comm, CAST(COUNT(*) AS BIGINT) AS calls,
+  -- What returned an error moved nothing, nor do probes and what makes requests. They are few, and taken off: that is faster than
+  -- looking at the class of every call.
+  SELECT rank, call, comm, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM events
-  WHERE error_class IS NULL
-  GROUP BY rank, call, class, comm
+  GROUP BY rank, call, comm
   UNION ALL
-  SELECT rank, call, class, comm, CAST(COUNT(*) AS BIGINT) AS calls, CAST(0 AS BIGINT) AS send_bytes, CAST(0 AS BIGINT) AS recv_bytes
+  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM events
   WHERE error_class IS NOT NULL
-  GROUP BY rank, call, class, comm
+  GROUP BY rank, call, comm
+  UNION ALL
+  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM events
+  WHERE error_class IS NULL AND class = 'probe'
+  GROUP BY rank, call, comm
+  UNION ALL
+  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM events
+  WHERE error_class IS NULL AND class = 'other'
+  GROUP BY rank, call, comm
 )
 SELECT c.rank, c.call, s.comm_size, CAST(SUM(c.calls) AS BIGINT) AS calls,
-       CAST(SUM(CASE WHEN c.class IN ('probe', 'other') THEN 0 ELSE COALESCE(c.send_bytes, 0) END) AS BIGINT) AS send_bytes,
-       CAST(SUM(CASE WHEN c.class IN ('probe', 'other') THEN 0 ELSE COALESCE(c.recv_bytes, 0) END) AS BIGINT) AS recv_bytes
+       CAST(SUM(COALESCE(c.send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(c.recv_bytes, 0)) AS BIGINT) AS recv_bytes
 FROM counted c
 LEFT JOIN sizes s ON s.comm = c.comm
 GROUP BY c.rank, c.call, s.comm_size
@@ -546,25 +555,36 @@ sites AS (
              GROUP BY id) p ON p.id = s.id
 ),
 counted AS (
-  -- What returned an error moved nothing.
-  SELECT callsite, call, class, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(COUNT(send_peer) AS BIGINT) AS sends,
+  -- What returned an error moved nothing, nor do probes and what makes requests. They are few, and taken off: that is faster than
+  -- looking at every call's error.
+  SELECT callsite, call, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(COUNT(CASE WHEN class LIKE 'send%' THEN send_peer END) AS BIGINT) AS sends,
          CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM events
-  WHERE error_class IS NULL
-  GROUP BY callsite, call, class, rank
+  GROUP BY callsite, call, rank
   UNION ALL
-  SELECT callsite, call, class, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(0 AS BIGINT) AS sends,
-         CAST(0 AS BIGINT) AS send_bytes, CAST(0 AS BIGINT) AS recv_bytes
+  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, -CAST(COUNT(CASE WHEN class LIKE 'send%' THEN send_peer END) AS BIGINT) AS sends,
+         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM events
   WHERE error_class IS NOT NULL
-  GROUP BY callsite, call, class, rank
+  GROUP BY callsite, call, rank
+  UNION ALL
+  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, CAST(0 AS BIGINT) AS sends,
+         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM events
+  WHERE error_class IS NULL AND class = 'probe'
+  GROUP BY callsite, call, rank
+  UNION ALL
+  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, CAST(0 AS BIGINT) AS sends,
+         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
+  FROM events
+  WHERE error_class IS NULL AND class = 'other'
+  GROUP BY callsite, call, rank
 ),
 placed AS (
   SELECT s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, CAST(SUM(c.calls) AS BIGINT) AS calls,
          CAST(COUNT(DISTINCT c.rank) AS BIGINT) AS ranks,
-         CAST(SUM(CASE WHEN c.class IN ('send', 'sendrecv') THEN c.sends ELSE 0 END) AS BIGINT) AS messages,
-         CAST(SUM(CASE WHEN c.class IN ('probe', 'other') THEN 0 ELSE COALESCE(c.send_bytes, 0) END) AS BIGINT) AS send_bytes,
-         CAST(SUM(CASE WHEN c.class IN ('probe', 'other') THEN 0 ELSE COALESCE(c.recv_bytes, 0) END) AS BIGINT) AS recv_bytes
+         CAST(SUM(c.sends) AS BIGINT) AS messages, CAST(SUM(COALESCE(c.send_bytes, 0)) AS BIGINT) AS send_bytes,
+         CAST(SUM(COALESCE(c.recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM counted c
   LEFT JOIN sites s ON s.callsite = c.callsite
   GROUP BY s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call
@@ -713,21 +733,28 @@ WITH -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
   -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
-  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
-         CAST(COUNT(*) AS BIGINT) AS calls,
+  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY comm, rank, root_world, call
 ),
-started_calls AS (
-  -- What a start does, the call that made its request says.
-  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
-  FROM counted_calls c
-  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
-  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+starting AS (
+  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
+  FROM counted_calls
+  GROUP BY rank
+),
+starts AS (
+  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
+  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
+  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN starting r ON r.rank = s.rank AND r.starts > 0
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND i.class = 'other'
+    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
@@ -740,8 +767,11 @@ calls AS (
   UNION ALL
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM started_calls
+         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM starts
+  WHERE comm IS NOT NULL
+  GROUP BY comm, rank, root_world, call
 ),
 population AS (
   SELECT CAST(COUNT(*) AS INTEGER) AS ranks
@@ -843,21 +873,28 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
   -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
-  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
-         CAST(COUNT(*) AS BIGINT) AS calls,
+  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY comm, rank, root_world, call
 ),
-started_calls AS (
-  -- What a start does, the call that made its request says.
-  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
-  FROM counted_calls c
-  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
-  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+starting AS (
+  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
+  FROM counted_calls
+  GROUP BY rank
+),
+starts AS (
+  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
+  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
+  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN starting r ON r.rank = s.rank AND r.starts > 0
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND i.class = 'other'
+    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
@@ -870,8 +907,11 @@ calls AS (
   UNION ALL
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM started_calls
+         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM starts
+  WHERE comm IS NOT NULL
+  GROUP BY comm, rank, root_world, call
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -971,10 +1011,8 @@ parted_calls AS (
   FROM events
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
-  SELECT s.rank, s.seq, i.call
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+  SELECT rank, seq, call
+  FROM starts
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -1004,9 +1042,12 @@ traffic AS (
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
   JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
-    AND (lower(o.call) LIKE '%neighbor%'
-         OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
+  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
+    -- One condition on both sides of the join, as with starts.
+    AND CASE WHEN p.send_bytes > 0
+             THEN lower(o.call) LIKE '%neighbor%'
+                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
+             ELSE FALSE END
   GROUP BY p.rank, p.peer_world
 )
 SELECT src, dst, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(SUM(messages) AS BIGINT) AS messages
@@ -1092,21 +1133,28 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
   -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
-  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
-         CAST(COUNT(*) AS BIGINT) AS calls,
+  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY comm, rank, root_world, call
 ),
-started_calls AS (
-  -- What a start does, the call that made its request says.
-  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
-  FROM counted_calls c
-  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
-  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+starting AS (
+  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
+  FROM counted_calls
+  GROUP BY rank
+),
+starts AS (
+  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
+  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
+  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN starting r ON r.rank = s.rank AND r.starts > 0
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND i.class = 'other'
+    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
@@ -1119,8 +1167,11 @@ calls AS (
   UNION ALL
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM started_calls
+         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM starts
+  WHERE comm IS NOT NULL
+  GROUP BY comm, rank, root_world, call
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -1220,10 +1271,8 @@ parted_calls AS (
   FROM events
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
-  SELECT s.rank, s.seq, i.call
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+  SELECT rank, seq, call
+  FROM starts
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -1253,9 +1302,12 @@ traffic AS (
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
   JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
-    AND (lower(o.call) LIKE '%neighbor%'
-         OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
+  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
+    -- One condition on both sides of the join, as with starts.
+    AND CASE WHEN p.send_bytes > 0
+             THEN lower(o.call) LIKE '%neighbor%'
+                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
+             ELSE FALSE END
   GROUP BY p.rank, p.peer_world
 )
 SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -1506,15 +1558,32 @@ UNION ALL
 WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
 -- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
 -- and ends at the start of the other, on threads that called neither with the first call and the last.
-program_times AS (
-  SELECT rank, thread,
-         COALESCE(MAX(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN end_ns END), MIN(start_ns)) AS begin_ns,
-         COALESCE(MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END), MAX(COALESCE(end_ns, start_ns))) AS end_ns,
-         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0
-                       WHEN call = 'MPI_Finalize' THEN COALESCE(poll_ns, 0)
-                       ELSE COALESCE(end_ns - start_ns, 0) + COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns
+edges AS (
+  -- Where the program begins and ends. Read by their class, which few rows have: comparing the names of all calls takes longer than
+  -- the sums below.
+  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' THEN end_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END) AS end_ns,
+         CAST(SUM(COALESCE(end_ns - start_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
+  FROM events
+  WHERE class = 'other' AND call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  GROUP BY rank, thread
+),
+polled AS (
+  SELECT rank, thread, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM events
+  WHERE poll_ns > 0
+  GROUP BY rank, thread
+),
+called AS (
+  SELECT rank, thread, MIN(start_ns) AS begin_ns, MAX(COALESCE(end_ns, start_ns)) AS end_ns, CAST(SUM(end_ns - start_ns) AS BIGINT) AS call_ns
   FROM events
   GROUP BY rank, thread
+),
+program_times AS (
+  SELECT c.rank, c.thread, COALESCE(e.begin_ns, c.begin_ns) AS begin_ns, COALESCE(e.end_ns, c.end_ns) AS end_ns,
+         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(p.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
+  FROM called c
+  LEFT JOIN edges e ON e.rank = c.rank AND e.thread = c.thread
+  LEFT JOIN polled p ON p.rank = c.rank AND p.thread = c.thread
 ),
 useful AS (
   SELECT rank, begin_ns, end_ns, end_ns - begin_ns - mpi_ns AS useful_ns,
@@ -1609,18 +1678,25 @@ SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NU
 UNION ALL
 (
 WITH spent AS (
-  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
+  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   GROUP BY rank, call
+),
+polled AS (
+  SELECT rank, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM events
+  WHERE poll_ns > 0
+  GROUP BY rank
 ),
 kinds AS (
   SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL
-  SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0) + COALESCE(poll_ns, 0)) AS BIGINT) AS ns
-  FROM spent
-  GROUP BY rank
+  SELECT 'MPI' AS what, s.rank, CAST(SUM(COALESCE(s.ns, 0)) AS BIGINT) + COALESCE(MAX(p.poll_ns), 0) AS ns
+  FROM spent s
+  LEFT JOIN polled p ON p.rank = s.rank
+  GROUP BY s.rank
   UNION ALL
   SELECT call AS what, rank, COALESCE(ns, 0) AS ns
   FROM spent
@@ -2008,21 +2084,28 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
   -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
-  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
-         CAST(COUNT(*) AS BIGINT) AS calls,
+  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY comm, rank, root_world, call
 ),
-started_calls AS (
-  -- What a start does, the call that made its request says.
-  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
-  FROM counted_calls c
-  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
-  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+starting AS (
+  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
+  FROM counted_calls
+  GROUP BY rank
+),
+starts AS (
+  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
+  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
+  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN starting r ON r.rank = s.rank AND r.starts > 0
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND i.class = 'other'
+    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
@@ -2035,8 +2118,11 @@ calls AS (
   UNION ALL
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM started_calls
+         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM starts
+  WHERE comm IS NOT NULL
+  GROUP BY comm, rank, root_world, call
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -2136,10 +2222,8 @@ parted_calls AS (
   FROM events
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
-  SELECT s.rank, s.seq, i.call
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+  SELECT rank, seq, call
+  FROM starts
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -2169,9 +2253,12 @@ traffic AS (
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
   JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
-    AND (lower(o.call) LIKE '%neighbor%'
-         OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
+  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
+    -- One condition on both sides of the join, as with starts.
+    AND CASE WHEN p.send_bytes > 0
+             THEN lower(o.call) LIKE '%neighbor%'
+                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
+             ELSE FALSE END
   GROUP BY p.rank, p.peer_world
 ),
 moved AS (
@@ -2518,21 +2605,28 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
   -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
-  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
-         CAST(COUNT(*) AS BIGINT) AS calls,
+  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY comm, rank, root_world, call
 ),
-started_calls AS (
-  -- What a start does, the call that made its request says.
-  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
-  FROM counted_calls c
-  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
-  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+starting AS (
+  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
+  FROM counted_calls
+  GROUP BY rank
+),
+starts AS (
+  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
+  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
+  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN starting r ON r.rank = s.rank AND r.starts > 0
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND i.class = 'other'
+    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
@@ -2545,8 +2639,11 @@ calls AS (
   UNION ALL
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM started_calls
+         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM starts
+  WHERE comm IS NOT NULL
+  GROUP BY comm, rank, root_world, call
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -2646,10 +2743,8 @@ parted_calls AS (
   FROM events
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
-  SELECT s.rank, s.seq, i.call
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+  SELECT rank, seq, call
+  FROM starts
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -2679,9 +2774,12 @@ traffic AS (
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
   JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
-    AND (lower(o.call) LIKE '%neighbor%'
-         OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
+  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
+    -- One condition on both sides of the join, as with starts.
+    AND CASE WHEN p.send_bytes > 0
+             THEN lower(o.call) LIKE '%neighbor%'
+                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
+             ELSE FALSE END
   GROUP BY p.rank, p.peer_world
 )
 SELECT LEAST(src, dst) AS rank, GREATEST(src, dst) AS partner, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
@@ -2718,21 +2816,28 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
   -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
-  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
-         CAST(COUNT(*) AS BIGINT) AS calls,
+  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY comm, rank, root_world, call
 ),
-started_calls AS (
-  -- What a start does, the call that made its request says.
-  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
-  FROM counted_calls c
-  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
-  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+starting AS (
+  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
+  FROM counted_calls
+  GROUP BY rank
+),
+starts AS (
+  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
+  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
+  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN starting r ON r.rank = s.rank AND r.starts > 0
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND i.class = 'other'
+    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
@@ -2745,8 +2850,11 @@ calls AS (
   UNION ALL
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM started_calls
+         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM starts
+  WHERE comm IS NOT NULL
+  GROUP BY comm, rank, root_world, call
 ),
 groups AS (
   -- The groups of each communicator: how many members, and who is rank 0.
@@ -2846,10 +2954,8 @@ parted_calls AS (
   FROM events
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
-  SELECT s.rank, s.seq, i.call
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+  SELECT rank, seq, call
+  FROM starts
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -2879,9 +2985,12 @@ traffic AS (
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
   JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
-    AND (lower(o.call) LIKE '%neighbor%'
-         OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
+  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
+    -- One condition on both sides of the join, as with starts.
+    AND CASE WHEN p.send_bytes > 0
+             THEN lower(o.call) LIKE '%neighbor%'
+                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
+             ELSE FALSE END
   GROUP BY p.rank, p.peer_world
 ),
 ways AS (
@@ -3281,28 +3390,108 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['events', 'messages', 'every-send'], [])
 UNION ALL
 (
-WITH posted AS (
+WITH posted_counts AS (
+  -- LIKE and comparing all calls with one name are what the engine does once per dictionary, not once per row.
+  SELECT rank, CAST(SUM(CASE WHEN class LIKE 'send%' THEN 1 ELSE 0 END) AS BIGINT) AS sends,
+         CAST(SUM(CASE WHEN class LIKE '%recv' THEN 1 ELSE 0 END) AS BIGINT) AS receives
+  FROM events
+  GROUP BY rank
+  UNION ALL
+  SELECT rank, -CAST(SUM(CASE WHEN class LIKE 'send%' AND proc_null <> 2 THEN 1 ELSE 0 END) AS BIGINT) AS sends,
+         -CAST(SUM(CASE WHEN class LIKE '%recv' AND proc_null >= 2 THEN 1 ELSE 0 END) AS BIGINT) AS receives
+  FROM events
+  WHERE proc_null > 0
+  GROUP BY rank
+),
+met_counts AS (
+  SELECT src, dst, COUNT(*) AS messages
+  FROM messages
+  GROUP BY src, dst
+),
+differing AS (
+  -- Each message has a row of events on either side. Where there are as many rows as messages each row has one. Rows that count here
+  -- and are no posts (a cancelled receive, a send to another run) cost a second look and no more.
+  SELECT rank
+  FROM (SELECT rank, sends, receives
+        FROM posted_counts
+        UNION ALL
+        SELECT src AS rank, -messages AS sends, 0 AS receives
+        FROM met_counts
+        UNION ALL
+        SELECT dst AS rank, 0 AS sends, -messages AS receives
+        FROM met_counts) AS counts
+  GROUP BY rank
+  HAVING CAST(SUM(sends) AS BIGINT) <> 0 OR CAST(SUM(receives) AS BIGINT) <> 0
+),
+sides AS (
+  -- The rows and the messages of those ranks, by side. post_seq is what a message calls its post.
+  SELECT e.rank, 'send' AS side, e.seq AS post_seq, 1 AS posts
+  FROM events e
+  JOIN differing d ON d.rank = e.rank
+  WHERE e.class IN ('send', 'sendrecv') AND e.send_world IS NOT NULL AND e.call NOT LIKE '%_init'
+  UNION ALL
+  SELECT e.rank, 'recv' AS side,
+         COALESCE(CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq END, e.seq) AS post_seq, 1 AS posts
+  FROM events e
+  JOIN differing d ON d.rank = e.rank
+  WHERE e.class IN ('recv', 'sendrecv') AND COALESCE(e.proc_null, 0) < 2 AND e.call NOT LIKE '%_init'
+  UNION ALL
+  SELECT m.src AS rank, 'send' AS side, m.send_seq AS post_seq, -1 AS posts
+  FROM messages m
+  JOIN differing d ON d.rank = m.src
+  UNION ALL
+  SELECT m.dst AS rank, 'recv' AS side, m.recv_post_seq AS post_seq, -1 AS posts
+  FROM messages m
+  JOIN differing d ON d.rank = m.dst
+),
+stretches AS (
+  SELECT rank, side, post_seq - post_seq % 4096 AS first_seq
+  FROM sides
+  GROUP BY rank, side, post_seq - post_seq % 4096
+  HAVING CAST(SUM(posts) AS BIGINT) <> 0
+),
+posted AS (
   -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn, and
   -- one that returned an error, or whose completion did, is none.
   SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_peer, e.recv_world, e.recv_tag, e.proc_null,
+         e.request, e.done_seq,
          CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq ELSE e.seq END AS recv_post_seq
   FROM events e
-  WHERE e.class IN ('send', 'recv', 'sendrecv') AND e.call NOT LIKE '%_init'
-    AND e.error_class IS NULL
-    AND NOT EXISTS (SELECT 1 FROM events c WHERE c.call = 'MPI_Cancel' AND c.rank = e.rank AND c.request = e.request)
-    AND NOT EXISTS (SELECT 1 FROM events f WHERE f.error_class IS NOT NULL AND f.rank = e.rank AND f.seq = e.done_seq)
+  JOIN differing d ON d.rank = e.rank
+  WHERE e.class IN ('send', 'recv', 'sendrecv') AND e.call NOT LIKE '%_init' AND e.error_class IS NULL
+),
+unmet AS (
+  SELECT p.rank, p.seq, 'send' AS side, p.call, p.comm, p.send_world AS peer_world, p.send_tag AS tag, p.send_bytes AS bytes, p.request, p.done_seq
+  FROM posted p
+  JOIN stretches s ON s.rank = p.rank AND s.side = 'send' AND s.first_seq = p.seq - p.seq % 4096
+  WHERE p.class IN ('send', 'sendrecv') AND p.send_world IS NOT NULL
+    AND NOT EXISTS (SELECT 1
+                    FROM messages m
+                    JOIN stretches n ON n.rank = m.src AND n.side = 'send' AND n.first_seq = m.send_seq - m.send_seq % 4096
+                    WHERE m.src = p.rank AND m.send_seq = p.seq)
+  UNION ALL
+  SELECT p.rank, p.seq, 'recv' AS side, p.call, p.comm, p.recv_world AS peer_world, p.recv_tag AS tag, CAST(NULL AS BIGINT) AS bytes, p.request, p.done_seq
+  FROM posted p
+  JOIN stretches s ON s.rank = p.rank AND s.side = 'recv' AND s.first_seq = COALESCE(p.recv_post_seq, p.seq) - COALESCE(p.recv_post_seq, p.seq) % 4096
+  WHERE p.class IN ('recv', 'sendrecv') AND COALESCE(p.proc_null, 0) < 2
+    AND (p.recv_peer IS NULL OR p.recv_world IS NOT NULL) -- what came from a process outside the run is no message of it
+    AND NOT EXISTS (SELECT 1
+                    FROM messages m
+                    JOIN stretches n ON n.rank = m.dst AND n.side = 'recv' AND n.first_seq = m.recv_post_seq - m.recv_post_seq % 4096
+                    WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
+),
+ends AS (
+  -- What withdrew or failed a request, of the ranks that have something unmet.
+  SELECT e.rank, e.seq, e.call, e.request, e.error_class
+  FROM events e
+  JOIN (SELECT DISTINCT rank FROM unmet WHERE request IS NOT NULL OR done_seq IS NOT NULL) AS u ON u.rank = e.rank
+  WHERE e.call = 'MPI_Cancel' OR e.error_class IS NOT NULL
 )
-SELECT p.rank, p.seq, 'send' AS side, p.call, p.comm, p.send_world AS peer_world, p.send_tag AS tag, p.send_bytes AS bytes
-FROM posted p
-WHERE p.class IN ('send', 'sendrecv') AND p.send_world IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.src = p.rank AND m.send_seq = p.seq)
-UNION ALL
-SELECT p.rank, p.seq, 'recv' AS side, p.call, p.comm, p.recv_world AS peer_world, p.recv_tag AS tag, CAST(NULL AS BIGINT) AS bytes
-FROM posted p
-WHERE p.class IN ('recv', 'sendrecv') AND COALESCE(p.proc_null, 0) < 2
-  AND (p.recv_peer IS NULL OR p.recv_world IS NOT NULL) -- what came from a process outside the run is no message of it
-  AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
-ORDER BY rank, seq, side
+SELECT u.rank, u.seq, u.side, u.call, u.comm, u.peer_world, u.tag, u.bytes
+FROM unmet u
+WHERE NOT EXISTS (SELECT 1 FROM ends c WHERE c.call = 'MPI_Cancel' AND c.rank = u.rank AND c.request = u.request)
+  AND NOT EXISTS (SELECT 1 FROM ends f WHERE f.error_class IS NOT NULL AND f.rank = u.rank AND f.seq = u.done_seq)
+ORDER BY u.rank, u.seq, u.side
 )
 $commq$, '{{run}}', commq_list([commq_dir('query unmatched', run)])));
 
@@ -3465,15 +3654,32 @@ collective_waits AS (
 -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
 -- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
 -- and ends at the start of the other, on threads that called neither with the first call and the last.
-program_times AS (
-  SELECT rank, thread,
-         COALESCE(MAX(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN end_ns END), MIN(start_ns)) AS begin_ns,
-         COALESCE(MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END), MAX(COALESCE(end_ns, start_ns))) AS end_ns,
-         CAST(SUM(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 0
-                       WHEN call = 'MPI_Finalize' THEN COALESCE(poll_ns, 0)
-                       ELSE COALESCE(end_ns - start_ns, 0) + COALESCE(poll_ns, 0) END) AS BIGINT) AS mpi_ns
+edges AS (
+  -- Where the program begins and ends. Read by their class, which few rows have: comparing the names of all calls takes longer than
+  -- the sums below.
+  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' THEN end_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END) AS end_ns,
+         CAST(SUM(COALESCE(end_ns - start_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
+  FROM events
+  WHERE class = 'other' AND call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
+  GROUP BY rank, thread
+),
+polled AS (
+  SELECT rank, thread, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM events
+  WHERE poll_ns > 0
+  GROUP BY rank, thread
+),
+called AS (
+  SELECT rank, thread, MIN(start_ns) AS begin_ns, MAX(COALESCE(end_ns, start_ns)) AS end_ns, CAST(SUM(end_ns - start_ns) AS BIGINT) AS call_ns
   FROM events
   GROUP BY rank, thread
+),
+program_times AS (
+  SELECT c.rank, c.thread, COALESCE(e.begin_ns, c.begin_ns) AS begin_ns, COALESCE(e.end_ns, c.end_ns) AS end_ns,
+         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(p.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
+  FROM called c
+  LEFT JOIN edges e ON e.rank = c.rank AND e.thread = c.thread
+  LEFT JOIN polled p ON p.rank = c.rank AND p.thread = c.thread
 ),
 waits AS (
   SELECT 'late-sender' AS state, dst AS rank, wait_ns

@@ -17,18 +17,25 @@
 -- cost: Six columns of events.
 -- plot: bars what imbalance_ns
 WITH spent AS (
-  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
+  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
   FROM events
   GROUP BY rank, call
+),
+polled AS (
+  SELECT rank, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM events
+  WHERE poll_ns > 0
+  GROUP BY rank
 ),
 kinds AS (
   SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL
-  SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0) + COALESCE(poll_ns, 0)) AS BIGINT) AS ns
-  FROM spent
-  GROUP BY rank
+  SELECT 'MPI' AS what, s.rank, CAST(SUM(COALESCE(s.ns, 0)) AS BIGINT) + COALESCE(MAX(p.poll_ns), 0) AS ns
+  FROM spent s
+  LEFT JOIN polled p ON p.rank = s.rank
+  GROUP BY s.rank
   UNION ALL
   SELECT call AS what, rank, COALESCE(ns, 0) AS ns
   FROM spent

@@ -10,27 +10,107 @@
 -- column tag INTEGER -: Message tag; null for MPI_ANY_TAG and where it is not known.
 -- column bytes BIGINT bytes: Payload of a send; null for a receive, which got nothing.
 -- order: rank, seq, side
--- cost: Anti-joins of events with messages on (rank, seq): four columns of messages, fourteen of events; memory grows with the
---     smaller of the two and spills.
-WITH posted AS (
+-- cost: Three columns of events and two of messages, to count. Of ranks whose counts differ also anti-joins of events with messages on
+--     (rank, seq), over the stretches of seq in which they do.
+WITH posted_counts AS (
+  -- LIKE and comparing all calls with one name are what the engine does once per dictionary, not once per row.
+  SELECT rank, CAST(SUM(CASE WHEN class LIKE 'send%' THEN 1 ELSE 0 END) AS BIGINT) AS sends,
+         CAST(SUM(CASE WHEN class LIKE '%recv' THEN 1 ELSE 0 END) AS BIGINT) AS receives
+  FROM events
+  GROUP BY rank
+  UNION ALL
+  SELECT rank, -CAST(SUM(CASE WHEN class LIKE 'send%' AND proc_null <> 2 THEN 1 ELSE 0 END) AS BIGINT) AS sends,
+         -CAST(SUM(CASE WHEN class LIKE '%recv' AND proc_null >= 2 THEN 1 ELSE 0 END) AS BIGINT) AS receives
+  FROM events
+  WHERE proc_null > 0
+  GROUP BY rank
+),
+met_counts AS (
+  SELECT src, dst, COUNT(*) AS messages
+  FROM messages
+  GROUP BY src, dst
+),
+differing AS (
+  -- Each message has a row of events on either side. Where there are as many rows as messages each row has one. Rows that count here
+  -- and are no posts (a cancelled receive, a send to another run) cost a second look and no more.
+  SELECT rank
+  FROM (SELECT rank, sends, receives
+        FROM posted_counts
+        UNION ALL
+        SELECT src AS rank, -messages AS sends, 0 AS receives
+        FROM met_counts
+        UNION ALL
+        SELECT dst AS rank, 0 AS sends, -messages AS receives
+        FROM met_counts) AS counts
+  GROUP BY rank
+  HAVING CAST(SUM(sends) AS BIGINT) <> 0 OR CAST(SUM(receives) AS BIGINT) <> 0
+),
+sides AS (
+  -- The rows and the messages of those ranks, by side. post_seq is what a message calls its post.
+  SELECT e.rank, 'send' AS side, e.seq AS post_seq, 1 AS posts
+  FROM events e
+  JOIN differing d ON d.rank = e.rank
+  WHERE e.class IN ('send', 'sendrecv') AND e.send_world IS NOT NULL AND e.call NOT LIKE '%_init'
+  UNION ALL
+  SELECT e.rank, 'recv' AS side,
+         COALESCE(CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq END, e.seq) AS post_seq, 1 AS posts
+  FROM events e
+  JOIN differing d ON d.rank = e.rank
+  WHERE e.class IN ('recv', 'sendrecv') AND COALESCE(e.proc_null, 0) < 2 AND e.call NOT LIKE '%_init'
+  UNION ALL
+  SELECT m.src AS rank, 'send' AS side, m.send_seq AS post_seq, -1 AS posts
+  FROM messages m
+  JOIN differing d ON d.rank = m.src
+  UNION ALL
+  SELECT m.dst AS rank, 'recv' AS side, m.recv_post_seq AS post_seq, -1 AS posts
+  FROM messages m
+  JOIN differing d ON d.rank = m.dst
+),
+stretches AS (
+  SELECT rank, side, post_seq - post_seq % 4096 AS first_seq
+  FROM sides
+  GROUP BY rank, side, post_seq - post_seq % 4096
+  HAVING CAST(SUM(posts) AS BIGINT) <> 0
+),
+posted AS (
   -- A persistent request counts when it is started, not when it is made. A cancelled one that met nobody was withdrawn, and
   -- one that returned an error, or whose completion did, is none.
   SELECT e.rank, e.seq, e.class, e.call, e.comm, e.send_world, e.send_tag, e.send_bytes, e.recv_peer, e.recv_world, e.recv_tag, e.proc_null,
+         e.request, e.done_seq,
          CASE WHEN e.call IN ('MPI_Mrecv', 'MPI_Imrecv', 'MPI_Mrecv_c', 'MPI_Imrecv_c') THEN e.init_seq ELSE e.seq END AS recv_post_seq
   FROM events e
-  WHERE e.class IN ('send', 'recv', 'sendrecv') AND e.call NOT LIKE '%_init'
-    AND e.error_class IS NULL
-    AND NOT EXISTS (SELECT 1 FROM events c WHERE c.call = 'MPI_Cancel' AND c.rank = e.rank AND c.request = e.request)
-    AND NOT EXISTS (SELECT 1 FROM events f WHERE f.error_class IS NOT NULL AND f.rank = e.rank AND f.seq = e.done_seq)
+  JOIN differing d ON d.rank = e.rank
+  WHERE e.class IN ('send', 'recv', 'sendrecv') AND e.call NOT LIKE '%_init' AND e.error_class IS NULL
+),
+unmet AS (
+  SELECT p.rank, p.seq, 'send' AS side, p.call, p.comm, p.send_world AS peer_world, p.send_tag AS tag, p.send_bytes AS bytes, p.request, p.done_seq
+  FROM posted p
+  JOIN stretches s ON s.rank = p.rank AND s.side = 'send' AND s.first_seq = p.seq - p.seq % 4096
+  WHERE p.class IN ('send', 'sendrecv') AND p.send_world IS NOT NULL
+    AND NOT EXISTS (SELECT 1
+                    FROM messages m
+                    JOIN stretches n ON n.rank = m.src AND n.side = 'send' AND n.first_seq = m.send_seq - m.send_seq % 4096
+                    WHERE m.src = p.rank AND m.send_seq = p.seq)
+  UNION ALL
+  SELECT p.rank, p.seq, 'recv' AS side, p.call, p.comm, p.recv_world AS peer_world, p.recv_tag AS tag, CAST(NULL AS BIGINT) AS bytes, p.request, p.done_seq
+  FROM posted p
+  JOIN stretches s ON s.rank = p.rank AND s.side = 'recv' AND s.first_seq = COALESCE(p.recv_post_seq, p.seq) - COALESCE(p.recv_post_seq, p.seq) % 4096
+  WHERE p.class IN ('recv', 'sendrecv') AND COALESCE(p.proc_null, 0) < 2
+    AND (p.recv_peer IS NULL OR p.recv_world IS NOT NULL) -- what came from a process outside the run is no message of it
+    AND NOT EXISTS (SELECT 1
+                    FROM messages m
+                    JOIN stretches n ON n.rank = m.dst AND n.side = 'recv' AND n.first_seq = m.recv_post_seq - m.recv_post_seq % 4096
+                    WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
+),
+ends AS (
+  -- What withdrew or failed a request, of the ranks that have something unmet.
+  SELECT e.rank, e.seq, e.call, e.request, e.error_class
+  FROM events e
+  JOIN (SELECT DISTINCT rank FROM unmet WHERE request IS NOT NULL OR done_seq IS NOT NULL) AS u ON u.rank = e.rank
+  WHERE e.call = 'MPI_Cancel' OR e.error_class IS NOT NULL
 )
-SELECT p.rank, p.seq, 'send' AS side, p.call, p.comm, p.send_world AS peer_world, p.send_tag AS tag, p.send_bytes AS bytes
-FROM posted p
-WHERE p.class IN ('send', 'sendrecv') AND p.send_world IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.src = p.rank AND m.send_seq = p.seq)
-UNION ALL
-SELECT p.rank, p.seq, 'recv' AS side, p.call, p.comm, p.recv_world AS peer_world, p.recv_tag AS tag, CAST(NULL AS BIGINT) AS bytes
-FROM posted p
-WHERE p.class IN ('recv', 'sendrecv') AND COALESCE(p.proc_null, 0) < 2
-  AND (p.recv_peer IS NULL OR p.recv_world IS NOT NULL) -- what came from a process outside the run is no message of it
-  AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
-ORDER BY rank, seq, side
+SELECT u.rank, u.seq, u.side, u.call, u.comm, u.peer_world, u.tag, u.bytes
+FROM unmet u
+WHERE NOT EXISTS (SELECT 1 FROM ends c WHERE c.call = 'MPI_Cancel' AND c.rank = u.rank AND c.request = u.request)
+  AND NOT EXISTS (SELECT 1 FROM ends f WHERE f.error_class IS NOT NULL AND f.rank = u.rank AND f.seq = u.done_seq)
+ORDER BY u.rank, u.seq, u.side

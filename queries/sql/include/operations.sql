@@ -2,21 +2,28 @@
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
   -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
-  SELECT comm, rank, root_world, call, CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN init_seq END AS init_seq,
-         CAST(COUNT(*) AS BIGINT) AS calls,
+  SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
          CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY comm, rank, root_world, call
 ),
-started_calls AS (
-  -- What a start does, the call that made its request says.
-  SELECT c.comm, c.rank, c.root_world, i.call, c.calls, c.sending_calls, c.send_bytes, c.recv_bytes
-  FROM counted_calls c
-  JOIN events i ON i.rank = c.rank AND i.seq = c.init_seq
-  WHERE c.init_seq IS NOT NULL AND i.class = 'other' AND i.instance IS NOT NULL
+starting AS (
+  SELECT rank, CAST(SUM(CASE WHEN call IN ('MPI_Start', 'MPI_Startall') THEN calls ELSE 0 END) AS BIGINT) AS starts
+  FROM counted_calls
+  GROUP BY rank
+),
+starts AS (
+  -- Starts of persistent collectives: what they do, the call that made the request says. No rank made any, mostly, and then the engine
+  -- stops at the first rows of events: if the condition on the call stood alone, it would look at all of them for one that holds.
+  SELECT s.rank, s.seq, i.call, s.comm, s.root_world, s.send_bytes, s.recv_bytes
+  FROM events s
+  JOIN starting r ON r.rank = s.rank AND r.starts > 0
+  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
+  WHERE s.class = 'collective' AND i.class = 'other'
+    AND CASE WHEN r.starts > 0 THEN s.call IN ('MPI_Start', 'MPI_Startall') AND i.instance IS NOT NULL ELSE FALSE END
 ),
 calls AS (
   -- Nonblocking, large-count and persistent forms are the operation they do: MPI_Ibcast, MPI_Bcast_c and a started
@@ -29,6 +36,9 @@ calls AS (
   UNION ALL
   SELECT comm, rank, root_world,
          regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op,
-         calls, sending_calls, send_bytes, recv_bytes
-  FROM started_calls
+         CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
+         CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes, CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS recv_bytes
+  FROM starts
+  WHERE comm IS NOT NULL
+  GROUP BY comm, rank, root_world, call
 )

@@ -100,10 +100,8 @@ parted_calls AS (
   FROM events
   WHERE class = 'collective' AND call NOT IN ('MPI_Start', 'MPI_Startall')
   UNION ALL
-  SELECT s.rank, s.seq, i.call
-  FROM events s
-  JOIN events i ON i.rank = s.rank AND i.seq = s.init_seq
-  WHERE s.class = 'collective' AND s.call IN ('MPI_Start', 'MPI_Startall') AND i.class = 'other' AND i.instance IS NOT NULL
+  SELECT rank, seq, call
+  FROM starts
 ),
 traffic AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -133,8 +131,11 @@ traffic AS (
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
   JOIN parted_calls o ON o.rank = p.rank AND o.seq = p.seq
-  WHERE {{collectives}} <> 'none' AND p.send_bytes > 0 AND p.peer_world <> p.rank
-    AND (lower(o.call) LIKE '%neighbor%'
-         OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%'))
+  WHERE {{collectives}} <> 'none' AND p.peer_world <> p.rank
+    -- One condition on both sides of the join, as with starts.
+    AND CASE WHEN p.send_bytes > 0
+             THEN lower(o.call) LIKE '%neighbor%'
+                  OR {{collectives}} = 'logical' AND (lower(o.call) LIKE '%alltoallv%' OR lower(o.call) LIKE '%alltoallw%')
+             ELSE FALSE END
   GROUP BY p.rank, p.peer_world
 )
