@@ -1,0 +1,348 @@
+package detect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// ofRanks is the key of instances on the same ranks.
+type ofRanks struct {
+	ranks    string
+	datatype int32
+	root     int32
+	empty    bool
+}
+
+func (d *detector) ofRanks(i *instance) ofRanks {
+	return ofRanks{fmt.Sprint(i.ranks), d.messages[i.messages[0]].datatype, i.root, i.bytes == 0}
+}
+
+// gathers makes one broadcast of those of its segments, and allgathers of broadcasts that go on together.
+func (d *detector) gathers() {
+	byRoot := map[ofRanks][]*instance{}
+	var order []ofRanks
+	var rest []*instance
+	for _, i := range d.found {
+		if i.op != Bcast {
+			rest = append(rest, i)
+			continue
+		}
+		k := d.ofRanks(i)
+		if byRoot[k] == nil {
+			order = append(order, k)
+		}
+		byRoot[k] = append(byRoot[k], i)
+	}
+	byRanks := map[ofRanks][]*instance{}
+	var groups []ofRanks
+	for _, k := range order {
+		list := byRoot[k]
+		slices.SortStableFunc(list, func(a, b *instance) int { return cmp.Compare(a.first, b.first) })
+		k.root = schema.NullInt32
+		if byRanks[k] == nil {
+			groups = append(groups, k)
+		}
+		byRanks[k] = append(byRanks[k], d.segments(list)...)
+	}
+	d.found = rest
+	for _, k := range groups {
+		d.found = append(d.found, d.allgathers(byRanks[k])...)
+	}
+}
+
+// segments puts together broadcasts from one root, in its order, whose payloads lie side by side in its memory.
+func (d *detector) segments(list []*instance) (out []*instance) {
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && apart(list[:n], list[n]) {
+			n++
+		}
+		batch := slices.Clone(list[:n])
+		list = list[n:]
+		slices.SortFunc(batch, func(a, b *instance) int { return cmp.Compare(uint64(a.buffer), uint64(b.buffer)) })
+		whole := batch[:1]
+		for _, i := range batch[1:] {
+			last := whole[len(whole)-1]
+			if last.bytes == 0 || last.buffer == schema.NullInt64 || last.buffer+last.bytes != i.buffer {
+				whole = append(whole, i)
+				continue
+			}
+			last.messages = append(last.messages, i.messages...)
+			last.bytes += i.bytes
+			last.segments += i.segments
+			last.possible = slices.DeleteFunc(slices.Clone(last.possible), func(r int32) bool { return !slices.Contains(i.possible, r) })
+			last.repeat = last.repeat && i.repeat
+			last.first, last.last = min(last.first, i.first), max(last.last, i.last)
+		}
+		out = append(out, whole...)
+	}
+	slices.SortStableFunc(out, func(a, b *instance) int { return cmp.Compare(a.first, b.first) })
+	return out
+}
+
+// mostSegments bounds how many broadcasts are looked at for segments of one.
+const mostSegments = 1 << 12
+
+// apart says whether an instance's payload lies in memory of the root that no other of the batch's lies in.
+func apart(batch []*instance, i *instance) bool {
+	if i.buffer == schema.NullInt64 || i.bytes == 0 || len(batch) >= mostSegments {
+		return false
+	}
+	for _, b := range batch {
+		if b.buffer == schema.NullInt64 || b.bytes == 0 || uint64(i.buffer) < uint64(b.buffer)+uint64(b.bytes) && uint64(b.buffer) < uint64(i.buffer)+uint64(i.bytes) {
+			return false
+		}
+	}
+	return true
+}
+
+// allgathers looks for allgathers among broadcasts on the same ranks: first of all among those that share call sites and tags.
+func (d *detector) allgathers(list []*instance) (out []*instance) {
+	for _, shared := range []func(*message) any{
+		func(m *message) any { return [2]int32{m.tag, m.sendSite} },
+		func(m *message) any { return m.sendSite },
+		func(*message) any { return nil },
+	} {
+		var rest []*instance
+		for _, class := range d.sharing(list, shared) {
+			made, ok := d.allgather(class)
+			if ok {
+				out = append(out, made...)
+			} else {
+				rest = append(rest, class...)
+			}
+		}
+		list = rest
+	}
+	return append(out, list...)
+}
+
+// sharing splits instances, in their order, by what their messages share.
+func (d *detector) sharing(list []*instance, key func(*message) any) [][]*instance {
+	class := make([]int, len(list)) // the first of those that it shares with
+	var find func(int) int
+	find = func(i int) int {
+		if class[i] != i {
+			class[i] = find(class[i])
+		}
+		return class[i]
+	}
+	first := map[any]int{}
+	for i, in := range list {
+		class[i] = i
+		for _, m := range in.messages {
+			k := key(&d.messages[m])
+			j, ok := first[k]
+			if !ok {
+				first[k] = i
+				continue
+			}
+			a, b := find(i), find(j)
+			class[max(a, b)] = min(a, b)
+		}
+	}
+	at := map[int]int{}
+	var out [][]*instance
+	for i, in := range list {
+		c := find(i)
+		k, ok := at[c]
+		if !ok {
+			k = len(out)
+			at[c] = k
+			out = append(out, nil)
+		}
+		out[k] = append(out[k], in)
+	}
+	return out
+}
+
+// allgather makes allgathers of the k-th broadcasts of all ranks, where each rank is as often a root as every other, unless they come one
+// after the other. It says whether there is any.
+func (d *detector) allgather(list []*instance) (out []*instance, ok bool) {
+	byRoot := map[int32][]*instance{}
+	for _, i := range list {
+		byRoot[i.root] = append(byRoot[i.root], i)
+	}
+	n := len(list[0].ranks)
+	if len(byRoot) != n || len(list)%n != 0 {
+		return nil, false
+	}
+	for _, of := range byRoot {
+		if len(of) != len(list)/n {
+			return nil, false
+		}
+	}
+	for k := range len(list) / n {
+		var set []*instance
+		for _, root := range list[0].ranks {
+			set = append(set, byRoot[root][k])
+		}
+		if d.oneByOne(set) {
+			out = append(out, set...)
+			continue
+		}
+		out = append(out, together(set))
+		ok = true
+	}
+	return out, ok
+}
+
+// together is the allgather of broadcasts.
+func together(set []*instance) *instance {
+	g := &instance{op: Allgather, root: schema.NullInt32, ranks: set[0].ranks, segments: 1, repeat: true, first: set[0].first}
+	for _, i := range set {
+		g.messages = append(g.messages, i.messages...)
+		if i.bytes != set[0].bytes {
+			g.op = Allgatherv
+		}
+		g.bytes, g.segments = max(g.bytes, i.bytes), max(g.segments, i.segments)
+		g.repeat = g.repeat && i.repeat
+	}
+	return g
+}
+
+// oneByOne says whether broadcasts of all ranks come in an order in which every root has had the payloads of all before, as in a
+// loop over the roots: what is sent may then depend on what was received.
+func (d *detector) oneByOne(set []*instance) bool {
+	first := map[int32]int64{}
+	for _, i := range set {
+		first[i.root] = i.first
+	}
+	before := map[way]bool{}
+	for _, i := range set {
+		for _, m := range i.messages {
+			if msg := &d.messages[m]; msg.dst != i.root && msg.doneSeq < first[msg.dst] {
+				before[way{i.root, msg.dst}] = true
+			}
+		}
+	}
+	return total(before, len(set))
+}
+
+// total says whether a relation orders n things totally: each two one way or the other.
+func total(before map[way]bool, n int) bool {
+	for w := range before {
+		if before[way{w.dst, w.src}] {
+			return false
+		}
+	}
+	return len(before) == n*(n-1)/2
+}
+
+// exchanges finds what every rank sends to every other directly.
+func (d *detector) exchanges() {
+	for _, sized := range []bool{true, false} {
+		byKind := d.split(d.all(), func(m *message) any { return kinds(m)[map[bool]int{true: 0, false: 1}[sized]] })
+		for _, list := range byKind {
+			for _, c := range d.connected(list) {
+				d.exchange(c)
+			}
+		}
+	}
+}
+
+// exchange makes alltoalls of messages of one class on connected ranks, where all of them are part of one.
+func (d *detector) exchange(list []int32) {
+	ways := map[way][]int32{}
+	ranks := map[int32]bool{}
+	for _, m := range list {
+		w := way{d.messages[m].src, d.messages[m].dst}
+		ways[w] = append(ways[w], m)
+		ranks[w.src], ranks[w.dst] = true, true
+	}
+	n := len(ranks)
+	if n < d.options.MinRanks || len(ways) != n*(n-1) || len(list)%len(ways) != 0 {
+		return
+	}
+	times := len(list) / len(ways)
+	for _, w := range ways {
+		if len(w) != times {
+			return
+		}
+		slices.SortFunc(w, func(a, b int32) int { return cmp.Compare(d.messages[a].sendSeq, d.messages[b].sendSeq) })
+	}
+	var found []*instance
+	ends := map[int32]int64{} // of the instance before, by rank
+	for k := range times {
+		i := d.alltoall(ways, k)
+		if i.bytes == 0 || !d.after(i, ends) || d.rotates(i) {
+			return
+		}
+		found = append(found, i)
+	}
+	for _, i := range found {
+		d.take(i)
+	}
+}
+
+// alltoall is the instance of the k-th message of each way.
+func (d *detector) alltoall(ways map[way][]int32, k int) *instance {
+	i := &instance{op: Alltoall, root: schema.NullInt32, segments: 1}
+	sizes := map[int64]bool{}
+	sum := map[int32]int64{}
+	for w, list := range ways {
+		m := &d.messages[list[k]]
+		i.messages = append(i.messages, list[k])
+		sizes[m.bytes] = true
+		if sum[w.src] == 0 {
+			i.ranks = append(i.ranks, w.src)
+		}
+		sum[w.src] += max(m.bytes, 1)
+		i.bytes = max(i.bytes, m.bytes)
+	}
+	slices.Sort(i.messages)
+	slices.Sort(i.ranks)
+	i.ranks = slices.Compact(i.ranks)
+	i.first = d.messages[i.messages[0]].sendSeq
+	if len(sizes) > 1 {
+		i.op, i.bytes = Alltoallv, 0
+		for _, s := range sum {
+			i.bytes = max(i.bytes, s)
+		}
+		return i
+	}
+	i.bytes *= int64(len(i.ranks) - 1)
+	return i
+}
+
+// after says whether every rank sends its part of the instance after all that it sends in the instance before, and notes its end.
+func (d *detector) after(i *instance, ends map[int32]int64) bool {
+	last := map[int32]int64{}
+	for _, m := range i.messages {
+		m := &d.messages[m]
+		if end, ok := ends[m.src]; ok && m.sendSeq <= end {
+			return false
+		}
+		last[m.src] = max(last[m.src], m.sendSeq)
+	}
+	for r, end := range last {
+		ends[r] = end
+	}
+	return true
+}
+
+// rotates says whether an exchange is a loop over roots that scatter, or that gather, one after the other.
+func (d *detector) rotates(i *instance) bool {
+	firstSend, lastRecv := map[int32]int64{}, map[int32]int64{}
+	for _, m := range i.messages {
+		m := &d.messages[m]
+		if s, ok := firstSend[m.src]; !ok || m.sendSeq < s {
+			firstSend[m.src] = m.sendSeq
+		}
+		lastRecv[m.dst] = max(lastRecv[m.dst], m.doneSeq)
+	}
+	scatters, gathers := map[way]bool{}, map[way]bool{}
+	for _, m := range i.messages {
+		m := &d.messages[m]
+		if m.doneSeq < firstSend[m.dst] {
+			scatters[way{m.src, m.dst}] = true
+		}
+		if m.sendSeq > lastRecv[m.src] {
+			gathers[way{m.src, m.dst}] = true
+		}
+	}
+	return total(scatters, len(i.ranks)) || total(gathers, len(i.ranks))
+}

@@ -1,0 +1,200 @@
+// Package detect finds collective operations that a program does by hand, with point-to-point messages, after Calotoiu, Siebert
+// and Wolf, "Pattern-Independent Detection of Manual Collectives in MPI Programs" (EuroMPI 2012). It sees the messages of a run
+// with the hashes of their payloads, and asks what was known where before and after, never how the messages were arranged.
+// docs/method/detection.md has the rules.
+package detect
+
+import (
+	"github.com/commq/commq/schema"
+)
+
+// Operation is a collective operation, by the MPI function that would do it.
+type Operation uint8
+
+// The operations that are found from payloads alone.
+const (
+	Bcast      Operation = iota // a payload that one rank has reaches all the others
+	Allgather                   // a payload of each rank, all of one size, reaches all the others
+	Allgatherv                  // the same with sizes that differ
+	Alltoall                    // each rank sends to each other rank what is for it, all of one size
+	Alltoallv                   // the same with sizes that differ
+	Barrier                     // empty messages by which every rank waits for every other
+)
+
+var operationNames = [...]string{"MPI_Bcast", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Barrier"}
+
+// String is the name of the MPI function.
+func (o Operation) String() string { return operationNames[o] }
+
+// Rooted says whether the operation has a root.
+func (o Operation) Rooted() bool { return o == Bcast }
+
+// Run is what is looked at: the messages of a run, and what tells of its communicators and datatypes.
+type Run struct {
+	// Ranks is the number of processes in MPI_COMM_WORLD.
+	Ranks int32
+	// HashBits is the width of payload_hash: 64 for crc64, 32 for crc32.
+	HashBits int
+	// Comms are the intracommunicators.
+	Comms []Comm
+	// Datatypes are the datatypes that messages may name.
+	Datatypes []Datatype
+	// Messages calls add with the rows of the table messages (the columns named in Columns) in the order of their epochs. It is
+	// called twice, and must give the same rows each time. Rows without a payload_hash are counted and left out.
+	Messages func(add func(*schema.Messages) error) error
+}
+
+// Comm is a communicator.
+type Comm struct {
+	ID int32
+	// Members are the world ranks, by their rank in the communicator.
+	Members []int32
+}
+
+// Datatype is a datatype.
+type Datatype struct {
+	ID int32
+	// Named says that MPI has it by name; any other may hold the same elements as a named one.
+	Named bool
+}
+
+// Columns are the columns of messages that Detect reads; the others may be null.
+var Columns = []string{"src", "dst", "epoch", "comm", "tag", "bytes", "send_datatype", "send_seq", "recv_post_seq", "recv_done_seq",
+	"payload_hash", "src_buffer", "send_callsite", "recv_callsite"}
+
+// DefaultMinRanks is the least number of ranks of a finding: among two a broadcast is a message.
+const DefaultMinRanks = 3
+
+// Options say what is looked for. The zero value is the default.
+type Options struct {
+	// MinRanks is the least number of ranks of a finding; 0 means DefaultMinRanks.
+	MinRanks int
+	// Completeness is the least part of its communicator's ranks that a finding must reach, from 0 (any) to 1 (all).
+	Completeness float64
+	// Messages asks for the messages of every instance.
+	Messages bool
+}
+
+// Result is what was found.
+type Result struct {
+	// Findings, those with most bytes first.
+	Findings []Finding
+	// Messages is the number of rows, Unhashed of those that have no payload_hash; Replayed those that the counting pass did
+	// not leave aside.
+	Messages, Unhashed, Replayed int64
+	// FalseMatch bounds the chance that anywhere in the run two different payloads of one size have the same hash.
+	FalseMatch float64
+}
+
+// Finding is a collective operation that the program does by hand, with all its instances that have the same ranks and stand at
+// the same lines.
+type Finding struct {
+	Operation Operation
+	// Comm is the communicator that the operation is over, or, where it is over a part of one, the one that its messages are sent in
+	// (schema.NullInt32 where they are sent in several).
+	Comm int32
+	// Ranks are the world ranks that take part, ascending.
+	Ranks []int32
+	// Missing are the members of Comm that take no part, ascending. Completeness is len(Ranks) over the members of Comm.
+	Missing      []int32
+	Completeness float64
+	// Roots are the world ranks from which an instance spreads, ascending; PossibleRoots are those that could be the root of one
+	// just as well, because what they send reaches all others too (figure 6b of the paper); Roots are among them.
+	Roots, PossibleRoots []int32
+	// Bytes is the payload of an instance: what the root has, or what a rank contributes in all. The least and the largest are
+	// equal where all instances have the same.
+	BytesMin, BytesMax int64
+	// Segments is the largest number of pieces in which an instance goes on its way; 1 is a payload in one piece.
+	Segments int
+	// Repeats is how many of the instances carry what all ranks have got by an earlier one.
+	Repeats int64
+	// Messages and MessageBytes are the point-to-point messages of all instances.
+	Messages, MessageBytes int64
+	// SendSites and RecvSites are the call sites of the calls to remove, ids in callsites, ascending.
+	SendSites, RecvSites []int32
+	// Instances is the number of times that the operation is done.
+	Instances int64
+	// List has the instances, where Options.Messages asks for them.
+	List []Instance
+}
+
+// Instance is one time that an operation is done.
+type Instance struct {
+	// Root is the world rank of its root; schema.NullInt32 without one.
+	Root int32
+	// Bytes is its payload, as in Finding.
+	Bytes int64
+	// Messages are the messages of it.
+	Messages []Message
+}
+
+// Message names a message by the rows of its two ends.
+type Message struct {
+	Src, Dst                   int32
+	SendSeq, PostSeq, DoneSeq  int64
+	SendCallsite, RecvCallsite int32
+}
+
+// Detect finds the collective operations that are made of point-to-point messages. Errors are those of run.Messages.
+func Detect(run *Run, options Options) (*Result, error) {
+	if options.MinRanks == 0 {
+		options.MinRanks = DefaultMinRanks
+	}
+	d := &detector{run: run, options: options, named: map[int32]bool{}, result: &Result{}, placed: map[string]Finding{}}
+	for _, t := range run.Datatypes {
+		d.named[t.ID] = t.Named
+	}
+	if err := d.read(); err != nil {
+		return nil, err
+	}
+	d.spreads()
+	d.gathers()
+	d.exchanges()
+	d.report()
+	return d.result, nil
+}
+
+// detector is a run that is looked at.
+type detector struct {
+	run     *Run
+	options Options
+	named   map[int32]bool // datatypes
+	result  *Result
+
+	messages []message // those that are replayed
+	found    []*instance
+	placed   map[string]Finding // what is known of the communicators of ranks
+}
+
+// message is a message that is replayed.
+type message struct {
+	src, dst, comm, tag, datatype int32
+	sendSite, recvSite            int32
+	bytes, hash                   int64
+	sendSeq, postSeq, doneSeq     int64
+	buffer                        int64
+	taken                         bool // it is part of an instance
+}
+
+// instance is an operation that was found.
+type instance struct {
+	op       Operation
+	root     int32   // world rank
+	possible []int32 // world ranks, sorted
+	ranks    []int32 // world ranks, sorted
+	messages []int32 // indexes into detector.messages
+	bytes    int64
+	segments int
+	repeat   bool
+	first    int64 // send_seq of the root's first message
+	last     int64 // of its last
+	buffer   int64 // where the root has it
+}
+
+// take makes the messages of an instance part of it.
+func (d *detector) take(i *instance) {
+	for _, m := range i.messages {
+		d.messages[m].taken = true
+	}
+	d.found = append(d.found, i)
+}

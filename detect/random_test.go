@@ -1,0 +1,554 @@
+package detect
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
+)
+
+// programsEnv is the variable that says how many random programs are tried; without it there are a few hundred.
+const programsEnv = "COMMQ_DETECT_PROGRAMS"
+
+func randomPrograms(t *testing.T) int {
+	text := os.Getenv(programsEnv)
+	if text == "" {
+		return 300
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s=%s: want a number", programsEnv, text)
+	}
+	return n
+}
+
+// TestRandomPrograms makes programs that do or do not do a collective by hand, and wants just the findings that they were made with.
+func TestRandomPrograms(t *testing.T) {
+	wanted, got, right := map[string]int{}, map[string]int{}, map[string]int{}
+	for seed := range uint64(randomPrograms(t)) {
+		g := &generator{Rand: rand.New(rand.NewPCG(seed, 7))}
+		p := g.program()
+		want := slices.Clone(g.want)
+		slices.Sort(want)
+		have := found(t, p.run(t, g.Rand, g.noise()), Options{})
+		for _, w := range want {
+			wanted[operation(w)]++
+			if slices.Contains(have, w) {
+				right[operation(w)]++
+			}
+		}
+		for _, h := range have {
+			got[operation(h)]++
+		}
+		if d := cmp.Diff(want, have); d != "" {
+			t.Errorf("seed %d (%v): want, got:\n%s", seed, g.kinds, d)
+		}
+	}
+	for op, n := range wanted {
+		t.Logf("%-14s %6d wanted, %6d found, %6d of them right", op, n, got[op], right[op])
+	}
+}
+
+func operation(finding string) string {
+	var op string
+	fmt.Sscan(finding, &op)
+	return op
+}
+
+// generator makes random programs and knows what is in them.
+type generator struct {
+	*rand.Rand
+	p     *program
+	next  int64 // payload
+	site  int32
+	want  []string
+	kinds []string
+}
+
+func (g *generator) payload() int64 { g.next++; return g.next * 0x1234567 }
+
+func (g *generator) program() *program {
+	g.p = newProgram(3 + g.IntN(31))
+	kinds := []struct {
+		name string
+		add  func(ranks []int32)
+	}{
+		{"broadcast", g.broadcast}, {"broadcasts of one payload", g.again}, {"segments", g.segments}, {"scatter and allgather", g.long},
+		{"redundant", g.redundant}, {"ring allgather", g.ring}, {"trees allgather", g.trees}, {"pairwise allgather", g.pairwise},
+		{"alltoall", g.alltoall}, {"central barrier", g.central}, {"dissemination barrier", g.dissemination}, {"loop of roots", g.roots},
+		{"none: too early", g.early}, {"none: halo", g.halo}, {"none: a pair is missing", g.nearly}, {"none: gather", g.gather},
+		{"none: two halves", g.halves}, {"none: sizes differ", g.sizes}, {"none: no release", g.arrive},
+	}
+	for range 1 + g.IntN(2) {
+		k := kinds[g.IntN(len(kinds))]
+		g.kinds = append(g.kinds, k.name)
+		g.site += 10
+		k.add(g.ranks())
+	}
+	return g.p
+}
+
+// ranks are all ranks, or three or more of them, in any order.
+func (g *generator) ranks() []int32 {
+	var all []int32
+	for _, r := range g.Perm(g.p.ranks) {
+		all = append(all, int32(r))
+	}
+	if g.IntN(3) > 0 {
+		return all
+	}
+	return all[:3+g.IntN(len(all)-2)]
+}
+
+// noise are messages of payloads of their own between random ranks.
+func (g *generator) noise() []sent {
+	var out []sent
+	for range g.IntN(3 * g.p.ranks) {
+		a := g.IntN(g.p.ranks)
+		b := (a + 1 + g.IntN(g.p.ranks-1)) % g.p.ranks
+		out = append(out, sent{src: int32(a), dst: int32(b), payload: g.payload(), bytes: int64(1 + g.IntN(1<<20)), tag: 3, site: 5, buffer: schema.NullInt64})
+	}
+	return out
+}
+
+// tree is a random tree over ranks, the first of which is the root: the parent's place of each.
+func (g *generator) tree(n int) []int {
+	parent := make([]int, n)
+	shape := g.IntN(4)
+	for i := 1; i < n; i++ {
+		switch shape {
+		case 0: // linear
+			parent[i] = i - 1
+		case 1: // from the root
+		case 2: // binomial
+			parent[i] = i & (i - 1)
+		default:
+			parent[i] = g.IntN(i)
+		}
+	}
+	return parent
+}
+
+// spread sends a payload down a tree.
+func (g *generator) spread(ranks []int32, parent []int, like sent) int {
+	order := make([][]int, len(ranks))
+	at := make([]int, len(ranks))
+	for i := 1; i < len(ranks); i++ {
+		m := like
+		m.src, m.dst = ranks[parent[i]], ranks[i]
+		at[i] = g.p.message(m)
+		order[parent[i]] = append(order[parent[i]], at[i])
+	}
+	for i := range ranks {
+		if i > 0 {
+			g.p.recv(at[i])
+		}
+		g.Shuffle(len(order[i]), func(a, b int) { order[i][a], order[i][b] = order[i][b], order[i][a] })
+		for _, m := range order[i] {
+			g.p.send(m)
+		}
+	}
+	return len(ranks) - 1
+}
+
+func (g *generator) like() sent {
+	return sent{payload: g.payload(), bytes: int64(8 * (1 + g.IntN(1000))), tag: 9, site: g.site, buffer: schema.NullInt64}
+}
+
+func sorted(ranks []int32) []int32 {
+	out := slices.Clone(ranks)
+	slices.Sort(out)
+	return out
+}
+
+// wants notes a finding.
+func (g *generator) wants(f Finding) {
+	f.Ranks = sorted(f.Ranks)
+	f.Roots, f.PossibleRoots = sorted(f.Roots), sorted(f.PossibleRoots)
+	f.Segments = max(f.Segments, 1)
+	for r := range int32(g.p.ranks) {
+		if !slices.Contains(f.Ranks, r) {
+			f.Missing = append(f.Missing, r)
+		}
+	}
+	g.want = append(g.want, f.text())
+}
+
+// broadcast is a loop of broadcasts of payloads that differ.
+func (g *generator) broadcast(ranks []int32) {
+	like := g.like()
+	parent := g.tree(len(ranks))
+	times, messages := 1+g.IntN(4), 0
+	for range times {
+		like.payload = g.payload()
+		messages += g.spread(ranks, parent, like)
+	}
+	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes, Instances: int64(times), Messages: int64(messages)})
+}
+
+// again is a loop of broadcasts of one payload.
+func (g *generator) again(ranks []int32) {
+	like := g.like()
+	if g.IntN(2) == 0 {
+		like.bytes = 0
+	}
+	parent := g.tree(len(ranks))
+	times, messages := 1+g.IntN(4), 0
+	for range times {
+		messages += g.spread(ranks, parent, like)
+	}
+	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes, Instances: int64(times), Messages: int64(messages), Repeats: int64(times - 1)})
+}
+
+// segments is a broadcast in segments.
+func (g *generator) segments(ranks []int32) {
+	like := g.like()
+	like.buffer = 4096 * int64(1+g.IntN(1000))
+	parent := g.tree(len(ranks))
+	n, messages := 2+g.IntN(5), 0
+	for range n {
+		like.payload = g.payload()
+		messages += g.spread(ranks, parent, like)
+		like.buffer += like.bytes
+	}
+	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes * int64(n), Instances: 1, Messages: int64(messages), Segments: n})
+}
+
+// long is a broadcast by a linear scatter and a ring allgather.
+func (g *generator) long(ranks []int32) {
+	like := g.like()
+	n := len(ranks)
+	blocks := make([]sent, n)
+	for b := range blocks {
+		blocks[b] = like
+		blocks[b].payload = g.payload()
+		blocks[b].buffer = 8192 + int64(b)*like.bytes
+	}
+	messages := 0
+	for b := 1; b < n; b++ {
+		m := blocks[b]
+		m.src, m.dst = ranks[0], ranks[b]
+		g.p.both(m)
+		messages++
+	}
+	messages += g.roll(ranks, func(b int) sent { return blocks[b] }, 1)
+	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes * int64(n), Instances: 1, Messages: int64(messages), Segments: n})
+}
+
+// roll is the ring of an allgather: in each step the block that came in the last one goes to the next rank. Phase says whether ranks
+// send first (1), or every other one does.
+func (g *generator) roll(ranks []int32, block func(int) sent, phase int) int {
+	n := len(ranks)
+	ids := make([][]int, n-1)
+	for s := range ids {
+		ids[s] = make([]int, n)
+		for i := range ranks {
+			m := block((i - s + n) % n)
+			m.src, m.dst = ranks[i], ranks[(i+1)%n]
+			ids[s][i] = g.p.message(m)
+		}
+	}
+	for i := range ranks {
+		for s := range ids {
+			out, in := ids[s][i], ids[s][(i-1+n)%n]
+			if phase == 1 || i%2 == 0 {
+				g.p.send(out)
+				g.p.recv(in)
+			} else {
+				g.p.recv(in)
+				g.p.send(out)
+			}
+		}
+	}
+	return n * (n - 1)
+}
+
+// redundant is a broadcast with a message more, from a rank that has the payload to one that has it.
+func (g *generator) redundant(ranks []int32) {
+	like := g.like()
+	n := len(ranks)
+	parent := make([]int, n)
+	for i := 1; i < n; i++ {
+		parent[i] = i - 1
+	}
+	messages := g.spread(ranks, parent, like)
+	m := like
+	m.src, m.dst = ranks[n-1], ranks[0]
+	g.p.both(m)
+	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:2], BytesMax: like.bytes, Instances: 1, Messages: int64(messages) + 1})
+}
+
+// blocks are the payloads of an allgather.
+func (g *generator) blocks(n int) (blocks []sent, op Operation, bytes int64) {
+	like := g.like()
+	op = Allgather
+	if g.IntN(3) == 0 {
+		op = Allgatherv
+	}
+	for b := range n {
+		m := like
+		m.payload = g.payload()
+		if op == Allgatherv {
+			m.bytes += int64(8 * b)
+		}
+		bytes = max(bytes, m.bytes)
+		blocks = append(blocks, m)
+	}
+	return
+}
+
+func (g *generator) wantsAllgather(op Operation, ranks []int32, bytes int64, times, messages int) {
+	g.wants(Finding{Operation: op, Ranks: ranks, BytesMax: bytes, Instances: int64(times), Messages: int64(messages)})
+}
+
+func (g *generator) ring(ranks []int32) {
+	phase := g.IntN(2)
+	blocks, op, bytes := g.blocks(len(ranks))
+	times, messages := 1+g.IntN(2), 0
+	for range times {
+		for b := range blocks {
+			blocks[b].payload = g.payload()
+		}
+		messages += g.roll(ranks, func(b int) sent { return blocks[b] }, phase)
+	}
+	g.wantsAllgather(op, ranks, bytes, times, messages)
+}
+
+// trees is an allgather in which every block goes down a tree of its own, all of which begin at once.
+func (g *generator) trees(ranks []int32) {
+	blocks, op, bytes := g.blocks(len(ranks))
+	n := len(ranks)
+	ids := make([][]int, n)
+	parents := make([][]int, n)
+	for b := range ids {
+		parents[b] = g.tree(n)
+		ids[b] = make([]int, n)
+		for i := 1; i < n; i++ {
+			m := blocks[b]
+			m.src, m.dst = ranks[(parents[b][i]+b)%n], ranks[(i+b)%n]
+			ids[b][i] = g.p.message(m)
+			if parents[b][i] == 0 {
+				g.p.send(ids[b][i])
+			}
+		}
+	}
+	for b := range ids {
+		for i := 1; i < n; i++ {
+			g.p.recv(ids[b][i])
+			for j := range n {
+				if j > 0 && parents[b][j] == i {
+					g.p.send(ids[b][j])
+				}
+			}
+		}
+	}
+	g.wantsAllgather(op, ranks, bytes, 1, n*(n-1))
+}
+
+// pairwise is an allgather in which each two ranks exchange their blocks, the lower first.
+func (g *generator) pairwise(ranks []int32) {
+	blocks, op, bytes := g.blocks(len(ranks))
+	n := len(ranks)
+	for a := range n {
+		for b := a + 1; b < n; b++ {
+			x, y := blocks[a], blocks[b]
+			x.src, x.dst, y.src, y.dst = ranks[a], ranks[b], ranks[b], ranks[a]
+			g.p.both(x)
+			g.p.both(y)
+		}
+	}
+	g.wantsAllgather(op, ranks, bytes, 1, n*(n-1))
+}
+
+// exchange sends between all ranks, in rounds, but for one pair where one is left out.
+func (g *generator) exchange(ranks []int32, like sent, differ, nearly bool) (messages int, bytes int64) {
+	n := len(ranks)
+	sum := make([]int64, n)
+	for s := 1; s < n; s++ {
+		ids := make([]int, n)
+		for i := range ranks {
+			m := like
+			m.src, m.dst, m.payload = ranks[i], ranks[(i+s)%n], g.payload()
+			if differ {
+				m.bytes += int64(8 * s * i)
+			}
+			ids[i] = g.p.message(m)
+			sum[i] += m.bytes
+			bytes = max(bytes, sum[i])
+		}
+		for i := range ranks {
+			if !nearly || s != 1 || i != 0 {
+				g.p.send(ids[i])
+				messages++
+			}
+			if from := (i - s + n) % n; !nearly || s != 1 || from != 0 {
+				g.p.recv(ids[from])
+			}
+		}
+	}
+	return
+}
+
+func (g *generator) alltoall(ranks []int32) {
+	like := g.like()
+	op, differ := Alltoall, g.IntN(3) == 0
+	if differ {
+		op = Alltoallv
+	}
+	times, messages, bytes := 1+g.IntN(3), 0, int64(0)
+	for range times {
+		var m int
+		m, bytes = g.exchange(ranks, like, differ, false)
+		messages += m
+	}
+	g.wants(Finding{Operation: op, Ranks: ranks, BytesMax: bytes, Instances: int64(times), Messages: int64(messages)})
+}
+
+// central is a loop of barriers, up a tree and down it.
+func (g *generator) central(ranks []int32) {
+	like := g.like()
+	like.bytes = 0
+	parent := g.tree(len(ranks))
+	times, messages := 1+g.IntN(4), 0
+	for range times {
+		messages += g.up(ranks, parent, like) + g.spread(ranks, parent, like)
+	}
+	g.wants(Finding{Operation: Barrier, Ranks: ranks, Instances: int64(times), Messages: int64(messages)})
+}
+
+// up sends from the leaves of a tree to its root; a rank waits for its children.
+func (g *generator) up(ranks []int32, parent []int, like sent) int {
+	for i := len(ranks) - 1; i > 0; i-- {
+		m := like
+		m.src, m.dst = ranks[i], ranks[parent[i]]
+		g.p.both(m)
+	}
+	return len(ranks) - 1
+}
+
+func (g *generator) dissemination(ranks []int32) {
+	like := g.like()
+	like.bytes = 0
+	n := len(ranks)
+	times, messages := 1+g.IntN(4), 0
+	for range times {
+		for s := 1; s < n; s *= 2 {
+			ids := make([]int, n)
+			for i := range ranks {
+				m := like
+				m.src, m.dst = ranks[i], ranks[(i+s)%n]
+				ids[i] = g.p.message(m)
+			}
+			for i := range ranks {
+				g.p.send(ids[i])
+				g.p.recv(ids[(i-s+n)%n])
+				messages++
+			}
+		}
+	}
+	g.wants(Finding{Operation: Barrier, Ranks: ranks, Instances: int64(times), Messages: int64(messages)})
+}
+
+// roots is a loop over roots, each of which broadcasts: no allgather, for each may depend on those before.
+func (g *generator) roots(ranks []int32) {
+	like := g.like()
+	messages := 0
+	parent := g.tree(len(ranks))
+	for r := range ranks {
+		like.payload = g.payload()
+		messages += g.spread(slices.Concat(ranks[r:], ranks[:r]), parent, like)
+	}
+	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks, PossibleRoots: ranks, BytesMax: like.bytes, Instances: int64(len(ranks)), Messages: int64(messages)})
+}
+
+// early passes a payload on before it has come.
+func (g *generator) early(ranks []int32) {
+	like := g.like()
+	var ids []int
+	for i := 1; i < len(ranks); i++ {
+		m := like
+		m.src, m.dst = ranks[i-1], ranks[i]
+		ids = append(ids, g.p.message(m))
+		g.p.send(ids[i-1])
+	}
+	for _, m := range ids {
+		g.p.recv(m)
+	}
+}
+
+// halo sends one constant to both neighbours on a ring, again and again.
+func (g *generator) halo(ranks []int32) {
+	n := len(ranks)
+	if n < 4 {
+		return
+	}
+	like := g.like()
+	if g.IntN(2) == 0 {
+		like.bytes = 0
+	}
+	for range n {
+		var ids []int
+		for i := range ranks {
+			for _, j := range []int{(i + 1) % n, (i + n - 1) % n} {
+				m := like
+				m.src, m.dst = ranks[i], ranks[j]
+				ids = append(ids, g.p.message(m))
+			}
+		}
+		for _, m := range ids {
+			g.p.send(m)
+		}
+		for _, m := range ids {
+			g.p.recv(m)
+		}
+	}
+}
+
+// nearly is an alltoall but for one message.
+func (g *generator) nearly(ranks []int32) { g.exchange(ranks, g.like(), g.IntN(3) == 0, true) }
+
+// gather sends payloads that differ up a tree.
+func (g *generator) gather(ranks []int32) {
+	parent := g.tree(len(ranks))
+	like := g.like()
+	for i := len(ranks) - 1; i > 0; i-- {
+		m := like
+		m.payload = g.payload()
+		m.src, m.dst = ranks[i], ranks[parent[i]]
+		g.p.both(m)
+	}
+}
+
+// halves sends one payload in each of many pairs.
+func (g *generator) halves(ranks []int32) {
+	like := g.like()
+	for i := 1; i < len(ranks); i += 2 {
+		m := like
+		m.src, m.dst = ranks[i-1], ranks[i]
+		g.p.both(m)
+	}
+}
+
+// sizes passes on what has the same hash and another size.
+func (g *generator) sizes(ranks []int32) {
+	like := g.like()
+	for i := 1; i < len(ranks); i++ {
+		m := like
+		m.bytes += int64(8 * i)
+		m.src, m.dst = ranks[i-1], ranks[i]
+		g.p.both(m)
+	}
+}
+
+// arrive is a barrier that nobody is released from: empty messages to one rank.
+func (g *generator) arrive(ranks []int32) {
+	like := g.like()
+	like.bytes = 0
+	g.up(ranks, make([]int, len(ranks)), like)
+}

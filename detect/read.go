@@ -1,0 +1,231 @@
+package detect
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// sketchBits is the logarithm of the number of counters of the sketch: 32 MiB of them.
+const sketchBits = 24
+
+// sketch counts payloads by two hashes of theirs, in bounded memory: it never says too few.
+type sketch [2][]uint8
+
+func newSketch() *sketch {
+	return &sketch{make([]uint8, 1<<sketchBits), make([]uint8, 1<<sketchBits)}
+}
+
+// places are the counters of a payload.
+func places(hash, bytes int64) (a, b uint64) {
+	h := (uint64(hash) ^ bits.RotateLeft64(uint64(bytes)*0x9e3779b97f4a7c15, 29)) * 0xbf58476d1ce4e5b9
+	h ^= h >> 31
+	return h >> (64 - sketchBits), (h * 0x94d049bb133111eb) >> (64 - sketchBits)
+}
+
+func (s *sketch) add(hash, bytes int64) {
+	a, b := places(hash, bytes)
+	if s[0][a] < math.MaxUint8 {
+		s[0][a]++
+	}
+	if s[1][b] < math.MaxUint8 {
+		s[1][b]++
+	}
+}
+
+// most is no less than how often the payload was counted, as far as a counter counts.
+func (s *sketch) most(hash, bytes int64) int {
+	a, b := places(hash, bytes)
+	return int(min(s[0][a], s[1][b]))
+}
+
+// exchange is what the messages of a complete exchange have in common. Of one whose sizes differ bytes is anySize.
+type exchange struct {
+	comm, tag, datatype, site int32
+	bytes                     int64
+}
+
+const anySize = -1
+
+// mostExchanges bounds how many different ones are looked at, and mostExchangeRanks the square of their ranks that is kept of each.
+const (
+	mostExchanges     = 1 << 12
+	mostExchangeRanks = 1 << 11
+)
+
+// exchangers notes, for each class of messages, which ranks of its communicator send to which.
+type exchangers struct {
+	place map[int32]map[int32]int // of a world rank in a communicator, by id
+	least int
+	pairs map[exchange]*pairs
+}
+
+// pairs are which ranks send to which, by their places in the communicator.
+type pairs struct {
+	ranks    int
+	set      bitset
+	exchange bitset // once all are known: the ranks of which each sends to each that it is connected with
+}
+
+func newExchangers(run *Run, least int) *exchangers {
+	e := &exchangers{place: map[int32]map[int32]int{}, least: least, pairs: map[exchange]*pairs{}}
+	for _, c := range run.Comms {
+		if len(c.Members) < least || len(c.Members) > mostExchangeRanks {
+			continue
+		}
+		place := map[int32]int{}
+		for i, r := range c.Members {
+			place[r] = i
+		}
+		e.place[c.ID] = place
+	}
+	return e
+}
+
+// kinds are the classes that a message may be of.
+func kinds(m *message) [2]exchange {
+	k := exchange{m.comm, m.tag, m.datatype, m.sendSite, m.bytes}
+	any := k
+	any.bytes = anySize
+	return [2]exchange{k, any}
+}
+
+func (e *exchangers) add(m *message) {
+	place := e.place[m.comm]
+	src, known := place[m.src]
+	dst, too := place[m.dst]
+	if !known || !too {
+		return
+	}
+	for _, k := range kinds(m) {
+		p := e.pairs[k]
+		if p == nil {
+			if len(e.pairs) >= mostExchanges {
+				continue
+			}
+			p = &pairs{ranks: len(place), set: newBitset(len(place) * len(place))}
+			e.pairs[k] = p
+		}
+		p.set.add(src*p.ranks + dst)
+	}
+}
+
+// complete says whether in one of the message's classes every rank that its source is connected with sends to every other.
+func (e *exchangers) complete(m *message) bool {
+	for _, k := range kinds(m) {
+		p := e.pairs[k]
+		if p == nil {
+			continue
+		}
+		if p.exchange == nil {
+			p.finish(e.least)
+		}
+		if p.exchange.has(e.place[m.comm][m.src]) {
+			return true
+		}
+	}
+	return false
+}
+
+// finish finds the complete exchanges: a rank, those it sends to, and each of them sends to just the others.
+func (p *pairs) finish(least int) {
+	n := p.ranks
+	p.exchange = newBitset(n)
+	circle := make([]bitset, n) // a rank and those that it sends to
+	for r := range n {
+		circle[r] = newBitset(n)
+		circle[r].add(r)
+		for q := range n {
+			if p.set.has(r*n + q) {
+				circle[r].add(q)
+			}
+		}
+	}
+	for r := range n {
+		same := circle[r].len() >= least
+		for q := 0; q < n && same; q++ {
+			if circle[r].has(q) != circle[q].has(r) || circle[r].has(q) && !slices.Equal(circle[r], circle[q]) {
+				same = false
+			}
+		}
+		if same {
+			p.exchange.add(r)
+		}
+	}
+}
+
+// read reads the messages twice: once to count, once to keep what can be part of a collective.
+func (d *detector) read() error {
+	s, e := newSketch(), newExchangers(d.run, d.options.MinRanks)
+	perSize := map[int64]int64{}
+	err := d.run.Messages(func(b *schema.Messages) error {
+		for i := range b.Src {
+			d.result.Messages++
+			if !hashed(b, i) {
+				d.result.Unhashed++
+				continue
+			}
+			m := row(b, i)
+			if m.src == m.dst {
+				continue
+			}
+			s.add(m.hash, m.bytes)
+			e.add(&m)
+			size := m.bytes
+			if _, known := perSize[size]; !known && len(perSize) >= 1<<16 {
+				size = anySize
+			}
+			perSize[size]++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.result.FalseMatch = falseMatch(perSize, d.run.HashBits)
+	return d.run.Messages(func(b *schema.Messages) error {
+		for i := range b.Src {
+			if !hashed(b, i) || b.Src[i] == b.Dst[i] {
+				continue
+			}
+			if m := row(b, i); s.most(m.hash, m.bytes) >= d.options.MinRanks-1 || e.complete(&m) {
+				d.messages = append(d.messages, m)
+				d.result.Replayed++
+			}
+		}
+		return nil
+	})
+}
+
+// falseMatch bounds the chance of a false match by the birthday bound, size by size.
+func falseMatch(perSize map[int64]int64, width int) float64 {
+	pairs := 0.0
+	for size, n := range perSize {
+		if size == 0 {
+			continue // there is one empty payload
+		}
+		pairs += float64(n) * float64(n-1) / 2
+	}
+	return min(1, math.Ldexp(pairs, -width))
+}
+
+// hashed says whether the payload of row i is known: the empty one is without a hash.
+func hashed(b *schema.Messages, i int) bool {
+	return b.PayloadHash[i] != schema.NullInt64 || b.Bytes[i] == 0
+}
+
+// row is row i of the table.
+func row(b *schema.Messages, i int) message {
+	m := message{src: b.Src[i], dst: b.Dst[i], comm: b.Comm[i], tag: b.Tag[i], datatype: b.SendDatatype[i], sendSite: b.SendCallsite[i],
+		recvSite: b.RecvCallsite[i], bytes: b.Bytes[i], hash: b.PayloadHash[i], sendSeq: b.SendSeq[i], postSeq: b.RecvPostSeq[i],
+		doneSeq: b.RecvDoneSeq[i], buffer: b.SrcBuffer[i]}
+	if m.doneSeq == schema.NullInt64 {
+		m.doneSeq = math.MaxInt64 // nobody knows that it is there
+	}
+	if m.bytes == 0 {
+		m.hash = 0
+	}
+	return m
+}

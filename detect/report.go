@@ -1,0 +1,151 @@
+package detect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// place of a finding: instances with one key are one finding.
+type findingKey struct {
+	op                   Operation
+	comm                 int32
+	ranks                string
+	sendSites, recvSites string
+}
+
+// report makes findings of instances.
+func (d *detector) report() {
+	index := map[findingKey]*Finding{}
+	var order []*Finding
+	slices.SortStableFunc(d.found, func(a, b *instance) int { return cmp.Compare(a.messages[0], b.messages[0]) })
+	for _, i := range d.found {
+		f := d.finding(i)
+		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), fmt.Sprint(f.SendSites), fmt.Sprint(f.RecvSites)}
+		if f.Completeness < d.options.Completeness {
+			continue
+		}
+		if old := index[k]; old != nil {
+			old.merge(&f)
+			continue
+		}
+		index[k] = &f
+		order = append(order, &f)
+	}
+	slices.SortStableFunc(order, func(a, b *Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
+	for _, f := range order {
+		d.result.Findings = append(d.result.Findings, *f)
+	}
+}
+
+// finding is the finding of one instance.
+func (d *detector) finding(i *instance) Finding {
+	f := Finding{Operation: i.op, Ranks: i.ranks, PossibleRoots: i.possible, BytesMin: i.bytes, BytesMax: i.bytes, Segments: i.segments,
+		Messages: int64(len(i.messages)), Instances: 1}
+	if i.op.Rooted() {
+		f.Roots = []int32{i.root}
+		f.PossibleRoots = union(f.PossibleRoots, f.Roots)
+	}
+	if i.repeat {
+		f.Repeats = 1
+	}
+	one := Instance{Root: i.root, Bytes: i.bytes}
+	comms := map[int32]bool{}
+	for _, m := range i.messages {
+		m := &d.messages[m]
+		f.MessageBytes += m.bytes
+		comms[m.comm] = true
+		f.SendSites = append(f.SendSites, m.sendSite)
+		f.RecvSites = append(f.RecvSites, m.recvSite)
+		if d.options.Messages {
+			one.Messages = append(one.Messages, Message{m.src, m.dst, m.sendSeq, m.postSeq, m.doneSeq, m.sendSite, m.recvSite})
+		}
+	}
+	f.SendSites, f.RecvSites = sites(f.SendSites), sites(f.RecvSites)
+	if d.options.Messages {
+		f.List = []Instance{one}
+	}
+	d.over(&f, comms)
+	return f
+}
+
+// over says which communicator a finding is over: the one its messages are sent in, another with just its ranks, or part of one.
+func (d *detector) over(f *Finding, comms map[int32]bool) {
+	key := fmt.Sprint(f.Ranks, comms)
+	if k, ok := d.placed[key]; ok {
+		f.Comm, f.Missing, f.Completeness = k.Comm, k.Missing, k.Completeness
+		return
+	}
+	defer func() { d.placed[key] = *f }()
+	f.Comm, f.Completeness = schema.NullInt32, 1
+	var part *Comm
+	for k := range d.run.Comms {
+		c := &d.run.Comms[k]
+		same := len(c.Members) == len(f.Ranks) && holds(c, f.Ranks)
+		switch {
+		case same && comms[c.ID]:
+			f.Comm = c.ID
+			return
+		case same && f.Comm == schema.NullInt32:
+			f.Comm = c.ID
+		case comms[c.ID] && (part == nil || len(c.Members) < len(part.Members)) && holds(c, f.Ranks):
+			part = c
+		}
+	}
+	if f.Comm != schema.NullInt32 || part == nil {
+		return
+	}
+	f.Comm = part.ID
+	for _, r := range part.Members {
+		if _, takes := slices.BinarySearch(f.Ranks, r); !takes {
+			f.Missing = append(f.Missing, r)
+		}
+	}
+	slices.Sort(f.Missing)
+	f.Completeness = float64(len(f.Ranks)) / float64(len(part.Members))
+}
+
+// holds says whether a communicator has all these ranks.
+func holds(c *Comm, ranks []int32) bool {
+	members := map[int32]bool{}
+	for _, r := range c.Members {
+		members[r] = true
+	}
+	for _, r := range ranks {
+		if !members[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// merge adds instances of the same finding.
+func (f *Finding) merge(g *Finding) {
+	f.Roots, f.PossibleRoots = union(f.Roots, g.Roots), union(f.PossibleRoots, g.PossibleRoots)
+	f.BytesMin, f.BytesMax = min(f.BytesMin, g.BytesMin), max(f.BytesMax, g.BytesMax)
+	f.Segments = max(f.Segments, g.Segments)
+	f.Repeats += g.Repeats
+	f.Messages += g.Messages
+	f.MessageBytes += g.MessageBytes
+	f.Instances += g.Instances
+	f.List = append(f.List, g.List...)
+}
+
+// union of sorted sets.
+func union(a, b []int32) []int32 {
+	if slices.Equal(a, b) {
+		return a
+	}
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// sites are different call sites, sorted, without the unknown.
+func sites(all []int32) []int32 {
+	all = slices.DeleteFunc(all, func(s int32) bool { return s == schema.NullInt32 })
+	slices.Sort(all)
+	return slices.Compact(all)
+}

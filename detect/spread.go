@@ -1,0 +1,494 @@
+package detect
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// payload is what messages of one content have in common.
+type payload struct {
+	hash, bytes int64
+	datatype    int32 // where it is a named one, and there are others: the datatypes must agree
+}
+
+// payloads are the messages of each payload, in the order of their first messages.
+func (d *detector) payloads() [][]int32 {
+	byContent := d.split(d.all(), func(m *message) any { return payload{m.hash, m.bytes, 0} })
+	var out [][]int32
+	for _, list := range byContent {
+		only := d.onlyNamed(list)
+		out = append(out, d.split(list, func(m *message) any { return d.elements(m, only) })...)
+	}
+	return out
+}
+
+// onlyNamed is the only named datatype of messages; null where there are none or several.
+func (d *detector) onlyNamed(list []int32) int32 {
+	only := schema.NullInt32
+	for _, i := range list {
+		if t := d.messages[i].datatype; d.named[t] && t != only {
+			if only != schema.NullInt32 {
+				return schema.NullInt32
+			}
+			only = t
+		}
+	}
+	return only
+}
+
+// elements is the named datatype of a message; a derived one agrees with the only named one that there is.
+func (d *detector) elements(m *message, only int32) int32 {
+	switch {
+	case m.bytes == 0:
+		return 0
+	case d.named[m.datatype]:
+		return m.datatype
+	}
+	return only
+}
+
+// all are the messages that no instance has taken.
+func (d *detector) all() []int32 {
+	var list []int32
+	for i := range d.messages {
+		if !d.messages[i].taken {
+			list = append(list, int32(i))
+		}
+	}
+	return list
+}
+
+// split splits messages by a key, in the order of first messages.
+func (d *detector) split(list []int32, key func(*message) any) [][]int32 {
+	index := map[any]int{}
+	var out [][]int32
+	for _, i := range list {
+		k := key(&d.messages[i])
+		at, ok := index[k]
+		if !ok {
+			at = len(out)
+			index[k] = at
+			out = append(out, nil)
+		}
+		out[at] = append(out[at], i)
+	}
+	return out
+}
+
+// connected splits messages by what their ranks are connected by: independent communications are no collective.
+func (d *detector) connected(list []int32) [][]int32 {
+	parent := map[int32]int32{}
+	var find func(int32) int32
+	find = func(r int32) int32 {
+		p, ok := parent[r]
+		if !ok || p == r {
+			parent[r] = r
+			return r
+		}
+		root := find(p)
+		parent[r] = root
+		return root
+	}
+	for _, i := range list {
+		a, b := find(d.messages[i].src), find(d.messages[i].dst)
+		parent[max(a, b)] = min(a, b)
+	}
+	return d.split(list, func(m *message) any { return find(m.src) })
+}
+
+// scopes are what messages of one payload are looked at together by, the widest first. Where a payload is sent about for several
+// reasons (a constant one is), communicators, tags and call sites tell them apart.
+var scopes = []func(*message) any{
+	func(*message) any { return nil },
+	func(m *message) any { return m.comm },
+	func(m *message) any { return [2]int32{m.comm, m.tag} },
+	func(m *message) any { return [3]int32{m.comm, m.tag, m.sendSite} },
+}
+
+// spreads finds barriers and broadcasts.
+func (d *detector) spreads() {
+	for _, list := range d.payloads() {
+		if d.messages[list[0]].bytes != 0 {
+			d.scoped(list, scopes, d.broadcasts)
+			continue
+		}
+		list = d.scoped(list, scopes[1:], d.barriers)
+		d.scoped(list, scopes[1:], d.broadcasts)
+	}
+}
+
+// scoped looks in ever narrower scopes, and returns what is left.
+func (d *detector) scoped(list []int32, scopes []func(*message) any, look func([]int32) []int32) []int32 {
+	for _, scope := range scopes {
+		var rest []int32
+		for _, part := range d.split(list, scope) {
+			for _, c := range d.connected(part) {
+				rest = append(rest, look(c)...)
+			}
+		}
+		slices.Sort(rest)
+		list = rest
+	}
+	return list
+}
+
+// spread is the messages of one payload on connected ranks that are being cut into instances.
+type spread struct {
+	*detector
+	list   []int32
+	replay *replay
+	found  []*instance
+	first  []event // of each instance: the root's first send
+	ways   []way   // of the last instance, sorted, without what is redundant
+}
+
+// broadcasts cuts connected messages of one payload into broadcasts to all their ranks, and returns what is left.
+func (d *detector) broadcasts(list []int32) []int32 {
+	s := &spread{detector: d, list: list, replay: newReplay(d.messages, list)}
+	if len(s.replay.ranks) < d.options.MinRanks {
+		return list
+	}
+	var rest []int32
+	for {
+		root, messages, frontier, ok := s.broadcast()
+		if !ok {
+			break
+		}
+		if s.again(messages) {
+			continue
+		}
+		early := s.trim(&messages, root)
+		s.replay.drop(frontier, append(slices.Clone(messages), early...))
+		s.note(root, messages)
+		rest = append(rest, s.redundant(early)...)
+	}
+	if len(s.found) == 0 {
+		return list
+	}
+	var late []int32
+	for m, gone := range s.replay.gone {
+		if !gone {
+			late = append(late, int32(m))
+		}
+	}
+	rest = append(rest, s.redundant(late)...)
+	s.end()
+	return s.others(rest)
+}
+
+// broadcast finds the earliest broadcast to all ranks in what is left.
+func (s *spread) broadcast() (root int, messages []int32, frontier []int, ok bool) {
+	out, ok := s.replay.reach(oneToAll, anyRank)
+	if !ok {
+		return
+	}
+	frontier, messages = s.replay.past(out.upTo)
+	owners := s.replay.owners(messages)
+	if len(owners) != 1 && 2*len(owners) >= len(s.replay.ranks) {
+		return 0, nil, nil, false // they have it already: nothing spreads
+	}
+	if slices.Contains(owners, out.rank) {
+		return out.rank, messages, frontier, true
+	}
+	for _, owner := range owners {
+		if out, ok = s.replay.reach(oneToAll, owner); ok {
+			frontier, messages = s.replay.past(out.upTo)
+			return owner, messages, frontier, true
+		}
+	}
+	return 0, nil, nil, false
+}
+
+// again says that the last instance begins again, in the same ways, among these messages, and gives what comes before to that
+// instance: a token's way home is no broadcast of another root.
+func (s *spread) again(messages []int32) bool {
+	if len(s.found) == 0 {
+		return false
+	}
+	begun := s.first[len(s.first)-1]
+	start := s.replay.sends[begun.message]
+	like := &s.messages[s.list[begun.message]]
+	upTo := make([]int, len(s.replay.ranks))
+	copy(upTo, s.replay.begin)
+	for _, m := range messages {
+		if c := &s.messages[s.list[m]]; c.src != like.src || c.dst != like.dst || c.sendSite != like.sendSite {
+			continue
+		}
+		at := s.replay.sends[m].at
+		if old := upTo[start.rank]; old == s.replay.begin[start.rank] || at < old {
+			upTo[start.rank] = at
+		}
+	}
+	if upTo[start.rank] == s.replay.begin[start.rank] {
+		return false
+	}
+	frontier, before := s.replay.past(upTo)
+	if len(before) == 0 || slices.ContainsFunc(before, func(m int32) bool { return slices.Contains(s.ways, s.way(m)) }) {
+		return false
+	}
+	begin := slices.Clone(s.replay.begin)
+	s.replay.drop(frontier, before)
+	if _, next, _, ok := s.broadcast(); !ok || !slices.Equal(s.waysOf(next), s.ways) {
+		for _, m := range before {
+			s.replay.gone[m] = false
+		}
+		copy(s.replay.begin, begin)
+		return false
+	}
+	last := s.found[len(s.found)-1]
+	last.messages = append(last.messages, s.global(before)...)
+	return true
+}
+
+// trim takes out of an instance what was sent before its broadcast began.
+func (s *spread) trim(messages *[]int32, root int) (early []int32) {
+	b := s.replay.backward(*messages)
+	out, ok := b.reach(allToOne, root)
+	if !ok {
+		return nil
+	}
+	_, kept := b.past(out.upTo)
+	for i, m := range *messages {
+		if _, needed := slices.BinarySearch(kept, int32(i)); !needed {
+			early = append(early, m)
+		}
+	}
+	if len(early) == 0 {
+		return nil
+	}
+	*messages = slices.DeleteFunc(*messages, func(m int32) bool { return slices.Contains(early, m) })
+	return early
+}
+
+// pick is the messages at the places.
+func pick(messages, places []int32) []int32 {
+	out := make([]int32, len(places))
+	for i, p := range places {
+		out[i] = messages[p]
+	}
+	return out
+}
+
+// global turns indexes of the replay's messages into the detector's.
+func (s *spread) global(messages []int32) []int32 {
+	return pick(s.list, messages)
+}
+
+// note makes an instance.
+func (s *spread) note(root int, messages []int32) {
+	var first, last event
+	for i, found := 0, false; i < len(messages); i++ {
+		p := s.replay.sends[messages[i]]
+		if p.rank != root {
+			continue
+		}
+		e := event{messages[i], true}
+		if !found || p.at < s.replay.at(first) {
+			first = e
+		}
+		if !found || p.at > s.replay.at(last) {
+			last = e
+		}
+		found = true
+	}
+	begun := &s.messages[s.list[first.message]]
+	s.ways = s.waysOf(messages)
+	s.first = append(s.first, first)
+	s.found = append(s.found, &instance{op: Bcast, root: s.replay.ranks[root], ranks: s.replay.ranks, messages: s.global(messages),
+		bytes: begun.bytes, segments: 1, repeat: len(s.found) > 0, first: begun.sendSeq, last: s.messages[s.list[last.message]].sendSeq, buffer: begun.buffer})
+}
+
+// redundant gives messages that an instance does without to the last one, where they are sent at its call sites, and returns the others.
+func (s *spread) redundant(messages []int32) (others []int32) {
+	if len(messages) == 0 {
+		return nil
+	}
+	last, sites := s.found[len(s.found)-1], s.sites()
+	for _, m := range messages {
+		if sites[s.messages[s.list[m]].sendSite] {
+			last.messages = append(last.messages, s.list[m])
+		} else {
+			others = append(others, m)
+		}
+	}
+	return others
+}
+
+// sites are the call sites that send what the last instance is made of.
+func (s *spread) sites() map[int32]bool {
+	sites := map[int32]bool{}
+	for _, m := range s.found[len(s.found)-1].messages {
+		sites[s.messages[m].sendSite] = true
+	}
+	return sites
+}
+
+// end tells of the instances which ranks else could be their roots, and takes them.
+func (s *spread) end() {
+	index := map[int32]int32{}
+	for i, m := range s.list {
+		index[m] = int32(i)
+	}
+	var all []int32
+	for _, i := range s.found {
+		for _, m := range i.messages {
+			all = append(all, index[m])
+		}
+	}
+	var possible []int32
+	for rank, set := range s.replay.reaches(all) {
+		if set.len() == len(s.replay.ranks) {
+			possible = append(possible, s.replay.ranks[rank])
+		}
+	}
+	for _, i := range s.found {
+		i.possible = possible
+		s.take(i)
+	}
+}
+
+// others looks for broadcasts among what has nothing to do with those that were found.
+func (s *spread) others(messages []int32) (rest []int32) {
+	list := s.global(messages)
+	slices.Sort(list)
+	for _, c := range s.connected(list) {
+		rest = append(rest, s.broadcasts(c)...)
+	}
+	return rest
+}
+
+// barriers cuts connected empty messages into barriers of all their ranks, and returns what is left.
+func (d *detector) barriers(list []int32) []int32 {
+	s := &spread{detector: d, list: list, replay: newReplay(d.messages, list)}
+	if len(s.replay.ranks) < d.options.MinRanks {
+		return list
+	}
+	for {
+		out, ok := s.replay.reach(allToAll, anyRank)
+		if !ok {
+			break
+		}
+		frontier, messages := s.replay.past(out.upTo)
+		s.replay.drop(frontier, messages)
+		b := s.replay.backward(messages)
+		if out, ok = b.reach(allToAll, anyRank); ok {
+			_, needed := b.past(out.upTo)
+			messages = pick(messages, needed)
+		}
+		messages = s.exchanged(messages)
+		if s.waits(messages) {
+			i := &instance{op: Barrier, root: schema.NullInt32, ranks: s.replay.ranks, messages: s.global(messages), segments: 1}
+			s.found = append(s.found, i)
+			s.take(i)
+		}
+	}
+	rest := slices.DeleteFunc(list, func(m int32) bool { return d.messages[m].taken })
+	if len(s.found) == 0 {
+		return rest
+	}
+	return s.spare(rest)
+}
+
+// spare gives messages between two ranks that no barrier needs to the one before them, and returns the others: the last of a token's
+// second lap tells nobody anything.
+func (s *spread) spare(messages []int32) (rest []int32) {
+	for _, c := range s.connected(messages) {
+		ranks := map[int32]bool{}
+		for _, m := range c {
+			ranks[s.messages[m].src], ranks[s.messages[m].dst] = true, true
+		}
+		if len(ranks) >= s.options.MinRanks || !s.sites()[s.messages[c[0]].sendSite] {
+			rest = append(rest, c...)
+			continue
+		}
+		for _, m := range c {
+			before := s.found[0]
+			for _, i := range s.found {
+				if i.messages[0] < m {
+					before = i
+				}
+			}
+			before.messages = append(before.messages, m)
+			s.messages[m].taken = true
+		}
+	}
+	return rest
+}
+
+// waits says whether messages by which every rank hears of every other are one barrier: none goes the same way twice, unless one
+// rank begins and all others wait for it (a token that goes round twice). What neighbours tell each other step by step is none.
+func (s *spread) waits(messages []int32) bool {
+	ways := map[way]bool{}
+	twice := false
+	for _, m := range messages {
+		w := s.way(m)
+		twice = twice || ways[w]
+		ways[w] = true
+	}
+	return !twice || len(s.replay.owners(messages)) == 1
+}
+
+// way is a message's source and destination.
+type way struct{ src, dst int32 }
+
+// waysOf are the ways of messages, sorted.
+func (s *spread) waysOf(messages []int32) []way {
+	out := make([]way, len(messages))
+	for i, m := range messages {
+		out[i] = s.way(m)
+	}
+	slices.SortFunc(out, func(a, b way) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst)) })
+	return out
+}
+
+func (s *spread) way(m int32) way {
+	return way{s.messages[s.list[m]].src, s.messages[s.list[m]].dst}
+}
+
+// exchanged adds to the messages of a barrier those that follow, where together every rank sends to every other once: all had
+// heard of all by others before the last of them.
+func (s *spread) exchanged(messages []int32) []int32 {
+	n := len(s.replay.ranks)
+	ways := map[way]bool{}
+	for _, m := range messages {
+		ways[s.way(m)] = true
+	}
+	if len(ways) != len(messages) || len(messages) >= n*(n-1) {
+		return messages
+	}
+	more, upTo := s.following(ways)
+	if len(messages)+len(more) != n*(n-1) {
+		return messages
+	}
+	frontier, _ := s.replay.past(upTo)
+	s.replay.drop(frontier, more)
+	return append(messages, more...)
+}
+
+// following are the next messages that go other ways, as far as each rank's order allows.
+func (s *spread) following(ways map[way]bool) (messages []int32, upTo []int) {
+	upTo = slices.Clone(s.replay.begin)
+	stopped := make([]bool, len(s.replay.ranks))
+	going := len(stopped)
+	in := map[int32]bool{}
+	s.replay.walk(func(rank, at int, e event) bool {
+		switch {
+		case stopped[rank]:
+		case e.send && ways[s.way(e.message)], !e.send && !in[e.message]:
+			stopped[rank] = true
+			going--
+		default:
+			if e.send {
+				ways[s.way(e.message)] = true
+				in[e.message] = true
+				messages = append(messages, e.message)
+			}
+			upTo[rank] = at + 1
+		}
+		return going == 0
+	})
+	slices.Sort(messages)
+	return messages, upTo
+}
