@@ -247,4 +247,3 @@ func TestPaper(t *testing.T) {
 		})
 	}
 }
-

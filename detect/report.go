@@ -8,7 +8,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// place of a finding: instances with one key are one finding.
+// findingKey is what the instances of one finding have in common.
 type findingKey struct {
 	op                   Operation
 	comm                 int32

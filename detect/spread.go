@@ -114,18 +114,20 @@ func (d *detector) spreads() {
 			d.scoped(list, scopes, d.broadcasts)
 			continue
 		}
-		list = d.scoped(list, scopes[1:], d.barriers)
+		narrowest := slices.Clone(scopes[1:]) // a barrier needs no more than what is sent at one place, where that is one
+		slices.Reverse(narrowest)
+		list = d.scoped(list, narrowest, func(list []int32, _ bool) []int32 { return d.barriers(list) })
 		d.scoped(list, scopes[1:], d.broadcasts)
 	}
 }
 
-// scoped looks in ever narrower scopes, and returns what is left.
-func (d *detector) scoped(list []int32, scopes []func(*message) any, look func([]int32) []int32) []int32 {
-	for _, scope := range scopes {
+// scoped looks in one scope after the other, and returns what is left.
+func (d *detector) scoped(list []int32, scopes []func(*message) any, look func(list []int32, last bool) []int32) []int32 {
+	for k, scope := range scopes {
 		var rest []int32
 		for _, part := range d.split(list, scope) {
 			for _, c := range d.connected(part) {
-				rest = append(rest, look(c)...)
+				rest = append(rest, look(c, k == len(scopes)-1)...)
 			}
 		}
 		slices.Sort(rest)
@@ -144,8 +146,9 @@ type spread struct {
 	ways   []way   // of the last instance, sorted, without what is redundant
 }
 
-// broadcasts cuts connected messages of one payload into broadcasts to all their ranks, and returns what is left.
-func (d *detector) broadcasts(list []int32) []int32 {
+// broadcasts cuts connected messages of one payload into broadcasts to all their ranks, and returns what is left. Where most of the
+// messages would be redundant, the payload is sent about for other reasons too: the last scope alone takes it for a broadcast.
+func (d *detector) broadcasts(list []int32, last bool) []int32 {
 	s := &spread{detector: d, list: list, replay: newReplay(d.messages, list)}
 	if len(s.replay.ranks) < d.options.MinRanks {
 		return list
@@ -174,8 +177,15 @@ func (d *detector) broadcasts(list []int32) []int32 {
 		}
 	}
 	rest = append(rest, s.redundant(late)...)
+	messages := 0
+	for _, i := range s.found {
+		messages += len(i.messages)
+	}
+	if !last && messages > 2*len(s.found)*(len(s.replay.ranks)-1) {
+		return list
+	}
 	s.end()
-	return s.others(rest)
+	return s.others(rest, last)
 }
 
 // broadcast finds the earliest broadcast to all ranks in what is left.
@@ -350,11 +360,11 @@ func (s *spread) end() {
 }
 
 // others looks for broadcasts among what has nothing to do with those that were found.
-func (s *spread) others(messages []int32) (rest []int32) {
+func (s *spread) others(messages []int32, last bool) (rest []int32) {
 	list := s.global(messages)
 	slices.Sort(list)
 	for _, c := range s.connected(list) {
-		rest = append(rest, s.broadcasts(c)...)
+		rest = append(rest, s.broadcasts(c, last)...)
 	}
 	return rest
 }
