@@ -1,6 +1,6 @@
 // Package perfetto writes a run as a trace that Perfetto and Chrome show: JSON in the Trace Event Format. A rank is a process, a
 // call a slice on its thread, a request an asynchronous slice from the call that made it to the one that completed it, and a
-// message a flow from its send to the call that received it.
+// message a slice inside the call that completed its receive, from when both sides were there, with a flow from its send.
 package perfetto
 
 import (
@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -26,8 +27,14 @@ type event struct {
 	Time  json.Number    `json:"ts,omitempty"`
 	Dur   json.Number    `json:"dur,omitempty"`
 	ID    string         `json:"id,omitempty"`
+	ID2   *localID       `json:"id2,omitempty"`
 	Bind  string         `json:"bp,omitempty"`
 	Args  map[string]any `json:"args,omitempty"`
+}
+
+// localID is an id within a process: its slices are shown there.
+type localID struct {
+	Local string `json:"local"`
 }
 
 // us is a time of ns in us.
@@ -48,6 +55,9 @@ func Export(ctx context.Context, dir string, w io.Writer) error {
 		x.put(&event{Phase: "M", Name: "process_name", Pid: rank, Args: map[string]any{"name": fmt.Sprintf("rank %d", rank)}})
 		x.put(&event{Phase: "M", Name: "process_sort_index", Pid: rank, Args: map[string]any{"sort_index": rank}})
 	}
+	if err := x.findThreads(ctx, dir); err != nil {
+		return err
+	}
 	if err := x.rows(ctx, dir); err != nil {
 		return err
 	}
@@ -62,6 +72,7 @@ type exporter struct {
 	w *bufio.Writer
 	// open are the ends of requests by the row that completes them, of each rank.
 	open  []map[int64][]event
+	many  []bool // ranks of several threads
 	flow  int64
 	comma bool
 }
@@ -109,7 +120,7 @@ func (x *exporter) row(e *schema.Events, i int) {
 	}
 	delete(x.open[rank], seq)
 	if done := e.DoneSeq[i]; done != null64 && e.Request[i] != null64 {
-		begin := event{Phase: "b", Name: name, Cat: "request", Pid: rank, Tid: e.Thread[i], Time: us(e.StartNs[i]), ID: fmt.Sprintf("%d.%d", rank, seq), Args: args}
+		begin := event{Phase: "b", Name: name, Cat: "request", Pid: rank, Tid: e.Thread[i], Time: us(e.StartNs[i]), ID2: &localID{strconv.FormatInt(seq, 10)}, Args: args}
 		x.put(&begin)
 		begin.Phase, begin.Args = "e", nil
 		if x.open[rank] == nil {
@@ -126,8 +137,21 @@ func wide(v int32) int64 {
 	return int64(v)
 }
 
-// flows puts an arrow for each message: from the start of its send into the call that completed its receive. Messages do not say
-// which threads they are of; with several the arrow goes to those of number 0.
+// findThreads notes which ranks have several threads.
+func (x *exporter) findThreads(ctx context.Context, dir string) error {
+	x.many = make([]bool, len(x.open))
+	return writer.ReadTable(ctx, dir, &schema.RanksTable, 1<<12, func(b schema.Batch) error {
+		t := b.(*schema.RankInfos)
+		for i, rank := range t.Rank {
+			x.many[rank] = t.Threads[i] > 1
+		}
+		return nil
+	})
+}
+
+// flows puts a slice for each message, and an arrow from the call that sent it. Perfetto turns an arrow round whose second slice begins
+// before its first, as a call does that waits for a late sender; so the slice begins when the send has. Messages do not say which threads they
+// are of: those to a rank of several have no slice, and their arrows go to the call of thread 0.
 func (x *exporter) flows(ctx context.Context, dir string) error {
 	return writer.ReadTable(ctx, dir, &schema.MessagesTable, 1<<14, func(b schema.Batch) error {
 		m := b.(*schema.Messages)
@@ -136,9 +160,13 @@ func (x *exporter) flows(ctx context.Context, dir string) error {
 				continue
 			}
 			x.flow++
-			at := max(m.RecvStartNs[i], m.RecvEndNs[i]-1) // within the slice
 			id := fmt.Sprint(x.flow)
-			args := map[string]any{"bytes": m.Bytes[i], "tag": m.Tag[i]}
+			args := map[string]any{"bytes": m.Bytes[i], "tag": m.Tag[i], "source": m.Src[i]}
+			at := max(m.RecvStartNs[i], m.RecvEndNs[i]-1) // within the call
+			if dst := m.Dst[i]; !x.many[dst] {
+				at = min(max(m.RecvStartNs[i], m.SendStartNs[i]), m.RecvEndNs[i])
+				x.put(&event{Phase: "X", Name: "message", Cat: "message", Pid: dst, Time: us(at), Dur: us(m.RecvEndNs[i] - at), Args: args})
+			}
 			x.put(&event{Phase: "s", Name: "message", Cat: "message", Pid: m.Src[i], Time: us(m.SendStartNs[i]), ID: id, Args: args})
 			x.put(&event{Phase: "f", Bind: "e", Name: "message", Cat: "message", Pid: m.Dst[i], Time: us(at), ID: id})
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// What is read is what the run has: a slice per call, a pair of async events per completed request, a flow per message, each
+// What is read is what the run has: a slice per call and per message, a pair of async events per completed request, a flow per message, each
 // end of a flow within a slice of its rank.
 func TestExport(t *testing.T) {
 	const dir = "../../testdata/runs/cg.A.4"
@@ -20,9 +20,10 @@ func TestExport(t *testing.T) {
 	}
 	var read struct {
 		TraceEvents []struct {
-			Ph, Name, Cat, ID string
-			Pid               int32
-			Ts, Dur           float64
+			Ph, Name, Cat string
+			ID2           struct{ Local string }
+			Pid           int32
+			Ts, Dur       float64
 		}
 	}
 	if err := json.Unmarshal([]byte(text.String()), &read); err != nil {
@@ -46,7 +47,11 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	phases := map[string]int64{}
-	begun := map[string]float64{}
+	type request struct {
+		pid int32
+		id  string
+	}
+	begun := map[request]float64{}
 	type at struct {
 		pid int32
 		ts  float64
@@ -58,10 +63,10 @@ func TestExport(t *testing.T) {
 		case "X":
 			starts[at{e.Pid, e.Ts}] = true
 		case "b":
-			begun[e.ID] = e.Ts
+			begun[request{e.Pid, e.ID2.Local}] = e.Ts
 		case "e":
-			if b, ok := begun[e.ID]; !ok || e.Ts < b {
-				t.Fatalf("request %s ends at %v, and began at %v", e.ID, e.Ts, b)
+			if b, ok := begun[request{e.Pid, e.ID2.Local}]; !ok || e.Ts < b {
+				t.Fatalf("request %s of rank %d ends at %v, and began at %v", e.ID2.Local, e.Pid, e.Ts, b)
 			}
 		case "s":
 			if !starts[at{e.Pid, e.Ts}] {
@@ -69,7 +74,7 @@ func TestExport(t *testing.T) {
 			}
 		}
 	}
-	for phase, want := range map[string]int64{"X": m.Counts.Calls, "b": requests, "e": requests, "s": m.Counts.Messages, "f": m.Counts.Messages, "M": 8} {
+	for phase, want := range map[string]int64{"X": m.Counts.Calls + m.Counts.Messages, "b": requests, "e": requests, "s": m.Counts.Messages, "f": m.Counts.Messages, "M": 8} {
 		if phases[phase] != want || want == 0 {
 			t.Errorf("%d events %s; want %d", phases[phase], phase, want)
 		}

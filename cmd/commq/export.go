@@ -101,7 +101,8 @@ func newExportPerfettoCommand(a *app) *cobra.Command {
 		Use:   "perfetto [flags]",
 		Short: "Write a run for Perfetto or Chrome (Trace Event Format)",
 		Long: `perfetto writes a run with times as JSON that ui.perfetto.dev and chrome://tracing show: a rank is a process, a call a slice, a
-request an asynchronous slice from the call that made it to the one that completed it, a message an arrow.`,
+request an asynchronous slice from the call that made it to the one that completed it, a message an arrow to a slice of its own in the
+call that received it; docs/method/perfetto.md has more.`,
 		Example:           `  commq export perfetto --run cg.A.4 -o cg.json`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,

