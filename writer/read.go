@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -306,14 +307,19 @@ func spread[T int32 | int64](out, values []T, levels []int16, null T) error {
 
 func (r *tableReader) spreadEnums(out []int16, values []parquet.ByteArray, c int) error {
 	at := 0
+	var name parquet.ByteArray // of before: the same often comes several times
+	x := schema.NullEnum
 	for i, l := range r.levels {
 		out[i] = schema.NullEnum
 		if l != 1 {
 			continue
 		}
-		x, ok := r.enums[c][string(values[at])]
-		if !ok {
-			return fmt.Errorf("%q is not one of its names", values[at])
+		if x == schema.NullEnum || !bytes.Equal(name, values[at]) {
+			known := false
+			name = values[at]
+			if x, known = r.enums[c][string(name)]; !known {
+				return fmt.Errorf("%q is not one of its names", name)
+			}
 		}
 		out[i] = x
 		at++

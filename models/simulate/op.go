@@ -57,8 +57,8 @@ func (o *op) callID() schema.CallID { return schema.CallID(o.call) }
 const chunkOps = 64
 
 type chunk struct {
+	next *chunk // in front: behind it there is nothing for the garbage collector
 	ops  [chunkOps]op
-	next *chunk
 }
 
 // opQueue holds the operations of a stream that are read and not yet taken.

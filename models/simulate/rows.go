@@ -183,7 +183,7 @@ func (c *rowOf) make() error {
 		}
 		call = made.call
 		known = calls[call]
-		what = c.started(call)
+		what = c.started()
 	}
 	switch what {
 	case roleMark:
@@ -221,15 +221,16 @@ func (c *rowOf) make() error {
 	return nil
 }
 
-// started is what the start of a request that call made is.
-func (c *rowOf) started(call schema.CallID) role {
-	switch schema.Class(c.b.Class[c.i]) {
-	case schema.ClassSend:
-		return roleIsend
-	case schema.ClassRecv:
-		return roleIrecv
-	case schema.ClassCollective:
+// started is what the start of a request that call made is, by the side that its row has.
+func (c *rowOf) started() role {
+	b, i := c.b, c.i
+	switch {
+	case b.Instance[i] != schema.NullInt64:
 		return roleIcollective
+	case b.SendTag[i] != schema.NullInt32:
+		return roleIsend
+	case b.RecvTag[i] != schema.NullInt32:
+		return roleIrecv
 	}
 	return roleLocal
 }
@@ -247,7 +248,7 @@ func (c *rowOf) sends() bool {
 	switch {
 	case b.SendWorld[i] == schema.NullInt32 || b.SendBytes[i] == schema.NullInt64: // to nobody of the run, or cancelled
 		return false
-	case b.ErrorClass[i] != schema.NullInt32 && schema.Class(b.Class[i]) != schema.ClassSendrecv:
+	case b.ErrorClass[i] != schema.NullInt32 && calls[c.op.call].role != roleSendrecv && calls[c.op.call].role != roleIsendrecv:
 		return false
 	}
 	return true
@@ -605,5 +606,5 @@ func (c *rowOf) file() {
 }
 
 // Columns are the columns of events that a simulation reads; the others may be null.
-var Columns = []string{"rank", "seq", "thread", "call", "class", "start_ns", "end_ns", "compute_ns", "comm", "instance", "send_world", "send_tag",
+var Columns = []string{"rank", "seq", "thread", "call", "start_ns", "end_ns", "compute_ns", "comm", "instance", "send_world", "send_tag",
 	"send_count", "send_bytes", "recv_world", "recv_tag", "recv_bytes", "root_world", "request", "done_seq", "init_seq", "error_class", "label", "callsite"}
