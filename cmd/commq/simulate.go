@@ -49,11 +49,17 @@ Dimemas 5.5.0 does; docs/method/simulator.md has both.
 
 The answer has the predicted time and what ranks spend it on, and splits the program's efficiency: load balance (mean over largest
 computing time), serialisation (largest computing time over the time on an ideal network), transfer (that over the predicted time).
-A program that cannot go on, collectives that do not match and messages without a partner are errors.`,
+A program that cannot go on, collectives that do not match and messages without a partner are errors.
+
+With --sweep it simulates on many machines, as many at once as there are CPUs, and answers with a row for each, or a picture; see
+docs/method/time-model.md. --critical-path says which calls the predicted time is made of.`,
 		Example: `  commq simulate --run bt.C.64 --machine myrinet
   commq simulate --run bt.C.64 --machine cluster.yaml --set latency_ns=1500
   commq simulate --run lu.A.16 --machine m.cfg --dialect dimemas5 --format json
-  commq simulate --run bt.C.64 --machine myrinet --save bt.C.64.myrinet`,
+  commq simulate --run bt.C.64 --machine myrinet --save bt.C.64.myrinet
+  commq simulate --run mg.W.16 --machine flat --sweep latency_ns=1e3..1e5:log:20
+  commq simulate --run mg.W.16 --machine flat --sweep buses=1,2,4 --plot b.png
+  commq simulate --run mg.W.16 --machine flat --critical-path`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
