@@ -78,6 +78,11 @@ func ask(b *testing.B, run queries.Run, name string) int {
 		b.Fatal(err)
 	}
 	defer db.Close()
+	return rowsOf(b, db, name)
+}
+
+// rowsOf asks a query with its defaults and reads all rows; it gives their number.
+func rowsOf(b *testing.B, db *queries.DB, name string) int {
 	all, err := queries.All()
 	if err != nil {
 		b.Fatal(err)
@@ -87,7 +92,7 @@ func ask(b *testing.B, run queries.Run, name string) int {
 		if q.Name != name {
 			continue
 		}
-		rows, err := db.Ask(ctx, q, nil)
+		rows, err := db.Ask(context.Background(), q, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
