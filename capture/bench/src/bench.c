@@ -1,6 +1,7 @@
 /* The program of commq calibrate --launch. It measures nothing itself: it makes the messages and collectives whose times commq
  * captures. Arguments: rounds, largest message in bytes, largest collective in bytes (of a rank's buffer). */
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,11 @@ static char *out, *in;
 
 static double now(void) { return MPI_Wtime(); }
 
-static void spin(double seconds)
+/* pause_for lets others run meanwhile: where ranks are more than CPUs, the one that is to wait needs this one's. */
+static void pause_for(double seconds)
 {
 	for (double until = now() + seconds; now() < until;)
-		;
+		sched_yield();
 }
 
 /* rounds_of: less of what takes long. */
@@ -36,12 +38,12 @@ static void ping_pong(int partner, long bytes)
 	int n = rounds_of(bytes);
 	for (int i = 0; i < n; i++) {
 		if (rank == 0) {
-			spin(pause);
+			pause_for(pause);
 			MPI_Send(out, (int)bytes, MPI_BYTE, partner, TAG, MPI_COMM_WORLD);
 			MPI_Recv(in, (int)bytes, MPI_BYTE, partner, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		} else if (rank == partner) {
 			MPI_Recv(in, (int)bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			spin(pause);
+			pause_for(pause);
 			MPI_Send(out, (int)bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 		}
 	}
