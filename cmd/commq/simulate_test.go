@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -172,5 +174,25 @@ func TestSimulateSavesNothingOnFailure(t *testing.T) {
 		if left, err := os.ReadDir(store); err != nil || len(left) > 0 {
 			t.Errorf("%v: the store has %v, %v", more, left, err)
 		}
+	}
+}
+
+// The same simulation gives the same digest whatever GOMAXPROCS.
+func TestSimulateSavesOneDigest(t *testing.T) {
+	store := t.TempDir()
+	var digests []string
+	for _, cores := range []int{1, 4} {
+		before := runtime.GOMAXPROCS(cores)
+		name := fmt.Sprintf("cg.%d", cores)
+		mustCommq(t, "simulate", "--run", "../../testdata/runs/cg.A.4", "--store", store, "--machine", "flat", "--set", "network.buses=2", "--split=false", "--save", name)
+		runtime.GOMAXPROCS(before)
+		m, err := writer.ReadManifest(filepath.Join(store, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, m.Digest)
+	}
+	if digests[0] == "" || digests[0] != digests[1] {
+		t.Errorf("digests %q", digests)
 	}
 }
