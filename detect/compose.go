@@ -45,12 +45,22 @@ func (d *detector) gathers() {
 		if byRanks[k] == nil {
 			groups = append(groups, k)
 		}
-		byRanks[k] = append(byRanks[k], d.segments(list)...)
+		for _, class := range d.sharing(list, whence) { // what lies side by side by accident is sent elsewhere
+			byRanks[k] = append(byRanks[k], d.segments(class)...)
+		}
 	}
 	d.found = rest
 	for _, k := range groups {
 		d.found = append(d.found, d.allgathers(byRanks[k])...)
 	}
+}
+
+// whence is the call site of a message, or its tag where that is not known.
+func whence(m *message) any {
+	if m.sendSite == schema.NullInt32 {
+		return [2]int32{0, m.tag}
+	}
+	return [2]int32{1, m.sendSite}
 }
 
 // segments puts together broadcasts from one root, in its order, whose payloads lie side by side in its memory.

@@ -20,6 +20,7 @@ func commands(a *app) []*cobra.Command {
 		newCriticalPathCommand(a),
 		newCalibrateCommand(a),
 		newSimulateCommand(a),
+		newDetectCommand(a),
 		newExportCommand(a),
 		newCompletionCommand(a),
 		newSimrankCommand(a),

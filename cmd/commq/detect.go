@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/detect"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// detectOptions are the flags of commq detect.
+type detectOptions struct {
+	run     string // --run
+	format  string // --format
+	options detect.Options
+}
+
+// detectFormats are the formats of the findings.
+var detectFormats = [...]string{"table", "json", "csv", "sarif"}
+
+func newDetectCommand(a *app) *cobra.Command {
+	var o detectOptions
+	c := &cobra.Command{
+		Use:   "detect",
+		Short: "Find collective operations that a program does by hand",
+		Long: `detect finds broadcasts, allgathers, alltoalls and barriers that a run does with point-to-point messages, whatever their
+pattern: linear, trees, rings, in segments, with other messages between. It looks at who had a payload before and who has it
+after, by the hashes of payloads, so the run must have been captured with --hash crc64 (or crc32).
+
+A finding has the operation that would do it, its ranks, roots and payload, how often it is done, and the calls to remove. One over
+a part of a communicator names the ranks that are missing. What was seen holds for this run: whether a program may be changed so
+is for its author to say. docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
+		Example: `  commq detect --run hpl.16
+  commq detect --run hpl.16 --completeness 0.9
+  commq detect --run hpl.16 --format sarif > findings.sarif`,
+		Args:              wantArgs(0, 0, "no arguments"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return runDetect(c.Context(), a, &o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "`RUN` to look at: a name in the store, or a path")
+	f.StringVar(&o.format, "format", "table", "format of the answer: table, json, csv, sarif")
+	f.IntVar(&o.options.MinRanks, "min-ranks", detect.DefaultMinRanks, "least number of ranks of a finding, at least 2")
+	f.Float64Var(&o.options.Completeness, "completeness", 0, "least part of its communicator's ranks that a finding must have, 0 to 1")
+	register(c, completeRuns(a), "run")
+	complete(c, "format", detectFormats[:]...)
+	completeNothing(c, "min-ranks", "completeness")
+	return c
+}
+
+func runDetect(ctx context.Context, a *app, o *detectOptions) error {
+	switch {
+	case o.run == "":
+		return errors.New("no run given; name one with --run")
+	case o.options.MinRanks < 2:
+		return fmt.Errorf("--min-ranks %d: want 2 or more", o.options.MinRanks)
+	case !(o.options.Completeness >= 0 && o.options.Completeness <= 1):
+		return fmt.Errorf("--completeness %v: want a part from 0 to 1", o.options.Completeness)
+	}
+	if err := oneOf("format", o.format, detectFormats[:]...); err != nil {
+		return err
+	}
+	dir, err := writer.Find(a.storeDir(), o.run)
+	if err != nil {
+		return err
+	}
+	d := &detection{dir: dir, name: filepath.Base(dir)}
+	if err := d.detect(ctx, o.options); err != nil {
+		return err
+	}
+	p := d.printed()
+	switch o.format {
+	case "json":
+		return printJSON(a.stdout, p)
+	case "csv":
+		return p.csv(a.stdout)
+	case "sarif":
+		return p.sarif(a.stdout)
+	}
+	return p.table(a.screen())
+}
+
+// detection is a run in which collectives are looked for, and what was found.
+type detection struct {
+	dir, name string
+	manifest  *schema.Manifest
+	result    *detect.Result
+	sites     map[int32]printedSite // those of findings
+	comms     map[int32]string      // names
+}
+
+// detect looks for collectives.
+func (d *detection) detect(ctx context.Context, options detect.Options) (err error) {
+	if d.manifest, err = writer.ReadManifest(d.dir); err != nil {
+		return err
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	run, err := d.read(ctx)
+	if err != nil {
+		return err
+	}
+	if d.result, err = detect.Detect(run, options); err != nil {
+		return fmt.Errorf("detect: %w", err)
+	}
+	return d.readSites(ctx)
+}
+
+// hashBits are the widths of payload hashes.
+var hashBits = map[string]int{"crc64": 64, "crc32": 32}
+
+// check says what a run lacks.
+func (d *detection) check() error {
+	m := d.manifest
+	switch {
+	case hashBits[m.Hash] == 0:
+		return fmt.Errorf("detect: run %q was captured without payload hashes; capture it again with --hash crc64", d.name)
+	case m.Record == "collectives":
+		return fmt.Errorf("detect: run %q has no messages (record %s); capture it again with --record all", d.name, m.Record)
+	}
+	return nil
+}
+
+// read reads what detection needs beside the messages, and says how to read those.
+func (d *detection) read(ctx context.Context) (*detect.Run, error) {
+	run := &detect.Run{Ranks: d.manifest.Ranks, HashBits: hashBits[d.manifest.Hash]}
+	inter := map[int32]bool{}
+	d.comms = map[int32]string{}
+	err := writer.ReadTable(ctx, d.dir, &schema.CommsTable, smallRows, func(b schema.Batch) error {
+		t := b.(*schema.Comms)
+		for i, id := range t.Comm {
+			if n := len(run.Comms); n == 0 || run.Comms[n-1].ID != id {
+				run.Comms = append(run.Comms, detect.Comm{ID: id})
+			}
+			if t.Name[i] != schema.NullText {
+				d.comms[id] = t.Name[i]
+			}
+			c := &run.Comms[len(run.Comms)-1]
+			inter[id] = inter[id] || t.Remote[i] != 0 || t.WorldRank[i] == schema.NullInt32
+			c.Members = append(c.Members, t.WorldRank[i])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	run.Comms = slices.DeleteFunc(run.Comms, func(c detect.Comm) bool { return inter[c.ID] })
+	err = writer.ReadTable(ctx, d.dir, &schema.DatatypesTable, smallRows, func(b schema.Batch) error {
+		t := b.(*schema.Datatypes)
+		for i, id := range t.ID {
+			run.Datatypes = append(run.Datatypes, detect.Datatype{ID: id, Named: t.Combiner[i] == "named"})
+		}
+		return nil
+	})
+	run.Messages = func(add func(*schema.Messages) error) error {
+		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, eventRows, detect.Columns...)
+		if err != nil {
+			return err
+		}
+		return rows.Next(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
+	}
+	return run, err
+}
+
+// readSites reads where the findings' call sites are and which calls stand there.
+func (d *detection) readSites(ctx context.Context) error {
+	d.sites = map[int32]printedSite{}
+	for i := range d.result.Findings {
+		f := &d.result.Findings[i]
+		for _, id := range slices.Concat(f.SendSites, f.RecvSites) {
+			d.sites[id] = printedSite{}
+		}
+	}
+	if len(d.sites) == 0 {
+		return nil
+	}
+	err := writer.ReadTable(ctx, d.dir, &schema.CallsitesTable, smallRows, func(b schema.Batch) error {
+		t := b.(*schema.Callsites)
+		for i, id := range t.ID {
+			s, wanted := d.sites[id]
+			if !wanted {
+				continue
+			}
+			s.Place = siteText(t, i)
+			if t.Function[i] != schema.NullText {
+				s.Function = t.Function[i]
+			}
+			if t.File[i] != schema.NullText && t.Line[i] != schema.NullInt32 {
+				s.File, s.Line = t.File[i], t.Line[i]
+			}
+			d.sites[id] = s
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows, err := writer.ReadEpochs(d.dir, &schema.EventsTable, eventRows, "call", "callsite")
+	if err != nil {
+		return err
+	}
+	return rows.Next(ctx, func(b schema.Batch) error {
+		t := b.(*schema.Events)
+		for i, id := range t.Callsite {
+			s, wanted := d.sites[id]
+			if name := schema.CallID(t.Call[i]).String(); wanted && !slices.Contains(s.Calls, name) {
+				s.Calls = append(s.Calls, name)
+				slices.Sort(s.Calls)
+				d.sites[id] = s
+			}
+		}
+		return nil
+	})
+}

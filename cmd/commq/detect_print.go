@@ -1,0 +1,280 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/commq/commq/detect"
+	"github.com/commq/commq/schema"
+)
+
+// printedDetection is the answer of commq detect.
+type printedDetection struct {
+	Run  string `json:"run"`
+	Hash string `json:"hash"`
+	// Messages is the number of messages; Unhashed of those whose payload is not known, which were left out.
+	Messages int64 `json:"messages"`
+	Unhashed int64 `json:"unhashed"`
+	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
+	FalseMatchChance float64          `json:"false_match_chance"`
+	Findings         []printedFinding `json:"findings"`
+}
+
+// printedFinding is a finding.
+type printedFinding struct {
+	Operation        string        `json:"operation"`
+	Communicator     *int32        `json:"communicator"`
+	CommunicatorName string        `json:"communicator_name,omitempty"`
+	Ranks            []int32       `json:"ranks"`
+	MissingRanks     []int32       `json:"missing_ranks"`
+	Completeness     float64       `json:"completeness"`
+	Roots            []int32       `json:"roots"`
+	PossibleRoots    []int32       `json:"possible_roots"`
+	PayloadBytesMin  int64         `json:"payload_bytes_min"`
+	PayloadBytesMax  int64         `json:"payload_bytes_max"`
+	Segments         int           `json:"segments"`
+	Instances        int64         `json:"instances"`
+	Repeats          int64         `json:"repeats"`
+	Messages         int64         `json:"messages"`
+	MessageBytes     int64         `json:"message_bytes"`
+	SendSites        []printedSite `json:"send_sites"`
+	ReceiveSites     []printedSite `json:"receive_sites"`
+}
+
+// printedSite is a place in the program where calls to remove stand.
+type printedSite struct {
+	Calls    []string `json:"calls"`
+	Function string   `json:"function,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Line     int32    `json:"line,omitempty"`
+	Place    string   `json:"place"`
+}
+
+// printed puts what was found into words.
+func (d *detection) printed() *printedDetection {
+	r := d.result
+	p := &printedDetection{Run: d.name, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
+	for i := range r.Findings {
+		p.Findings = append(p.Findings, d.finding(&r.Findings[i]))
+	}
+	return p
+}
+
+func (d *detection) finding(f *detect.Finding) printedFinding {
+	p := printedFinding{Operation: f.Operation.String(), Ranks: f.Ranks, MissingRanks: notNil(f.Missing), Completeness: f.Completeness,
+		Roots: notNil(f.Roots), PossibleRoots: notNil(f.PossibleRoots), PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax,
+		Segments: f.Segments, Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
+		SendSites: d.places(f.SendSites), ReceiveSites: d.places(f.RecvSites)}
+	if f.Comm != schema.NullInt32 {
+		p.Communicator, p.CommunicatorName = &f.Comm, d.comms[f.Comm]
+	}
+	return p
+}
+
+// notNil is a list that JSON writes as one.
+func notNil(list []int32) []int32 { return append([]int32{}, list...) }
+
+func (d *detection) places(ids []int32) []printedSite {
+	out := []printedSite{}
+	for _, id := range ids {
+		out = append(out, d.sites[id])
+	}
+	return out
+}
+
+// text is a place in words.
+func (s *printedSite) text() string {
+	words := strings.Join(s.Calls, ", ")
+	if s.Function != "" && s.Function != s.Place {
+		words += " in " + s.Function
+	}
+	if s.Place != "" {
+		words += " at " + s.Place
+	}
+	return strings.TrimSpace(words)
+}
+
+// over is what a finding is over, in words.
+func (f *printedFinding) over() string {
+	var s strings.Builder
+	s.WriteString(f.Operation)
+	name := ""
+	if f.Communicator != nil {
+		name = fmt.Sprintf("communicator %d", *f.Communicator)
+		if f.CommunicatorName != "" {
+			name = f.CommunicatorName
+		}
+	}
+	switch {
+	case name == "":
+		fmt.Fprintf(&s, " over ranks %s of no communicator", ranges(f.Ranks))
+	case len(f.MissingRanks) > 0:
+		fmt.Fprintf(&s, " over ranks %s of %s", ranges(f.Ranks), name)
+	default:
+		fmt.Fprintf(&s, " over %s (%s)", name, counted(int64(len(f.Ranks)), "rank"))
+	}
+	if len(f.Roots) > 0 {
+		fmt.Fprintf(&s, ", root %s", ranges(f.Roots))
+	}
+	return s.String()
+}
+
+// amount is how often a finding is done and what it moves, in words.
+func (f *printedFinding) amount() string {
+	size := counted(f.PayloadBytesMax, "byte")
+	if f.PayloadBytesMin != f.PayloadBytesMax {
+		size = fmt.Sprintf("%s to %s", grouped(f.PayloadBytesMin), size)
+	}
+	if f.Segments > 1 {
+		size += fmt.Sprintf(" in up to %d segments", f.Segments)
+	}
+	return fmt.Sprintf("%s of %s, by %s of %s", counted(f.Instances, "instance"), size, counted(f.Messages, "message"), counted(f.MessageBytes, "byte"))
+}
+
+// remarks are what else there is to say of a finding.
+func (f *printedFinding) remarks() (out []string) {
+	if len(f.PossibleRoots) > len(f.Roots) {
+		out = append(out, "could have as root: "+ranges(f.PossibleRoots))
+	}
+	if f.Repeats > 0 {
+		out = append(out, fmt.Sprintf("%s what all ranks had from an earlier one: do they need it again?", carried(f.Repeats)))
+	}
+	if len(f.MissingRanks) > 0 {
+		out = append(out, fmt.Sprintf("completeness %.3f: ranks %s take no part; make a communicator of those that do", f.Completeness, ranges(f.MissingRanks)))
+	} else if f.Communicator == nil {
+		out = append(out, "make a communicator of these ranks")
+	}
+	return out
+}
+
+func carried(n int64) string {
+	if n == 1 {
+		return "1 instance carries"
+	}
+	return counted(n, "instance") + " carry"
+}
+
+// ranges are sorted ranks in short: 0-3,7.
+func ranges(ranks []int32) string {
+	var out []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		switch {
+		case j == i:
+			out = append(out, strconv.Itoa(int(ranks[i])))
+		default:
+			out = append(out, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(out, ",")
+}
+
+// table writes the findings for people.
+func (p *printedDetection) table(w io.Writer) error {
+	var s strings.Builder
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		fmt.Fprintf(&s, "%d. %s\n   %s\n", i+1, f.over(), f.amount())
+		for _, r := range f.remarks() {
+			fmt.Fprintf(&s, "   %s\n", r)
+		}
+		for k := range f.SendSites {
+			fmt.Fprintf(&s, "   send: %s\n", f.SendSites[k].text())
+		}
+		for k := range f.ReceiveSites {
+			fmt.Fprintf(&s, "   receive: %s\n", f.ReceiveSites[k].text())
+		}
+	}
+	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %.2g\n", counted(int64(len(p.Findings)), "finding"),
+		counted(p.Messages, "message"), p.Run, p.Hash, p.FalseMatchChance)
+	if p.Unhashed > 0 {
+		fmt.Fprintf(&s, "%s without a hash were left out\n", counted(p.Unhashed, "message"))
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// csv writes a row per finding; lists have blanks between their members.
+func (p *printedDetection) csv(w io.Writer) error {
+	rows := [][]string{{"operation", "communicator", "ranks", "missing_ranks", "completeness", "roots", "possible_roots", "payload_bytes_min",
+		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites"}}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		comm := ""
+		if f.Communicator != nil {
+			comm = number(int64(*f.Communicator))
+		}
+		rows = append(rows, []string{f.Operation, comm, blanks(f.Ranks), blanks(f.MissingRanks), strconv.FormatFloat(f.Completeness, 'g', -1, 64),
+			blanks(f.Roots), blanks(f.PossibleRoots), number(f.PayloadBytesMin), number(f.PayloadBytesMax), strconv.Itoa(f.Segments),
+			number(f.Instances), number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites), placesText(f.ReceiveSites)})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+func blanks(ranks []int32) string { return strings.Trim(fmt.Sprint(ranks), "[]") }
+
+func placesText(sites []printedSite) string {
+	var out []string
+	for i := range sites {
+		out = append(out, sites[i].Place)
+	}
+	return strings.Join(out, " ")
+}
+
+// sarif writes SARIF 2.1.0: a rule per operation, a result per finding, at the first call that sends; the other calls are related.
+func (p *printedDetection) sarif(w io.Writer) error {
+	tool := sarif.NewRunWithInformationURI("commq", "https://github.com/commq/commq")
+	tool.Tool.Driver.WithVersion(version)
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		id := "manual-" + strings.ToLower(strings.TrimPrefix(f.Operation, "MPI_"))
+		tool.AddRule(id).WithDescription(f.Operation + " done with point-to-point messages")
+		text := strings.Join(append([]string{f.over(), f.amount()}, f.remarks()...), "; ")
+		result := tool.CreateResultForRule(id).WithLevel("note").WithMessage(sarif.NewTextMessage(text))
+		at := 0
+		for _, sites := range [][]printedSite{f.SendSites, f.ReceiveSites} {
+			for k := range sites {
+				s := &sites[k]
+				if s.File == "" {
+					continue
+				}
+				l := s.location()
+				if at++; at == 1 {
+					result.AddLocation(l)
+				} else {
+					result.AddRelatedLocation(l.WithMessage(sarif.NewTextMessage(s.text())))
+				}
+			}
+		}
+	}
+	report := sarif.NewReport()
+	report.AddRun(tool)
+	return report.PrettyWrite(w)
+}
+
+// location is the place in SARIF's words.
+func (s *printedSite) location() *sarif.Location {
+	uri := url.URL{Path: filepath.ToSlash(s.File)}
+	if filepath.IsAbs(s.File) {
+		uri.Scheme = "file"
+	}
+	l := sarif.NewLocationWithPhysicalLocation(sarif.NewPhysicalLocation().
+		WithArtifactLocation(sarif.NewSimpleArtifactLocation(uri.String())).
+		WithRegion(sarif.NewRegion().WithStartLine(int(s.Line))))
+	if s.Function != "" {
+		l.AddLogicalLocation(sarif.NewLogicalLocation().WithName(s.Function))
+	}
+	return l
+}

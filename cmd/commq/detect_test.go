@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// manualFindings are what testdata/programs/manual.* does by hand on 5 ranks: function, operation, ranks, roots, possible roots,
+// payload in bytes, segments, instances, repeats, messages, and the calls that send.
+var manualFindings = []string{
+	"allgather MPI_Allgather 0-4 roots [] [] 4000 bytes 1 segments 2 instances 0 repeats 40 messages [MPI_Sendrecv]",
+	"alltoall MPI_Alltoall 0-4 roots [] [] 112 bytes 1 segments 1 instances 0 repeats 20 messages [MPI_Isend]",
+	"barrier MPI_Barrier 0-4 roots [] [] 0 bytes 1 segments 3 instances 0 repeats 45 messages [MPI_Sendrecv]",
+	"linear MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send]",
+	"nested MPI_Bcast 0-4 roots [0 1 2 3 4] [0 1 2 3 4] 4000 bytes 1 segments 5 instances 0 repeats 20 messages [MPI_Send]",
+	"nested MPI_Bcast 0-4 roots [0] [0] 4 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send]",
+	"part MPI_Bcast 0-1,3-4 roots [1] [1] 4000 bytes 1 segments 1 instances 0 repeats 3 messages [MPI_Send]",
+	"pipeline MPI_Bcast 0-4 roots [4] [4] 4000 bytes 4 segments 1 instances 0 repeats 16 messages [MPI_Send]",
+	"redundant MPI_Bcast 0-4 roots [0] [0 1] 4000 bytes 1 segments 1 instances 0 repeats 5 messages [MPI_Send]",
+	"repeated MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 2 instances 1 repeats 8 messages [MPI_Send]",
+	"ring MPI_Bcast 0-4 roots [0] [0 1 2 3 4] 4 bytes 1 segments 3 instances 2 repeats 15 messages [MPI_Send]",
+	"tree MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 10 instances 0 repeats 40 messages [MPI_Isend]",
+}
+
+// TestDetectFindsWhatIsDoneByHand captures figure 6 of the paper, and more, in C and Fortran under both libraries.
+func TestDetectFindsWhatIsDoneByHand(t *testing.T) {
+	captureEnvironment(t)
+	p := program{name: "manual", ranks: 5}
+	for _, library := range []string{"openmpi", "mpich"} {
+		commq(t, "capture", "build", "--mpi", library)
+		for _, f := range flavours() {
+			t.Run(library+"/"+f.name, func(t *testing.T) {
+				f.flags = append(slices.Clone(f.flags), "-g")
+				if f.suffix == ".F90" {
+					f.flags = append(f.flags, "-J"+t.TempDir()) // where modules go
+				}
+				exe, store := p.build(t, library, f), t.TempDir()
+				out := commq(t, "capture", "--store", store, "--run", "manual", "-q", "--hash", "crc64", "-n", "5", "--", exe)
+				if out != "ok\n" {
+					t.Fatalf("the program prints %q, want ok", out)
+				}
+				var d printedDetection
+				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "manual", "--format", "json")), &d); err != nil {
+					t.Fatal(err)
+				}
+				if diff := gocmp.Diff(manualFindings, manualLines(&d)); diff != "" {
+					t.Errorf("want, got:\n%s", diff)
+				}
+				if s := commq(t, "detect", "--store", store, "--run", "manual"); !strings.Contains(s, "MPI_Send in ") || !strings.Contains(s, "/manual"+f.suffix+":") {
+					t.Errorf("the table does not say where to look:\n%s", s)
+				}
+			})
+		}
+	}
+}
+
+// manualLines are findings as in manualFindings. Names of Fortran's procedures have their module before them.
+func manualLines(d *printedDetection) []string {
+	var out []string
+	for _, f := range d.Findings {
+		var functions, calls []string
+		for _, s := range f.SendSites {
+			name := s.Function[strings.LastIndexAny(s.Function, "_:")+1:]
+			if !slices.Contains(functions, name) {
+				functions = append(functions, name)
+			}
+			calls = append(calls, s.Calls...)
+		}
+		out = append(out, fmt.Sprintf("%s %s %s roots %v %v %d bytes %d segments %d instances %d repeats %d messages %v", strings.Join(functions, "+"), f.Operation,
+			ranges(f.Ranks), f.Roots, f.PossibleRoots, f.PayloadBytesMax, f.Segments, f.Instances, f.Repeats, f.Messages, calls))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestDetectSaysWhatIsMissing: a run without hashes, and wrong flags.
+func TestDetectSaysWhatIsMissing(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--run pingpong.2", `commq: detect: run "pingpong.2" was captured without payload hashes; capture it again with --hash crc64` + "\n"},
+		{"", "commq: no run given; name one with --run\n"},
+		{"--run pingpong.2 --min-ranks 1", "commq: --min-ranks 1: want 2 or more\n"},
+		{"--run pingpong.2 --completeness 1.5", "commq: --completeness 1.5: want a part from 0 to 1\n"},
+	} {
+		status, out, errs := commandLine("", append([]string{"detect", "--store", runsDir}, strings.Fields(c.args)...)...)
+		if status != 2 || out != "" || errs != c.want {
+			t.Errorf("commq detect %s: status %d, stdout %q, stderr %q; want 2, nothing and %q", c.args, status, out, errs, c.want)
+		}
+	}
+}
+
+// TestDetectWritesSARIF compares with what SARIF 2.1.0 asks for: version, a rule for each result, a place with a line.
+func TestDetectWritesSARIF(t *testing.T) {
+	site := printedSite{Calls: []string{"MPI_Send"}, Function: "spread", File: "/src/a b.c", Line: 17, Place: "/src/a b.c:17"}
+	p := printedDetection{Run: "r", Findings: []printedFinding{{Operation: "MPI_Bcast", Ranks: []int32{0, 3, 4}, Roots: []int32{3}, Completeness: 1, Segments: 1, Instances: 2,
+		PayloadBytesMin: 4097, PayloadBytesMax: 4097, Messages: 4, MessageBytes: 16388, SendSites: []printedSite{site}}}}
+	var out strings.Builder
+	if err := p.sarif(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Version string
+		Runs    []struct {
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
+			Results []struct {
+				RuleID    string
+				Message   struct{ Text string }
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	r := got.Runs[0].Results[0]
+	at := r.Locations[0].PhysicalLocation
+	line := fmt.Sprintf("%s %s %s %s %d %s", got.Version, got.Runs[0].Tool.Driver.Rules[0].ID, r.RuleID, at.ArtifactLocation.URI, at.Region.StartLine, r.Message.Text)
+	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16,388 bytes; make a communicator of these ranks"
+	if line != want {
+		t.Errorf("got\n%s\nwant\n%s", line, want)
+	}
+}
