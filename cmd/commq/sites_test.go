@@ -171,7 +171,7 @@ func TestCallSitesInFortran(t *testing.T) {
 		for _, f := range flavours()[1:] {
 			t.Run(library+"/"+f.name, func(t *testing.T) {
 				exe, store := filepath.Join(t.TempDir(), "sites"), t.TempDir()
-				args := append([]string{"-g", "-O2", "-fno-inline", "-o", exe, filepath.Join(programsDir, "sites.F90")}, f.flags...)
+				args := append([]string{"-g", "-O2", "-fno-inline", "-J", t.TempDir(), "-o", exe, filepath.Join(programsDir, "sites.F90")}, f.flags...)
 				if out, err := exec.Command(f.compiler+library, args...).CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
