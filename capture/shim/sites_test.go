@@ -151,7 +151,7 @@ func TestFortranSitesWithoutLibunwind(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
 			shimFor(t, library)
-			exe := compile(t, "mpif90."+library, filepath.Join(programs, "sites.F90"), "-J" + t.TempDir(), "-w", "-g", "-O2", "-fno-inline", "-fallow-argument-mismatch", "-DMPIFH")
+			exe := compile(t, "mpif90."+library, filepath.Join(programs, "sites.F90"), "-J"+t.TempDir(), "-w", "-g", "-O2", "-fno-inline", "-fallow-argument-mismatch", "-DMPIFH")
 			with, got, folder := under(t, library, exe, 3, []string{"COMMQ_STACK=1"})
 			if diff := cmp.Diff(with, got, cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Errorf("the shim shows (-without +with):\n%s", diff)
