@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -63,6 +64,18 @@ func (f *epochFile) begin() {
 // them. Where a row group has rows of several epochs they come together. It returns io.EOF when there are no more.
 func (e *Epochs) Next(ctx context.Context, fn func(schema.Batch) error) error {
 	return e.each(func(f *epochFile) error { return f.reader.read(ctx, f.next, fn) })
+}
+
+// All reads the rows of all epochs that are left, as Next does those of one, and returns nil after the last.
+func (e *Epochs) All(ctx context.Context, fn func(schema.Batch) error) error {
+	for {
+		switch err := e.Next(ctx, fn); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // Skip goes past the rows of the next epoch without reading them. It returns io.EOF when there are no more.

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -86,6 +87,23 @@ func TestReadEpochs(t *testing.T) {
 		t.Errorf("%d rows, %v", rows, err)
 	}
 	if err := e.Skip(); err != io.EOF {
+		t.Error(err)
+	}
+	if e, err = ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "seq"); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Skip(); err != nil {
+		t.Fatal(err)
+	}
+	rows = 0
+	failed := errors.New("enough")
+	if err := e.All(context.Background(), func(b schema.Batch) error { rows += b.Len(); return nil }); err != nil || rows != 4 {
+		t.Errorf("%d rows of the epochs after the first, %v", rows, err)
+	}
+	if e, err = ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "seq"); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.All(context.Background(), func(schema.Batch) error { return failed }); err != failed {
 		t.Error(err)
 	}
 	if _, err := ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "send_byte"); err == nil || !strings.Contains(err.Error(), `no column "send_byte"`) {

@@ -65,13 +65,10 @@ func Export(ctx context.Context, dir string, trace, names, rows io.Writer) (note
 // each reads columns of a table, epoch by epoch.
 func each(ctx context.Context, dir string, t *schema.Table, columns []string, fn func(schema.Batch) error) error {
 	rows, err := writer.ReadEpochs(dir, t, batch, columns...)
-	for err == nil {
-		err = rows.Next(ctx, fn)
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	return rows.All(ctx, fn)
 }
 
 var (

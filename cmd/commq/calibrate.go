@@ -306,15 +306,10 @@ func collectivesOf(ctx context.Context, dir string) (*calibrate.Collectives, err
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err := rows.Next(ctx, func(b schema.Batch) error { c.Add(b.(*schema.Events)); return nil })
-		if errors.Is(err, io.EOF) {
-			return c, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := rows.All(ctx, func(b schema.Batch) error { c.Add(b.(*schema.Events)); return nil }); err != nil {
+		return nil, err
 	}
+	return c, nil
 }
 
 // calibrationAnswer is the answer in JSON.

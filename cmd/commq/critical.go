@@ -115,10 +115,7 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions) error {
 	if err != nil {
 		return err
 	}
-	for err == nil {
-		err = rows.Next(ctx, func(b schema.Batch) error { return p.graph.AddEvents(b.(*schema.Events)) })
-	}
-	if !errors.Is(err, io.EOF) {
+	if err := rows.All(ctx, func(b schema.Batch) error { return p.graph.AddEvents(b.(*schema.Events)) }); err != nil {
 		return fmt.Errorf("critical-path of %s: %w", name, err)
 	}
 	if err := p.messages(); err != nil {
@@ -174,13 +171,7 @@ func (p *pathOf) messages() error {
 	if err != nil {
 		return err
 	}
-	for err == nil {
-		err = rows.Next(p.ctx, func(b schema.Batch) error { p.graph.AddMessages(b.(*schema.Messages)); return nil })
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	return rows.All(p.ctx, func(b schema.Batch) error { p.graph.AddMessages(b.(*schema.Messages)); return nil })
 }
 
 // walk walks the path and adds its pieces up.

@@ -164,7 +164,7 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 		if err != nil {
 			return err
 		}
-		return rows.Next(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
+		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
 	}
 	return run, err
 }
@@ -206,7 +206,7 @@ func (d *detection) readSites(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return rows.Next(ctx, func(b schema.Batch) error {
+	return rows.All(ctx, func(b schema.Batch) error {
 		t := b.(*schema.Events)
 		for i, id := range t.Callsite {
 			s, wanted := d.sites[id]

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
 )
 
 // manualFindings are what testdata/programs/manual.* does by hand on 5 ranks: function, operation, ranks, roots, possible roots,
@@ -25,6 +27,26 @@ var manualFindings = []string{
 	"repeated MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 2 instances 1 repeats 8 messages [MPI_Send]",
 	"ring MPI_Bcast 0-4 roots [0] [0 1 2 3 4] 4 bytes 1 segments 3 instances 2 repeats 15 messages [MPI_Send]",
 	"tree MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 10 instances 0 repeats 40 messages [MPI_Isend]",
+}
+
+// TestDetectReadsEveryEpoch has a broadcast whose second message is of a later epoch than its first.
+func TestDetectReadsEveryEpoch(t *testing.T) {
+	store := t.TempDir()
+	message := func(epoch, src, dst int32) schema.Message {
+		m := schema.NullMessage
+		m.Epoch, m.Src, m.Dst, m.Tag, m.Bytes, m.PayloadHash = epoch, src, dst, 9, 4097, 4711
+		m.Comm, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = 0, int64(2*epoch+1), int64(2*epoch), int64(2*epoch)
+		return m
+	}
+	writeSmall(t, store, "pipe.3", 3, message(0, 0, 1), message(1, 1, 2))
+	var d printedDetection
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "pipe.3", "--format", "json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"MPI_Bcast 0-2 roots [0]"}
+	if got := manualLines(&d); len(got) != 1 || !strings.Contains(got[0], want[0]) {
+		t.Errorf("found %q, want %q", got, want)
+	}
 }
 
 // TestDetectFindsWhatIsDoneByHand captures figure 6 of the paper, and more, in C and Fortran under both libraries.

@@ -46,17 +46,20 @@ func writeSmall(t *testing.T, store, name string, ranks int32, rows ...schema.Me
 		e.SendBytes, e.RecvBytes = 0, 0
 		events.Append(&e)
 	}
+	m := schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages", Hash: "none", Ended: "finalized", Epochs: 1}
 	for i := range rows {
 		messages.Append(&rows[i])
+		m.Epochs = max(m.Epochs, rows[i].Epoch+1)
+		if rows[i].PayloadHash != schema.NullMessage.PayloadHash {
+			m.Hash = "crc64"
+		}
 	}
 	for _, b := range []schema.Batch{comms, events, messages} {
 		if err := run.Write(0, b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err = run.Commit(&schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages", Hash: "none",
-		Ended: "finalized", Epochs: 1})
-	if err != nil {
+	if err = run.Commit(&m); err != nil {
 		t.Fatal(err)
 	}
 }
