@@ -333,7 +333,13 @@ func (s *runSimulation) criticalPath(ctx context.Context) (*pathOf, error) {
 	if err := p.members(); err != nil {
 		return nil, err
 	}
-	rows, err := writer.ReadEpochs(s.dir, &schema.EventsTable, eventRows, simulate.Columns...)
+	columns := slices.Clone(critical.Columns)
+	for _, c := range simulate.Columns {
+		if !slices.Contains(columns, c) {
+			columns = append(columns, c)
+		}
+	}
+	rows, err := writer.ReadEpochs(s.dir, &schema.EventsTable, eventRows, columns...)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (c *checkup) recorded(m *schema.Manifest) {
 // times says whether the times are coarse.
 func (c *checkup) times(m *schema.Manifest) {
 	if coarse := coarseTimes(m); coarse != "" {
-		c.warn("times", "ask it about counts and bytes; for times, capture without --time-resolution-ns", "%s", coarse)
+		c.ok("times", "by request: %s; ask it about counts and bytes", coarse)
 	}
 }
 

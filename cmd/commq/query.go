@@ -349,16 +349,18 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	if err := distinct(runs); err != nil {
 		return err
 	}
-	if len(q.Origins) > 0 {
-		noteCoarseTimes(a, runs)
-	}
 	switch {
 	case o.sql:
 		return printSQL(ctx, a, q, o, runs)
 	case o.plot != "":
-		return drawAnswer(ctx, a, c, q, o, runs)
+		err = drawAnswer(ctx, a, c, q, o, runs)
+	default:
+		err = o.ask(ctx, q, runs, func(rows queries.Rows) error { return o.print(a, c, rows) })
 	}
-	return o.ask(ctx, q, runs, func(rows queries.Rows) error { return o.print(a, c, rows) })
+	if err == nil && len(q.Origins) > 0 {
+		noteCoarseTimes(a, runs)
+	}
+	return err
 }
 
 // noteCoarseTimes says which runs have times that are too coarse for most questions about them.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -315,9 +316,13 @@ type answer struct {
 	grid    *grid // of a matrix
 }
 
+// sqlComment is a line of a query that is a comment: a quarter of the page, and there is --sql.
+var sqlComment = regexp.MustCompile(`(?m)^ *--.*\n`)
+
 func (b *builder) begin(q *queries.Query) *asked {
 	s := &section{ID: q.Name, Query: q}
-	s.SQL, _ = q.SQL(nil)
+	sql, _ := q.SQL(nil)
+	s.SQL = sqlComment.ReplaceAllString(sql, "")
 	var lines []string
 	if q.OverRuns {
 		args := []string{"commq", "query", q.Name}
