@@ -291,7 +291,11 @@ end program
 			[]string{"grid::update:10", "contained:15", "alone:27"}, []string{"grid::update:0", "contained:0", "alone_:0"}},
 	} {
 		t.Run(c.compiler, func(t *testing.T) {
-			exe := build(t, c.compiler, c.name, c.source, append([]string{"-g", "-O1", "-fno-inline"}, c.flags...)...)
+			flags := append([]string{"-g", "-O1", "-fno-inline"}, c.flags...)
+			if c.compiler == "gfortran" {
+				flags = append(flags, "-J"+t.TempDir()) // where modules go
+			}
+			exe := build(t, c.compiler, c.name, c.source, flags...)
 			addresses, lines := probed(t, exe)
 			var r Resolver
 			got := texts(t, &r, moduleOf(t, exe), c.name, addresses)
