@@ -1,0 +1,73 @@
+package detect
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"hash/crc64"
+	"math/bits"
+)
+
+// checksum does arithmetic with payload hashes, which are cyclic redundancy checks whose register and result are inverted: CRC-64/XZ
+// or zlib's CRC-32. docs/method/payload-hashes.md has the laws.
+type checksum struct {
+	width      int
+	polynomial uint64     // reflected
+	powers     [64]uint64 // x^(8 2^k) mod the polynomial, reflected
+	of         func([]byte) uint64
+}
+
+var ecma = crc64.MakeTable(crc64.ECMA)
+
+// newChecksum is the arithmetic of hashes of 64 or 32 bits.
+func newChecksum(width int) *checksum {
+	c := &checksum{width: 64, polynomial: crc64.ECMA, of: func(b []byte) uint64 { return crc64.Checksum(b, ecma) }}
+	if width == 32 {
+		c = &checksum{width: 32, polynomial: crc32.IEEE, of: func(b []byte) uint64 { return uint64(crc32.ChecksumIEEE(b)) }}
+	}
+	p := uint64(1) << (c.width - 2) // x
+	for range 3 {
+		p = c.multiply(p, p)
+	}
+	for k := range c.powers {
+		c.powers[k] = p
+		p = c.multiply(p, p)
+	}
+	return c
+}
+
+// multiply is a b mod the polynomial; the highest bit is x^0.
+func (c *checksum) multiply(a, b uint64) (product uint64) {
+	for m := uint64(1) << (c.width - 1); m != 0; m >>= 1 {
+		if a&m != 0 {
+			product ^= b
+		}
+		b = b>>1 ^ c.polynomial&-(b&1)
+	}
+	return product
+}
+
+// join is the hash of what has hash a and then what has hash b and n bytes.
+func (c *checksum) join(a, b uint64, n int64) uint64 {
+	for rest := uint64(n); rest != 0; rest &= rest - 1 {
+		a = c.multiply(c.powers[bits.TrailingZeros64(rest)], a)
+	}
+	return a ^ b
+}
+
+// repeated is the hash of n bytes in which the first 8, head, come again and again.
+func (c *checksum) repeated(head, n int64) uint64 {
+	var first [8]byte
+	binary.LittleEndian.PutUint64(first[:], uint64(head))
+	if n < 8 {
+		return c.of(first[:n])
+	}
+	h, count := c.of(first[:]), n/8
+	whole, power, size := uint64(0), h, int64(8) // the hash of nothing is 0
+	for ; count != 0; count >>= 1 {
+		if count&1 != 0 {
+			whole = c.join(whole, power, size)
+		}
+		power, size = c.join(power, power, size), 2*size
+	}
+	return c.join(whole, c.of(first[:n%8]), n%8)
+}

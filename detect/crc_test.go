@@ -1,0 +1,37 @@
+package detect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestChecksum compares with the hashes of the bytes themselves; the first is the check value of CRC-64/XZ.
+func TestChecksum(t *testing.T) {
+	if h := newChecksum(64).of([]byte("123456789")); h != 0x995dc9bbdf1939fa {
+		t.Errorf("CRC-64 of 123456789 is %x, want 995dc9bbdf1939fa", h)
+	}
+	rnd := rand.New(rand.NewPCG(5, 3))
+	for _, width := range []int{32, 64} {
+		c := newChecksum(width)
+		for range 300 {
+			data := make([]byte, rnd.IntN(5000))
+			for i := range data {
+				data[i] = byte(rnd.Uint32())
+			}
+			cut := rnd.IntN(len(data) + 1)
+			a, b := data[:cut], data[cut:]
+			if got, want := c.join(c.of(a), c.of(b), int64(len(b))), c.of(data); got != want {
+				t.Fatalf("%d bits, %d and %d bytes: joined %x, want %x", width, len(a), len(b), got, want)
+			}
+			head := rnd.Int64()
+			n := rnd.IntN(1000)
+			var first [8]byte
+			binary.LittleEndian.PutUint64(first[:], uint64(head))
+			if got, want := c.repeated(head, int64(n)), c.of(bytes.Repeat(first[:], n/8+1)[:n]); got != want {
+				t.Fatalf("%d bits, %x for %d bytes: %x, want %x", width, head, n, got, want)
+			}
+		}
+	}
+}
