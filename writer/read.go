@@ -84,7 +84,8 @@ type readBuffers struct {
 	table  *schema.Table
 	batch  schema.Batch
 	rows   int
-	want   []bool // by column; nil: all. The others' values stay null
+	want   []bool         // by column; nil: all. The others' values stay null
+	ours   []chunkDecoder // by column
 	levels []int16
 	int32s []int32
 	int64s []int64
@@ -95,7 +96,9 @@ type readBuffers struct {
 func newReadBuffers(t *schema.Table, batchRows int) *readBuffers {
 	b := &readBuffers{table: t, batch: schema.NewBatch(t), rows: max(1, batchRows)}
 	for _, c := range t.Columns {
-		b.enums = append(b.enums, enumIndex(c.Names))
+		index := enumIndex(c.Names)
+		b.ours = append(b.ours, newDecoder(&c, index))
+		b.enums = append(b.enums, index)
 	}
 	return b
 }
@@ -199,7 +202,7 @@ func (r *tableReader) rowGroup(ctx context.Context, p *file.Reader, g int, fn fu
 			if readers[c] == nil {
 				continue
 			}
-			if err := r.readColumn(readers[c], c); err != nil {
+			if err := readers[c](r.batch.Data(c)); err != nil {
 				return fmt.Errorf("column %s, rows %d to %d: %w", r.table.Columns[c].Name, first, first+int64(n)-1, err)
 			}
 		}
@@ -211,14 +214,15 @@ func (r *tableReader) rowGroup(ctx context.Context, p *file.Reader, g int, fn fu
 	return nil
 }
 
-func (r *tableReader) columnReaders(p *file.Reader, g int) (readers []file.ColumnChunkReader, rows int64, err error) {
+// columnReaders are functions that fill columns with the next rows of a row group; nil for those that nobody wants.
+func (r *tableReader) columnReaders(p *file.Reader, g int) (readers []func(column any) error, rows int64, err error) {
 	group := p.RowGroup(g)
 	for c, i := range r.columns {
 		if r.want != nil && (!r.want[c] || r.allNull(g, c)) {
 			readers = append(readers, nil)
 			continue
 		}
-		reader, err := group.Column(i)
+		reader, err := r.columnReader(group, c, i)
 		if err != nil {
 			return nil, 0, fmt.Errorf("column %s: %w", r.table.Columns[c].Name, err)
 		}
@@ -227,8 +231,29 @@ func (r *tableReader) columnReaders(p *file.Reader, g int) (readers []file.Colum
 	return readers, group.NumRows(), nil
 }
 
-// readColumn fills column c of the batch.
-func (r *tableReader) readColumn(reader file.ColumnChunkReader, c int) (err error) {
+// columnReader reads column c of the table, column i of the file: where it can with a decoder of ours.
+func (r *tableReader) columnReader(group *file.RowGroupReader, c, i int) (func(column any) error, error) {
+	chunk, err := group.MetaData().ColumnChunk(i)
+	if err != nil {
+		return nil, err
+	}
+	if d := r.ours[c]; d != nil && decodes(chunk.Encodings()) {
+		pages, err := group.GetColumnPageReader(i)
+		if err != nil {
+			return nil, err
+		}
+		d.reset(pages, r.meta.Schema.Column(i).MaxDefinitionLevel() > 0)
+		return d.fill, nil
+	}
+	reader, err := group.Column(i)
+	if err != nil {
+		return nil, err
+	}
+	return func(column any) error { return r.readColumn(reader, c, column) }, nil
+}
+
+// readColumn fills column c of the batch with what arrow-go decodes.
+func (r *tableReader) readColumn(reader file.ColumnChunkReader, c int, column any) (err error) {
 	defer recovered(&err)
 	n := r.batch.Len()
 	r.levels = slices.Grow(r.levels[:0], n)[:n]
@@ -239,7 +264,7 @@ func (r *tableReader) readColumn(reader file.ColumnChunkReader, c int) (err erro
 		}
 	}
 	v := r.readBuffers
-	switch out := r.batch.Data(c).(type) {
+	switch out := column.(type) {
 	case []int32:
 		v.int32s = slices.Grow(v.int32s[:0], n)[:n]
 		err = readValues(reader.(*file.Int32ColumnChunkReader).ReadBatch, v.int32s, r.levels, optional)
