@@ -11,7 +11,7 @@ import (
 // Operation is a collective operation, by the MPI function that would do it.
 type Operation uint8
 
-// The operations that are found from payloads alone.
+// The operations that are found.
 const (
 	Bcast      Operation = iota // a payload that one rank has reaches all the others
 	Allgather                   // a payload of each rank, all of one size, reaches all the others
@@ -19,15 +19,53 @@ const (
 	Alltoall                    // each rank sends to each other rank what is for it, all of one size
 	Alltoallv                   // the same with sizes that differ
 	Barrier                     // empty messages by which every rank waits for every other
+
+	Scatter            // a block of one rank's payload reaches each rank, all of one size
+	Scatterv           // the same with sizes that differ
+	Gather             // a block of each rank, all of one size, reaches one rank
+	Gatherv            // the same with sizes that differ
+	Reduce             // what each rank contributes reaches one rank, combined
+	Allreduce          // what each rank contributes reaches all ranks, combined
+	ReduceScatter      // a block of what each rank contributes reaches each rank, combined
+	ReduceScatterBlock // the same, all blocks of one size
+	Scan               // what a rank and all before it contribute reaches it, combined
+	Exscan             // what all ranks before it contribute reaches a rank, combined
 )
 
-var operationNames = [...]string{"MPI_Bcast", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Barrier"}
+var operationNames = [...]string{"MPI_Bcast", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Barrier",
+	"MPI_Scatter", "MPI_Scatterv", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Allreduce", "MPI_Reduce_scatter",
+	"MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan"}
 
 // String is the name of the MPI function.
 func (o Operation) String() string { return operationNames[o] }
 
 // Rooted says whether the operation has a root.
-func (o Operation) Rooted() bool { return o == Bcast }
+func (o Operation) Rooted() bool {
+	switch o {
+	case Bcast, Scatter, Scatterv, Gather, Gatherv, Reduce:
+		return true
+	}
+	return false
+}
+
+// Combines says whether the operation is a reduction, which has an MPI_Op.
+func (o Operation) Combines() bool { return o >= Reduce && o <= Exscan }
+
+// Certainty says what a finding rests on.
+type Certainty uint8
+
+// What a finding rests on, the strongest first.
+const (
+	// Verified: payloads are what the operation makes of others, by hashes, sums or first elements, wherever that can be seen.
+	Verified Certainty = iota
+	// Addressed: sizes fit, and the blocks lie side by side in memory; no hash could tell, because a rank's own block was in no message.
+	Addressed
+	// Inferred: who sends to whom, when and how much fits in every instance, and nothing contradicts.
+	Inferred
+)
+
+// String is verified, addressed or inferred.
+func (c Certainty) String() string { return [...]string{"verified", "addressed", "inferred"}[c] }
 
 // Run is what is looked at: the messages of a run, and what tells of its communicators and datatypes.
 type Run struct {
@@ -114,6 +152,15 @@ type Finding struct {
 	SendSites, RecvSites []int32
 	// Instances is the number of times that the operation is done.
 	Instances int64
+	// Certainty is what the finding rests on; those of spreading operations are Verified.
+	Certainty Certainty
+	// Reductions are the MPI_Ops that all that was seen agrees with, by name, the plainest first; empty where nothing could be seen
+	// of it, and of operations that do not combine.
+	Reductions []string
+	// Checks is how many payloads were compared with what the operation makes of others, in all instances, and agreed.
+	Checks int64
+	// Kept are the ranks whose own contribution is in no message and in no record of commq_send_to_self, ascending: it is inferred.
+	Kept []int32
 	// List has the instances, where Options.Messages asks for them.
 	List []Instance
 }
@@ -124,6 +171,9 @@ type Instance struct {
 	Root int32
 	// Bytes is its payload, as in Finding.
 	Bytes int64
+	// RankBytes is the payload of each of Finding.Ranks, where they may differ: the blocks of MPI_Scatterv, MPI_Gatherv and
+	// MPI_Reduce_scatter. Nil otherwise.
+	RankBytes []int64
 	// Messages are the messages of it.
 	Messages []Message
 }

@@ -127,6 +127,8 @@ func (f *Finding) merge(g *Finding) {
 	f.BytesMin, f.BytesMax = min(f.BytesMin, g.BytesMin), max(f.BytesMax, g.BytesMax)
 	f.Segments = max(f.Segments, g.Segments)
 	f.Repeats += g.Repeats
+	f.Checks += g.Checks
+	f.Kept = union(f.Kept, g.Kept)
 	f.Messages += g.Messages
 	f.MessageBytes += g.MessageBytes
 	f.Instances += g.Instances

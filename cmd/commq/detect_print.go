@@ -29,23 +29,29 @@ type printedDetection struct {
 
 // printedFinding is a finding.
 type printedFinding struct {
-	Operation        string        `json:"operation"`
-	Communicator     *int32        `json:"communicator"`
-	CommunicatorName string        `json:"communicator_name,omitempty"`
-	Ranks            []int32       `json:"ranks"`
-	MissingRanks     []int32       `json:"missing_ranks"`
-	Completeness     float64       `json:"completeness"`
-	Roots            []int32       `json:"roots"`
-	PossibleRoots    []int32       `json:"possible_roots"`
-	PayloadBytesMin  int64         `json:"payload_bytes_min"`
-	PayloadBytesMax  int64         `json:"payload_bytes_max"`
-	Segments         int           `json:"segments"`
-	Instances        int64         `json:"instances"`
-	Repeats          int64         `json:"repeats"`
-	Messages         int64         `json:"messages"`
-	MessageBytes     int64         `json:"message_bytes"`
-	SendSites        []printedSite `json:"send_sites"`
-	ReceiveSites     []printedSite `json:"receive_sites"`
+	Operation        string  `json:"operation"`
+	Communicator     *int32  `json:"communicator"`
+	CommunicatorName string  `json:"communicator_name,omitempty"`
+	Ranks            []int32 `json:"ranks"`
+	MissingRanks     []int32 `json:"missing_ranks"`
+	Completeness     float64 `json:"completeness"`
+	Roots            []int32 `json:"roots"`
+	PossibleRoots    []int32 `json:"possible_roots"`
+	PayloadBytesMin  int64   `json:"payload_bytes_min"`
+	PayloadBytesMax  int64   `json:"payload_bytes_max"`
+	Segments         int     `json:"segments"`
+	Instances        int64   `json:"instances"`
+	Repeats          int64   `json:"repeats"`
+	Messages         int64   `json:"messages"`
+	MessageBytes     int64   `json:"message_bytes"`
+	// Certainty is verified, addressed or inferred; Reductions are the operations that fit, by MPI's names, Checks is how many
+	// payloads were compared with what they must be, KeptRanks are those whose own part was not seen.
+	Certainty    string        `json:"certainty"`
+	Reductions   []string      `json:"reductions"`
+	Checks       int64         `json:"checks"`
+	KeptRanks    []int32       `json:"kept_ranks"`
+	SendSites    []printedSite `json:"send_sites"`
+	ReceiveSites []printedSite `json:"receive_sites"`
 }
 
 // printedSite is a place in the program where calls to remove stand.
@@ -71,6 +77,7 @@ func (d *detection) finding(f *detect.Finding) printedFinding {
 	p := printedFinding{Operation: f.Operation.String(), Ranks: f.Ranks, MissingRanks: notNil(f.Missing), Completeness: f.Completeness,
 		Roots: notNil(f.Roots), PossibleRoots: notNil(f.PossibleRoots), PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax,
 		Segments: f.Segments, Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
+		Certainty: f.Certainty.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks, KeptRanks: notNil(f.Kept),
 		SendSites: d.places(f.SendSites), ReceiveSites: d.places(f.RecvSites)}
 	if f.Comm != schema.NullInt32 {
 		p.Communicator, p.CommunicatorName = &f.Comm, d.comms[f.Comm]
@@ -105,6 +112,9 @@ func (s *printedSite) text() string {
 func (f *printedFinding) over() string {
 	var s strings.Builder
 	s.WriteString(f.Operation)
+	if len(f.Reductions) > 0 {
+		fmt.Fprintf(&s, " of %s", strings.Join(f.Reductions, " or "))
+	}
 	name := ""
 	if f.Communicator != nil {
 		name = fmt.Sprintf("communicator %d", *f.Communicator)
@@ -140,6 +150,17 @@ func (f *printedFinding) amount() string {
 
 // remarks are what else there is to say of a finding.
 func (f *printedFinding) remarks() (out []string) {
+	switch {
+	case f.Certainty == detect.Addressed.String():
+		out = append(out, "addressed: sizes fit, and blocks lie side by side in memory")
+	case f.Certainty == detect.Inferred.String():
+		out = append(out, "inferred: who sends to whom, when and how much fits in every instance; no payload could be compared")
+	case f.Checks > 0:
+		out = append(out, "verified: "+counted(f.Checks, "payload")+" compared, all agree")
+	}
+	if len(f.KeptRanks) > 0 {
+		out = append(out, "not seen, so inferred, is what these ranks keep or contribute: "+ranges(f.KeptRanks))
+	}
 	if len(f.PossibleRoots) > len(f.Roots) {
 		out = append(out, "could have as root: "+ranges(f.PossibleRoots))
 	}
@@ -208,7 +229,7 @@ func (p *printedDetection) table(w io.Writer) error {
 // csv writes a row per finding; lists have blanks between their members.
 func (p *printedDetection) csv(w io.Writer) error {
 	rows := [][]string{{"operation", "communicator", "ranks", "missing_ranks", "completeness", "roots", "possible_roots", "payload_bytes_min",
-		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites"}}
+		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites", "certainty", "reductions", "checks", "kept_ranks"}}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for i := range p.Findings {
 		f := &p.Findings[i]
@@ -218,7 +239,8 @@ func (p *printedDetection) csv(w io.Writer) error {
 		}
 		rows = append(rows, []string{f.Operation, comm, blanks(f.Ranks), blanks(f.MissingRanks), strconv.FormatFloat(f.Completeness, 'g', -1, 64),
 			blanks(f.Roots), blanks(f.PossibleRoots), number(f.PayloadBytesMin), number(f.PayloadBytesMax), strconv.Itoa(f.Segments),
-			number(f.Instances), number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites), placesText(f.ReceiveSites)})
+			number(f.Instances), number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites), placesText(f.ReceiveSites),
+			f.Certainty, strings.Join(f.Reductions, " "), number(f.Checks), blanks(f.KeptRanks)})
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }
