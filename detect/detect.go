@@ -30,14 +30,19 @@ const (
 	ReduceScatterBlock // the same, all blocks of one size
 	Scan               // what a rank and all before it contribute reaches it, combined
 	Exscan             // what all ranks before it contribute reaches a rank, combined
+
+	NeighborAllgather // what a rank has reaches its neighbours, which are others for each rank; Options.Neighbors asks for it
 )
 
 var operationNames = [...]string{"MPI_Bcast", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Barrier",
 	"MPI_Scatter", "MPI_Scatterv", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Allreduce", "MPI_Reduce_scatter",
-	"MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan"}
+	"MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_allgather"}
 
 // String is the name of the MPI function.
 func (o Operation) String() string { return operationNames[o] }
+
+// Neighborly says whether each rank has neighbours of its own.
+func (o Operation) Neighborly() bool { return o == NeighborAllgather }
 
 // Rooted says whether the operation has a root.
 func (o Operation) Rooted() bool {
@@ -98,7 +103,7 @@ type Datatype struct {
 
 // Columns are the columns of messages that Detect reads; the others may be null.
 var Columns = []string{"src", "dst", "epoch", "comm", "tag", "bytes", "send_datatype", "send_seq", "recv_post_seq", "recv_done_seq",
-	"payload_hash", "src_buffer", "send_callsite", "recv_callsite"}
+	"payload_hash", "payload_head", "src_buffer", "send_callsite", "recv_callsite"}
 
 // DefaultMinRanks is the least number of ranks of a finding: among two a broadcast is a message.
 const DefaultMinRanks = 3
@@ -109,6 +114,8 @@ type Options struct {
 	MinRanks int
 	// Completeness is the least part of its communicator's ranks that a finding must reach, from 0 (any) to 1 (all).
 	Completeness float64
+	// Neighbors asks for exchanges between neighbours too.
+	Neighbors bool
 	// Messages asks for the messages of every instance.
 	Messages bool
 }
@@ -120,6 +127,8 @@ type Result struct {
 	// Messages is the number of rows, Unhashed of those that have no payload_hash; Replayed those that the counting pass did
 	// not leave aside.
 	Messages, Unhashed, Replayed int64
+	// Neighborhoods is the number of findings that are exchanges between neighbours, whether they are among Findings or not.
+	Neighborhoods int
 	// FalseMatch bounds the chance that anywhere in the run two different payloads of one size have the same hash.
 	FalseMatch float64
 }
@@ -190,7 +199,8 @@ func Detect(run *Run, options Options) (*Result, error) {
 	if options.MinRanks == 0 {
 		options.MinRanks = DefaultMinRanks
 	}
-	d := &detector{run: run, options: options, named: map[int32]bool{}, result: &Result{}, placed: map[string]Finding{}}
+	d := &detector{run: run, options: options, named: map[int32]bool{}, result: &Result{}, placed: map[string]Finding{},
+		used: map[spot]int64{}, sum: newChecksum(run.HashBits)}
 	for _, t := range run.Datatypes {
 		d.named[t.ID] = t.Named
 	}
@@ -198,6 +208,8 @@ func Detect(run *Run, options Options) (*Result, error) {
 		return nil, err
 	}
 	d.spreads()
+	d.doubt()
+	d.neighbourhoods()
 	d.gathers()
 	d.exchanges()
 	d.report()
@@ -212,6 +224,8 @@ type detector struct {
 	result  *Result
 
 	messages []message // those that are replayed
+	used     map[spot]int64
+	sum      *checksum
 	found    []*instance
 	placed   map[string]Finding // what is known of the communicators of ranks
 }
@@ -220,7 +234,7 @@ type detector struct {
 type message struct {
 	src, dst, comm, tag, datatype int32
 	sendSite, recvSite            int32
-	bytes, hash                   int64
+	bytes, hash, head             int64
 	sendSeq, postSeq, doneSeq     int64
 	buffer                        int64
 	taken                         bool // it is part of an instance
@@ -236,6 +250,7 @@ type instance struct {
 	bytes    int64
 	segments int
 	repeat   bool
+	blank    bool  // its payload is empty, or one element again and again
 	first    int64 // send_seq of the root's first message
 	last     int64 // of its last
 	buffer   int64 // where the root has it

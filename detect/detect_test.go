@@ -16,7 +16,7 @@ import (
 // sent is a message of a program in a test.
 type sent struct {
 	src, dst        int32
-	payload         int64
+	payload, head   int64
 	bytes           int64
 	comm, tag, site int32
 	buffer          int64
@@ -129,7 +129,7 @@ func rows(all []sent, order []step, ranks int) func(func(*schema.Messages) error
 		b.Resize(len(list))
 		for i, k := range list {
 			m := all[k]
-			b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i] = m.src, m.dst, m.comm, m.tag, m.bytes, m.payload
+			b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i], b.PayloadHead[i] = m.src, m.dst, m.comm, m.tag, m.bytes, m.payload, m.head
 			b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i] = sendSeq[k], doneSeq[k], doneSeq[k]
 			b.SendCallsite[i], b.RecvCallsite[i], b.SendDatatype[i], b.SrcBuffer[i] = m.site, m.site+1, 7, m.buffer
 		}

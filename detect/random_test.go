@@ -36,7 +36,7 @@ func TestRandomPrograms(t *testing.T) {
 		p := g.program()
 		want := slices.Clone(g.want)
 		slices.Sort(want)
-		have := found(t, p.run(t, g.Rand, g.noise()), Options{})
+		have := found(t, p.run(t, g.Rand, g.noise()), Options{Neighbors: true})
 		for _, w := range want {
 			wanted[operation(w)]++
 			if slices.Contains(have, w) {
@@ -84,6 +84,7 @@ func (g *generator) program() *program {
 		{"alltoall", g.alltoall}, {"central barrier", g.central}, {"dissemination barrier", g.dissemination}, {"loop of roots", g.roots},
 		{"none: too early", g.early}, {"none: halo", g.halo}, {"none: a pair is missing", g.nearly}, {"none: gather", g.gather},
 		{"none: two halves", g.halves}, {"none: sizes differ", g.sizes}, {"none: no release", g.arrive},
+		{"neighbours", g.neighbours}, {"none: rings at random", g.rings}, {"none: a pipeline that begins with zeros", g.zeros},
 	}
 	for range 1 + g.IntN(2) {
 		k := kinds[g.IntN(len(kinds))]
@@ -551,4 +552,79 @@ func (g *generator) arrive(ranks []int32) {
 	like := g.like()
 	like.bytes = 0
 	g.up(ranks, make([]int, len(ranks)), like)
+}
+
+// neighbours send their own payload to both neighbours on a ring, the left one first or the right one.
+func (g *generator) neighbours(ranks []int32) {
+	n := len(ranks)
+	if n < 4 {
+		return
+	}
+	like := g.like()
+	times := 1 + g.IntN(4)
+	for range times {
+		ids := make([][2]int, n)
+		for i := range ranks {
+			m := like
+			m.src, m.payload = ranks[i], g.payload()
+			for k, j := range [2]int{(i + 1) % n, (i + n - 1) % n} {
+				m.dst = ranks[j]
+				ids[i][k] = g.p.message(m)
+			}
+		}
+		for i := range ranks {
+			first := g.IntN(2)
+			g.p.send(ids[i][first])
+			g.p.send(ids[i][1-first])
+			g.p.recv(ids[(i+1)%n][1])
+			g.p.recv(ids[(i+n-1)%n][0])
+		}
+	}
+	g.wants(Finding{Operation: NeighborAllgather, Ranks: ranks, BytesMax: like.bytes, Instances: int64(times), Messages: int64(2 * n * times)})
+}
+
+// rings are benchmarks of bandwidth: each rank sends its own payload, always the same, three times to the next on a ring, which is
+// another ring each time.
+func (g *generator) rings(ranks []int32) {
+	like := g.like()
+	like.bytes += 8
+	payloads := map[int32]int64{}
+	for _, r := range ranks {
+		payloads[r] = g.payload()
+	}
+	n := len(ranks)
+	for range 1 + g.IntN(6) {
+		order := g.Perm(n)
+		var ids []int
+		for range 3 {
+			for i := range order {
+				m := like
+				m.src, m.dst = ranks[order[i]], ranks[order[(i+1)%n]]
+				m.payload = payloads[m.src]
+				ids = append(ids, g.p.message(m))
+			}
+		}
+		for _, m := range ids {
+			g.p.send(m)
+		}
+		for _, m := range ids {
+			g.p.recv(m)
+		}
+	}
+}
+
+// zeros is a pipeline over the ranks that passes on zeros first, and later what each rank has computed.
+func (g *generator) zeros(ranks []int32) {
+	like := g.like()
+	zeros := 1 + g.IntN(3)
+	for step := range zeros * (leastUse + 1) {
+		for i := 1; i < len(ranks); i++ {
+			m := like
+			m.src, m.dst, m.payload = ranks[i-1], ranks[i], g.payload()
+			if step < zeros {
+				m.payload = int64(newChecksum(64).repeated(0, m.bytes))
+			}
+			g.p.both(m)
+		}
+	}
 }

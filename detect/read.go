@@ -172,6 +172,7 @@ func (d *detector) read() error {
 				continue
 			}
 			s.add(m.hash, m.bytes)
+			d.used[m.spot()]++
 			e.add(&m)
 			size := m.bytes
 			if _, known := perSize[size]; !known && len(perSize) >= 1<<16 {
@@ -219,7 +220,7 @@ func hashed(b *schema.Messages, i int) bool {
 // row is row i of the table.
 func row(b *schema.Messages, i int) message {
 	m := message{src: b.Src[i], dst: b.Dst[i], comm: b.Comm[i], tag: b.Tag[i], datatype: b.SendDatatype[i], sendSite: b.SendCallsite[i],
-		recvSite: b.RecvCallsite[i], bytes: b.Bytes[i], hash: b.PayloadHash[i], sendSeq: b.SendSeq[i], postSeq: b.RecvPostSeq[i],
+		recvSite: b.RecvCallsite[i], bytes: b.Bytes[i], hash: b.PayloadHash[i], head: b.PayloadHead[i], sendSeq: b.SendSeq[i], postSeq: b.RecvPostSeq[i],
 		doneSeq: b.RecvDoneSeq[i], buffer: b.SrcBuffer[i]}
 	if m.doneSeq == schema.NullInt64 {
 		m.doneSeq = math.MaxInt64 // nobody knows that it is there

@@ -36,6 +36,12 @@ func (d *detector) report() {
 	}
 	slices.SortStableFunc(order, func(a, b *Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
 	for _, f := range order {
+		if f.Operation.Neighborly() {
+			d.result.Neighborhoods++
+			if !d.options.Neighbors {
+				continue
+			}
+		}
 		d.result.Findings = append(d.result.Findings, *f)
 	}
 }

@@ -140,6 +140,7 @@ func (d *detector) scoped(list []int32, scopes []func(*message) any, look func(l
 type spread struct {
 	*detector
 	list   []int32
+	blank  bool // the payload
 	replay *replay
 	found  []*instance
 	first  []event // of each instance: the root's first send
@@ -149,7 +150,7 @@ type spread struct {
 // broadcasts cuts connected messages of one payload into broadcasts to all their ranks, and returns what is left. Where most of the
 // messages would be redundant, the payload is sent about for other reasons too: the last scope alone takes it for a broadcast.
 func (d *detector) broadcasts(list []int32, last bool) []int32 {
-	s := &spread{detector: d, list: list, replay: newReplay(d.messages, list)}
+	s := &spread{detector: d, list: list, blank: d.blank(&d.messages[list[0]]), replay: newReplay(d.messages, list)}
 	if len(s.replay.ranks) < d.options.MinRanks {
 		return list
 	}
@@ -177,15 +178,26 @@ func (d *detector) broadcasts(list []int32, last bool) []int32 {
 		}
 	}
 	rest = append(rest, s.redundant(late)...)
-	messages := 0
-	for _, i := range s.found {
-		messages += len(i.messages)
-	}
-	if !last && messages > 2*len(s.found)*(len(s.replay.ranks)-1) {
+	if s.wasteful(last) {
 		return list
 	}
 	s.end()
 	return s.others(rest, last)
+}
+
+// wasteful says that too many of the instances' messages are redundant: a payload that also goes about for other reasons shows so. In
+// the last scope those of a blank payload are, and those that go the same way again within an instance.
+func (s *spread) wasteful(last bool) bool {
+	messages, ways, needed := 0, 0, len(s.found)*(len(s.replay.ranks)-1)
+	for _, i := range s.found {
+		messages += len(i.messages)
+		different := map[way]bool{}
+		for _, m := range i.messages {
+			different[way{s.messages[m].src, s.messages[m].dst}] = true
+		}
+		ways += len(different)
+	}
+	return !last && messages > 2*needed || s.blank && 2*messages > 3*needed || 2*messages > 3*ways
 }
 
 // broadcast finds the earliest broadcast to all ranks in what is left.
@@ -307,7 +319,7 @@ func (s *spread) note(root int, messages []int32) {
 	s.ways = s.waysOf(messages)
 	s.first = append(s.first, first)
 	s.found = append(s.found, &instance{op: Bcast, root: s.replay.ranks[root], ranks: s.replay.ranks, messages: s.global(messages),
-		bytes: begun.bytes, segments: 1, repeat: len(s.found) > 0, first: begun.sendSeq, last: s.messages[s.list[last.message]].sendSeq, buffer: begun.buffer})
+		bytes: begun.bytes, segments: 1, repeat: len(s.found) > 0, blank: s.blank, first: begun.sendSeq, last: s.messages[s.list[last.message]].sendSeq, buffer: begun.buffer})
 }
 
 // redundant gives messages that an instance does without to the last one, where they are sent at its call sites, and returns the others.

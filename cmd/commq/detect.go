@@ -48,6 +48,7 @@ is for its author to say. docs/method/detection.md has the rules; sarif is the f
 	f.StringVar(&o.format, "format", "table", "format of the answer: table, json, csv, sarif")
 	f.IntVar(&o.options.MinRanks, "min-ranks", detect.DefaultMinRanks, "least number of ranks of a finding, at least 2")
 	f.Float64Var(&o.options.Completeness, "completeness", 0, "least part of its communicator's ranks that a finding must have, 0 to 1")
+	f.BoolVar(&o.options.Neighbors, "neighbors", false, "report exchanges between neighbours too")
 	register(c, completeRuns(a), "run")
 	complete(c, "format", detectFormats[:]...)
 	completeNothing(c, "min-ranks", "completeness")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,8 @@ type printedDetection struct {
 	// Messages is the number of messages; Unhashed of those whose payload is not known, which were left out.
 	Messages int64 `json:"messages"`
 	Unhashed int64 `json:"unhashed"`
+	// Neighborhoods is the number of findings that are exchanges between neighbours, shown or not.
+	Neighborhoods int `json:"neighborhoods"`
 	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
 	FalseMatchChance float64          `json:"false_match_chance"`
 	Findings         []printedFinding `json:"findings"`
@@ -66,7 +69,7 @@ type printedSite struct {
 // printed puts what was found into words.
 func (d *detection) printed() *printedDetection {
 	r := d.result
-	p := &printedDetection{Run: d.name, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
+	p := &printedDetection{Run: d.name, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
 	for i := range r.Findings {
 		p.Findings = append(p.Findings, d.finding(&r.Findings[i]))
 	}
@@ -84,6 +87,9 @@ func (d *detection) finding(f *detect.Finding) printedFinding {
 	}
 	return p
 }
+
+// neighborly says whether a finding is an exchange between neighbours.
+func (f *printedFinding) neighborly() bool { return strings.HasPrefix(f.Operation, "MPI_Neighbor_") }
 
 // notNil is a list that JSON writes as one.
 func notNil(list []int32) []int32 { return append([]int32{}, list...) }
@@ -168,11 +174,19 @@ func (f *printedFinding) remarks() (out []string) {
 		out = append(out, fmt.Sprintf("%s what all ranks had from an earlier one: do they need it again?", carried(f.Repeats)))
 	}
 	if len(f.MissingRanks) > 0 {
-		out = append(out, fmt.Sprintf("completeness %.3f: ranks %s take no part; make a communicator of those that do", f.Completeness, ranges(f.MissingRanks)))
+		out = append(out, fmt.Sprintf("completeness %.3f: %s; make a communicator of those that do", f.Completeness, absent(f.MissingRanks)))
 	} else if f.Communicator == nil {
 		out = append(out, "make a communicator of these ranks")
 	}
 	return out
+}
+
+// absent says that ranks take no part.
+func absent(ranks []int32) string {
+	if len(ranks) == 1 {
+		return fmt.Sprintf("rank %d takes no part", ranks[0])
+	}
+	return fmt.Sprintf("ranks %s take no part", ranges(ranks))
 }
 
 func carried(n int64) string {
@@ -219,6 +233,9 @@ func (p *printedDetection) table(w io.Writer) error {
 	}
 	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %.2g\n", counted(int64(len(p.Findings)), "finding"),
 		counted(p.Messages, "message"), p.Run, p.Hash, p.FalseMatchChance)
+	if p.Neighborhoods > 0 && !slices.ContainsFunc(p.Findings, func(f printedFinding) bool { return f.neighborly() }) {
+		fmt.Fprintf(&s, "%s between neighbours not shown; --neighbors shows them\n", counted(int64(p.Neighborhoods), "exchange"))
+	}
 	if p.Unhashed > 0 {
 		fmt.Fprintf(&s, "%s without a hash were left out\n", counted(p.Unhashed, "message"))
 	}
@@ -264,7 +281,11 @@ func (p *printedDetection) sarif(w io.Writer) error {
 		id := "manual-" + strings.ToLower(strings.TrimPrefix(f.Operation, "MPI_"))
 		tool.AddRule(id).WithDescription(f.Operation + " done with point-to-point messages")
 		text := strings.Join(append([]string{f.over(), f.amount()}, f.remarks()...), "; ")
-		result := tool.CreateResultForRule(id).WithLevel("note").WithMessage(sarif.NewTextMessage(text))
+		level := "warning"
+		if f.neighborly() {
+			level = "note"
+		}
+		result := tool.CreateResultForRule(id).WithLevel(level).WithMessage(sarif.NewTextMessage(text))
 		at := 0
 		for _, sites := range [][]printedSite{f.SendSites, f.ReceiveSites} {
 			for k := range sites {
