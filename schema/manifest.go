@@ -134,6 +134,20 @@ type Origin struct {
 	Trace *Trace `json:"trace,omitempty"`
 	// Simulation says which machine the virtual times are of; nil in a run without.
 	Simulation *Simulation `json:"simulation,omitempty"`
+	// Replacement says of which run messages were replaced by collectives; nil in any other run.
+	Replacement *Replacement `json:"replacement,omitempty"`
+}
+
+// Replacement is what was replaced in a run.
+type Replacement struct {
+	// Run and RunDigest are the name and the digest of the run that has the messages.
+	Run       string `json:"run"`
+	RunDigest string `json:"run_digest"`
+	// Collectives is the number of collectives that were put in place, Messages that of the messages that are gone.
+	Collectives int64 `json:"collectives"`
+	Messages    int64 `json:"messages"`
+	// Left is the number of instances of findings that could not be put in place: their messages stay.
+	Left int64 `json:"left,omitempty"`
 }
 
 // Trace is a trace of another tool that a run was made from.

@@ -8,6 +8,17 @@ import (
 
 // CopyTable writes the rows of table t of the run in folder dir into the run r, file by file, changed by fn; fn may be nil.
 func (r *Run) CopyTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
+	return r.ChangeTable(ctx, dir, t, batchRows, func(b schema.Batch) (schema.Batch, error) {
+		if fn == nil {
+			return b, nil
+		}
+		return b, fn(b)
+	})
+}
+
+// ChangeTable writes, file by file, the rows that fn makes of those of table t of the run in folder dir into the run r; with fn nil
+// the same.
+func (r *Run) ChangeTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) (schema.Batch, error)) error {
 	files, err := tableFiles(dir, t)
 	if err != nil {
 		return err
@@ -15,7 +26,8 @@ func (r *Run) CopyTable(ctx context.Context, dir string, t *schema.Table, batchR
 	for shard, name := range files {
 		err := readFile(ctx, dir, name, t, batchRows, func(b schema.Batch) error {
 			if fn != nil {
-				if err := fn(b); err != nil {
+				var err error
+				if b, err = fn(b); err != nil {
 					return err
 				}
 			}

@@ -21,6 +21,7 @@ func commands(a *app) []*cobra.Command {
 		newCalibrateCommand(a),
 		newSimulateCommand(a),
 		newDetectCommand(a),
+		newReplaceCommand(a),
 		newExportCommand(a),
 		newCompletionCommand(a),
 		newSimrankCommand(a),

@@ -38,7 +38,8 @@ a part of a communicator names the ranks that are missing. What was seen holds f
 is for its author to say. docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
 		Example: `  commq detect --run hpl.16
   commq detect --run hpl.16 --completeness 0.9
-  commq detect --run hpl.16 --format sarif > findings.sarif`,
+  commq detect --run hpl.16 --format sarif > findings.sarif
+  commq detect --run hpl.16 --format json --messages > findings.json`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runDetect(c.Context(), a, &o) },
@@ -49,6 +50,7 @@ is for its author to say. docs/method/detection.md has the rules; sarif is the f
 	f.IntVar(&o.options.MinRanks, "min-ranks", detect.DefaultMinRanks, "least number of ranks of a finding, at least 2")
 	f.Float64Var(&o.options.Completeness, "completeness", 0, "least part of its communicator's ranks that a finding must have, 0 to 1")
 	f.BoolVar(&o.options.Neighbors, "neighbors", false, "report exchanges between neighbours too")
+	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
 	register(c, completeRuns(a), "run")
 	complete(c, "format", detectFormats[:]...)
 	completeNothing(c, "min-ranks", "completeness")
@@ -63,6 +65,8 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 		return fmt.Errorf("--min-ranks %d: want 2 or more", o.options.MinRanks)
 	case !(o.options.Completeness >= 0 && o.options.Completeness <= 1):
 		return fmt.Errorf("--completeness %v: want a part from 0 to 1", o.options.Completeness)
+	case o.options.Messages && o.format != "json":
+		return fmt.Errorf("--messages: only --format json has room for them")
 	}
 	if err := oneOf("format", o.format, detectFormats[:]...); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -18,8 +19,10 @@ import (
 
 // printedDetection is the answer of commq detect.
 type printedDetection struct {
-	Run  string `json:"run"`
-	Hash string `json:"hash"`
+	Run string `json:"run"`
+	// RunDigest is the digest of the run.
+	RunDigest string `json:"run_digest"`
+	Hash      string `json:"hash"`
 	// Messages is the number of messages; Unhashed of those whose payload is not known, which were left out.
 	Messages int64 `json:"messages"`
 	Unhashed int64 `json:"unhashed"`
@@ -55,6 +58,16 @@ type printedFinding struct {
 	KeptRanks    []int32       `json:"kept_ranks"`
 	SendSites    []printedSite `json:"send_sites"`
 	ReceiveSites []printedSite `json:"receive_sites"`
+	// List are the instances, with --messages.
+	List []printedInstance `json:"list,omitempty"`
+}
+
+// printedInstance is one time that an operation is done.
+type printedInstance struct {
+	Root  *int32 `json:"root"`
+	Bytes int64  `json:"bytes"`
+	// Messages are src, dst, send_seq, recv_post_seq and recv_done_seq of each; the last is -1 where nothing completed the receive.
+	Messages [][5]int64 `json:"messages"`
 }
 
 // printedSite is a place in the program where calls to remove stand.
@@ -69,7 +82,7 @@ type printedSite struct {
 // printed puts what was found into words.
 func (d *detection) printed() *printedDetection {
 	r := d.result
-	p := &printedDetection{Run: d.name, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
+	p := &printedDetection{Run: d.name, RunDigest: d.manifest.Digest, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
 	for i := range r.Findings {
 		p.Findings = append(p.Findings, d.finding(&r.Findings[i]))
 	}
@@ -84,6 +97,24 @@ func (d *detection) finding(f *detect.Finding) printedFinding {
 		SendSites: d.places(f.SendSites), ReceiveSites: d.places(f.RecvSites)}
 	if f.Comm != schema.NullInt32 {
 		p.Communicator, p.CommunicatorName = &f.Comm, d.comms[f.Comm]
+	}
+	for i := range f.List {
+		p.List = append(p.List, printInstance(&f.List[i]))
+	}
+	return p
+}
+
+func printInstance(in *detect.Instance) printedInstance {
+	p := printedInstance{Bytes: in.Bytes, Messages: [][5]int64{}}
+	if in.Root != schema.NullInt32 {
+		p.Root = &in.Root
+	}
+	for _, m := range in.Messages {
+		done := m.DoneSeq
+		if done == math.MaxInt64 || done == schema.NullInt64 {
+			done = -1
+		}
+		p.Messages = append(p.Messages, [5]int64{int64(m.Src), int64(m.Dst), m.SendSeq, m.PostSeq, done})
 	}
 	return p
 }

@@ -1,0 +1,230 @@
+package replace
+
+import (
+	"github.com/commq/commq/schema"
+)
+
+// fill makes the row of a part of a collective, and its rows of parts, but for where it stands.
+func (p *Plan) fill(in *insert, e *schema.Event) (parts []schema.Part) {
+	j, t := in.joint, &in.joint.parts[in.part]
+	f := &p.run.findings[j.finding]
+	*e = schema.NullEvent
+	e.Rank, e.Thread, e.Call, e.Class = t.rank, int32(t.thread), int16(f.Operation), int16(schema.ClassCollective)
+	e.Comm, e.Instance, e.Callsite = j.comm, j.own, t.site
+	root := f.Instances[j.instance].Root
+	if rooted(f.Operation) {
+		e.RootWorld = root
+	}
+	if reduces(f.Operation) {
+		e.ReduceOp = f.ReduceOp
+		if e.ReduceOp == schema.NullEnum {
+			e.ReduceOp = int16(schema.OpUser)
+		}
+	}
+	a := schema.CollectiveArgs{Peers: int64(len(j.parts)), Group: int64(len(j.parts)), Root: rooted(f.Operation) && root == t.rank}
+	a.Send, a.Recv, parts = p.args(j, t)
+	e.SendBytes, e.RecvBytes = schema.CollectiveBytes(f.Operation, a)
+	if f.Operation != schema.CallBarrier {
+		p.describe(f.Operation, t, a, e)
+	}
+	for k := range parts {
+		parts[k].Rank = t.rank
+	}
+	return parts
+}
+
+// reduces says whether an operation has a reduction operation.
+func reduces(op schema.CallID) bool {
+	switch op {
+	case schema.CallReduce, schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan, schema.CallExscan:
+		return true
+	}
+	return false
+}
+
+// args are the bytes of a rank's own arguments, in the sense of schema.CollectiveArgs, and its rows of parts.
+func (p *Plan) args(j *joint, t *part) (send, recv int64, parts []schema.Part) {
+	f := &p.run.findings[j.finding]
+	in := &f.Instances[j.instance]
+	root, n := in.Root == t.rank, int64(len(j.parts))
+	switch f.Operation {
+	case schema.CallBarrier:
+		return 0, 0, nil
+	case schema.CallAllgather:
+		return in.Bytes, in.Bytes, nil
+	case schema.CallAllgatherv:
+		own, all := p.owned(t), int64(0)
+		for k := range j.parts {
+			bytes := p.owned(&j.parts[k])
+			all += bytes
+			parts = addPart(parts, j.parts[k].rank, 0, bytes)
+		}
+		return own, all, parts
+	case schema.CallAlltoall:
+		block := int64(0)
+		for _, x := range p.peers(t.sent, func(m *message) int32 { return m.Dst }) {
+			block = max(block, x.bytes)
+		}
+		return block, block, nil
+	case schema.CallGather:
+		return p.block(j, in.Root), p.block(j, in.Root), nil
+	case schema.CallScatter:
+		return p.block(j, in.Root), p.block(j, in.Root), nil
+	case schema.CallGatherv, schema.CallScatterv:
+		return p.rootedParts(j, t, root, f.Operation == schema.CallGatherv)
+	case schema.CallReduceScatter, schema.CallReduceScatterBlock:
+		return in.Bytes, in.Bytes / n, nil
+	case schema.CallAlltoallv, schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv:
+		to := p.peers(t.sent, func(m *message) int32 { return m.Dst })
+		from := p.peers(t.got, func(m *message) int32 { return m.Src })
+		for len(to) > 0 || len(from) > 0 {
+			switch {
+			case len(from) == 0 || len(to) > 0 && to[0].rank < from[0].rank:
+				parts, send, to = addPart(parts, to[0].rank, to[0].bytes, 0), send+to[0].bytes, to[1:]
+			case len(to) == 0 || from[0].rank < to[0].rank:
+				parts, recv, from = addPart(parts, from[0].rank, 0, from[0].bytes), recv+from[0].bytes, from[1:]
+			default:
+				parts = addPart(parts, to[0].rank, to[0].bytes, from[0].bytes)
+				send, recv, to, from = send+to[0].bytes, recv+from[0].bytes, to[1:], from[1:]
+			}
+		}
+		return send, recv, parts
+	}
+	return in.Bytes, in.Bytes, nil
+}
+
+func addPart(parts []schema.Part, peer int32, send, recv int64) []schema.Part {
+	if send == 0 && recv == 0 {
+		return parts
+	}
+	return append(parts, schema.Part{PeerWorld: peer, SendBytes: send, RecvBytes: recv})
+}
+
+// owned is what a rank contributes: the payloads that it sends without having received them.
+func (p *Plan) owned(t *part) (bytes int64) {
+	known := map[payload]int64{}
+	for _, k := range t.got {
+		m := &p.run.messages[k]
+		done := m.DoneSeq
+		if done == schema.NullInt64 {
+			done = m.recvRow
+		}
+		x := payload{m.hash, m.bytes}
+		if at, ok := known[x]; !ok || done < at {
+			known[x] = done
+		}
+	}
+	for _, k := range t.sent {
+		m := &p.run.messages[k]
+		x := payload{m.hash, m.bytes}
+		if at, ok := known[x]; ok && at < m.SendSeq {
+			continue
+		}
+		known[x] = -1
+		bytes += m.bytes
+	}
+	return bytes
+}
+
+// moved is what a rank itself puts into a gather, or takes out of a scatter: what passes is sent and received.
+func (p *Plan) moved(t *part) int64 {
+	sent := total(p.peers(t.sent, func(m *message) int32 { return m.Dst }))
+	got := total(p.peers(t.got, func(m *message) int32 { return m.Src }))
+	return max(sent-got, got-sent)
+}
+
+// block is the part of each rank in a gather or a scatter: what the root sends or receives is one for each other rank.
+func (p *Plan) block(j *joint, root int32) int64 {
+	return p.moved(j.part(root)) / int64(len(j.parts)-1)
+}
+
+// rootedParts are the arguments of MPI_Gatherv and MPI_Scatterv. The part that the root keeps is not known, and taken for nothing.
+func (p *Plan) rootedParts(j *joint, t *part, root, gathers bool) (send, recv int64, parts []schema.Part) {
+	if !root {
+		if bytes := p.moved(t); gathers {
+			return bytes, schema.NullInt64, nil
+		} else {
+			return schema.NullInt64, bytes, nil
+		}
+	}
+	all := int64(0)
+	for k := range j.parts {
+		if x := &j.parts[k]; x != t {
+			bytes := p.moved(x)
+			all += bytes
+			if gathers {
+				parts = addPart(parts, x.rank, 0, bytes)
+			} else {
+				parts = addPart(parts, x.rank, bytes, 0)
+			}
+		}
+	}
+	if gathers {
+		return 0, all, parts
+	}
+	return all, 0, parts
+}
+
+// describe fills in datatypes, counts, buffers and the hash of what the rank contributes.
+func (p *Plan) describe(op schema.CallID, t *part, a schema.CollectiveArgs, e *schema.Event) {
+	r := p.run
+	e.SendDatatype = r.datatype(t.sent, t.got)
+	size := r.source.TypeBytes[e.SendDatatype]
+	count := func(bytes int64) int64 {
+		if bytes == schema.NullInt64 || size <= 0 || bytes%size != 0 {
+			return schema.NullInt64
+		}
+		return bytes / size
+	}
+	e.SendCount = count(a.Send)
+	switch op {
+	case schema.CallBcast, schema.CallReduce, schema.CallAllreduce, schema.CallScan, schema.CallExscan, schema.CallReduceScatter, schema.CallReduceScatterBlock:
+	default:
+		e.RecvDatatype, e.RecvCount = e.SendDatatype, count(a.Recv)
+	}
+	if len(t.sent) > 0 {
+		e.SendBuffer = r.messages[t.sent[0]].srcBuffer
+	}
+	if len(t.got) > 0 {
+		b := r.messages[t.got[0]].recvBuffer
+		if op == schema.CallBcast {
+			if !a.Root {
+				e.SendBuffer = b
+			}
+		} else {
+			e.RecvBuffer = b
+		}
+	}
+	if t.sends {
+		e.PayloadHash = r.onlyHash(t.sent)
+	}
+}
+
+// datatype is that of all messages, schema.NullInt32 where they differ.
+func (r *Run) datatype(lists ...[]int32) int32 {
+	id, known := schema.NullInt32, false
+	for side, list := range lists {
+		for _, k := range list {
+			m := &r.messages[k]
+			of := m.datatype
+			if side == 1 && m.recvDatatype != schema.NullInt32 {
+				of = m.recvDatatype
+			}
+			if known && of != id {
+				return schema.NullInt32
+			}
+			id, known = of, true
+		}
+	}
+	return id
+}
+
+// onlyHash is the hash of the messages where all have the same.
+func (r *Run) onlyHash(list []int32) int64 {
+	for _, k := range list {
+		if r.messages[k].hash != r.messages[list[0]].hash {
+			return schema.NullInt64
+		}
+	}
+	return r.messages[list[0]].hash
+}

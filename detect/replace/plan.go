@@ -1,0 +1,259 @@
+package replace
+
+import (
+	"math"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// Plan is which messages go and where collectives come in their place.
+type Plan struct {
+	run       *Run
+	removed   []map[int64]bool  // rows, per rank
+	halved    []map[int64]int32 // rows of which one side goes, per rank: what becomes MPI_PROC_NULL
+	gone      map[place]bool    // messages, by the row that sends them
+	joints    []*joint
+	inserted  [][]insert        // per rank, in order
+	gaps      [][]int64         // removed rows per rank, ascending
+	comms     []schema.Comm     // rows of new ones
+	made      map[string]int32  // new communicators, by their members
+	shifts    map[int32][]int64 // per communicator: the instances before which new ones come, ascending
+	trailing  []map[int64]int64 // computing that no row of its thread is left behind for, per rank, by the new row that gets it
+	collected []int             // number of collectives put in place, per finding
+
+	// Left are the instances whose messages stay.
+	Left []Left
+}
+
+// Left is an instance that could not be put in place.
+type Left struct {
+	// Finding and Instance are its places.
+	Finding, Instance int
+	// Why says why not.
+	Why string
+}
+
+// joint is an instance that is to be put in place.
+type joint struct {
+	finding, instance int
+	messages          []int32
+	parts             []part // per rank of the finding
+	comm              int32
+	number            int64 // its instance on comm, among the old ones
+	own               int64 // its instance on comm, in the new run
+	parked            int
+	fired             bool
+	reached           bool
+}
+
+// part is a rank's part of an instance.
+type part struct {
+	rank               int32
+	thread             int16
+	first, canon, last int64 // rows: the first that belongs to it, the one in whose place the collective comes, the last
+	site               int32
+	sends              bool // it has operands
+	parked, slipped    bool
+	before             int64 // the row before which the collective comes
+	epoch              int32 // that of the row, once it is written
+	sent, got          []int32
+}
+
+// insert is a collective at a place.
+type insert struct {
+	before int64
+	joint  *joint
+	part   int
+}
+
+// Plan says what becomes of the run when the findings of these places, of those that Read got, are replaced.
+func (r *Run) Plan(findings []int) *Plan {
+	left := map[[2]int]string{}
+	for {
+		p := &Plan{run: r, inserted: make([][]insert, len(r.ranks)), gone: map[place]bool{}, made: map[string]int32{}, shifts: map[int32][]int64{}, collected: make([]int, len(r.findings))}
+		p.choose(findings, left)
+		p.remove()
+		stuck := p.place()
+		if stuck == nil {
+			p.finish()
+			for _, f := range findings {
+				for i := range r.findings[f].Instances {
+					if why, ok := left[[2]int{f, i}]; ok {
+						p.Left = append(p.Left, Left{f, i, why})
+					}
+				}
+			}
+			return p
+		}
+		left[[2]int{stuck.finding, stuck.instance}] = "the ranks cannot all come to it: what some of them wait for before it is sent after it"
+	}
+}
+
+// Collectives is the number of collectives that are put in place of a finding's messages.
+func (p *Plan) Collectives(finding int) int { return p.collected[finding] }
+
+// choose takes the instances in that are not left.
+func (p *Plan) choose(findings []int, left map[[2]int]string) {
+	r := p.run
+	for _, f := range findings {
+		for i := range r.findings[f].Instances {
+			if _, out := left[[2]int{f, i}]; out {
+				continue
+			}
+			j := &joint{finding: f, instance: i}
+			for k := r.first[f][i]; k < r.first[f][i+1]; k++ {
+				if r.messages[k].partitioned {
+					left[[2]int{f, i}] = "it has messages in partitions"
+				}
+				j.messages = append(j.messages, int32(k))
+			}
+			if _, out := left[[2]int{f, i}]; out {
+				continue
+			}
+			j.take(r)
+			p.joints = append(p.joints, j)
+		}
+	}
+	for _, j := range p.joints {
+		j.comm = p.over(j)
+	}
+}
+
+// payload is what makes two messages of an instance carry the same.
+type payload struct{ hash, bytes int64 }
+
+// take finds out which rows of each rank belong to the instance, and where the collective comes.
+func (j *joint) take(r *Run) {
+	f := &r.findings[j.finding]
+	for _, rank := range f.Ranks {
+		j.parts = append(j.parts, part{rank: rank, first: math.MaxInt64, last: -1, canon: -1, site: schema.NullInt32})
+	}
+	for _, k := range j.messages {
+		m := &r.messages[k]
+		s, _ := slices.BinarySearch(f.Ranks, m.Src)
+		d, _ := slices.BinarySearch(f.Ranks, m.Dst)
+		j.parts[s].sent = append(j.parts[s].sent, k)
+		j.parts[d].got = append(j.parts[d].got, k)
+	}
+	for k := range j.parts {
+		j.parts[k].place(r, f.Operation)
+	}
+}
+
+// place finds the rows of a rank: the collective stands where the last of its operands is there, which is where it is sent first; a
+// rank without operands has it where the first receive is complete.
+func (t *part) place(r *Run, op schema.CallID) {
+	slices.SortFunc(t.sent, func(a, b int32) int { return compare(r.messages[a].SendSeq, r.messages[b].SendSeq) })
+	got := map[payload]int64{} // first row at which it is there
+	firstDone := int64(math.MaxInt64)
+	var doneSite int32
+	for _, k := range t.got {
+		m := &r.messages[k]
+		done := m.DoneSeq
+		if done == schema.NullInt64 {
+			done = m.recvRow
+		}
+		t.first, t.last = min(t.first, m.PostSeq), max(t.last, done)
+		if done < firstDone {
+			firstDone, doneSite = done, m.recvSite
+		}
+		x := payload{m.hash, m.bytes}
+		if at, ok := got[x]; !ok || done < at {
+			got[x] = done
+		}
+	}
+	sent := map[payload]bool{}
+	for _, k := range t.sent {
+		m := &r.messages[k]
+		t.first, t.last = min(t.first, m.SendSeq), max(t.last, m.SendSeq)
+		x := payload{m.hash, m.bytes}
+		at, passed := got[x]
+		switch {
+		case op == schema.CallBarrier && t.sends: // it has come when it says so first
+		case sent[x] || passed && at < m.SendSeq && op != schema.CallBarrier:
+		default:
+			t.sends, t.canon, t.site = true, m.SendSeq, m.sendSite
+		}
+		sent[x] = true
+	}
+	if !t.sends {
+		t.canon, t.site = firstDone, doneSite
+	}
+	if t.canon == math.MaxInt64 || t.canon < 0 { // it has no message: it comes where it can
+		t.canon = none
+		return
+	}
+	t.thread = r.ranks[t.rank].thread[t.canon]
+}
+
+// over is the communicator of an instance: the finding's, where its members are just the ranks, else a new one.
+func (p *Plan) over(j *joint) int32 {
+	f := &p.run.findings[j.finding]
+	if c := p.run.members[f.Comm]; c != nil && !c.Inter && len(c.Members) == len(f.Ranks) && !f.Operation.IsNeighborhood() {
+		same := true
+		for _, m := range c.Members {
+			_, ok := slices.BinarySearch(f.Ranks, m)
+			same = same && ok
+		}
+		if same {
+			return f.Comm
+		}
+	}
+	return p.newComm(j)
+}
+
+// remove says which rows go: those of the messages, and the calls that completed nothing else.
+func (p *Plan) remove() {
+	r := p.run
+	p.removed, p.halved = make([]map[int64]bool, len(r.ranks)), make([]map[int64]int32, len(r.ranks))
+	for i := range r.ranks {
+		p.removed[i], p.halved[i] = map[int64]bool{}, map[int64]int32{}
+	}
+	for _, j := range p.joints {
+		for _, k := range j.messages {
+			m := &r.messages[k]
+			p.gone[place{m.Src, m.SendSeq}] = true
+			p.side(m.Src, m.SendSeq, m.kind[0], m.otherNull[0], schema.ProcNullSend)
+			p.side(m.Dst, m.recvRow, m.kind[1], m.otherNull[1], schema.ProcNullRecv)
+			if m.recvRow != m.PostSeq {
+				p.removed[m.Dst][m.PostSeq] = true
+			}
+		}
+	}
+	for i := range r.ranks {
+		q := &r.ranks[i]
+		for k := range q.probes {
+			if n := q.probes[k].found; n.src != none && p.gone[place{n.src, n.sendSeq}] {
+				p.removed[i][q.probes[k].seq] = true
+			}
+		}
+		ended := map[int64]int32{}
+		for seq := range p.removed[i] {
+			if done := q.done[seq]; done != schema.NullInt64 {
+				ended[done]++
+			}
+		}
+		for done, n := range ended {
+			if n == q.ends[done] && q.flags[done]&rowComplete != 0 {
+				p.removed[i][done] = true
+			}
+		}
+		gaps := make([]int64, 0, len(p.removed[i]))
+		for seq := range p.removed[i] {
+			gaps = append(gaps, seq)
+		}
+		slices.Sort(gaps)
+		p.gaps = append(p.gaps, gaps)
+	}
+}
+
+// side takes one side of a row away: with it the row, where it has no other.
+func (p *Plan) side(rank int32, seq int64, class schema.Class, otherNull bool, side int32) {
+	if class != schema.ClassSendrecv || otherNull || p.halved[rank][seq] != 0 && p.halved[rank][seq] != side {
+		delete(p.halved[rank], seq)
+		p.removed[rank][seq] = true
+		return
+	}
+	p.halved[rank][seq] = side
+}

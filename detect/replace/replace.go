@@ -1,0 +1,318 @@
+// Package replace puts collective operations in the place of the point-to-point messages that do them by hand: it makes the rows
+// of the run that the program would have if it called them. docs/method/replace.md says where they stand and what they move.
+package replace
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// Finding is a collective operation to put in the place of messages, with all its instances.
+type Finding struct {
+	// Operation is the blocking collective to call.
+	Operation schema.CallID
+	// ReduceOp is the operation of a reduction, schema.NullEnum for others.
+	ReduceOp int16
+	// Comm is the communicator that it is over, or one that has all of Ranks; schema.NullInt32 when none is known.
+	Comm int32
+	// Ranks are the world ranks that take part, ascending.
+	Ranks []int32
+	// Instances are the times that it is done.
+	Instances []Instance
+}
+
+// Instance is one time that an operation is done.
+type Instance struct {
+	// Root is the world rank of its root; schema.NullInt32 without one.
+	Root int32
+	// Bytes is its payload: what the root has, or what a rank contributes in all.
+	Bytes int64
+	// Messages are those to remove.
+	Messages []Message
+}
+
+// Message names a message by the rows of its two ends, as the table messages does. DoneSeq is schema.NullInt64 where nothing completed
+// the receive.
+type Message struct {
+	Src, Dst                  int32
+	SendSeq, PostSeq, DoneSeq int64
+}
+
+// Source is a run, all rows of whose calls are there.
+type Source struct {
+	// Threads is the number of threads that call MPI, per rank.
+	Threads []int32
+	// Comms are the communicators, ascending by id.
+	Comms []Comm
+	// TypeBytes are the sizes of datatypes.
+	TypeBytes map[int32]int64
+	// Events and Messages call add with the rows of the tables (the columns named in EventColumns and MessageColumns), each rank's
+	// events in their order.
+	Events   func(add func(*schema.Events) error) error
+	Messages func(add func(*schema.Messages) error) error
+}
+
+// Comm is a communicator.
+type Comm struct {
+	ID int32
+	// Members are the world ranks by their rank in the communicator; of an intercommunicator of both groups. Processes outside the
+	// run's MPI_COMM_WORLD are not among them.
+	Members []int32
+	// Inter says that it is an intercommunicator.
+	Inter bool
+}
+
+// EventColumns and MessageColumns are what Read reads.
+var (
+	EventColumns = []string{"rank", "seq", "thread", "call", "class", "compute_ns", "comm", "instance", "recv_world", "recv_tag",
+		"recv_datatype", "recv_buffer", "posted_any", "proc_null", "done_seq", "init_seq"}
+	MessageColumns = []string{"src", "dst", "comm", "tag", "bytes", "send_datatype", "send_seq", "recv_post_seq", "recv_done_seq",
+		"payload_hash", "recv_hash", "src_buffer", "dst_buffer", "send_callsite", "recv_callsite"}
+)
+
+// Operations are the collectives that can be put in place.
+var Operations = []schema.CallID{schema.CallBcast, schema.CallAllgather, schema.CallAllgatherv, schema.CallAlltoall, schema.CallAlltoallv,
+	schema.CallBarrier, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv, schema.CallReduce,
+	schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan, schema.CallExscan,
+	schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv}
+
+// Operation is the collective of that MPI name; an error where it is none that can be put in place.
+func Operation(name string) (schema.CallID, error) {
+	for _, op := range Operations {
+		if op.String() == name {
+			return op, nil
+		}
+	}
+	return 0, fmt.Errorf("operation %q is none that can be put in place; want one of %v", name, Operations)
+}
+
+// rooted says whether an operation has a root.
+func rooted(op schema.CallID) bool {
+	switch op {
+	case schema.CallBcast, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv, schema.CallReduce:
+		return true
+	}
+	return false
+}
+
+// Run is a run of which messages can be replaced by collectives.
+type Run struct {
+	source   *Source
+	ranks    []rank
+	findings []Finding
+	messages []message // of all findings
+	first    [][]int   // by finding and instance: place of its first message
+	members  map[int32]*Comm
+	syncs    map[syncKey]int32 // how many ranks take part in an operation that is there
+}
+
+// Bits of a row.
+const (
+	rowComplete = 1 << iota // its class is complete
+	rowWaits                // it completes receives
+	rowSyncs                // it is a collective operation of a communicator, or its start
+	rowProbe
+	rowSends // it is a call that receives too
+)
+
+// rank is what is kept of a rank's rows, by seq.
+type rank struct {
+	flags   []uint8
+	thread  []int16
+	compute []int64 // ns, NullInt64: not known
+	done    []int64
+	ends    []int32 // requests that the row completes
+	syncs   map[int64]sync
+	needs   []need // of its receives, by the row that completes them
+	probes  []probe
+	reader  readerState
+}
+
+// sync is a row that is a collective operation, or its nonblocking start.
+type sync struct {
+	comm     int32
+	instance int64
+	blocks   bool
+	counts   bool // it is one of the communicator's operations, in their order
+}
+
+// need is a message that a row completes.
+type need struct {
+	done    int64
+	src     int32
+	sendSeq int64
+	message int32 // in Run.messages, none
+}
+
+const none = -1
+
+// probe is a row that waits for a message.
+type probe struct {
+	seq       int64
+	comm, src int32
+	tag       int32
+	found     need // its message; src is none where it is not known
+	matches   bool // it takes it
+}
+
+// message is a message that a finding names.
+type message struct {
+	Message
+	finding, instance int
+	comm, tag         int32
+	datatype          int32
+	bytes, hash       int64
+	srcBuffer         int64
+	sendSite          int32
+	recvSite          int32
+	verified, differs bool
+
+	known        bool // it is in the run
+	recvRow      int64
+	recvDatatype int32
+	recvBuffer   int64
+	wildcard     bool
+	otherNull    [2]bool // the other side of the row that sends, receives is MPI_PROC_NULL
+	kind         [2]schema.Class
+	partitioned  bool
+}
+
+// Read reads a run of which messages of the findings are to be replaced. It is an error when they name messages that the run does
+// not have.
+func Read(s *Source, findings []Finding) (*Run, error) {
+	r := &Run{source: s, ranks: make([]rank, len(s.Threads)), findings: findings, members: map[int32]*Comm{}, syncs: map[syncKey]int32{}}
+	for i := range s.Comms {
+		r.members[s.Comms[i].ID] = &s.Comms[i]
+	}
+	if err := r.take(findings); err != nil {
+		return nil, err
+	}
+	if err := r.readMessages(); err != nil {
+		return nil, err
+	}
+	if err := r.readEvents(); err != nil {
+		return nil, err
+	}
+	r.findProbed()
+	return r, nil
+}
+
+// take takes the messages of the findings in.
+func (r *Run) take(findings []Finding) error {
+	for f := range findings {
+		x := &findings[f]
+		if !slices.Contains(Operations, x.Operation) {
+			return fmt.Errorf("finding %d: operation %s is none that can be put in place", f+1, x.Operation)
+		}
+		if len(x.Ranks) < 2 || !slices.IsSorted(x.Ranks) {
+			return fmt.Errorf("finding %d: its ranks are %v; want two or more, ascending", f+1, x.Ranks)
+		}
+		for _, rank := range x.Ranks {
+			if rank < 0 || int(rank) >= len(r.ranks) {
+				return fmt.Errorf("finding %d: it names rank %d; the run has %d", f+1, rank, len(r.ranks))
+			}
+		}
+		r.first = append(r.first, nil)
+		for i := range x.Instances {
+			in := &x.Instances[i]
+			r.first[f] = append(r.first[f], len(r.messages))
+			if rooted(x.Operation) {
+				if _, ok := slices.BinarySearch(x.Ranks, in.Root); !ok {
+					return fmt.Errorf("finding %d, instance %d: rank %d is its root and takes no part", f+1, i+1, in.Root)
+				}
+			}
+			if len(in.Messages) == 0 {
+				return fmt.Errorf("finding %d, instance %d: it names no messages", f+1, i+1)
+			}
+			for _, m := range in.Messages {
+				for _, rank := range [2]int32{m.Src, m.Dst} {
+					if _, ok := slices.BinarySearch(x.Ranks, rank); !ok {
+						return fmt.Errorf("finding %d, instance %d: a message from rank %d to rank %d, which are not both among its ranks", f+1, i+1, m.Src, m.Dst)
+					}
+				}
+				r.messages = append(r.messages, message{Message: m, finding: f, instance: i, kind: [2]schema.Class{none, none}})
+			}
+		}
+		r.first[f] = append(r.first[f], len(r.messages))
+	}
+	return nil
+}
+
+// place names a row.
+type place struct {
+	rank int32
+	seq  int64
+}
+
+// readMessages reads the messages: those of the findings, and what the others say of which row needs which.
+func (r *Run) readMessages() error {
+	named := map[place]int32{}
+	for i := range r.messages {
+		m := &r.messages[i]
+		at := place{m.Src, m.SendSeq}
+		if other, twice := named[at]; twice {
+			o := &r.messages[other]
+			return fmt.Errorf("findings %d and %d both have the message that rank %d sends with seq %d", o.finding+1, m.finding+1, m.Src, m.SendSeq)
+		}
+		named[at] = int32(i)
+	}
+	err := r.source.Messages(func(b *schema.Messages) error {
+		for i := range b.Src {
+			n := need{done: b.RecvDoneSeq[i], src: b.Src[i], sendSeq: b.SendSeq[i], message: none}
+			if k, ok := named[place{b.Src[i], b.SendSeq[i]}]; ok {
+				n.message = k
+				if err := r.messages[k].fill(b, i); err != nil {
+					return err
+				}
+			}
+			if dst := b.Dst[i]; dst >= 0 && int(dst) < len(r.ranks) {
+				q := &r.ranks[dst]
+				q.needs = append(q.needs, n)
+				q.reader.posted = append(q.reader.posted, posted{channel{b.Comm[i], b.Src[i], b.Tag[i]}, b.RecvPostSeq[i], n})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range r.messages {
+		if m := &r.messages[i]; !m.known {
+			return fmt.Errorf("finding %d, instance %d: the run has no message that rank %d sends with seq %d", m.finding+1, m.instance+1, m.Src, m.SendSeq)
+		}
+	}
+	for i := range r.ranks {
+		q := &r.ranks[i]
+		q.needs = slices.DeleteFunc(q.needs, func(n need) bool { return n.done == schema.NullInt64 })
+		slices.SortStableFunc(q.needs, func(a, b need) int { return compare(a.done, b.done) })
+		slices.SortStableFunc(q.reader.posted, func(a, b posted) int { return compare(a.post, b.post) })
+	}
+	return nil
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// fill takes row i of the table in.
+func (m *message) fill(b *schema.Messages, i int) error {
+	if m.known || b.Dst[i] != m.Dst || b.RecvPostSeq[i] != m.PostSeq || b.RecvDoneSeq[i] != m.DoneSeq {
+		return fmt.Errorf("finding %d, instance %d: the message that rank %d sends with seq %d is received by rank %d with seq %d; the finding says rank %d, seq %d",
+			m.finding+1, m.instance+1, m.Src, m.SendSeq, b.Dst[i], b.RecvPostSeq[i], m.Dst, m.PostSeq)
+	}
+	m.known = true
+	m.comm, m.tag, m.bytes, m.datatype, m.hash = b.Comm[i], b.Tag[i], b.Bytes[i], b.SendDatatype[i], b.PayloadHash[i]
+	m.srcBuffer, m.sendSite, m.recvSite = b.SrcBuffer[i], b.SendCallsite[i], b.RecvCallsite[i]
+	m.recvDatatype, m.recvBuffer, m.recvRow = schema.NullInt32, schema.NullInt64, m.PostSeq
+	m.verified = b.PayloadHash[i] != schema.NullInt64 && b.RecvHash[i] != schema.NullInt64
+	m.differs = m.verified && b.PayloadHash[i] != b.RecvHash[i]
+	return nil
+}

@@ -1,0 +1,260 @@
+package detect
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/detect/replace"
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/schema"
+)
+
+// wholeRun is a run of a test: its messages, and the rows of events that they belong to.
+type wholeRun struct {
+	*Run
+	events   *schema.Events
+	messages *schema.Messages
+}
+
+// whole makes the rows of events of a program: a blocking call for each end of a message, after a burst of computing.
+func whole(r *Run) *wholeRun {
+	w := &wholeRun{Run: r, events: schema.NewBatch(&schema.EventsTable).(*schema.Events), messages: schema.NewBatch(&schema.MessagesTable).(*schema.Messages)}
+	var rows []schema.Event
+	var messages []schema.Message
+	_ = r.Messages(func(b *schema.Messages) error {
+		var m schema.Message
+		for i := range b.Src {
+			m = schema.NullMessage
+			m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, m.PayloadHash = b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i]
+			m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq, m.SendDatatype = b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i], b.SendDatatype[i]
+			m.SendCallsite, m.RecvCallsite, m.SrcBuffer = b.SendCallsite[i], b.RecvCallsite[i], b.SrcBuffer[i]
+			messages = append(messages, m)
+			e := schema.NullEvent
+			e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = m.Src, m.SendSeq, int16(schema.CallSend), int16(schema.ClassSend), m.Comm, 1000+m.SendSeq, 0
+			e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.Callsite = m.Dst, m.Dst, m.Tag, m.Bytes, m.SendDatatype, m.SendCallsite
+			rows = append(rows, e)
+			e = schema.NullEvent
+			e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = m.Dst, m.RecvPostSeq, int16(schema.CallRecv), int16(schema.ClassRecv), m.Comm, 1000+m.RecvPostSeq, 0
+			e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.PostedAny, e.Callsite = m.Src, m.Src, m.Tag, m.Bytes, m.SendDatatype, 0, m.RecvCallsite
+			rows = append(rows, e)
+		}
+		return nil
+	})
+	slices.SortFunc(rows, func(a, b schema.Event) int {
+		if a.Rank != b.Rank {
+			return int(a.Rank - b.Rank)
+		}
+		return int(a.Seq - b.Seq)
+	})
+	slices.SortFunc(messages, func(a, b schema.Message) int {
+		if a.Src != b.Src {
+			return int(a.Src - b.Src)
+		}
+		return int(a.SendSeq - b.SendSeq)
+	})
+	for i := range messages {
+		w.messages.Append(&messages[i])
+	}
+	for i := range rows {
+		w.events.Append(&rows[i])
+	}
+	return w
+}
+
+// source is the run as replace reads it.
+func (w *wholeRun) source() *replace.Source {
+	s := &replace.Source{Threads: make([]int32, w.Ranks), TypeBytes: map[int32]int64{7: 1},
+		Events:   func(add func(*schema.Events) error) error { return add(w.events) },
+		Messages: func(add func(*schema.Messages) error) error { return add(w.messages) }}
+	for _, c := range w.Comms {
+		s.Comms = append(s.Comms, replace.Comm{ID: c.ID, Members: c.Members})
+	}
+	return s
+}
+
+// replaced is what becomes of the run when the findings are replaced.
+type replaced struct {
+	events   schema.Events
+	messages schema.Messages
+	parts    []schema.Part
+	comms    []schema.Comm
+	plan     *replace.Plan
+}
+
+func (w *wholeRun) replace(t *testing.T, findings []Finding) *replaced {
+	t.Helper()
+	var list []replace.Finding
+	var which []int
+	for i := range findings {
+		f := &findings[i]
+		op, err := replace.Operation(f.Operation.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := replace.Finding{Operation: op, ReduceOp: schema.NullEnum, Comm: f.Comm, Ranks: f.Ranks}
+		for _, in := range f.List {
+			one := replace.Instance{Root: in.Root, Bytes: in.Bytes}
+			for _, m := range in.Messages {
+				one.Messages = append(one.Messages, replace.Message{Src: m.Src, Dst: m.Dst, SendSeq: m.SendSeq, PostSeq: m.PostSeq, DoneSeq: m.DoneSeq})
+			}
+			x.Instances = append(x.Instances, one)
+		}
+		list, which = append(list, x), append(which, i)
+	}
+	run, err := replace.Read(w.source(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replaced{plan: run.Plan(which)}
+	rw := r.plan.Rewriter()
+	rw.Events(w.events, &r.events)
+	r.plan.Messages(w.messages, &r.messages)
+	r.parts, r.comms = rw.Parts(), r.plan.Comms()
+	return r
+}
+
+// check looks after the invariants of a run.
+func (r *replaced) check(t *testing.T, w *wholeRun) {
+	t.Helper()
+	m := &schema.Manifest{Ranks: w.Ranks, TimeOrigin: "untimed", ComputeClock: "cpu", Record: "all", Hash: "crc64", Callsites: true, Ended: "finalized", Epochs: 1,
+		Collectives: map[string]int64{}}
+	m.Counts.Calls, m.Counts.Messages = int64(w.events.Len()), int64(w.messages.Len())
+	for _, n := range w.messages.Bytes {
+		m.Counts.MessageBytes += n
+	}
+	r.plan.Count(&m.Counts, m.Collectives)
+	var problems []string
+	c := schema.NewChecker(m, func(p schema.Problem) { problems = append(problems, p.String()) })
+	ranks, comms, sites, types, parts := schema.NewBatch(&schema.RanksTable).(*schema.RankInfos), schema.NewBatch(&schema.CommsTable).(*schema.Comms),
+		schema.NewBatch(&schema.CallsitesTable).(*schema.Callsites), schema.NewBatch(&schema.DatatypesTable).(*schema.Datatypes), schema.NewBatch(&schema.PartsTable).(*schema.Parts)
+	for rank := range w.Ranks {
+		info := schema.NullRankInfo
+		info.Rank, info.Ended, info.Threads, info.Events = rank, schema.EndedFinalized, 1, r.plan.Rows(rank)
+		ranks.Append(&info)
+		row := schema.NullComm
+		row.CommRank, row.WorldRank, row.Kind = rank, rank, int16(schema.CommWorld)
+		comms.Append(&row)
+	}
+	for i := range r.comms {
+		comms.Append(&r.comms[i])
+	}
+	for id := range int32(100) {
+		site := schema.NullCallsite
+		site.ID = id
+		sites.Append(&site)
+	}
+	types.Append(&schema.Datatype{ID: 7, Name: "MPI_BYTE", Combiner: "named", Bytes: 1, ExtentBytes: 1})
+	for i := range r.parts {
+		parts.Append(&r.parts[i])
+	}
+	for _, b := range []schema.Batch{ranks, comms, sites, types, &r.events, &r.messages, parts} {
+		c.Add(b.Table().Name, b)
+	}
+	c.Finish()
+	if len(problems) > 0 {
+		t.Errorf("the replaced run breaks rules:\n%s", strings.Join(problems, "\n"))
+	}
+}
+
+// simulates runs rows on an ideal machine, and gives the computing time of each rank.
+func simulates(t *testing.T, w *wholeRun, events *schema.Events, comms []schema.Comm) (compute []models.Picoseconds) {
+	t.Helper()
+	p := &simulate.Program{Threads: make([]int32, w.Ranks)}
+	for _, c := range w.Comms {
+		p.Comms = append(p.Comms, simulate.Comm{ID: c.ID, Members: c.Members})
+	}
+	for _, c := range comms {
+		if n := len(p.Comms); p.Comms[n-1].ID != c.Comm {
+			p.Comms = append(p.Comms, simulate.Comm{ID: c.Comm})
+		}
+		k := &p.Comms[len(p.Comms)-1]
+		k.Members = append(k.Members, c.WorldRank)
+	}
+	m, err := models.Named("ideal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := false
+	res, err := simulate.Simulate(m, p, &simulate.Options{}, func(add func(*schema.Events) error) error {
+		if given {
+			return io.EOF
+		}
+		given = true
+		return add(events)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range res.Ranks {
+		compute = append(compute, r.Compute)
+	}
+	return compute
+}
+
+// TestReplaceRandomPrograms: whatever is found, the replaced run keeps to all rules, has just the messages that no finding names, the
+// collectives, the computing of every rank, and can be simulated.
+func TestReplaceRandomPrograms(t *testing.T) {
+	instances, left := 0, 0
+	for seed := range uint64(randomPrograms(t)) {
+		g := &generator{Rand: rand.New(rand.NewPCG(seed, 7))}
+		p := g.program()
+		w := whole(p.run(t, g.Rand, g.noise()))
+		found, err := Detect(w.Run, Options{Messages: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := w.replace(t, found.Findings)
+			r.check(t, w)
+			before, after := simulates(t, w, w.events, nil), simulates(t, w, &r.events, r.comms)
+			if d := cmp.Diff(before, after); d != "" {
+				t.Errorf("computing before, after:\n%s", d)
+			}
+			out := map[[2]int]bool{}
+			for _, x := range r.plan.Left {
+				out[[2]int{x.Finding, x.Instance}] = true
+			}
+			messages := 0
+			for f := range found.Findings {
+				for i, in := range found.Findings[f].List {
+					instances++
+					if out[[2]int{f, i}] {
+						left++
+						continue
+					}
+					messages += len(in.Messages)
+				}
+			}
+			if got, want := r.messages.Len(), w.messages.Len()-messages; got != want {
+				t.Errorf("%d messages stay; want %d", got, want)
+			}
+			if t.Failed() {
+				t.Logf("%v", g.kinds)
+			}
+		})
+	}
+	t.Logf("%d instances, %d of them stay", instances, left)
+	if left*100 > instances {
+		t.Errorf("%d of %d instances stay", left, instances)
+	}
+}
+
+// TestReplaceNothing: without findings the schedule is the same.
+func TestReplaceNothing(t *testing.T) {
+	g := &generator{Rand: rand.New(rand.NewPCG(3, 7))}
+	w := whole(g.program().run(t, g.Rand, g.noise()))
+	r := w.replace(t, nil)
+	if d := cmp.Diff(w.events, &r.events); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(w.messages, &r.messages); d != "" {
+		t.Error(d)
+	}
+}
