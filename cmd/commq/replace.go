@@ -185,6 +185,9 @@ func (f *printedFinding) replaceable() (*replace.Finding, error) {
 	if f.Communicator != nil {
 		x.Comm = *f.Communicator
 	}
+	if len(f.Reductions) == 1 { // of several that agree nobody knows which is meant
+		x.ReduceOp = int16(slices.Index(schema.OpNames, f.Reductions[0]))
+	}
 	for k := range f.List {
 		in := replace.Instance{Root: schema.NullInt32, Bytes: f.List[k].Bytes}
 		if f.List[k].Root != nil {
