@@ -13,6 +13,7 @@ type comm struct {
 	size  int32
 	open  []int32 // its collectives that not all have entered, or that are not over
 	nodes int32   // how many its ranks are on
+	sizes sizesOf // while streams run ahead
 	world []int32 // its members' world ranks
 	// Dimemas counts who takes part per communicator, over all its collectives that are under way.
 	shares []models.NodeShare
@@ -123,6 +124,7 @@ func (e *engine) enter(o *op, i, rank, taker int32) {
 		return
 	}
 	e.result.collective(o, x.bytes)
+	g.sizes.entered(o.instance)
 	if len(x.entries) > 0 && g.root != none {
 		x.represents(g.root)
 	}

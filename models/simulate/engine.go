@@ -25,6 +25,7 @@ type stream struct {
 
 	locals []localRow // rows in the burst
 
+	going   bool // it has a burst to begin, at readyAt
 	startup bool // the burst is the latency of op
 	paid    bool // op's latency is over
 	inRow   bool // op goes on with a row
@@ -59,7 +60,8 @@ type request struct {
 	channel int32
 	peer    int32 // of a receive: the source; of a send: the destination; of a collective: the communicator
 	site    int32
-	seq     int64 // of the row that made it, and its call
+	posted  Picoseconds // of a receive
+	seq     int64       // of the row that made it, and its call
 	call    int16
 	kind    opKind // that made it
 	done    bool
@@ -99,6 +101,10 @@ type engine struct {
 	probing []probing
 	free    bool // messages never wait for links or buses
 
+	lookahead bool    // streams run ahead of the events: see ahead.go
+	going     []int32 // streams that have a burst to begin
+	current   int32   // the stream that runs ahead; none
+
 	running int
 	result  Result
 	err     error
@@ -132,8 +138,12 @@ func (e *engine) run() error {
 			e.collectiveEnds(ev.what)
 		case probeWakes:
 			e.probeWakes(ev.what)
+		case receivePosted:
+			e.receivePosted(ev.what)
+		case messageStarts:
+			e.launch(ev.what)
 		}
-		if len(e.dirty) > 0 {
+		if len(e.dirty) > 0 || len(e.going) > 0 {
 			e.settle()
 		}
 	}
@@ -169,6 +179,9 @@ func (e *engine) next(i int32) bool {
 			return true
 		}
 		e.pool.take(&s.queue, &s.op)
+		if s.op.counts() {
+			s.queue.acts--
+		}
 		e.result.Operations++
 		atOnce = atOnce && s.op.flags&flagAtOnce != 0
 		s.burst = min(s.burst+e.nodes[s.node].scaled(s.op.compute), models.Forever)
@@ -229,8 +242,15 @@ func (e *engine) finish(i int32) {
 // ready puts a stream into its node's queue, at the front when it had the CPU until now.
 func (e *engine) ready(i int32, front bool) {
 	s := &e.streams[i]
-	n := &e.nodes[s.node]
 	s.readyAt = e.now
+	if e.lookahead {
+		s.going = true
+		if i != e.current {
+			e.going = append(e.going, i)
+		}
+		return
+	}
+	n := &e.nodes[s.node]
 	switch {
 	case n.first == none:
 		n.first, n.last, s.next = i, i, none
@@ -254,6 +274,7 @@ func (e *engine) dispatch(n *node) {
 
 // settle dispatches on the nodes where something became ready, in their order.
 func (e *engine) settle() {
+	e.advance()
 	if len(e.dirty) > 1 {
 		slices.Sort(e.dirty)
 	}
@@ -269,7 +290,9 @@ func (e *engine) settle() {
 func (e *engine) burstEnds(i int32) {
 	s := &e.streams[i]
 	n := &e.nodes[s.node]
-	n.busy--
+	if !e.lookahead {
+		n.busy--
+	}
 	if s.startup {
 		s.startup, s.paid = false, true
 		s.times.Latency += s.burst
@@ -334,11 +357,13 @@ func (e *engine) step(i int32) {
 	}
 }
 
-// pays makes the stream busy for a latency before its operation; false when it need not, or was. In Dimemas less than a nanosecond
-// is none.
+// leastLatency is the shortest latency of CPUs in Dimemas: less than a nanosecond is none.
+const leastLatency = Picoseconds(1000)
+
+// pays makes the stream busy for a latency before its operation; false when it need not, or was.
 func (e *engine) pays(i int32, latency Picoseconds) bool {
 	s := &e.streams[i]
-	if s.paid || latency < 1000 || !e.cpuLatency {
+	if s.paid || latency < leastLatency || !e.cpuLatency {
 		s.paid = false
 		return false
 	}
@@ -430,7 +455,7 @@ func (e *engine) continues(i int32) {
 // resumed is completed for a stream that was blocked; where a CPU of its node is free it goes on at once.
 func (e *engine) resumed(i int32) {
 	if e.completed(i, false) {
-		if n := &e.nodes[e.streams[i].node]; n.busy < n.cpus {
+		if n := &e.nodes[e.streams[i].node]; n.first != none && n.busy < n.cpus {
 			e.dispatchOne(n)
 		}
 	}

@@ -5,7 +5,7 @@ import "github.com/commq/commq/models"
 // busPool is a number of buses, and what waits for one: messages and collectives, by waiter.
 type busPool struct {
 	total, busy int
-	queue       ring
+	queue       ring[int32]
 }
 
 // port is a node's (or a rank's) links. A message holds a link of its sender's port and one of its receiver's; the links that

@@ -50,6 +50,9 @@ type op struct {
 	flags    uint8
 }
 
+// counts says whether opQueue.acts counts the operation: those that are the last of their row and not only local.
+func (o *op) counts() bool { return o.kind != opLocal && o.flags&flagPart == 0 }
+
 // callID is the call of the row.
 func (o *op) callID() schema.CallID { return schema.CallID(o.call) }
 
@@ -65,6 +68,7 @@ type chunk struct {
 type opQueue struct {
 	first, last *chunk
 	head, tail  int // in first and in last
+	acts        int // operations that end a row that others can notice
 }
 
 // opPool keeps chunks for the next use.
@@ -100,7 +104,7 @@ func (p *opPool) take(q *opQueue, o *op) {
 	switch {
 	case q.first == q.last && q.head == q.tail:
 		q.first.next, p.free = p.free, q.first
-		*q = opQueue{}
+		q.first, q.last = nil, nil
 	case q.head == chunkOps:
 		c := q.first
 		q.first, q.head = c.next, 0

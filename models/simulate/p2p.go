@@ -101,7 +101,10 @@ func (e *engine) sendInOrder(i int32, ch *channel, m int32) {
 		ch.sends.push(m)
 		e.wakeProbes(ch)
 	}
-	if !x.sync || x.to != none {
+	switch {
+	case x.sync && x.to != none && !isStream(x.to) && e.requests[x.to].posted > e.now: // its receiver is ahead
+		e.events.push(e.requests[x.to].posted, messageStarts, m)
+	case !x.sync || x.to != none:
 		e.launch(m)
 	}
 	switch {
@@ -141,7 +144,11 @@ func (e *engine) sendToArrive(i int32, ch *channel, m int32) {
 	o := &e.streams[i].op
 	posted := false // a nonblocking receive lets it start
 	if !ch.aheadSends && !ch.ahead.empty() {
-		posted = ch.ahead.pop() != 0
+		at := ch.ahead.pop()
+		if posted = at != blocking && at <= e.now; x.sync && at > e.now { // its receiver is ahead
+			ch.refs++
+			e.events.push(at, receivePosted, x.channel)
+		}
 	} else {
 		ch.aheadSends = true
 		ch.ahead.push(truth(x.sync))
@@ -164,21 +171,32 @@ func (e *engine) sendToArrive(i int32, ch *channel, m int32) {
 	e.block(i)
 }
 
-func truth(b bool) int32 {
+// blocking stands for a blocking receive in channel.ahead.
+const blocking = Picoseconds(none)
+
+func truth(b bool) Picoseconds {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// reached notes that a receive was, and says whether the send that it belongs to was before, and waits for its receiver.
-func (ch *channel) reached(nonblocking bool) bool {
+// reached notes that a receive was posted, at that time or blocking, and says whether the send that it belongs to was before, and
+// waits for its receiver.
+func (ch *channel) reached(at Picoseconds) bool {
 	if ch.aheadSends && !ch.ahead.empty() {
 		return ch.ahead.pop() != 0
 	}
 	ch.aheadSends = false
-	ch.ahead.push(truth(nonblocking))
+	ch.ahead.push(at)
 	return false
+}
+
+// receivePosted starts the first message that waits for its receiver, which was ahead when the message was sent.
+func (e *engine) receivePosted(c int32) {
+	ch := &e.channels.channels[c]
+	ch.refs--
+	e.startWaiting(ch)
 }
 
 // startWaiting starts the first message that waits for its receiver; its sender goes on.
@@ -204,7 +222,7 @@ func (e *engine) recv(i int32) {
 	}
 	ch := &e.channels.channels[e.channels.find(channelKey{o.peer, s.rank, o.tag, o.comm})]
 	if e.arrivalOrder {
-		ch.reached(false)
+		ch.reached(blocking)
 		e.receive(i, ch)
 		return
 	}
@@ -257,7 +275,7 @@ func (e *engine) irecv(i int32) {
 			ch.refs++
 			r.channel, waiter = c, r.waiter
 		}
-		if ch.reached(true) {
+		if ch.reached(e.now) {
 			e.startWaiting(ch)
 		}
 		if waiter != none { // of another thread
@@ -271,6 +289,7 @@ func (e *engine) irecv(i int32) {
 	}
 	switch m := ch.sends.pop(); {
 	case m == none:
+		e.requests[o.req].posted = e.now
 		ch.receives.push(o.req)
 	case e.messages[m].arrived:
 		e.freeMessage(m)

@@ -64,7 +64,7 @@ var rulesOf = [...]rules{Paper: {}, Dimemas5: {true, true, true, true, true, tru
 // Options say how to simulate.
 type Options struct {
 	Dialect Dialect
-	// Done is called for each row when it is over, in the order in which they end; nil: nobody is interested.
+	// Done is called for each row when it is over, for those of a thread in the order in which they end; nil: nobody is interested.
 	Done func(rank int32, seq int64, start, end Picoseconds)
 }
 
@@ -86,7 +86,7 @@ type Result struct {
 	Ranks []Times
 	// Time is when the last one ends.
 	Time Picoseconds
-	// Operations and Events are how much was simulated.
+	// Operations are how many were simulated, and Events how many went through the queue of events for that.
 	Operations, Events int64
 	// Messages and Bytes are what was sent point to point.
 	Messages, Bytes int64
@@ -152,6 +152,7 @@ func (e *engine) place(p *Program) error {
 		}
 	}
 	e.running = len(e.streams)
+	e.lookahead, e.current = e.free && e.roomy(), none
 	if !e.free {
 		e.ports = make([]port, len(p.Threads))
 		for rank := range e.ports {

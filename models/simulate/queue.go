@@ -20,7 +20,9 @@ const (
 	messageReady
 	messageEnds
 	collectiveEnds
-	probeWakes // of a stream
+	probeWakes    // of a stream
+	receivePosted // of a channel, by a stream that was ahead
+	messageStarts // the receive that it waited for was posted by a stream that was ahead
 )
 
 func (a *event) before(b *event) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
@@ -107,16 +109,16 @@ func (q *eventQueue) down(e *event) {
 }
 
 // ring is a queue of numbers.
-type ring struct {
-	items []int32
+type ring[T int32 | Picoseconds] struct {
+	items []T
 	head  int
 }
 
-func (r *ring) empty() bool { return r.head == len(r.items) }
+func (r *ring[T]) empty() bool { return r.head == len(r.items) }
 
-func (r *ring) len() int { return len(r.items) - r.head }
+func (r *ring[T]) len() int { return len(r.items) - r.head }
 
-func (r *ring) push(x int32) {
+func (r *ring[T]) push(x T) {
 	if r.head > 32 && 2*r.head >= len(r.items) {
 		r.items = r.items[:copy(r.items, r.items[r.head:])]
 		r.head = 0
@@ -124,12 +126,12 @@ func (r *ring) push(x int32) {
 	r.items = append(r.items, x)
 }
 
-func (r *ring) first() int32 { return r.items[r.head] }
+func (r *ring[T]) first() T { return r.items[r.head] }
 
 // pop takes the first out; none when it is empty.
-func (r *ring) pop() int32 {
+func (r *ring[T]) pop() T {
 	if r.empty() {
-		return none
+		return T(none)
 	}
 	x := r.items[r.head]
 	if r.head++; r.head == len(r.items) {

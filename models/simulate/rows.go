@@ -150,7 +150,11 @@ func (r *rows) row(b *schema.Events, i int) error {
 		o.flags = flagAtOnce
 	}
 	c := &rowOf{rows: r, b: b, i: i, rank: rank, op: o, known: &r.ranks[rank]}
-	return c.make()
+	err := c.make()
+	if c.op.counts() {
+		r.e.streams[r.e.program.first[rank]+b.Thread[i]].queue.acts++
+	}
+	return err
 }
 
 // rowOf is a row whose operations are being made. The last of them is op.
@@ -280,6 +284,7 @@ func (c *rowOf) send(nonblocking, sync, buffered, partitioned bool) {
 	if buffered {
 		o.flags |= flagBuffered
 	}
+	c.e.keepsOrder(o, c.rank)
 	if !nonblocking {
 		return
 	}
@@ -509,6 +514,7 @@ func (c *rowOf) collective(call schema.CallID, nonblocking bool) error {
 			c.ends(c.op.req)
 		}
 	}
+	c.e.keepsOrder(c.op, c.rank)
 	return nil
 }
 
