@@ -17,7 +17,7 @@ type ofRanks struct {
 }
 
 func (d *detector) ofRanks(i *instance) ofRanks {
-	return ofRanks{fmt.Sprint(i.ranks), d.messages[i.messages[0]].datatype, i.root, i.bytes == 0}
+	return ofRanks{fmt.Sprint(i.ranks), d.elements(&d.messages[i.messages[0]], schema.NullInt32), i.root, i.bytes == 0}
 }
 
 // gathers makes one broadcast of those of its segments, and allgathers of broadcasts that go on together.
@@ -67,16 +67,19 @@ func whence(m *message) any {
 func (d *detector) segments(list []*instance) (out []*instance) {
 	for len(list) > 0 {
 		n := 1
-		for n < len(list) && apart(list[:n], list[n]) {
+		for n < len(list) && apart(list[:n], list[n]) && !d.parted(list[0], list[n]) {
 			n++
 		}
 		batch := slices.Clone(list[:n])
 		list = list[n:]
 		slices.SortFunc(batch, func(a, b *instance) int { return cmp.Compare(uint64(a.buffer), uint64(b.buffer)) })
-		whole := batch[:1]
+		whole := batch[:1:1]
+		before := *batch[0]
 		for _, i := range batch[1:] {
 			last := whole[len(whole)-1]
-			if last.bytes == 0 || last.buffer == schema.NullInt64 || last.buffer+last.bytes != i.buffer {
+			joins := d.beside(&before, i)
+			before = *i
+			if !joins {
 				whole = append(whole, i)
 				continue
 			}
@@ -91,6 +94,35 @@ func (d *detector) segments(list []*instance) (out []*instance) {
 	}
 	slices.SortStableFunc(out, func(a, b *instance) int { return cmp.Compare(a.first, b.first) })
 	return out
+}
+
+// parted says whether broadcasts of derived datatypes are sent with different tags: what lies between them is not known.
+func (d *detector) parted(a, b *instance) bool {
+	x, y := &d.messages[a.messages[0]], &d.messages[b.messages[0]]
+	return !d.named[x.datatype] && !d.named[y.datatype] && (x.comm != y.comm || x.tag != y.tag)
+}
+
+// beside says whether what the second broadcast sends lies behind what the first does. A derived datatype has gaps: then they must be
+// sent with the same tag, and be parts of a message, or a whole cut into parts of equal size but for a remainder.
+func (d *detector) beside(a, b *instance) bool {
+	if a.bytes == 0 || a.buffer == schema.NullInt64 || b.buffer == schema.NullInt64 {
+		return false
+	}
+	x, y := &d.messages[a.messages[0]], &d.messages[b.messages[0]]
+	end := a.buffer + a.bytes
+	if end >= b.buffer || d.named[x.datatype] || d.named[y.datatype] {
+		return end == b.buffer
+	}
+	more := b.bytes - a.bytes
+	return x.comm == y.comm && x.tag == y.tag && (d.apiece(a) || d.apiece(b) || more >= 0 && more < mostElement*int64(len(a.ranks)))
+}
+
+// mostElement is the size of the largest elements that are cut evenly: complex numbers in double precision.
+const mostElement = 16
+
+// apiece says whether a message of an instance is part of another.
+func (d *detector) apiece(i *instance) bool {
+	return slices.ContainsFunc(i.messages, func(m int32) bool { return d.messages[m].whole != none })
 }
 
 // mostSegments bounds how many broadcasts are looked at for segments of one.

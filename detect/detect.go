@@ -103,7 +103,7 @@ type Datatype struct {
 
 // Columns are the columns of messages that Detect reads; the others may be null.
 var Columns = []string{"src", "dst", "epoch", "comm", "tag", "bytes", "send_datatype", "send_seq", "recv_post_seq", "recv_done_seq",
-	"payload_hash", "payload_head", "src_buffer", "send_callsite", "recv_callsite"}
+	"payload_hash", "payload_head", "src_buffer", "dst_buffer", "send_callsite", "recv_callsite"}
 
 // DefaultMinRanks is the least number of ranks of a finding: among two a broadcast is a message.
 const DefaultMinRanks = 3
@@ -200,7 +200,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 		options.MinRanks = DefaultMinRanks
 	}
 	d := &detector{run: run, options: options, named: map[int32]bool{}, result: &Result{}, placed: map[string]Finding{},
-		used: map[spot]int64{}, sum: newChecksum(run.HashBits)}
+		pieces: map[int32][]piece{}, used: map[spot]int64{}, sum: newChecksum(run.HashBits)}
 	for _, t := range run.Datatypes {
 		d.named[t.ID] = t.Named
 	}
@@ -211,6 +211,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 	d.doubt()
 	d.neighbourhoods()
 	d.gathers()
+	d.rejoin()
 	d.exchanges()
 	d.report()
 	return d.result, nil
@@ -223,7 +224,8 @@ type detector struct {
 	named   map[int32]bool // datatypes
 	result  *Result
 
-	messages []message // those that are replayed
+	messages []message         // those that are replayed
+	pieces   map[int32][]piece // of messages that carry several payloads
 	used     map[spot]int64
 	sum      *checksum
 	found    []*instance
@@ -236,9 +238,13 @@ type message struct {
 	sendSite, recvSite            int32
 	bytes, hash, head             int64
 	sendSeq, postSeq, doneSeq     int64
-	buffer                        int64
-	taken                         bool // it is part of an instance
+	buffer, dstBuffer             int64
+	whole                         int32 // of a piece: the message that it is part of, an index into detector.messages; else none
+	taken                         bool  // it is part of an instance
 }
+
+// none is no message.
+const none = -1
 
 // instance is an operation that was found.
 type instance struct {

@@ -160,40 +160,57 @@ func (p *pairs) finish(least int) {
 func (d *detector) read() error {
 	s, e := newSketch(), newExchangers(d.run, d.options.MinRanks)
 	perSize := map[int64]int64{}
-	err := d.run.Messages(func(b *schema.Messages) error {
+	cuts := map[int64][]piece{}
+	c := newCutter(d.sum, d.named, func(ordinal int64, pieces []piece) {
+		cuts[ordinal] = pieces
+		for _, p := range pieces {
+			s.add(p.hash, p.bytes)
+		}
+	})
+	err := d.rows(func(m *message, epoch int32) {
+		s.add(m.hash, m.bytes)
+		d.used[m.spot()]++
+		e.add(m)
+		c.add(m, epoch)
+		size := m.bytes
+		if _, known := perSize[size]; !known && len(perSize) >= 1<<16 {
+			size = anySize
+		}
+		perSize[size]++
+	})
+	if err != nil {
+		return err
+	}
+	c.flush()
+	d.result.Messages, d.result.Unhashed = 0, 0 // counted again
+	d.result.FalseMatch = falseMatch(perSize, d.run.HashBits)
+	spreads := func(hash, bytes int64) bool { return s.most(hash, bytes) >= d.options.MinRanks-1 }
+	ordinal := int64(0)
+	return d.rows(func(m *message, _ int32) {
+		pieces := cuts[ordinal]
+		ordinal++
+		pieces = slices.DeleteFunc(pieces, func(p piece) bool { return !spreads(p.hash, p.bytes) })
+		if len(pieces) > 0 {
+			d.pieces[int32(len(d.messages))] = pieces
+		} else if !spreads(m.hash, m.bytes) && !e.complete(m) {
+			return
+		}
+		d.messages = append(d.messages, *m)
+		d.result.Replayed++
+	})
+}
+
+// rows goes through the messages whose payload is known, but for those of a rank to itself.
+func (d *detector) rows(visit func(m *message, epoch int32)) error {
+	return d.run.Messages(func(b *schema.Messages) error {
 		for i := range b.Src {
 			d.result.Messages++
 			if !hashed(b, i) {
 				d.result.Unhashed++
 				continue
 			}
-			m := row(b, i)
-			if m.src == m.dst {
-				continue
-			}
-			s.add(m.hash, m.bytes)
-			d.used[m.spot()]++
-			e.add(&m)
-			size := m.bytes
-			if _, known := perSize[size]; !known && len(perSize) >= 1<<16 {
-				size = anySize
-			}
-			perSize[size]++
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	d.result.FalseMatch = falseMatch(perSize, d.run.HashBits)
-	return d.run.Messages(func(b *schema.Messages) error {
-		for i := range b.Src {
-			if !hashed(b, i) || b.Src[i] == b.Dst[i] {
-				continue
-			}
-			if m := row(b, i); s.most(m.hash, m.bytes) >= d.options.MinRanks-1 || e.complete(&m) {
-				d.messages = append(d.messages, m)
-				d.result.Replayed++
+			if m := row(b, i); m.src != m.dst {
+				visit(&m, b.Epoch[i])
 			}
 		}
 		return nil
@@ -221,7 +238,7 @@ func hashed(b *schema.Messages, i int) bool {
 func row(b *schema.Messages, i int) message {
 	m := message{src: b.Src[i], dst: b.Dst[i], comm: b.Comm[i], tag: b.Tag[i], datatype: b.SendDatatype[i], sendSite: b.SendCallsite[i],
 		recvSite: b.RecvCallsite[i], bytes: b.Bytes[i], hash: b.PayloadHash[i], head: b.PayloadHead[i], sendSeq: b.SendSeq[i], postSeq: b.RecvPostSeq[i],
-		doneSeq: b.RecvDoneSeq[i], buffer: b.SrcBuffer[i]}
+		doneSeq: b.RecvDoneSeq[i], buffer: b.SrcBuffer[i], dstBuffer: b.DstBuffer[i], whole: none}
 	if m.doneSeq == schema.NullInt64 {
 		m.doneSeq = math.MaxInt64 // nobody knows that it is there
 	}

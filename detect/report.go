@@ -20,6 +20,9 @@ type findingKey struct {
 func (d *detector) report() {
 	index := map[findingKey]*Finding{}
 	var order []*Finding
+	for _, i := range d.found {
+		i.messages = d.wholes(i.messages)
+	}
 	slices.SortStableFunc(d.found, func(a, b *instance) int { return cmp.Compare(a.messages[0], b.messages[0]) })
 	for _, i := range d.found {
 		f := d.finding(i)

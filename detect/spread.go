@@ -107,8 +107,17 @@ var scopes = []func(*message) any{
 	func(m *message) any { return [3]int32{m.comm, m.tag, m.sendSite} },
 }
 
-// spreads finds barriers and broadcasts.
+// spreads finds barriers and broadcasts. A message that carries several payloads is looked at as what it is first, and in pieces where it
+// is part of no broadcast so.
 func (d *detector) spreads() {
+	if len(d.pieces) > 0 {
+		for _, list := range d.payloads() {
+			if slices.ContainsFunc(list, func(m int32) bool { return d.pieces[m] != nil }) {
+				d.scoped(list, scopes, d.broadcasts)
+			}
+		}
+		d.divide()
+	}
 	for _, list := range d.payloads() {
 		if d.messages[list[0]].bytes != 0 {
 			d.scoped(list, scopes, d.broadcasts)
