@@ -44,7 +44,7 @@ func FuzzCondition(f *testing.F) {
 		"1e'\\') --'", "U&'\\0029'", "DATE'1')", "TRUE) OR (TRUE"} {
 		f.Add(s)
 	}
-	db, err := connect(context.Background())
+	db, err := connect(context.Background(), nil)
 	if err != nil {
 		f.Fatal(err)
 	}

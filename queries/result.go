@@ -30,11 +30,12 @@ func (d *DB) Query(ctx context.Context, text string) (Rows, error) {
 	if err := d.readOnly(ctx, text); err != nil {
 		return nil, err
 	}
-	return d.query(ctx, text, nil)
+	return d.query(ctx, nil, text)
 }
 
-func (d *DB) query(ctx context.Context, text string, described []Column) (Rows, error) {
-	rows, err := d.conn.QueryContext(ctx, text)
+// query runs a statement, with arguments for its parameters, and gives its rows, as described where described is not nil.
+func (d *DB) query(ctx context.Context, described []Column, text string, args ...any) (Rows, error) {
+	rows, err := d.conn.QueryContext(ctx, text, args...)
 	if err != nil {
 		if err = plain(err); damagedRe.MatchString(err.Error()) {
 			err = d.damage(ctx, d.runs, err)
@@ -57,16 +58,29 @@ func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string) (Rows, e
 	if err != nil {
 		return nil, err
 	}
-	if q.File != "" { // commq's own have tests for that
-		if err := d.readOnly(ctx, text); err != nil {
-			return nil, d.about(q, args, err)
-		}
-	}
-	rows, err := d.query(ctx, text, q.Columns)
+	rows, err := d.ask(ctx, q, args, text)
 	if err != nil {
 		return nil, d.about(q, args, err)
 	}
 	return rows, nil
+}
+
+// ask runs the text of a canned query. The driver prepares a statement before it runs it, and one that reads Parquet files is planned
+// again when it runs. Of a text that is an argument nothing can be prepared, so that it is planned once. A text with
+// SQL of the user's runs as it is, for the engine shows the line where an error is.
+func (d *DB) ask(ctx context.Context, q *Query, args map[string]string, text string) (Rows, error) {
+	if q.File != "" { // commq's own have tests for that
+		if err := d.readOnly(ctx, text); err != nil {
+			return nil, err
+		}
+		return d.query(ctx, q.Columns, text)
+	}
+	for name := range args {
+		if q.param(name).Kind == "condition" {
+			return d.query(ctx, q.Columns, text)
+		}
+	}
+	return d.query(ctx, q.Columns, "FROM query($1)", text)
 }
 
 // about says of an error of the engine which query and runs it is about, and where in a user's own file it is.
