@@ -24,6 +24,9 @@ var ClassNames = []string{"send", "recv", "sendrecv", "probe", "complete", "coll
 // String returns the class's name.
 func (c Class) String() string { return ClassNames[c] }
 
+// PointToPoint says whether the class is of calls that send, receive or probe messages, or complete requests.
+func (c Class) PointToPoint() bool { return c >= ClassSend && c <= ClassComplete }
+
 // Op is a reduction operation; it is the column reduce_op of events.
 type Op int16
 

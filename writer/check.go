@@ -61,6 +61,7 @@ type runChecker struct {
 type rowGroup struct {
 	reader *tableReader
 	group  int
+	end    int   // the row group after those that belong with it
 	epoch  int64 // the first; -1 in tables without
 	table  int   // place in the order
 }
@@ -111,8 +112,9 @@ func (c *runChecker) openFile(t *schema.Table, f schema.FileInfo) {
 	if f.Rows == 0 && len(c.tableInfo(t).Files) > 1 {
 		c.broken(schema.RuleFiles, t, f.Path, "a file without rows beside others")
 	}
-	for g := range r.groups() {
-		c.groups = append(c.groups, rowGroup{r, g, r.firstEpoch(g), tableOrder(t)})
+	for g, end := 0, 0; g < r.groups(); g = end {
+		end = r.together(g)
+		c.groups = append(c.groups, rowGroup{r, g, end, r.firstEpoch(g), tableOrder(t)})
 	}
 }
 
@@ -134,31 +136,37 @@ func tableOrder(t *schema.Table) int {
 
 // firstEpoch is the first epoch of a row group by its statistics; -1 in a table without epochs. Without statistics it
 // is 0: the check then needs more memory, and finds the same.
-func (r *tableReader) firstEpoch(g int) (epoch int64) {
+func (r *tableReader) firstEpoch(g int) int64 {
+	epoch, _ := r.epochOf(g)
+	return epoch
+}
+
+// epochOf is firstEpoch, and whether the statistics, or that there are no epochs, say so.
+func (r *tableReader) epochOf(g int) (epoch int64, known bool) {
 	_, i := r.table.Column("epoch")
 	if i < 0 {
-		return -1
+		return -1, true
 	}
 	defer func() {
 		if recover() != nil {
-			epoch = 0
+			epoch, known = 0, false
 		}
 	}()
 	chunk, err := r.meta.RowGroup(g).ColumnChunk(r.columns[i])
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	stats, err := chunk.Statistics()
 	if s, ok := stats.(*metadata.Int32Statistics); ok && err == nil && s.HasMinMax() {
-		return int64(s.Min())
+		return int64(s.Min()), true
 	}
-	return 0
+	return 0, false
 }
 
 // readGroup checks the rows of a row group.
 func (c *runChecker) readGroup(ctx context.Context, g rowGroup) error {
 	t := g.reader.table
-	err := g.reader.read(ctx, g.group, func(b schema.Batch) error {
+	err := g.reader.readTogether(ctx, g.group, g.end, func(b schema.Batch) error {
 		c.digesters[t].Add(b)
 		if len(c.unreadable) == 0 { // else rows that miss what cannot be read would all be reported
 			c.rules.Add(g.reader.name, b)

@@ -40,6 +40,8 @@ type columnEncoder struct {
 	compressed []byte
 	pages      []pageSpan
 	seen       []bool
+	parts      [2]*schema.Events // of a batch whose rows are told apart
+	stretches  [2][]span         // that they have of it
 }
 
 // newColumnEncoder makes an encoder. zstd's entropy coding is on even where it finds no repeats, unlike in arrow-go: the

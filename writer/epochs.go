@@ -19,6 +19,7 @@ type Epochs struct {
 type epochFile struct {
 	reader *tableReader
 	next   int // row group
+	end    int // the one after those that are read with it
 	epoch  int64
 }
 
@@ -53,17 +54,17 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 	return e, nil
 }
 
-// begin finds the epoch of the next row group.
+// begin finds the epoch of the next row group, and what is read with it.
 func (f *epochFile) begin() {
 	if f.next < f.reader.groups() {
-		f.epoch = f.reader.firstEpoch(f.next)
+		f.epoch, f.end = f.reader.firstEpoch(f.next), f.reader.together(f.next)
 	}
 }
 
 // Next reads the rows of the next epoch, file by file, and calls fn with up to batchRows rows at a time; fn must not keep
 // them. Where a row group has rows of several epochs they come together. It returns io.EOF when there are no more.
 func (e *Epochs) Next(ctx context.Context, fn func(schema.Batch) error) error {
-	return e.each(func(f *epochFile) error { return f.reader.read(ctx, f.next, fn) })
+	return e.each(func(f *epochFile) error { return f.reader.readTogether(ctx, f.next, f.end, fn) })
 }
 
 // All reads the rows of all epochs that are left, as Next does those of one, and returns nil after the last.
@@ -97,7 +98,7 @@ func (e *Epochs) each(fn func(*epochFile) error) error {
 			if err := fn(f); err != nil {
 				return err
 			}
-			f.next++
+			f.next = f.end
 			f.begin()
 		}
 	}

@@ -193,9 +193,11 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch) error {
 	if err != nil {
 		return err
 	}
-	for i, n := 0, b.Len(); i < n; i += rowGroupRows {
-		if err := f.writeRowGroup(e, b, i, min(n, i+rowGroupRows)); err != nil {
-			return err
+	for _, part := range e.apart(b) {
+		for i, n := 0, part.Len(); i < n; i += rowGroupRows {
+			if err := f.writeRowGroup(e, part, i, min(n, i+rowGroupRows)); err != nil {
+				return err
+			}
 		}
 	}
 	f.digester.Add(b)

@@ -60,8 +60,9 @@ func readFile(ctx context.Context, dir, name string, t *schema.Table, batchRows 
 	if err != nil {
 		return err
 	}
-	for g := range r.groups() {
-		if err := r.read(ctx, g, fn); err != nil {
+	for g, end := 0, 0; g < r.groups(); g = end {
+		end = r.together(g)
+		if err := r.readTogether(ctx, g, end, fn); err != nil {
 			return err
 		}
 	}
@@ -91,6 +92,7 @@ type readBuffers struct {
 	int64s []int64
 	bytes  []parquet.ByteArray
 	enums  []map[string]int16
+	others []*readBuffers // for row groups that are merged
 }
 
 func newReadBuffers(t *schema.Table, batchRows int) *readBuffers {
@@ -109,6 +111,7 @@ type tableReader struct {
 	dir, name string // the run's folder, and the file in it, with slashes
 	meta      *metadata.FileMetaData
 	columns   []int // index in the file of each column of the table
+	epochs    *bool // whether statistics know the epochs of all row groups; nil: not yet known
 }
 
 func newTableReader(dir, name string, b *readBuffers) (*tableReader, error) {

@@ -1,0 +1,196 @@
+package writer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/commq/commq/schema"
+)
+
+// together is the row group after the last of those that belong with g: events of one epoch, which apart wrote as several. In other
+// tables, and without statistics of epochs, every row group stands alone.
+func (r *tableReader) together(g int) int {
+	end := g + 1
+	if r.table != &schema.EventsTable || !r.hasEpochs() {
+		return end
+	}
+	for epoch := r.firstEpoch(g); end < r.groups() && r.firstEpoch(end) == epoch; end++ {
+	}
+	return end
+}
+
+// hasEpochs says whether the statistics know the epoch of every row group.
+func (r *tableReader) hasEpochs() bool {
+	if r.epochs == nil {
+		known := true
+		for g := 0; known && g < r.groups(); g++ {
+			_, known = r.epochOf(g)
+		}
+		r.epochs = &known
+	}
+	return *r.epochs
+}
+
+// readTogether reads the row groups [g, end) in the order of the table's key.
+func (r *tableReader) readTogether(ctx context.Context, g, end int, fn func(schema.Batch) error) error {
+	if end == g+1 {
+		return r.read(ctx, g, fn)
+	}
+	m := merger{to: r.readBuffers, fn: fn}
+	defer m.stop()
+	for k := g; k < end; k++ {
+		if err := m.add(ctx, r, k); err != nil {
+			return err
+		}
+	}
+	return m.merge()
+}
+
+// merger merges the rows of sorted row groups of events.
+type merger struct {
+	to      *readBuffers
+	fn      func(schema.Batch) error
+	streams []*mergeStream
+	columns []any // of the batch that is filled
+	rows    int   // in it
+}
+
+// mergeStream is a row group of which one batch is at hand.
+type mergeStream struct {
+	next    func() (schema.Batch, error, bool)
+	stop    func()
+	batch   *schema.Events
+	columns []any
+	at      int
+}
+
+// errStopped ends reading a row group whose rows are not wanted any more.
+var errStopped = errors.New("stopped")
+
+// add begins to read row group g of the file.
+func (m *merger) add(ctx context.Context, r *tableReader, g int) error {
+	for len(m.to.others) <= len(m.streams) {
+		m.to.others = append(m.to.others, m.to.another())
+	}
+	reader := *r
+	reader.readBuffers = m.to.others[len(m.streams)]
+	s := &mergeStream{}
+	s.next, s.stop = iter.Pull2(func(yield func(schema.Batch, error) bool) {
+		err := reader.read(ctx, g, func(b schema.Batch) error {
+			if !yield(b, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	})
+	m.streams = append(m.streams, s)
+	return m.advance(s)
+}
+
+// another is a set of buffers for the same columns.
+func (b *readBuffers) another() *readBuffers {
+	n := newReadBuffers(b.table, b.rows)
+	if b.want != nil {
+		n.want = b.want
+		n.allNull()
+	}
+	return n
+}
+
+func (m *merger) stop() {
+	for _, s := range m.streams {
+		s.stop()
+	}
+}
+
+// advance reads the next batch of a stream, and forgets the stream at its end.
+func (m *merger) advance(s *mergeStream) error {
+	b, err, ok := s.next()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		for i := range m.streams {
+			if m.streams[i] == s {
+				m.streams = append(m.streams[:i], m.streams[i+1:]...)
+				break
+			}
+		}
+		return nil
+	}
+	s.batch, s.columns, s.at = b.(*schema.Events), columnsOf(b), 0
+	return nil
+}
+
+// merge gives the rows of all streams in order, to.rows at a time.
+func (m *merger) merge() error {
+	for len(m.streams) > 0 {
+		first, second := m.lowest()
+		if err := m.take(first, second); err != nil {
+			return err
+		}
+	}
+	return m.flush()
+}
+
+// lowest is the stream whose next row comes first, and the one that comes after it; nil where there is none.
+func (m *merger) lowest() (first, second *mergeStream) {
+	for _, s := range m.streams {
+		switch {
+		case first == nil || compareRows(s.batch, s.at, first.batch, first.at) < 0:
+			first, second = s, first
+		case second == nil || compareRows(s.batch, s.at, second.batch, second.at) < 0:
+			second = s
+		}
+	}
+	return first, second
+}
+
+// compareRows compares row i of a with row j of b by the key of events.
+func compareRows(a *schema.Events, i int, b *schema.Events, j int) int {
+	return cmp.Or(cmp.Compare(a.Epoch[i], b.Epoch[j]), cmp.Compare(a.Rank[i], b.Rank[j]), cmp.Compare(a.Seq[i], b.Seq[j]))
+}
+
+// take copies the rows of a stream that come before those of the other.
+func (m *merger) take(s, other *mergeStream) error {
+	end := s.at + 1
+	for n := s.batch.Len(); end < n && (other == nil || compareRows(s.batch, end, other.batch, other.at) < 0); end++ {
+	}
+	for s.at < end {
+		if m.columns == nil {
+			m.to.batch.(resizer).Resize(m.to.rows)
+			m.columns = columnsOf(m.to.batch)
+		}
+		n := min(end-s.at, m.to.rows-m.rows)
+		for c := range m.columns {
+			if m.to.want == nil || m.to.want[c] {
+				copyRows(m.columns[c], m.rows, s.columns[c], span{s.at, s.at + n})
+			}
+		}
+		s.at, m.rows = s.at+n, m.rows+n
+		if m.rows == m.to.rows {
+			if err := m.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if s.at == s.batch.Len() {
+		return m.advance(s)
+	}
+	return nil
+}
+
+// flush hands over the rows that are there.
+func (m *merger) flush() error {
+	if m.rows == 0 {
+		return nil
+	}
+	m.to.batch.(resizer).Resize(m.rows)
+	m.columns, m.rows = nil, 0
+	return m.fn(m.to.batch)
+}
