@@ -2503,7 +2503,8 @@ WITH operations AS (
 ),
 latest AS (
   SELECT MAX(at_ns) AS last_ns
-  FROM (SELECT MAX(end_ns) AS at_ns FROM events
+  -- The manifest knows the end of the last call, and one that never ended can begin after it.
+  FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
         SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns FROM messages WHERE {{where}}
         UNION ALL

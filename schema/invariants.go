@@ -13,7 +13,7 @@ func Rules() []Rule {
 		{Name: RuleFiles, Doc: "A table's files are those the manifest lists, of the bytes and rows it lists, and every value can be read."},
 		{Name: RuleDigests, Doc: "The digests of the tables and of the run are those of the rows and of the manifest."},
 		{Name: "not-null", Doc: "Only columns that may be null hold null.", batch: checkNulls},
-		{Name: "sorted", Doc: "The rows of a file are sorted by the table's key, and no two have the same.", batch: checkSorted},
+		{Name: "sorted", Doc: "The rows of a file are sorted by the table's key, those of an epoch's row groups of events merged, and no two have the same.", batch: checkSorted},
 		{Name: "ranks", Doc: "ranks has one row per world rank, and every world rank anywhere is one of them.", batch: checkWorlds, finish: finishRanks},
 		{Name: "ended", Doc: "A run is finalized exactly when each of its ranks is.", finish: finishEnded},
 		{Name: "epochs", Doc: "An epoch lies between 0 and the manifest's epochs, and never decreases along a rank.",

@@ -24,7 +24,7 @@ func join(parts ...[]Column) []Column {
 // EventsTable describes the table events: one row per MPI call.
 var EventsTable = Table{
 	Name: "events", Goname: "Event", Folder: true, Key: []string{"epoch", "rank", "seq"},
-	Doc: "One row per MPI call that was recorded. MPI_Startall has one row per request: the first spans the call, the others start and end at its end. Failed tests and probes are counted in polls of the rank's next row, not recorded.",
+	Doc: "One row per MPI call that was recorded. MPI_Startall has one row per request: the first spans the call, the others start and end at its end. Failed tests and probes are counted in polls of the rank's next row, not recorded. In long runs the rows of an epoch that are not point-to-point (class collective, comm, rma, io, mark, other) stand in a row group of their own behind the others, sorted likewise.",
 	Columns: join([]Column{
 		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the call."},
 		{Name: "seq", Goname: "Seq", Type: Int64, Unit: "1", Doc: "Number of the row along its rank, from 0, in the order the calls were entered."},

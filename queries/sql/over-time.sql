@@ -13,7 +13,7 @@
 -- column collectives BIGINT 1: Collective operations whose first rank entered in it: an operation is one, however many ranks it has.
 -- column collective_bytes BIGINT bytes: What all their ranks together send in them.
 -- order: bin
--- cost: Two columns of messages and six of events, one of them twice.
+-- cost: Two columns of messages, one of them twice, and five of the collective rows of events.
 -- plot: lines start_ns bytes+collective_bytes
 WITH operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
@@ -23,7 +23,8 @@ WITH operations AS (
 ),
 latest AS (
   SELECT MAX(at_ns) AS last_ns
-  FROM (SELECT MAX(end_ns) AS at_ns FROM events
+  -- The manifest knows the end of the last call, and one that never ended can begin after it.
+  FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
         SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns FROM messages WHERE {{where}}
         UNION ALL

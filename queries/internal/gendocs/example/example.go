@@ -17,7 +17,7 @@ import (
 //
 // The text has blocks: a line with the name of a table and columns, then a line per row, words between blanks; - is null,
 // # begins a comment line, an empty line ends a block. Columns that are not named are null, or 0 where they cannot be.
-// Rows must be in the order of the table's key.
+// Rows must be in the order of the table's key. The manifest's end_ns is the latest of the rows', if that is later.
 func Write(store, name, text string, m schema.Manifest) (string, error) {
 	run, err := writer.Create(store, name, writer.Options{})
 	if err != nil {
@@ -29,6 +29,9 @@ func Write(store, name, text string, m schema.Manifest) (string, error) {
 		return "", err
 	}
 	for _, b := range batches {
+		if events, ok := b.(*schema.Events); ok {
+			m.EndNs = max(m.EndNs, slices.Max(events.EndNs)) // null is less than any
+		}
 		if err := run.Write(0, b); err != nil {
 			return "", err
 		}
