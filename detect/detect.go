@@ -82,6 +82,8 @@ type Run struct {
 	Comms []Comm
 	// Datatypes are the datatypes that messages may name.
 	Datatypes []Datatype
+	// Selves are what ranks recorded that they have without sending it, in any order.
+	Selves []Self
 	// Messages calls add with the rows of the table messages (the columns named in Columns) in the order of their epochs. It is
 	// called twice, and must give the same rows each time. Rows without a payload_hash are counted and left out.
 	Messages func(add func(*schema.Messages) error) error
@@ -99,11 +101,21 @@ type Datatype struct {
 	ID int32
 	// Named says that MPI has it by name; any other may hold the same elements as a named one.
 	Named bool
+	// Name is that name, Bytes the size of an element.
+	Name  string
+	Bytes int64
+}
+
+// Self is a payload that a rank recorded with commq_send_to_self: what it has without sending it.
+type Self struct {
+	Rank, Datatype          int32
+	Seq, Bytes              int64
+	Hash, Sum, Head, Buffer int64 // as in messages
 }
 
 // Columns are the columns of messages that Detect reads; the others may be null.
 var Columns = []string{"src", "dst", "epoch", "comm", "tag", "bytes", "send_datatype", "send_seq", "recv_post_seq", "recv_done_seq",
-	"payload_hash", "payload_head", "src_buffer", "dst_buffer", "send_callsite", "recv_callsite"}
+	"payload_hash", "payload_sum", "payload_head", "src_buffer", "dst_buffer", "send_callsite", "recv_callsite"}
 
 // DefaultMinRanks is the least number of ranks of a finding: among two a broadcast is a message.
 const DefaultMinRanks = 3
@@ -213,6 +225,9 @@ func Detect(run *Run, options Options) (*Result, error) {
 	d.gathers()
 	d.rejoin()
 	d.exchanges()
+	if err := d.combines(); err != nil {
+		return nil, err
+	}
 	d.report()
 	return d.result, nil
 }
@@ -224,6 +239,7 @@ type detector struct {
 	named   map[int32]bool // datatypes
 	result  *Result
 
+	sample   *sample
 	messages []message         // those that are replayed
 	pieces   map[int32][]piece // of messages that carry several payloads
 	used     map[spot]int64
@@ -260,6 +276,10 @@ type instance struct {
 	first    int64 // send_seq of the root's first message
 	last     int64 // of its last
 	buffer   int64 // where the root has it
+
+	rankBytes []int64
+	checks    int64
+	of        *combined // what it is one time of; nil where payloads were only spread
 }
 
 // take makes the messages of an instance part of it.

@@ -105,7 +105,7 @@ func (p *program) run(t testing.TB, rnd *rand.Rand, noise []sent) *Run {
 		order = slices.Insert(order, max(a, b), step{m, false})
 		order = slices.Insert(order, min(a, b), step{m, true})
 	}
-	return &Run{Ranks: int32(p.ranks), HashBits: 64, Comms: p.comms, Datatypes: []Datatype{{ID: 7, Named: true}}, Messages: rows(all, order, p.ranks)}
+	return &Run{Ranks: int32(p.ranks), HashBits: 64, Comms: p.comms, Datatypes: []Datatype{{ID: 7, Named: true, Name: "MPI_DOUBLE", Bytes: 8}}, Messages: rows(all, order, p.ranks)}
 }
 
 // rows are the rows of messages, in the order of their sends.
@@ -132,6 +132,7 @@ func rows(all []sent, order []step, ranks int) func(func(*schema.Messages) error
 			b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i], b.PayloadHead[i] = m.src, m.dst, m.comm, m.tag, m.bytes, m.payload, m.head
 			b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i] = sendSeq[k], doneSeq[k], doneSeq[k]
 			b.SendCallsite[i], b.RecvCallsite[i], b.SendDatatype[i], b.SrcBuffer[i] = m.site, m.site+1, 7, m.buffer
+			b.PayloadSum[i], b.DstBuffer[i] = schema.NullInt64, schema.NullInt64
 		}
 		return add(b)
 	}

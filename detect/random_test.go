@@ -82,7 +82,7 @@ func (g *generator) program() *program {
 		{"broadcast", g.broadcast}, {"broadcasts of one payload", g.again}, {"segments", g.segments}, {"scatter and allgather", g.long},
 		{"redundant", g.redundant}, {"ring allgather", g.ring}, {"trees allgather", g.trees}, {"pairwise allgather", g.pairwise},
 		{"alltoall", g.alltoall}, {"central barrier", g.central}, {"dissemination barrier", g.dissemination}, {"loop of roots", g.roots},
-		{"none: too early", g.early}, {"none: halo", g.halo}, {"none: a pair is missing", g.nearly}, {"none: gather", g.gather},
+		{"none: too early", g.early}, {"none: halo", g.halo}, {"none: a pair is missing", g.nearly}, {"up a tree", g.upwards},
 		{"none: two halves", g.halves}, {"none: sizes differ", g.sizes}, {"none: no release", g.arrive},
 		{"neighbours", g.neighbours}, {"none: rings at random", g.rings}, {"none: a pipeline that begins with zeros", g.zeros},
 	}
@@ -514,8 +514,9 @@ func (g *generator) halo(ranks []int32) {
 // nearly is an alltoall but for one message.
 func (g *generator) nearly(ranks []int32) { g.exchange(ranks, g.like(), g.IntN(3) == 0, true) }
 
-// gather sends payloads that differ up a tree.
-func (g *generator) gather(ranks []int32) {
+// upwards sends payloads of one size, that differ, up a tree: directly a gather, otherwise what a reduction does, and along a chain
+// nothing that can be told from a pipeline.
+func (g *generator) upwards(ranks []int32) {
 	parent := g.tree(len(ranks))
 	like := g.like()
 	for i := len(ranks) - 1; i > 0; i-- {
@@ -524,6 +525,23 @@ func (g *generator) gather(ranks []int32) {
 		m.src, m.dst = ranks[i], ranks[parent[i]]
 		g.p.both(m)
 	}
+	children := map[int]int{}
+	for _, p := range parent[1:] {
+		children[p]++
+	}
+	n := len(ranks)
+	f := Finding{Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes, Instances: 1, Messages: int64(n - 1)}
+	switch {
+	case len(children) == n-1: // a chain
+		return
+	case n < g.p.ranks: // of a part of the communicator: nothing says that it is one operation
+		return
+	case len(children) > 1:
+		f.Operation = Reduce
+	default:
+		f.Operation, f.BytesMax = Gather, like.bytes*int64(n)
+	}
+	g.wants(f)
 }
 
 // halves sends one payload in each of many pairs.

@@ -159,6 +159,7 @@ func (p *pairs) finish(least int) {
 // read reads the messages twice: once to count, once to keep what can be part of a collective.
 func (d *detector) read() error {
 	s, e := newSketch(), newExchangers(d.run, d.options.MinRanks)
+	d.sample = newSample(d.run.Ranks)
 	perSize := map[int64]int64{}
 	cuts := map[int64][]piece{}
 	c := newCutter(d.sum, d.named, func(ordinal int64, pieces []piece) {
@@ -182,6 +183,7 @@ func (d *detector) read() error {
 		return err
 	}
 	c.flush()
+	d.sample.over = true
 	d.result.Messages, d.result.Unhashed = 0, 0 // counted again
 	d.result.FalseMatch = falseMatch(perSize, d.run.HashBits)
 	spreads := func(hash, bytes int64) bool { return s.most(hash, bytes) >= d.options.MinRanks-1 }
@@ -208,6 +210,9 @@ func (d *detector) rows(visit func(m *message, epoch int32)) error {
 			if !hashed(b, i) {
 				d.result.Unhashed++
 				continue
+			}
+			if !d.sample.over {
+				d.sample.add(b, i)
 			}
 			if m := row(b, i); m.src != m.dst {
 				visit(&m, b.Epoch[i])

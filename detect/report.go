@@ -14,6 +14,8 @@ type findingKey struct {
 	comm                 int32
 	ranks                string
 	sendSites, recvSites string
+	certainty            Certainty
+	reductions           string
 }
 
 // report makes findings of instances.
@@ -26,7 +28,7 @@ func (d *detector) report() {
 	slices.SortStableFunc(d.found, func(a, b *instance) int { return cmp.Compare(a.messages[0], b.messages[0]) })
 	for _, i := range d.found {
 		f := d.finding(i)
-		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), fmt.Sprint(f.SendSites), fmt.Sprint(f.RecvSites)}
+		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), fmt.Sprint(f.SendSites), fmt.Sprint(f.RecvSites), f.Certainty, fmt.Sprint(f.Reductions)}
 		if f.Completeness < d.options.Completeness {
 			continue
 		}
@@ -60,7 +62,11 @@ func (d *detector) finding(i *instance) Finding {
 	if i.repeat {
 		f.Repeats = 1
 	}
-	one := Instance{Root: i.root, Bytes: i.bytes}
+	if i.of != nil {
+		f.Checks = i.checks
+		f.Certainty, f.Reductions, f.Kept = i.of.certainty, i.of.reductions, i.of.kept
+	}
+	one := Instance{Root: i.root, Bytes: i.bytes, RankBytes: i.rankBytes}
 	comms := map[int32]bool{}
 	for _, m := range i.messages {
 		m := &d.messages[m]

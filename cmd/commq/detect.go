@@ -160,7 +160,7 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 	err = writer.ReadTable(ctx, d.dir, &schema.DatatypesTable, smallRows, func(b schema.Batch) error {
 		t := b.(*schema.Datatypes)
 		for i, id := range t.ID {
-			run.Datatypes = append(run.Datatypes, detect.Datatype{ID: id, Named: t.Combiner[i] == "named"})
+			run.Datatypes = append(run.Datatypes, detect.Datatype{ID: id, Named: t.Combiner[i] == "named", Name: t.Name[i], Bytes: t.Bytes[i]})
 		}
 		return nil
 	})
