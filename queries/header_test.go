@@ -225,7 +225,7 @@ func TestLoadIncludes(t *testing.T) {
 		"sql/a.sql":            {Data: []byte(goodHeader + goodSQL)},
 		"sql/include/part.sql": {Data: []byte("-- text\npart AS (SELECT {{top}})\n")},
 	}
-	all, err := load(fsys)
+	all, err := load(fsys, namesIn(fsys))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestLoadIncludes(t *testing.T) {
 	}
 	fsys["sql/include/inner.sql"] = &fstest.MapFile{Data: []byte("inner AS (SELECT 3)\n")}
 	fsys["sql/include/part.sql"] = &fstest.MapFile{Data: []byte("{{include inner}},\npart AS (SELECT {{top}})\n")}
-	all, err = load(fsys)
+	all, err = load(fsys, namesIn(fsys))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,11 +247,11 @@ func TestLoadIncludes(t *testing.T) {
 		t.Errorf("SQL %q, %v; want %q", sql, err, want)
 	}
 	fsys["sql/include/inner.sql"] = &fstest.MapFile{Data: []byte("inner AS (SELECT 3), {{include part}}\n")}
-	if _, err := load(fsys); err == nil || !strings.Contains(err.Error(), `include "part" includes itself`) {
+	if _, err := load(fsys, namesIn(fsys)); err == nil || !strings.Contains(err.Error(), `include "part" includes itself`) {
 		t.Errorf("error %v", err)
 	}
 	delete(fsys, "sql/include/part.sql")
-	if _, err := load(fsys); err == nil || !strings.Contains(err.Error(), "there is no sql/include/part.sql") {
+	if _, err := load(fsys, namesIn(fsys)); err == nil || !strings.Contains(err.Error(), "there is no sql/include/part.sql") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -14,29 +14,45 @@ var files embed.FS
 
 // All gives every canned query in the order of their names. An error is a mistake in this package's SQL files.
 func All() ([]*Query, error) {
-	return load(files)
+	return Named(Names())
 }
 
-// load reads the queries of a file system that has them as sql/*.sql.
-func load(fsys fs.FS) ([]*Query, error) {
-	names, err := fs.Glob(fsys, "sql/*.sql")
+// Names are the names of the canned queries, in order. It reads none of them.
+func Names() []string { return namesIn(files) }
+
+// Named gives the canned queries of these names, in their order. Errors are as those of All, or name the query that there is not.
+func Named(names []string) ([]*Query, error) { return load(files, names) }
+
+// namesIn are the names of the queries of a file system that has them as sql/*.sql.
+func namesIn(fsys fs.FS) []string {
+	paths, err := fs.Glob(fsys, "sql/*.sql")
 	if err != nil {
-		return nil, err
+		panic(err) // of the pattern
 	}
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		names[i] = strings.TrimSuffix(path.Base(p), ".sql")
+	}
+	slices.Sort(names) // "a.sql" is after "a-b.sql"
+	return names
+}
+
+// load reads queries of a file system that has them as sql/*.sql.
+func load(fsys fs.FS, names []string) ([]*Query, error) {
+	include := func(name string) (source, error) { return includeOf(fsys, name) }
 	var all []*Query
 	for _, name := range names {
-		text, err := fs.ReadFile(fsys, name)
+		file := "sql/" + name + ".sql"
+		text, err := fs.ReadFile(fsys, file)
 		if err != nil {
 			return nil, err
 		}
-		include := func(name string) (source, error) { return includeOf(fsys, name) }
-		q, err := parseFile(strings.TrimSuffix(path.Base(name), ".sql"), name, string(text), include)
+		q, err := parseFile(name, file, string(text), include)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, q)
 	}
-	slices.SortFunc(all, func(a, b *Query) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 

@@ -19,9 +19,9 @@ type Unusable struct {
 }
 
 // Own reads a user's own queries, dir/NAME.sql, in the order of their names. They are written as those of this package, and
-// may include its files and those of dir/include. A file that is no query, or has the name of one of those known, is left out and
+// may include its files and those of dir/include. A file that is no query, or has one of the known names, is left out and
 // described. A folder that does not exist has none. It says nothing of the SQL, which the engine sees when it is asked.
-func Own(dir string, known []*Query) (own []*Query, unusable []Unusable) {
+func Own(dir string, known []string) (own []*Query, unusable []Unusable) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -45,11 +45,11 @@ func Own(dir string, known []*Query) (own []*Query, unusable []Unusable) {
 	return own, unusable
 }
 
-func ownQuery(dir, file, name string, known []*Query) (*Query, error) {
+func ownQuery(dir, file, name string, known []string) (*Query, error) {
 	if !wordRe.MatchString(name) {
 		return nil, fmt.Errorf("%s: a query is called as its file; want a name of lower-case letters, digits and -", file)
 	}
-	if slices.ContainsFunc(known, func(q *Query) bool { return q.Name == name }) {
+	if slices.Contains(known, name) {
 		return nil, fmt.Errorf("%s: commq has a query of its own called %s, which this one does not replace; give the file another name", file, name)
 	}
 	text, err := readOwn(file)

@@ -50,11 +50,7 @@ func ownFolder(t *testing.T, files ...string) string {
 
 func readOwn(t *testing.T, dir string) ([]*queries.Query, []queries.Unusable) {
 	t.Helper()
-	all, err := queries.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return queries.Own(dir, all)
+	return queries.Own(dir, queries.Names())
 }
 
 // three messages of rank 3 and one of rank 1.

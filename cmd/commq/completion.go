@@ -218,12 +218,18 @@ func completeParam(c *cobra.Command, p *queries.Param) {
 }
 
 // completeQueries offers the names of queries with what they answer.
-func completeQueries(c *cobra.Command, flag string, all []*queries.Query) {
-	names := make([]string, len(all))
-	for i, q := range all {
-		names[i] = q.Name + "\t" + q.Summary
-	}
-	complete(c, flag, names...)
+func completeQueries(a *app, c *cobra.Command, flag string) {
+	register(c, func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		l, err := a.queryLibrary()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		names := make([]string, len(l.all))
+		for i, q := range l.all {
+			names[i] = q.Name + "\t" + q.Summary
+		}
+		return fixed(names, cobra.ShellCompDirectiveNoFileComp)(c, args, prefix)
+	}, flag)
 }
 
 // completeStore makes --store complete; it is a flag of every command.

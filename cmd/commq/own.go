@@ -29,17 +29,37 @@ func ownFolder() string {
 	return filepath.Join(config, "commq", "queries")
 }
 
-// asksQueries says whether a command line may need the user's queries. Others, of which a job starts thousands, do not read the
-// user's folder.
+// asksQueries says whether a command line may need queries. Others, of which a job starts thousands, do not read the user's folder.
 func asksQueries(args []string) bool {
 	return slices.ContainsFunc(args, func(word string) bool {
-		return word == "query" || word == "report" || word == "help" || strings.HasPrefix(word, "--init") || strings.HasPrefix(word, "__complete")
+		return word == "query" || word == "report" || word == "help" || strings.HasPrefix(word, "--init") || completes(word)
 	})
 }
 
-// queryLibrary reads the queries. An error is a mistake in commq's own.
-func (a *app) queryLibrary() (*library, error) {
-	all, err := queries.All()
+// completes says whether a word asks for what may stand in a command line.
+func completes(word string) bool { return strings.HasPrefix(word, "__complete") }
+
+// queryLibrary reads all queries. An error is a mistake in commq's own.
+func (a *app) queryLibrary() (*library, error) { return a.readLibrary(queries.Names()) }
+
+// askable are the queries that the command line can mean, and the user's own: those that it names, where it names any. To read
+// them all takes longer than a small question.
+func (a *app) askable() (*library, error) {
+	names := queries.Names()
+	named := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(a.args, name) })
+	switch {
+	case a.args == nil: // no command line: the tree of all commands
+	case !asksQueries(a.args):
+		return &library{}, nil
+	case len(named) > 0 && !slices.ContainsFunc(a.args, completes):
+		names = named
+	}
+	return a.readLibrary(names)
+}
+
+// readLibrary reads queries of commq and the user's own.
+func (a *app) readLibrary(names []string) (*library, error) {
+	all, err := queries.Named(names)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +69,7 @@ func (a *app) queryLibrary() (*library, error) {
 	}
 	if l.dir = ownFolder(); l.dir != "" {
 		var own []*queries.Query
-		own, l.unusable = queries.Own(l.dir, all)
+		own, l.unusable = queries.Own(l.dir, queries.Names())
 		l.all = append(l.all, own...)
 	}
 	return l, nil

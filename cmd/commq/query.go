@@ -183,8 +183,8 @@ docs/method/own-queries.md says how to write one.`,
 	c.Flags().BoolVar(&list, "list", false, "list the queries")
 	c.Flags().StringVar(&format, "format", "table", "`FORMAT` of the list: "+strings.Join(output.Formats(), ", "))
 	complete(c, "format", output.Formats()...)
-	l, err := a.queryLibrary()
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		l, err := a.queryLibrary()
 		switch {
 		case err != nil:
 			return err
@@ -198,7 +198,8 @@ docs/method/own-queries.md says how to write one.`,
 	}
 	c.Args = cobra.ArbitraryArgs
 	c.FParseErrWhitelist.UnknownFlags = true // a query's own: of a misspelt name its flags are not what is wrong
-	if err != nil {
+	l, err := a.askable()
+	if err != nil { // RunE says it
 		return c
 	}
 	for _, q := range l.all {

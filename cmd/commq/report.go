@@ -48,9 +48,7 @@ RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
 	f.IntVar(&o.rows, "rows", 200, "rows that a table has at most")
 	f.IntVar(&o.memory, "memory-mib", 4096, "memory that the engine may use, in MiB; beyond it spills to the folder for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "cores that the engine may use (default: all)")
-	if l, err := a.queryLibrary(); err == nil {
-		completeQueries(c, "query", l.all)
-	}
+	completeQueries(a, c, "query")
 	completeFiles(c, "output", "html")
 	completeNothing(c, "rows", "memory-mib", "threads")
 	return c
