@@ -114,7 +114,7 @@ func (d *detector) beside(a, b *instance) bool {
 		return end == b.buffer
 	}
 	more := b.bytes - a.bytes
-	return x.comm == y.comm && x.tag == y.tag && (d.apiece(a) || d.apiece(b) || more >= 0 && more < mostElement*int64(len(a.ranks)))
+	return x.comm == y.comm && x.tag == y.tag && (d.apiece(a) || d.apiece(b) || max(more, -more) < mostElement*int64(len(a.ranks)))
 }
 
 // mostElement is the size of the largest elements that are cut evenly: complex numbers in double precision.
@@ -282,6 +282,28 @@ func (d *detector) exchanges() {
 			for _, c := range d.connected(list) {
 				d.exchange(c)
 			}
+		}
+	}
+}
+
+// exchangesFirst takes broadcasts that roots do themselves, without the help of others, for parts of alltoalls where they are some: a rank may
+// send the same to all others in one.
+func (d *detector) exchangesFirst() {
+	var direct []*instance
+	d.found = slices.DeleteFunc(d.found, func(i *instance) bool {
+		if i.op != Bcast || !d.direct(i) || i.segments > 1 || slices.ContainsFunc(i.messages, func(m int32) bool { return d.messages[m].whole != none }) {
+			return false
+		}
+		direct = append(direct, i)
+		for _, m := range i.messages {
+			d.messages[m].taken = false
+		}
+		return true
+	})
+	d.exchanges()
+	for _, i := range direct {
+		if !slices.ContainsFunc(i.messages, func(m int32) bool { return d.messages[m].taken }) {
+			d.take(i)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 	d.neighbourhoods()
 	d.gathers()
 	d.rejoin()
-	d.exchanges()
+	d.exchangesFirst()
 	if err := d.combines(); err != nil {
 		return nil, err
 	}

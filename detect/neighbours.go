@@ -18,8 +18,57 @@ func (d *detector) neighbourhoods() {
 		if list, ok := d.neighbourhood(class); ok {
 			class = list
 		}
-		d.found = append(d.found, class...)
+		d.found = append(d.found, d.steady(class)...)
 	}
+}
+
+// mostSets is how many different sets of ranks a call site may have that are parts of a communicator and overlap.
+const mostSets = 2
+
+// steady leaves out what a root sends itself to ever other ranks, from one call site, as benchmarks of pairs do: no collective has
+// as many communicators that share two ranks or more.
+func (d *detector) steady(class []*instance) []*instance {
+	var sets [][]int32
+	part := func(i *instance) bool { return i.op == Bcast && d.direct(i) && !d.whole(i) }
+	for _, i := range class {
+		if part(i) && !slices.ContainsFunc(sets, func(s []int32) bool { return slices.Equal(s, i.ranks) }) {
+			sets = append(sets, i.ranks)
+		}
+	}
+	overlap := 0
+	for k := range sets {
+		if slices.ContainsFunc(sets, func(s []int32) bool { return !slices.Equal(s, sets[k]) && common(s, sets[k]) > 1 }) {
+			overlap++
+		}
+	}
+	if len(sets) <= mostSets || 2*overlap <= len(sets) {
+		return class
+	}
+	return slices.DeleteFunc(class, func(i *instance) bool {
+		if !part(i) {
+			return false
+		}
+		for _, m := range i.messages {
+			d.messages[m].taken = false
+		}
+		return true
+	})
+}
+
+// whole says whether an instance is over all members of the communicator that it is sent in.
+func (d *detector) whole(i *instance) bool {
+	m := &d.messages[i.messages[0]]
+	return slices.ContainsFunc(d.run.Comms, func(c Comm) bool { return c.ID == m.comm && len(c.Members) == len(i.ranks) })
+}
+
+// common is how many numbers two sorted lists have in common.
+func common(a, b []int32) (n int) {
+	for _, x := range a {
+		if _, ok := slices.BinarySearch(b, x); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // neighbourhood makes exchanges of broadcasts, where each root sends directly to neighbours of its own, always the same, and is a

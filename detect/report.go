@@ -8,19 +8,19 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// findingKey is what the instances of one finding have in common.
+// findingKey is what the instances of one finding have in common, beside a call site that sends. Communicators with the same members
+// are one.
 type findingKey struct {
-	op                   Operation
-	comm                 int32
-	ranks                string
-	sendSites, recvSites string
-	certainty            Certainty
-	reductions           string
+	op         Operation
+	comm       int32 // null where the finding is over a whole one
+	ranks      string
+	certainty  Certainty
+	reductions string
 }
 
 // report makes findings of instances.
 func (d *detector) report() {
-	index := map[findingKey]*Finding{}
+	index := map[findingKey][]*Finding{}
 	var order []*Finding
 	for _, i := range d.found {
 		i.messages = d.wholes(i.messages)
@@ -28,17 +28,33 @@ func (d *detector) report() {
 	slices.SortStableFunc(d.found, func(a, b *instance) int { return cmp.Compare(a.messages[0], b.messages[0]) })
 	for _, i := range d.found {
 		f := d.finding(i)
-		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), fmt.Sprint(f.SendSites), fmt.Sprint(f.RecvSites), f.Certainty, fmt.Sprint(f.Reductions)}
+		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Certainty, fmt.Sprint(f.Reductions)}
 		if f.Completeness < d.options.Completeness {
 			continue
 		}
-		if old := index[k]; old != nil {
-			old.merge(&f)
-			continue
+		if len(f.Missing) == 0 {
+			k.comm = schema.NullInt32
 		}
-		index[k] = &f
-		order = append(order, &f)
+		into := &f
+		index[k] = slices.DeleteFunc(index[k], func(old *Finding) bool {
+			if !shares(old.SendSites, f.SendSites) {
+				return false
+			}
+			if into == &f {
+				into = old
+				old.merge(&f)
+				return false
+			}
+			into.merge(old)
+			old.Instances = 0 // it is part of another one
+			return true
+		})
+		if into == &f {
+			index[k] = append(index[k], &f)
+			order = append(order, &f)
+		}
 	}
+	order = slices.DeleteFunc(order, func(f *Finding) bool { return f.Instances == 0 })
 	slices.SortStableFunc(order, func(a, b *Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
 	for _, f := range order {
 		if f.Operation.Neighborly() {
@@ -147,7 +163,16 @@ func (f *Finding) merge(g *Finding) {
 	f.Messages += g.Messages
 	f.MessageBytes += g.MessageBytes
 	f.Instances += g.Instances
+	f.SendSites, f.RecvSites = union(f.SendSites, g.SendSites), union(f.RecvSites, g.RecvSites)
 	f.List = append(f.List, g.List...)
+}
+
+// shares says whether two sets of call sites have one in common; what has none shares with what has none.
+func shares(a, b []int32) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	return slices.ContainsFunc(a, func(s int32) bool { return slices.Contains(b, s) })
 }
 
 // union of sorted sets.

@@ -403,12 +403,16 @@ func (d *detector) barriers(list []int32) []int32 {
 		}
 		frontier, messages := s.replay.past(out.upTo)
 		s.replay.drop(frontier, messages)
-		b := s.replay.backward(messages)
-		if out, ok = b.reach(allToAll, anyRank); ok {
-			_, needed := b.past(out.upTo)
-			messages = pick(messages, needed)
+		if all := s.exchanged(messages); s.pairwise(all) {
+			messages = all
+		} else {
+			b := s.replay.backward(messages)
+			if out, ok = b.reach(allToAll, anyRank); ok {
+				_, needed := b.past(out.upTo)
+				messages = pick(messages, needed)
+			}
+			messages = s.exchanged(messages)
 		}
-		messages = s.exchanged(messages)
 		if s.waits(messages) {
 			i := &instance{op: Barrier, root: schema.NullInt32, ranks: s.replay.ranks, messages: s.global(messages), segments: 1}
 			s.found = append(s.found, i)
@@ -476,6 +480,12 @@ func (s *spread) waysOf(messages []int32) []way {
 
 func (s *spread) way(m int32) way {
 	return way{s.messages[s.list[m]].src, s.messages[s.list[m]].dst}
+}
+
+// pairwise says whether messages are one from every rank to every other.
+func (s *spread) pairwise(messages []int32) bool {
+	n := len(s.replay.ranks)
+	return len(messages) == n*(n-1) && len(slices.Compact(s.waysOf(messages))) == len(messages)
 }
 
 // exchanged adds to the messages of a barrier those that follow, where together every rank sends to every other once: all had
