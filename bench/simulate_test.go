@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
@@ -101,23 +102,28 @@ func BenchmarkSimulate(b *testing.B) {
 			return nil
 		}
 	}
-	per := func(b *testing.B) { b.ReportMetric(float64(records)*float64(b.N)/b.Elapsed().Seconds(), "rows/s") }
+	per := func(b *testing.B, from time.Duration) {
+		b.ReportMetric(float64(records)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		b.ReportMetric(float64((cpuTime(b)-from).Nanoseconds())/float64(b.N)/float64(records), "cpu-ns/row")
+	}
 	b.Run("read", func(b *testing.B) {
+		from := cpuTime(b)
 		for b.Loop() {
 			n := read()
 			for n(func(*schema.Events) error { return nil }) != io.EOF {
 			}
 		}
-		per(b)
+		per(b, from)
 	})
-	for name, from := range map[string]func() next{"engine": memory, "both": read} {
+	for name, source := range map[string]func() next{"engine": memory, "both": read} {
 		b.Run(name, func(b *testing.B) {
+			from := cpuTime(b)
 			for b.Loop() {
-				if _, err := simulate.Simulate(m, p, &simulate.Options{Dialect: simulate.Dimemas5}, from()); err != nil {
+				if _, err := simulate.Simulate(m, p, &simulate.Options{Dialect: simulate.Dimemas5}, source()); err != nil {
 					b.Fatal(err)
 				}
 			}
-			per(b)
+			per(b, from)
 		})
 	}
 }

@@ -147,7 +147,7 @@ func (e *engine) nothingToWaitFor(s *stream) bool {
 	if r != none && e.arrivalOrder {
 		switch q := &e.requests[r]; q.kind {
 		case opIrecv:
-			return e.paysFirst(s, s.op.peer, s.rank) || q.channel != none && e.isThere(q.channel)
+			return e.paysFirst(s, q.peer, s.rank) || q.channel != none && e.isThere(q.channel)
 		case opIcollective:
 			return false
 		}

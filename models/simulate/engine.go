@@ -178,10 +178,7 @@ func (e *engine) next(i int32) bool {
 			s.op = op{kind: opEnd}
 			return true
 		}
-		e.pool.take(&s.queue, &s.op)
-		if s.op.counts() {
-			s.queue.acts--
-		}
+		e.pool.take(&s.queue, &s.op, s.rank)
 		e.result.Operations++
 		atOnce = atOnce && s.op.flags&flagAtOnce != 0
 		s.burst = min(s.burst+e.nodes[s.node].scaled(s.op.compute), models.Forever)

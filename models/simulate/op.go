@@ -56,58 +56,203 @@ func (o *op) counts() bool { return o.kind != opLocal && o.flags&flagPart == 0 }
 // callID is the call of the row.
 func (o *op) callID() schema.CallID { return schema.CallID(o.call) }
 
-// chunkOps is the number of operations in a chunk of a stream's queue.
-const chunkOps = 64
+// opType is what recurs of operations: programs are loops, and ranks do the same. The peer of a message counts from the rank, seq from
+// the operation before.
+type opType struct {
+	send, recv                  int64
+	peer, tag, comm, site, step int32
+	call                        int16
+	kind                        opKind
+	flags                       uint8
+	operands                    uint8
+}
+
+// Operands of an operation beside its type and what it computes: a word each.
+const (
+	hasRequest = 1 << iota
+	hasInstance
+)
+
+// relative says whether the peer of an operation is of a message.
+func (k opKind) relative() bool {
+	return k >= opSend && k <= opIrecv || k == opProbe || k == opPut || k == opGet
+}
+
+const (
+	// computeBits are those of an operation's first word that hold what it computes; the others hold its type.
+	computeBits = 48
+	// noType stands for the type of an operation that is written out: there are too many types, or it computes too long.
+	noType = 1<<(64-computeBits) - 1
+	// chunkWords is the number of words in a chunk of a stream's queue, which has 512 bytes.
+	chunkWords = 63
+	// slabChunks is how many chunks are made at once.
+	slabChunks = 64
+)
 
 type chunk struct {
-	next *chunk // in front: behind it there is nothing for the garbage collector
-	ops  [chunkOps]op
+	next  *chunk // in front: behind it there is nothing for the garbage collector
+	words [chunkWords]uint64
 }
 
-// opQueue holds the operations of a stream that are read and not yet taken.
+// opQueue holds the operations of a stream that are read and not yet taken, as words: one for most.
 type opQueue struct {
 	first, last *chunk
-	head, tail  int // in first and in last
-	acts        int // operations that end a row that others can notice
-}
-
-// opPool keeps chunks for the next use.
-type opPool struct{ free *chunk }
-
-// grow makes room at the end of q and returns the place.
-func (p *opPool) grow(q *opQueue) *op {
-	if q.last == nil || q.tail == chunkOps {
-		c := p.free
-		if c == nil {
-			c = new(chunk)
-		} else {
-			p.free = c.next
-			c.next = nil
-		}
-		if q.last == nil {
-			q.first, q.head = c, 0
-		} else {
-			q.last.next = c
-		}
-		q.last, q.tail = c, 0
-	}
-	q.tail++
-	return &q.last.ops[q.tail-1]
+	head, tail  int   // in first and in last
+	put, taken  int64 // seq of the last operation that came, and that went
+	acts        int   // operations that end a row that others can notice
 }
 
 func (q *opQueue) empty() bool { return q.first == nil }
 
-// take moves the first operation to o; the queue is not empty.
-func (p *opPool) take(q *opQueue, o *op) {
-	*o = q.first.ops[q.head]
+// opPool knows the types of operations, and keeps chunks for the next use.
+type opPool struct {
+	free  *chunk
+	types []opType
+	ids   map[opType]uint16
+	after []uint16 // by type: the one that came after it last
+	last  uint16   // type that came
+}
+
+// id is the number of a type; noType when there are too many.
+func (p *opPool) id(t *opType) uint16 {
+	if p.ids == nil {
+		p.types, p.after, p.ids = []opType{{}}, []uint16{0}, map[opType]uint16{{}: 0}
+	}
+	if next := p.after[p.last]; p.types[next] == *t {
+		p.last = next
+		return next
+	}
+	id, known := p.ids[*t]
+	if !known {
+		if len(p.types) == noType {
+			return noType
+		}
+		id = uint16(len(p.types))
+		p.types, p.after = append(p.types, *t), append(p.after, 0)
+		p.ids[*t] = id
+	}
+	p.after[p.last], p.last = id, id
+	return id
+}
+
+// put adds an operation of a rank to a queue.
+func (p *opPool) put(q *opQueue, o *op, rank int32) {
+	t := opType{send: o.send, recv: o.recv, peer: o.peer, tag: o.tag, comm: o.comm, site: o.site, step: int32(o.seq - q.put), call: o.call, kind: o.kind, flags: o.flags}
+	if o.kind.relative() {
+		t.peer -= rank
+	}
+	if o.req != none {
+		t.operands |= hasRequest
+	}
+	if o.instance != 0 {
+		t.operands |= hasInstance
+	}
+	id := uint16(noType)
+	if o.compute < 1<<computeBits && int64(t.step) == o.seq-q.put {
+		id = p.id(&t)
+	}
+	q.put = o.seq
+	if o.counts() {
+		q.acts++
+	}
+	if id == noType {
+		p.writeOut(q, o)
+		return
+	}
+	p.word(q, uint64(id)<<computeBits|uint64(o.compute))
+	if t.operands&hasRequest != 0 {
+		p.word(q, uint64(o.req))
+	}
+	if t.operands&hasInstance != 0 {
+		p.word(q, uint64(o.instance))
+	}
+}
+
+// take moves the first operation of a rank to o; the queue is not empty.
+func (p *opPool) take(q *opQueue, o *op, rank int32) {
+	w := p.next(q)
+	id := w >> computeBits
+	if id == noType {
+		p.readOut(q, o)
+	} else {
+		t := &p.types[id]
+		*o = op{compute: int64(w & (1<<computeBits - 1)), send: t.send, recv: t.recv, seq: q.taken + int64(t.step), peer: t.peer, tag: t.tag, comm: t.comm, req: none,
+			site: t.site, call: t.call, kind: t.kind, flags: t.flags}
+		if t.kind.relative() {
+			o.peer += rank
+		}
+		if t.operands&hasRequest != 0 {
+			o.req = int32(p.next(q))
+		}
+		if t.operands&hasInstance != 0 {
+			o.instance = int64(p.next(q))
+		}
+	}
+	q.taken = o.seq
+	if o.counts() {
+		q.acts--
+	}
+}
+
+// writeOut adds all of an operation.
+func (p *opPool) writeOut(q *opQueue, o *op) {
+	pair := func(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
+	p.word(q, noType<<computeBits)
+	for _, w := range [...]uint64{uint64(o.compute), uint64(o.send), uint64(o.recv), uint64(o.seq), uint64(o.instance), pair(o.peer, o.tag), pair(o.comm, o.req),
+		pair(o.site, int32(o.call)), uint64(o.kind)<<8 | uint64(o.flags)} {
+		p.word(q, w)
+	}
+}
+
+// readOut takes what writeOut added.
+func (p *opPool) readOut(q *opQueue, o *op) {
+	var w [9]uint64
+	for i := range w {
+		w[i] = p.next(q)
+	}
+	*o = op{compute: int64(w[0]), send: int64(w[1]), recv: int64(w[2]), seq: int64(w[3]), instance: int64(w[4]), peer: int32(w[5] >> 32), tag: int32(w[5]),
+		comm: int32(w[6] >> 32), req: int32(w[6]), site: int32(w[7] >> 32), call: int16(w[7]), kind: opKind(w[8] >> 8), flags: uint8(w[8])}
+}
+
+// word adds a word to the queue.
+func (p *opPool) word(q *opQueue, w uint64) {
+	if q.last == nil || q.tail == chunkWords {
+		p.grow(q)
+	}
+	q.last.words[q.tail] = w
+	q.tail++
+}
+
+// grow adds a chunk to the queue.
+func (p *opPool) grow(q *opQueue) {
+	if p.free == nil {
+		slab := make([]chunk, slabChunks)
+		for i := range slab {
+			slab[i].next, p.free = p.free, &slab[i]
+		}
+	}
+	c := p.free
+	p.free, c.next = c.next, nil
+	if q.last == nil {
+		q.first, q.head = c, 0
+	} else {
+		q.last.next = c
+	}
+	q.last, q.tail = c, 0
+}
+
+// next takes a word out of the queue.
+func (p *opPool) next(q *opQueue) uint64 {
+	c := q.first
+	w := c.words[q.head]
 	q.head++
 	switch {
-	case q.first == q.last && q.head == q.tail:
-		q.first.next, p.free = p.free, q.first
+	case c == q.last && q.head == q.tail:
 		q.first, q.last = nil, nil
-	case q.head == chunkOps:
-		c := q.first
+		c.next, p.free = p.free, c
+	case q.head == chunkWords:
 		q.first, q.head = c.next, 0
 		c.next, p.free = p.free, c
 	}
+	return w
 }

@@ -311,7 +311,7 @@ func (e *engine) wait(i int32) {
 	}
 	q := &e.requests[r]
 	if e.arrivalOrder && q.kind == opIrecv { // a chain of one
-		if e.pays(i, e.latency(s.op.peer, s.rank)) {
+		if e.pays(i, e.latency(q.peer, s.rank)) {
 			return
 		}
 		if q.channel == none { // another thread has not posted it yet

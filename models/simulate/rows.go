@@ -12,16 +12,16 @@ type rows struct {
 	e     *engine
 	ranks []rankRows
 
+	op              op    // that is being made
 	comm, commIndex int32 // the last communicator that was looked up
 }
 
 // rankRows is what is known of a rank's rows so far.
 type rankRows struct {
-	ends    []ending         // requests that a later row completes, by that row
-	inits   map[int64]maker  // rows that made persistent requests and windows, by seq
-	probed  map[int64]int32  // requests of messages that a matched probe took, by the probe's seq
-	parted  map[int64]parted // partitioned sends that are started and not ready, by request
-	endings int              // of ends that are in use
+	ends   []ending         // requests that a later row completes, by that row
+	inits  map[int64]maker  // rows that made persistent requests and windows, by seq
+	probed map[int64]int32  // requests of messages that a matched probe took, by the probe's seq
+	parted map[int64]parted // partitioned sends that are started and not ready, by request
 }
 
 // ending is a row and the chain of requests that it completes.
@@ -144,17 +144,16 @@ func (r *rows) row(b *schema.Events, i int) error {
 	if b.Thread[i] < 0 || b.Thread[i] >= threads {
 		return fmt.Errorf("rank %d, seq %d: it is of thread %d, and the table ranks says that %d call MPI", rank, b.Seq[i], b.Thread[i], threads)
 	}
-	o := r.e.pool.grow(&r.e.streams[r.e.program.first[rank]+b.Thread[i]].queue)
-	*o = op{compute: max(b.ComputeNs[i], 0), seq: b.Seq[i], comm: b.Comm[i], req: none, site: b.Callsite[i], call: b.Call[i]}
+	r.op = op{compute: max(b.ComputeNs[i], 0), seq: b.Seq[i], comm: b.Comm[i], req: none, site: b.Callsite[i], call: b.Call[i]}
 	if b.ComputeNs[i] == schema.NullInt64 {
-		o.flags = flagAtOnce
+		r.op.flags = flagAtOnce
 	}
-	c := &rowOf{rows: r, b: b, i: i, rank: rank, op: o, known: &r.ranks[rank]}
-	err := c.make()
-	if c.op.counts() {
-		r.e.streams[r.e.program.first[rank]+b.Thread[i]].queue.acts++
+	c := &rowOf{rows: r, b: b, i: i, rank: rank, op: &r.op, known: &r.ranks[rank], queue: &r.e.streams[r.e.program.first[rank]+b.Thread[i]].queue}
+	if err := c.make(); err != nil {
+		return err
 	}
-	return err
+	r.e.pool.put(c.queue, c.op, rank)
+	return nil
 }
 
 // rowOf is a row whose operations are being made. The last of them is op.
@@ -165,14 +164,14 @@ type rowOf struct {
 	rank  int32
 	op    *op
 	known *rankRows
+	queue *opQueue
 }
 
 // more adds another operation to the row.
 func (c *rowOf) more() {
-	last := *c.op
 	c.op.flags |= flagPart
-	c.op = c.e.pool.grow(&c.e.streams[c.e.program.first[c.rank]+c.b.Thread[c.i]].queue)
-	*c.op = op{seq: last.seq, comm: c.b.Comm[c.i], req: none, site: last.site, call: last.call}
+	c.e.pool.put(c.queue, c.op, c.rank)
+	*c.op = op{seq: c.op.seq, comm: c.b.Comm[c.i], req: none, site: c.op.site, call: c.op.call}
 }
 
 func (c *rowOf) make() error {
@@ -362,9 +361,9 @@ func (c *rowOf) waits(first int32) {
 		q := &c.e.requests[r]
 		next := q.next
 		q.next = none
-		c.op.kind, c.op.req, c.op.peer = opWait, r, q.peer
+		c.op.kind, c.op.req = opWait, r
 		if q.kind == opIcollective {
-			c.op.comm, c.op.peer = q.peer, none
+			c.op.comm = q.peer
 		}
 		if r = next; r != none {
 			c.more()

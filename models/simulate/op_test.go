@@ -1,0 +1,57 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Operations come out of queues as they went in: of few types, of more than have a number, and of values that no type holds.
+func TestQueuesOfOperations(t *testing.T) {
+	g := rand.New(rand.NewPCG(7, 5))
+	var pool opPool
+	var queues [3]opQueue
+	var want [3][]op
+	seq := [3]int64{}
+	take := func(q int) {
+		var o op
+		pool.take(&queues[q], &o, int32(q))
+		if o != want[q][0] {
+			t.Fatalf("queue %d: %+v came out, %+v went in", q, o, want[q][0])
+		}
+		want[q] = want[q][1:]
+	}
+	for i := range 400_000 {
+		q := g.IntN(len(queues))
+		seq[q] += []int64{0, 1, 1, 1, 7, 1 << 40}[g.IntN(6)]
+		o := op{compute: []int64{0, 977, 1<<computeBits - 1, 1 << computeBits}[g.IntN(4)], seq: seq[q], req: none, tag: 9, comm: 3, kind: opKind(g.IntN(int(opGet) + 1))}
+		switch g.IntN(4) {
+		case 0:
+			o.peer, o.req = int32(g.IntN(40))-2, int32(g.IntN(1<<20))
+		case 1:
+			o.instance, o.recv, o.flags, o.call = g.Int64()-1<<62, g.Int64(), flagPart|flagRooted, int16(g.IntN(500))
+		case 2:
+			if i > 100_000 { // more sizes than types have numbers
+				o.send = g.Int64()
+			}
+			o.site = int32(g.IntN(5)) - 1
+		}
+		pool.put(&queues[q], &o, int32(q))
+		want[q] = append(want[q], o)
+		for range g.IntN(3) {
+			if q := g.IntN(len(queues)); len(want[q]) > 0 {
+				take(q)
+			}
+		}
+	}
+	for q := range queues {
+		for len(want[q]) > 0 {
+			take(q)
+		}
+		if !queues[q].empty() || queues[q].acts != 0 {
+			t.Errorf("queue %d: empty %v, %d operations that others can notice", q, queues[q].empty(), queues[q].acts)
+		}
+	}
+	if len(pool.types) != noType {
+		t.Errorf("%d types; want as many as have a number, %d", len(pool.types), noType)
+	}
+}
