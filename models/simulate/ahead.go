@@ -1,6 +1,10 @@
 package simulate
 
-import "github.com/commq/commq/models"
+import (
+	"slices"
+
+	"github.com/commq/commq/models"
+)
 
 // Where no message waits for a link or a bus and no stream for a CPU, streams only wait for messages and collectives. What a stream does
 // then changes nothing for others before the messages that it sends arrive, and it runs ahead of the events: through bursts, receives that
@@ -152,10 +156,5 @@ func (e *engine) nothingToWaitFor(s *stream) bool {
 			return false
 		}
 	}
-	for ; r != none; r = e.requests[r].next {
-		if !e.requests[r].done {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.queue.chain, func(r int32) bool { return !e.requests[r].done })
 }

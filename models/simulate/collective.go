@@ -69,6 +69,7 @@ func (e *engine) collective(i int32) {
 	taker := takerOf(i)
 	if o.kind == opIcollective {
 		taker = o.req
+		e.requests[taker].of(o)
 		e.requests[taker].channel = i
 		if e.arrivalOrder {
 			e.continues(i)

@@ -21,7 +21,7 @@ type stream struct {
 
 	rank, node int32
 	next       int32 // in a node's queue
-	wait       int32 // first request of the chain that it waits for
+	wait       int   // how many of the requests that it waits for it has passed
 
 	locals []localRow // rows in the burst
 
@@ -55,7 +55,7 @@ type node struct {
 
 // request is what a stream can wait for.
 type request struct {
-	next    int32 // in the chain of a wait; or the next free one
+	next    int32 // free one
 	waiter  int32 // stream
 	channel int32
 	peer    int32 // of a receive: the source; of a send: the destination; of a collective: the communicator
@@ -66,6 +66,7 @@ type request struct {
 	kind    opKind // that made it
 	done    bool
 	orphan  bool // nobody waits for it
+	own     bool // of a rank, whose later operations use it again: rankRows.free
 }
 
 // engine is a simulation under way.
@@ -459,7 +460,7 @@ func (e *engine) resumed(i int32) {
 }
 
 // newRequest is a request of an operation that will be read.
-func (e *engine) newRequest(kind opKind, orphan bool) int32 {
+func (e *engine) newRequest() int32 {
 	r := e.freeReq
 	if r == none {
 		e.requests = append(e.requests, request{})
@@ -467,11 +468,23 @@ func (e *engine) newRequest(kind opKind, orphan bool) int32 {
 	} else {
 		e.freeReq = e.requests[r].next
 	}
-	e.requests[r] = request{next: none, waiter: none, channel: none, kind: kind, orphan: orphan}
+	e.requests[r] = request{next: none, waiter: none, channel: none}
 	return r
 }
 
+// freeRequest is when nobody needs a request any more.
 func (e *engine) freeRequest(r int32) {
-	e.requests[r].next = e.freeReq
-	e.freeReq = r
+	if q := &e.requests[r]; q.own { // whose it was stays: a deadlock may be told of it
+		q.waiter, q.channel, q.done = none, none, false
+	} else {
+		q.next, e.freeReq = e.freeReq, r
+	}
+}
+
+// of says whose request it is.
+func (q *request) of(o *op) {
+	q.kind, q.peer, q.seq, q.site, q.call = o.kind, o.peer, o.seq, o.site, o.call
+	if o.kind == opIcollective {
+		q.peer = o.comm
+	}
 }

@@ -69,12 +69,8 @@ func (e *engine) waitsFor(i int32) string {
 	case opCollective:
 		return text + e.missing(o)
 	case opWait:
-		r := s.wait
-		if r == none {
-			r = o.req
-		}
-		if r != none {
-			return text + " waits for " + e.requestText(r)
+		if s.wait < len(s.queue.chain) {
+			return text + " waits for " + e.requestText(s.queue.chain[s.wait])
 		}
 	}
 	return text

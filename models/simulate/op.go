@@ -71,6 +71,7 @@ type opType struct {
 const (
 	hasRequest = 1 << iota
 	hasInstance
+	hasChain // a wait for several requests: how many, and they
 )
 
 // relative says whether the peer of an operation is of a message.
@@ -97,9 +98,10 @@ type chunk struct {
 // opQueue holds the operations of a stream that are read and not yet taken, as words: one for most.
 type opQueue struct {
 	first, last *chunk
-	head, tail  int   // in first and in last
-	put, taken  int64 // seq of the last operation that came, and that went
-	acts        int   // operations that end a row that others can notice
+	head, tail  int     // in first and in last
+	put, taken  int64   // seq of the last operation that came, and that went
+	acts        int     // operations that end a row that others can notice
+	chain       []int32 // requests of the last operation that went, of a wait
 }
 
 func (q *opQueue) empty() bool { return q.first == nil }
@@ -135,13 +137,16 @@ func (p *opPool) id(t *opType) uint16 {
 	return id
 }
 
-// put adds an operation of a rank to a queue.
-func (p *opPool) put(q *opQueue, o *op, rank int32) {
+// put adds an operation of a rank to a queue; chain are a wait's requests, when they are several.
+func (p *opPool) put(q *opQueue, o *op, rank int32, chain []int32) {
 	t := opType{send: o.send, recv: o.recv, peer: o.peer, tag: o.tag, comm: o.comm, site: o.site, step: int32(o.seq - q.put), call: o.call, kind: o.kind, flags: o.flags}
 	if o.kind.relative() {
 		t.peer -= rank
 	}
-	if o.req != none {
+	switch {
+	case len(chain) > 0:
+		t.operands |= hasChain
+	case o.req != none:
 		t.operands |= hasRequest
 	}
 	if o.instance != 0 {
@@ -156,7 +161,7 @@ func (p *opPool) put(q *opQueue, o *op, rank int32) {
 		q.acts++
 	}
 	if id == noType {
-		p.writeOut(q, o)
+		p.writeOut(q, o, chain)
 		return
 	}
 	p.word(q, uint64(id)<<computeBits|uint64(o.compute))
@@ -166,10 +171,30 @@ func (p *opPool) put(q *opQueue, o *op, rank int32) {
 	if t.operands&hasInstance != 0 {
 		p.word(q, uint64(o.instance))
 	}
+	if t.operands&hasChain != 0 {
+		p.writeChain(q, chain)
+	}
+}
+
+func (p *opPool) writeChain(q *opQueue, chain []int32) {
+	p.word(q, uint64(len(chain)))
+	for _, r := range chain {
+		p.word(q, uint64(r))
+	}
+}
+
+func (p *opPool) readChain(q *opQueue, o *op) {
+	for n := p.next(q); n > 0; n-- {
+		q.chain = append(q.chain, int32(p.next(q)))
+	}
+	if len(q.chain) > 0 {
+		o.req = q.chain[0]
+	}
 }
 
 // take moves the first operation of a rank to o; the queue is not empty.
 func (p *opPool) take(q *opQueue, o *op, rank int32) {
+	q.chain = q.chain[:0]
 	w := p.next(q)
 	id := w >> computeBits
 	if id == noType {
@@ -187,6 +212,12 @@ func (p *opPool) take(q *opQueue, o *op, rank int32) {
 		if t.operands&hasInstance != 0 {
 			o.instance = int64(p.next(q))
 		}
+		if t.operands&hasChain != 0 {
+			p.readChain(q, o)
+		}
+	}
+	if o.kind == opWait && o.req != none && len(q.chain) == 0 {
+		q.chain = append(q.chain, o.req)
 	}
 	q.taken = o.seq
 	if o.counts() {
@@ -195,13 +226,14 @@ func (p *opPool) take(q *opQueue, o *op, rank int32) {
 }
 
 // writeOut adds all of an operation.
-func (p *opPool) writeOut(q *opQueue, o *op) {
+func (p *opPool) writeOut(q *opQueue, o *op, chain []int32) {
 	pair := func(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
 	p.word(q, noType<<computeBits)
 	for _, w := range [...]uint64{uint64(o.compute), uint64(o.send), uint64(o.recv), uint64(o.seq), uint64(o.instance), pair(o.peer, o.tag), pair(o.comm, o.req),
 		pair(o.site, int32(o.call)), uint64(o.kind)<<8 | uint64(o.flags)} {
 		p.word(q, w)
 	}
+	p.writeChain(q, chain)
 }
 
 // readOut takes what writeOut added.
@@ -212,6 +244,7 @@ func (p *opPool) readOut(q *opQueue, o *op) {
 	}
 	*o = op{compute: int64(w[0]), send: int64(w[1]), recv: int64(w[2]), seq: int64(w[3]), instance: int64(w[4]), peer: int32(w[5] >> 32), tag: int32(w[5]),
 		comm: int32(w[6] >> 32), req: int32(w[6]), site: int32(w[7] >> 32), call: int16(w[7]), kind: opKind(w[8] >> 8), flags: uint8(w[8])}
+	p.readChain(q, o)
 }
 
 // word adds a word to the queue.

@@ -35,7 +35,7 @@ func TestQueuesOfOperations(t *testing.T) {
 			}
 			o.site = int32(g.IntN(5)) - 1
 		}
-		pool.put(&queues[q], &o, int32(q))
+		pool.put(&queues[q], &o, int32(q), nil)
 		want[q] = append(want[q], o)
 		for range g.IntN(3) {
 			if q := g.IntN(len(queues)); len(want[q]) > 0 {

@@ -272,6 +272,7 @@ func (e *engine) irecv(i int32) {
 		if r := &e.requests[o.req]; r.orphan {
 			e.freeRequest(o.req)
 		} else {
+			r.of(o)
 			ch.refs++
 			r.channel, waiter = c, r.waiter
 		}
@@ -287,6 +288,7 @@ func (e *engine) irecv(i int32) {
 		e.completed(i, true)
 		return
 	}
+	e.requests[o.req].of(o)
 	switch m := ch.sends.pop(); {
 	case m == none:
 		e.requests[o.req].posted = e.now
@@ -329,24 +331,23 @@ func (e *engine) wait(i int32) {
 		e.waitCollective(i, r)
 		return
 	}
-	if s.wait = r; e.waits(i) {
+	if s.wait = 0; e.waits(i) {
 		e.completed(i, true)
 	} else {
 		e.block(i)
 	}
 }
 
-// waits says whether all requests of the stream's chain are done. If not, the first that is not has it as its waiter.
+// waits says whether all requests that the stream waits for are done. If not, the first that is not has it as its waiter.
 func (e *engine) waits(i int32) bool {
 	s := &e.streams[i]
-	for s.wait != none {
-		r := s.wait
+	for ; s.wait < len(s.queue.chain); s.wait++ {
+		r := s.queue.chain[s.wait]
 		q := &e.requests[r]
 		if !q.done {
 			q.waiter = i
 			return false
 		}
-		s.wait = q.next
 		e.freeRequest(r)
 	}
 	return true
@@ -494,6 +495,7 @@ func (e *engine) oneSided(i int32) {
 		asks = e.latency(src, dst)
 		src, dst, bytes = dst, src, o.recv
 	}
+	e.requests[o.req].of(o)
 	m := e.newMessage(i, dst, bytes)
 	x := &e.messages[m]
 	x.src, x.to = src, o.req

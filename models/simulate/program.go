@@ -148,7 +148,7 @@ func (e *engine) place(p *Program) error {
 	for rank, threads := range p.Threads {
 		own.first = append(own.first, int32(len(e.streams)))
 		for range max(threads, 1) {
-			e.streams = append(e.streams, stream{rank: int32(rank), node: of[rank], wait: none, next: none})
+			e.streams = append(e.streams, stream{rank: int32(rank), node: of[rank], next: none})
 		}
 	}
 	e.running = len(e.streams)

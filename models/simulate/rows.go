@@ -11,6 +11,8 @@ import (
 type rows struct {
 	e     *engine
 	ranks []rankRows
+	made  []madeRequest // by request
+	chain []int32       // requests of the wait that is being made
 
 	op              op    // that is being made
 	comm, commIndex int32 // the last communicator that was looked up
@@ -18,10 +20,20 @@ type rows struct {
 
 // rankRows is what is known of a rank's rows so far.
 type rankRows struct {
+	free   int32            // first request of the rank's own that rows which are read wait for no more
 	ends   []ending         // requests that a later row completes, by that row
 	inits  map[int64]maker  // rows that made persistent requests and windows, by seq
 	probed map[int64]int32  // requests of messages that a matched probe took, by the probe's seq
 	parted map[int64]parted // partitioned sends that are started and not ready, by request
+}
+
+// madeRequest is what is known of a request while rows are read. What a rank waits for is in the order of its rows, so that the next
+// operation of the rank can have the request of one that is waited for, long before either is simulated. Where threads share requests
+// that is not so, and of Dimemas' collectives, of which any serves a wait.
+type madeRequest struct {
+	next int32 // in the chain of a wait, or of a rank's own that are free
+	kind opKind
+	comm int32 // index, of a collective
 }
 
 // ending is a row and the chain of requests that it completes.
@@ -45,7 +57,11 @@ type parted struct {
 }
 
 func newRows(e *engine) *rows {
-	return &rows{e: e, ranks: make([]rankRows, len(e.program.Threads)), comm: schema.NullInt32}
+	r := &rows{e: e, ranks: make([]rankRows, len(e.program.Threads)), comm: schema.NullInt32}
+	for i := range r.ranks {
+		r.ranks[i].free = none
+	}
+	return r
 }
 
 // role is what a call does here, by its recorder in schema/calls.csv.
@@ -152,7 +168,8 @@ func (r *rows) row(b *schema.Events, i int) error {
 	if err := c.make(); err != nil {
 		return err
 	}
-	r.e.pool.put(c.queue, c.op, rank)
+	r.e.pool.put(c.queue, c.op, rank, r.chain)
+	r.chain = r.chain[:0]
 	return nil
 }
 
@@ -170,7 +187,8 @@ type rowOf struct {
 // more adds another operation to the row.
 func (c *rowOf) more() {
 	c.op.flags |= flagPart
-	c.e.pool.put(c.queue, c.op, c.rank)
+	c.e.pool.put(c.queue, c.op, c.rank, c.chain)
+	c.chain = c.chain[:0]
 	*c.op = op{seq: c.op.seq, comm: c.b.Comm[c.i], req: none, site: c.op.site, call: c.op.call}
 }
 
@@ -314,12 +332,34 @@ func (c *rowOf) recv(nonblocking bool, done int64) {
 	}
 }
 
-// request is a new request of the operation.
+// request is a request of the operation, which makes it what kind is; orphan: nobody waits for it.
 func (c *rowOf) request(kind opKind, orphan bool) int32 {
-	r := c.e.newRequest(kind, orphan)
-	q := &c.e.requests[r]
-	q.peer, q.seq, q.site, q.call = c.op.peer, c.op.seq, c.op.site, c.op.call
+	r := none
+	switch own := !orphan && c.e.program.Threads[c.rank] <= 1 && (kind != opIcollective || !c.e.arrivalOrder); {
+	case own && c.known.free != none:
+		r = c.known.free
+		c.known.free = c.made[r].next
+	case own:
+		c.e.requests = append(c.e.requests, request{waiter: none, channel: none, own: true})
+		r = int32(len(c.e.requests) - 1)
+	default:
+		r = c.e.newRequest()
+		c.op.kind = kind
+		c.e.requests[r].of(c.op)
+		c.e.requests[r].orphan = orphan
+	}
+	for len(c.made) <= int(r) {
+		c.made = append(c.made, madeRequest{})
+	}
+	c.made[r] = madeRequest{none, kind, c.op.comm}
 	return r
+}
+
+// waited is when a row that waits for the request was read.
+func (c *rowOf) waited(r int32) {
+	if c.e.requests[r].own {
+		c.made[r].next, c.known.free = c.known.free, r
+	}
 }
 
 // ends notes that the row that done_seq names completes the request.
@@ -328,7 +368,7 @@ func (c *rowOf) ends(r int32) {
 	k := c.known
 	for j := len(k.ends) - 1; j >= 0; j-- {
 		if k.ends[j].seq == done {
-			c.e.requests[k.ends[j].last].next = r
+			c.made[k.ends[j].last].next = r
 			k.ends[j].last = r
 			return
 		}
@@ -353,21 +393,22 @@ func (c *rowOf) completes() {
 // waits makes the operation wait for a chain of requests: in Dimemas for one after the other.
 func (c *rowOf) waits(first int32) {
 	c.lateSends(first)
-	if !c.e.arrivalOrder {
-		c.op.kind, c.op.req = opWait, first
-		return
-	}
+	c.op.kind = opWait
 	for r := first; r != none; {
-		q := &c.e.requests[r]
-		next := q.next
-		q.next = none
-		c.op.kind, c.op.req = opWait, r
-		if q.kind == opIcollective {
-			c.op.comm = q.peer
+		made := c.made[r]
+		c.waited(r)
+		if c.op.req = r; c.e.arrivalOrder {
+			if made.kind == opIcollective {
+				c.op.comm = made.comm
+			}
+			if made.next != none {
+				c.more()
+				c.op.kind = opWait
+			}
+		} else if made.next != none || len(c.chain) > 0 {
+			c.chain = append(c.chain, r)
 		}
-		if r = next; r != none {
-			c.more()
-		}
+		r = made.next
 	}
 }
 
@@ -428,9 +469,7 @@ func (c *rowOf) matched(nonblocking bool) {
 	switch {
 	case !nonblocking:
 		c.waits(r)
-	case c.b.DoneSeq[c.i] == schema.NullInt64:
-		c.e.requests[r].orphan = true // of a done one nobody frees the place
-	default:
+	case c.b.DoneSeq[c.i] != schema.NullInt64:
 		c.ends(r)
 	}
 }
@@ -466,7 +505,7 @@ func (c *rowOf) ready() {
 // lateSends makes the sends of a chain whose partitions were not all reported.
 func (c *rowOf) lateSends(first int32) {
 	for request, p := range c.known.parted {
-		for r := first; r != none; r = c.e.requests[r].next {
+		for r := first; r != none; r = c.made[r].next {
 			if p.op.req != r {
 				continue
 			}
@@ -508,7 +547,6 @@ func (c *rowOf) collective(call schema.CallID, nonblocking bool) error {
 		c.op.kind = opIcollective
 		done := c.b.DoneSeq[c.i]
 		c.op.req = c.request(opIcollective, done == schema.NullInt64)
-		c.e.requests[c.op.req].peer = k
 		if done != schema.NullInt64 {
 			c.ends(c.op.req)
 		}
@@ -557,14 +595,14 @@ func (c *rowOf) transfer() {
 	default:
 		return
 	}
-	o.req = c.request(o.kind, false)
-	if b.DoneSeq[i] != schema.NullInt64 {
+	w, ok := c.known.inits[b.InitSeq[i]]
+	done := b.DoneSeq[i] != schema.NullInt64
+	o.req = c.request(o.kind, !done && !ok)
+	switch {
+	case done:
 		c.ends(o.req)
 		return
-	}
-	w, ok := c.known.inits[b.InitSeq[i]]
-	if !ok {
-		c.e.requests[o.req].orphan = true
+	case !ok:
 		return
 	}
 	w.pending = append(w.pending, o.req)
@@ -579,7 +617,7 @@ func (c *rowOf) sync(waits, fence bool) error {
 	}
 	if waits && len(w.pending) > 0 {
 		for k, r := range w.pending[1:] {
-			c.e.requests[w.pending[k]].next = r
+			c.made[w.pending[k]].next = r
 		}
 		first := w.pending[0]
 		w.pending = nil
