@@ -292,7 +292,7 @@ func runsView(runs []Run) string {
 			name  string
 		}{{c.Calls, "calls"}, {c.Polls, "polls"}, {c.Messages, "messages"}, {c.MessageBytes, "message_bytes"},
 			{c.Collectives, "collectives"}, {c.UnmatchedSends, "unmatched_sends"}, {c.UnmatchedReceives, "unmatched_receives"},
-			{c.WildcardReceives, "wildcard_receives"}, {c.Dropped, "dropped"}, {c.InProgress, "in_progress"}} {
+			{c.WildcardReceives, "wildcard_receives"}, {c.Dropped, "dropped"}, {c.InProgress, "in_progress"}, {c.OverlappingCalls, "overlapping_calls"}} {
 			fmt.Fprintf(&b, ", CAST(%d AS BIGINT) AS %s", v.value, v.name)
 		}
 		fmt.Fprintf(&b, ", %s AS digest, %s AS command, %s AS mpi, %s AS started",

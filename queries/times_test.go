@@ -552,3 +552,57 @@ messages src dst tag bytes send_seq send_start_ns send_end_ns recv_post_seq recv
 		true,4097,1,0,1
 		false,4097,1,0,1`)
 }
+
+// TestOverlaps has calls that overlap: of one thread, not of two; with what is longer than the next call, never ended, and
+// came twice.
+func TestOverlaps(t *testing.T) {
+	run := newRun(t, "twice.5", comms+`
+events rank seq thread call class start_ns end_ns
+1 0 0 MPI_Send send 100 197
+1 1 0 MPI_Wait complete 190 230
+1 2 4 MPI_Recv recv 200 300
+1 3 0 MPI_Barrier collective 230 400
+1 4 4 MPI_Send send 299 -
+1 5 0 MPI_Bcast collective 240 251
+1 6 0 MPI_Bcast collective 240 251
+1 7 0 MPI_Wait complete 260 -
+1 8 0 MPI_Put rma 270 290
+3 0 0 MPI_Send send 100 197
+3 1 0 MPI_Send send 197 197
+3 2 0 MPI_Send send 196 200
+`, example.Manifest(5))
+	want := `
+		1,0,0,MPI_Send,1,MPI_Wait,7
+		1,4,2,MPI_Recv,4,MPI_Send,1
+		1,0,3,MPI_Barrier,5,MPI_Bcast,11
+		3,0,1,MPI_Send,2,MPI_Send,1`
+	same(t, "overlaps", ask(t, run, "overlaps"), want)
+	if n := run.Manifest.Counts.OverlappingCalls; n != 4 {
+		t.Errorf("the manifest says %d; want 4", n)
+	}
+	sound := newRun(t, "sound.5", world+pingpong, example.Manifest(5))
+	same(t, "none", ask(t, sound, "overlaps"), "")
+}
+
+// TestOverlapsAreCountedAsListed compares the count in the manifest, by which the query decides whether to look, with what it lists.
+func TestOverlapsAreCountedAsListed(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		var b strings.Builder
+		b.WriteString("events rank seq thread call class start_ns end_ns\n")
+		for rank := range 3 {
+			for seq := range 40 {
+				start, end := seq*10+rng.IntN(9), fmt.Sprint(seq*10+9+rng.IntN(5))
+				if rng.IntN(9) == 0 {
+					end = "-"
+				}
+				fmt.Fprintf(&b, "%d %d %d MPI_Send send %d %s\n", rank, seq, rng.IntN(2)*4, start, end)
+			}
+		}
+		run := newRun(t, "random.3", b.String(), example.Manifest(3))
+		listed := int64(strings.Count(ask(t, run, "overlaps"), "\n"))
+		if n := run.Manifest.Counts.OverlappingCalls; n != listed {
+			t.Errorf("seed %d: %d in the manifest, %d listed", seed, n, listed)
+		}
+	}
+}

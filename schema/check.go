@@ -69,6 +69,7 @@ type Checker struct {
 	lastKeys map[string][]int64
 	ranks    []rankState
 	threads  map[uint64]int64 // rank and thread -> latest start_ns
+	overlaps Overlaps
 	comms    map[int32]*commState
 	members  map[uint64]*memberState // communicator and world rank
 	last     memberCache

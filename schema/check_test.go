@@ -177,7 +177,8 @@ func TestCheckerFindsBreaches(t *testing.T) {
 			want: []string{"messages: rank 2, seq 1: received 10 ns before it was sent (causality)"}},
 		{old: "send_start_ns=420 send_end_ns=430", new: "send_start_ns=570 send_end_ns=580", manifest: func(m *Manifest) { m.Record = "messages" }},
 		{manifest: func(m *Manifest) { m.EndNs = 901 }, want: []string{"the latest end is at 900 ns; the manifest's end_ns is 901 (times)"}},
-		{old: "start_ns=510 end_ns=520", new: "start_ns=390 end_ns=520", want: []string{"events: rank 0, seq 4: thread 0 starts the call 10 ns before the call before it (thread-order)"}},
+		{old: "start_ns=510 end_ns=520", new: "start_ns=390 end_ns=520", want: []string{"events: rank 0, seq 4: thread 0 starts the call 10 ns before the call before it (thread-order)",
+			"overlapping_calls (those that end after the next one of their thread began): found 1; the manifest says 0 (counts)"}},
 		{old: "start_ns=510 end_ns=520", new: "start_ns=null end_ns=520", want: []string{"events: rank 0, seq 4: start_ns is null in a run that is measured (untimed)"}},
 		{old: "comms comm=0 comm_rank=2 world_rank=2", new: "comms comm=0 comm_rank=3 world_rank=2", want: []string{
 			"comms: communicator 0: comm_rank 3 where 2 is due (comms)"}},

@@ -283,6 +283,7 @@ func finishTimes(c *Checker) {
 
 func checkThreads(c *Checker, b Batch) {
 	e := b.(*Events)
+	c.overlaps.Add(e)
 	var key uint64
 	latest, held := NullInt64, false
 	for i, start := range e.StartNs {
@@ -428,6 +429,7 @@ func finishCounts(c *Checker) {
 	same("calls (the sum of ranks.events)", t.events, m.Calls)
 	same("polls (the sum of ranks.polls)", t.polls, m.Polls)
 	same("dropped (the sum of ranks.dropped)", t.droppedN, m.Dropped)
+	same("overlapping_calls (those that end after the next one of their thread began)", c.overlaps.Count(), m.OverlappingCalls)
 	if c.manifest.Ended == EndedNames[EndedFinalized] {
 		collectives("collectives", t.collectives, m.Collectives)
 		for call, n := range t.byCall {

@@ -72,6 +72,9 @@ type Counts struct {
 	Dropped int64 `json:"dropped"`
 	// InProgress is the number of calls that never returned.
 	InProgress int64 `json:"in_progress"`
+	// OverlappingCalls is the number of calls that were under way when the next one of their thread began, as they cannot be unless calls were
+	// captured twice. The writer counts them.
+	OverlappingCalls int64 `json:"overlapping_calls,omitempty"`
 	// Choices is the number of messages and requests, in a run of virtual times, that a call took or completed where the program
 	// left open which (MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Waitany and their like); OutOfOrder is how many of them although one
 	// that was earlier in virtual time came later.

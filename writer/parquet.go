@@ -73,6 +73,7 @@ type tableFile struct {
 	index    *metadata.PageIndexBuilder
 	groups   int
 	digester *schema.Digester
+	overlaps schema.Overlaps // of events
 }
 
 const parquetMagic = "PAR1"
@@ -201,6 +202,9 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch) error {
 		}
 	}
 	f.digester.Add(b)
+	if events, ok := b.(*schema.Events); ok {
+		f.overlaps.Add(events)
+	}
 	return nil
 }
 

@@ -156,7 +156,7 @@ func (r *Run) create(t *schema.Table, shard int) (*tableFile, error) {
 	return f, nil
 }
 
-// Commit finishes the run: it closes the files, fills in the manifest's SchemaVersion, Tables, Digest and Origin.Name,
+// Commit finishes the run: it closes the files, fills in the manifest's SchemaVersion, Tables, Counts.OverlappingCalls, Digest and Origin.Name,
 // writes it, syncs everything, and gives the run its name. A table without rows gets a file without rows. On any error
 // nothing remains in the store, and m may be partly filled.
 func (r *Run) Commit(m *schema.Manifest) error {
@@ -174,13 +174,14 @@ func (r *Run) commit(m *schema.Manifest) error {
 	if err := checkManifest(m); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	m.SchemaVersion, m.Origin.Name, m.Tables = schema.Version, r.name, nil
+	m.SchemaVersion, m.Origin.Name, m.Tables, m.Counts.OverlappingCalls = schema.Version, r.name, nil, 0
 	for _, t := range schema.Tables() {
 		info, err := r.closeTable(t)
 		if err != nil {
 			return err
 		}
 		m.Tables = append(m.Tables, info)
+		m.Counts.OverlappingCalls += r.overlaps(t)
 	}
 	m.Digest = schema.RunDigest(m).String()
 	if err := writeManifest(r.dir, m); err != nil {
@@ -246,6 +247,16 @@ func (r *Run) closeTable(t *schema.Table) (schema.TableInfo, error) {
 	}
 	info.Digest = sum.String()
 	return info, nil
+}
+
+// overlaps is how many calls overlap in the files of a table. A thread's calls are in one file.
+func (r *Run) overlaps(t *schema.Table) (n int64) {
+	for key, f := range r.files {
+		if key.table == t.Name {
+			n += f.overlaps.Count()
+		}
+	}
+	return n
 }
 
 // syncFolders makes the names of the run's files durable.

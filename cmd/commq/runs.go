@@ -339,7 +339,7 @@ func showCounts(line func(name, format string, args ...any), m *schema.Manifest)
 		n    int64
 	}{
 		{"failed polls", c.Polls}, {"unmatched sends", c.UnmatchedSends}, {"unmatched receives", c.UnmatchedReceives},
-		{"wildcard receives", c.WildcardReceives}, {"calls dropped", c.Dropped}, {"calls in progress", c.InProgress},
+		{"wildcard receives", c.WildcardReceives}, {"calls dropped", c.Dropped}, {"calls in progress", c.InProgress}, {"calls that overlap", c.OverlappingCalls},
 		{"open choices", c.Choices}, {"out of order", c.OutOfOrder}, {"early collectives", c.EarlyCollectives},
 	} {
 		if x.n != 0 {

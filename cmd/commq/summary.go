@@ -51,6 +51,9 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	if c.InProgress > 0 {
 		line("in progress", "%s that never returned", counted(c.InProgress, "call"))
 	}
+	if c.OverlappingCalls > 0 {
+		line("overlaps", "%s that ended after the next one of their thread began (commq query overlaps)", counted(c.OverlappingCalls, "call"))
+	}
 	t.Flush()
 	for _, warning := range m.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", warning)
