@@ -12,8 +12,7 @@ import (
 // (then src is dst).
 type operand struct {
 	message
-	sum       int64
-	dstBuffer int64
+	sum int64
 }
 
 // cell is what messages have in common that one call sends for one purpose.
@@ -81,7 +80,7 @@ func (s *sample) add(b *schema.Messages, i int) {
 	w.count++
 	if s.want != nil || len(w.list) < s.perWay && s.total < mostSampled {
 		s.total++
-		w.list = append(w.list, operand{message: row(b, i), sum: b.PayloadSum[i], dstBuffer: b.DstBuffer[i]})
+		w.list = append(w.list, operand{message: row(b, i), sum: b.PayloadSum[i]})
 	}
 }
 
@@ -217,8 +216,8 @@ func (c *combiner) index(s *sample) {
 	for i := range c.run.Selves {
 		r := &c.run.Selves[i]
 		c.records[r.Rank] = append(c.records[r.Rank], &operand{message: message{src: r.Rank, dst: r.Rank, comm: schema.NullInt32, datatype: r.Datatype,
-			bytes: r.Bytes, hash: r.Hash, head: r.Head, sendSeq: r.Seq, postSeq: r.Seq, doneSeq: r.Seq, buffer: r.Buffer, sendSite: schema.NullInt32, recvSite: schema.NullInt32},
-			sum: r.Sum, dstBuffer: r.Buffer})
+			bytes: r.Bytes, hash: r.Hash, head: r.Head, sendSeq: r.Seq, postSeq: r.Seq, doneSeq: r.Seq, buffer: r.Buffer, dstBuffer: r.Buffer, sendSite: schema.NullInt32, recvSite: schema.NullInt32},
+			sum: r.Sum})
 	}
 	for _, of := range s.order {
 		for w, list := range of.ways {
@@ -498,9 +497,23 @@ func (c *combiner) alike(s *sample, best []*combined, used map[*operand]bool) (o
 	return out
 }
 
-// keep makes instances of what was found, in the place of broadcasts that it consists of.
+// keep makes instances of what was found, in the place of broadcasts that it consists of. Where a broadcast has other messages too, only
+// what was verified takes its place.
 func (c *combiner) keep(b *combined) {
 	gone := map[*instance]bool{}
+	covered := map[*instance]int{}
+	for k := range b.instances {
+		for _, m := range b.instances[k].messages {
+			if old := c.taken[sendKey{m.src, m.sendSeq}]; old != nil {
+				covered[old]++
+			}
+		}
+	}
+	for old, n := range covered {
+		if n < len(old.messages) && b.certainty != Verified {
+			return
+		}
+	}
 	for k := range b.instances {
 		in := &b.instances[k]
 		i := &instance{op: b.op, root: b.root, ranks: b.group.ranks, bytes: in.bytes, rankBytes: in.rankBytes, segments: 1, of: b}

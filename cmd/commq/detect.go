@@ -33,6 +33,11 @@ func newDetectCommand(a *app) *cobra.Command {
 pattern: linear, trees, rings, in segments, with other messages between. It looks at who had a payload before and who has it
 after, by the hashes of payloads, so the run must have been captured with --hash crc64 (or crc32).
 
+It finds scatters, gathers, reductions and scans as well, and says how certain it is: verified, where payloads are what the
+operation makes of others, by their hashes, sums and first elements; addressed, where sizes fit and blocks lie side by side in
+memory; inferred, where only who sends what to whom fits. What a rank contributes without sending it can be made known by
+commq_send_to_self (see commq capture api).
+
 A finding has the operation that would do it, its ranks, roots and payload, how often it is done, and the calls to remove. One over
 a part of a communicator names the ranks that are missing. What was seen holds for this run: whether a program may be changed so
 is for its author to say. docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
@@ -164,6 +169,12 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	if run.Selves, err = d.readSelves(ctx); err != nil {
+		return nil, err
+	}
 	run.Messages = func(add func(*schema.Messages) error) error {
 		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, eventRows, detect.Columns...)
 		if err != nil {
@@ -171,7 +182,7 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 		}
 		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
 	}
-	return run, err
+	return run, nil
 }
 
 // readSites reads where the findings' call sites are and which calls stand there.
