@@ -181,7 +181,8 @@ func (c *combiner) look(s *sample) []*combined {
 	}
 	all = append(all, c.pairs(s, all)...)
 	slices.SortStableFunc(all, func(a, b *combined) int {
-		return cmp.Or(cmp.Compare(a.certainty, b.certainty), cmp.Compare(len(b.group.ranks), len(a.group.ranks)), cmp.Compare(b.size(), a.size()))
+		return cmp.Or(cmp.Compare(a.certainty/Inferred, b.certainty/Inferred), cmp.Compare(len(b.group.ranks), len(a.group.ranks)),
+			cmp.Compare(a.certainty, b.certainty), cmp.Compare(b.size(), a.size()))
 	})
 	used := map[*operand]bool{}
 	var best []*combined
@@ -279,7 +280,7 @@ func (c *combiner) groups(s *sample, scope func(cell) (cell, bool)) (out []*grou
 	return out
 }
 
-// components are the messages of cells on connected ranks, without those that an operation other than a broadcast has taken.
+// components are the messages of cells on connected ranks, without those that an operation has taken that spreads nothing.
 func (c *combiner) components(class []*sampled) (out []*group) {
 	parent := map[int32]int32{}
 	var find func(int32) int32
@@ -345,17 +346,21 @@ func (c *combiner) components(class []*sampled) (out []*group) {
 	return slices.DeleteFunc(out, func(g *group) bool { return len(g.ways) > mostWays(len(g.ranks)) || c.elsewhere(g) })
 }
 
-// elsewhere says whether a group has messages of operations other than broadcasts.
+// elsewhere says whether a group has messages of operations other than broadcasts, and than allgathers of less ranks, which may be part of one
+// that doubles its blocks.
 func (c *combiner) elsewhere(g *group) bool {
 	for _, list := range g.lists {
 		for _, m := range list {
-			if i := c.taken[sendKey{m.src, m.sendSeq}]; i != nil && i.op != Bcast {
+			if i := c.of(m); i != nil && i.op != Bcast && (i.op != Allgather && i.op != Allgatherv || len(i.ranks) >= len(g.ranks)) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// of is the instance that a message is part of; nil where there is none.
+func (c *combiner) of(m *operand) *instance { return c.taken[sendKey{m.src, m.sendSeq}] }
 
 func sortedWays(ways map[way]*sampledWay) []way {
 	out := make([]way, 0, len(ways))
@@ -504,13 +509,13 @@ func (c *combiner) keep(b *combined) {
 	covered := map[*instance]int{}
 	for k := range b.instances {
 		for _, m := range b.instances[k].messages {
-			if old := c.taken[sendKey{m.src, m.sendSeq}]; old != nil {
+			if old := c.of(m); old != nil {
 				covered[old]++
 			}
 		}
 	}
 	for old, n := range covered {
-		if n < len(old.messages) && b.certainty != Verified {
+		if (n < len(old.messages) || old.op != Bcast) && b.certainty != Verified {
 			return
 		}
 	}
@@ -522,7 +527,7 @@ func (c *combiner) keep(b *combined) {
 		}
 		first := true
 		for _, m := range in.messages {
-			if old := c.taken[sendKey{m.src, m.sendSeq}]; old != nil {
+			if old := c.of(m); old != nil {
 				gone[old] = true
 			}
 			if m.src == b.root && first {

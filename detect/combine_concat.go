@@ -32,13 +32,6 @@ func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
 	if n < c.options.MinRanks {
 		return nil
 	}
-	for _, o := range list {
-		for _, m := range o.messages {
-			if c.taken[sendKey{m.src, m.sendSeq}] != nil {
-				return nil
-			}
-		}
-	}
 	j := &joiner{combiner: c, g: g, kept: newBitset(n), root: -1, backward: backward}
 	b := &combined{group: g, root: schema.NullInt32}
 	all, same := true, true
@@ -72,7 +65,7 @@ func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
 		}
 		b.instances = append(b.instances, in)
 	}
-	if !j.conclude(b, all, same) {
+	if !j.conclude(b, all, same) || !all && c.spread(list) {
 		return nil
 	}
 	for r, rank := range g.ranks {
@@ -86,6 +79,13 @@ func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
 		}
 	}
 	return b
+}
+
+// spread says whether payloads are part of something else.
+func (c *combiner) spread(list []*once) bool {
+	return slices.ContainsFunc(list, func(o *once) bool {
+		return slices.ContainsFunc(o.messages, func(m *operand) bool { return c.of(m) != nil })
+	})
 }
 
 // conclude says what is found and how certain it is.

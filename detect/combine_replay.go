@@ -192,6 +192,16 @@ func (c *combiner) record(rank int32, after, before, bytes int64, datatype int32
 	return nil
 }
 
+// recorded is the first one.
+func (c *combiner) recorded(rank int32, after, before, bytes int64, datatype int32) *operand {
+	list := c.records[rank]
+	at, _ := slices.BinarySearchFunc(list, after+1, func(m *operand, seq int64) int { return cmp.Compare(m.sendSeq, seq) })
+	if at < len(list) && list[at].sendSeq < before && list[at].bytes == bytes && list[at].datatype == datatype {
+		return list[at]
+	}
+	return nil
+}
+
 // folded is what a rank has in the course of a reduction.
 type folded struct {
 	set   bitset
@@ -280,15 +290,16 @@ func (f *folding) replay(o *once, bytes int64) (shape, bool) {
 		}
 		f.varied = f.varied || m.hash != o.messages[0].hash
 	}
+	for r := range ranks {
+		m := f.record(f.g.ranks[r], o.after[r], o.events[r][0].seq(), bytes, o.messages[0].datatype)
+		if m != nil {
+			ranks[r].known, ranks[r].from = m, onRecord
+		}
+	}
 	ok := o.walk(func(r int, e operandEvent) bool {
 		at := &ranks[r]
 		if e.send {
 			carried[e.m] = slices.Clone(at.set)
-			if at.known == nil && at.first == nil {
-				if at.known = f.record(f.g.ranks[r], o.after[r], o.events[r][0].seq(), bytes, e.m.datatype); at.known != nil {
-					at.from = onRecord
-				}
-			}
 			f.sent(at, e.m, r)
 			if f.equals(same, at, e.m, r); buffers[r] == nil {
 				buffers[r] = map[int64]bool{}
@@ -426,7 +437,7 @@ func (f *folding) result(at *folded, o *once, r int, bytes int64) {
 		}
 		return
 	}
-	if m := f.record(f.g.ranks[r], last, o.before[r], bytes, at.known.datatype); m != nil {
+	if m := f.recorded(f.g.ranks[r], last, o.before[r], bytes, at.known.datatype); m != nil {
 		f.compare(f.softly(proof{what: onResult}), m, append([]*operand{at.known}, at.since...))
 	}
 }

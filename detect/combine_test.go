@@ -1,0 +1,678 @@
+package detect
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc64"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/schema"
+)
+
+// sumBase is that of payload_sum; see docs/method/payload-hashes.md.
+const sumBase = 0x9e3779b97f4a7c15
+
+// vector are numbers in a rank's memory: integers of 4 bytes, or doubles.
+type vector struct {
+	ints    []int32
+	doubles []float64
+}
+
+func (v vector) len() int { return max(len(v.ints), len(v.doubles)) }
+
+func (v vector) clone() vector { return vector{slices.Clone(v.ints), slices.Clone(v.doubles)} }
+
+func (v vector) part(from, to int) vector {
+	if v.ints != nil {
+		return vector{ints: v.ints[from:to]}
+	}
+	return vector{doubles: v.doubles[from:to]}
+}
+
+// with combines two vectors.
+func (v vector) with(w vector, op string) vector {
+	out := v.clone()
+	for i, x := range w.ints {
+		out.ints[i] = map[string]func(a, b int32) int32{"MPI_SUM": func(a, b int32) int32 { return a + b }, "MPI_PROD": func(a, b int32) int32 { return a * b },
+			"MPI_MAX": func(a, b int32) int32 { return max(a, b) }, "MPI_MIN": func(a, b int32) int32 { return min(a, b) }, "MPI_BXOR": func(a, b int32) int32 { return a ^ b }}[op](out.ints[i], x)
+	}
+	for i, x := range w.doubles {
+		out.doubles[i] = map[string]func(a, b float64) float64{"MPI_SUM": func(a, b float64) float64 { return a + b }, "MPI_PROD": func(a, b float64) float64 { return a * b },
+			"MPI_MAX": math.Max, "MPI_MIN": math.Min}[op](out.doubles[i], x)
+	}
+	return out
+}
+
+// joined are vectors one after the other.
+func joinedVectors(list ...vector) (out vector) {
+	for _, v := range list {
+		out.ints, out.doubles = append(out.ints, v.ints...), append(out.doubles, v.doubles...)
+	}
+	return
+}
+
+// machine runs programs of a test: what ranks do is put into their orders as it is written down.
+type machine struct {
+	*rand.Rand
+	ranks  int
+	seq    []int64
+	rows   []schema.Message
+	selves []Self
+	site   int32
+	tag    int32
+	double bool
+	elems  int
+	op     string
+	self   bool // ranks record what they contribute
+	names  []string
+	want   []string
+	// spreads says that one payload may reach many: a least or a largest number, or what three ranks scan.
+	spreads bool
+	may     []string // what may be found in the place of what is wanted, because the messages are the same
+}
+
+func (g *machine) contribution(n int) (v vector) {
+	for range n {
+		if g.double {
+			v.doubles = append(v.doubles, g.Float64()+0.5)
+		} else {
+			v.ints = append(v.ints, int32(g.IntN(2000)-1000))
+		}
+	}
+	return
+}
+
+// payload fills in what the shim records of a vector.
+func (v vector) payload() (datatype int32, bytes, hash, sum, head int64) {
+	var b []byte
+	s := uint64(0)
+	for _, x := range v.ints {
+		b = binary.LittleEndian.AppendUint32(b, uint32(x))
+		s = s*sumBase + uint64(int64(x))
+	}
+	for _, x := range v.doubles {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	var first [8]byte
+	copy(first[:], b)
+	datatype, sum = 1, int64(s)
+	if v.doubles != nil {
+		datatype, sum = 2, schema.NullInt64
+	}
+	return datatype, int64(len(b)), int64(crc64.Checksum(b, ecma)), sum, int64(binary.LittleEndian.Uint64(first[:]))
+}
+
+// size is the size of an element.
+func (g *machine) size() int64 {
+	if g.double {
+		return 8
+	}
+	return 4
+}
+
+// send has a rank send a vector from an address; the receive is to be put where the receiver gets it.
+func (g *machine) send(src, dst int, v vector, at int64) int {
+	m := schema.NullMessage
+	m.Src, m.Dst, m.Comm, m.Tag, m.Epoch = int32(src), int32(dst), 0, g.tag, 0
+	m.SendDatatype, m.Bytes, m.PayloadHash, m.PayloadSum, m.PayloadHead = v.payload()
+	m.SendCallsite, m.RecvCallsite, m.SrcBuffer = g.site, g.site+1, at
+	m.SendSeq = g.seq[src]
+	g.seq[src]++
+	g.rows = append(g.rows, m)
+	return len(g.rows) - 1
+}
+
+func (g *machine) recv(k int, at int64) {
+	m := &g.rows[k]
+	m.RecvPostSeq, m.RecvDoneSeq, m.DstBuffer = g.seq[m.Dst], g.seq[m.Dst], at
+	g.seq[m.Dst]++
+}
+
+func (g *machine) pass(src, dst int, v vector, from, to int64) { g.recv(g.send(src, dst, v, from), to) }
+
+// record has a rank record what it has, where the program does that.
+func (g *machine) record(rank int, v vector, at int64) {
+	if !g.self {
+		return
+	}
+	s := Self{Rank: int32(rank), Seq: g.seq[rank], Buffer: at}
+	s.Datatype, s.Bytes, s.Hash, s.Sum, s.Head = v.payload()
+	g.seq[rank]++
+	g.selves = append(g.selves, s)
+}
+
+// run is the run of what was done.
+func (g *machine) run() *Run {
+	world := Comm{}
+	for r := range g.ranks {
+		world.Members = append(world.Members, int32(r))
+	}
+	return &Run{Ranks: int32(g.ranks), HashBits: 64, Comms: []Comm{world}, Selves: g.selves,
+		Datatypes: []Datatype{{1, true, "MPI_INT", 4}, {2, true, "MPI_DOUBLE", 8}},
+		Messages: func(add func(*schema.Messages) error) error {
+			rows := slices.Clone(g.rows)
+			slices.SortFunc(rows, func(a, b schema.Message) int { return int(cmpSend(a, b)) })
+			b := schema.NewBatch(&schema.MessagesTable).(*schema.Messages)
+			for _, m := range rows {
+				b.Append(&m)
+			}
+			return add(b)
+		}}
+}
+
+func cmpSend(a, b schema.Message) int64 {
+	if a.Src != b.Src {
+		return int64(a.Src - b.Src)
+	}
+	return a.SendSeq - b.SendSeq
+}
+
+// Addresses in a rank's memory.
+const (
+	accumulator = 0x10000
+	temporary   = 0x90000
+	everything  = 0x200000
+)
+
+// wants notes what is to be found; may what else would be right.
+func (g *machine) wants(op Operation, ranks []int, root int, times int) string {
+	return findingLine(op, int32s(ranks), int32(root), int64(times))
+}
+
+func int32s(list []int) []int32 {
+	var out []int32
+	for _, x := range list {
+		out = append(out, int32(x))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func findingLine(op Operation, ranks []int32, root int32, times int64) string {
+	s := fmt.Sprintf("%v ranks %v", op, ranks)
+	if op.Rooted() {
+		s += fmt.Sprintf(" root %d", root)
+	}
+	return s + fmt.Sprintf(" x %d", times)
+}
+
+// treeOf is the parent of each place; 0 is the root. Children have larger places, and in a binomial tree a subtree is in a row.
+func (g *machine) treeOf(n int, shape string) []int {
+	parent := make([]int, n)
+	for i := 1; i < n; i++ {
+		switch shape {
+		case "chain":
+			parent[i] = i - 1
+		case "binomial":
+			parent[i] = i & (i - 1)
+		case "random":
+			parent[i] = g.IntN(i)
+		}
+	}
+	return parent
+}
+
+// up combines up a tree and returns what the root has.
+func (g *machine) up(ranks, parent []int, x []vector) vector {
+	acc := make([]vector, len(ranks))
+	for i := range ranks {
+		acc[i] = x[i].clone()
+		g.record(ranks[i], x[i], accumulator)
+	}
+	for i := len(ranks) - 1; i > 0; i-- {
+		p := parent[i]
+		g.pass(ranks[i], ranks[p], acc[i], accumulator, temporary)
+		acc[p] = acc[p].with(acc[i], g.op)
+	}
+	return acc[0]
+}
+
+func (g *machine) down(ranks, parent []int, v vector) {
+	for i := 1; i < len(ranks); i++ {
+		g.pass(ranks[parent[i]], ranks[i], v, accumulator, accumulator)
+	}
+}
+
+func (g *machine) contributions(n int) (x []vector) {
+	for range n {
+		x = append(x, g.contribution(g.elems))
+	}
+	return
+}
+
+// reduce is a loop of reductions up a tree.
+func (g *machine) reduce(ranks []int, shape string, times int) {
+	parent := g.treeOf(len(ranks), shape)
+	for range times {
+		v := g.up(ranks, parent, g.contributions(len(ranks)))
+		g.record(ranks[0], v, accumulator)
+	}
+	g.want = append(g.want, g.wants(Reduce, ranks, ranks[0], times))
+	if !slices.ContainsFunc(parent, func(p int) bool { return p > 0 }) {
+		g.may = append(g.may, g.wants(Gather, ranks, ranks[0], times))
+	}
+	if slices.IsSortedFunc(ranks, func(a, b int) int { return b - a }) {
+		g.may = append(g.may, g.wants(Scan, ranks, 0, times))
+	}
+}
+
+// upDown is a loop of reductions up a tree whose result comes down again.
+func (g *machine) upDown(ranks []int, shape string, times int) {
+	parent := g.treeOf(len(ranks), shape)
+	site, tag := g.site, g.tag
+	for range times {
+		g.site, g.tag = site, tag
+		v := g.up(ranks, parent, g.contributions(len(ranks)))
+		g.site += 2
+		g.tag++
+		g.down(ranks, parent, v)
+	}
+	g.want = append(g.want, g.wants(Allreduce, ranks, 0, times))
+}
+
+// doubling is an allreduce by recursive doubling; ranks beyond a power of two give theirs to another before, and get the result from it.
+func (g *machine) doubling(ranks []int, times int) {
+	n := len(ranks)
+	power := 1
+	for 2*power <= n {
+		power *= 2
+	}
+	for range times {
+		x := g.contributions(n)
+		for i := power; i < n; i++ {
+			g.pass(ranks[i], ranks[i-power], x[i], accumulator, temporary)
+			x[i-power] = x[i-power].with(x[i], g.op)
+		}
+		for s := 1; s < power; s *= 2 {
+			sent := make([]int, power)
+			for i := range power {
+				sent[i] = g.send(ranks[i], ranks[i^s], x[i], accumulator)
+			}
+			next := make([]vector, power)
+			for i := range power {
+				g.recv(sent[i^s], temporary)
+				next[i] = x[i].with(x[i^s], g.op)
+			}
+			copy(x, next)
+		}
+		for i := power; i < n; i++ {
+			g.pass(ranks[i-power], ranks[i], x[i-power], accumulator, accumulator)
+		}
+	}
+	g.want = append(g.want, g.wants(Allreduce, ranks, 0, times))
+}
+
+// scan is a loop of prefix sums, by distances that double or along a chain.
+func (g *machine) scan(ranks []int, chain bool, times int) {
+	n := len(ranks)
+	for range times {
+		x := g.contributions(n)
+		for i := range x {
+			g.record(ranks[i], x[i], accumulator)
+		}
+		if chain {
+			for i := 1; i < n; i++ {
+				g.pass(ranks[i-1], ranks[i], x[i-1], accumulator, temporary)
+				x[i] = x[i].with(x[i-1], g.op)
+			}
+			continue
+		}
+		for s := 1; s < n; s *= 2 {
+			sent := make([]int, n)
+			for i := range n - s {
+				sent[i] = g.send(ranks[i], ranks[i+s], x[i], accumulator)
+			}
+			for i := n - 1; i >= s; i-- {
+				g.recv(sent[i-s], temporary)
+				x[i] = x[i].with(x[i-s], g.op)
+			}
+		}
+	}
+	g.want = append(g.want, g.wants(Scan, ranks, 0, times))
+	if chain {
+		g.may = append(g.may, g.wants(Reduce, ranks, ranks[n-1], times))
+	}
+}
+
+// span is how many places there are in the subtree of each.
+func span(parent []int) []int {
+	out := make([]int, len(parent))
+	for i := len(parent) - 1; i >= 0; i-- {
+		out[i]++
+		if i > 0 {
+			out[parent[i]] += out[i]
+		}
+	}
+	return out
+}
+
+// blocks moves blocks up a tree to its root, or down from it. In a binomial tree each subtree's blocks are in a row.
+func (g *machine) blocks(ranks []int, shape string, times int, differ, down bool) {
+	n := len(ranks)
+	parent := g.treeOf(n, shape)
+	spans := span(parent)
+	for range times {
+		var x []vector
+		start := []int64{everything}
+		for i := range n {
+			size := g.elems
+			if differ {
+				size += i % 3
+			}
+			x = append(x, g.contribution(size))
+			start = append(start, start[i]+int64(size)*g.size())
+		}
+		whole := func(i int) vector { return joinedVectors(x[i : i+spans[i]]...) }
+		if shape == "star" {
+			whole = func(i int) vector { return x[i] }
+		}
+		if down {
+			for i := 1; i < n; i++ {
+				g.pass(ranks[parent[i]], ranks[i], whole(i), start[i], start[i])
+			}
+			for i := range n {
+				g.record(ranks[i], x[i], start[i])
+			}
+			continue
+		}
+		for i := range n {
+			g.record(ranks[i], x[i], start[i])
+		}
+		for i := n - 1; i > 0; i-- {
+			g.pass(ranks[i], ranks[parent[i]], whole(i), start[i], start[i])
+		}
+	}
+	op := map[bool]Operation{false: Gather, true: Scatter}[down]
+	if differ {
+		op++
+	}
+	g.want = append(g.want, g.wants(op, ranks, ranks[0], times))
+}
+
+// growing is an allgather by recursive doubling.
+func (g *machine) growing(ranks []int, times int) {
+	n := 1
+	for 2*n <= len(ranks) {
+		n *= 2
+	}
+	ranks = ranks[:n]
+	for range times {
+		x := g.contributions(n)
+		have := slices.Clone(x)
+		for s := 1; s < n; s *= 2 {
+			sent := make([]int, n)
+			for i := range n {
+				sent[i] = g.send(ranks[i], ranks[i^s], have[i], everything+int64(i&^(s-1)*g.elems)*g.size())
+			}
+			next := make([]vector, n)
+			for i := range n {
+				o := i ^ s
+				g.recv(sent[o], everything+int64(o&^(s-1)*g.elems)*g.size())
+				next[i] = joinedVectors(have[min(i, o)], have[max(i, o)])
+			}
+			have = next
+		}
+	}
+	g.want = append(g.want, g.wants(Allgather, ranks, 0, times))
+}
+
+// The decoys.
+
+// halo exchanges what is new each time with both neighbours on a ring.
+func (g *machine) halo(ranks []int, times int) {
+	n := len(ranks)
+	for range 2 * times {
+		var sent []int
+		for i := range n {
+			sent = append(sent, g.send(ranks[i], ranks[(i+1)%n], g.contribution(g.elems), accumulator), g.send(ranks[(i+1)%n], ranks[i], g.contribution(g.elems), accumulator+4096))
+		}
+		for k, m := range sent {
+			g.recv(m, temporary+int64(k%2)*4096)
+		}
+	}
+}
+
+// cube exchanges what is new each time along the edges of a cube, as a halo on a grid of two by two does.
+func (g *machine) cube(ranks []int, times int) {
+	n := 1
+	for 2*n <= len(ranks) {
+		n *= 2
+	}
+	for range 2 * times {
+		for s := 1; s < n; s *= 2 {
+			sent := make([]int, n)
+			for i := range n {
+				sent[i] = g.send(ranks[i], ranks[i^s], g.contribution(g.elems), accumulator+int64(g.IntN(2))*4096)
+			}
+			for i := range n {
+				g.recv(sent[i^s], temporary)
+			}
+		}
+	}
+}
+
+// pipeline passes what each changes from one rank to the next.
+func (g *machine) pipeline(ranks []int, times int) {
+	for range 3 * times {
+		for i := 1; i < len(ranks); i++ {
+			g.pass(ranks[i-1], ranks[i], g.contribution(g.elems), accumulator, accumulator)
+		}
+	}
+}
+
+// wavefront goes over a grid, from each rank to those below and to the right.
+func (g *machine) wavefront(ranks []int, times int) {
+	w := 2 + g.IntN(2)
+	for range times {
+		for i := range ranks {
+			var sent []int
+			if i%w < w-1 && i+1 < len(ranks) {
+				sent = append(sent, g.send(ranks[i], ranks[i+1], g.contribution(g.elems), accumulator))
+			}
+			if i+w < len(ranks) {
+				sent = append(sent, g.send(ranks[i], ranks[i+w], g.contribution(g.elems), accumulator))
+			}
+			for _, m := range sent {
+				g.recv(m, temporary)
+			}
+		}
+	}
+}
+
+// pingPong has pairs send to each other what they change.
+func (g *machine) pingPong(ranks []int, times int) {
+	for range 3 * times {
+		for i := 1; i < len(ranks); i += 2 {
+			g.pass(ranks[i-1], ranks[i], g.contribution(g.elems), accumulator, accumulator)
+			g.pass(ranks[i], ranks[i-1], g.contribution(g.elems), accumulator, accumulator)
+		}
+	}
+}
+
+// token goes round a ring, and each rank changes it.
+func (g *machine) token(ranks []int, times int) {
+	n := len(ranks)
+	for k := range n * times {
+		g.pass(ranks[k%n], ranks[(k+1)%n], g.contribution(g.elems), accumulator, accumulator)
+	}
+}
+
+// shift has every rank send to the next, again and again.
+func (g *machine) shift(ranks []int, times int) {
+	n := len(ranks)
+	for range times {
+		sent := make([]int, n)
+		for i := range n {
+			sent[i] = g.send(ranks[i], ranks[(i+1)%n], g.contribution(g.elems), accumulator)
+		}
+		for _, m := range sent {
+			g.recv(m, temporary)
+		}
+	}
+}
+
+// branches sends down a tree what differs on every way and has one size.
+func (g *machine) branches(ranks []int, times int) {
+	parent := g.treeOf(len(ranks), "binomial")
+	for range times {
+		for i := 1; i < len(ranks); i++ {
+			if parent[i] != 0 || i < 3 {
+				g.pass(ranks[parent[i]], ranks[i], g.contribution(g.elems), accumulator, accumulator)
+			}
+		}
+	}
+}
+
+// buckets are messages of random sizes between random ranks, from one place.
+func (g *machine) buckets(ranks []int, times int) {
+	for range 10 * times * len(ranks) {
+		i := g.IntN(len(ranks))
+		j := (i + 1 + g.IntN(len(ranks)-1)) % len(ranks)
+		g.pass(ranks[i], ranks[j], g.contribution(1+g.IntN(4*len(ranks))), accumulator, temporary)
+	}
+}
+
+// service has all ranks ask one, as often as it happens, which answers each.
+func (g *machine) service(ranks []int, times int) {
+	for range 3 * times * len(ranks) {
+		i := 1 + g.IntN(len(ranks)-1)
+		g.pass(ranks[i], ranks[0], g.contribution(g.elems), accumulator, temporary)
+		g.pass(ranks[0], ranks[i], g.contribution(g.elems), accumulator, temporary)
+	}
+}
+
+// add puts one random thing into the program.
+func (g *machine) add() {
+	g.site += 10
+	g.tag += 3
+	g.double, g.elems, g.self = g.IntN(2) == 0, 1+g.IntN(20), g.IntN(2) == 0
+	ops := []string{"MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD", "MPI_BXOR"}
+	if g.double {
+		ops = ops[:4]
+	}
+	g.op = ops[g.IntN(len(ops))]
+	times := 1 + g.IntN(6)
+	ranks := g.Perm(g.ranks)
+	shapes := []string{"star", "chain", "binomial", "random"}
+	shape := shapes[g.IntN(4)]
+	name := ""
+	before := len(g.want)
+	g.spreads = g.spreads || g.op == "MPI_MAX" || g.op == "MPI_MIN" || g.ranks == 3
+	switch k := g.IntN(20); k {
+	case 0, 1:
+		name = "reduce " + shape
+		g.reduce(ranks, shape, times)
+	case 2:
+		name = "reduce and broadcast " + shape
+		g.upDown(ranks, shape, times)
+	case 3, 4:
+		name = "allreduce doubling"
+		g.self = false
+		g.doubling(ranks, times)
+	case 5:
+		name = "scan doubling"
+		slices.Sort(ranks)
+		g.self = false
+		g.scan(ranks, false, times)
+	case 6:
+		name = "scan chain"
+		slices.Sort(ranks)
+		g.scan(ranks, true, times)
+	case 7, 8, 9:
+		shape = []string{"star", "binomial"}[g.IntN(2)]
+		differ, down := g.IntN(2) == 0, g.IntN(2) == 0
+		name = map[bool]string{false: "gather", true: "scatter"}[down] + map[bool]string{false: " ", true: "v "}[differ] + shape
+		g.blocks(ranks, shape, times, differ, down)
+	case 10:
+		name = "allgather doubling"
+		g.self = false
+		if g.ranks < 4 {
+			return
+		}
+		g.growing(ranks, times)
+	default:
+		decoys := []func([]int, int){g.halo, g.cube, g.pipeline, g.wavefront, g.pingPong, g.token, g.shift, g.branches, g.buckets, g.service}
+		names := []string{"halo", "cube", "pipeline", "wavefront", "ping-pong", "token", "shift", "branches", "buckets", "service"}
+		d := g.IntN(len(decoys))
+		name = "none: " + names[d]
+		if g.ranks < 5 {
+			return // among few ranks much is what something else is too
+		}
+		decoys[d](ranks, times)
+	}
+	if g.self {
+		name += ", recorded"
+	}
+	if len(g.want) > before && g.want[before][4:10] != "Gather" && !strings.Contains(name, "gather") && !strings.Contains(name, "scatter") {
+		name += " " + g.op
+	}
+	g.names = append(g.names, name)
+}
+
+// TestRandomCombining makes programs that do or do not combine, gather or scatter by hand. Nothing may be found that is not there; what
+// is found of what is there is counted.
+func TestRandomCombining(t *testing.T) {
+	type tally struct{ wanted, right int }
+	byName := map[string]*tally{}
+	certain := map[string]int{}
+	for seed := range uint64(randomPrograms(t)) {
+		g := &machine{Rand: rand.New(rand.NewPCG(seed, 11))}
+		g.ranks = 3 + g.IntN(15)
+		g.seq = make([]int64, g.ranks)
+		for range 1 + g.IntN(3) {
+			g.add()
+		}
+		r, err := Detect(g.run(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			root := int32(0)
+			if len(f.Roots) > 0 {
+				root = f.Roots[0]
+			}
+			line := findingLine(f.Operation, f.Ranks, root, f.Instances)
+			got = append(got, line)
+			right := slices.Contains(g.want, line)
+			if f.Operation == Bcast && g.spreads {
+				continue
+			}
+			switch {
+			case !right && !slices.Contains(g.may, line):
+				t.Errorf("seed %d, %d ranks (%s): found what is not there: %s, %v, %v", seed, g.ranks, strings.Join(g.names, "; "), line, f.Certainty, f.Reductions)
+				certain["wrong, "+f.Certainty.String()]++
+			default:
+				certain[f.Operation.String()+", "+f.Certainty.String()]++
+			}
+		}
+		wanted := 0
+		for _, name := range g.names {
+			if strings.HasPrefix(name, "none") {
+				continue
+			}
+			n := byName[name]
+			if n == nil {
+				n = &tally{}
+				byName[name] = n
+			}
+			n.wanted++
+			if slices.Contains(got, g.want[wanted]) {
+				n.right++
+			}
+			wanted++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		t.Logf("%-50s %5d wanted %5d found", name, byName[name].wanted, byName[name].right)
+	}
+	for _, name := range slices.Sorted(maps.Keys(certain)) {
+		t.Logf("%-50s %5d", name, certain[name])
+	}
+}
