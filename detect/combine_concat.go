@@ -332,18 +332,19 @@ func (j *joiner) rooted(at *held, o *once, r int) {
 	}
 }
 
-// wholeOf is what the root has in one piece, where it recorded that or sends it on.
+// wholeOf is what the root has in one piece, where it recorded that or sends it: after it has got all blocks, or before it sends any.
 func (j *joiner) wholeOf(o *once, r int, bytes int64) *operand {
 	rank := j.g.ranks[r]
-	list := j.records[rank]
-	for _, m := range list {
-		if m.bytes == bytes && m.sendSeq > o.after[r] && m.sendSeq < o.before[r] {
-			return m
-		}
+	after, before := o.events[r][len(o.events[r])-1].seq(), o.before[r]
+	if j.backward {
+		after, before = o.after[r], after
 	}
-	for _, m := range j.sends[rank] {
-		if m.bytes == bytes && m.sendSeq > o.after[r] && m.sendSeq < o.before[r] {
-			return m
+	for _, list := range [][]*operand{j.records[rank], j.sends[rank]} {
+		at, _ := slices.BinarySearchFunc(list, after+1, func(m *operand, seq int64) int { return cmp.Compare(m.sendSeq, seq) })
+		for ; at < len(list) && list[at].sendSeq < before; at++ {
+			if list[at].bytes == bytes {
+				return list[at]
+			}
 		}
 	}
 	return nil
