@@ -175,15 +175,9 @@ func (c *cutter) cut(ordinal int64) []piece {
 		return nil
 	}
 	c.busy[ordinal] = struct{}{}
-	t := &tiling{cutter: c, whole: m, ordinal: ordinal, tries: mostTries}
-	t.rank, t.begin, t.seq, t.sender = m.src, m.buffer, m.sendSeq, true
+	t := &tiling{cutter: c, whole: m, ordinal: ordinal}
 	var pieces []piece
-	found := t.from(0, 0)
-	if !found {
-		t.rank, t.begin, t.seq, t.sender = m.dst, m.dstBuffer, m.doneSeq, false
-		found = t.from(0, 0)
-	}
-	if found && !t.alike() && c.sum.repeated(m.head, m.bytes) != uint64(m.hash) {
+	if t.found() && !t.alike() && c.sum.repeated(m.head, m.bytes) != uint64(m.hash) {
 		pieces = t.pieces()
 	}
 	delete(c.busy, ordinal)
@@ -234,13 +228,31 @@ type tiling struct {
 	rank    int32
 	begin   int64 // address
 	seq     int64 // when the whole is there
-	sender  bool
+	before  bool  // tiles may be there before the whole is
+	after   bool  // and after
 	tries   int
 	tiles   []tile
 }
 
 // tile is a message in a tiling.
 type tile struct{ ordinal, address int64 }
+
+// found looks for tiles: what the receiver sends later, what the sender sends later, what it has sent or received before, and what is
+// mixed. Buffers are used again and again, and what is of one operation is on one side in time.
+func (t *tiling) found() bool {
+	m := t.whole
+	for _, try := range []struct{ sender, before, after bool }{{false, false, true}, {true, false, true}, {true, true, false}, {true, true, true}} {
+		t.rank, t.begin, t.seq = m.dst, m.dstBuffer, m.doneSeq
+		if try.sender {
+			t.rank, t.begin, t.seq = m.src, m.buffer, m.sendSeq
+		}
+		t.before, t.after, t.tries, t.tiles = try.before, try.after, mostTries, t.tiles[:0]
+		if t.mixed(t.rank, t.begin, m.bytes) && t.from(0, 0) {
+			return true
+		}
+	}
+	return false
+}
 
 // from looks for tiles from an offset on; hash is that of what is before.
 func (t *tiling) from(offset int64, hash uint64) bool {
@@ -282,20 +294,24 @@ func (t *tiling) places(behind int64) (places []int64) {
 	return places
 }
 
-// place tries the messages at an address as the next tile, the nearest in time first, before and after in turn.
+// place tries the messages at an address as the next tile, the nearest in time first.
 func (t *tiling) place(offset int64, hash uint64, address int64, list []side) bool {
 	at, _ := slices.BinarySearchFunc(list, t.seq, func(s side, seq int64) int { return cmp.Compare(s.seq, seq) })
-	for k := range 2 * mostNear {
-		i := at + k/2
-		if k%2 != 0 {
-			i = at - 1 - k/2
+	before, after := at-1, at
+	for range 2 * mostNear {
+		var s side
+		switch {
+		case before >= 0 && t.before && (after >= len(list) || !t.after || t.seq-list[before].seq <= list[after].seq-t.seq):
+			s = list[before]
+			before--
+		case after < len(list) && t.after:
+			s = list[after]
+			after++
+		default:
+			return false
 		}
-		if i < 0 || i >= len(list) || !t.sender && i < at {
-			continue
-		}
-		s := list[i]
 		m, _ := t.at(s.ordinal)
-		if s.ordinal == t.ordinal || !s.send && (!t.sender || s.seq > t.seq) || m.bytes > t.whole.bytes-offset || m.bytes == t.whole.bytes {
+		if s.ordinal == t.ordinal || !s.send && (!t.before || s.seq > t.seq) || m.bytes > t.whole.bytes-offset || m.bytes == t.whole.bytes {
 			continue
 		}
 		if t.tries--; t.tries < 0 || len(t.tiles) >= mostPieces {

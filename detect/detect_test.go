@@ -19,7 +19,7 @@ type sent struct {
 	payload, head   int64
 	bytes           int64
 	comm, tag, site int32
-	buffer          int64
+	buffer, to      int64 // addresses
 }
 
 // step is what a rank does: it sends message m, or waits until it has received it.
@@ -131,7 +131,7 @@ func rows(all []sent, order []step, ranks int) func(func(*schema.Messages) error
 			m := all[k]
 			b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i], b.PayloadHead[i] = m.src, m.dst, m.comm, m.tag, m.bytes, m.payload, m.head
 			b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i] = sendSeq[k], doneSeq[k], doneSeq[k]
-			b.SendCallsite[i], b.RecvCallsite[i], b.SendDatatype[i], b.SrcBuffer[i] = m.site, m.site+1, 7, m.buffer
+			b.SendCallsite[i], b.RecvCallsite[i], b.SendDatatype[i], b.SrcBuffer[i], b.DstBuffer[i] = m.site, m.site+1, 7, m.buffer, m.to
 			b.PayloadSum[i], b.DstBuffer[i] = schema.NullInt64, schema.NullInt64
 		}
 		return add(b)

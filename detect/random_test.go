@@ -84,7 +84,7 @@ func (g *generator) program() *program {
 		{"alltoall", g.alltoall}, {"central barrier", g.central}, {"dissemination barrier", g.dissemination}, {"loop of roots", g.roots},
 		{"none: too early", g.early}, {"none: halo", g.halo}, {"none: a pair is missing", g.nearly}, {"up a tree", g.upwards},
 		{"none: two halves", g.halves}, {"none: sizes differ", g.sizes}, {"none: no release", g.arrive},
-		{"neighbours", g.neighbours}, {"none: rings at random", g.rings}, {"none: a pipeline that begins with zeros", g.zeros},
+		{"scatter by a tree and allgather", g.cut}, {"allgather by doubling", g.doubling}, {"neighbours", g.neighbours}, {"none: rings at random", g.rings}, {"none: a pipeline that begins with zeros", g.zeros},
 	}
 	for range 1 + g.IntN(2) {
 		k := kinds[g.IntN(len(kinds))]
@@ -645,4 +645,135 @@ func (g *generator) zeros(ranks []int32) {
 			g.p.both(m)
 		}
 	}
+}
+
+// cutPayload is what lies at the same place in all ranks' memory, cut into blocks.
+type cutPayload struct {
+	blocks []sent
+	at     map[int32]int64 // by rank
+}
+
+// cutPayload makes blocks of equal size but for the last.
+func (g *generator) cutPayload(ranks []int32, n int) *cutPayload {
+	p := &cutPayload{at: map[int32]int64{}}
+	like := g.like()
+	for range n {
+		like.payload = g.payload()
+		p.blocks = append(p.blocks, like)
+	}
+	p.blocks[n-1].bytes += 8 * int64(g.IntN(n))
+	for _, r := range ranks {
+		p.at[r] = 1<<30 + int64(r)<<24 + 64*int64(g.IntN(1000))
+	}
+	return p
+}
+
+// message is blocks from one on and before another, from one rank to another.
+func (p *cutPayload) message(src, dst int32, from, to int) sent {
+	m := p.blocks[from]
+	sum, hash, offset := newChecksum(64), uint64(0), int64(0)
+	for _, b := range p.blocks[:from] {
+		offset += b.bytes
+	}
+	m.bytes = 0
+	for _, b := range p.blocks[from:to] {
+		hash = sum.join(hash, uint64(b.payload), b.bytes)
+		m.bytes += b.bytes
+	}
+	m.src, m.dst, m.payload, m.buffer, m.to = src, dst, int64(hash), p.at[src]+offset, p.at[dst]+offset
+	return m
+}
+
+func (p *cutPayload) bytes() (n int64) {
+	for _, b := range p.blocks {
+		n += b.bytes
+	}
+	return n
+}
+
+// cut is a broadcast as HPL's long ones: a tree scatters the blocks, each rank's with those of the ranks below it in one message, and a ring
+// gathers them; in every second one a rank gets all at once and is in no ring.
+func (g *generator) cut(ranks []int32) {
+	like := g.like()
+	ring := ranks
+	if g.IntN(2) == 0 && len(ranks) > 3 {
+		ring = ranks[1:]
+	}
+	n, times, messages, bytes := len(ring), 1+g.IntN(2), 0, int64(0)
+	most := &cutPayload{}
+	for k := range times {
+		p := g.cutPayload(ranks, n)
+		if k > 0 { // the same blocks' sizes, other contents
+			for b := range p.blocks {
+				p.blocks[b].bytes = most.blocks[b].bytes
+			}
+			p.at = most.at
+		}
+		most, bytes = p, p.bytes()
+		for b := range p.blocks {
+			p.blocks[b].site = like.site
+		}
+		if n < len(ranks) {
+			g.p.both(p.message(ring[0], ranks[0], 0, n))
+			messages++
+		}
+		var spread func(lo, hi int)
+		spread = func(lo, hi int) {
+			if hi-lo < 2 {
+				return
+			}
+			half := 1
+			for 2*half < hi-lo {
+				half *= 2
+			}
+			g.p.both(p.message(ring[lo], ring[lo+half], lo+half, hi))
+			messages++
+			spread(lo, lo+half)
+			spread(lo+half, hi)
+		}
+		spread(0, n)
+		ids := make([][]int, n-1)
+		for s := range ids {
+			for i := range ring {
+				b := (i - s + n) % n
+				ids[s] = append(ids[s], g.p.message(p.message(ring[i], ring[(i+1)%n], b, b+1)))
+				messages++
+			}
+		}
+		for i := range ring {
+			for s := range ids {
+				g.p.send(ids[s][i])
+				g.p.recv(ids[s][(i-1+n)%n])
+			}
+		}
+	}
+	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ring[:1], PossibleRoots: ring[:1], BytesMax: bytes, Instances: int64(times), Messages: int64(messages), Segments: n})
+}
+
+// doubling is an allgather in which two ranks exchange all that they have, then two that are farther apart.
+func (g *generator) doubling(ranks []int32) {
+	n := 1
+	for 2*n <= len(ranks) {
+		n *= 2
+	}
+	if n < 4 {
+		return
+	}
+	ranks = ranks[:n]
+	p := g.cutPayload(ranks, n)
+	p.blocks[n-1].bytes = p.blocks[0].bytes
+	messages := 0
+	for s := 1; s < n; s *= 2 {
+		ids := make([]int, n)
+		for i := range ranks {
+			from := i &^ (s - 1)
+			ids[i] = g.p.message(p.message(ranks[i], ranks[i^s], from, from+s))
+			messages++
+		}
+		for i := range ranks {
+			g.p.send(ids[i])
+			g.p.recv(ids[i^s])
+		}
+	}
+	g.wantsAllgather(Allgather, ranks, p.blocks[0].bytes, 1, messages)
 }
