@@ -19,6 +19,7 @@ type detectOptions struct {
 	run     string // --run
 	format  string // --format
 	options detect.Options
+	price   priceOptions
 }
 
 // detectFormats are the formats of the findings.
@@ -40,9 +41,11 @@ commq_send_to_self (see commq capture api).
 
 A finding has the operation that would do it, its ranks, roots and payload, how often it is done, and the calls to remove. One over
 a part of a communicator names the ranks that are missing. What was seen holds for this run: whether a program may be changed so
-is for its author to say. docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
+is for its author to say. With --machine it says what each replacement would save there: the run and the one that commq replace
+makes of it are simulated. docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
 		Example: `  commq detect --run hpl.16
   commq detect --run hpl.16 --completeness 0.9
+  commq detect --run hpl.16 --machine cluster.yaml --ranks 16,64,256
   commq detect --run hpl.16 --format sarif > findings.sarif
   commq detect --run hpl.16 --format json --messages > findings.json`,
 		Args:              wantArgs(0, 0, "no arguments"),
@@ -56,6 +59,7 @@ is for its author to say. docs/method/detection.md has the rules; sarif is the f
 	f.Float64Var(&o.options.Completeness, "completeness", 0, "least part of its communicator's ranks that a finding must have, 0 to 1")
 	f.BoolVar(&o.options.Neighbors, "neighbors", false, "report exchanges between neighbours too")
 	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
+	o.price.flags(c)
 	register(c, completeRuns(a), "run")
 	complete(c, "format", detectFormats[:]...)
 	completeNothing(c, "min-ranks", "completeness")
@@ -73,7 +77,7 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 	case o.options.Messages && o.format != "json":
 		return fmt.Errorf("--messages: only --format json has room for them")
 	}
-	if err := oneOf("format", o.format, detectFormats[:]...); err != nil {
+	if err := errors.Join(oneOf("format", o.format, detectFormats[:]...), o.price.check()); err != nil {
 		return err
 	}
 	dir, err := writer.Find(a.storeDir(), o.run)
@@ -81,10 +85,22 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 		return err
 	}
 	d := &detection{dir: dir, name: filepath.Base(dir)}
-	if err := d.detect(ctx, o.options); err != nil {
+	options := o.options
+	options.Messages = options.Messages || o.price.machine != ""
+	if err := d.detect(ctx, options); err != nil {
 		return err
 	}
 	p := d.printed()
+	if o.price.machine != "" {
+		if err := p.price(ctx, a, dir, &o.price); err != nil {
+			return err
+		}
+	}
+	if !o.options.Messages {
+		for i := range p.Findings {
+			p.Findings[i].List = nil
+		}
+	}
 	switch o.format {
 	case "json":
 		return printJSON(a.stdout, p)

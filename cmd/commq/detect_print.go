@@ -31,10 +31,14 @@ type printedDetection struct {
 	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
 	FalseMatchChance float64          `json:"false_match_chance"`
 	Findings         []printedFinding `json:"findings"`
+	// Pricing is there with --machine; findings are in the order of what they save then.
+	Pricing *printedPricing `json:"pricing,omitempty"`
 }
 
 // printedFinding is a finding.
 type printedFinding struct {
+	// Finding is its number, from 1: those with most bytes have the first.
+	Finding          int     `json:"finding"`
 	Operation        string  `json:"operation"`
 	Communicator     *int32  `json:"communicator"`
 	CommunicatorName string  `json:"communicator_name,omitempty"`
@@ -60,12 +64,16 @@ type printedFinding struct {
 	ReceiveSites []printedSite `json:"receive_sites"`
 	// List are the instances, with --messages.
 	List []printedInstance `json:"list,omitempty"`
+	// Price is there with --machine.
+	Price *printedPrice `json:"price,omitempty"`
 }
 
 // printedInstance is one time that an operation is done.
 type printedInstance struct {
 	Root  *int32 `json:"root"`
 	Bytes int64  `json:"bytes"`
+	// RankBytes is what each of the finding's ranks has of it, where they may differ.
+	RankBytes []int64 `json:"rank_bytes,omitempty"`
 	// Messages are src, dst, send_seq, recv_post_seq and recv_done_seq of each; the last is -1 where nothing completed the receive.
 	Messages [][5]int64 `json:"messages"`
 }
@@ -84,7 +92,9 @@ func (d *detection) printed() *printedDetection {
 	r := d.result
 	p := &printedDetection{Run: d.name, RunDigest: d.manifest.Digest, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
 	for i := range r.Findings {
-		p.Findings = append(p.Findings, d.finding(&r.Findings[i]))
+		f := d.finding(&r.Findings[i])
+		f.Finding = i + 1
+		p.Findings = append(p.Findings, f)
 	}
 	return p
 }
@@ -105,7 +115,7 @@ func (d *detection) finding(f *detect.Finding) printedFinding {
 }
 
 func printInstance(in *detect.Instance) printedInstance {
-	p := printedInstance{Bytes: in.Bytes, Messages: [][5]int64{}}
+	p := printedInstance{Bytes: in.Bytes, RankBytes: in.RankBytes, Messages: [][5]int64{}}
 	if in.Root != schema.NullInt32 {
 		p.Root = &in.Root
 	}
@@ -251,8 +261,8 @@ func (p *printedDetection) table(w io.Writer) error {
 	var s strings.Builder
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		fmt.Fprintf(&s, "%d. %s\n   %s\n", i+1, f.over(), f.amount())
-		for _, r := range f.remarks() {
+		fmt.Fprintf(&s, "%d. %s\n   %s\n", f.Finding, f.over(), f.amount())
+		for _, r := range append(f.remarks(), f.Price.remarks(p.Pricing)...) {
 			fmt.Fprintf(&s, "   %s\n", r)
 		}
 		for k := range f.SendSites {
@@ -264,6 +274,9 @@ func (p *printedDetection) table(w io.Writer) error {
 	}
 	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %.2g\n", counted(int64(len(p.Findings)), "finding"),
 		counted(p.Messages, "message"), p.Run, p.Hash, p.FalseMatchChance)
+	if p.Pricing != nil && len(p.Findings) > 0 {
+		fmt.Fprintf(&s, "all of them together: %s\n", p.Pricing.All.text(p.Pricing))
+	}
 	if p.Neighborhoods > 0 && !slices.ContainsFunc(p.Findings, func(f printedFinding) bool { return f.neighborly() }) {
 		fmt.Fprintf(&s, "%s between neighbours not shown; --neighbors shows them\n", counted(int64(p.Neighborhoods), "exchange"))
 	}
@@ -278,6 +291,9 @@ func (p *printedDetection) table(w io.Writer) error {
 func (p *printedDetection) csv(w io.Writer) error {
 	rows := [][]string{{"operation", "communicator", "ranks", "missing_ranks", "completeness", "roots", "possible_roots", "payload_bytes_min",
 		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites", "certainty", "reductions", "checks", "kept_ranks"}}
+	if p.Pricing != nil {
+		rows[0] = append(rows[0], "finding", "replaced_ns", "saved_ns", "pays_from")
+	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for i := range p.Findings {
 		f := &p.Findings[i]
@@ -289,6 +305,9 @@ func (p *printedDetection) csv(w io.Writer) error {
 			blanks(f.Roots), blanks(f.PossibleRoots), number(f.PayloadBytesMin), number(f.PayloadBytesMax), strconv.Itoa(f.Segments),
 			number(f.Instances), number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites), placesText(f.ReceiveSites),
 			f.Certainty, strings.Join(f.Reductions, " "), number(f.Checks), blanks(f.KeptRanks)})
+		if f.Price != nil {
+			rows[len(rows)-1] = append(rows[len(rows)-1], append([]string{strconv.Itoa(f.Finding)}, f.Price.cells()...)...)
+		}
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }
@@ -311,12 +330,15 @@ func (p *printedDetection) sarif(w io.Writer) error {
 		f := &p.Findings[i]
 		id := "manual-" + strings.ToLower(strings.TrimPrefix(f.Operation, "MPI_"))
 		tool.AddRule(id).WithDescription(f.Operation + " done with point-to-point messages")
-		text := strings.Join(append([]string{f.over(), f.amount()}, f.remarks()...), "; ")
+		text := strings.Join(slices.Concat([]string{f.over(), f.amount()}, f.remarks(), f.Price.remarks(p.Pricing)), "; ")
 		level := "warning"
 		if f.neighborly() {
 			level = "note"
 		}
 		result := tool.CreateResultForRule(id).WithLevel(level).WithMessage(sarif.NewTextMessage(text))
+		if f.Price != nil {
+			result.WithProperties(f.Price.properties(p.Pricing))
+		}
 		at := 0
 		for _, sites := range [][]printedSite{f.SendSites, f.ReceiveSites} {
 			for k := range sites {

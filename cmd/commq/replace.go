@@ -93,7 +93,7 @@ func runReplace(ctx context.Context, a *app, o *replaceOptions) error {
 		return err
 	}
 	for _, l := range plan.Left {
-		fmt.Fprintf(a.stderr, "commq: finding %d, instance %d stays: %s\n", l.Finding+1, l.Instance+1, l.Why)
+		fmt.Fprintf(a.stderr, "commq: finding %d, instance %d stays: %s\n", s.numbers[l.Finding], l.Instance+1, l.Why)
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %s in the place of %s of %s; untimed: commq simulate --run %s --machine MACHINE times it\n", name,
 		counted(r.Collectives, "collective"), counted(r.Messages, "message"), s.name, name)
@@ -105,6 +105,7 @@ type replacement struct {
 	dir, name string
 	manifest  *schema.Manifest
 	findings  []replace.Finding
+	numbers   []int // of the findings
 	run       *replace.Run
 }
 
@@ -144,6 +145,9 @@ func (s *replacement) readFindings(ctx context.Context, a *app, file string) err
 			return fmt.Errorf("--findings %s: the findings are of run %q with the digest %s; run %q has %s: commq detect --run %s --format json --messages makes its own",
 				file, p.Run, cmp.Or(p.RunDigest, "(none)"), s.name, s.manifest.Digest, s.name)
 		}
+	}
+	for i := range p.Findings {
+		s.numbers = append(s.numbers, p.Findings[i].Finding)
 	}
 	var err error
 	s.findings, err = p.replaceable()
@@ -189,7 +193,7 @@ func (f *printedFinding) replaceable() (*replace.Finding, error) {
 		x.ReduceOp = int16(slices.Index(schema.OpNames, f.Reductions[0]))
 	}
 	for k := range f.List {
-		in := replace.Instance{Root: schema.NullInt32, Bytes: f.List[k].Bytes}
+		in := replace.Instance{Root: schema.NullInt32, Bytes: f.List[k].Bytes, RankBytes: f.List[k].RankBytes}
 		if f.List[k].Root != nil {
 			in.Root = *f.List[k].Root
 		}
@@ -219,11 +223,12 @@ func (s *replacement) choose(numbers []int) (which []int, err error) {
 		return which, nil
 	}
 	for _, n := range numbers {
-		if n < 1 || n > len(s.findings) {
+		k := slices.Index(s.numbers, n)
+		if k < 0 {
 			return nil, fmt.Errorf("--finding %d: there are %s; commq detect --run %s lists them", n, counted(int64(len(s.findings)), "finding"), s.name)
 		}
-		if !slices.Contains(which, n-1) {
-			which = append(which, n-1)
+		if !slices.Contains(which, k) {
+			which = append(which, k)
 		}
 	}
 	slices.Sort(which)

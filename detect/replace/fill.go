@@ -1,6 +1,8 @@
 package replace
 
 import (
+	"slices"
+
 	"github.com/commq/commq/schema"
 )
 
@@ -73,6 +75,10 @@ func (p *Plan) args(j *joint, t *part) (send, recv int64, parts []schema.Part) {
 	case schema.CallGatherv, schema.CallScatterv:
 		return p.rootedParts(j, t, root, f.Operation == schema.CallGatherv)
 	case schema.CallReduceScatter, schema.CallReduceScatterBlock:
+		if in.RankBytes != nil {
+			k, _ := slices.BinarySearch(f.Ranks, t.rank)
+			return in.Bytes, in.RankBytes[k], nil
+		}
 		return in.Bytes, in.Bytes / n, nil
 	case schema.CallAlltoallv, schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv:
 		to := p.peers(t.sent, func(m *message) int32 { return m.Dst })
@@ -138,31 +144,41 @@ func (p *Plan) block(j *joint, root int32) int64 {
 	return p.moved(j.part(root)) / int64(len(j.parts)-1)
 }
 
-// rootedParts are the arguments of MPI_Gatherv and MPI_Scatterv. The part that the root keeps is not known, and taken for nothing.
+// rootedParts are the arguments of MPI_Gatherv and MPI_Scatterv. Where the finding does not
+// say what each rank has, the part that the root keeps is not known, and taken for nothing.
 func (p *Plan) rootedParts(j *joint, t *part, root, gathers bool) (send, recv int64, parts []schema.Part) {
-	if !root {
-		if bytes := p.moved(t); gathers {
-			return bytes, schema.NullInt64, nil
-		} else {
-			return schema.NullInt64, bytes, nil
+	in := &p.run.findings[j.finding].Instances[j.instance]
+	has := func(k int) int64 {
+		switch {
+		case in.RankBytes != nil:
+			return in.RankBytes[k]
+		case j.parts[k].rank == in.Root:
+			return 0
 		}
+		return p.moved(&j.parts[k])
 	}
-	all := int64(0)
+	all, own := int64(0), int64(0)
 	for k := range j.parts {
-		if x := &j.parts[k]; x != t {
-			bytes := p.moved(x)
-			all += bytes
-			if gathers {
-				parts = addPart(parts, x.rank, 0, bytes)
-			} else {
-				parts = addPart(parts, x.rank, bytes, 0)
-			}
+		bytes := has(k)
+		all += bytes
+		if &j.parts[k] == t {
+			own = bytes
+		}
+		if gathers {
+			parts = addPart(parts, j.parts[k].rank, 0, bytes)
+		} else {
+			parts = addPart(parts, j.parts[k].rank, bytes, 0)
 		}
 	}
-	if gathers {
-		return 0, all, parts
+	switch {
+	case root && gathers:
+		return own, all, parts
+	case root:
+		return all, own, parts
+	case gathers:
+		return own, schema.NullInt64, nil
 	}
-	return all, 0, parts
+	return schema.NullInt64, own, nil
 }
 
 // describe fills in datatypes, counts, buffers and the hash of what the rank contributes.

@@ -29,6 +29,9 @@ type Instance struct {
 	Root int32
 	// Bytes is its payload: what the root has, or what a rank contributes in all.
 	Bytes int64
+	// RankBytes is what each of Finding.Ranks has of it, where they may differ: the blocks of MPI_Scatterv, MPI_Gatherv and
+	// MPI_Reduce_scatter. Nil where that is not known.
+	RankBytes []int64
 	// Messages are those to remove.
 	Messages []Message
 }
@@ -222,6 +225,9 @@ func (r *Run) take(findings []Finding) error {
 				if _, ok := slices.BinarySearch(x.Ranks, in.Root); !ok {
 					return fmt.Errorf("finding %d, instance %d: rank %d is its root and takes no part", f+1, i+1, in.Root)
 				}
+			}
+			if in.RankBytes != nil && len(in.RankBytes) != len(x.Ranks) {
+				return fmt.Errorf("finding %d, instance %d: it says what %d of its %d ranks have", f+1, i+1, len(in.RankBytes), len(x.Ranks))
 			}
 			if len(in.Messages) == 0 {
 				return fmt.Errorf("finding %d, instance %d: it names no messages", f+1, i+1)
