@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -103,6 +104,9 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 	}
 	switch o.format {
 	case "json":
+		if o.options.Messages { // a line for each of its numbers would be too much
+			return json.NewEncoder(a.stdout).Encode(p)
+		}
 		return printJSON(a.stdout, p)
 	case "csv":
 		return p.csv(a.stdout)

@@ -62,6 +62,8 @@ type printedPricing struct {
 	PredictedNs int64 `json:"predicted_ns"`
 	// All is the run with all findings replaced.
 	All printedPrice `json:"all"`
+	// Warnings say what of the machine the prices hang on.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // printedPrice is what it brings to replace a finding.
@@ -116,6 +118,7 @@ func (p *printedDetection) price(ctx context.Context, a *app, dir string, o *pri
 		return fmt.Errorf("simulate %s on %s: %w", s.name, s.machine.Name, err)
 	}
 	p.Pricing = &printedPricing{Machine: s.machine.Name, Dialect: s.options.Dialect.String(), PredictedNs: inNs(base.Time)}
+	p.Pricing.Warnings = w.warnings()
 	var all []int
 	for i := range p.Findings {
 		all = append(all, i)
@@ -144,6 +147,32 @@ func (p *printedDetection) price(ctx context.Context, a *app, dir string, o *pri
 		return int(max(min(*y-*x, 1), -1))
 	})
 	return nil
+}
+
+// warnings say what is not in the prices.
+func (w *pricing) warnings() (out []string) {
+	nodes, of, err := w.machine.Place(len(w.program.Threads))
+	if err != nil {
+		return nil
+	}
+	on := make([]int, nodes)
+	for _, n := range of {
+		on[n]++
+	}
+	shared, links := false, true
+	for i, n := range on {
+		node := w.machine.NodeAt(i)
+		shared = shared || n > node.CPUs
+		links = links && (n < 2 || node.IntraNode.OutputLinks > 0)
+		links = links && (nodes < 2 || node.OutputLinks > 0)
+	}
+	if shared {
+		out = append(out, "ranks share CPUs: what those that wait take of them, by polling, is in no price")
+	}
+	if !links && w.machine.Network.Buses == 0 {
+		out = append(out, "the machine has no bound on links or buses: what a rank sends to several at once arrives at once; --set output_links=1 (or intra_node.output_links=1) sends one after the other")
+	}
+	return out
 }
 
 // of prices some findings, replaced together. That the replaced run cannot go on is part of the answer.

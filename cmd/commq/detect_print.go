@@ -276,6 +276,9 @@ func (p *printedDetection) table(w io.Writer) error {
 		counted(p.Messages, "message"), p.Run, p.Hash, p.FalseMatchChance)
 	if p.Pricing != nil && len(p.Findings) > 0 {
 		fmt.Fprintf(&s, "all of them together: %s\n", p.Pricing.All.text(p.Pricing))
+		for _, text := range p.Pricing.Warnings {
+			fmt.Fprintf(&s, "%s\n", text)
+		}
 	}
 	if p.Neighborhoods > 0 && !slices.ContainsFunc(p.Findings, func(f printedFinding) bool { return f.neighborly() }) {
 		fmt.Fprintf(&s, "%s between neighbours not shown; --neighbors shows them\n", counted(int64(p.Neighborhoods), "exchange"))

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,4 +70,142 @@ func computed(t *testing.T, dir string) map[int32]int64 {
 		t.Fatal(err)
 	}
 	return sums
+}
+
+// writeStar writes a run of 4 ranks in which rank 0 sends 4097 bytes to one rank after the other.
+func writeStar(t *testing.T, store, name string) {
+	t.Helper()
+	run, err := writer.Create(store, name, writer.Options{Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Abort()
+	comms, ranks, types, events, messages := &schema.Comms{}, &schema.RankInfos{}, &schema.Datatypes{}, &schema.Events{}, &schema.Messages{}
+	types.Append(&schema.Datatype{ID: 0, Name: "MPI_BYTE", Combiner: "named", Bytes: 1, ExtentBytes: 1})
+	for rank := range int32(4) {
+		c, info := schema.NullComm, schema.NullRankInfo
+		c.CommRank, c.WorldRank, c.Kind = rank, rank, int16(schema.CommWorld)
+		comms.Append(&c)
+		info.Rank, info.Threads, info.Ended, info.Events = rank, 1, schema.EndedFinalized, 1
+		if rank == 0 {
+			info.Events = 3
+		}
+		ranks.Append(&info)
+	}
+	for to := range int32(3) {
+		e := schema.NullEvent
+		e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = int64(to), int16(schema.CallSend), int16(schema.ClassSend), 0, 0, 0
+		e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.SendCount = to+1, to+1, 9, 4097, 0, 4097
+		events.Append(&e)
+		m := schema.NullMessage
+		m.Dst, m.Tag, m.Bytes, m.PayloadHash, m.SendSeq, m.SendDatatype = to+1, 9, 4097, 4711, int64(to), 0
+		m.Comm, m.RecvPostSeq, m.RecvDoneSeq = 0, 0, 0
+		messages.Append(&m)
+	}
+	for rank := range int32(3) {
+		e := schema.NullEvent
+		e.Rank, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull, e.PostedAny = rank+1, int16(schema.CallRecv), int16(schema.ClassRecv), 0, 0, 0, 0
+		e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.RecvCount = 0, 0, 9, 4097, 0, 4097
+		events.Append(&e)
+	}
+	for _, b := range []schema.Batch{comms, ranks, types, events, messages} {
+		if err := run.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &schema.Manifest{Ranks: 4, TimeOrigin: "untimed", TimeResolutionNs: 1, ComputeClock: "cpu", Record: "all", Hash: "crc64", Ended: "finalized", Epochs: 1}
+	m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes = 6, 3, 3*4097
+	if err := run.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDetectPricesFindings: with L = 1000 ns, 1 byte per ns and one link out of a node, the broadcast by hand takes L and P-1 times 4097 ns, one
+// after the other; MPI_Bcast takes (L + 4097 ns) times the logarithm of P, rounded up (equation 4).
+func TestDetectPricesFindings(t *testing.T) {
+	store := t.TempDir()
+	writeStar(t, store, "star.4")
+	machine := filepath.Join(store, "m.yaml")
+	putFile(t, machine, "network:\n  latency_ns: 1000\n  bandwidth_bytes_per_s: 1e9\n  output_links: 1\n", 0o644)
+	var d printedDetection
+	args := []string{"detect", "--store", store, "--run", "star.4", "--machine", machine, "--ranks", "8,3,4"}
+	if err := json.Unmarshal([]byte(commq(t, append(args, "--format", "json")...)), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Findings) != 1 || d.Findings[0].List != nil {
+		t.Fatalf("found %+v, want one without its messages", d.Findings)
+	}
+	p := d.Findings[0].Price
+	if d.Pricing.PredictedNs != 13291 || *p.ReplacedNs != 10194 || *p.SavedNs != 3097 || *d.Pricing.All.SavedNs != 3097 || p.Collectives != 1 || p.Left != 0 {
+		t.Errorf("got %+v, %+v; want 1000 + 3 x 4097 = 13291 ns by hand, 2 x 5097 = 10194 ns called", d.Pricing, p)
+	}
+	var at []string
+	for _, x := range p.AtRanks {
+		at = append(at, fmt.Sprint(x.Ranks, *x.ByHandNs, *x.CalledNs))
+	}
+	if diff := gocmp.Diff([]string{"3 9194 10194", "4 13291 10194", "8 29679 15291"}, at); diff != "" || *p.PaysFrom != 4 || p.Pattern != "linear MPI_Bcast of 4097 bytes" {
+		t.Errorf("%s from %d: want, got:\n%s", p.Pattern, *p.PaysFrom, diff)
+	}
+	if s := commq(t, args...); !strings.Contains(s, "   saves 0.000003097 s of 0.000013291 s on "+machine+" (23.30 %)\n") ||
+		!strings.Contains(s, "; 8 ranks: 0.000029679 s by hand, 0.000015291 s called; pays from 4 ranks\n") {
+		t.Errorf("the table says\n%s", s)
+	}
+	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",1,10194,3097,4\n") {
+		t.Errorf("the row says\n%s", s)
+	}
+	if s := commq(t, append(args, "--format", "sarif")...); !strings.Contains(s, `"saved_ns": 3097`) || !strings.Contains(s, `"pays_from": 4`) {
+		t.Errorf("SARIF has no price:\n%s", s)
+	}
+	if s := commq(t, "detect", "--store", store, "--run", "star.4", "--machine", "ethernet-40g"); !strings.Contains(s, "no bound on links or buses") {
+		t.Errorf("nothing is said of a machine without links:\n%s", s)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--ranks 4", "commq: --ranks: it is for prices; name the machine with --machine\n"},
+		{"--machine ethernet-40g --ranks 1", "commq: --ranks 1: want 2 or more\n"},
+	} {
+		status, _, errs := commandLine("", append([]string{"detect", "--store", store, "--run", "star.4"}, strings.Fields(c.args)...)...)
+		if status != 2 || errs != c.want {
+			t.Errorf("%s: status %d, %q; want 2 and %q", c.args, status, errs, c.want)
+		}
+	}
+}
+
+// TestReplaceRefusesOtherMessages: findings that name what the run does not have leave nothing behind.
+func TestReplaceRefusesOtherMessages(t *testing.T) {
+	store := t.TempDir()
+	writeStar(t, store, "star.4")
+	findings := commq(t, "detect", "--store", store, "--run", "star.4", "--format", "json", "--messages")
+	for _, c := range []struct {
+		change func(f *printedFinding)
+		want   string
+	}{
+		{func(f *printedFinding) { f.List[0].Messages[2][2] = 7 }, "finding 1, instance 1: the run has no message that rank 0 sends with seq 7"},
+		{func(f *printedFinding) { f.List[0].Messages[2][3] = 5 }, "is received by rank 3 with seq 0; the finding says rank 3, seq 5"},
+		{func(f *printedFinding) { f.List[0].Messages[2][0] = 4 }, "a message from rank 4 to rank 3, which are not both among its ranks"},
+		{func(f *printedFinding) { f.List[0].Messages[2] = f.List[0].Messages[1] }, "findings 1 and 1 both have the message that rank 0 sends with seq 1"},
+		{func(f *printedFinding) { f.List[0].Root = nil }, "finding 1, instance 1: its root is not among its ranks"},
+		{func(f *printedFinding) { f.Ranks = nil }, "finding 1: its ranks are []; want two or more, ascending"},
+		{func(f *printedFinding) { f.Operation = "MPI_Comm_dup" }, `operation "MPI_Comm_dup" is none that can be put in place`},
+		{func(f *printedFinding) { f.Instances = 2 }, "commq detect --format json writes them with --messages"},
+	} {
+		var d printedDetection
+		if err := json.Unmarshal([]byte(findings), &d); err != nil {
+			t.Fatal(err)
+		}
+		c.change(&d.Findings[0])
+		data, err := json.Marshal(&d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		status, out, errs := commandLine(text, "replace", "--store", store, "--run", "star.4", "--findings", "-")
+		if status != 2 || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("status %d, %q, %q; want 2 and %q", status, out, errs, c.want)
+		}
+	}
+	if entries, err := filepath.Glob(filepath.Join(store, "*star.4.*")); err != nil || len(entries) != 0 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+	commq(t, "replace", "--store", store, "--run", "star.4")
+	commq(t, "runs", "check", "--store", store, "star.4.replaced")
 }

@@ -223,7 +223,7 @@ func (r *Run) take(findings []Finding) error {
 			r.first[f] = append(r.first[f], len(r.messages))
 			if rooted(x.Operation) {
 				if _, ok := slices.BinarySearch(x.Ranks, in.Root); !ok {
-					return fmt.Errorf("finding %d, instance %d: rank %d is its root and takes no part", f+1, i+1, in.Root)
+					return fmt.Errorf("finding %d, instance %d: its root is not among its ranks", f+1, i+1)
 				}
 			}
 			if in.RankBytes != nil && len(in.RankBytes) != len(x.Ranks) {
