@@ -1,6 +1,10 @@
 package simulate
 
-import "github.com/commq/commq/models"
+import (
+	"math"
+
+	"github.com/commq/commq/models"
+)
 
 // busPool is a number of buses, and what waits for one: messages and collectives, by waiter.
 type busPool struct {
@@ -19,7 +23,14 @@ type port struct {
 }
 
 func newPort(in, out int, half bool) port {
-	return port{finite: in != 0 || out != 0, half: half, in: in, out: out, waitIn: list{none, none}, waitOut: list{none, none}}
+	finite := in != 0 || out != 0
+	if finite && in == 0 { // only the other direction has a bound
+		in = math.MaxInt
+	}
+	if finite && out == 0 {
+		out = math.MaxInt
+	}
+	return port{finite: finite, half: half, in: in, out: out, waitIn: list{none, none}, waitOut: list{none, none}}
 }
 
 // list is a queue of messages, by message.next and message.prev.

@@ -237,3 +237,41 @@ func TestErrorsNameCalls(t *testing.T) {
 		})
 	}
 }
+
+// Links in one direction with a bound, the others without: three ranks each send 1000 bytes to rank 0, or get as many of it. With one link
+// for them the messages come one after the other, 1000 ns each after the latency of 10 us; with none in that direction all at once.
+func TestLinksOfOneDirection(t *testing.T) {
+	comms := []Comm{{ID: 1, Members: []int32{0, 1, 2, 3}}}
+	end := call{schema.CallFinalize, 0, nil}
+	sends, receives := []call{}, []call{}
+	for peer := int32(1); peer < 4; peer++ {
+		sends = append(sends, call{schema.CallSend, 0, to(peer, 1000)})
+		receives = append(receives, call{schema.CallRecv, 0, from(peer, 1000)})
+	}
+	one, other := []call{{schema.CallRecv, 0, from(0, 1000)}, end}, []call{{schema.CallSend, 0, to(0, 1000)}, end}
+	for _, c := range []struct {
+		name     string
+		in, out  int
+		ranks    [][]call
+		finishNs int64
+	}{
+		{"out bounded, one sends", 0, 1, [][]call{append(sends, end), one, one, one}, 13_000},
+		{"in bounded, one sends", 1, 0, [][]call{append(sends, end), one, one, one}, 11_000},
+		{"in bounded, one receives", 1, 0, [][]call{append(receives, end), other, other, other}, 13_000},
+		{"out bounded, one receives", 0, 1, [][]call{append(receives, end), other, other, other}, 11_000},
+	} {
+		for _, nodes := range []int{4, 1} {
+			p, rows := rowsOf(nil, comms, c.ranks...)
+			m := plain(t)
+			m.Nodes, m.CPUsPerNode = nodes, 4/nodes
+			m.Network.InputLinks, m.Network.OutputLinks = c.in, c.out
+			m.IntraNode = m.Network
+			r, err := simulated(m, p, Paper, rows)
+			if err != nil {
+				t.Errorf("%s, %d nodes: %v", c.name, nodes, err)
+			} else if got := int64(r.Time / 1000); got != c.finishNs {
+				t.Errorf("%s, %d nodes: %d ns, want %d", c.name, nodes, got, c.finishNs)
+			}
+		}
+	}
+}
