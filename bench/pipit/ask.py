@@ -1,7 +1,8 @@
 """Asks Pipit: ask.py TRACE ANALYSIS [ROUNDS]
 
 Reads the OTF2 trace TRACE with Pipit's reader and asks for ANALYSIS, each round on a fresh copy of what was read, so that nothing that an
-analysis keeps serves the next. Prints the seconds of the reading and of each round, and writes the answer to standard output.
+analysis keeps serves the next. Writes the answer to standard output as soon as it is there, and at the end the seconds of the reading and of
+each round as the last line of standard error.
 """
 import json
 import sys
@@ -31,8 +32,9 @@ def main(path, analysis, rounds="1"):
         start = time.perf_counter()
         answer = ANALYSES[analysis](fresh)
         times.append(time.perf_counter() - start)
+        if len(times) == 2:
+            print(json.dumps(answer), flush=True)
     print(*("%.6f" % t for t in times), file=sys.stderr)
-    json.dump(answer, sys.stdout)
 
 
 if __name__ == "__main__":
