@@ -156,17 +156,19 @@ func TestBadConditions(t *testing.T) {
 	run := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
 	db := open(t, run)
 	for cond, want := range map[string]string{
-		"colour = 3":              "columns of messages: src, dst, epoch, comm, tag, bytes",
-		"tag = 9) OR (1 = 1":      "a parenthesis closes that was not opened",
-		"tag = 9; DROP VIEW runs": "without a semicolon",
-		"tag = 'x":                "a quote is not closed",
-		"(tag = 9":                "a parenthesis is not closed",
-		"":                        "a condition is wanted",
-		"tag = 9 /* ) */":         "no /* comment */",
-		"tag = $$)$$":             "no $ outside quotes",
-		"tag = ":                  "syntax error",
-		"sum(bytes) > 3":          "columns of messages",
-		"tag = ?":                 "a parameter (? or $1) has no value here",
+		"colour = 3":                      "columns of messages: src, dst, epoch, comm, tag, bytes",
+		"tag = 9) OR (1 = 1":              "a parenthesis closes that was not opened",
+		"tag = 9; DROP VIEW runs":         "without a semicolon",
+		"tag = 'x":                        "a quote is not closed",
+		"(tag = 9":                        "a parenthesis is not closed",
+		"":                                "a condition is wanted",
+		"tag = 9 /* ) */":                 "no /* comment */",
+		"tag = $$)$$":                     "no $ outside quotes",
+		"tag = ":                          "syntax error",
+		"sum(bytes) > 3":                  "columns of messages",
+		"tag = ?":                         "a parameter (? or $1) has no value here",
+		"bytes > 'x'":                     "WHERE (bytes > 'x')",                     // found when it is planned: the line of the query is shown
+		"CAST(tag || 'z' AS INTEGER) = 3": "WHERE (CAST(tag || 'z' AS INTEGER) = 3)", // found when it runs
 	} {
 		_, err := db.Ask(context.Background(), named(t, "density"), map[string]string{"where": cond})
 		if err == nil || !strings.Contains(err.Error(), want) {

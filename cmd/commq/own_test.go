@@ -3,8 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/queries"
 )
 
 // TestOwnQueriesOfTheManual: the query in docs/method/own-queries.md answers as it says there.
@@ -40,5 +43,38 @@ func TestOwnQueriesOfTheManual(t *testing.T) {
 	status, out, errs := commandLine("", strings.Fields(command)[2:]...)
 	if status != 0 || out != want {
 		t.Errorf("status %d, %s\n%s; want\n%s", status, errs, out, want)
+	}
+}
+
+// TestQueriesOfACommandLine: a command line has the queries that it names, or all where it may mean any.
+func TestQueriesOfACommandLine(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	all := len(queries.Names())
+	for _, c := range []struct {
+		line  string
+		names int
+		has   string
+	}{
+		{"query density --run sp.A.4", 1, "density"},
+		{"--store there query late-senders --run sizes", 2, "late-senders"},
+		{"help query tags", 1, "tags"},
+		{"query --list", all, "density"},
+		{"query densty --run sp.A.4", all, "density"},
+		{"__complete query sizes", all, "tags"},
+		{"report sp.A.4 --query calls", 1, "calls"},
+		{"capture -n 3 -- ./density", 0, ""},
+		{"runs show density", 0, ""},
+	} {
+		a := &app{args: strings.Fields(c.line)}
+		l, err := a.askable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := l.names(); len(names) != c.names || c.has != "" && !slices.Contains(names, c.has) {
+			t.Errorf("%s: %d queries, %q; want %d with %s", c.line, len(names), names, c.names, c.has)
+		}
+	}
+	if l, err := (&app{}).askable(); err != nil || len(l.all) != all {
+		t.Errorf("without a command line: %v, %v; want all", l, err)
 	}
 }
