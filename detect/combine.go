@@ -163,6 +163,9 @@ func (d *detector) combines() error {
 		best = c.look(all)
 	}
 	for _, b := range best {
+		if b.op == ReduceScatterBlock {
+			c.whole(b)
+		}
 		c.keep(b)
 	}
 	return nil
@@ -515,7 +518,7 @@ func (c *combiner) keep(b *combined) {
 		}
 	}
 	for old, n := range covered {
-		if (n < len(old.messages) || old.op != Bcast) && b.certainty != Verified {
+		if (n < len(old.messages) || old.op != Bcast && b.op != Allreduce) && b.certainty != Verified {
 			return
 		}
 	}

@@ -48,7 +48,7 @@ func (c *combiner) try(g *group) *combined {
 		if list == nil {
 			continue
 		}
-		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering, c.scattering} {
+		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering, c.scattering, c.scatteringReduction} {
 			if b := look(g, list); b != nil {
 				return b
 			}

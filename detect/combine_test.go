@@ -421,6 +421,82 @@ func (g *machine) growing(ranks []int, times int) {
 	g.want = append(g.want, g.wants(Allgather, ranks, 0, times))
 }
 
+// slices is a reduction of which each rank ends with one block, round a ring or by halving, and, where all is wanted, an allgather.
+func (g *machine) slices(ranks []int, ring, all bool, times int) {
+	n := len(ranks)
+	if !ring {
+		for n = 1; 2*n <= len(ranks); n *= 2 {
+		}
+		ranks = ranks[:n]
+	}
+	at := func(b int) int64 { return everything + int64(b*g.elems)*g.size() }
+	site := g.site
+	for range times {
+		g.site = site
+		var x []vector
+		for range n {
+			x = append(x, g.contribution(n*g.elems))
+		}
+		block := func(i, b, count int) vector { return x[i].part(b*g.elems, (b+count)*g.elems) }
+		add := func(i, b int, v vector) {
+			w := x[i].part(b*g.elems, b*g.elems+v.len())
+			sum := w.with(v, "MPI_SUM")
+			copy(w.ints, sum.ints)
+			copy(w.doubles, sum.doubles)
+		}
+		own := func(i int) int { return i }
+		if ring {
+			own = func(i int) int { return (i + 1) % n }
+			for s := range n - 1 {
+				sent, v := make([]int, n), make([]vector, n)
+				for i := range n {
+					b := (i - s + n) % n
+					v[i] = block(i, b, 1).clone()
+					sent[i] = g.send(ranks[i], ranks[(i+1)%n], v[i], at(b))
+				}
+				for i := range n {
+					from := (i - 1 + n) % n
+					g.recv(sent[from], temporary)
+					add(i, (from-s+n)%n, v[from])
+				}
+			}
+		} else {
+			for half := n / 2; half > 0; half /= 2 {
+				sent, v, first := make([]int, n), make([]vector, n), make([]int, n)
+				for i := range n {
+					first[i] = (i ^ half) &^ (half - 1) // what the partner is to have
+					v[i] = block(i, first[i], half).clone()
+					sent[i] = g.send(ranks[i], ranks[i^half], v[i], at(first[i]))
+				}
+				for i := range n {
+					g.recv(sent[i^half], temporary)
+					add(i, first[i^half], v[i^half])
+				}
+			}
+		}
+		if !all {
+			continue
+		}
+		g.site += 2
+		have := make([]vector, n)
+		for i := range n {
+			have[own(i)] = block(i, own(i), 1).clone()
+		}
+		for s := range n - 1 {
+			sent := make([]int, n)
+			for i := range n {
+				b := (own(i) - s + n) % n
+				sent[i] = g.send(ranks[i], ranks[(i+1)%n], have[b], at(b))
+			}
+			for i := range n {
+				from := (i - 1 + n) % n
+				g.recv(sent[from], at((own(from)-s+n)%n))
+			}
+		}
+	}
+	g.want = append(g.want, g.wants(map[bool]Operation{false: ReduceScatterBlock, true: Allreduce}[all], ranks, 0, times))
+}
+
 // The decoys.
 
 // halo exchanges what is new each time with both neighbours on a ring.
@@ -563,7 +639,7 @@ func (g *machine) add() {
 	name := ""
 	before := len(g.want)
 	g.spreads = g.spreads || g.op == "MPI_MAX" || g.op == "MPI_MIN" || g.ranks == 3
-	switch k := g.IntN(20); k {
+	switch k := g.IntN(22); k {
 	case 0, 1:
 		name = "reduce " + shape
 		g.reduce(ranks, shape, times)
@@ -595,6 +671,14 @@ func (g *machine) add() {
 			return
 		}
 		g.growing(ranks, times)
+	case 11, 12:
+		ring, all := g.IntN(2) == 0, g.IntN(2) == 0
+		if g.ranks < 4 {
+			return
+		}
+		g.op, g.self = "MPI_SUM", false
+		name = map[bool]string{false: "reduce_scatter", true: "reduce_scatter and allgather"}[all] + map[bool]string{false: " halving", true: " ring"}[ring]
+		g.slices(ranks, ring, all, times)
 	default:
 		decoys := []func([]int, int){g.halo, g.cube, g.pipeline, g.wavefront, g.pingPong, g.token, g.shift, g.branches, g.buckets, g.service}
 		names := []string{"halo", "cube", "pipeline", "wavefront", "ping-pong", "token", "shift", "branches", "buckets", "service"}
@@ -608,7 +692,7 @@ func (g *machine) add() {
 	if g.self {
 		name += ", recorded"
 	}
-	if len(g.want) > before && g.want[before][4:10] != "Gather" && !strings.Contains(name, "gather") && !strings.Contains(name, "scatter") {
+	if len(g.want) > before && g.want[before][4:10] != "Gather" && !strings.Contains(name, "gather") && !strings.Contains(name, "scatter") && !strings.HasPrefix(name, "none") {
 		name += " " + g.op
 	}
 	g.names = append(g.names, name)
