@@ -247,10 +247,41 @@ func (t *tiling) found() bool {
 			t.rank, t.begin, t.seq = m.src, m.buffer, m.sendSeq
 		}
 		t.before, t.after, t.tries, t.tiles = try.before, try.after, mostTries, t.tiles[:0]
-		if t.mixed(t.rank, t.begin, m.bytes) && t.from(0, 0) {
+		if !t.mixed(t.rank, t.begin, m.bytes) {
+			continue
+		}
+		if try.after && !try.before && !t.named[m.datatype] && t.next() || t.from(0, 0) {
 			return true
 		}
 	}
+	return false
+}
+
+// next tries what the rank sends next, as much as the whole has, in the order of addresses from any of them on: where a derived datatype
+// has gaps, and parts anywhere in memory, that often is it.
+func (t *tiling) next() bool {
+	list := t.order(t.rank)
+	at, _ := slices.BinarySearchFunc(list, t.seq, func(s side, seq int64) int { return cmp.Compare(s.seq, seq) })
+	left := t.whole.bytes
+	for _, s := range list[at:min(at+mostAround, len(list))] {
+		if m, _ := t.at(s.ordinal); s.send && s.ordinal != t.ordinal && t.together(m) && left > 0 {
+			t.tiles = append(t.tiles, tile{s.ordinal, m.buffer})
+			left -= m.bytes
+		}
+	}
+	slices.SortFunc(t.tiles, func(a, b tile) int { return cmp.Compare(uint64(a.address), uint64(b.address)) })
+	for range t.tiles {
+		hash := uint64(0)
+		for _, x := range t.tiles {
+			m, _ := t.at(x.ordinal)
+			hash = t.sum.join(hash, uint64(m.hash), m.bytes)
+		}
+		if left == 0 && len(t.tiles) > 1 && hash == uint64(t.whole.hash) {
+			return true
+		}
+		t.tiles = append(t.tiles[1:], t.tiles[0])
+	}
+	t.tiles = nil
 	return false
 }
 
@@ -266,7 +297,9 @@ func (t *tiling) from(offset int64, hash uint64) bool {
 		return false
 	}
 	// A derived datatype may have gaps, and parts anywhere in memory: what was sent with the same tag tells where the next tile lies.
-	for _, p := range t.places(t.tiles[len(t.tiles)-1].address) {
+	last := t.tiles[len(t.tiles)-1]
+	m, _ := t.at(last.ordinal)
+	for _, p := range t.places(last.address + m.bytes) {
 		if t.place(offset, hash, p, t.sides(t.rank, p)) {
 			return true
 		}
@@ -274,9 +307,12 @@ func (t *tiling) from(offset int64, hash uint64) bool {
 	return false
 }
 
-// places are other addresses that the rank uses at about the time of the whole, in its communicator and with its tag: those behind an address
-// first.
-func (t *tiling) places(behind int64) (places []int64) {
+// together says whether a message is in the whole's communicator and has its tag.
+func (t *tiling) together(m *message) bool { return m.tag == t.whole.tag && m.comm == t.whole.comm }
+
+// places are other addresses that the rank uses at about the time of the whole, in its communicator and with its tag: those from an
+// address on first.
+func (t *tiling) places(from int64) (places []int64) {
 	list := t.order(t.rank)
 	at, _ := slices.BinarySearchFunc(list, t.seq, func(s side, seq int64) int { return cmp.Compare(s.seq, seq) })
 	for _, s := range list[max(at-mostAround, 0):min(at+mostAround, len(list))] {
@@ -285,12 +321,12 @@ func (t *tiling) places(behind int64) (places []int64) {
 		if s.send {
 			place = m.buffer
 		}
-		if m.tag == t.whole.tag && m.comm == t.whole.comm && place != schema.NullInt64 && !slices.Contains(places, place) &&
+		if t.together(m) && place != schema.NullInt64 && !slices.Contains(places, place) &&
 			!slices.ContainsFunc(t.tiles, func(x tile) bool { return x.address == place }) {
 			places = append(places, place)
 		}
 	}
-	slices.SortFunc(places, func(a, b int64) int { return cmp.Compare(uint64(a-behind), uint64(b-behind)) })
+	slices.SortFunc(places, func(a, b int64) int { return cmp.Compare(uint64(a-from), uint64(b-from)) })
 	return places
 }
 
@@ -312,6 +348,9 @@ func (t *tiling) place(offset int64, hash uint64, address int64, list []side) bo
 		}
 		m, _ := t.at(s.ordinal)
 		if s.ordinal == t.ordinal || !s.send && (!t.before || s.seq > t.seq) || m.bytes > t.whole.bytes-offset || m.bytes == t.whole.bytes {
+			continue
+		}
+		if !t.named[t.whole.datatype] && !t.together(m) {
 			continue
 		}
 		if t.tries--; t.tries < 0 || len(t.tiles) >= mostPieces {
