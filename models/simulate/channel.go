@@ -4,13 +4,14 @@ package simulate
 type channel struct {
 	src, dst, tag, comm int32
 	refs                int32 // messages, requests and probes that name it
+	aheadSends          bool
 	// In posting order (paper): sends are the messages that no receive has taken, receives what was posted and has no message.
 	// In the order of arrival (Dimemas): sends are the messages that are there, receives the streams that are blocked, waiting
 	// the messages that wait for their receiver, and ahead what one side did that the other did not yet: of sends 1 for those that
 	// wait for their receiver, else 0; of receives when those that do not block were posted, and blocking for others.
-	sends, receives, waiting ring[int32]
-	ahead                    ring[Picoseconds]
-	aheadSends               bool
+	sends, receives ring[int32]
+	ahead           ring[Picoseconds]
+	waiting         ring[int32]
 }
 
 // idle says that nothing names the channel.

@@ -225,7 +225,7 @@ func (e *engine) startCollective(c int32) {
 	var took Picoseconds
 	phases := e.phases(schema.CallID(x.call))
 	if e.wholeNodes {
-		took = e.machine.DimemasCollective(phases, x.sent, x.received, int(e.nodeOf(x.rank)), len(e.nodes), e.comms[x.comm].shares)
+		took = e.machine.DimemasCollective(phases, x.sent, x.received, int(e.nodeOf[x.rank]), len(e.nodes), e.comms[x.comm].shares)
 	} else {
 		took = e.machine.Network.Collective(phases, len(x.takers), &x.sizes)
 	}
@@ -243,9 +243,6 @@ func (e *engine) phases(call schema.CallID) models.Phases {
 	}
 	return e.machine.Collectives[schema.CallBarrier]
 }
-
-// nodeOf is the node of a world rank.
-func (e *engine) nodeOf(rank int32) int32 { return e.streams[e.program.first[rank]].node }
 
 // collectiveEnds lets all go on: in the order in which they came, who stands for them last.
 func (e *engine) collectiveEnds(c int32) {

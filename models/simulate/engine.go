@@ -83,7 +83,8 @@ type engine struct {
 	events   eventQueue
 	streams  []stream
 	nodes    []node
-	ports    []port // of ranks, inside their nodes
+	nodeOf   []int32 // of each rank
+	ports    []port  // of ranks, inside their nodes
 	dirty    []int32
 	requests []request
 	freeReq  int32
@@ -176,7 +177,7 @@ func (e *engine) next(i int32) bool {
 				e.doneLocals(s)
 				return false
 			}
-			s.op = op{kind: opEnd}
+			s.op = op{opType: opType{kind: opEnd}}
 			return true
 		}
 		e.pool.take(&s.queue, &s.op, s.rank)

@@ -148,13 +148,13 @@ func (e *engine) unmatched() error {
 			}
 			continue
 		}
-		for _, m := range ch.sends.items[ch.sends.head:] {
+		for _, m := range ch.sends.all() {
 			x := &e.messages[m]
 			if many++; many <= mostNamed {
 				sends = append(sends, fmt.Sprintf("rank %d, seq %d: %s%s to rank %d, tag %d, %d bytes, communicator %d", x.src, x.seq, schema.CallID(x.call), e.at(x.site), x.dst, ch.tag, x.bytes, ch.comm))
 			}
 		}
-		for _, r := range ch.receives.items[ch.receives.head:] {
+		for _, r := range ch.receives.all() {
 			if more++; more <= mostNamed {
 				q := &e.requests[r]
 				receives = append(receives, fmt.Sprintf("rank %d, seq %d: %s%s from rank %d, tag %d, communicator %d", ch.dst, q.seq, schema.CallID(q.call), e.at(q.site), ch.src, ch.tag, ch.comm))

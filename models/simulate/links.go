@@ -110,7 +110,7 @@ func (e *engine) lender(p *port) int32 {
 // lend takes the link away from its lender, which waits for one again, before all others.
 func (e *engine) lend(p *port, m int32) {
 	x := &e.messages[m]
-	e.remove(&e.nodes[e.streamNode(x.dst)].port.waitIn, m)
+	e.remove(&e.nodes[e.nodeOf[x.dst]].port.waitIn, m)
 	x.waitsIn, x.out = false, false
 	e.pushFront(&p.waitOut, m)
 }
@@ -254,7 +254,7 @@ func (e *engine) wakeIn(p *port) {
 // transport moves the message as far as links and buses allow: to its end, or to where it waits.
 func (e *engine) transport(m int32) {
 	x := &e.messages[m]
-	from, to := e.streamNode(x.src), e.streamNode(x.dst)
+	from, to := e.nodeOf[x.src], e.nodeOf[x.dst]
 	switch {
 	case e.free:
 	case from == to:
@@ -296,7 +296,7 @@ func (b *busPool) take(m int32) bool {
 // release gives the message's links and bus back.
 func (e *engine) release(m int32) {
 	x := &e.messages[m]
-	from, to := e.streamNode(x.src), e.streamNode(x.dst)
+	from, to := e.nodeOf[x.src], e.nodeOf[x.dst]
 	buses := &e.buses
 	if from == to {
 		buses = &e.nodes[from].buses
@@ -333,10 +333,9 @@ func (e *engine) busFree(b *busPool) {
 }
 
 // In a queue of buses a collective stands as a number below none.
-func isCollective(waiter int32) bool          { return waiter < none }
-func collectiveOf(waiter int32) int32         { return -2 - waiter }
-func collectiveWaiter(c int32) int32          { return -2 - c }
-func (e *engine) streamNode(rank int32) int32 { return e.streams[e.program.first[rank]].node }
+func isCollective(waiter int32) bool  { return waiter < none }
+func collectiveOf(waiter int32) int32 { return -2 - waiter }
+func collectiveWaiter(c int32) int32  { return -2 - c }
 
 // transferCache remembers how long sizes take.
 type transferCache [256]struct {

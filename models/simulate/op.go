@@ -35,19 +35,26 @@ const (
 
 // op is an operation of a stream, after a burst of computing.
 type op struct {
+	opType
 	compute  int64 // ns of the machine that the run is of
-	send     int64 // bytes
-	recv     int64 // bytes, of a collective
 	seq      int64
 	instance int64 // of a collective
+	req      int32 // request, or first of a chain
+}
+
+// opType is what recurs of operations: programs are loops, and ranks do the same.
+type opType struct {
+	send     int64 // bytes
+	recv     int64 // bytes, of a collective
 	peer     int32 // world rank; of a collective the root
 	tag      int32
 	comm     int32 // index
-	req      int32 // request, or first of a chain
 	site     int32
 	call     int16
+	step     int16 // seq, from that of the operation before; it and operands are for opPool
 	kind     opKind
 	flags    uint8
+	operands uint8
 }
 
 // counts says whether opQueue.acts counts the operation: those that are the last of their row and not only local.
@@ -56,17 +63,6 @@ func (o *op) counts() bool { return o.kind != opLocal && o.flags&flagPart == 0 }
 // callID is the call of the row.
 func (o *op) callID() schema.CallID { return schema.CallID(o.call) }
 
-// opType is what recurs of operations: programs are loops, and ranks do the same. The peer of a message counts from the rank, seq from
-// the operation before.
-type opType struct {
-	send, recv                  int64
-	peer, tag, comm, site, step int32
-	call                        int16
-	kind                        opKind
-	flags                       uint8
-	operands                    uint8
-}
-
 // Operands of an operation beside its type and what it computes: a word each.
 const (
 	hasRequest = 1 << iota
@@ -74,7 +70,7 @@ const (
 	hasChain // a wait for several requests: how many, and they
 )
 
-// relative says whether the peer of an operation is of a message.
+// relative says whether the peer of an operation is of a message: its type has how far it is from the rank.
 func (k opKind) relative() bool {
 	return k >= opSend && k <= opIrecv || k == opProbe || k == opPut || k == opGet
 }
@@ -137,27 +133,28 @@ func (p *opPool) id(t *opType) uint16 {
 	return id
 }
 
-// put adds an operation of a rank to a queue; chain are a wait's requests, when they are several.
+// put adds an operation of a rank to a queue, and leaves it spoilt; chain are a wait's requests, when they are several.
 func (p *opPool) put(q *opQueue, o *op, rank int32, chain []int32) {
-	t := opType{send: o.send, recv: o.recv, peer: o.peer, tag: o.tag, comm: o.comm, site: o.site, step: int32(o.seq - q.put), call: o.call, kind: o.kind, flags: o.flags}
+	step, counts := o.seq-q.put, o.counts()
+	o.step = int16(step)
 	if o.kind.relative() {
-		t.peer -= rank
+		o.peer -= rank
 	}
 	switch {
 	case len(chain) > 0:
-		t.operands |= hasChain
+		o.operands |= hasChain
 	case o.req != none:
-		t.operands |= hasRequest
+		o.operands |= hasRequest
 	}
 	if o.instance != 0 {
-		t.operands |= hasInstance
+		o.operands |= hasInstance
 	}
 	id := uint16(noType)
-	if o.compute < 1<<computeBits && int64(t.step) == o.seq-q.put {
-		id = p.id(&t)
+	if o.compute < 1<<computeBits && int64(o.step) == step {
+		id = p.id(&o.opType)
 	}
 	q.put = o.seq
-	if o.counts() {
+	if counts {
 		q.acts++
 	}
 	if id == noType {
@@ -165,13 +162,13 @@ func (p *opPool) put(q *opQueue, o *op, rank int32, chain []int32) {
 		return
 	}
 	p.word(q, uint64(id)<<computeBits|uint64(o.compute))
-	if t.operands&hasRequest != 0 {
+	if o.operands&hasRequest != 0 {
 		p.word(q, uint64(o.req))
 	}
-	if t.operands&hasInstance != 0 {
+	if o.operands&hasInstance != 0 {
 		p.word(q, uint64(o.instance))
 	}
-	if t.operands&hasChain != 0 {
+	if o.operands&hasChain != 0 {
 		p.writeChain(q, chain)
 	}
 }
@@ -200,21 +197,20 @@ func (p *opPool) take(q *opQueue, o *op, rank int32) {
 	if id == noType {
 		p.readOut(q, o)
 	} else {
-		t := &p.types[id]
-		*o = op{compute: int64(w & (1<<computeBits - 1)), send: t.send, recv: t.recv, seq: q.taken + int64(t.step), peer: t.peer, tag: t.tag, comm: t.comm, req: none,
-			site: t.site, call: t.call, kind: t.kind, flags: t.flags}
-		if t.kind.relative() {
-			o.peer += rank
-		}
-		if t.operands&hasRequest != 0 {
+		o.opType = p.types[id]
+		o.compute, o.seq, o.instance, o.req = int64(w&(1<<computeBits-1)), q.taken+int64(o.step), 0, none
+		if o.operands&hasRequest != 0 {
 			o.req = int32(p.next(q))
 		}
-		if t.operands&hasInstance != 0 {
+		if o.operands&hasInstance != 0 {
 			o.instance = int64(p.next(q))
 		}
-		if t.operands&hasChain != 0 {
+		if o.operands&hasChain != 0 {
 			p.readChain(q, o)
 		}
+	}
+	if o.kind.relative() {
+		o.peer += rank
 	}
 	if o.kind == opWait && o.req != none && len(q.chain) == 0 {
 		q.chain = append(q.chain, o.req)
@@ -242,8 +238,9 @@ func (p *opPool) readOut(q *opQueue, o *op) {
 	for i := range w {
 		w[i] = p.next(q)
 	}
-	*o = op{compute: int64(w[0]), send: int64(w[1]), recv: int64(w[2]), seq: int64(w[3]), instance: int64(w[4]), peer: int32(w[5] >> 32), tag: int32(w[5]),
-		comm: int32(w[6] >> 32), req: int32(w[6]), site: int32(w[7] >> 32), call: int16(w[7]), kind: opKind(w[8] >> 8), flags: uint8(w[8])}
+	*o = op{compute: int64(w[0]), seq: int64(w[3]), instance: int64(w[4]), req: int32(w[6])}
+	o.opType = opType{send: int64(w[1]), recv: int64(w[2]), peer: int32(w[5] >> 32), tag: int32(w[5]), comm: int32(w[6] >> 32), site: int32(w[7] >> 32), call: int16(w[7]),
+		kind: opKind(w[8] >> 8), flags: uint8(w[8])}
 	p.readChain(q, o)
 }
 

@@ -15,7 +15,7 @@ func TestQueuesOfOperations(t *testing.T) {
 	take := func(q int) {
 		var o op
 		pool.take(&queues[q], &o, int32(q))
-		if o != want[q][0] {
+		if o.step, o.operands = 0, 0; o != want[q][0] {
 			t.Fatalf("queue %d: %+v came out, %+v went in", q, o, want[q][0])
 		}
 		want[q] = want[q][1:]
@@ -23,7 +23,8 @@ func TestQueuesOfOperations(t *testing.T) {
 	for i := range 400_000 {
 		q := g.IntN(len(queues))
 		seq[q] += []int64{0, 1, 1, 1, 7, 1 << 40}[g.IntN(6)]
-		o := op{compute: []int64{0, 977, 1<<computeBits - 1, 1 << computeBits}[g.IntN(4)], seq: seq[q], req: none, tag: 9, comm: 3, kind: opKind(g.IntN(int(opGet) + 1))}
+		o := op{compute: []int64{0, 977, 1<<computeBits - 1, 1 << computeBits}[g.IntN(4)], seq: seq[q], req: none}
+		o.tag, o.comm, o.kind = 9, 3, opKind(g.IntN(int(opGet)+1))
 		switch g.IntN(4) {
 		case 0:
 			o.peer, o.req = int32(g.IntN(40))-2, int32(g.IntN(1<<20))
@@ -35,8 +36,8 @@ func TestQueuesOfOperations(t *testing.T) {
 			}
 			o.site = int32(g.IntN(5)) - 1
 		}
-		pool.put(&queues[q], &o, int32(q), nil)
 		want[q] = append(want[q], o)
+		pool.put(&queues[q], &o, int32(q), nil)
 		for range g.IntN(3) {
 			if q := g.IntN(len(queues)); len(want[q]) > 0 {
 				take(q)

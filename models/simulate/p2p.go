@@ -48,7 +48,7 @@ func (e *engine) freeMessage(m int32) {
 
 // latency is that of a message between two ranks.
 func (e *engine) latency(src, dst int32) Picoseconds {
-	from, to := e.streamNode(src), e.streamNode(dst)
+	from, to := e.nodeOf[src], e.nodeOf[dst]
 	if from == to {
 		return e.nodes[from].IntraNode.Latency
 	}
@@ -127,7 +127,7 @@ func (e *engine) launch(m int32) {
 	x := &e.messages[m]
 	x.started = true
 	if l := e.latency(x.src, x.dst); l != 0 && !e.cpuLatency {
-		from, to := e.streamNode(x.src), e.streamNode(x.dst)
+		from, to := e.nodeOf[x.src], e.nodeOf[x.dst]
 		if e.free {
 			e.events.push(e.after(l+e.transfer(from, to, x.bytes)), messageEnds, m)
 			return

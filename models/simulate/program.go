@@ -134,7 +134,7 @@ func (e *engine) place(p *Program) error {
 	if err != nil {
 		return err
 	}
-	e.nodes = make([]node, nodes)
+	e.nodes, e.nodeOf = make([]node, nodes), of
 	e.buses.total = e.machine.Network.Buses
 	e.free = e.buses.total == 0
 	for i := range e.nodes {
@@ -174,7 +174,7 @@ func (e *engine) communicators(p *Program) error {
 			if rank < 0 || int(rank) >= len(p.Threads) {
 				return fmt.Errorf("communicator %d has rank %d, and the run has %d", c.ID, rank, len(p.Threads))
 			}
-			if n := e.nodeOf(rank); on[n] != int32(k)+1 {
+			if n := e.nodeOf[rank]; on[n] != int32(k)+1 {
 				on[n] = int32(k) + 1
 				g.nodes++
 			}

@@ -108,34 +108,70 @@ func (q *eventQueue) down(e *event) {
 	h[i] = *e
 }
 
-// ring is a queue of numbers.
+// ring is a queue of numbers. Most hold one or none, and need no more memory then.
 type ring[T int32 | Picoseconds] struct {
+	front T
+	count int32
+	rest  *fifo[T] // behind the first
+}
+
+type fifo[T any] struct {
 	items []T
 	head  int
 }
 
-func (r *ring[T]) empty() bool { return r.head == len(r.items) }
+func (r *ring[T]) empty() bool { return r.count == 0 }
 
-func (r *ring[T]) len() int { return len(r.items) - r.head }
+func (r *ring[T]) len() int { return int(r.count) }
+
+func (r *ring[T]) first() T { return r.front }
 
 func (r *ring[T]) push(x T) {
-	if r.head > 32 && 2*r.head >= len(r.items) {
-		r.items = r.items[:copy(r.items, r.items[r.head:])]
-		r.head = 0
+	if r.count++; r.count == 1 {
+		r.front = x
+		return
 	}
-	r.items = append(r.items, x)
+	if r.rest == nil {
+		r.rest = new(fifo[T])
+	}
+	r.rest.push(x)
 }
-
-func (r *ring[T]) first() T { return r.items[r.head] }
 
 // pop takes the first out; none when it is empty.
 func (r *ring[T]) pop() T {
-	if r.empty() {
+	if r.count == 0 {
 		return T(none)
 	}
-	x := r.items[r.head]
-	if r.head++; r.head == len(r.items) {
-		r.items, r.head = r.items[:0], 0
+	x := r.front
+	if r.count--; r.count > 0 {
+		r.front = r.rest.pop()
+	}
+	return x
+}
+
+// all are those in the queue, in order.
+func (r *ring[T]) all() (all []T) {
+	if r.count > 0 {
+		all = append(all, r.front)
+	}
+	if r.count > 1 {
+		all = append(all, r.rest.items[r.rest.head:]...)
+	}
+	return all
+}
+
+func (f *fifo[T]) push(x T) {
+	if f.head > 32 && 2*f.head >= len(f.items) {
+		f.items = f.items[:copy(f.items, f.items[f.head:])]
+		f.head = 0
+	}
+	f.items = append(f.items, x)
+}
+
+func (f *fifo[T]) pop() T {
+	x := f.items[f.head]
+	if f.head++; f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
 	}
 	return x
 }

@@ -160,7 +160,7 @@ func (r *rows) row(b *schema.Events, i int) error {
 	if b.Thread[i] < 0 || b.Thread[i] >= threads {
 		return fmt.Errorf("rank %d, seq %d: it is of thread %d, and the table ranks says that %d call MPI", rank, b.Seq[i], b.Thread[i], threads)
 	}
-	r.op = op{compute: max(b.ComputeNs[i], 0), seq: b.Seq[i], comm: b.Comm[i], req: none, site: b.Callsite[i], call: b.Call[i]}
+	r.op = op{opType: opType{comm: b.Comm[i], site: b.Callsite[i], call: b.Call[i]}, compute: max(b.ComputeNs[i], 0), seq: b.Seq[i], req: none}
 	if b.ComputeNs[i] == schema.NullInt64 {
 		r.op.flags = flagAtOnce
 	}
@@ -189,7 +189,7 @@ func (c *rowOf) more() {
 	c.op.flags |= flagPart
 	c.e.pool.put(c.queue, c.op, c.rank, c.chain)
 	c.chain = c.chain[:0]
-	*c.op = op{seq: c.op.seq, comm: c.b.Comm[c.i], req: none, site: c.op.site, call: c.op.call}
+	*c.op = op{opType: opType{comm: c.b.Comm[c.i], site: c.op.site, call: c.op.call}, seq: c.op.seq, req: none}
 }
 
 func (c *rowOf) make() error {
