@@ -105,7 +105,7 @@ func (e *engine) advanceOne(i int32) {
 			e.doneLocals(s)
 		}
 		at := e.after(s.burst)
-		if at >= models.Forever || !e.private(s) {
+		if at >= models.Forever || !e.private(s, at) {
 			e.events.push(at, burstEnds, i)
 			return
 		}
@@ -114,9 +114,9 @@ func (e *engine) advanceOne(i int32) {
 	}
 }
 
-// private says whether what the stream does after its burst can be done before the events that come first: it cannot be changed by
+// private says whether what the stream does after its burst, at that time, can be done before the events that come first: it cannot be changed by
 // them, and afterwards there is another operation to do.
-func (e *engine) private(s *stream) bool {
+func (e *engine) private(s *stream, at Picoseconds) bool {
 	if !e.lookahead || s.queue.acts == 0 && !e.ended {
 		return false
 	}
@@ -127,34 +127,64 @@ func (e *engine) private(s *stream) bool {
 	case opIrecv:
 		return true
 	case opRecv:
-		return e.paysFirst(s, o.peer, s.rank) || e.isThere(e.channels.find(channelKey{o.peer, s.rank, o.tag, o.comm}))
+		return e.paysFirst(s, o.peer) || e.isThere(&e.channels.channels[e.channels.find(channelKey{o.peer, s.rank, o.tag, o.comm})], at)
 	case opWait:
-		return e.nothingToWaitFor(s)
+		return e.nothingToWaitFor(s, at)
 	}
 	return false
 }
 
-// paysFirst says whether the stream is busy for a latency before its operation, after this burst.
-func (e *engine) paysFirst(s *stream, src, dst int32) bool {
-	return e.cpuLatency && !s.startup && e.latency(src, dst) >= leastLatency
+// paysFirst says whether the stream is busy for a latency before its receive from a rank, after this burst.
+func (e *engine) paysFirst(s *stream, src int32) bool {
+	return e.cpuLatency && !s.startup && e.latency(src, s.rank) >= leastLatency
 }
 
-// isThere says whether the next message of a channel has arrived.
-func (e *engine) isThere(c int32) bool {
-	ch := &e.channels.channels[c]
-	return !ch.sends.empty() && (e.arrivalOrder || e.messages[ch.sends.first()].arrived)
+// isThere says whether the next message of a channel has arrived, at the latest at that time.
+func (e *engine) isThere(ch *channel, at Picoseconds) bool {
+	if ch.sends.empty() {
+		return false
+	}
+	x := &e.messages[ch.sends.first()]
+	return x.arrived || e.arrivalOrder && x.at <= at
 }
 
-// nothingToWaitFor says whether a wait of the stream ends at once.
-func (e *engine) nothingToWaitFor(s *stream) bool {
-	r := s.op.req
-	if r != none && e.arrivalOrder {
+// nothingToWaitFor says whether a wait of the stream at that time ends at once.
+func (e *engine) nothingToWaitFor(s *stream, at Picoseconds) bool {
+	if r := s.op.req; r != none && e.arrivalOrder {
 		switch q := &e.requests[r]; q.kind {
 		case opIrecv:
-			return e.paysFirst(s, q.peer, s.rank) || q.channel != none && e.isThere(q.channel)
+			return e.paysFirst(s, q.peer) || q.channel != none && e.isThere(&e.channels.channels[q.channel], at)
 		case opIcollective:
 			return false
 		}
 	}
 	return !slices.ContainsFunc(s.queue.chain, func(r int32) bool { return !e.requests[r].done })
+}
+
+// flies sends a message of Dimemas on its way. Which message a receive gets changes nothing, only how many have arrived when it comes: so
+// that when one arrives is an event only for a receiver that waits.
+func (e *engine) flies(m int32) {
+	x := &e.messages[m]
+	ch := &e.channels.channels[x.channel]
+	at := e.after(e.transfer(e.nodeOf[x.src], e.nodeOf[x.dst], x.bytes))
+	e.arrives(ch, m, at)
+	if !ch.receives.empty() {
+		e.events.push(at, messageArrives, x.channel)
+	}
+}
+
+// arrives puts a message among those of its channel, in the order in which they arrive.
+func (e *engine) arrives(ch *channel, m int32, at Picoseconds) {
+	e.messages[m].at = at
+	ch.sends.insert(m, func(other int32) bool { return e.messages[other].at > at })
+}
+
+// messageArrives gives a message to the receiver that waits on a channel. It may have had another that came before.
+func (e *engine) messageArrives(c int32) {
+	ch := &e.channels.channels[c]
+	if ch.receives.empty() || !e.isThere(ch, e.now) {
+		return
+	}
+	e.freeMessage(ch.sends.pop())
+	e.resumed(ch.receives.pop())
 }

@@ -370,7 +370,7 @@ func (e *engine) reduce(i int32) {
 			to = 0 // where Dimemas reads the root's rank, only a Reduce has it
 		}
 		m := e.newMessage(i, to, s.op.send)
-		e.messages[m].reduce, e.messages[m].sender = c, takerOf(i)
+		e.messages[m].channel, e.messages[m].sender = collectiveWaiter(c), takerOf(i)
 		e.transport(m)
 		return
 	}

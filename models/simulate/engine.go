@@ -140,6 +140,8 @@ func (e *engine) run() error {
 			e.collectiveEnds(ev.what)
 		case probeWakes:
 			e.probeWakes(ev.what)
+		case messageArrives:
+			e.messageArrives(ev.what)
 		case receivePosted:
 			e.receivePosted(ev.what)
 		case messageStarts:

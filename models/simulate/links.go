@@ -332,7 +332,7 @@ func (e *engine) busFree(b *busPool) {
 	}
 }
 
-// In a queue of buses a collective stands as a number below none.
+// In a queue of buses, and as a message's channel, a collective stands as a number below none.
 func isCollective(waiter int32) bool  { return waiter < none }
 func collectiveOf(waiter int32) int32 { return -2 - waiter }
 func collectiveWaiter(c int32) int32  { return -2 - c }

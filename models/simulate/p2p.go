@@ -3,13 +3,12 @@ package simulate
 // message is a message under way.
 type message struct {
 	bytes, seq int64
-	sent       Picoseconds
-	src, dst   int32 // ranks
-	channel    int32 // none: one-sided, or of a Reduce
-	to         int32 // taker: who has the receive that it goes to
-	sender     int32 // taker: who goes on when the receiver has it, or (Dimemas) when it starts
-	reduce     int32 // the collective that it is part of
-	next, prev int32 // in a queue for links
+	at         Picoseconds // when it was sent, or, of one that is in channel.sends of Dimemas, when it arrives
+	src, dst   int32       // ranks
+	channel    int32       // none: one-sided; below it: of a Reduce, collectiveWaiter
+	to         int32       // taker: who has the receive that it goes to
+	sender     int32       // taker: who goes on when the receiver has it, or (Dimemas) when it starts
+	next, prev int32       // in a queue for links
 	site       int32
 	call       int16
 	sync       bool // waits for its receiver
@@ -33,13 +32,13 @@ func (e *engine) newMessage(i int32, dst int32, bytes int64) int32 {
 		e.freeMsg = e.messages[m].next
 	}
 	s := &e.streams[i]
-	e.messages[m] = message{bytes: bytes, seq: s.op.seq, sent: e.now, src: s.rank, dst: dst, channel: none, to: none, sender: none,
-		reduce: none, next: none, prev: none, site: s.op.site, call: s.op.call}
+	e.messages[m] = message{bytes: bytes, seq: s.op.seq, at: e.now, src: s.rank, dst: dst, channel: none, to: none, sender: none,
+		next: none, prev: none, site: s.op.site, call: s.op.call}
 	return m
 }
 
 func (e *engine) freeMessage(m int32) {
-	if c := e.messages[m].channel; c != none {
+	if c := e.messages[m].channel; c > none {
 		e.channels.channels[c].refs--
 	}
 	e.messages[m].next = e.freeMsg
@@ -126,6 +125,10 @@ func (e *engine) sendInOrder(i int32, ch *channel, m int32) {
 func (e *engine) launch(m int32) {
 	x := &e.messages[m]
 	x.started = true
+	if e.lookahead && e.arrivalOrder && x.channel > none {
+		e.flies(m)
+		return
+	}
 	if l := e.latency(x.src, x.dst); l != 0 && !e.cpuLatency {
 		from, to := e.nodeOf[x.src], e.nodeOf[x.dst]
 		if e.free {
@@ -251,14 +254,18 @@ func (e *engine) startSync(m int32) {
 
 // receive takes a message that is there, or blocks until one is.
 func (e *engine) receive(i int32, ch *channel) {
-	if m := ch.sends.pop(); m != none {
-		e.freeMessage(m)
+	if e.isThere(ch, e.now) {
+		e.freeMessage(ch.sends.pop())
 		e.completed(i, true)
 		return
 	}
 	e.startWaiting(ch)
 	ch.receives.push(i)
 	e.block(i)
+	if !ch.sends.empty() {
+		m := ch.sends.first()
+		e.events.push(e.messages[m].at, messageArrives, e.messages[m].channel)
+	}
 }
 
 // irecv does MPI_Irecv.
@@ -385,8 +392,8 @@ func (e *engine) messageEnds(m int32) {
 	}
 	x := &e.messages[m]
 	switch {
-	case x.reduce != none:
-		c, sender := x.reduce, streamOf(x.sender)
+	case isCollective(x.channel):
+		c, sender := collectiveOf(x.channel), streamOf(x.sender)
 		e.freeMessage(m)
 		e.reduceArrived(c, sender)
 		return
@@ -398,13 +405,9 @@ func (e *engine) messageEnds(m int32) {
 	}
 	ch := &e.channels.channels[x.channel]
 	if e.arrivalOrder {
-		if ch.receives.empty() {
-			ch.sends.push(m)
-			return
-		}
-		i := ch.receives.pop()
-		e.freeMessage(m)
-		e.resumed(i)
+		c := x.channel
+		e.arrives(ch, m, e.now)
+		e.messageArrives(c)
 		return
 	}
 	x.arrived = true
@@ -446,7 +449,7 @@ func (e *engine) noticed(i int32, ch *channel) bool {
 		if !x.sync {
 			return false
 		}
-		if at := x.sent + e.latency(x.src, x.dst); at > e.now {
+		if at := x.at + e.latency(x.src, x.dst); at > e.now {
 			e.events.push(at, probeWakes, i)
 			return false
 		}

@@ -20,9 +20,10 @@ const (
 	messageReady
 	messageEnds
 	collectiveEnds
-	probeWakes    // of a stream
-	receivePosted // of a channel, by a stream that was ahead
-	messageStarts // the receive that it waited for was posted by a stream that was ahead
+	probeWakes     // of a stream
+	messageArrives // on a channel, whose receiver may wait for it
+	receivePosted  // of a channel, by a stream that was ahead
+	messageStarts  // the receive that it waited for was posted by a stream that was ahead
 )
 
 func (a *event) before(b *event) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
@@ -135,6 +136,23 @@ func (r *ring[T]) push(x T) {
 		r.rest = new(fifo[T])
 	}
 	r.rest.push(x)
+}
+
+// insert puts x before those at the end that go after it.
+func (r *ring[T]) insert(x T, after func(T) bool) {
+	r.push(x)
+	if r.count == 1 {
+		return
+	}
+	rest := r.rest.items[r.rest.head:]
+	i := len(rest) - 1
+	for ; i > 0 && after(rest[i-1]); i-- {
+		rest[i] = rest[i-1]
+	}
+	rest[i] = x
+	if i == 0 && after(r.front) {
+		r.front, rest[0] = x, r.front
+	}
 }
 
 // pop takes the first out; none when it is empty.
