@@ -47,6 +47,11 @@ func whole(r *Run) *wholeRun {
 		}
 		return nil
 	})
+	for _, x := range r.Selves {
+		e := schema.NullEvent
+		e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = x.Rank, x.Seq, int16(schema.CallPcontrol), int16(schema.ClassMark), 500
+		rows = append(rows, e)
+	}
 	slices.SortFunc(rows, func(a, b schema.Event) int {
 		if a.Rank != b.Rank {
 			return int(a.Rank - b.Rank)
@@ -63,18 +68,42 @@ func whole(r *Run) *wholeRun {
 		w.messages.Append(&messages[i])
 	}
 	for i := range rows {
-		w.events.Append(&rows[i])
+		e := &rows[i]
+		n := w.events.Len()
+		if i > 0 && rows[i-1].Rank == e.Rank && rows[i-1].Seq == e.Seq { // one call sends and receives
+			other := &rows[i-1]
+			if other.SendWorld == schema.NullInt32 {
+				other, e = e, other
+			}
+			e.Call, e.Class = int16(schema.CallSendrecv), int16(schema.ClassSendrecv)
+			e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.Callsite = other.SendPeer, other.SendWorld, other.SendTag, other.SendBytes, other.SendDatatype, other.Callsite
+			w.events.Set(n-1, e)
+			continue
+		}
+		due := int64(0)
+		if n > 0 && w.events.Rank[n-1] == e.Rank {
+			due = w.events.Seq[n-1] + 1
+		}
+		for ; due < e.Seq; due++ { // something else
+			x := schema.NullEvent
+			x.Rank, x.Seq, x.Call, x.Class, x.ComputeNs = e.Rank, due, int16(schema.CallPcontrol), int16(schema.ClassMark), 500
+			w.events.Append(&x)
+		}
+		w.events.Append(e)
 	}
 	return w
 }
 
 // source is the run as replace reads it.
 func (w *wholeRun) source() *replace.Source {
-	s := &replace.Source{Threads: make([]int32, w.Ranks), TypeBytes: map[int32]int64{7: 1},
+	s := &replace.Source{Threads: make([]int32, w.Ranks), TypeBytes: map[int32]int64{},
 		Events:   func(add func(*schema.Events) error) error { return add(w.events) },
 		Messages: func(add func(*schema.Messages) error) error { return add(w.messages) }}
 	for _, c := range w.Comms {
 		s.Comms = append(s.Comms, replace.Comm{ID: c.ID, Members: c.Members})
+	}
+	for _, t := range w.Datatypes {
+		s.TypeBytes[t.ID] = max(t.Bytes, 1)
 	}
 	return s
 }
@@ -150,7 +179,9 @@ func (r *replaced) check(t *testing.T, w *wholeRun) {
 		site.ID = id
 		sites.Append(&site)
 	}
-	types.Append(&schema.Datatype{ID: 7, Name: "MPI_BYTE", Combiner: "named", Bytes: 1, ExtentBytes: 1})
+	for _, x := range w.Datatypes {
+		types.Append(&schema.Datatype{ID: x.ID, Name: "MPI_BYTE", Combiner: "named", Bytes: max(x.Bytes, 1), ExtentBytes: max(x.Bytes, 1)})
+	}
 	for i := range r.parts {
 		parts.Append(&r.parts[i])
 	}
@@ -198,52 +229,106 @@ func simulates(t *testing.T, w *wholeRun, events *schema.Events, comms []schema.
 	return compute
 }
 
-// TestReplaceRandomPrograms: whatever is found, the replaced run keeps to all rules, has just the messages that no finding names, the
-// collectives, the computing of every rank, and can be simulated.
+// tally counts instances of findings, and those of them that stay, by operation.
+type tally map[Operation][2]int
+
+// checkReplaced replaces everything that is found, and looks at what comes out: it keeps to all rules, has just the messages that no
+// finding names, the collectives, the computing of every rank, and can be simulated.
+func checkReplaced(t *testing.T, run *Run, count tally) {
+	t.Helper()
+	w := whole(run)
+	found, err := Detect(w.Run, Options{Messages: true, Neighbors: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.replace(t, found.Findings)
+	r.check(t, w)
+	before, after := simulates(t, w, w.events, nil), simulates(t, w, &r.events, r.comms)
+	if d := cmp.Diff(before, after); d != "" {
+		t.Errorf("computing before, after:\n%s", d)
+	}
+	out := map[[2]int]bool{}
+	for _, x := range r.plan.Left {
+		out[[2]int{x.Finding, x.Instance}] = true
+	}
+	messages := 0
+	for f := range found.Findings {
+		for i, in := range found.Findings[f].List {
+			n := count[found.Findings[f].Operation]
+			n[0]++
+			if out[[2]int{f, i}] {
+				n[1]++
+			} else {
+				messages += len(in.Messages)
+			}
+			count[found.Findings[f].Operation] = n
+		}
+	}
+	if got, want := r.messages.Len(), w.messages.Len()-messages; got != want {
+		t.Errorf("%d messages stay; want %d", got, want)
+	}
+	rows := 0
+	for i := range r.events.Rank {
+		if r.events.SendPeer[i] != schema.NullInt32 {
+			rows++
+		}
+		if r.events.RecvPeer[i] != schema.NullInt32 {
+			rows++
+		}
+	}
+	if rows != 2*r.messages.Len() {
+		t.Errorf("%d sides of rows send or receive %d messages", rows, r.messages.Len())
+	}
+}
+
+// few wants that hardly any instance stays.
+func (c tally) few(t *testing.T) {
+	t.Helper()
+	all, left := 0, 0
+	for op, n := range c {
+		t.Logf("%-24s %6d instances, %4d stay", op, n[0], n[1])
+		all, left = all+n[0], left+n[1]
+	}
+	if left*100 > all {
+		t.Errorf("%d of %d instances stay", left, all)
+	}
+}
+
+// TestReplaceRandomPrograms replaces what random programs spread by hand, with messages between that have nothing to do with it.
 func TestReplaceRandomPrograms(t *testing.T) {
-	instances, left := 0, 0
+	count := tally{}
 	for seed := range uint64(randomPrograms(t)) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 7))}
 		p := g.program()
-		w := whole(p.run(t, g.Rand, g.noise()))
-		found, err := Detect(w.Run, Options{Messages: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := p.run(t, g.Rand, g.noise())
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := w.replace(t, found.Findings)
-			r.check(t, w)
-			before, after := simulates(t, w, w.events, nil), simulates(t, w, &r.events, r.comms)
-			if d := cmp.Diff(before, after); d != "" {
-				t.Errorf("computing before, after:\n%s", d)
-			}
-			out := map[[2]int]bool{}
-			for _, x := range r.plan.Left {
-				out[[2]int{x.Finding, x.Instance}] = true
-			}
-			messages := 0
-			for f := range found.Findings {
-				for i, in := range found.Findings[f].List {
-					instances++
-					if out[[2]int{f, i}] {
-						left++
-						continue
-					}
-					messages += len(in.Messages)
-				}
-			}
-			if got, want := r.messages.Len(), w.messages.Len()-messages; got != want {
-				t.Errorf("%d messages stay; want %d", got, want)
-			}
+			checkReplaced(t, run, count)
 			if t.Failed() {
-				t.Logf("%v", g.kinds)
+				t.Log(g.kinds)
 			}
 		})
 	}
-	t.Logf("%d instances, %d of them stay", instances, left)
-	if left*100 > instances {
-		t.Errorf("%d of %d instances stay", left, instances)
+	count.few(t)
+}
+
+// TestReplaceRandomCombining does the same with what is gathered, scattered and reduced by hand.
+func TestReplaceRandomCombining(t *testing.T) {
+	count := tally{}
+	for seed := range uint64(randomPrograms(t)) {
+		g := &machine{Rand: rand.New(rand.NewPCG(seed, 11))}
+		g.ranks = 3 + g.IntN(15)
+		g.seq = make([]int64, g.ranks)
+		for range 1 + g.IntN(3) {
+			g.add()
+		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			checkReplaced(t, g.run(), count)
+			if t.Failed() {
+				t.Log(g.names)
+			}
+		})
 	}
+	count.few(t)
 }
 
 // TestReplaceNothing: without findings the schedule is the same.
