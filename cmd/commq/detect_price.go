@@ -240,17 +240,26 @@ func (w *pricing) atRanks(p *printedPrice, finding int, ranks []int) {
 	slices.Sort(sorted)
 	for _, n := range slices.Compact(sorted) {
 		at := printedAtRanks{Ranks: n}
-		byHand, called := pattern.Rows(n)
-		var problems [2]error
-		at.ByHandNs, problems[0] = w.alone(n, byHand)
-		at.CalledNs, problems[1] = w.alone(n, called)
-		if err := errors.Join(problems[:]...); err != nil {
+		byHand, called, err := pattern.Rows(n)
+		if err == nil {
+			var problems [2]error
+			at.ByHandNs, problems[0] = w.alone(n, byHand)
+			at.CalledNs, problems[1] = w.alone(n, called)
+			err = errors.Join(problems[:]...)
+		}
+		if err != nil {
 			at.Problem = err.Error()
 		}
 		p.AtRanks = append(p.AtRanks, at)
 	}
-	for k := len(p.AtRanks) - 1; k >= 0 && p.AtRanks[k].pays(); k-- {
-		p.PaysFrom = &p.AtRanks[k].Ranks
+	for k := len(p.AtRanks) - 1; k >= 0; k-- {
+		switch at := &p.AtRanks[k]; {
+		case at.Problem != "":
+		case !at.pays():
+			return
+		default:
+			p.PaysFrom = &at.Ranks
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Pattern is how a program does a collective by hand, where that is known for any number of ranks.
 type Pattern struct {
-	// Name says how the messages go: linear, chain, binomial, ring, pairwise, central, dissemination.
+	// Name says how the messages go: linear, chain, binomial, ring, pairwise, central, dissemination, recursive doubling.
 	Name string
 	// Operation is the collective.
 	Operation schema.CallID
@@ -43,6 +43,8 @@ type action struct {
 type shape struct {
 	name    string
 	actions func(k, n int) []action
+	powers  bool // n is a power of two
+	rounds  bool // each action waits for the one before
 }
 
 func sendTo(k int) action   { return action{k, none} }
@@ -139,15 +141,35 @@ func dissemination(k, n int) (list []action) {
 	return list
 }
 
+// butterfly exchanges with the rank whose number differs in one bit, the lowest first; of a number of ranks that is a power of two.
+func butterfly(k, n int) (list []action) {
+	for b := 1; b < n; b *= 2 {
+		list = append(list, action{k ^ b, k ^ b})
+	}
+	return list
+}
+
+// farFirst is butterfly with the highest bit first.
+func farFirst(k, n int) []action {
+	list := butterfly(k, n)
+	slices.Reverse(list)
+	return list
+}
+
 // shapes are the ways that are known, by operation.
 var shapes = map[schema.CallID][]shape{
-	schema.CallBcast:     {{"linear", fromRoot}, {"chain", chain}, {"binomial", binomial}, {"binomial", doubling}},
-	schema.CallScatter:   {{"linear", fromRoot}},
-	schema.CallGather:    {{"linear", toRoot}},
-	schema.CallReduce:    {{"linear", toRoot}, {"chain", up(chain)}, {"binomial", up(binomial)}, {"binomial", up(doubling)}},
-	schema.CallAllgather: {{"ring", ring}, {"pairwise", pairwise}},
-	schema.CallAlltoall:  {{"pairwise", pairwise}},
-	schema.CallBarrier:   {{"central", func(k, n int) []action { return append(toRoot(k, n), fromRoot(k, n)...) }}, {"dissemination", dissemination}},
+	schema.CallBcast: {{name: "linear", actions: fromRoot}, {name: "chain", actions: chain}, {name: "binomial", actions: binomial},
+		{name: "binomial", actions: doubling}},
+	schema.CallScatter: {{name: "linear", actions: fromRoot}},
+	schema.CallGather:  {{name: "linear", actions: toRoot}},
+	schema.CallReduce: {{name: "linear", actions: toRoot}, {name: "chain", actions: up(chain)}, {name: "binomial", actions: up(binomial)},
+		{name: "binomial", actions: up(doubling)}},
+	schema.CallAllreduce: {{name: "recursive doubling", actions: butterfly, powers: true, rounds: true},
+		{name: "recursive doubling", actions: farFirst, powers: true, rounds: true}},
+	schema.CallAllgather: {{name: "ring", actions: ring, rounds: true}, {name: "pairwise", actions: pairwise}},
+	schema.CallAlltoall:  {{name: "pairwise", actions: pairwise}},
+	schema.CallBarrier: {{name: "central", actions: func(k, n int) []action { return append(toRoot(k, n), fromRoot(k, n)...) }},
+		{name: "dissemination", actions: dissemination, rounds: true}},
 }
 
 // Pattern is the way in which the finding of that place is done; the error says why it is not known how it goes with another number of
@@ -195,7 +217,7 @@ func (r *Run) pattern(finding, instance int) (*Pattern, error) {
 	n := len(f.Ranks)
 	for k := range shapes[f.Operation] {
 		s := &shapes[f.Operation][k]
-		if messages(s, n) != len(list) {
+		if s.powers && n&(n-1) != 0 || messages(s, n) != len(list) {
 			continue
 		}
 		for _, root := range r.places(f, instance) {
@@ -280,8 +302,11 @@ func (r *Run) fits(f *Finding, list []message, s *shape, root int) bool {
 }
 
 // Rows are the rows of ranks that do nothing but the operation once, by hand, and those of ranks that call it. All are on communicator
-// 0. The collective has the size that it has in the run.
-func (p *Pattern) Rows(ranks int) (byHand, called []schema.Event) {
+// 0. The collective has the size that it has in the run. It is an error when that is not known with so many ranks.
+func (p *Pattern) Rows(ranks int) (byHand, called []schema.Event, err error) {
+	if p.shape.powers && ranks&(ranks-1) != 0 {
+		return nil, nil, fmt.Errorf("not known: %s is for powers of two", p.Name)
+	}
 	for k := range ranks {
 		byHand = append(byHand, p.rows(k, p.shape.actions(k, ranks))...)
 	}
@@ -295,7 +320,7 @@ func (p *Pattern) Rows(ranks int) (byHand, called []schema.Event) {
 		e.SendBytes, e.RecvBytes = schema.CollectiveBytes(p.Operation, a)
 		called = append(called, e)
 	}
-	return byHand, called
+	return byHand, called, nil
 }
 
 // rows are those of a rank.
@@ -339,7 +364,7 @@ func (p *Pattern) rows(rank int, list []action) (rows []schema.Event) {
 				open = append(open, len(rows))
 				row(schema.CallIsend, sendTo(a.to))
 			}
-			if p.Name == "ring" || p.Name == "dissemination" {
+			if p.shape.rounds {
 				wait()
 			}
 		default:

@@ -54,6 +54,7 @@ type part struct {
 	first, canon, last int64 // rows: the first that belongs to it, the one in whose place the collective comes, the last
 	site               int32
 	sends              bool // it has operands
+	behind             bool // the collective comes behind the row before canon: what is computed after that is computed after it
 	parked, slipped    bool
 	before             int64 // the row before which the collective comes
 	epoch              int32 // that of the row, once it is written
@@ -179,12 +180,34 @@ func (t *part) place(r *Run, op schema.CallID) {
 	}
 	if !t.sends {
 		t.canon, t.site = firstDone, doneSite
+		t.behindSendrecv(r)
 	}
 	if t.canon == math.MaxInt64 || t.canon < 0 { // it has no message: it comes where it can
 		t.canon = none
 		return
 	}
 	t.thread = r.ranks[t.rank].thread[t.canon]
+}
+
+// behindSendrecv: of a MPI_Sendrecv whose receive goes and whose send is none of the instance's, the send does not wait: the collective
+// comes behind it, in front of the thread's next row.
+func (t *part) behindSendrecv(r *Run) {
+	sends := func(k int32) bool { return r.messages[k].SendSeq == t.canon }
+	halved := slices.ContainsFunc(t.got, func(k int32) bool {
+		m := &r.messages[k]
+		return m.recvRow == t.canon && m.kind[1] == schema.ClassSendrecv && !m.otherNull[1]
+	})
+	if !halved || slices.ContainsFunc(t.sent, sends) {
+		return
+	}
+	thread := r.ranks[t.rank].thread
+	for seq := t.canon + 1; seq < int64(len(thread)); seq++ {
+		if thread[seq] == thread[t.canon] {
+			t.canon, t.behind = seq, true
+			t.last = max(t.last, seq)
+			return
+		}
+	}
 }
 
 // over is the communicator of an instance: the finding's, where its members are just the ranks, else a new one.

@@ -107,13 +107,15 @@ func (w *Rewriter) row(e *schema.Event, out *schema.Events) {
 	new := p.Row(rank, seq) - int64(to-from)
 	epoch := e.Epoch
 	c := w.carried(rank, e.Thread)
-	if p.removed[rank][seq] { // a collective in its place comes behind the burst before it
+	gone := p.removed[rank][seq]
+	if gone || w.here(rank, from, to, e.Thread) { // a collective comes behind the burst before the row in whose place it is
 		add(&c.compute, e.ComputeNs)
 		add(&c.instructions, e.Instructions)
 		add(&c.cycles, e.Cycles)
-		w.inserts(rank, from, to, new, epoch, out)
-	} else {
-		w.inserts(rank, from, to, new, epoch, out)
+		e.ComputeNs, e.Instructions, e.Cycles = nothing(e.ComputeNs), nothing(e.Instructions), nothing(e.Cycles)
+	}
+	w.inserts(rank, from, to, new, epoch, out)
+	if !gone {
 		w.keep(e, c, new+int64(to-from))
 		out.Append(e)
 	}
@@ -121,6 +123,24 @@ func (w *Rewriter) row(e *schema.Event, out *schema.Events) {
 		all := len(p.inserted[rank])
 		w.inserts(rank, to, all, p.Rows(rank)-int64(all-to), epoch, out)
 	}
+}
+
+// here says whether one of these collectives is in the thread.
+func (w *Rewriter) here(rank int32, from, to int, thread int32) bool {
+	for _, in := range w.plan.inserted[rank][from:to] {
+		if t := &in.joint.parts[in.part]; int32(t.thread) == thread && !(t.behind && t.before == t.canon) {
+			return true
+		}
+	}
+	return false
+}
+
+// nothing is what is left of a burst that goes elsewhere.
+func nothing(n int64) int64 {
+	if n == schema.NullInt64 {
+		return n
+	}
+	return 0
 }
 
 // keep changes a row that stays.
