@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/commq/commq/schema"
 )
@@ -452,13 +453,16 @@ func (f *fields) count(name string, least int) int {
 	return n
 }
 
-// cfgNumber is a decimal number that is not negative; its bounded length bounds the work on it.
-var cfgNumber = regexp.MustCompile(`^\+?[0-9]{0,40}(\.[0-9]{0,100})?([eE][+-]?[0-9]{1,2})?$`)
+// cfgNumber is a decimal number that is not negative; its bounded length bounds the work on it. Its bounds also make it long
+// to compile, which each start of commq would wait for.
+var cfgNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\+?[0-9]{0,40}(\.[0-9]{0,100})?([eE][+-]?[0-9]{1,2})?$`)
+})
 
 // number reads a number.
 func (f *fields) number(name string) *big.Rat {
 	text := f.take()
-	if cfgNumber.MatchString(text) {
+	if cfgNumber().MatchString(text) {
 		if x, ok := new(big.Rat).SetString(strings.TrimPrefix(text, "+")); ok {
 			return x
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -251,12 +252,15 @@ func found(v *yaml.Node) string {
 	return fmt.Sprintf("%q", v.Value)
 }
 
-// numberText is a decimal number as machines have them; its bounded length bounds the work on it.
-var numberText = regexp.MustCompile(`^[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
+// numberText is a decimal number as machines have them; its bounded length bounds the work on it. Its bounds also make it long
+// to compile, which each start of commq would wait for.
+var numberText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
+})
 
 // number is the exact value of a scalar; nil when it is no number.
 func number(v *yaml.Node) *big.Rat {
-	if v.Kind != yaml.ScalarNode || !numberText.MatchString(v.Value) {
+	if v.Kind != yaml.ScalarNode || !numberText().MatchString(v.Value) {
 		return nil
 	}
 	x, ok := new(big.Rat).SetString(v.Value)

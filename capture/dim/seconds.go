@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"sync"
 )
 
 const (
@@ -37,11 +38,14 @@ func plainSeconds(b []byte) (int64, bool) {
 	return v * scale, i == len(b) && digits > 0
 }
 
-// secondsText is any decimal number; its bounded length bounds the work on it.
-var secondsText = regexp.MustCompile(`^ *[+]?[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?$`)
+// secondsText is any decimal number; its bounded length bounds the work on it. Its bounds also make it long
+// to compile, which each start of commq would wait for.
+var secondsText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ *[+]?[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?$`)
+})
 
 func anySeconds(b []byte) (int64, error) {
-	if secondsText.Match(b) {
+	if secondsText().Match(b) {
 		for len(b) > 0 && (b[0] == ' ' || b[0] == '+') {
 			b = b[1:]
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"sync"
 )
 
 //go:embed page.html
@@ -20,17 +21,20 @@ var pageJS string
 // colours is how many colours of series page.css has.
 const colours = 10
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"colour": func(i int) int { return i % colours },
-	"add":    func(a, b float64) float64 { return a + b },
-	"half":   func(a float64) float64 { return a / 2 },
-	"tenths": func() []float64 { return []float64{0.12, 0.22, 0.32, 0.42, 0.52, 0.61, 0.71, 0.81, 0.9, 1} },
-	"times":  func(a int, b float64) float64 { return float64(a) * b },
-}).Parse(pageText))
+// page is the page's template, parsed when a page is written: each start of commq would wait for it.
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"colour": func(i int) int { return i % colours },
+		"add":    func(a, b float64) float64 { return a + b },
+		"half":   func(a float64) float64 { return a / 2 },
+		"tenths": func() []float64 { return []float64{0.12, 0.22, 0.32, 0.42, 0.52, 0.61, 0.71, 0.81, 0.9, 1} },
+		"times":  func(a int, b float64) float64 { return float64(a) * b },
+	}).Parse(pageText))
+})
 
 // Write writes the page. It holds everything it shows; the browser is told to load nothing and to run no script but its own.
 func (r *Report) Write(w io.Writer) error {
-	return page.Execute(w, struct {
+	return page().Execute(w, struct {
 		*Report
 		Policy string
 		CSS    template.CSS
