@@ -15,11 +15,15 @@ makers AS (
   WHERE i.class = 'other' AND i.instance IS NOT NULL
 ),
 entries AS (
-  -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce.
-  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite,
-         regexp_replace(regexp_replace(regexp_replace(lower(COALESCE(i.call, e.call)), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
+  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, COALESCE(i.call, e.call) AS call
   FROM collective_rows e
   LEFT JOIN makers i ON i.rank = e.rank AND i.seq = e.init_seq
+),
+ops AS (
+  -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce. It is made of each name
+  -- once, not of each row.
+  SELECT call, regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
+  FROM (SELECT DISTINCT call FROM entries) AS names
 ),
 member_groups AS (
   -- The group a rank is in, and the one whose ranks it needs: its own, in an intercommunicator the other one.
@@ -29,16 +33,17 @@ member_groups AS (
   WHERE m.world_rank IS NOT NULL
 ),
 patterns AS (
-  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, e.op,
+  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, o.op,
          g.comm_rank, g.own, g.needed,
-         CASE WHEN e.op = 'barrier' THEN 'wait-at-barrier'
-              WHEN e.op IN ('bcast', 'scatter', 'scatterv') THEN 'late-broadcast'
-              WHEN e.op IN ('reduce', 'gather', 'gatherv') THEN 'early-reduce'
-              WHEN e.op IN ('scan', 'exscan') THEN 'early-scan'
+         CASE WHEN o.op = 'barrier' THEN 'wait-at-barrier'
+              WHEN o.op IN ('bcast', 'scatter', 'scatterv') THEN 'late-broadcast'
+              WHEN o.op IN ('reduce', 'gather', 'gatherv') THEN 'early-reduce'
+              WHEN o.op IN ('scan', 'exscan') THEN 'early-scan'
               ELSE 'wait-at-nxn' END AS pattern
   FROM entries e
+  JOIN ops o ON o.call = e.call
   JOIN member_groups g ON g.comm = e.comm AND g.world_rank = e.rank
-  WHERE e.op NOT LIKE 'neighbor%'
+  WHERE o.op NOT LIKE 'neighbor%'
 ),
 last_entries AS (
   SELECT comm, instance, own, rank, start_ns
@@ -54,17 +59,17 @@ scan_entries AS (
 ),
 calls_inside AS (
   -- The call that completed the operation on each rank. One that nothing completed has no row here, and does not count.
-  SELECT pattern, op, comm, instance, rank, root_world, needed, seq, start_ns, end_ns, callsite
+  SELECT pattern, op, comm, instance, rank, root_world, needed, request, seq, start_ns, end_ns, callsite
   FROM patterns
   WHERE request IS NULL
   UNION ALL
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, c.seq, c.start_ns, c.end_ns, c.callsite
+  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, p.request, c.seq, c.start_ns, c.end_ns, c.callsite
   FROM patterns p
   JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
   WHERE p.request IS NOT NULL
 ),
 awaited AS (
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.seq, p.start_ns, p.end_ns, p.callsite,
+  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.request, p.seq, p.start_ns, p.end_ns, p.callsite,
          CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
                 THEN l.rank
               WHEN p.pattern = 'late-broadcast' THEN r.rank END AS cause,
@@ -81,7 +86,12 @@ collective_waits AS (
   -- One MPI_Waitall can complete several operations: it waits for the last, and the others count as none.
   SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite,
          CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
-  FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
+  FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth
+        FROM awaited
+        WHERE request IS NULL
+        UNION ALL
+        SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
                ROW_NUMBER() OVER (PARTITION BY rank, seq ORDER BY needed_ns DESC NULLS LAST, comm, instance) AS nth
-        FROM awaited) AS a
+        FROM awaited
+        WHERE request IS NOT NULL) AS a
 )
