@@ -25,6 +25,7 @@ type cutter struct {
 	epoch  int32        // of what comes in
 	next   int64        // the ordinal of the next message
 
+	failed map[sited]int16
 	slots  []slot
 	used   int
 	links  [3][2][]link       // of an epoch's messages: sends, receives
@@ -32,6 +33,12 @@ type cutter struct {
 	orders map[int32][]side   // by rank, in the round; nil where none was asked for
 	known  map[int64][]piece  // by ordinal, in the round; nil for what has none
 	busy   map[int64]struct{} // what is being cut
+}
+
+// sited is something of a size at an address of a rank.
+type sited struct {
+	address, bytes int64
+	rank           int32
 }
 
 // slot is what a rank has at an address.
@@ -58,11 +65,12 @@ const (
 	mostNear     = 8       // ends of messages at an address that are tried, before and after
 	mostAround   = 64      // ends of messages at a rank, before and after, at any address
 	mostTries    = 1 << 12 // for a message
-	mostPieces   = 1 << 12 // of a message
+	mostPieces   = 1 << 8  // of a message
+	mostFailures = 1 << 6  // one after the other, after which an address is left alone
 )
 
 func newCutter(sum *checksum, named map[int32]bool, done func(ordinal int64, pieces []piece)) *cutter {
-	return &cutter{sum: sum, named: named, done: done, slots: make([]slot, 1<<12), epoch: -1}
+	return &cutter{sum: sum, named: named, done: done, failed: map[sited]int16{}, slots: make([]slot, 1<<12), epoch: -1}
 }
 
 // add takes the next message.
@@ -112,6 +120,7 @@ func (c *cutter) grow() {
 	old := c.slots
 	if len(old) >= mostSlots {
 		clear(old)
+		clear(c.failed)
 		c.used = 0
 		return
 	}
@@ -246,13 +255,19 @@ func (t *tiling) found() bool {
 		if try.sender {
 			t.rank, t.begin, t.seq = m.src, m.buffer, m.sendSeq
 		}
-		t.before, t.after, t.tries, t.tiles = try.before, try.after, mostTries, t.tiles[:0]
-		if !t.mixed(t.rank, t.begin, m.bytes) {
+		key := sited{t.begin, m.bytes, t.rank}
+		if !t.mixed(t.rank, t.begin, m.bytes) || t.failed[key] >= mostFailures {
 			continue
 		}
+		t.before, t.after, t.tries, t.tiles = try.before, try.after, mostTries, t.tiles[:0]
+		if t.named[m.datatype] {
+			t.tries = mostPieces
+		}
 		if try.after && !try.before && !t.named[m.datatype] && t.next() || t.from(0, 0) {
+			t.failed[key] = 0
 			return true
 		}
+		t.failed[key]++
 	}
 	return false
 }

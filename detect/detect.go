@@ -76,6 +76,8 @@ func (c Certainty) String() string { return [...]string{"verified", "addressed",
 type Run struct {
 	// Ranks is the number of processes in MPI_COMM_WORLD.
 	Ranks int32
+	// Count is about how many messages there are; 0 is not known.
+	Count int64
 	// HashBits is the width of payload_hash: 64 for crc64, 32 for crc32.
 	HashBits int
 	// Comms are the intracommunicators.
@@ -139,6 +141,10 @@ type Result struct {
 	// Messages is the number of rows, Unhashed of those that have no payload_hash; Replayed those that the counting pass did
 	// not leave aside.
 	Messages, Unhashed, Replayed int64
+	// LeftOut are messages that could be part of a collective and were not looked at because there are too many of them: beyond the first million of a
+	// payload, or the first 16 million in all. Unclassed are those among which no alltoall was looked for, because they are of more kinds
+	// or larger communicators than are kept.
+	LeftOut, Unclassed int64
 	// Neighborhoods is the number of findings that are exchanges between neighbours, whether they are among Findings or not.
 	Neighborhoods int
 	// FalseMatch bounds the chance that anywhere in the run two different payloads of one size have the same hash.

@@ -8,37 +8,52 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// sketchBits is the logarithm of the number of counters of the sketch: 32 MiB of them.
-const sketchBits = 24
+// sketch counts payloads by hashes of theirs up to 3, in bounded memory: it never says too few. A payload has two counters of 2 bits in one line
+// of 64 bytes.
+type sketch [][8]uint64
 
-// sketch counts payloads by two hashes of theirs, in bounded memory: it never says too few.
-type sketch [2][]uint8
+const (
+	countersPerMessage = 16
+	leastLines         = 1 << 12
+	mostLines          = 1 << 23 // 512 MiB
+	someLines          = 1 << 19 // 32 MiB: where the number of messages is not known
+	mostCounted        = 3
+)
 
-func newSketch() *sketch {
-	return &sketch{make([]uint8, 1<<sketchBits), make([]uint8, 1<<sketchBits)}
+// newSketch is a sketch for so many messages; 0 is not known.
+func newSketch(messages int64) sketch {
+	lines := int64(someLines)
+	if messages > 0 {
+		lines = leastLines
+		for lines < mostLines && lines*256 < messages*countersPerMessage {
+			lines *= 2
+		}
+	}
+	return make(sketch, lines)
 }
 
-// places are the counters of a payload.
-func places(hash, bytes int64) (a, b uint64) {
+// counters are where a payload is counted: the line, and the word and shift of each of the two.
+func (s sketch) counters(hash, bytes int64) (line *[8]uint64, words, shifts [2]uint) {
 	h := (uint64(hash) ^ bits.RotateLeft64(uint64(bytes)*0x9e3779b97f4a7c15, 29)) * 0xbf58476d1ce4e5b9
 	h ^= h >> 31
-	return h >> (64 - sketchBits), (h * 0x94d049bb133111eb) >> (64 - sketchBits)
+	h *= 0x94d049bb133111eb
+	g := h >> 40
+	return &s[h&uint64(len(s)-1)], [2]uint{uint(g & 3), 4 + uint(g>>2&3)}, [2]uint{uint(g>>4&31) * 2, uint(g>>9&31) * 2}
 }
 
-func (s *sketch) add(hash, bytes int64) {
-	a, b := places(hash, bytes)
-	if s[0][a] < math.MaxUint8 {
-		s[0][a]++
-	}
-	if s[1][b] < math.MaxUint8 {
-		s[1][b]++
+func (s sketch) add(hash, bytes int64) {
+	line, words, shifts := s.counters(hash, bytes)
+	for k, w := range words {
+		if line[w]>>shifts[k]&3 < mostCounted {
+			line[w] += 1 << shifts[k]
+		}
 	}
 }
 
 // most is no less than how often the payload was counted, as far as a counter counts.
-func (s *sketch) most(hash, bytes int64) int {
-	a, b := places(hash, bytes)
-	return int(min(s[0][a], s[1][b]))
+func (s sketch) most(hash, bytes int64) int {
+	line, words, shifts := s.counters(hash, bytes)
+	return int(min(line[words[0]]>>shifts[0]&3, line[words[1]]>>shifts[1]&3))
 }
 
 // exchange is what the messages of a complete exchange have in common. Of one whose sizes differ bytes is anySize.
@@ -60,6 +75,9 @@ type exchangers struct {
 	place map[int32]map[int32]int // of a world rank in a communicator, by id
 	least int
 	pairs map[exchange]*pairs
+	large map[int32]bool // communicators of too many ranks
+	// unclassed are messages that were not looked at: of large communicators, and those of more classes than are kept.
+	unclassed int64
 }
 
 // pairs are which ranks send to which, by their places in the communicator.
@@ -70,9 +88,10 @@ type pairs struct {
 }
 
 func newExchangers(run *Run, least int) *exchangers {
-	e := &exchangers{place: map[int32]map[int32]int{}, least: least, pairs: map[exchange]*pairs{}}
+	e := &exchangers{place: map[int32]map[int32]int{}, least: least, pairs: map[exchange]*pairs{}, large: map[int32]bool{}}
 	for _, c := range run.Comms {
 		if len(c.Members) < least || len(c.Members) > mostExchangeRanks {
+			e.large[c.ID] = len(c.Members) > mostExchangeRanks
 			continue
 		}
 		place := map[int32]int{}
@@ -97,12 +116,18 @@ func (e *exchangers) add(m *message) {
 	src, known := place[m.src]
 	dst, too := place[m.dst]
 	if !known || !too {
+		if e.large[m.comm] {
+			e.unclassed++
+		}
 		return
 	}
 	for _, k := range kinds(m) {
 		p := e.pairs[k]
 		if p == nil {
 			if len(e.pairs) >= mostExchanges {
+				if k.bytes == anySize {
+					e.unclassed++
+				}
 				continue
 			}
 			p = &pairs{ranks: len(place), set: newBitset(len(place) * len(place))}
@@ -156,9 +181,15 @@ func (p *pairs) finish(least int) {
 	}
 }
 
+// mostOfPayload bounds how many messages of one payload are looked at, the first ones, and mostReplayed those of all: 2 GiB.
+const (
+	mostOfPayload = 1 << 20
+	mostReplayed  = 1 << 24
+)
+
 // read reads the messages twice: once to count, once to keep what can be part of a collective.
 func (d *detector) read() error {
-	s, e := newSketch(), newExchangers(d.run, d.options.MinRanks)
+	s, e := newSketch(d.run.Count), newExchangers(d.run, d.options.MinRanks)
 	d.sample = newSample(d.run.Ranks)
 	perSize := map[int64]int64{}
 	cuts := map[int64][]piece{}
@@ -185,9 +216,10 @@ func (d *detector) read() error {
 	c.flush()
 	d.sample.over = true
 	d.result.Messages, d.result.Unhashed = 0, 0 // counted again
+	d.result.Unclassed = e.unclassed
 	d.result.FalseMatch = falseMatch(perSize, d.run.HashBits)
-	spreads := func(hash, bytes int64) bool { return s.most(hash, bytes) >= d.options.MinRanks-1 }
-	ordinal := int64(0)
+	spreads := func(hash, bytes int64) bool { return s.most(hash, bytes) >= min(d.options.MinRanks-1, mostCounted) }
+	ordinal, kept := int64(0), map[payload]int32{}
 	return d.rows(func(m *message, _ int32) {
 		pieces := cuts[ordinal]
 		ordinal++
@@ -195,6 +227,11 @@ func (d *detector) read() error {
 		if len(pieces) > 0 {
 			d.pieces[int32(len(d.messages))] = pieces
 		} else if !spreads(m.hash, m.bytes) && !e.complete(m) {
+			return
+		}
+		k := payload{hash: m.hash, bytes: m.bytes}
+		if kept[k]++; kept[k] > mostOfPayload || len(d.messages) >= mostReplayed {
+			d.result.LeftOut++
 			return
 		}
 		d.messages = append(d.messages, *m)

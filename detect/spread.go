@@ -159,7 +159,7 @@ type spread struct {
 // broadcasts cuts connected messages of one payload into broadcasts to all their ranks, and returns what is left. Where most of the
 // messages would be redundant, the payload is sent about for other reasons too: the last scope alone takes it for a broadcast.
 func (d *detector) broadcasts(list []int32, last bool) []int32 {
-	s := &spread{detector: d, list: list, blank: d.blank(&d.messages[list[0]]), replay: newReplay(d.messages, list)}
+	s := &spread{detector: d, list: list, replay: newReplay(d.messages, list)}
 	if len(s.replay.ranks) < d.options.MinRanks {
 		return list
 	}
@@ -187,6 +187,7 @@ func (d *detector) broadcasts(list []int32, last bool) []int32 {
 		}
 	}
 	rest = append(rest, s.redundant(late)...)
+	s.blank = d.blank(&d.messages[s.list[0]])
 	if s.wasteful(last) {
 		return list
 	}
@@ -328,7 +329,7 @@ func (s *spread) note(root int, messages []int32) {
 	s.ways = s.waysOf(messages)
 	s.first = append(s.first, first)
 	s.found = append(s.found, &instance{op: Bcast, root: s.replay.ranks[root], ranks: s.replay.ranks, messages: s.global(messages),
-		bytes: begun.bytes, segments: 1, repeat: len(s.found) > 0, blank: s.blank, first: begun.sendSeq, last: s.messages[s.list[last.message]].sendSeq, buffer: begun.buffer})
+		bytes: begun.bytes, segments: 1, repeat: len(s.found) > 0, first: begun.sendSeq, last: s.messages[s.list[last.message]].sendSeq, buffer: begun.buffer})
 }
 
 // redundant gives messages that an instance does without to the last one, where they are sent at its call sites, and returns the others.
@@ -375,7 +376,7 @@ func (s *spread) end() {
 		}
 	}
 	for _, i := range s.found {
-		i.possible = possible
+		i.possible, i.blank = possible, s.blank
 		s.take(i)
 	}
 }

@@ -160,7 +160,7 @@ func (d *detection) check() error {
 
 // read reads what detection needs beside the messages, and says how to read those.
 func (d *detection) read(ctx context.Context) (*detect.Run, error) {
-	run := &detect.Run{Ranks: d.manifest.Ranks, HashBits: hashBits[d.manifest.Hash]}
+	run := &detect.Run{Ranks: d.manifest.Ranks, Count: d.manifest.Counts.Messages, HashBits: hashBits[d.manifest.Hash]}
 	inter := map[int32]bool{}
 	d.comms = map[int32]string{}
 	err := writer.ReadTable(ctx, d.dir, &schema.CommsTable, smallRows, func(b schema.Batch) error {

@@ -26,6 +26,10 @@ type printedDetection struct {
 	// Messages is the number of messages; Unhashed of those whose payload is not known, which were left out.
 	Messages int64 `json:"messages"`
 	Unhashed int64 `json:"unhashed"`
+	// LeftOut are messages that were not looked at because there are too many of their payload; Unclassed those among which no alltoall was
+	// looked for.
+	LeftOut   int64 `json:"left_out"`
+	Unclassed int64 `json:"unclassed"`
 	// Neighborhoods is the number of findings that are exchanges between neighbours, shown or not.
 	Neighborhoods int `json:"neighborhoods"`
 	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
@@ -90,7 +94,7 @@ type printedSite struct {
 // printed puts what was found into words.
 func (d *detection) printed() *printedDetection {
 	r := d.result
-	p := &printedDetection{Run: d.name, RunDigest: d.manifest.Digest, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
+	p := &printedDetection{Run: d.name, RunDigest: d.manifest.Digest, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, LeftOut: r.LeftOut, Unclassed: r.Unclassed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
 	for i := range r.Findings {
 		f := d.finding(&r.Findings[i])
 		f.Finding = i + 1
@@ -282,6 +286,12 @@ func (p *printedDetection) table(w io.Writer) error {
 	}
 	if p.Neighborhoods > 0 && !slices.ContainsFunc(p.Findings, func(f printedFinding) bool { return f.neighborly() }) {
 		fmt.Fprintf(&s, "%s between neighbours not shown; --neighbors shows them\n", counted(int64(p.Neighborhoods), "exchange"))
+	}
+	if p.LeftOut > 0 {
+		fmt.Fprintf(&s, "%s of payloads that are sent too often were left out\n", counted(p.LeftOut, "message"))
+	}
+	if p.Unclassed > 0 {
+		fmt.Fprintf(&s, "among %s of too many kinds or too large communicators no alltoall was looked for\n", counted(p.Unclassed, "message"))
 	}
 	if p.Unhashed > 0 {
 		fmt.Fprintf(&s, "%s without a hash were left out\n", counted(p.Unhashed, "message"))
