@@ -84,6 +84,7 @@ type engine struct {
 	streams  []stream
 	nodes    []node
 	nodeOf   []int32 // of each rank
+	paces    []pace  // of each node
 	ports    []port  // of ranks, inside their nodes
 	dirty    []int32
 	requests []request
@@ -185,7 +186,7 @@ func (e *engine) next(i int32) bool {
 		e.pool.take(&s.queue, &s.op, s.rank)
 		e.result.Operations++
 		atOnce = atOnce && s.op.flags&flagAtOnce != 0
-		s.burst = min(s.burst+e.nodes[s.node].scaled(s.op.compute), models.Forever)
+		s.burst = min(s.burst+e.paces[s.node].scaled(s.op.compute), models.Forever)
 		if s.op.kind != opLocal {
 			return true
 		}
@@ -215,18 +216,24 @@ func (e *engine) refill(s *stream) bool {
 	return true
 }
 
+// pace is what everything on a node asks for: that of many nodes is in the cache.
+type pace struct {
+	cpuRatio        float64
+	latency, inside Picoseconds // to other nodes, and between its ranks
+}
+
 // scaled is how long a burst takes on the node.
-func (n *node) scaled(ns int64) Picoseconds {
+func (n *pace) scaled(ns int64) Picoseconds {
 	switch {
-	case ns <= 0 || n.CPURatio == 0:
+	case ns <= 0 || n.cpuRatio == 0:
 		return 0
-	case n.CPURatio == 1:
+	case n.cpuRatio == 1:
 		if ns > int64(models.Forever)/1000 {
 			return models.Forever
 		}
 		return Picoseconds(ns * 1000)
 	}
-	return Picoseconds(min(math.Round(float64(ns)*1000/n.CPURatio), float64(models.Forever)))
+	return Picoseconds(min(math.Round(float64(ns)*1000/n.cpuRatio), float64(models.Forever)))
 }
 
 // after is a time so much later.
@@ -290,9 +297,9 @@ func (e *engine) settle() {
 // burstEnds goes on with what the stream does after computing.
 func (e *engine) burstEnds(i int32) {
 	s := &e.streams[i]
-	n := &e.nodes[s.node]
-	if !e.lookahead {
-		n.busy--
+	ahead := e.lookahead
+	if !ahead {
+		e.nodes[s.node].busy--
 	}
 	if s.startup {
 		s.startup, s.paid = false, true
@@ -305,7 +312,10 @@ func (e *engine) burstEnds(i int32) {
 		}
 	}
 	e.step(i)
-	if n.first != none && n.busy < n.cpus {
+	if ahead {
+		return
+	}
+	if n := &e.nodes[s.node]; n.first != none && n.busy < n.cpus {
 		e.dispatchOne(n)
 	}
 }
@@ -455,7 +465,7 @@ func (e *engine) continues(i int32) {
 
 // resumed is completed for a stream that was blocked; where a CPU of its node is free it goes on at once.
 func (e *engine) resumed(i int32) {
-	if e.completed(i, false) {
+	if e.completed(i, false) && !e.lookahead {
 		if n := &e.nodes[e.streams[i].node]; n.first != none && n.busy < n.cpus {
 			e.dispatchOne(n)
 		}

@@ -49,9 +49,9 @@ func (e *engine) freeMessage(m int32) {
 func (e *engine) latency(src, dst int32) Picoseconds {
 	from, to := e.nodeOf[src], e.nodeOf[dst]
 	if from == to {
-		return e.nodes[from].IntraNode.Latency
+		return e.paces[from].inside
 	}
-	return e.nodes[from].Latency
+	return e.paces[from].latency
 }
 
 // waitsForReceiver says whether the stream's send does.

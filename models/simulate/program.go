@@ -112,6 +112,17 @@ func (r *Result) collective(o *op, bytes int64) {
 // next epoch to add, in any number of batches, each rank's in order, and returns io.EOF when there are no more. Errors say who
 // waits for what when the program cannot go on, which collectives do not match, and which messages have no partner.
 func Simulate(m *models.Machine, p *Program, o *Options, next func(add func(*schema.Events) error) error) (*Result, error) {
+	e, err := newEngine(m, p, o, next)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.run(); err != nil {
+		return nil, err
+	}
+	return e.results(), nil
+}
+
+func newEngine(m *models.Machine, p *Program, o *Options, next func(add func(*schema.Events) error) error) (*engine, error) {
 	e := &engine{rules: rulesOf[o.Dialect], machine: m, options: o, more: next, freeReq: none, freeMsg: none}
 	if err := e.place(p); err != nil {
 		return nil, err
@@ -120,10 +131,7 @@ func Simulate(m *models.Machine, p *Program, o *Options, next func(add func(*sch
 		return nil, err
 	}
 	e.input = newRows(e)
-	if err := e.run(); err != nil {
-		return nil, err
-	}
-	return e.results(), nil
+	return e, nil
 }
 
 // place puts the streams on the nodes of the machine.
@@ -140,6 +148,7 @@ func (e *engine) place(p *Program) error {
 	for i := range e.nodes {
 		n := &e.nodes[i]
 		n.Node = e.machine.NodeAt(i)
+		e.paces = append(e.paces, pace{n.CPURatio, n.Latency, n.IntraNode.Latency})
 		n.cpus, n.first, n.last = int32(n.CPUs), none, none
 		n.port = newPort(n.InputLinks, n.OutputLinks, n.HalfDuplex)
 		n.buses.total = n.IntraNode.Buses
