@@ -118,12 +118,14 @@ func BenchmarkSimulate(b *testing.B) {
 	for name, source := range map[string]func() next{"engine": memory, "both": read} {
 		b.Run(name, func(b *testing.B) {
 			from := cpuTime(b)
+			var result *simulate.Result
 			for b.Loop() {
-				if _, err := simulate.Simulate(m, p, &simulate.Options{Dialect: simulate.Dimemas5}, source()); err != nil {
+				if result, err = simulate.Simulate(m, p, &simulate.Options{Dialect: simulate.Dimemas5}, source()); err != nil {
 					b.Fatal(err)
 				}
 			}
 			per(b, from)
+			b.ReportMetric(float64(result.Events)/float64(records), "events/row")
 		})
 	}
 }
