@@ -25,33 +25,47 @@ const manualCollectives = `ranks,operation,instances,per_rank,send_bytes,recv_by
 5,MPI_Bcast,25,24.8,84016,332064
 `
 
-// TestReplaceWhatIsDoneByHand replaces everything that is found in the program of figure 6 of the paper: the run is whole, has only the
-// messages that belong to no finding, computes as long, and can be simulated.
+// byHandCollectives are those of testdata/programs/byhand.c: seven Bcasts of 1200 bytes to 3 ranks, beside what it calls itself.
+const byHandCollectives = `ranks,operation,instances,per_rank,send_bytes,recv_bytes
+4,MPI_Allreduce,1,1,16,16
+4,MPI_Barrier,6,6,0,0
+4,MPI_Bcast,7,7,8400,25200
+`
+
+// TestReplaceWhatIsDoneByHand replaces everything that is found in the program of figure 6 of the paper, and in one that uses every kind of
+// call: the run is whole, has only the messages that belong to no finding, computes as long, and can be simulated.
 func TestReplaceWhatIsDoneByHand(t *testing.T) {
 	captureEnvironment(t)
-	p := program{name: "manual", ranks: 5}
-	for _, library := range []string{"openmpi", "mpich"} {
-		t.Run(library, func(t *testing.T) {
-			commq(t, "capture", "build", "--mpi", library)
-			exe, store := p.build(t, library, flavours()[0]), t.TempDir()
-			commq(t, "capture", "--store", store, "--run", "manual", "-q", "--hash", "crc64", "-n", "5", "--", exe)
-			findings := filepath.Join(store, "findings.json")
-			if err := os.WriteFile(findings, []byte(commq(t, "detect", "--store", store, "--run", "manual", "--format", "json", "--messages")), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			out := commq(t, "replace", "--store", store, "--run", "manual", "--findings", findings)
-			if want := "manual.replaced: 31 collectives in the place of 220 messages of manual;"; !strings.HasPrefix(out, want) {
-				t.Errorf("got %s want %s", out, want)
-			}
-			commq(t, "runs", "check", "--store", store, "manual.replaced")
-			if d := gocmp.Diff(manualCollectives, commq(t, "query", "collectives", "--store", store, "--run", "manual.replaced", "--format", "csv")); d != "" {
-				t.Errorf("want, got:\n%s", d)
-			}
-			commq(t, "simulate", "--store", store, "--run", "manual.replaced", "--machine", "ethernet-40g")
-			if before, after := computed(t, filepath.Join(store, "manual")), computed(t, filepath.Join(store, "manual.replaced")); !gocmp.Equal(before, after) {
-				t.Errorf("ranks compute %v ns; in the replaced run %v", before, after)
-			}
-		})
+	for _, c := range []struct {
+		program
+		want, collectives string
+	}{
+		{program{name: "manual", ranks: 5}, "31 collectives in the place of 220 messages", manualCollectives},
+		{program{name: "byhand", ranks: 4}, "7 collectives in the place of 21 messages", byHandCollectives},
+	} {
+		for _, library := range []string{"openmpi", "mpich"} {
+			t.Run(c.name+"/"+library, func(t *testing.T) {
+				commq(t, "capture", "build", "--mpi", library)
+				exe, store := c.build(t, library, flavours()[0]), t.TempDir()
+				commq(t, "capture", "--store", store, "--run", "a", "-q", "--hash", "crc64", "-n", fmt.Sprint(c.ranks), "--", exe)
+				findings := filepath.Join(store, "findings.json")
+				if err := os.WriteFile(findings, []byte(commq(t, "detect", "--store", store, "--run", "a", "--format", "json", "--messages")), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				out := commq(t, "replace", "--store", store, "--run", "a", "--findings", findings)
+				if want := "a.replaced: " + c.want + " of a;"; !strings.HasPrefix(out, want) {
+					t.Errorf("got %s want %s", out, want)
+				}
+				commq(t, "runs", "check", "--store", store, "a.replaced")
+				if d := gocmp.Diff(c.collectives, commq(t, "query", "collectives", "--store", store, "--run", "a.replaced", "--format", "csv")); d != "" {
+					t.Errorf("want, got:\n%s", d)
+				}
+				commq(t, "simulate", "--store", store, "--run", "a.replaced", "--machine", "ethernet-40g")
+				if before, after := computed(t, filepath.Join(store, "a")), computed(t, filepath.Join(store, "a.replaced")); !gocmp.Equal(before, after) {
+					t.Errorf("ranks compute %v ns; in the replaced run %v", before, after)
+				}
+			})
+		}
 	}
 }
 
