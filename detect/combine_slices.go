@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -152,16 +153,16 @@ func (c *combiner) whole(b *combined) {
 			behind = append(behind, i)
 		}
 	}
-	if len(behind) != len(b.instances) {
-		return
-	}
-	slices.SortFunc(behind, func(x, y *instance) int { return int(c.lastSend(x) - c.lastSend(y)) })
-	for k, i := range behind {
-		if !c.follows(b.instances[k].messages, i) || k+1 < len(behind) && c.lastSend(i) > firstSend(b.instances[k+1].messages, c.messages[i.messages[0]].src) {
+	slices.SortFunc(behind, func(x, y *instance) int { return cmp.Compare(c.lastSend(x), c.lastSend(y)) })
+	var after []*instance
+	for k, in := range b.instances {
+		at := slices.IndexFunc(behind, func(i *instance) bool { return c.follows(in.messages, i) })
+		if at < 0 || k+1 < len(b.instances) && c.lastSend(behind[at]) > firstSend(b.instances[k+1].messages, c.messages[behind[at].messages[0]].src) {
 			return
 		}
+		after = append(after, behind[at])
 	}
-	for k, i := range behind {
+	for k, i := range after {
 		for _, m := range c.wholes(i.messages) {
 			b.instances[k].messages = append(b.instances[k].messages, &operand{message: c.messages[m]})
 		}

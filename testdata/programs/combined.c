@@ -273,7 +273,7 @@ static void pipeline(void)
         if (rank > 0)
             MPI_Recv(y, N, MPI_DOUBLE, rank - 1, 15, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int i = 0; i < N; i++)
-            x[i] = 0.5 * y[i] * x[i];
+            x[i] = 0.5 * (x[i] + (rank > 0 ? y[i] : 1));
         if (rank < ranks - 1)
             MPI_Send(x, N, MPI_DOUBLE, rank + 1, 15, MPI_COMM_WORLD);
     }
