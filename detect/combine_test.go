@@ -71,7 +71,7 @@ type machine struct {
 	self   bool // ranks record what they contribute
 	names  []string
 	want   []string
-	// spreads says that one payload may reach many: a least or a largest number, or what three ranks scan.
+	// spreads says that one payload may reach many: a least or a largest number, a product of zero, or what three ranks scan.
 	spreads bool
 	may     []string // what may be found in the place of what is wanted, because the messages are the same
 }
@@ -273,6 +273,7 @@ func (g *machine) upDown(ranks []int, shape string, times int) {
 		g.down(ranks, parent, v)
 	}
 	g.want = append(g.want, g.wants(Allreduce, ranks, 0, times))
+	g.may = append(g.may, g.wants(Reduce, ranks, ranks[0], times)) // and its broadcast
 }
 
 // doubling is an allreduce by recursive doubling; ranks beyond a power of two give theirs to another before, and get the result from it.
@@ -638,7 +639,7 @@ func (g *machine) add() {
 	shape := shapes[g.IntN(4)]
 	name := ""
 	before := len(g.want)
-	g.spreads = g.spreads || g.op == "MPI_MAX" || g.op == "MPI_MIN" || g.ranks == 3
+	g.spreads = g.spreads || g.op == "MPI_MAX" || g.op == "MPI_MIN" || g.op == "MPI_PROD" || g.ranks == 3
 	switch k := g.IntN(22); k {
 	case 0, 1:
 		name = "reduce " + shape
