@@ -21,6 +21,10 @@ type cell struct {
 	bytes                     int64
 }
 
+func cellOf(b *schema.Messages, i int) cell {
+	return cell{b.Comm[i], b.SendDatatype[i], b.Tag[i], b.SendCallsite[i], b.Bytes[i]}
+}
+
 // Bounds of what is looked at first: of each cell the first messages of each way, which must show what is done before all are read.
 const (
 	mostCells   = 1 << 14
@@ -54,29 +58,33 @@ func newSample(ranks int32) *sample {
 	return &sample{cells: map[cell]*sampled{}, perWay: max(leastPerWay, 4*int(ranks))}
 }
 
-// add counts row i, and keeps it if it is one of the first.
-func (s *sample) add(b *schema.Messages, i int) {
-	c := cell{b.Comm[i], b.SendDatatype[i], b.Tag[i], b.SendCallsite[i], b.Bytes[i]}
+// way is where messages of a cell from one rank to another are kept; nil: they are not.
+func (s *sample) way(c cell, of way) *sampledWay {
 	if c.bytes == 0 || s.want != nil && !s.want[c] {
-		return
+		return nil
 	}
-	of := s.cells[c]
-	if of == nil {
+	in := s.cells[c]
+	if in == nil {
 		if len(s.cells) >= mostCells {
-			return
+			return nil
 		}
-		of = &sampled{cell: c, ways: map[way]*sampledWay{}}
-		s.cells[c] = of
-		s.order = append(s.order, of)
+		in = &sampled{cell: c, ways: map[way]*sampledWay{}}
+		s.cells[c] = in
+		s.order = append(s.order, in)
 	}
-	w := of.ways[way{b.Src[i], b.Dst[i]}]
+	w := in.ways[of]
 	if w == nil {
 		if s.total >= mostSampled && s.want == nil {
-			return
+			return nil
 		}
 		w = &sampledWay{}
-		of.ways[way{b.Src[i], b.Dst[i]}] = w
+		in.ways[of] = w
 	}
+	return w
+}
+
+// add counts row i, and keeps it if it is one of the first.
+func (s *sample) add(w *sampledWay, b *schema.Messages, i int) {
 	w.count++
 	if s.want != nil || len(w.list) < s.perWay && s.total < mostSampled {
 		s.total++
@@ -150,8 +158,11 @@ func (d *detector) combines() error {
 		all.want = want
 		err := d.run.Messages(func(b *schema.Messages) error {
 			for i := range b.Src {
-				if hashed(b, i) {
-					all.add(b, i)
+				if !hashed(b, i) {
+					continue
+				}
+				if w := all.way(cellOf(b, i), way{b.Src[i], b.Dst[i]}); w != nil {
+					all.add(w, b, i)
 				}
 			}
 			return nil

@@ -80,6 +80,9 @@ func (c *cutter) add(m *message, epoch int32) {
 		c.epoch = epoch
 	}
 	w := &c.links[2]
+	if n := len(c.epochs[2]); n == cap(c.epochs[2]) { // append would grow by a quarter, and copy each message four times
+		c.epochs[2], w[0], w[1] = slices.Grow(c.epochs[2], n+1), slices.Grow(w[0], n+1), slices.Grow(w[1], n+1)
+	}
 	c.epochs[2] = append(c.epochs[2], *m)
 	w[0] = append(w[0], c.put(m.src, m.buffer, m.bytes, 2*c.next+2))
 	w[1] = append(w[1], c.put(m.dst, m.dstBuffer, m.bytes, 2*c.next+3))

@@ -12,11 +12,13 @@ type spot struct {
 	tagged     bool
 }
 
-func (m *message) spot() spot {
-	if m.sendSite == schema.NullInt32 {
-		return spot{m.comm, m.tag, true}
+func (m *message) spot() spot { return spotOf(m.comm, m.tag, m.sendSite) }
+
+func spotOf(comm, tag, site int32) spot {
+	if site == schema.NullInt32 {
+		return spot{comm, tag, true}
 	}
-	return spot{m.comm, m.sendSite, false}
+	return spot{comm, site, false}
 }
 
 // blank says whether a payload tells nothing of where it comes from: it is empty, or one element of up to 8 bytes again and again.

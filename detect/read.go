@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/commq/commq/schema"
 )
@@ -32,17 +33,21 @@ func newSketch(messages int64) sketch {
 	return make(sketch, lines)
 }
 
-// counters are where a payload is counted: the line, and the word and shift of each of the two.
-func (s sketch) counters(hash, bytes int64) (line *[8]uint64, words, shifts [2]uint) {
+// key is a hash of a payload, by which it is counted: its low bits say in which line.
+func key(hash, bytes int64) uint64 {
 	h := (uint64(hash) ^ bits.RotateLeft64(uint64(bytes)*0x9e3779b97f4a7c15, 29)) * 0xbf58476d1ce4e5b9
 	h ^= h >> 31
-	h *= 0x94d049bb133111eb
-	g := h >> 40
-	return &s[h&uint64(len(s)-1)], [2]uint{uint(g & 3), 4 + uint(g>>2&3)}, [2]uint{uint(g>>4&31) * 2, uint(g>>9&31) * 2}
+	return h * 0x94d049bb133111eb
 }
 
-func (s sketch) add(hash, bytes int64) {
-	line, words, shifts := s.counters(hash, bytes)
+// counters are where a payload is counted: the line, and the word and shift of each of the two.
+func (s sketch) counters(key uint64) (line *[8]uint64, words, shifts [2]uint) {
+	g := key >> 40
+	return &s[key&uint64(len(s)-1)], [2]uint{uint(g & 3), 4 + uint(g>>2&3)}, [2]uint{uint(g>>4&31) * 2, uint(g>>9&31) * 2}
+}
+
+func (s sketch) add(key uint64) {
+	line, words, shifts := s.counters(key)
 	for k, w := range words {
 		if line[w]>>shifts[k]&3 < mostCounted {
 			line[w] += 1 << shifts[k]
@@ -51,9 +56,42 @@ func (s sketch) add(hash, bytes int64) {
 }
 
 // most is no less than how often the payload was counted, as far as a counter counts.
-func (s sketch) most(hash, bytes int64) int {
-	line, words, shifts := s.counters(hash, bytes)
+func (s sketch) most(key uint64) int {
+	line, words, shifts := s.counters(key)
 	return int(min(line[words[0]]>>shifts[0]&3, line[words[1]]>>shifts[1]&3))
+}
+
+// keyed is the payload of a row.
+type keyed struct {
+	key uint64
+	row int32
+}
+
+// byLine are the payloads of rows in the order of the parts of the sketch where they are counted: a part stays in the cache while its payloads
+// are.
+type byLine struct{ list, sorted []keyed }
+
+const partBits = 8
+
+func (o *byLine) sort(s sketch, b *schema.Messages, rows []int32) []keyed {
+	var starts [1<<partBits + 1]int32
+	shift := max(bits.Len(uint(len(s)-1))-partBits, 0)
+	part := func(key uint64) uint64 { return key & uint64(len(s)-1) >> shift }
+	o.list = slices.Grow(o.list[:0], len(rows))[:len(rows)]
+	o.sorted = slices.Grow(o.sorted[:0], len(rows))[:len(rows)]
+	for k, i := range rows {
+		o.list[k] = keyed{key(payloadOf(b, int(i))), i}
+		starts[part(o.list[k].key)+1]++
+	}
+	for p := range 1 << partBits {
+		starts[p+1] += starts[p]
+	}
+	for _, x := range o.list {
+		at := &starts[part(x.key)]
+		o.sorted[*at] = x
+		*at++
+	}
+	return o.sorted
 }
 
 // exchange is what the messages of a complete exchange have in common. Of one whose sizes differ bytes is anySize.
@@ -111,30 +149,27 @@ func kinds(m *message) [2]exchange {
 	return [2]exchange{k, any}
 }
 
-func (e *exchangers) add(m *message) {
+// add notes who sends to whom, and says whether it does.
+func (e *exchangers) add(m *message) (classed bool) {
 	place := e.place[m.comm]
 	src, known := place[m.src]
 	dst, too := place[m.dst]
 	if !known || !too {
-		if e.large[m.comm] {
-			e.unclassed++
-		}
-		return
+		return !e.large[m.comm]
 	}
 	for _, k := range kinds(m) {
 		p := e.pairs[k]
 		if p == nil {
 			if len(e.pairs) >= mostExchanges {
-				if k.bytes == anySize {
-					e.unclassed++
-				}
 				continue
 			}
 			p = &pairs{ranks: len(place), set: newBitset(len(place) * len(place))}
 			e.pairs[k] = p
 		}
 		p.set.add(src*p.ranks + dst)
+		classed = classed || k.bytes == anySize
 	}
+	return classed
 }
 
 // complete says whether in one of the message's classes every rank that its source is connected with sends to every other.
@@ -189,72 +224,95 @@ const (
 
 // read reads the messages twice: once to count, once to keep what can be part of a collective.
 func (d *detector) read() error {
-	s, e := newSketch(d.run.Count), newExchangers(d.run, d.options.MinRanks)
+	s := newSketch(d.run.Count)
 	d.sample = newSample(d.run.Ranks)
-	perSize := map[int64]int64{}
+	l := &streams{detector: d, exchangers: newExchangers(d.run, d.options.MinRanks), perSize: map[int64]int64{}, all: map[streamKey]*stream{}}
 	cuts := map[int64][]piece{}
+	var found []piece
+	var order byLine
 	c := newCutter(d.sum, d.named, func(ordinal int64, pieces []piece) {
 		cuts[ordinal] = pieces
-		for _, p := range pieces {
-			s.add(p.hash, p.bytes)
-		}
+		found = append(found, pieces...)
 	})
-	err := d.rows(func(m *message, epoch int32) {
-		s.add(m.hash, m.bytes)
-		d.used[m.spot()]++
-		e.add(m)
-		c.add(m, epoch)
-		size := m.bytes
-		if _, known := perSize[size]; !known && len(perSize) >= 1<<16 {
-			size = anySize
+	err := d.rows(func(b *schema.Messages, list []int32) {
+		var all sync.WaitGroup
+		all.Go(func() {
+			for _, x := range order.sort(s, b, list) {
+				if b.Src[x.row] != b.Dst[x.row] {
+					s.add(x.key)
+				}
+			}
+		})
+		all.Go(func() {
+			for _, i := range list {
+				l.add(b, int(i))
+			}
+		})
+		for _, i := range list {
+			if b.Src[i] != b.Dst[i] {
+				m := row(b, int(i))
+				c.add(&m, b.Epoch[i])
+			}
 		}
-		perSize[size]++
+		all.Wait()
 	})
 	if err != nil {
 		return err
 	}
 	c.flush()
+	for _, p := range found {
+		s.add(key(p.hash, p.bytes))
+	}
+	l.tally()
 	d.sample.over = true
 	d.result.Messages, d.result.Unhashed = 0, 0 // counted again
-	d.result.Unclassed = e.unclassed
-	d.result.FalseMatch = falseMatch(perSize, d.run.HashBits)
-	spreads := func(hash, bytes int64) bool { return s.most(hash, bytes) >= min(d.options.MinRanks-1, mostCounted) }
-	ordinal, kept := int64(0), map[payload]int32{}
-	return d.rows(func(m *message, _ int32) {
-		pieces := cuts[ordinal]
-		ordinal++
-		pieces = slices.DeleteFunc(pieces, func(p piece) bool { return !spreads(p.hash, p.bytes) })
-		if len(pieces) > 0 {
-			d.pieces[int32(len(d.messages))] = pieces
-		} else if !spreads(m.hash, m.bytes) && !e.complete(m) {
-			return
+	d.result.Unclassed = l.exchangers.unclassed
+	d.result.FalseMatch = falseMatch(l.perSize, d.run.HashBits)
+	least := min(d.options.MinRanks-1, mostCounted)
+	ordinal, kept := int64(-1), map[payload]int32{}
+	var spreads []bool
+	return d.rows(func(b *schema.Messages, list []int32) {
+		spreads = slices.Grow(spreads[:0], len(b.Src))[:len(b.Src)]
+		for _, x := range order.sort(s, b, list) {
+			spreads[x.row] = s.most(x.key) >= least
 		}
-		k := payload{hash: m.hash, bytes: m.bytes}
-		if kept[k]++; kept[k] > mostOfPayload || len(d.messages) >= mostReplayed {
-			d.result.LeftOut++
-			return
+		for _, i := range list {
+			if b.Src[i] == b.Dst[i] {
+				continue
+			}
+			ordinal++
+			pieces := slices.DeleteFunc(cuts[ordinal], func(p piece) bool { return s.most(key(p.hash, p.bytes)) < least })
+			if len(pieces) == 0 && !spreads[i] && !l.complete(b, int(i)) {
+				continue
+			}
+			m := row(b, int(i))
+			of := payload{hash: m.hash, bytes: m.bytes}
+			if kept[of]++; kept[of] > mostOfPayload || len(d.messages) >= mostReplayed {
+				d.result.LeftOut++
+				continue
+			}
+			if len(pieces) > 0 {
+				d.pieces[int32(len(d.messages))] = pieces
+			}
+			d.messages = append(d.messages, m)
+			d.result.Replayed++
 		}
-		d.messages = append(d.messages, *m)
-		d.result.Replayed++
 	})
 }
 
-// rows goes through the messages whose payload is known, but for those of a rank to itself.
-func (d *detector) rows(visit func(m *message, epoch int32)) error {
+// rows goes through batches of messages with the list of those whose payload is known.
+func (d *detector) rows(visit func(b *schema.Messages, list []int32)) error {
+	var list []int32
 	return d.run.Messages(func(b *schema.Messages) error {
+		list = list[:0]
 		for i := range b.Src {
-			d.result.Messages++
-			if !hashed(b, i) {
-				d.result.Unhashed++
-				continue
-			}
-			if !d.sample.over {
-				d.sample.add(b, i)
-			}
-			if m := row(b, i); m.src != m.dst {
-				visit(&m, b.Epoch[i])
+			if hashed(b, i) {
+				list = append(list, int32(i))
 			}
 		}
+		d.result.Messages += int64(len(b.Src))
+		d.result.Unhashed += int64(len(b.Src) - len(list))
+		visit(b, list)
 		return nil
 	})
 }
@@ -276,16 +334,22 @@ func hashed(b *schema.Messages, i int) bool {
 	return b.PayloadHash[i] != schema.NullInt64 || b.Bytes[i] == 0
 }
 
+// payloadOf is the hash and size of row i: the empty one has none.
+func payloadOf(b *schema.Messages, i int) (hash, bytes int64) {
+	if b.Bytes[i] == 0 {
+		return 0, 0
+	}
+	return b.PayloadHash[i], b.Bytes[i]
+}
+
 // row is row i of the table.
 func row(b *schema.Messages, i int) message {
 	m := message{src: b.Src[i], dst: b.Dst[i], comm: b.Comm[i], tag: b.Tag[i], datatype: b.SendDatatype[i], sendSite: b.SendCallsite[i],
-		recvSite: b.RecvCallsite[i], bytes: b.Bytes[i], hash: b.PayloadHash[i], head: b.PayloadHead[i], sendSeq: b.SendSeq[i], postSeq: b.RecvPostSeq[i],
+		recvSite: b.RecvCallsite[i], head: b.PayloadHead[i], sendSeq: b.SendSeq[i], postSeq: b.RecvPostSeq[i],
 		doneSeq: b.RecvDoneSeq[i], buffer: b.SrcBuffer[i], dstBuffer: b.DstBuffer[i], whole: none}
 	if m.doneSeq == schema.NullInt64 {
 		m.doneSeq = math.MaxInt64 // nobody knows that it is there
 	}
-	if m.bytes == 0 {
-		m.hash = 0
-	}
+	m.hash, m.bytes = payloadOf(b, i)
 	return m
 }

@@ -158,6 +158,9 @@ func (d *detection) check() error {
 	return nil
 }
 
+// detectRows is how many messages are read at once: so many that those which are counted in one part of the sketch are close together.
+const detectRows = 1 << 16
+
 // read reads what detection needs beside the messages, and says how to read those.
 func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 	run := &detect.Run{Ranks: d.manifest.Ranks, Count: d.manifest.Counts.Messages, HashBits: hashBits[d.manifest.Hash]}
@@ -196,7 +199,7 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 		return nil, err
 	}
 	run.Messages = func(add func(*schema.Messages) error) error {
-		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, eventRows, detect.Columns...)
+		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, detectRows, detect.Columns...)
 		if err != nil {
 			return err
 		}
