@@ -159,3 +159,26 @@ func dense[T comparable](c *schema.Column, v []T, null T) (values []T, levels []
 	}
 	return values, levels
 }
+
+// FuzzDecode: a damaged page is an error or other values, never more.
+func FuzzDecode(f *testing.F) {
+	codings := []parquet.Encoding{parquet.Encodings.RLEDict, parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.Plain}
+	f.Add([]byte{3}, []byte{2, 0b11, 0b11100100, 0b00011011}, uint16(8), uint8(0), false)
+	f.Add([]byte{16, 1}, []byte{2, 16, 1}, uint16(8), uint8(0), true)
+	f.Add([]byte{3, 0b10101010}, []byte{128, 1, 4, 3, 2, 2, 8, 0, 0, 0, 1, 2, 3, 4}, uint16(3), uint8(1), true)
+	f.Add([]byte{}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}, uint16(2), uint8(2), false)
+	f.Add([]byte{}, []byte{128, 1, 4, 70, 0, 1, 64, 60, 7, 1, 255, 255, 255, 255, 255, 255, 255, 255, 255}, uint16(70), uint8(1), false)
+	f.Fuzz(func(t *testing.T, levels, data []byte, rows uint16, coding uint8, optional bool) {
+		try := func(d chunkDecoder, out any, begin func(parquet.Encoding, []byte) error) {
+			if begin(codings[int(coding)%len(codings)], data) == nil {
+				_ = d.fill(out)
+			}
+		}
+		n := int(rows)
+		long := &columnDecoder[int64]{null: schema.NullInt64, optional: optional, levels: hybrid{data: levels, width: 1}, dictionary: []int64{5, 6, 7}}
+		try(long, make([]int64, n), func(e parquet.Encoding, p []byte) error { return long.beginPage(int32(n), e, p) })
+		name := &columnDecoder[int16]{null: schema.NullEnum, optional: optional, levels: hybrid{data: levels, width: 1}, dictionary: []int16{1},
+			numbers: map[string]int16{"": 0, "a": 1}}
+		try(name, make([]int16, n), func(e parquet.Encoding, p []byte) error { return name.beginPage(int32(n), e, p) })
+	})
+}
