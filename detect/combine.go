@@ -296,23 +296,11 @@ func (c *combiner) groups(s *sample, scope func(cell) (cell, bool)) (out []*grou
 
 // components are the messages of cells on connected ranks, without those that an operation has taken that spreads nothing.
 func (c *combiner) components(class []*sampled) (out []*group) {
-	parent := map[int32]int32{}
-	var find func(int32) int32
-	find = func(r int32) int32 {
-		p, ok := parent[r]
-		if !ok || p == r {
-			parent[r] = r
-			return r
-		}
-		p = find(p)
-		parent[r] = p
-		return p
-	}
+	connected := circles{}
 	for _, of := range class {
 		for w := range of.ways {
 			if w.src != w.dst {
-				a, b := find(w.src), find(w.dst)
-				parent[max(a, b)] = min(a, b)
+				connected.join(w.src, w.dst)
 			}
 		}
 	}
@@ -325,7 +313,7 @@ func (c *combiner) components(class []*sampled) (out []*group) {
 				continue
 			}
 			list := of.ways[w]
-			root := find(w.src)
+			root := connected.of(w.src)
 			g := groups[root]
 			if g == nil {
 				g = &group{whole: true}

@@ -164,32 +164,23 @@ func (d *detector) allgathers(list []*instance) (out []*instance) {
 
 // sharing splits instances, in their order, by what their messages share.
 func (d *detector) sharing(list []*instance, key func(*message) any) [][]*instance {
-	class := make([]int, len(list)) // the first of those that it shares with
-	var find func(int) int
-	find = func(i int) int {
-		if class[i] != i {
-			class[i] = find(class[i])
-		}
-		return class[i]
-	}
-	first := map[any]int{}
+	sharers := circles{}
+	first := map[any]int32{}
 	for i, in := range list {
-		class[i] = i
 		for _, m := range in.messages {
 			k := key(&d.messages[m])
 			j, ok := first[k]
 			if !ok {
-				first[k] = i
+				first[k] = int32(i)
 				continue
 			}
-			a, b := find(i), find(j)
-			class[max(a, b)] = min(a, b)
+			sharers.join(int32(i), j)
 		}
 	}
-	at := map[int]int{}
+	at := map[int32]int{}
 	var out [][]*instance
 	for i, in := range list {
-		c := find(i)
+		c := sharers.of(int32(i))
 		k, ok := at[c]
 		if !ok {
 			k = len(out)

@@ -79,23 +79,11 @@ func (d *detector) split(list []int32, key func(*message) any) [][]int32 {
 
 // connected splits messages by what their ranks are connected by: independent communications are no collective.
 func (d *detector) connected(list []int32) [][]int32 {
-	parent := map[int32]int32{}
-	var find func(int32) int32
-	find = func(r int32) int32 {
-		p, ok := parent[r]
-		if !ok || p == r {
-			parent[r] = r
-			return r
-		}
-		root := find(p)
-		parent[r] = root
-		return root
-	}
+	c := circles{}
 	for _, i := range list {
-		a, b := find(d.messages[i].src), find(d.messages[i].dst)
-		parent[max(a, b)] = min(a, b)
+		c.join(d.messages[i].src, d.messages[i].dst)
 	}
-	return d.split(list, func(m *message) any { return find(m.src) })
+	return d.split(list, func(m *message) any { return c.of(m.src) })
 }
 
 // scopes are what messages of one payload are looked at together by, the widest first. Where a payload is sent about for several
