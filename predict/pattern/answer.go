@@ -1,0 +1,303 @@
+package pattern
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Range says which values a component of a family's index has at a process count.
+type Range struct {
+	// Low and High are all the laws that give the least and the largest value in the training runs.
+	Low  []Bound `json:"low"`
+	High []Bound `json:"high"`
+}
+
+// Bound is a law of the least or largest value of an index: Of + C.
+type Bound struct {
+	Of BoundOf `json:"of"`
+	// Axis is that of the extent; -1: the process count counts as the extent.
+	Axis int   `json:"axis"`
+	C    int32 `json:"c"`
+}
+
+// BoundOf is what a Bound counts from.
+type BoundOf string
+
+// What bounds count from; g is an extent or the process count.
+const (
+	FromZero  BoundOf = "0"
+	FromFloor BoundOf = "floor(log2 g)"
+	FromCeil  BoundOf = "ceil(log2 g)"
+	FromAll   BoundOf = "g"
+	FromHalf  BoundOf = "floor(g/2)"
+)
+
+// at is the bound for extents.
+func (b Bound) at(ranks int32, dims []int32) int32 {
+	g := ranks
+	if b.Axis >= 0 {
+		g = dims[b.Axis]
+	}
+	switch b.Of {
+	case FromFloor:
+		return log2(g) + b.C
+	case FromCeil:
+		return log2up(g) + b.C
+	case FromAll:
+		return g + b.C
+	case FromHalf:
+		return g/2 + b.C
+	}
+	return b.C
+}
+
+// ranges finds the laws of the values of each component of the index that varies; of the others they are constant.
+func ranges(u *unit, sizes []int32, form Form) []Range {
+	out := make([]Range, len(u.slots[0].Index))
+	for c := range out {
+		low, high := map[int]int32{}, map[int]int32{}
+		for _, o := range u.obs {
+			v := o.index[c]
+			if _, ok := low[o.size]; !ok {
+				low[o.size], high[o.size] = v, v
+			}
+			low[o.size], high[o.size] = min(low[o.size], v), max(high[o.size], v)
+		}
+		out[c] = Range{Low: bounds(low, sizes, form), High: bounds(high, sizes, form)}
+	}
+	return out
+}
+
+// bounds returns the laws that give a value per size: the constant alone when it is one.
+func bounds(values map[int]int32, sizes []int32, form Form) []Bound {
+	try := func(b Bound) bool {
+		for i, v := range values {
+			dims, ok := form.Grids[0].Dims(sizes[i])
+			if !ok || b.at(sizes[i], dims) != v {
+				return false
+			}
+		}
+		return true
+	}
+	var any int32
+	for _, v := range values {
+		any = v
+	}
+	if b := (Bound{Of: FromZero, Axis: -1, C: any}); try(b) {
+		return []Bound{b}
+	}
+	var out []Bound
+	for axis := -1; axis < form.Grids[0].Axes && (axis < 0 || form.Grids[0].Axes > 1); axis++ {
+		for _, of := range []BoundOf{FromFloor, FromCeil, FromAll, FromHalf} {
+			for c := int32(-4); c <= 4; c++ {
+				if b := (Bound{Of: of, Axis: axis, C: c}); try(b) {
+					out = append(out, b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Reason says why there is no answer.
+type Reason string
+
+// The reasons of a Refusal.
+const (
+	Undefined  Reason = "undefined"     // the law has no grid for that process count
+	Ambiguous  Reason = "ambiguous"     // laws that all give the training runs differ there
+	NoLaw      Reason = "no law"        // the slot is unexplained
+	UnknownEnd Reason = "unknown range" // how many members a family has there is not known
+	Unsteady   Reason = "unsteady"      // at which process counts the slot is there has no law
+)
+
+// Refusal is the error of a question that the training runs do not answer.
+type Refusal struct {
+	Slot   string
+	Ranks  int32
+	Reason Reason
+	Detail string
+}
+
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("destinations of %s at %d ranks: %s: %s", r.Slot, r.Ranks, r.Reason, r.Detail)
+}
+
+// At answers for a slot, by its name, at a process count. The error is a *Refusal when the runs do not tell.
+func (p *Program) At(slot string, ranks int32) (*Map, error) {
+	for i := range p.Laws {
+		for _, m := range p.Laws[i].Members {
+			if m.Slot == slot {
+				return p.Laws[i].At(ranks, m.Index)
+			}
+		}
+	}
+	for _, u := range p.Unexplained {
+		if u.Slot == slot {
+			return nil, &Refusal{Slot: slot, Ranks: ranks, Reason: NoLaw, Detail: u.Why}
+		}
+	}
+	return nil, fmt.Errorf("destinations at %d ranks: no slot %q was fitted", ranks, slot)
+}
+
+// Dst is At for one rank; ask At once and the Map for each rank when there are many.
+func (l Law) Dst(ranks, rank int32, index []int32) (dst int32, sends bool, err error) {
+	m, err := l.At(ranks, index)
+	if err != nil {
+		return None, false, err
+	}
+	dst, sends = m.Dst(rank)
+	return dst, sends, nil
+}
+
+// At is the law at a process count, for a place in the family (nil for a slot without index). It may be a place that no run has, if
+// the family's ranges say that it is there. The error is a *Refusal.
+func (l Law) At(ranks int32, index []int32) (*Map, error) {
+	refuse := func(r Reason, format string, args ...any) (*Map, error) {
+		name := l.Name
+		if len(l.Members) > 1 {
+			name = fmt.Sprintf("%s%v", name, index)
+		}
+		return nil, &Refusal{Slot: name, Ranks: ranks, Reason: r, Detail: fmt.Sprintf(format, args...)}
+	}
+	if len(index) != len(l.Members[0].Index) {
+		return refuse(UnknownEnd, "the index has %d components, those of the slots %d", len(index), len(l.Members[0].Index))
+	}
+	var maps []*Map
+	var of []Form
+	var missing []string
+	for _, f := range l.Forms {
+		if f.Presence.Kind == Erratic {
+			return refuse(Unsteady, "it is there at %v of the runs' %v ranks, which no law says", l.Sizes, l.Training)
+		}
+		for _, g := range f.Grids {
+			dims, ok := g.Dims(ranks)
+			if !ok {
+				if !slices.Contains(missing, g.Domain()) {
+					missing = append(missing, g.Domain())
+				}
+				continue
+			}
+			m := f.bind(ranks, dims, index)
+			m.Borrowed = l.Borrowed
+			if !slices.ContainsFunc(maps, func(o *Map) bool { return sameMap(o, m) }) {
+				maps = append(maps, m)
+				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Where: f.Where, Presence: f.Presence})
+			}
+		}
+	}
+	if len(maps) == 0 {
+		return refuse(Undefined, "the law is of %s", strings.Join(missing, " or "))
+	}
+	if len(missing) > 0 {
+		return refuse(Undefined, "all runs were of %s; a run at another process count would show the law there", strings.Join(missing, " or "))
+	}
+	m, err := maps[0], error(nil)
+	if len(l.Ranges) > 0 {
+		if m, err = l.inRange(ranks, index, maps); err != nil {
+			return nil, err
+		}
+		if m.absent {
+			return m, nil
+		}
+	}
+	if len(maps) > 1 {
+		texts := make([]string, 0, 4)
+		for _, f := range of[:min(len(of), 4)] {
+			texts = append(texts, f.String())
+		}
+		return refuse(Ambiguous, "%d laws that give all runs differ: %s", len(maps), strings.Join(texts, "; "))
+	}
+	return m, nil
+}
+
+// inRange returns a map of nobody when the index has no such place at the process count, the first of maps when it has, and a
+// *Refusal when that is not known.
+func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
+	dims := maps[0].Dims
+	if d, ok := l.Forms[0].Grids[0].Dims(ranks); ok {
+		dims = d
+	}
+	for c, r := range l.Ranges {
+		in, out := 0, 0
+		for _, lo := range r.Low {
+			for _, hi := range r.High {
+				if index[c] >= lo.at(ranks, dims) && index[c] <= hi.at(ranks, dims) {
+					in++
+				} else {
+					out++
+				}
+			}
+		}
+		switch {
+		case in > 0 && out == 0:
+			continue
+		case in == 0 && out > 0:
+			return &Map{Ranks: ranks, Dims: dims, absent: true}, nil
+		}
+		if in == 0 && l.steady(index, ranks) {
+			continue
+		}
+		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
+			Detail: fmt.Sprintf("whether index %v is there at that process count is not known", index)}
+	}
+	return maps[0], nil
+}
+
+// steady says whether a member is there in all runs from some process count on, not above the one asked for.
+func (l Law) steady(index []int32, ranks int32) bool {
+	for _, m := range l.Members {
+		if slices.Equal(m.Index, index) {
+			return len(m.Sizes) > 0 && slices.Equal(m.Sizes, l.Training[len(l.Training)-len(m.Sizes):]) && ranks >= m.Sizes[0]
+		}
+	}
+	return false
+}
+
+// Indices are the places of the family at a process count at which the law has senders, those of the runs and, if the ranges say so,
+// new ones. The error is a *Refusal.
+func (l Law) Indices(ranks int32) ([][]int32, error) {
+	var out [][]int32
+	if len(l.Ranges) == 0 {
+		for _, m := range l.Members {
+			out = append(out, m.Index)
+		}
+		return out, nil
+	}
+	dims, ok := l.Forms[0].Grids[0].Dims(ranks)
+	if !ok {
+		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: Undefined, Detail: "the law is of " + l.Forms[0].Grids[0].Domain()}
+	}
+	places := [][]int32{nil}
+	for c, r := range l.Ranges {
+		if len(r.Low) == 0 || len(r.High) == 0 {
+			return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
+				Detail: fmt.Sprintf("component %d of the index ends where no law of the process count says", c)}
+		}
+		lo, hi := r.Low[0].at(ranks, dims), r.High[0].at(ranks, dims)
+		for _, b := range slices.Concat(r.Low[1:], r.High[1:]) {
+			if v := b.at(ranks, dims); v != lo && v != hi {
+				return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
+					Detail: fmt.Sprintf("component %d of the index ends at %d or %d", c, hi, v)}
+			}
+		}
+		var next [][]int32
+		for _, p := range places {
+			for v := lo; v <= hi; v++ {
+				next = append(next, append(slices.Clone(p), v))
+			}
+		}
+		places = next
+	}
+	for _, p := range places {
+		m, err := l.At(ranks, p)
+		if err != nil {
+			return nil, err
+		}
+		if m.anyone() {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}

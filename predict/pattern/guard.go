@@ -1,0 +1,149 @@
+package pattern
+
+import "fmt"
+
+// GuardKind says which coordinates of an axis take part.
+type GuardKind string
+
+// The kinds of guards on a coordinate x of an axis of extent g, with a number n.
+const (
+	All      GuardKind = "all"
+	First    GuardKind = "first"     // x = 0
+	Last     GuardKind = "last"      // x = g-1
+	NotFirst GuardKind = "not-first" // x > 0
+	NotLast  GuardKind = "not-last"  // x < g-1
+	Interior GuardKind = "interior"  // 0 < x < g-1
+	Border   GuardKind = "border"    // x = 0 or x = g-1
+	Equal    GuardKind = "equal"     // x = n mod g
+	NotEqual GuardKind = "not-equal" // x != n mod g
+	Below    GuardKind = "below"     // x < n
+	FromOn   GuardKind = "from"      // x >= n
+	LowBits  GuardKind = "low-bits"  // x mod n = Offset, n a power of two or a small literal; Offset -1 is n-1, -2 is n/2
+	BitSet   GuardKind = "bit-set"   // x & n != 0
+	BitClear GuardKind = "bit-clear" // x & n = 0
+	Folded   GuardKind = "folded"    // x < 2(g - 2^floor(log2 g)) and x mod 2 = Offset: who folds in or out of a power of two
+	Core     GuardKind = "core"      // the others than Folded with Offset 0: who takes part in the exchange of a power of two
+)
+
+// Guard is a condition on a coordinate.
+type Guard struct {
+	Kind   GuardKind `json:"kind"`
+	N      Number    `json:"n"`
+	Offset int32     `json:"offset,omitempty"`
+}
+
+// holds says whether coordinate x on an axis of extent g takes part; n is the guard's number there.
+func holds(kind GuardKind, n, offset, x, g int32) bool {
+	switch kind {
+	case All:
+		return true
+	case First:
+		return x == 0
+	case Last:
+		return x == g-1
+	case NotFirst:
+		return x > 0
+	case NotLast:
+		return x < g-1
+	case Interior:
+		return x > 0 && x < g-1
+	case Border:
+		return x == 0 || x == g-1
+	case Equal:
+		return x == mod(n, g)
+	case NotEqual:
+		return x != mod(n, g)
+	case Below:
+		return x < n
+	case FromOn:
+		return x >= n
+	case LowBits:
+		switch offset {
+		case -1:
+			offset = n - 1
+		case -2:
+			offset = n / 2
+		}
+		return n > 0 && x%n == offset
+	case BitSet:
+		return x&n != 0
+	case BitClear:
+		return x&n == 0
+	case Folded:
+		return x < 2*(g-1<<log2(g)) && x%2 == offset
+	case Core:
+		return x >= 2*(g-1<<log2(g)) || x%2 == 1
+	}
+	return false
+}
+
+// cost is the guard's share of a law's cost in bits.
+func (g Guard) cost() float64 {
+	switch g.Kind {
+	case "", All:
+		return 0
+	case First, Last, NotFirst, NotLast:
+		return 2
+	case Interior, Border:
+		return 3
+	case Folded:
+		return 5
+	case Core:
+		return 7
+	case LowBits:
+		if g.N == literal(2) {
+			return 3
+		}
+		if g.N.Kind == Literal {
+			return 4 + float64(g.N.C)/2 + float64(abs(g.Offset))/2
+		}
+		return 2.5 + g.N.cost() + float64(abs(g.Offset))/4
+	}
+	return 3 + g.N.cost()
+}
+
+// text is the guard as a condition on the coordinate's name, "" for all.
+func (g Guard) text(x string) string {
+	switch g.Kind {
+	case "", All:
+		return ""
+	case First:
+		return x + " first"
+	case Last:
+		return x + " last"
+	case NotFirst:
+		return x + " not first"
+	case NotLast:
+		return x + " not last"
+	case Interior:
+		return x + " neither first nor last"
+	case Border:
+		return x + " first or last"
+	case Equal:
+		return fmt.Sprintf("%s = %s", x, g.N)
+	case NotEqual:
+		return fmt.Sprintf("%s != %s", x, g.N)
+	case Below:
+		return fmt.Sprintf("%s < %s", x, g.N)
+	case FromOn:
+		return fmt.Sprintf("%s >= %s", x, g.N)
+	case LowBits:
+		offset := fmt.Sprint(g.Offset)
+		switch g.Offset {
+		case -1:
+			offset = fmt.Sprintf("%s-1", g.N)
+		case -2:
+			offset = fmt.Sprintf("%s/2", g.N)
+		}
+		return fmt.Sprintf("%s mod %s = %s", x, g.N, offset)
+	case BitSet:
+		return fmt.Sprintf("%s has bit %s", x, g.N)
+	case BitClear:
+		return fmt.Sprintf("%s has not bit %s", x, g.N)
+	case Folded:
+		return fmt.Sprintf("%s < 2(g-2^floor(log2 g)) and mod 2 = %d", x, g.Offset)
+	case Core:
+		return fmt.Sprintf("%s in the folded power of two", x)
+	}
+	return string(g.Kind)
+}

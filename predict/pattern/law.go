@@ -1,0 +1,400 @@
+package pattern
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Where is a condition on a whole rank, beside the guards of the axes.
+type Where string
+
+// The conditions on whole ranks. x and y are the coordinates on axes 0 and 1.
+const (
+	Anywhere    Where = ""
+	NotSelf     Where = "not-self"     // the destination is another rank
+	NotOrigin   Where = "not-origin"   // some coordinate is not 0
+	NotCorner   Where = "not-corner"   // some coordinate is not the last
+	OnDiagonal  Where = "on-diagonal"  // x = y
+	OffDiagonal Where = "off-diagonal" // x != y
+	AboveDiag   Where = "above"        // x > y
+	BelowDiag   Where = "below"        // x < y
+	EvenSum     Where = "even-sum"     // the coordinates' sum is even
+	OddSum      Where = "odd-sum"      // the coordinates' sum is odd
+	OnBorder    Where = "on-border"    // some coordinate is the first or the last
+	Inside      Where = "inside"       // none is
+	Upwards     Where = "upwards"      // the destination is a higher rank
+	Downwards   Where = "downwards"    // the destination is a lower rank
+)
+
+// wheres are the conditions that a fit tries, those that need two axes behind.
+var wheres = []Where{NotSelf, Upwards, Downwards, NotOrigin, NotCorner, OnBorder, Inside, EvenSum, OddSum, OnDiagonal, OffDiagonal, AboveDiag, BelowDiag}
+
+// holds says whether a rank with coordinates x on extents dims takes part.
+func (w Where) holds(x, dims []int32, rank, dst int32) bool {
+	switch w {
+	case Anywhere:
+		return true
+	case NotSelf:
+		return rank != dst
+	case Upwards:
+		return dst > rank
+	case Downwards:
+		return dst < rank
+	case NotOrigin:
+		return rank != 0
+	case NotCorner:
+		for a, d := range dims {
+			if x[a] != d-1 {
+				return true
+			}
+		}
+		return false
+	case EvenSum, OddSum:
+		sum := int32(0)
+		for a := range dims {
+			sum += x[a]
+		}
+		return (sum%2 == 0) == (w == EvenSum)
+	case OnBorder, Inside:
+		for a, d := range dims {
+			if x[a] == 0 || x[a] == d-1 {
+				return w == OnBorder
+			}
+		}
+		return w == Inside
+	}
+	switch w {
+	case OnDiagonal:
+		return x[0] == x[1]
+	case OffDiagonal:
+		return x[0] != x[1]
+	case AboveDiag:
+		return x[0] > x[1]
+	}
+	return x[0] < x[1]
+}
+
+// BitOrder is a law that reorders the bits of a rank; the process count must be a power of two, 2^n.
+type BitOrder string
+
+// The orders of bits.
+const (
+	NoBits     BitOrder = ""
+	Reverse    BitOrder = "reverse"     // bit j goes to n-1-j
+	RotateUp   BitOrder = "rotate-up"   // bit j goes to j+1 mod n: a perfect shuffle
+	RotateDown BitOrder = "rotate-down" // bit j goes to j-1 mod n
+	SwapLow    BitOrder = "swap-low"    // the upper and the lower floor(n/2) bits change places; of odd n the lowest bit stays
+	SwapMiddle BitOrder = "swap-middle" // the same, the bit between them stays
+	SwapHigh   BitOrder = "swap-high"   // the same, the highest bit stays
+	RotateHalf BitOrder = "rotate-half" // bit j goes to j+floor(n/2) mod n
+	RotateCeil BitOrder = "rotate-ceil" // bit j goes to j+ceil(n/2) mod n
+)
+
+var bitOrders = []BitOrder{Reverse, SwapLow, SwapMiddle, SwapHigh, RotateHalf, RotateCeil, RotateUp, RotateDown}
+
+// order returns, per bit of the destination, the bit of the source.
+func (b BitOrder) order(n int32) []int32 {
+	o := make([]int32, n)
+	for j := range n {
+		to, h := j, n/2
+		switch b {
+		case Reverse:
+			to = n - 1 - j
+		case RotateUp:
+			to = (j + 1) % n
+		case RotateDown:
+			to = (j + n - 1) % n
+		case RotateHalf:
+			to = (j + h) % n
+		case RotateCeil:
+			to = (j + n - h) % n
+		case SwapLow:
+			to = swapped(j, n%2, n%2+h, h)
+		case SwapMiddle:
+			to = swapped(j, 0, n-h, h)
+		case SwapHigh:
+			to = swapped(j, 0, h, h)
+		}
+		o[to] = j
+	}
+	return o
+}
+
+// swapped is j after fields [a, a+w) and [b, b+w) have changed places.
+func swapped(j, a, b, w int32) int32 {
+	switch {
+	case j >= a && j < a+w:
+		return j - a + b
+	case j >= b && j < b+w:
+		return j - b + a
+	}
+	return j
+}
+
+// Presence says at which process counts the communication takes place at all.
+type Presence struct {
+	Kind PresenceKind `json:"kind"`
+	// Axis and N are those of Extent, the process count N of From.
+	Axis int   `json:"axis,omitempty"`
+	N    int32 `json:"n,omitempty"`
+}
+
+// PresenceKind is a condition on a process count P of a run.
+type PresenceKind string
+
+// The conditions.
+const (
+	Always       PresenceKind = ""
+	FromRanks    PresenceKind = "from"          // P >= N
+	PowersOnly   PresenceKind = "powers-of-two" // P is a power of two
+	PowersNever  PresenceKind = "no-power"      // P is none
+	EvenRanks    PresenceKind = "even"          // P is even
+	OddRanks     PresenceKind = "odd"           // P is odd
+	EvenExponent PresenceKind = "even-exponent" // log2 P is even
+	OddExponent  PresenceKind = "odd-exponent"  // log2 P is odd
+	Extent       PresenceKind = "extent"        // the extent of axis Axis is above N
+	OddExtent    PresenceKind = "odd-extent"    // the extent of axis Axis is odd
+	Erratic      PresenceKind = "erratic"       // no condition gives the runs: the form cannot be asked
+)
+
+func (p Presence) holds(ranks int32, dims []int32) bool {
+	switch p.Kind {
+	case FromRanks:
+		return ranks >= p.N
+	case PowersOnly:
+		return powerOfTwo(ranks)
+	case PowersNever:
+		return !powerOfTwo(ranks)
+	case EvenRanks:
+		return ranks%2 == 0
+	case OddRanks:
+		return ranks%2 == 1
+	case EvenExponent:
+		return powerOfTwo(ranks) && log2(ranks)%2 == 0
+	case OddExponent:
+		return powerOfTwo(ranks) && log2(ranks)%2 == 1
+	case Extent:
+		return dims[p.Axis] > p.N
+	case OddExtent:
+		return dims[p.Axis]%2 == 1
+	}
+	return true
+}
+
+// Form is one law of a communication that gives all its training runs: a grid, what happens to each coordinate, who takes part.
+type Form struct {
+	// Grids are the grid laws that cannot be told apart by the training runs, simplest first.
+	Grids []Grid `json:"grids"`
+	Rules []Rule `json:"rules,omitempty"`
+	// Bits is not NoBits when the law reorders the rank's bits instead.
+	Bits     BitOrder `json:"bits,omitempty"`
+	Where    Where    `json:"where,omitempty"`
+	Presence Presence `json:"presence,omitzero"`
+	// Cost is what the law takes to name, in bits; forms of one slot are compared by it.
+	Cost float64 `json:"cost"`
+}
+
+// Map is a form for one process count and index: it answers for each rank in a time that depends on the axes alone.
+type Map struct {
+	Ranks int32
+	// Dims are the extents of the grid, axis 0 first.
+	Dims []int32
+	// Borrowed says that the law's sign or shape was taken from its siblings: the training runs have at most two ranks on an axis.
+	Borrowed bool
+
+	rules  []boundRule
+	bits   []int32
+	where  Where
+	absent bool
+}
+
+type boundRule struct {
+	from                       int
+	op                         Op
+	n, root, g, stride, guardN int32
+	guard                      GuardKind
+	offset                     int32
+}
+
+// bind evaluates a form on extents.
+func (f Form) bind(ranks int32, dims, index []int32) *Map {
+	m := &Map{Ranks: ranks, Dims: dims, where: f.Where, absent: !f.Presence.holds(ranks, dims)}
+	if f.Bits != NoBits {
+		m.absent = m.absent || !powerOfTwo(ranks)
+		if !m.absent {
+			m.bits = f.Bits.order(log2(ranks))
+		}
+		return m
+	}
+	stride := int32(1)
+	m.rules = make([]boundRule, len(f.Rules))
+	for a, r := range f.Rules {
+		g := dims[a]
+		m.rules[a] = boundRule{from: r.From, op: r.Op, n: r.N.At(g, index), root: mod(r.Root.At(g, index), g), g: g, stride: stride,
+			guard: r.Guard.Kind, guardN: r.Guard.N.At(g, index), offset: r.Guard.Offset}
+		stride *= g
+	}
+	return m
+}
+
+// maxAxes is the largest number of axes of a grid.
+const maxAxes = 5
+
+// Dst is the rank that a rank sends to, and false when it does not send here.
+func (m *Map) Dst(rank int32) (dst int32, sends bool) {
+	if m.absent || rank < 0 || rank >= m.Ranks {
+		return None, false
+	}
+	var x [maxAxes]int32
+	if m.rules == nil {
+		dst = permuted(m.bits, rank)
+		if !m.where.holds(x[:1], m.Dims, rank, dst) {
+			return None, false
+		}
+		return dst, true
+	}
+	rest := rank
+	for a, r := range m.rules {
+		x[a] = rest % r.g
+		rest /= r.g
+	}
+	for a, r := range m.rules {
+		if !holds(r.guard, r.guardN, r.offset, mod(x[a]-r.root, r.g), r.g) {
+			return None, false
+		}
+		y, ok := rooted(r.op, r.n, r.root, x[r.from], r.g)
+		if !ok || y >= r.g {
+			return None, false
+		}
+		dst += y * r.stride
+	}
+	if !m.where.holds(x[:], m.Dims, rank, dst) {
+		return None, false
+	}
+	return dst, true
+}
+
+// Mapping is the whole table.
+func (m *Map) Mapping() Mapping {
+	t := Mapping{Ranks: m.Ranks, Dst: make([]int32, m.Ranks)}
+	for r := range t.Dst {
+		t.Dst[r] = None
+		if d, ok := m.Dst(int32(r)); ok {
+			t.Dst[r] = d
+		}
+	}
+	return t
+}
+
+// Axis names the coordinates of a grid, axis 0 first.
+func axisName(a int) string { return string("xyzuvw"[a]) }
+
+// String is the law for people: "dst = wrap_x(+1) on a q x q grid".
+func (f Form) String() string {
+	var b strings.Builder
+	b.WriteString("dst = ")
+	if f.Bits != NoBits {
+		fmt.Fprintf(&b, "bits %s of the rank, P a power of two", f.Bits)
+	} else {
+		b.WriteString(f.ruleText())
+	}
+	if guards := f.guardText(); len(guards) > 0 {
+		b.WriteString(" if " + strings.Join(guards, ", "))
+	}
+	if f.Bits == NoBits {
+		fmt.Fprintf(&b, " on a %s", f.Grids[0])
+	}
+	if p := f.Presence; p.Kind != Always {
+		fmt.Fprintf(&b, ", only when %s", p)
+	}
+	return b.String()
+}
+
+func (f Form) ruleText() string {
+	var parts []string
+	for a, r := range f.Rules {
+		if r.Op == Keep && r.From == a {
+			continue
+		}
+		name, from := axisName(a), axisName(r.From)
+		if len(f.Rules) == 1 {
+			name, from = "rank", "rank"
+		}
+		n := r.N.String()
+		if (r.Op == Shift || r.Op == Wrap) && n[0] != '-' {
+			n = "+" + n
+		}
+		text := fmt.Sprintf("%s_%s(%s)", r.Op, name, n)
+		switch r.Op {
+		case Keep:
+			text = fmt.Sprintf("%s := %s", name, from)
+		case Reflect:
+			if r.N == literal(-1) {
+				text = "mirror_" + name
+			}
+		case ParentLow, ParentHigh:
+			text = fmt.Sprintf("%s_%s", r.Op, name)
+		}
+		if r.From != a && r.Op != Keep {
+			text += " of " + from
+		}
+		if r.Root != zero {
+			text += fmt.Sprintf(" from root %s", r.Root)
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return "self"
+	}
+	return strings.Join(parts, " ")
+}
+
+func (f Form) guardText() []string {
+	var out []string
+	for a, r := range f.Rules {
+		name := axisName(a)
+		if len(f.Rules) == 1 {
+			name = "rank"
+		}
+		if t := r.Guard.text(name); t != "" {
+			out = append(out, t)
+		}
+	}
+	if f.Where != Anywhere {
+		out = append(out, string(f.Where))
+	}
+	return out
+}
+
+func (p Presence) String() string {
+	switch p.Kind {
+	case FromRanks:
+		return fmt.Sprintf("P >= %d", p.N)
+	case Extent:
+		return fmt.Sprintf("%s has more than %d", axisName(p.Axis), p.N)
+	case OddExtent:
+		return fmt.Sprintf("%s has an odd number", axisName(p.Axis))
+	case EvenExponent, OddExponent:
+		return fmt.Sprintf("log2 P has %s", p.Kind)
+	}
+	return "P is " + string(p.Kind)
+}
+
+// sameMap says whether two maps answer alike for all ranks.
+func sameMap(a, b *Map) bool {
+	if a.absent && b.absent {
+		return true
+	}
+	if a.absent == b.absent && slices.Equal(a.Dims, b.Dims) && slices.Equal(a.rules, b.rules) && slices.Equal(a.bits, b.bits) && a.where == b.where {
+		return true
+	}
+	for r := range a.Ranks {
+		da, _ := a.Dst(r)
+		db, _ := b.Dst(r)
+		if da != db {
+			return false
+		}
+	}
+	return true
+}
