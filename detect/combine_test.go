@@ -699,6 +699,17 @@ func (g *machine) add() {
 	g.names = append(g.names, name)
 }
 
+// randomMachine is a program with one to three random things in it.
+func randomMachine(seed uint64) *machine {
+	g := &machine{Rand: rand.New(rand.NewPCG(seed, 11))}
+	g.ranks = 3 + g.IntN(15)
+	g.seq = make([]int64, g.ranks)
+	for range 1 + g.IntN(3) {
+		g.add()
+	}
+	return g
+}
+
 // TestRandomCombining makes programs that do or do not combine, gather or scatter by hand. Nothing may be found that is not there; what
 // is found of what is there is counted.
 func TestRandomCombining(t *testing.T) {
@@ -706,12 +717,7 @@ func TestRandomCombining(t *testing.T) {
 	byName := map[string]*tally{}
 	certain := map[string]int{}
 	for seed := range uint64(randomPrograms(t)) {
-		g := &machine{Rand: rand.New(rand.NewPCG(seed, 11))}
-		g.ranks = 3 + g.IntN(15)
-		g.seq = make([]int64, g.ranks)
-		for range 1 + g.IntN(3) {
-			g.add()
-		}
+		g := randomMachine(seed)
 		r, err := Detect(g.run(), Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -89,6 +89,9 @@ type Run struct {
 	// Messages calls add with the rows of the table messages (the columns named in Columns) in the order of their epochs. It is
 	// called twice, and must give the same rows each time. Rows without a payload_hash are counted and left out.
 	Messages func(add func(*schema.Messages) error) error
+	// Events calls add with the rows of the table events (the columns named in EventColumns), each rank's in their order. It is called
+	// when something was found: messages name only the call sites that send and that complete receives. Nil: there are no others.
+	Events func(add func(*schema.Events) error) error
 }
 
 // Comm is a communicator.
@@ -149,6 +152,8 @@ type Result struct {
 	Neighborhoods int
 	// FalseMatch bounds the chance that anywhere in the run two different payloads of one size have the same hash.
 	FalseMatch float64
+	// Calls are the calls at the call sites of the findings, ascending; nil without Run.Events.
+	Calls map[int32][]schema.CallID
 }
 
 // Finding is a collective operation that the program does by hand, with all its instances that have the same ranks and stand at
@@ -175,8 +180,10 @@ type Finding struct {
 	Repeats int64
 	// Messages and MessageBytes are the point-to-point messages of all instances.
 	Messages, MessageBytes int64
-	// SendSites and RecvSites are the call sites of the calls to remove, ids in callsites, ascending.
-	SendSites, RecvSites []int32
+	// SendSites, RecvSites and DoneSites are the call sites of the calls to remove, ids in callsites, ascending: those that send; those
+	// that receive or post a receive; those that complete requests of both, like MPI_Wait. A persistent request's are where it was made
+	// and where it was started.
+	SendSites, RecvSites, DoneSites []int32
 	// Instances is the number of times that the operation is done.
 	Instances int64
 	// Certainty is what the finding rests on; those of spreading operations are Verified.
@@ -190,6 +197,8 @@ type Finding struct {
 	Kept []int32
 	// List has the instances, where Options.Messages asks for them.
 	List []Instance
+
+	instances []*instance
 }
 
 // Instance is one time that an operation is done.
@@ -205,14 +214,14 @@ type Instance struct {
 	Messages []Message
 }
 
-// Message names a message by the rows of its two ends.
+// Message names a message by the rows of its two ends, as the table messages does. DoneSeq is schema.NullInt64 where nothing completed the
+// receive.
 type Message struct {
-	Src, Dst                   int32
-	SendSeq, PostSeq, DoneSeq  int64
-	SendCallsite, RecvCallsite int32
+	Src, Dst                  int32
+	SendSeq, PostSeq, DoneSeq int64
 }
 
-// Detect finds the collective operations that are made of point-to-point messages. Errors are those of run.Messages.
+// Detect finds the collective operations that are made of point-to-point messages. Errors are those of run.Messages and run.Events.
 func Detect(run *Run, options Options) (*Result, error) {
 	if options.MinRanks == 0 {
 		options.MinRanks = DefaultMinRanks
@@ -235,7 +244,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 		return nil, err
 	}
 	d.report()
-	return d.result, nil
+	return d.result, d.locate()
 }
 
 // detector is a run that is looked at.

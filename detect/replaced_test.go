@@ -1,15 +1,15 @@
-package detect
+package detect_test
 
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/detect"
 	"github.com/commq/commq/detect/replace"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
@@ -18,13 +18,13 @@ import (
 
 // wholeRun is a run of a test: its messages, and the rows of events that they belong to.
 type wholeRun struct {
-	*Run
+	*detect.Run
 	events   *schema.Events
 	messages *schema.Messages
 }
 
 // whole makes the rows of events of a program: a blocking call for each end of a message, after a burst of computing.
-func whole(r *Run) *wholeRun {
+func whole(r *detect.Run) *wholeRun {
 	w := &wholeRun{Run: r, events: schema.NewBatch(&schema.EventsTable).(*schema.Events), messages: schema.NewBatch(&schema.MessagesTable).(*schema.Messages)}
 	var rows []schema.Event
 	var messages []schema.Message
@@ -117,7 +117,7 @@ type replaced struct {
 	plan     *replace.Plan
 }
 
-func (w *wholeRun) replace(t *testing.T, findings []Finding) *replaced {
+func (w *wholeRun) replace(t *testing.T, findings []detect.Finding) *replaced {
 	t.Helper()
 	var list []replace.Finding
 	var which []int
@@ -127,14 +127,7 @@ func (w *wholeRun) replace(t *testing.T, findings []Finding) *replaced {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := replace.Finding{Operation: op, ReduceOp: schema.NullEnum, Comm: f.Comm, Ranks: f.Ranks}
-		for _, in := range f.List {
-			one := replace.Instance{Root: in.Root, Bytes: in.Bytes}
-			for _, m := range in.Messages {
-				one.Messages = append(one.Messages, replace.Message{Src: m.Src, Dst: m.Dst, SendSeq: m.SendSeq, PostSeq: m.PostSeq, DoneSeq: m.DoneSeq})
-			}
-			x.Instances = append(x.Instances, one)
-		}
+		x := replace.Finding{Operation: op, ReduceOp: schema.NullEnum, Comm: f.Comm, Ranks: f.Ranks, Instances: f.List}
 		list, which = append(list, x), append(which, i)
 	}
 	run, err := replace.Read(w.source(), list)
@@ -230,14 +223,14 @@ func simulates(t *testing.T, w *wholeRun, events *schema.Events, comms []schema.
 }
 
 // tally counts instances of findings, and those of them that stay, by operation.
-type tally map[Operation][2]int
+type tally map[detect.Operation][2]int
 
 // checkReplaced replaces everything that is found, and looks at what comes out: it keeps to all rules, has just the messages that no
 // finding names, the collectives, the computing of every rank, and can be simulated.
-func checkReplaced(t *testing.T, run *Run, count tally) {
+func checkReplaced(t *testing.T, run *detect.Run, count tally) {
 	t.Helper()
 	w := whole(run)
-	found, err := Detect(w.Run, Options{Messages: true, Neighbors: true})
+	found, err := detect.Detect(w.Run, detect.Options{Messages: true, Neighbors: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,14 +290,12 @@ func (c tally) few(t *testing.T) {
 // TestReplaceRandomPrograms replaces what random programs spread by hand, with messages between that have nothing to do with it.
 func TestReplaceRandomPrograms(t *testing.T) {
 	count := tally{}
-	for seed := range uint64(randomPrograms(t)) {
-		g := &generator{Rand: rand.New(rand.NewPCG(seed, 7))}
-		p := g.program()
-		run := p.run(t, g.Rand, g.noise())
+	for seed := range uint64(detect.RandomPrograms(t)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			run, kinds := detect.RandomSpreading(t, seed)
 			checkReplaced(t, run, count)
 			if t.Failed() {
-				t.Log(g.kinds)
+				t.Log(kinds)
 			}
 		})
 	}
@@ -314,17 +305,12 @@ func TestReplaceRandomPrograms(t *testing.T) {
 // TestReplaceRandomCombining does the same with what is gathered, scattered and reduced by hand.
 func TestReplaceRandomCombining(t *testing.T) {
 	count := tally{}
-	for seed := range uint64(randomPrograms(t)) {
-		g := &machine{Rand: rand.New(rand.NewPCG(seed, 11))}
-		g.ranks = 3 + g.IntN(15)
-		g.seq = make([]int64, g.ranks)
-		for range 1 + g.IntN(3) {
-			g.add()
-		}
+	for seed := range uint64(detect.RandomPrograms(t)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			checkReplaced(t, g.run(), count)
+			run, names := detect.RandomCombining(seed)
+			checkReplaced(t, run, count)
 			if t.Failed() {
-				t.Log(g.names)
+				t.Log(names)
 			}
 		})
 	}
@@ -333,8 +319,8 @@ func TestReplaceRandomCombining(t *testing.T) {
 
 // TestReplaceNothing: without findings the schedule is the same.
 func TestReplaceNothing(t *testing.T) {
-	g := &generator{Rand: rand.New(rand.NewPCG(3, 7))}
-	w := whole(g.program().run(t, g.Rand, g.noise()))
+	run, _ := detect.RandomSpreading(t, 3)
+	w := whole(run)
 	r := w.replace(t, nil)
 	if d := cmp.Diff(w.events, &r.events); d != "" {
 		t.Error(d)

@@ -3,6 +3,7 @@ package detect
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -70,7 +71,7 @@ func (d *detector) report() {
 // finding is the finding of one instance.
 func (d *detector) finding(i *instance) Finding {
 	f := Finding{Operation: i.op, Ranks: i.ranks, PossibleRoots: i.possible, BytesMin: i.bytes, BytesMax: i.bytes, Segments: i.segments,
-		Messages: int64(len(i.messages)), Instances: 1}
+		Messages: int64(len(i.messages)), Instances: 1, instances: []*instance{i}}
 	if i.op.Rooted() {
 		f.Roots = []int32{i.root}
 		f.PossibleRoots = union(f.PossibleRoots, f.Roots)
@@ -89,17 +90,29 @@ func (d *detector) finding(i *instance) Finding {
 		f.MessageBytes += m.bytes
 		comms[m.comm] = true
 		f.SendSites = append(f.SendSites, m.sendSite)
-		f.RecvSites = append(f.RecvSites, m.recvSite)
+		if m.postSeq == m.doneSeq {
+			f.RecvSites = append(f.RecvSites, m.recvSite)
+		} else {
+			f.DoneSites = append(f.DoneSites, m.recvSite)
+		}
 		if d.options.Messages {
-			one.Messages = append(one.Messages, Message{m.src, m.dst, m.sendSeq, m.postSeq, m.doneSeq, m.sendSite, m.recvSite})
+			one.Messages = append(one.Messages, Message{m.src, m.dst, m.sendSeq, m.postSeq, m.doneRow()})
 		}
 	}
-	f.SendSites, f.RecvSites = sites(f.SendSites), sites(f.RecvSites)
+	f.SendSites, f.RecvSites, f.DoneSites = sites(f.SendSites), sites(f.RecvSites), sites(f.DoneSites)
 	if d.options.Messages {
 		f.List = []Instance{one}
 	}
 	d.over(&f, comms)
 	return f
+}
+
+// doneRow is the row that completed the receive, as the table messages has it.
+func (m *message) doneRow() int64 {
+	if m.doneSeq == math.MaxInt64 {
+		return schema.NullInt64
+	}
+	return m.doneSeq
 }
 
 // over says which communicator a finding is over: the one its messages are sent in, another with just its ranks, or part of one.
@@ -163,8 +176,9 @@ func (f *Finding) merge(g *Finding) {
 	f.Messages += g.Messages
 	f.MessageBytes += g.MessageBytes
 	f.Instances += g.Instances
-	f.SendSites, f.RecvSites = union(f.SendSites, g.SendSites), union(f.RecvSites, g.RecvSites)
+	f.SendSites, f.RecvSites, f.DoneSites = union(f.SendSites, g.SendSites), union(f.RecvSites, g.RecvSites), union(f.DoneSites, g.DoneSites)
 	f.List = append(f.List, g.List...)
+	f.instances = append(f.instances, g.instances...)
 }
 
 // shares says whether two sets of call sites have one in common; what has none shares with what has none.

@@ -205,22 +205,31 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 		}
 		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
 	}
+	run.Events = func(add func(*schema.Events) error) error {
+		rows, err := writer.ReadEpochs(d.dir, &schema.EventsTable, eventRows, detect.EventColumns...)
+		if err != nil {
+			return err
+		}
+		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Events)) })
+	}
 	return run, nil
 }
 
-// readSites reads where the findings' call sites are and which calls stand there.
+// readSites reads where the findings' call sites are.
 func (d *detection) readSites(ctx context.Context) error {
 	d.sites = map[int32]printedSite{}
-	for i := range d.result.Findings {
-		f := &d.result.Findings[i]
-		for _, id := range slices.Concat(f.SendSites, f.RecvSites) {
-			d.sites[id] = printedSite{}
+	for id, calls := range d.result.Calls {
+		var site printedSite
+		for _, call := range calls {
+			site.Calls = append(site.Calls, call.String())
 		}
+		slices.Sort(site.Calls)
+		d.sites[id] = site
 	}
 	if len(d.sites) == 0 {
 		return nil
 	}
-	err := writer.ReadTable(ctx, d.dir, &schema.CallsitesTable, smallRows, func(b schema.Batch) error {
+	return writer.ReadTable(ctx, d.dir, &schema.CallsitesTable, smallRows, func(b schema.Batch) error {
 		t := b.(*schema.Callsites)
 		for i, id := range t.ID {
 			s, wanted := d.sites[id]
@@ -235,25 +244,6 @@ func (d *detection) readSites(ctx context.Context) error {
 				s.File, s.Line = t.File[i], t.Line[i]
 			}
 			d.sites[id] = s
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	rows, err := writer.ReadEpochs(d.dir, &schema.EventsTable, eventRows, "call", "callsite")
-	if err != nil {
-		return err
-	}
-	return rows.All(ctx, func(b schema.Batch) error {
-		t := b.(*schema.Events)
-		for i, id := range t.Callsite {
-			s, wanted := d.sites[id]
-			if name := schema.CallID(t.Call[i]).String(); wanted && !slices.Contains(s.Calls, name) {
-				s.Calls = append(s.Calls, name)
-				slices.Sort(s.Calls)
-				d.sites[id] = s
-			}
 		}
 		return nil
 	})

@@ -52,12 +52,7 @@ func TestDetectFindsHPLsBroadcasts(t *testing.T) {
 			if f.Communicator == nil || f.Instances != 5 || ranges(f.Roots) != row || f.Completeness != 1 {
 				t.Errorf("row %s: communicator %v, %d instances, roots %v, completeness %v; want one, 5, all and 1", row, f.Communicator, f.Instances, f.Roots, f.Completeness)
 			}
-			var calls []string
-			for _, s := range f.SendSites {
-				calls = append(calls, s.Calls...)
-			}
-			slices.Sort(calls)
-			got = append(got, fmt.Sprintf("%d segments %d messages %v", f.Segments, f.Messages, slices.Compact(calls)))
+			got = append(got, fmt.Sprintf("%d segments %d messages %v", f.Segments, f.Messages, callsAt(f.SendSites)))
 		}
 		slices.Sort(got)
 		if diff := gocmp.Diff(hplBroadcasts, got); diff != "" {

@@ -312,7 +312,7 @@ func (p *printedPrice) remarks(of *printedPricing) (out []string) {
 				text += fmt.Sprintf("; %d ranks: %s", at.Ranks, first)
 				continue
 			}
-			text += fmt.Sprintf("; %d ranks: %s s by hand, %s s called", at.Ranks, seconds(*at.ByHandNs), seconds(*at.CalledNs))
+			text += fmt.Sprintf("; %d ranks: %s by hand, %s called", at.Ranks, duration(*at.ByHandNs), duration(*at.CalledNs))
 		}
 		if p.PaysFrom != nil {
 			text += fmt.Sprintf("; pays from %d ranks", *p.PaysFrom)
@@ -322,6 +322,21 @@ func (p *printedPrice) remarks(of *printedPricing) (out []string) {
 		out = append(out, text)
 	}
 	return out
+}
+
+// leastMeasurable is the least part of a run's time that is told to people.
+const leastMeasurable = 0.0001
+
+// duration is a time for people, with four digits or the nanoseconds that there are: 13.29 us.
+func duration(ns int64) string {
+	value, unit := float64(ns), "ns"
+	for _, next := range []string{"us", "ms", "s"} {
+		if value < 999.95 {
+			break
+		}
+		value, unit = value/1000, next
+	}
+	return fmt.Sprintf("%.4g %s", value, unit)
 }
 
 // text is what replacing saves, in words.
@@ -334,9 +349,9 @@ func (p *printedPrice) text(of *printedPricing) string {
 	if saved < 0 {
 		verb, saved = "costs", -saved
 	}
-	text := fmt.Sprintf("%s %s s of %s s on %s", verb, seconds(saved), seconds(of.PredictedNs), of.Machine)
-	if p.Saved != nil {
-		text += fmt.Sprintf(" (%.2f %%)", 100*max(*p.Saved, -*p.Saved))
+	text := fmt.Sprintf("saves and costs nothing measurable of %s on %s", duration(of.PredictedNs), of.Machine)
+	if part := float64(saved) / float64(max(of.PredictedNs, 1)); part >= leastMeasurable {
+		text = fmt.Sprintf("%s %s of %s on %s (%.2f %%)", verb, duration(saved), duration(of.PredictedNs), of.Machine, 100*part)
 	}
 	if p.Left > 0 {
 		text += fmt.Sprintf("; %s cannot be put in place", counted(int64(p.Left), "instance"))

@@ -60,12 +60,15 @@ type printedFinding struct {
 	MessageBytes     int64   `json:"message_bytes"`
 	// Certainty is verified, addressed or inferred; Reductions are the operations that fit, by MPI's names, Checks is how many
 	// payloads were compared with what they must be, KeptRanks are those whose own part was not seen.
-	Certainty    string        `json:"certainty"`
-	Reductions   []string      `json:"reductions"`
-	Checks       int64         `json:"checks"`
-	KeptRanks    []int32       `json:"kept_ranks"`
-	SendSites    []printedSite `json:"send_sites"`
-	ReceiveSites []printedSite `json:"receive_sites"`
+	Certainty  string   `json:"certainty"`
+	Reductions []string `json:"reductions"`
+	Checks     int64    `json:"checks"`
+	KeptRanks  []int32  `json:"kept_ranks"`
+	// SendSites are where messages are sent, ReceiveSites where they are received or their receives are posted, CompletionSites where
+	// requests of both are completed. Of a persistent request they have the call that makes it and the one that starts it.
+	SendSites       []printedSite `json:"send_sites"`
+	ReceiveSites    []printedSite `json:"receive_sites"`
+	CompletionSites []printedSite `json:"completion_sites"`
 	// List are the instances, with --messages.
 	List []printedInstance `json:"list,omitempty"`
 	// Price is there with --machine.
@@ -108,7 +111,7 @@ func (d *detection) finding(f *detect.Finding) printedFinding {
 		Roots: notNil(f.Roots), PossibleRoots: notNil(f.PossibleRoots), PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax,
 		Segments: f.Segments, Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
 		Certainty: f.Certainty.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks, KeptRanks: notNil(f.Kept),
-		SendSites: d.places(f.SendSites), ReceiveSites: d.places(f.RecvSites)}
+		SendSites: d.places(f.SendSites), ReceiveSites: d.places(f.RecvSites), CompletionSites: d.places(f.DoneSites)}
 	if f.Comm != schema.NullInt32 {
 		p.Communicator, p.CommunicatorName = &f.Comm, d.comms[f.Comm]
 	}
@@ -275,6 +278,9 @@ func (p *printedDetection) table(w io.Writer) error {
 		for k := range f.ReceiveSites {
 			fmt.Fprintf(&s, "   receive: %s\n", f.ReceiveSites[k].text())
 		}
+		for k := range f.CompletionSites {
+			fmt.Fprintf(&s, "   complete: %s\n", f.CompletionSites[k].text())
+		}
 	}
 	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %.2g\n", counted(int64(len(p.Findings)), "finding"),
 		counted(p.Messages, "message"), p.Run, p.Hash, p.FalseMatchChance)
@@ -303,7 +309,7 @@ func (p *printedDetection) table(w io.Writer) error {
 // csv writes a row per finding; lists have blanks between their members.
 func (p *printedDetection) csv(w io.Writer) error {
 	rows := [][]string{{"operation", "communicator", "ranks", "missing_ranks", "completeness", "roots", "possible_roots", "payload_bytes_min",
-		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites", "certainty", "reductions", "checks", "kept_ranks"}}
+		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions", "checks", "kept_ranks"}}
 	if p.Pricing != nil {
 		rows[0] = append(rows[0], "finding", "replaced_ns", "saved_ns", "pays_from")
 	}
@@ -316,7 +322,7 @@ func (p *printedDetection) csv(w io.Writer) error {
 		}
 		rows = append(rows, []string{f.Operation, comm, blanks(f.Ranks), blanks(f.MissingRanks), strconv.FormatFloat(f.Completeness, 'g', -1, 64),
 			blanks(f.Roots), blanks(f.PossibleRoots), number(f.PayloadBytesMin), number(f.PayloadBytesMax), strconv.Itoa(f.Segments),
-			number(f.Instances), number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites), placesText(f.ReceiveSites),
+			number(f.Instances), number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites), placesText(f.ReceiveSites), placesText(f.CompletionSites),
 			f.Certainty, strings.Join(f.Reductions, " "), number(f.Checks), blanks(f.KeptRanks)})
 		if f.Price != nil {
 			rows[len(rows)-1] = append(rows[len(rows)-1], append([]string{strconv.Itoa(f.Finding)}, f.Price.cells()...)...)
@@ -353,7 +359,7 @@ func (p *printedDetection) sarif(w io.Writer) error {
 			result.WithProperties(f.Price.properties(p.Pricing))
 		}
 		at := 0
-		for _, sites := range [][]printedSite{f.SendSites, f.ReceiveSites} {
+		for _, sites := range [][]printedSite{f.SendSites, f.ReceiveSites, f.CompletionSites} {
 			for k := range sites {
 				s := &sites[k]
 				if s.File == "" {

@@ -13,20 +13,20 @@ import (
 )
 
 // manualFindings are what testdata/programs/manual.* does by hand on 5 ranks: function, operation, ranks, roots, possible roots,
-// payload in bytes, segments, instances, repeats, messages, and the calls that send.
+// payload in bytes, segments, instances, repeats, messages, the calls that send, those that receive, and those that complete requests.
 var manualFindings = []string{
-	"allgather MPI_Allgather 0-4 roots [] [] 4000 bytes 1 segments 2 instances 0 repeats 40 messages [MPI_Sendrecv]",
-	"alltoall MPI_Alltoall 0-4 roots [] [] 112 bytes 1 segments 1 instances 0 repeats 20 messages [MPI_Isend]",
-	"barrier MPI_Barrier 0-4 roots [] [] 0 bytes 1 segments 3 instances 0 repeats 45 messages [MPI_Sendrecv]",
-	"linear MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send]",
-	"nested MPI_Bcast 0-4 roots [0 1 2 3 4] [0 1 2 3 4] 4000 bytes 1 segments 5 instances 0 repeats 20 messages [MPI_Send]",
-	"nested MPI_Bcast 0-4 roots [0] [0] 4 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send]",
-	"part MPI_Bcast 0-1,3-4 roots [1] [1] 4000 bytes 1 segments 1 instances 0 repeats 3 messages [MPI_Send]",
-	"pipeline MPI_Bcast 0-4 roots [4] [4] 4000 bytes 4 segments 1 instances 0 repeats 16 messages [MPI_Send]",
-	"redundant MPI_Bcast 0-4 roots [0] [0 1] 4000 bytes 1 segments 1 instances 0 repeats 5 messages [MPI_Send]",
-	"repeated MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 2 instances 1 repeats 8 messages [MPI_Send]",
-	"ring MPI_Bcast 0-4 roots [0] [0 1 2 3 4] 4 bytes 1 segments 3 instances 2 repeats 15 messages [MPI_Send]",
-	"tree MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 10 instances 0 repeats 40 messages [MPI_Isend]",
+	"allgather MPI_Allgather 0-4 roots [] [] 4000 bytes 1 segments 2 instances 0 repeats 40 messages [MPI_Sendrecv] [MPI_Sendrecv] []",
+	"alltoall MPI_Alltoall 0-4 roots [] [] 112 bytes 1 segments 1 instances 0 repeats 20 messages [MPI_Isend] [MPI_Irecv] [MPI_Waitall]",
+	"barrier MPI_Barrier 0-4 roots [] [] 0 bytes 1 segments 3 instances 0 repeats 45 messages [MPI_Sendrecv] [MPI_Sendrecv] []",
+	"linear MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send] [MPI_Recv] []",
+	"nested MPI_Bcast 0-4 roots [0 1 2 3 4] [0 1 2 3 4] 4000 bytes 1 segments 5 instances 0 repeats 20 messages [MPI_Send] [MPI_Recv] []",
+	"nested MPI_Bcast 0-4 roots [0] [0] 4 bytes 1 segments 1 instances 0 repeats 4 messages [MPI_Send] [MPI_Recv] []",
+	"part MPI_Bcast 0-1,3-4 roots [1] [1] 4000 bytes 1 segments 1 instances 0 repeats 3 messages [MPI_Send] [MPI_Recv] []",
+	"pipeline MPI_Bcast 0-4 roots [4] [4] 4000 bytes 4 segments 1 instances 0 repeats 16 messages [MPI_Send] [MPI_Recv] []",
+	"redundant MPI_Bcast 0-4 roots [0] [0 1] 4000 bytes 1 segments 1 instances 0 repeats 5 messages [MPI_Send] [MPI_Recv] []",
+	"repeated MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 2 instances 1 repeats 8 messages [MPI_Send] [MPI_Recv] []",
+	"ring MPI_Bcast 0-4 roots [0] [0 1 2 3 4] 4 bytes 1 segments 3 instances 2 repeats 15 messages [MPI_Send] [MPI_Recv] []",
+	"tree MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 10 instances 0 repeats 40 messages [MPI_Isend] [MPI_Irecv] [MPI_Wait MPI_Waitall]",
 }
 
 // TestDetectReadsEveryEpoch has a broadcast whose second message is of a later epoch than its first.
@@ -85,19 +85,27 @@ func TestDetectFindsWhatIsDoneByHand(t *testing.T) {
 func manualLines(d *printedDetection) []string {
 	var out []string
 	for _, f := range d.Findings {
-		var functions, calls []string
+		var functions []string
 		for _, s := range f.SendSites {
 			name := s.Function[strings.LastIndexAny(s.Function, "_:")+1:]
 			if !slices.Contains(functions, name) {
 				functions = append(functions, name)
 			}
-			calls = append(calls, s.Calls...)
 		}
-		out = append(out, fmt.Sprintf("%s %s %s roots %v %v %d bytes %d segments %d instances %d repeats %d messages %v", strings.Join(functions, "+"), f.Operation,
-			ranges(f.Ranks), f.Roots, f.PossibleRoots, f.PayloadBytesMax, f.Segments, f.Instances, f.Repeats, f.Messages, calls))
+		out = append(out, fmt.Sprintf("%s %s %s roots %v %v %d bytes %d segments %d instances %d repeats %d messages %v %v %v", strings.Join(functions, "+"), f.Operation,
+			ranges(f.Ranks), f.Roots, f.PossibleRoots, f.PayloadBytesMax, f.Segments, f.Instances, f.Repeats, f.Messages, callsAt(f.SendSites), callsAt(f.ReceiveSites), callsAt(f.CompletionSites)))
 	}
 	slices.Sort(out)
 	return out
+}
+
+// callsAt are the different calls at some call sites.
+func callsAt(sites []printedSite) (calls []string) {
+	for _, s := range sites {
+		calls = append(calls, s.Calls...)
+	}
+	slices.Sort(calls)
+	return slices.Compact(calls)
 }
 
 // TestDetectSaysWhatIsMissing: a run without hashes, and wrong flags.

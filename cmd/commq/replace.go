@@ -193,7 +193,7 @@ func (f *printedFinding) replaceable() (*replace.Finding, error) {
 		x.ReduceOp = int16(slices.Index(schema.OpNames, f.Reductions[0]))
 	}
 	for k := range f.List {
-		in := replace.Instance{Root: schema.NullInt32, Bytes: f.List[k].Bytes, RankBytes: f.List[k].RankBytes}
+		in := detect.Instance{Root: schema.NullInt32, Bytes: f.List[k].Bytes, RankBytes: f.List[k].RankBytes}
 		if f.List[k].Root != nil {
 			in.Root = *f.List[k].Root
 		}
@@ -203,7 +203,7 @@ func (f *printedFinding) replaceable() (*replace.Finding, error) {
 					return nil, fmt.Errorf("instance %d: a message of rank %d", k+1, rank)
 				}
 			}
-			one := replace.Message{Src: int32(m[0]), Dst: int32(m[1]), SendSeq: m[2], PostSeq: m[3], DoneSeq: m[4]}
+			one := detect.Message{Src: int32(m[0]), Dst: int32(m[1]), SendSeq: m[2], PostSeq: m[3], DoneSeq: m[4]}
 			if m[4] < 0 {
 				one.DoneSeq = schema.NullInt64
 			}

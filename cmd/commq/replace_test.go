@@ -160,8 +160,8 @@ func TestDetectPricesFindings(t *testing.T) {
 	if diff := gocmp.Diff([]string{"3 9194 10194", "4 13291 10194", "8 29679 15291"}, at); diff != "" || *p.PaysFrom != 4 || p.Pattern != "linear MPI_Bcast of 4097 bytes" {
 		t.Errorf("%s from %d: want, got:\n%s", p.Pattern, *p.PaysFrom, diff)
 	}
-	if s := commq(t, args...); !strings.Contains(s, "   saves 0.000003097 s of 0.000013291 s on "+machine+" (23.30 %)\n") ||
-		!strings.Contains(s, "; 8 ranks: 0.000029679 s by hand, 0.000015291 s called; pays from 4 ranks\n") {
+	if s := commq(t, args...); !strings.Contains(s, "   saves 3.097 us of 13.29 us on "+machine+" (23.30 %)\n") ||
+		!strings.Contains(s, "; 8 ranks: 29.68 us by hand, 15.29 us called; pays from 4 ranks\n") {
 		t.Errorf("the table says\n%s", s)
 	}
 	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",1,10194,3097,4\n") {
@@ -180,6 +180,25 @@ func TestDetectPricesFindings(t *testing.T) {
 		status, _, errs := commandLine("", append([]string{"detect", "--store", store, "--run", "star.4"}, strings.Fields(c.args)...)...)
 		if status != 2 || errs != c.want {
 			t.Errorf("%s: status %d, %q; want 2 and %q", c.args, status, errs, c.want)
+		}
+	}
+}
+
+// TestPricesAreForPeople: what is less than a ten-thousandth of the run is no saving.
+func TestPricesAreForPeople(t *testing.T) {
+	of := &printedPricing{Machine: "m", PredictedNs: 12_345_678_901}
+	for _, c := range []struct {
+		saved int64
+		want  string
+	}{
+		{0, "saves and costs nothing measurable of 12.35 s on m"},
+		{1_234_567, "saves and costs nothing measurable of 12.35 s on m"},
+		{-1_234_568, "costs 1.235 ms of 12.35 s on m (0.01 %)"},
+		{999_960_000, "saves 1 s of 12.35 s on m (8.10 %)"},
+		{2_000_000_017, "saves 2 s of 12.35 s on m (16.20 %)"},
+	} {
+		if got := (&printedPrice{SavedNs: &c.saved}).text(of); got != c.want {
+			t.Errorf("%d ns: %q, want %q", c.saved, got, c.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commq/commq/detect"
 	"github.com/commq/commq/schema"
 )
 
@@ -20,27 +21,7 @@ type Finding struct {
 	// Ranks are the world ranks that take part, ascending.
 	Ranks []int32
 	// Instances are the times that it is done.
-	Instances []Instance
-}
-
-// Instance is one time that an operation is done.
-type Instance struct {
-	// Root is the world rank of its root; schema.NullInt32 without one.
-	Root int32
-	// Bytes is its payload: what the root has, or what a rank contributes in all.
-	Bytes int64
-	// RankBytes is what each of Finding.Ranks has of it, where they may differ: the blocks of MPI_Scatterv, MPI_Gatherv and
-	// MPI_Reduce_scatter. Nil where that is not known.
-	RankBytes []int64
-	// Messages are those to remove.
-	Messages []Message
-}
-
-// Message names a message by the rows of its two ends, as the table messages does. DoneSeq is schema.NullInt64 where nothing completed
-// the receive.
-type Message struct {
-	Src, Dst                  int32
-	SendSeq, PostSeq, DoneSeq int64
+	Instances []detect.Instance
 }
 
 // Source is a run, all rows of whose calls are there.
@@ -162,7 +143,7 @@ type probe struct {
 
 // message is a message that a finding names.
 type message struct {
-	Message
+	detect.Message
 	finding, instance int
 	comm, tag         int32
 	datatype          int32

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/detect"
 	"github.com/commq/commq/schema"
 )
 
@@ -110,14 +111,14 @@ func finding(t *testing.T, messages *schema.Messages, op schema.CallID, root int
 	t.Helper()
 	f := Finding{Operation: op, ReduceOp: schema.NullEnum, Comm: 0, Ranks: ranks}
 	for _, one := range strings.Split(text, "|") {
-		in := Instance{Root: root, Bytes: bytes}
+		in := detect.Instance{Root: root, Bytes: bytes}
 		for _, word := range strings.Fields(one) {
 			var src int32
 			var seq int64
 			fmt.Sscanf(word, "%d.%d", &src, &seq)
 			for i := range messages.Src {
 				if messages.Src[i] == src && messages.SendSeq[i] == seq {
-					in.Messages = append(in.Messages, Message{src, messages.Dst[i], seq, messages.RecvPostSeq[i], messages.RecvDoneSeq[i]})
+					in.Messages = append(in.Messages, detect.Message{Src: src, Dst: messages.Dst[i], SendSeq: seq, PostSeq: messages.RecvPostSeq[i], DoneSeq: messages.RecvDoneSeq[i]})
 				}
 			}
 		}
