@@ -22,6 +22,7 @@ func commands(a *app) []*cobra.Command {
 		newSimulateCommand(a),
 		newDetectCommand(a),
 		newReplaceCommand(a),
+		newSignCommand(a),
 		newExportCommand(a),
 		newCompletionCommand(a),
 		newSimrankCommand(a),

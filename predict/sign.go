@@ -1,0 +1,315 @@
+package predict
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/schema"
+)
+
+// Sign makes the signature of a run. It reads its events twice. It is an error when the run has not the rows of all calls.
+func Sign(run *Run) (*Signature, error) {
+	m := run.Manifest
+	switch {
+	case m.Record != "all":
+		return nil, fmt.Errorf("run %q has not the rows of all calls (record %s); capture it again with --record all", run.Name, m.Record)
+	case len(m.Filters) > 0:
+		return nil, fmt.Errorf("run %q has not the rows of all calls (%s); capture it again without filters", run.Name, strings.Join(m.Filters, ", "))
+	case m.Counts.Dropped > 0:
+		return nil, fmt.Errorf("run %q has not the rows of all calls (%d could not be recorded)", run.Name, m.Counts.Dropped)
+	}
+	s := &signer{run: run, sig: &Signature{Version: Version, Run: run.Name, Digest: m.Digest, Ranks: m.Ranks, ComputeClock: m.ComputeClock,
+		TimeOrigin: m.TimeOrigin, Stack: m.Stack}, ids: map[symbolKey]int32{}}
+	s.tables()
+	if err := s.readFlows(); err != nil {
+		return nil, err
+	}
+	s.sig.Template = template(s.flows, s.first)
+	s.flows = nil
+	for {
+		s.sig.link()
+		s.sig.Roots = nil
+		if err := s.readValues(); err != nil {
+			return nil, err
+		}
+		if !s.sig.split() {
+			return s.sig, nil
+		}
+	}
+}
+
+// signer makes a signature.
+type signer struct {
+	run   *Run
+	sig   *Signature
+	ids   map[symbolKey]int32 // of symbols
+	flows []flow              // by rank
+	first []int64             // by symbol: the least number of rows before it on any rank
+	leaf  []*Node             // by symbol
+	ranks []signedRank
+	found []interned // by node
+	times []*timesOf // by node
+}
+
+type symbolKey struct {
+	call       int16
+	site, comm int32
+}
+
+// tables copies what is known of communicators, datatypes and call paths.
+func (s *signer) tables() {
+	for i := range s.run.Comms {
+		c := &s.run.Comms[i]
+		n := len(s.sig.Comms)
+		if n == 0 || s.sig.Comms[n-1].ID != c.Comm {
+			s.sig.Comms = append(s.sig.Comms, Comm{ID: c.Comm, Parent: pointer(c.Parent, schema.NullInt32), Kind: schema.CommKindNames[c.Kind],
+				Name: text(c.Name), Dims: text(c.CartDims), Periods: text(c.CartPeriods)})
+			n++
+		}
+		to, world := &s.sig.Comms[n-1].Members, c.WorldRank
+		if c.Remote != 0 {
+			to = &s.sig.Comms[n-1].Remote
+		}
+		if world == schema.NullInt32 {
+			world = -1
+		}
+		*to = append(*to, world)
+	}
+	for _, d := range s.run.Datatypes {
+		s.sig.Datatypes = append(s.sig.Datatypes, Datatype{ID: d.ID, Name: text(d.Name), Bytes: d.Bytes})
+	}
+	for _, f := range s.run.Callsites {
+		s.sig.Frames = append(s.sig.Frames, Frame{ID: f.ID, Parent: pointer(f.Parent, schema.NullInt32), Module: text(f.Module), BuildID: text(f.BuildID),
+			Offset: pointer(f.Offset, schema.NullInt64), Function: text(f.Function), File: text(f.File), Line: pointer(f.Line, schema.NullInt32)})
+	}
+}
+
+func text(t string) string {
+	if t == schema.NullText {
+		return ""
+	}
+	return t
+}
+
+// pointer is nil for null.
+func pointer[T comparable](x, null T) *T {
+	if x == null {
+		return nil
+	}
+	return &x
+}
+
+// readFlows finds which call follows which.
+func (s *signer) readFlows() error {
+	s.flows = make([]flow, s.sig.Ranks)
+	last, rows := make([]int32, s.sig.Ranks), make([]int64, s.sig.Ranks)
+	for r := range s.flows {
+		s.flows[r], last[r] = flow{}, outside
+	}
+	err := s.run.Events(func(b *schema.Events) error {
+		for i, r := range b.Rank {
+			if r < 0 || r >= s.sig.Ranks {
+				return fmt.Errorf("rank %d, seq %d: the run has %d ranks", r, b.Seq[i], s.sig.Ranks)
+			}
+			if b.Seq[i] != rows[r] {
+				return fmt.Errorf("rank %d, seq %d: want seq %d; rows of the rank are missing", r, b.Seq[i], rows[r])
+			}
+			symbol, err := s.symbol(b, i)
+			if err != nil {
+				return err
+			}
+			s.first[symbol] = min(s.first[symbol], rows[r])
+			s.flows[r][edge{last[r], symbol}]++
+			last[r] = symbol
+			rows[r]++
+		}
+		return nil
+	})
+	for r := range s.flows {
+		s.flows[r][edge{last[r], outside}]++
+		s.sig.Calls += rows[r]
+	}
+	return err
+}
+
+// symbol is the symbol of row i.
+func (s *signer) symbol(b *schema.Events, i int) (int32, error) {
+	k := symbolKey{b.Call[i], b.Callsite[i], schema.NullInt32}
+	if k.site == schema.NullInt32 {
+		k.comm = b.Comm[i]
+	}
+	id, known := s.ids[k]
+	if known {
+		return id, nil
+	}
+	if k.call <= 0 || int(k.call) >= len(schema.CallNames) {
+		return 0, fmt.Errorf("rank %d, seq %d: no MPI call has the number %d", b.Rank[i], b.Seq[i], k.call)
+	}
+	id = int32(len(s.sig.Symbols))
+	s.ids[k] = id
+	s.first = append(s.first, b.Seq[i])
+	s.sig.Symbols = append(s.sig.Symbols, Symbol{Call: schema.CallNames[k.call], Frame: pointer(k.site, schema.NullInt32),
+		Comm: pointer(k.comm, schema.NullInt32), call: schema.CallID(k.call)})
+	return id, nil
+}
+
+// signedRank is where a rank is while its rows are read.
+type signedRank struct {
+	open    []openLoop // loops that it is in, the root first
+	at      *Node      // event that came last; nil: none
+	made    []int32    // calls of each event so far, by node
+	pending map[int64][]post
+	inits   map[int64]post // calls that later ones refer to
+}
+
+// post is a call of an event.
+type post struct{ node, number int32 }
+
+// openLoop is an execution of a loop that has not ended.
+type openLoop struct {
+	node  *Node
+	body  []int32 // the iteration so far
+	items folder  // those before
+}
+
+// interned finds the number of what was there before.
+type interned struct{ events, bodies, loops map[string]int32 }
+
+// readValues finds what each rank did.
+func (s *signer) readValues() error {
+	nodes := s.sig.nodes
+	s.leaf = make([]*Node, len(s.sig.Symbols))
+	s.found, s.times = make([]interned, len(nodes)), make([]*timesOf, len(nodes))
+	s.sig.Values = make([]Values, len(nodes))
+	for i, n := range nodes {
+		if n.Loop {
+			s.found[i].bodies, s.found[i].loops = map[string]int32{}, map[string]int32{}
+		} else {
+			s.leaf[n.Symbol] = n
+			s.found[i].events, s.times[i] = map[string]int32{}, &timesOf{}
+		}
+	}
+	s.ranks = make([]signedRank, s.sig.Ranks)
+	for r := range s.ranks {
+		s.ranks[r] = signedRank{open: []openLoop{{node: nodes[0]}}, made: make([]int32, len(nodes)), pending: map[int64][]post{}, inits: map[int64]post{}}
+	}
+	var e schema.Event
+	err := s.run.Events(func(b *schema.Events) error {
+		for i := range b.Rank {
+			b.Row(i, &e)
+			symbol, err := s.symbol(b, i)
+			if err != nil {
+				return err
+			}
+			if int(symbol) >= len(s.leaf) || e.Rank < 0 || int(e.Rank) >= len(s.ranks) {
+				return fmt.Errorf("rank %d, seq %d: the events changed while they were read", e.Rank, e.Seq)
+			}
+			s.event(&s.ranks[e.Rank], s.leaf[symbol], &e)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for r := range s.ranks {
+		p := &s.ranks[r]
+		for len(p.open) > 1 {
+			s.leave(p)
+		}
+		s.sig.Roots = append(s.sig.Roots, s.endLoop(&p.open[0]))
+	}
+	for i, t := range s.times {
+		if t != nil {
+			s.sig.Values[i].Times = t.spreads()
+		}
+	}
+	return nil
+}
+
+// event takes a call in.
+func (s *signer) event(p *signedRank, n *Node, e *schema.Event) {
+	s.goTo(p, n)
+	value := s.call(p, n, e)
+	top := &p.open[len(p.open)-1]
+	top.body = append(top.body, n.place, value)
+	s.times[n.ID].add(e)
+	p.at = n
+	p.made[n.ID]++
+}
+
+// goTo goes from the rank's last event to n: ends loops and iterations, and begins loops.
+func (s *signer) goTo(p *signedRank, n *Node) {
+	to := p.open[0].node
+	if p.at != nil {
+		loop, from, next := common(p.at, n)
+		for p.open[len(p.open)-1].node != loop {
+			s.leave(p)
+		}
+		if next <= from {
+			s.endIteration(&p.open[len(p.open)-1])
+		}
+		to = loop
+	}
+	depth := len(p.open)
+	for l := n.parent; l != to; l = l.parent {
+		p.open = append(p.open, openLoop{node: l})
+	}
+	slices.Reverse(p.open[depth:])
+}
+
+// leave ends the innermost loop of a rank: it becomes part of the iteration of the one around it.
+func (s *signer) leave(p *signedRank) {
+	l := &p.open[len(p.open)-1]
+	value, place := s.endLoop(l), l.node.place
+	p.open = p.open[:len(p.open)-1]
+	top := &p.open[len(p.open)-1]
+	top.body = append(top.body, place, value)
+}
+
+// endIteration ends the iteration of a loop.
+func (s *signer) endIteration(l *openLoop) {
+	v, found := &s.sig.Values[l.node.ID], s.found[l.node.ID].bodies
+	var key []byte
+	for _, x := range l.body {
+		key = binary.AppendUvarint(key, uint64(x))
+	}
+	id, known := found[string(key)]
+	if !known {
+		id = int32(len(v.Bodies))
+		found[string(key)] = id
+		v.Bodies = append(v.Bodies, slices.Clone(l.body))
+	}
+	l.items.add(id)
+	l.body = l.body[:0]
+}
+
+// endLoop ends the execution of a loop: its number.
+func (s *signer) endLoop(l *openLoop) int32 {
+	if len(l.body) > 0 {
+		s.endIteration(l)
+	}
+	v, found := &s.sig.Values[l.node.ID], s.found[l.node.ID].loops
+	key := string(appendItems(nil, l.items.items))
+	id, known := found[key]
+	if !known {
+		id = int32(len(v.Loops))
+		found[key] = id
+		v.Loops = append(v.Loops, l.items.items)
+	}
+	return id
+}
+
+func appendItems(key []byte, items []Item) []byte {
+	key = binary.AppendUvarint(key, uint64(len(items)))
+	for i := range items {
+		key = binary.AppendUvarint(key, uint64(items[i].Times))
+		if items[i].Times > 0 {
+			key = appendItems(key, items[i].Items)
+		} else {
+			key = binary.AppendUvarint(key, uint64(items[i].Value))
+		}
+	}
+	return key
+}
