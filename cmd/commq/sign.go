@@ -84,13 +84,13 @@ func predicted(ctx context.Context, dir string) (*predict.Run, error) {
 		return nil, err
 	}
 	run := &predict.Run{Name: filepath.Base(dir), Manifest: m}
-	if run.Comms, err = rowsOf[schema.Comm](ctx, dir, &schema.CommsTable); err != nil {
+	if run.Comms, err = tableRows[schema.Comm](ctx, dir, &schema.CommsTable); err != nil {
 		return nil, err
 	}
-	if run.Callsites, err = rowsOf[schema.Callsite](ctx, dir, &schema.CallsitesTable); err != nil {
+	if run.Callsites, err = tableRows[schema.Callsite](ctx, dir, &schema.CallsitesTable); err != nil {
 		return nil, err
 	}
-	if run.Datatypes, err = rowsOf[schema.Datatype](ctx, dir, &schema.DatatypesTable); err != nil {
+	if run.Datatypes, err = tableRows[schema.Datatype](ctx, dir, &schema.DatatypesTable); err != nil {
 		return nil, err
 	}
 	run.Events = func(add func(*schema.Events) error) error {
@@ -103,8 +103,8 @@ func predicted(ctx context.Context, dir string) (*predict.Run, error) {
 	return run, nil
 }
 
-// rowsOf reads the rows of a small table.
-func rowsOf[R any](ctx context.Context, dir string, t *schema.Table) (all []R, err error) {
+// tableRows reads the rows of a small table.
+func tableRows[R any](ctx context.Context, dir string, t *schema.Table) (all []R, err error) {
 	err = writer.ReadTable(ctx, dir, t, smallRows, func(b schema.Batch) error {
 		rows := b.(interface{ Row(int, *R) })
 		for i := range b.Len() {
