@@ -89,7 +89,7 @@ listed AS (
 ),
 found AS (
   SELECT path[-3] AS run, path[-2] || '/' || path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet'] FOR d IN dirs]))) AS folders
+  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/profile/*.parquet'] FOR d IN dirs]))) AS folders
   UNION ALL
   SELECT path[-2] AS run, path[-1] AS path
   FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/parts.parquet', d || '/comms.parquet', d || '/ranks.parquet', d || '/callsites.parquet', d || '/datatypes.parquet'] FOR d IN dirs]))) AS files
@@ -139,7 +139,7 @@ wrong AS (
   UNION ALL
   SELECT 102 + list_position(needs, need) AS place, 'run "' || run || '" has no table ' || need || '; capture it again' AS why
   FROM (SELECT run, [t.name FOR t IN m.tables] AS names, unnest(needs) AS need FROM manifests) AS needed
-  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes'], need) AND NOT list_contains(names, need)
+  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile'], need) AND NOT list_contains(names, need)
   UNION ALL
   SELECT 200 AS place, 'run "' || l.run || '": table ' || l.name || ': there is no ' || l.path || '; the run is damaged, see commq runs check' AS why
   FROM listed l
@@ -187,6 +187,10 @@ CREATE OR REPLACE TEMP MACRO commq_rows_datatypes(dirs) AS TABLE
 SELECT string_split(filename, '/')[-2] AS run, CAST("id" AS INTEGER) AS "id", CAST("name" AS VARCHAR) AS "name", CAST("combiner" AS VARCHAR) AS "combiner", CAST("bytes" AS BIGINT) AS "bytes", CAST("extent_bytes" AS BIGINT) AS "extent_bytes"
 FROM read_parquet([d || '/datatypes.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
+CREATE OR REPLACE TEMP MACRO commq_rows_profile(dirs) AS TABLE
+SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("epoch" AS INTEGER) AS "epoch", CAST("thread" AS INTEGER) AS "thread", CAST("call" AS VARCHAR) AS "call", CAST("class" AS VARCHAR) AS "class", CAST("comm" AS INTEGER) AS "comm", CAST("callsite" AS INTEGER) AS "callsite", CAST("error_class" AS INTEGER) AS "error_class", CAST("posted_any" AS INTEGER) AS "posted_any", CAST("proc_null" AS INTEGER) AS "proc_null", CAST("in_progress" AS INTEGER) AS "in_progress", CAST("recv_world" AS INTEGER) AS "recv_world", CAST("recv_tag" AS INTEGER) AS "recv_tag", CAST("calls" AS BIGINT) AS "calls", CAST("sends" AS BIGINT) AS "sends", CAST("receives" AS BIGINT) AS "receives", CAST("send_bytes" AS BIGINT) AS "send_bytes", CAST("recv_bytes" AS BIGINT) AS "recv_bytes", CAST("time_ns" AS BIGINT) AS "time_ns", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns", CAST("first_ns" AS BIGINT) AS "first_ns", CAST("last_ns" AS BIGINT) AS "last_ns", CAST("compute_ns" AS BIGINT) AS "compute_ns", CAST("polls" AS BIGINT) AS "polls", CAST("poll_ns" AS BIGINT) AS "poll_ns"
+FROM read_parquet([d || '/profile/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+
 -- The tables of runs, which docs/SCHEMA.md describes, with the column run before them.
 
 CREATE OR REPLACE TEMP MACRO runs(store := NULL) AS TABLE
@@ -227,6 +231,11 @@ CREATE OR REPLACE TEMP MACRO datatypes_table(run) AS TABLE
 SELECT NULL AS run, NULL AS "id", NULL AS "name", NULL AS "combiner", NULL AS "bytes", NULL AS "extent_bytes" FROM commq_refuse('table datatypes', commq_dirs('table datatypes', run), ['datatypes'], [])
 UNION ALL
 FROM commq_rows_datatypes(commq_dirs('table datatypes', run));
+
+CREATE OR REPLACE TEMP MACRO profile(run) AS TABLE
+SELECT NULL AS run, NULL AS "rank", NULL AS "nth", NULL AS "epoch", NULL AS "thread", NULL AS "call", NULL AS "class", NULL AS "comm", NULL AS "callsite", NULL AS "error_class", NULL AS "posted_any", NULL AS "proc_null", NULL AS "in_progress", NULL AS "recv_world", NULL AS "recv_tag", NULL AS "calls", NULL AS "sends", NULL AS "receives", NULL AS "send_bytes", NULL AS "recv_bytes", NULL AS "time_ns", NULL AS "min_ns", NULL AS "max_ns", NULL AS "first_ns", NULL AS "last_ns", NULL AS "compute_ns", NULL AS "polls", NULL AS "poll_ns" FROM commq_refuse('table profile', commq_dirs('table profile', run), ['profile'], [])
+UNION ALL
+FROM commq_rows_profile(commq_dirs('table profile', run));
 
 -- The queries. Of the tables, DuckDB opens those that a query names.
 
@@ -281,6 +290,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -338,8 +348,9 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['events', 'comms', 'every-call'], [])
+SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['profile', 'comms', 'every-call'], [])
 UNION ALL
 (
 WITH sizes AS (
@@ -348,26 +359,11 @@ WITH sizes AS (
   GROUP BY comm
 ),
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests. They are few, and taken off: that is faster than
-  -- looking at the class of every call.
-  SELECT rank, call, comm, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  GROUP BY rank, call, comm
-  UNION ALL
-  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NOT NULL
-  GROUP BY rank, call, comm
-  UNION ALL
-  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'probe'
-  GROUP BY rank, call, comm
-  UNION ALL
-  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'other'
+  -- What returned an error moved nothing, nor do probes and what makes requests.
+  SELECT rank, call, comm, CAST(SUM(calls) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN recv_bytes END) AS BIGINT) AS recv_bytes
+  FROM profile
   GROUP BY rank, call, comm
 )
 SELECT c.rank, c.call, s.comm_size, CAST(SUM(c.calls) AS BIGINT) AS calls,
@@ -389,15 +385,15 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_fraction", NULL AS "mpi_fraction", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_fraction", NULL AS "mpi_fraction", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH by_thread AS (
-  SELECT rank, thread, call, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(end_ns - start_ns) AS BIGINT) AS time_ns,
-         MIN(end_ns - start_ns) AS min_ns, MAX(end_ns - start_ns) AS max_ns, CAST(COUNT(end_ns) AS BIGINT) AS returned,
-         MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns
-  FROM events
+  SELECT rank, thread, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
+         CAST(SUM(CASE WHEN in_progress = 0 THEN calls ELSE 0 END) AS BIGINT) AS returned, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM profile
   GROUP BY rank, thread, call
 ),
 by_rank AS (
@@ -441,8 +437,9 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['events', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['profile', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
@@ -475,10 +472,10 @@ sites AS (
              GROUP BY id) p ON p.id = s.id
 ),
 counted AS (
-  SELECT callsite, call, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(end_ns - start_ns) AS BIGINT) AS time_ns,
-         MAX(end_ns - start_ns) AS max_ns, MIN(start_ns) AS first_ns, MAX(end_ns) AS last_ns
-  FROM events
-  WHERE end_ns IS NOT NULL
+  SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
+         MAX(max_ns) AS max_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM profile
+  WHERE in_progress = 0
   GROUP BY callsite, call, rank
 ),
 totals AS (
@@ -521,8 +518,9 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['events', 'callsites', 'every-call'], [])
+SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['profile', 'callsites', 'every-call'], [])
 UNION ALL
 (
 WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
@@ -555,29 +553,12 @@ sites AS (
              GROUP BY id) p ON p.id = s.id
 ),
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests. They are few, and taken off: that is faster than
-  -- looking at every call's error.
-  SELECT callsite, call, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(COUNT(CASE WHEN class LIKE 'send%' THEN send_peer END) AS BIGINT) AS sends,
-         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  GROUP BY callsite, call, rank
-  UNION ALL
-  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, -CAST(COUNT(CASE WHEN class LIKE 'send%' THEN send_peer END) AS BIGINT) AS sends,
-         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NOT NULL
-  GROUP BY callsite, call, rank
-  UNION ALL
-  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, CAST(0 AS BIGINT) AS sends,
-         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'probe'
-  GROUP BY callsite, call, rank
-  UNION ALL
-  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, CAST(0 AS BIGINT) AS sends,
-         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'other'
+  -- What returned an error moved nothing, nor do probes and what makes requests.
+  SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class IN ('send', 'sendrecv') THEN sends ELSE 0 END) AS BIGINT) AS sends,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN recv_bytes END) AS BIGINT) AS recv_bytes
+  FROM profile
   GROUP BY callsite, call, rank
 ),
 placed AS (
@@ -606,6 +587,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -735,6 +717,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -823,6 +806,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS "size", NULL AS "remote_size", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query communicators', {{run}}, ['comms', 'messages', 'events'], [])
 UNION ALL
@@ -872,6 +856,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "bytes", NULL AS "messages" FROM commq_refuse('query data-density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1079,6 +1064,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "datatype", NULL AS "name", NULL AS "combiner", NULL AS "size_bytes", NULL AS "extent_bytes", NULL AS "messages", NULL AS "elements", NULL AS "bytes", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query datatypes', {{run}}, ['datatypes', 'messages', 'events'], [])
 UNION ALL
@@ -1132,6 +1118,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1339,6 +1326,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['messages', 'hashes', 'callsites'], [])
 UNION ALL
@@ -1440,6 +1428,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['messages', 'hashes'], [])
 UNION ALL
@@ -1515,6 +1504,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1561,39 +1551,32 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
 -- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
 -- and ends at the start of the other, on threads that called neither with the first call and the last.
 edges AS (
-  -- Where the program begins and ends. Read by their class, which few rows have: comparing the names of all calls takes longer than
-  -- the sums below.
-  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' THEN end_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END) AS end_ns,
-         CAST(SUM(COALESCE(end_ns - start_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
-  FROM events
-  WHERE class = 'other' AND call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
-  GROUP BY rank, thread
-),
-polled AS (
-  SELECT rank, thread, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
-  FROM events
-  WHERE poll_ns > 0
+  -- Where the program begins and ends.
+  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' AND in_progress = 0 THEN last_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN first_ns END) AS end_ns,
+         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
+  FROM profile
+  WHERE call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 called AS (
-  SELECT rank, thread, MIN(start_ns) AS begin_ns, MAX(COALESCE(end_ns, start_ns)) AS end_ns, CAST(SUM(end_ns - start_ns) AS BIGINT) AS call_ns
-  FROM events
+  SELECT rank, thread, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns, CAST(SUM(time_ns) AS BIGINT) AS call_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM profile
   GROUP BY rank, thread
 ),
 program_times AS (
   SELECT c.rank, c.thread, COALESCE(e.begin_ns, c.begin_ns) AS begin_ns, COALESCE(e.end_ns, c.end_ns) AS end_ns,
-         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(p.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
+         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(c.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
   FROM called c
   LEFT JOIN edges e ON e.rank = c.rank AND e.thread = c.thread
-  LEFT JOIN polled p ON p.rank = c.rank AND p.thread = c.thread
 ),
 useful AS (
   SELECT rank, begin_ns, end_ns, end_ns - begin_ns - mpi_ns AS useful_ns,
@@ -1634,6 +1617,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
@@ -1683,30 +1667,24 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_fraction" FROM commq_refuse('query imbalance', {{run}}, ['events', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_fraction" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH spent AS (
-  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM events
+  SELECT rank, call, CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM profile
   GROUP BY rank, call
-),
-polled AS (
-  SELECT rank, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
-  FROM events
-  WHERE poll_ns > 0
-  GROUP BY rank
 ),
 kinds AS (
   SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL
-  SELECT 'MPI' AS what, s.rank, CAST(SUM(COALESCE(s.ns, 0)) AS BIGINT) + COALESCE(MAX(p.poll_ns), 0) AS ns
-  FROM spent s
-  LEFT JOIN polled p ON p.rank = s.rank
-  GROUP BY s.rank
+  SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) + COALESCE(CAST(SUM(poll_ns) AS BIGINT), 0) AS ns
+  FROM spent
+  GROUP BY rank
   UNION ALL
   SELECT call AS what, rank, COALESCE(ns, 0) AS ns
   FROM spent
@@ -1742,6 +1720,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1835,6 +1814,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1897,6 +1877,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2015,6 +1996,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2083,6 +2065,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "place", NULL AS "hops", NULL AS "pairs", NULL AS "messages", NULL AS "bytes", NULL AS "messages_share", NULL AS "bytes_share", NULL AS "hop_bytes" FROM commq_refuse('query locality', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -2377,6 +2360,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2431,6 +2415,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL AS "worst_ns", NULL AS "bound_ns" FROM commq_refuse('query negative-latencies', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2464,6 +2449,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "origin", NULL AS "target", NULL AS "comm", NULL AS "puts", NULL AS "put_bytes", NULL AS "gets", NULL AS "get_bytes", NULL AS "accumulates", NULL AS "accumulate_bytes", NULL AS "fetched_bytes" FROM commq_refuse('query one-sided', {{run}}, ['events'], [])
 UNION ALL
@@ -2501,6 +2487,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2577,6 +2564,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "next_seq", NULL AS "next_call", NULL AS "overlap_ns" FROM commq_refuse('query overlaps', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2607,6 +2595,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "partner", NULL AS "messages", NULL AS "bytes", NULL AS "messages_up", NULL AS "bytes_up", NULL AS "messages_down", NULL AS "bytes_down" FROM commq_refuse('query pairs', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -2818,6 +2807,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "destinations", NULL AS "sources", NULL AS "partners", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "busiest", NULL AS "busiest_messages", NULL AS "busiest_bytes", NULL AS "self_messages", NULL AS "self_bytes" FROM commq_refuse('query partners', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -3057,6 +3047,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "kind", NULL AS "operations", NULL AS "per_rank", NULL AS "share" FROM commq_refuse('query ratio', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3099,6 +3090,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3267,6 +3259,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query sizes', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -3325,6 +3318,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "tag", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "sources", NULL AS "destinations", NULL AS "pairs" FROM commq_refuse('query tags', {{run}}, ['messages'], [])
 UNION ALL
@@ -3354,14 +3348,15 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "wait_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['events', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "wait_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH spent AS (
-  SELECT rank, thread, class, MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns,
-         CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM events
+  SELECT rank, thread, class, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns, CAST(SUM(time_ns) AS BIGINT) AS ns,
+         CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
+  FROM profile
   GROUP BY rank, thread, class
 ),
 threads AS (
@@ -3399,21 +3394,15 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['events', 'messages', 'every-send'], [])
+SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['profile', 'events', 'messages', 'every-send'], [])
 UNION ALL
 (
 WITH posted_counts AS (
-  -- LIKE and comparing all calls with one name are what the engine does once per dictionary, not once per row.
-  SELECT rank, CAST(SUM(CASE WHEN class LIKE 'send%' THEN 1 ELSE 0 END) AS BIGINT) AS sends,
-         CAST(SUM(CASE WHEN class LIKE '%recv' THEN 1 ELSE 0 END) AS BIGINT) AS receives
-  FROM events
-  GROUP BY rank
-  UNION ALL
-  SELECT rank, -CAST(SUM(CASE WHEN class LIKE 'send%' AND proc_null <> 2 THEN 1 ELSE 0 END) AS BIGINT) AS sends,
-         -CAST(SUM(CASE WHEN class LIKE '%recv' AND proc_null >= 2 THEN 1 ELSE 0 END) AS BIGINT) AS receives
-  FROM events
-  WHERE proc_null > 0
+  SELECT rank, CAST(SUM(CASE WHEN class IN ('send', 'sendrecv') AND COALESCE(proc_null, 0) IN (0, 2) THEN calls ELSE 0 END) AS BIGINT) AS sends,
+         CAST(SUM(CASE WHEN class IN ('recv', 'sendrecv') AND COALESCE(proc_null, 0) < 2 THEN calls ELSE 0 END) AS BIGINT) AS receives
+  FROM profile
   GROUP BY rank
 ),
 met_counts AS (
@@ -3518,6 +3507,7 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['messages', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3678,31 +3668,23 @@ collective_waits AS (
 -- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
 -- and ends at the start of the other, on threads that called neither with the first call and the last.
 edges AS (
-  -- Where the program begins and ends. Read by their class, which few rows have: comparing the names of all calls takes longer than
-  -- the sums below.
-  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' THEN end_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN start_ns END) AS end_ns,
-         CAST(SUM(COALESCE(end_ns - start_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
-  FROM events
-  WHERE class = 'other' AND call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
-  GROUP BY rank, thread
-),
-polled AS (
-  SELECT rank, thread, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
-  FROM events
-  WHERE poll_ns > 0
+  -- Where the program begins and ends.
+  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' AND in_progress = 0 THEN last_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN first_ns END) AS end_ns,
+         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
+  FROM profile
+  WHERE call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
   GROUP BY rank, thread
 ),
 called AS (
-  SELECT rank, thread, MIN(start_ns) AS begin_ns, MAX(COALESCE(end_ns, start_ns)) AS end_ns, CAST(SUM(end_ns - start_ns) AS BIGINT) AS call_ns
-  FROM events
+  SELECT rank, thread, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns, CAST(SUM(time_ns) AS BIGINT) AS call_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM profile
   GROUP BY rank, thread
 ),
 program_times AS (
   SELECT c.rank, c.thread, COALESCE(e.begin_ns, c.begin_ns) AS begin_ns, COALESCE(e.end_ns, c.end_ns) AS end_ns,
-         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(p.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
+         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(c.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
   FROM called c
   LEFT JOIN edges e ON e.rank = c.rank AND e.thread = c.thread
-  LEFT JOIN polled p ON p.rank = c.rank AND p.thread = c.thread
 ),
 waits AS (
   SELECT 'late-sender' AS state, dst AS rank, wait_ns
@@ -3776,8 +3758,9 @@ comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
 ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['events', 'every-call'], [])
+SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['profile', 'every-call'], [])
 UNION ALL
 (
 WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
@@ -3810,10 +3793,10 @@ sites AS (
              GROUP BY id) p ON p.id = s.id
 ),
 met AS (
-  SELECT rank, call, comm, posted_any, callsite, recv_world, recv_tag, CAST(COUNT(*) AS BIGINT) AS posted,
-         CAST(COUNT(CASE WHEN error_class IS NULL THEN recv_peer END) AS BIGINT) AS matched,
+  SELECT rank, call, comm, posted_any, callsite, recv_world, recv_tag, CAST(SUM(calls) AS BIGINT) AS posted,
+         CAST(SUM(CASE WHEN error_class IS NULL THEN receives ELSE 0 END) AS BIGINT) AS matched,
          CAST(SUM(CASE WHEN error_class IS NULL THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS bytes
-  FROM events
+  FROM profile
   WHERE posted_any > 0 AND class IN ('recv', 'sendrecv', 'probe')
   GROUP BY rank, call, comm, posted_any, callsite, recv_world, recv_tag
 ),

@@ -178,7 +178,14 @@ func viewsOf(runs []Run) (views, paths []string, err error) {
 				return nil, nil, err
 			}
 			paths = append(paths, files...)
-			parts = append(parts, selectTable(r.Name, t, files))
+			part := selectTable(r.Name, t, files)
+			if t.Derived && len(files) == 0 { // the run of an older commq
+				if files, err = tableFiles(r, dirs[i], &schema.EventsTable); err != nil {
+					return nil, nil, err
+				}
+				part = profileOfEvents(selectTable(r.Name, &schema.EventsTable, files))
+			}
+			parts = append(parts, part)
 		}
 		views = append(views, "CREATE VIEW "+quoteName(t.Name)+" AS\n"+strings.Join(parts, "\nUNION ALL\n"))
 	}

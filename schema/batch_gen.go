@@ -1365,6 +1365,313 @@ func (b *Datatypes) Slice(i, j int) *Datatypes {
 	}
 }
 
+// Profile is a row of the table profile. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type Profile struct {
+	Rank       int32 // rank
+	Nth        int64 // nth
+	Epoch      int32 // epoch
+	Thread     int32 // thread
+	Call       int16 // call
+	Class      int16 // class
+	Comm       int32 // comm
+	Callsite   int32 // callsite
+	ErrorClass int32 // error_class
+	PostedAny  int32 // posted_any
+	ProcNull   int32 // proc_null
+	InProgress int32 // in_progress
+	RecvWorld  int32 // recv_world
+	RecvTag    int32 // recv_tag
+	Calls      int64 // calls
+	Sends      int64 // sends
+	Receives   int64 // receives
+	SendBytes  int64 // send_bytes
+	RecvBytes  int64 // recv_bytes
+	TimeNs     int64 // time_ns
+	MinNs      int64 // min_ns
+	MaxNs      int64 // max_ns
+	FirstNs    int64 // first_ns
+	LastNs     int64 // last_ns
+	ComputeNs  int64 // compute_ns
+	Polls      int64 // polls
+	PollNs     int64 // poll_ns
+}
+
+// NullProfile is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullProfile = Profile{
+	Comm:       NullInt32,
+	Callsite:   NullInt32,
+	ErrorClass: NullInt32,
+	PostedAny:  NullInt32,
+	ProcNull:   NullInt32,
+	RecvWorld:  NullInt32,
+	RecvTag:    NullInt32,
+	SendBytes:  NullInt64,
+	RecvBytes:  NullInt64,
+	TimeNs:     NullInt64,
+	MinNs:      NullInt64,
+	MaxNs:      NullInt64,
+	FirstNs:    NullInt64,
+	LastNs:     NullInt64,
+	ComputeNs:  NullInt64,
+	Polls:      NullInt64,
+	PollNs:     NullInt64,
+}
+
+// Profiles is a batch of rows of the table profile, a slice per column, all of one length.
+type Profiles struct {
+	Rank       []int32
+	Nth        []int64
+	Epoch      []int32
+	Thread     []int32
+	Call       []int16
+	Class      []int16
+	Comm       []int32
+	Callsite   []int32
+	ErrorClass []int32
+	PostedAny  []int32
+	ProcNull   []int32
+	InProgress []int32
+	RecvWorld  []int32
+	RecvTag    []int32
+	Calls      []int64
+	Sends      []int64
+	Receives   []int64
+	SendBytes  []int64
+	RecvBytes  []int64
+	TimeNs     []int64
+	MinNs      []int64
+	MaxNs      []int64
+	FirstNs    []int64
+	LastNs     []int64
+	ComputeNs  []int64
+	Polls      []int64
+	PollNs     []int64
+}
+
+// Table returns the description of the table profile.
+func (b *Profiles) Table() *Table { return &ProfileTable }
+
+// Len is the number of rows.
+func (b *Profiles) Len() int { return len(b.Rank) }
+
+// Data returns the slice of column i.
+func (b *Profiles) Data(i int) any {
+	switch i {
+	case 0:
+		return b.Rank
+	case 1:
+		return b.Nth
+	case 2:
+		return b.Epoch
+	case 3:
+		return b.Thread
+	case 4:
+		return b.Call
+	case 5:
+		return b.Class
+	case 6:
+		return b.Comm
+	case 7:
+		return b.Callsite
+	case 8:
+		return b.ErrorClass
+	case 9:
+		return b.PostedAny
+	case 10:
+		return b.ProcNull
+	case 11:
+		return b.InProgress
+	case 12:
+		return b.RecvWorld
+	case 13:
+		return b.RecvTag
+	case 14:
+		return b.Calls
+	case 15:
+		return b.Sends
+	case 16:
+		return b.Receives
+	case 17:
+		return b.SendBytes
+	case 18:
+		return b.RecvBytes
+	case 19:
+		return b.TimeNs
+	case 20:
+		return b.MinNs
+	case 21:
+		return b.MaxNs
+	case 22:
+		return b.FirstNs
+	case 23:
+		return b.LastNs
+	case 24:
+		return b.ComputeNs
+	case 25:
+		return b.Polls
+	case 26:
+		return b.PollNs
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *Profiles) Append(r *Profile) {
+	b.Rank = append(b.Rank, r.Rank)
+	b.Nth = append(b.Nth, r.Nth)
+	b.Epoch = append(b.Epoch, r.Epoch)
+	b.Thread = append(b.Thread, r.Thread)
+	b.Call = append(b.Call, r.Call)
+	b.Class = append(b.Class, r.Class)
+	b.Comm = append(b.Comm, r.Comm)
+	b.Callsite = append(b.Callsite, r.Callsite)
+	b.ErrorClass = append(b.ErrorClass, r.ErrorClass)
+	b.PostedAny = append(b.PostedAny, r.PostedAny)
+	b.ProcNull = append(b.ProcNull, r.ProcNull)
+	b.InProgress = append(b.InProgress, r.InProgress)
+	b.RecvWorld = append(b.RecvWorld, r.RecvWorld)
+	b.RecvTag = append(b.RecvTag, r.RecvTag)
+	b.Calls = append(b.Calls, r.Calls)
+	b.Sends = append(b.Sends, r.Sends)
+	b.Receives = append(b.Receives, r.Receives)
+	b.SendBytes = append(b.SendBytes, r.SendBytes)
+	b.RecvBytes = append(b.RecvBytes, r.RecvBytes)
+	b.TimeNs = append(b.TimeNs, r.TimeNs)
+	b.MinNs = append(b.MinNs, r.MinNs)
+	b.MaxNs = append(b.MaxNs, r.MaxNs)
+	b.FirstNs = append(b.FirstNs, r.FirstNs)
+	b.LastNs = append(b.LastNs, r.LastNs)
+	b.ComputeNs = append(b.ComputeNs, r.ComputeNs)
+	b.Polls = append(b.Polls, r.Polls)
+	b.PollNs = append(b.PollNs, r.PollNs)
+}
+
+// Row copies row i into r.
+func (b *Profiles) Row(i int, r *Profile) {
+	r.Rank = b.Rank[i]
+	r.Nth = b.Nth[i]
+	r.Epoch = b.Epoch[i]
+	r.Thread = b.Thread[i]
+	r.Call = b.Call[i]
+	r.Class = b.Class[i]
+	r.Comm = b.Comm[i]
+	r.Callsite = b.Callsite[i]
+	r.ErrorClass = b.ErrorClass[i]
+	r.PostedAny = b.PostedAny[i]
+	r.ProcNull = b.ProcNull[i]
+	r.InProgress = b.InProgress[i]
+	r.RecvWorld = b.RecvWorld[i]
+	r.RecvTag = b.RecvTag[i]
+	r.Calls = b.Calls[i]
+	r.Sends = b.Sends[i]
+	r.Receives = b.Receives[i]
+	r.SendBytes = b.SendBytes[i]
+	r.RecvBytes = b.RecvBytes[i]
+	r.TimeNs = b.TimeNs[i]
+	r.MinNs = b.MinNs[i]
+	r.MaxNs = b.MaxNs[i]
+	r.FirstNs = b.FirstNs[i]
+	r.LastNs = b.LastNs[i]
+	r.ComputeNs = b.ComputeNs[i]
+	r.Polls = b.Polls[i]
+	r.PollNs = b.PollNs[i]
+}
+
+// Set overwrites row i with r.
+func (b *Profiles) Set(i int, r *Profile) {
+	b.Rank[i] = r.Rank
+	b.Nth[i] = r.Nth
+	b.Epoch[i] = r.Epoch
+	b.Thread[i] = r.Thread
+	b.Call[i] = r.Call
+	b.Class[i] = r.Class
+	b.Comm[i] = r.Comm
+	b.Callsite[i] = r.Callsite
+	b.ErrorClass[i] = r.ErrorClass
+	b.PostedAny[i] = r.PostedAny
+	b.ProcNull[i] = r.ProcNull
+	b.InProgress[i] = r.InProgress
+	b.RecvWorld[i] = r.RecvWorld
+	b.RecvTag[i] = r.RecvTag
+	b.Calls[i] = r.Calls
+	b.Sends[i] = r.Sends
+	b.Receives[i] = r.Receives
+	b.SendBytes[i] = r.SendBytes
+	b.RecvBytes[i] = r.RecvBytes
+	b.TimeNs[i] = r.TimeNs
+	b.MinNs[i] = r.MinNs
+	b.MaxNs[i] = r.MaxNs
+	b.FirstNs[i] = r.FirstNs
+	b.LastNs[i] = r.LastNs
+	b.ComputeNs[i] = r.ComputeNs
+	b.Polls[i] = r.Polls
+	b.PollNs[i] = r.PollNs
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *Profiles) Resize(n int) {
+	b.Rank = resize(b.Rank, n)
+	b.Nth = resize(b.Nth, n)
+	b.Epoch = resize(b.Epoch, n)
+	b.Thread = resize(b.Thread, n)
+	b.Call = resize(b.Call, n)
+	b.Class = resize(b.Class, n)
+	b.Comm = resize(b.Comm, n)
+	b.Callsite = resize(b.Callsite, n)
+	b.ErrorClass = resize(b.ErrorClass, n)
+	b.PostedAny = resize(b.PostedAny, n)
+	b.ProcNull = resize(b.ProcNull, n)
+	b.InProgress = resize(b.InProgress, n)
+	b.RecvWorld = resize(b.RecvWorld, n)
+	b.RecvTag = resize(b.RecvTag, n)
+	b.Calls = resize(b.Calls, n)
+	b.Sends = resize(b.Sends, n)
+	b.Receives = resize(b.Receives, n)
+	b.SendBytes = resize(b.SendBytes, n)
+	b.RecvBytes = resize(b.RecvBytes, n)
+	b.TimeNs = resize(b.TimeNs, n)
+	b.MinNs = resize(b.MinNs, n)
+	b.MaxNs = resize(b.MaxNs, n)
+	b.FirstNs = resize(b.FirstNs, n)
+	b.LastNs = resize(b.LastNs, n)
+	b.ComputeNs = resize(b.ComputeNs, n)
+	b.Polls = resize(b.Polls, n)
+	b.PollNs = resize(b.PollNs, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *Profiles) Slice(i, j int) *Profiles {
+	return &Profiles{
+		Rank:       b.Rank[i:j],
+		Nth:        b.Nth[i:j],
+		Epoch:      b.Epoch[i:j],
+		Thread:     b.Thread[i:j],
+		Call:       b.Call[i:j],
+		Class:      b.Class[i:j],
+		Comm:       b.Comm[i:j],
+		Callsite:   b.Callsite[i:j],
+		ErrorClass: b.ErrorClass[i:j],
+		PostedAny:  b.PostedAny[i:j],
+		ProcNull:   b.ProcNull[i:j],
+		InProgress: b.InProgress[i:j],
+		RecvWorld:  b.RecvWorld[i:j],
+		RecvTag:    b.RecvTag[i:j],
+		Calls:      b.Calls[i:j],
+		Sends:      b.Sends[i:j],
+		Receives:   b.Receives[i:j],
+		SendBytes:  b.SendBytes[i:j],
+		RecvBytes:  b.RecvBytes[i:j],
+		TimeNs:     b.TimeNs[i:j],
+		MinNs:      b.MinNs[i:j],
+		MaxNs:      b.MaxNs[i:j],
+		FirstNs:    b.FirstNs[i:j],
+		LastNs:     b.LastNs[i:j],
+		ComputeNs:  b.ComputeNs[i:j],
+		Polls:      b.Polls[i:j],
+		PollNs:     b.PollNs[i:j],
+	}
+}
+
 // NewBatch returns an empty batch of table t.
 func NewBatch(t *Table) Batch {
 	switch t.Name {
@@ -1382,6 +1689,8 @@ func NewBatch(t *Table) Batch {
 		return &Callsites{}
 	case "datatypes":
 		return &Datatypes{}
+	case "profile":
+		return &Profiles{}
 	}
 	panic("schema: no such table")
 }

@@ -53,7 +53,7 @@ type Rule struct {
 const problemsPerRule = 10
 
 // Checker checks the rows of a run against Rules. Its memory is bounded by the ranks, the members of communicators, the
-// persistent collectives and the messages in flight between epochs, not by the rows.
+// persistent collectives, a Profiler for each file and the messages in flight between epochs, not by the rows.
 //
 // Add the tables ranks, comms, callsites and datatypes first, then events, messages and parts by increasing epoch.
 type Checker struct {
@@ -70,6 +70,7 @@ type Checker struct {
 	ranks    []rankState
 	threads  map[uint64]int64 // rank and thread -> latest start_ns
 	overlaps Overlaps
+	sums     map[string]*Profiler // file of events -> its profile
 	comms    map[int32]*commState
 	members  map[uint64]*memberState // communicator and world rank
 	last     memberCache
@@ -83,6 +84,8 @@ type Checker struct {
 	made     map[madeKey]madeState
 	inits    map[uint64]*initState // rows that made a persistent collective, by sideKey
 	totals   totals
+
+	profiled, summed *Digester // of the rows of profile, and of those that it should have
 }
 
 // rankState is what is known of a rank.
@@ -113,7 +116,8 @@ func NewChecker(m *Manifest, report func(Problem)) *Checker {
 	return &Checker{manifest: m, rules: rules, report: report, found: make([]int, len(rules)),
 		lastKeys: map[string][]int64{}, threads: map[uint64]int64{}, comms: map[int32]*commState{}, members: map[uint64]*memberState{},
 		types: map[int32]bool{}, sites: map[int32]bool{}, rows: map[string]int64{}, sends: map[uint64]half{}, receives: map[uint64]half{},
-		parts: newPartsState(), made: map[madeKey]madeState{}, inits: map[uint64]*initState{}, totals: totals{byCall: make([]int64, len(Calls))}}
+		parts: newPartsState(), made: map[madeKey]madeState{}, inits: map[uint64]*initState{}, totals: totals{byCall: make([]int64, len(Calls))},
+		sums: map[string]*Profiler{}, profiled: NewDigester(&ProfileTable), summed: NewDigester(&ProfileTable)}
 }
 
 // Add checks rows of a table that stand in file.
@@ -199,6 +203,8 @@ func where(b Batch, i int) (int32, int64) {
 	case *Parts:
 		return t.Rank[i], t.Seq[i]
 	case *RankInfos:
+		return t.Rank[i], NullInt64
+	case *Profiles:
 		return t.Rank[i], NullInt64
 	}
 	return NullInt32, NullInt64

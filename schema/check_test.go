@@ -237,6 +237,9 @@ func TestCheckerFindsBreaches(t *testing.T) {
 			m.Hash, m.HashVerify, m.Counts.HashesVerified, m.Counts.HashMismatches = "crc64", true, 3, 1
 		},
 			old: "recv_end_ns=900", new: "recv_end_ns=900 payload_hash=5 recv_hash=9", want: []string{"hashes_verified: found 1; the manifest says 3 (hashes)"}},
+		{manifest: func(m *Manifest) {
+			m.Tables = []TableInfo{{Name: "profile", Files: []FileInfo{{Path: "profile/0000.parquet"}}}}
+		}, want: []string{"the 0 rows of profile are not the 13 sums of the rows of events; commq runs profile makes them again (profile)"}},
 	} {
 		text, m := tinyRun, tinyManifest()
 		if test.old != "" {

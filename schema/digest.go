@@ -198,12 +198,15 @@ func (d *Digester) put(r, column int, word, present uint64) {
 }
 
 // RunDigest is the digest of a run: the xxh3 hash of the identity part of its manifest, which is the manifest's JSON
-// without Origin, Digest and the tables' files.
+// without Origin, Digest, the derived tables, and the tables' files.
 func RunDigest(m *Manifest) Digest {
 	id := *m
 	id.Origin, id.Digest = Origin{}, ""
 	id.Tables = nil
 	for _, t := range m.Tables {
+		if t.Name == ProfileTable.Name { // derived
+			continue
+		}
 		t.Files = nil
 		id.Tables = append(id.Tables, t)
 	}

@@ -42,7 +42,7 @@ type Manifest struct {
 	// Collectives is the number of collective operations by MPI name, the nonblocking ones by their own; their sum is
 	// Counts.Collectives.
 	Collectives map[string]int64 `json:"collectives,omitempty"`
-	// Tables lists the run's tables in the order of Tables.
+	// Tables lists the run's tables in the order of Tables. A derived one without files is one that the run lacks.
 	Tables []TableInfo `json:"tables"`
 	// Digest is the run's digest: it depends on the tables' rows and the schema version, not on file layout or codec.
 	Digest string `json:"digest"`

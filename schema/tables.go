@@ -174,6 +174,41 @@ var DatatypesTable = Table{
 	},
 }
 
+// ProfileTable describes the table profile: the flat profile of each rank.
+var ProfileTable = Table{
+	Name: "profile", Goname: "Profile", Folder: true, Derived: true, Key: []string{"epoch", "rank", "nth"},
+	Doc: "The flat profile: one row per rank for the rows of events that agree in the columns from thread to recv_tag, with their number and sums. It says nothing that events does not, in a thousandth of the rows; the writer makes it of any run. Where the rows of a file of events have more than a million different such columns, some are summed in several rows, so always add up.",
+	Columns: []Column{
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the calls."},
+		{Name: "nth", Goname: "Nth", Type: Int64, Unit: "1", Doc: "Number of the row along its rank, from 0, in the order of the first call of each."},
+		{Name: "epoch", Goname: "Epoch", Type: Int32, Unit: "1", Doc: "Earliest epoch that may be summed here: 0 but in runs of more than a million rows of profile in a file."},
+		{Name: "thread", Goname: "Thread", Type: Int32, Unit: "1", Doc: "thread of the rows of events."},
+		{Name: "call", Goname: "Call", Type: Enum, Names: CallNames, Doc: "call of the rows of events: the MPI function."},
+		{Name: "class", Goname: "Class", Type: Enum, Names: ClassNames, Doc: "class of the rows of events."},
+		{Name: "comm", Goname: "Comm", Type: Int32, Nullable: true, Doc: "comm of the rows of events, an id in comms."},
+		{Name: "callsite", Goname: "Callsite", Type: Int32, Nullable: true, Doc: "callsite of the rows of events, an id in callsites."},
+		{Name: "error_class", Goname: "ErrorClass", Type: Int32, Nullable: true, Unit: "1", Doc: "error_class of the rows of events; null after MPI_SUCCESS."},
+		{Name: "posted_any", Goname: "PostedAny", Type: Int32, Nullable: true, Unit: "1", Doc: "posted_any of the rows of events."},
+		{Name: "proc_null", Goname: "ProcNull", Type: Int32, Nullable: true, Unit: "1", Doc: "proc_null of the rows of events."},
+		{Name: "in_progress", Goname: "InProgress", Type: Int32, Unit: "1", Counts: true, Doc: "1 for calls that never returned, which have a start_ns and no end_ns; else 0."},
+		{Name: "recv_world", Goname: "RecvWorld", Type: Int32, Nullable: true, Unit: "1", Doc: "recv_world of the rows of events where posted_any is 1 or more; null in all other rows, whatever they received from."},
+		{Name: "recv_tag", Goname: "RecvTag", Type: Int32, Nullable: true, Unit: "1", Doc: "recv_tag, likewise."},
+		{Name: "calls", Goname: "Calls", Type: Int64, Unit: "1", Counts: true, Doc: "Rows of events: calls, and for MPI_Startall started requests."},
+		{Name: "sends", Goname: "Sends", Type: Int64, Unit: "1", Counts: true, Doc: "Those with a send_peer."},
+		{Name: "receives", Goname: "Receives", Type: Int64, Unit: "1", Counts: true, Doc: "Those with a recv_peer."},
+		{Name: "send_bytes", Goname: "SendBytes", Type: Int64, Nullable: true, Unit: "bytes", Doc: "Sum of send_bytes; null where all are."},
+		{Name: "recv_bytes", Goname: "RecvBytes", Type: Int64, Nullable: true, Unit: "bytes", Doc: "Sum of recv_bytes; null where all are."},
+		{Name: "time_ns", Goname: "TimeNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Sum of end_ns - start_ns; null for calls that never returned and in an untimed run."},
+		{Name: "min_ns", Goname: "MinNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "The shortest of them."},
+		{Name: "max_ns", Goname: "MaxNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "The longest of them."},
+		{Name: "first_ns", Goname: "FirstNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Earliest start_ns."},
+		{Name: "last_ns", Goname: "LastNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Latest end_ns; of calls that never returned latest start_ns."},
+		{Name: "compute_ns", Goname: "ComputeNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Sum of compute_ns; null where all are."},
+		{Name: "polls", Goname: "Polls", Type: Int64, Nullable: true, Unit: "1", Counts: true, Doc: "Sum of polls; null where all are."},
+		{Name: "poll_ns", Goname: "PollNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "Sum of poll_ns; null where all are."},
+	},
+}
+
 // EndedNames are the values of the column ended.
 var EndedNames = []string{"finalized", "aborted", "killed"}
 
@@ -186,5 +221,5 @@ const (
 
 // Tables lists every table of a run.
 func Tables() []*Table {
-	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable, &DatatypesTable}
+	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable, &DatatypesTable, &ProfileTable}
 }

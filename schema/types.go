@@ -66,6 +66,9 @@ type Table struct {
 	Doc string
 	// Folder says whether the table lies in a folder of files (events/0000.parquet) or in one file (comms.parquet).
 	Folder bool
+	// Derived says that the rows follow from those of other tables: the writer makes them, the run's digest is without them, and a run of an
+	// older commq may lack them.
+	Derived bool
 	// Key are the columns that order the rows within a file; together they make a row unique.
 	Key []string
 	// Columns are the table's columns in the order they are written.

@@ -73,7 +73,8 @@ type tableFile struct {
 	index    *metadata.PageIndexBuilder
 	groups   int
 	digester *schema.Digester
-	overlaps schema.Overlaps // of events
+	overlaps schema.Overlaps  // of events
+	profiler *schema.Profiler // of events, while they are written
 }
 
 const parquetMagic = "PAR1"
@@ -84,6 +85,9 @@ func createTableFile(path string, t *schema.Table) (tf *tableFile, err error) {
 		return nil, err
 	}
 	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes)}, digester: schema.NewDigester(t)}
+	if t == &schema.EventsTable {
+		tf.profiler = schema.NewProfiler()
+	}
 	if err := tf.begin(); err != nil {
 		tf.abandon()
 		return nil, err
@@ -188,8 +192,8 @@ func arrowType(t schema.Type) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// write appends rows.
-func (f *tableFile) write(e *columnEncoder, b schema.Batch) error {
+// write appends rows; those of events are summed, and profile gets what is complete of the sums.
+func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema.Profiles) error) error {
 	b, err := cleaned(b)
 	if err != nil {
 		return err
@@ -204,6 +208,7 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch) error {
 	f.digester.Add(b)
 	if events, ok := b.(*schema.Events); ok {
 		f.overlaps.Add(events)
+		return f.profiler.Add(events, profile)
 	}
 	return nil
 }

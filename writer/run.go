@@ -98,7 +98,8 @@ func (r *Run) targetFree() error {
 	return fmt.Errorf("%s exists and is not a run; choose another name or move it away", r.target())
 }
 
-// Write appends the rows of b to the table's file of that shard, as one row group or, when they are many, several.
+// Write appends the rows of b to the table's file of that shard, as one row group or, when they are many, several. Derived tables the
+// Run writes itself.
 // Tables that are one file have shard 0 only. Different files may be written concurrently; the batches of one come in
 // order. It returns an error when the file cannot be written, and when a row holds what its column cannot: null in a
 // column that is not nullable, an enum out of range. Text that is not UTF-8 is written with replacement characters.
@@ -106,6 +107,14 @@ func (r *Run) Write(shard int, b schema.Batch) error {
 	if b.Len() == 0 {
 		return nil
 	}
+	if b.Table().Derived {
+		return fmt.Errorf("write run %q: table %s is made by the writer", r.name, b.Table().Name)
+	}
+	return r.write(shard, b)
+}
+
+// write is Write for any table.
+func (r *Run) write(shard int, b schema.Batch) error {
 	t := b.Table()
 	f, err := r.file(t, shard)
 	if err != nil {
@@ -116,7 +125,7 @@ func (r *Run) Write(shard int, b schema.Batch) error {
 		e = newColumnEncoder()
 	}
 	defer r.encoders.Put(e)
-	if err := f.write(e, b); err != nil {
+	if err := f.write(e, b, func(rows *schema.Profiles) error { return r.write(shard, rows) }); err != nil {
 		return fmt.Errorf("write run %q: %s: %w", r.name, tablePath(t, shard), err)
 	}
 	return nil
@@ -175,6 +184,9 @@ func (r *Run) commit(m *schema.Manifest) error {
 		return fmt.Errorf("manifest: %w", err)
 	}
 	m.SchemaVersion, m.Origin.Name, m.Tables, m.Counts.OverlappingCalls = schema.Version, r.name, nil, 0
+	if err := r.endProfiles(); err != nil {
+		return err
+	}
 	for _, t := range schema.Tables() {
 		info, err := r.closeTable(t)
 		if err != nil {
@@ -200,6 +212,22 @@ func (r *Run) commit(m *schema.Manifest) error {
 		return err
 	}
 	return syncFolder(r.store)
+}
+
+// endProfiles writes the sums of events that are still at hand.
+func (r *Run) endProfiles() error {
+	events := map[int]*tableFile{}
+	for key, f := range r.files {
+		if f.table == &schema.EventsTable {
+			events[key.shard] = f
+		}
+	}
+	for shard, f := range events {
+		if err := f.profiler.Flush(func(rows *schema.Profiles) error { return r.write(shard, rows) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check runs Check where the options ask for it.

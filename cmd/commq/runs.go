@@ -36,9 +36,9 @@ Parquet tables; any other tool may read it.`,
 		if len(args) == 0 {
 			return c.Help()
 		}
-		return fmt.Errorf("runs %s: want list, show, check or remove", args[0])
+		return fmt.Errorf("runs %s: want list, show, check, profile or remove", args[0])
 	}
-	c.AddCommand(newRunsListCommand(a), newRunsShowCommand(a), newRunsCheckCommand(a), newRunsRemoveCommand(a))
+	c.AddCommand(newRunsListCommand(a), newRunsShowCommand(a), newRunsCheckCommand(a), newRunsProfileCommand(a), newRunsRemoveCommand(a))
 	return c
 }
 
@@ -226,6 +226,9 @@ func runRunsShow(store, run, format string, w io.Writer) error {
 func showCSV(w io.Writer, m *schema.Manifest) error {
 	rows := [][]string{{"table", "rows", "files", "file_bytes", "digest"}}
 	for _, t := range m.Tables {
+		if len(t.Files) == 0 { // a derived table that the run lacks
+			continue
+		}
 		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)), strconv.FormatInt(tableBytes(t), 10), t.Digest})
 	}
 	return csv.NewWriter(w).WriteAll(rows)
@@ -352,6 +355,9 @@ func showTables(w io.Writer, m *schema.Manifest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\nrows\tfiles\ton disk\tbytes/row\t  table")
 	for _, x := range m.Tables {
+		if len(x.Files) == 0 { // a derived table that the run lacks
+			continue
+		}
 		per := "-"
 		if x.Rows > 0 {
 			per = fmt.Sprintf("%.2f", float64(tableBytes(x))/float64(x.Rows))

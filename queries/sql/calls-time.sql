@@ -1,6 +1,6 @@
 -- summary: Time in each MPI function over all ranks: the flat profile, longest first.
 -- source: the table Aggregate Time of mpiP (Call, Time, App%, MPI%, Count, COV) and the flat profiles of IPM and Pipit
--- needs: events, times, every-call
+-- needs: profile, times, every-call
 -- origins: measured, virtual, simulated
 -- column call VARCHAR -: The MPI function.
 -- column ranks BIGINT 1: Ranks that called it.
@@ -16,13 +16,12 @@
 -- column cov DOUBLE 1: How far the ranks that called it differ: the standard deviation of their times in it, n - 1 in the
 --     denominator, by the mean (COV); 0 for one rank, null where nobody spent time in it.
 -- order: time_ns DESC, call
--- cost: Five columns of events.
+-- cost: The table profile.
 -- plot: bars call time_ns
 WITH by_thread AS (
-  SELECT rank, thread, call, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(end_ns - start_ns) AS BIGINT) AS time_ns,
-         MIN(end_ns - start_ns) AS min_ns, MAX(end_ns - start_ns) AS max_ns, CAST(COUNT(end_ns) AS BIGINT) AS returned,
-         MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns
-  FROM events
+  SELECT rank, thread, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
+         CAST(SUM(CASE WHEN in_progress = 0 THEN calls ELSE 0 END) AS BIGINT) AS returned, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM profile
   GROUP BY rank, thread, call
 ),
 by_rank AS (

@@ -1,6 +1,6 @@
 -- summary: Calls of each MPI function by each rank, with the bytes they sent and received.
 -- source: the tables themselves; the flat profile that mpiP and IPM users know
--- needs: events, comms, every-call
+-- needs: profile, comms, every-call
 -- column rank INTEGER -: World rank that called.
 -- column call VARCHAR -: The MPI function.
 -- column comm_size BIGINT 1: Processes in the communicator it was called on (both groups of an intercommunicator); null where the
@@ -10,33 +10,18 @@
 -- column recv_bytes BIGINT bytes: Payload that the calls received; 0 where they receive nothing, as a probe, whose message
 --     another call receives.
 -- order: rank, call, comm_size
--- cost: Seven columns of events.
+-- cost: The table profile.
 WITH sizes AS (
   SELECT comm, CAST(COUNT(*) AS BIGINT) AS comm_size
   FROM comms
   GROUP BY comm
 ),
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests. They are few, and taken off: that is faster than
-  -- looking at the class of every call.
-  SELECT rank, call, comm, CAST(COUNT(*) AS BIGINT) AS calls,
-         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  GROUP BY rank, call, comm
-  UNION ALL
-  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NOT NULL
-  GROUP BY rank, call, comm
-  UNION ALL
-  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'probe'
-  GROUP BY rank, call, comm
-  UNION ALL
-  SELECT rank, call, comm, CAST(0 AS BIGINT) AS calls, -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'other'
+  -- What returned an error moved nothing, nor do probes and what makes requests.
+  SELECT rank, call, comm, CAST(SUM(calls) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN recv_bytes END) AS BIGINT) AS recv_bytes
+  FROM profile
   GROUP BY rank, call, comm
 )
 SELECT c.rank, c.call, s.comm_size, CAST(SUM(c.calls) AS BIGINT) AS calls,

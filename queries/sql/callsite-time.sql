@@ -1,6 +1,6 @@
 -- summary: Where in the source the program spends its time in MPI: the time of each MPI call there, longest first.
 -- source: mpiP's list of call sites with Time, App%, MPI%, Count and COV
--- needs: events, callsites, every-call, times
+-- needs: profile, callsites, every-call, times
 -- origins: measured, virtual, simulated
 -- param by choice line|path|function = line: What is one call site. line: a line of the source (or, without debug
 --     information, a place in a module). path: a line and its callers, as far as --stack kept them. function: a function.
@@ -23,14 +23,14 @@
 -- column cov DOUBLE 1: Coefficient of variation of the ranks' times at it: standard deviation over mean, among the ranks that
 --     called; 0 is even.
 -- order: time_ns DESC, callsite, call
--- cost: Five columns of events.
+-- cost: The table profile.
 -- plot: bars callsite time_ns call
 WITH RECURSIVE {{include sites}},
 counted AS (
-  SELECT callsite, call, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(SUM(end_ns - start_ns) AS BIGINT) AS time_ns,
-         MAX(end_ns - start_ns) AS max_ns, MIN(start_ns) AS first_ns, MAX(end_ns) AS last_ns
-  FROM events
-  WHERE end_ns IS NOT NULL
+  SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
+         MAX(max_ns) AS max_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM profile
+  WHERE in_progress = 0
   GROUP BY callsite, call, rank
 ),
 totals AS (

@@ -1,6 +1,6 @@
 -- summary: Where in the source the program communicates: calls, messages and bytes of each MPI call there, most bytes first.
 -- source: mpiP's list of call sites, without their times (callsite-time has those)
--- needs: events, callsites, every-call
+-- needs: profile, callsites, every-call
 -- param by choice line|path|function = line: What is one call site. line: a line of the source (or, without debug
 --     information, a place in a module). path: a line and its callers, as far as --stack kept them. function: a function.
 -- column callsite INTEGER -: Id in callsites; of several that are one here, the lowest.
@@ -19,33 +19,16 @@
 --     nonblocking call moves counts where it was posted, what a persistent request moves where it was started.
 -- column recv_bytes BIGINT bytes: Payload that they received.
 -- order: send_bytes + recv_bytes DESC, calls DESC, callsite, call
--- cost: Eight columns of events.
+-- cost: The table profile.
 -- plot: bars callsite send_bytes call
 WITH RECURSIVE {{include sites}},
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests. They are few, and taken off: that is faster than
-  -- looking at every call's error.
-  SELECT callsite, call, rank, CAST(COUNT(*) AS BIGINT) AS calls, CAST(COUNT(CASE WHEN class LIKE 'send%' THEN send_peer END) AS BIGINT) AS sends,
-         CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  GROUP BY callsite, call, rank
-  UNION ALL
-  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, -CAST(COUNT(CASE WHEN class LIKE 'send%' THEN send_peer END) AS BIGINT) AS sends,
-         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NOT NULL
-  GROUP BY callsite, call, rank
-  UNION ALL
-  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, CAST(0 AS BIGINT) AS sends,
-         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'probe'
-  GROUP BY callsite, call, rank
-  UNION ALL
-  SELECT callsite, call, rank, CAST(0 AS BIGINT) AS calls, CAST(0 AS BIGINT) AS sends,
-         -CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, -CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
-  FROM events
-  WHERE error_class IS NULL AND class = 'other'
+  -- What returned an error moved nothing, nor do probes and what makes requests.
+  SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class IN ('send', 'sendrecv') THEN sends ELSE 0 END) AS BIGINT) AS sends,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN recv_bytes END) AS BIGINT) AS recv_bytes
+  FROM profile
   GROUP BY callsite, call, rank
 ),
 placed AS (

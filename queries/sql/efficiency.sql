@@ -1,7 +1,7 @@
 -- summary: Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.
 -- source: POP Standard Metrics for Parallel Performance Analysis (POP Centre of Excellence, pop-coe.eu); Rosas, Gimenez and Labarta, Scalability
 --     Prediction for Fundamental Performance Factors (2014)
--- needs: events, times, every-call
+-- needs: profile, times, every-call
 -- origins: measured, virtual, simulated
 -- column metric VARCHAR -: parallel-efficiency: the part of the runtime that the ranks compute in, on average; the product of the other two.
 --     load-balance: how far the ranks compute equally long, average by most. communication-efficiency: the part of the runtime that the rank
@@ -15,7 +15,7 @@
 -- column ranks BIGINT 1: Ranks that are averaged over: those that made calls. Of each its thread 0 counts, the first that called MPI.
 -- column top_rank INTEGER -: The rank with the most useful time, the lowest of several.
 -- order: metric DESC
--- cost: Six columns of events.
+-- cost: The table profile.
 -- plot: bars metric efficiency
 WITH {{include program_times}},
 useful AS (

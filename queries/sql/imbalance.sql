@@ -1,6 +1,6 @@
 -- summary: Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.
 -- source: Pipit's load_imbalance (max/mean) and the imbalance time and percentage of CrayPat (DeRose et al., Detecting Application Load Imbalance)
--- needs: events, ranks, times, every-call
+-- needs: profile, ranks, times, every-call
 -- origins: measured, virtual, simulated
 -- column what VARCHAR -: compute (compute_ns: outside MPI, on the run's compute_clock), MPI (all recorded calls, and failed tests), or
 --     an MPI function.
@@ -14,28 +14,21 @@
 -- column imbalance_ns BIGINT ns: max less mean: what the slowest rank would gain with balance.
 -- column imbalance_fraction DOUBLE 1: imbalance_ns by max, times n/(n - 1) for n ranks, so that 0 is balance and 1 is all on one rank; null for one rank.
 -- order: imbalance_ns DESC, what
--- cost: Six columns of events.
+-- cost: The table profile.
 -- plot: bars what imbalance_ns
 WITH spent AS (
-  SELECT rank, call, CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM events
+  SELECT rank, call, CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+  FROM profile
   GROUP BY rank, call
-),
-polled AS (
-  SELECT rank, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
-  FROM events
-  WHERE poll_ns > 0
-  GROUP BY rank
 ),
 kinds AS (
   SELECT 'compute' AS what, rank, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS ns
   FROM spent
   GROUP BY rank
   UNION ALL
-  SELECT 'MPI' AS what, s.rank, CAST(SUM(COALESCE(s.ns, 0)) AS BIGINT) + COALESCE(MAX(p.poll_ns), 0) AS ns
-  FROM spent s
-  LEFT JOIN polled p ON p.rank = s.rank
-  GROUP BY s.rank
+  SELECT 'MPI' AS what, rank, CAST(SUM(COALESCE(ns, 0)) AS BIGINT) + COALESCE(CAST(SUM(poll_ns) AS BIGINT), 0) AS ns
+  FROM spent
+  GROUP BY rank
   UNION ALL
   SELECT call AS what, rank, COALESCE(ns, 0) AS ns
   FROM spent

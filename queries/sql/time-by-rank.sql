@@ -1,6 +1,6 @@
 -- summary: Where each rank's time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.
 -- source: Pipit's time_profile and comm_by_process, the per-rank tables of IPM and APS
--- needs: events, times, every-call
+-- needs: profile, times, every-call
 -- origins: measured, virtual, simulated
 -- column rank INTEGER -: World rank.
 -- column thread INTEGER -: Its thread: each has times of its own, which do not add up to the rank's.
@@ -20,12 +20,12 @@
 -- column compute_ns BIGINT ns: What of that the run's compute_clock counted as computing: with the CPU clock what the thread was not
 --     running is missing, so outside_ns beyond it is time that other processes or the operating system had the CPU.
 -- order: rank, thread
--- cost: Seven columns of events.
+-- cost: The table profile.
 -- plot: bars rank outside_ns+point_to_point_ns+wait_ns+probe_ns+poll_ns+collective_ns+rma_ns+io_ns+other_ns
 WITH spent AS (
-  SELECT rank, thread, class, MIN(start_ns) AS first_ns, MAX(COALESCE(end_ns, start_ns)) AS last_ns,
-         CAST(SUM(end_ns - start_ns) AS BIGINT) AS ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM events
+  SELECT rank, thread, class, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns, CAST(SUM(time_ns) AS BIGINT) AS ns,
+         CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
+  FROM profile
   GROUP BY rank, thread, class
 ),
 threads AS (

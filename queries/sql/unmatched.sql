@@ -1,6 +1,6 @@
 -- summary: Sends and receives that were posted and never met a partner.
 -- source: the invariants of a run: every message has two sides
--- needs: events, messages, every-send
+-- needs: profile, events, messages, every-send
 -- column rank INTEGER -: World rank that posted it.
 -- column seq BIGINT -: seq of the posting row in events.
 -- column side VARCHAR -: send or recv: which side of the row has no partner.
@@ -10,19 +10,12 @@
 -- column tag INTEGER -: Message tag; null for MPI_ANY_TAG and where it is not known.
 -- column bytes BIGINT bytes: Payload of a send; null for a receive, which got nothing.
 -- order: rank, seq, side
--- cost: Three columns of events and two of messages, to count. Of ranks whose counts differ also anti-joins of events with messages on
+-- cost: The table profile and two columns of messages, to count. Of ranks whose counts differ also anti-joins of events with messages on
 --     (rank, seq), over the stretches of seq in which they do.
 WITH posted_counts AS (
-  -- LIKE and comparing all calls with one name are what the engine does once per dictionary, not once per row.
-  SELECT rank, CAST(SUM(CASE WHEN class LIKE 'send%' THEN 1 ELSE 0 END) AS BIGINT) AS sends,
-         CAST(SUM(CASE WHEN class LIKE '%recv' THEN 1 ELSE 0 END) AS BIGINT) AS receives
-  FROM events
-  GROUP BY rank
-  UNION ALL
-  SELECT rank, -CAST(SUM(CASE WHEN class LIKE 'send%' AND proc_null <> 2 THEN 1 ELSE 0 END) AS BIGINT) AS sends,
-         -CAST(SUM(CASE WHEN class LIKE '%recv' AND proc_null >= 2 THEN 1 ELSE 0 END) AS BIGINT) AS receives
-  FROM events
-  WHERE proc_null > 0
+  SELECT rank, CAST(SUM(CASE WHEN class IN ('send', 'sendrecv') AND COALESCE(proc_null, 0) IN (0, 2) THEN calls ELSE 0 END) AS BIGINT) AS sends,
+         CAST(SUM(CASE WHEN class IN ('recv', 'sendrecv') AND COALESCE(proc_null, 0) < 2 THEN calls ELSE 0 END) AS BIGINT) AS receives
+  FROM profile
   GROUP BY rank
 ),
 met_counts AS (

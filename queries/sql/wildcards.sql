@@ -1,6 +1,6 @@
 -- summary: Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.
 -- source: what makes a program's order of messages depend on time; debuggers and replay tools ask first for it
--- needs: events, every-call
+-- needs: profile, every-call
 -- param by choice line|path|function = line: What is one call site. line: a line of the source (or, without debug
 --     information, a place in a module). path: a line and its callers, as far as --stack kept them. function: a function.
 -- column rank INTEGER -: World rank that posted them.
@@ -19,13 +19,13 @@
 -- column tags BIGINT 1: Different tags of those messages.
 -- column bytes BIGINT bytes: Payload of those messages; a probe's are received by another call.
 -- order: rank, posted DESC, call, comm, wildcard, callsite
--- cost: Nine columns of events; those with a wildcard are grouped.
+-- cost: The table profile.
 WITH RECURSIVE {{include sites}},
 met AS (
-  SELECT rank, call, comm, posted_any, callsite, recv_world, recv_tag, CAST(COUNT(*) AS BIGINT) AS posted,
-         CAST(COUNT(CASE WHEN error_class IS NULL THEN recv_peer END) AS BIGINT) AS matched,
+  SELECT rank, call, comm, posted_any, callsite, recv_world, recv_tag, CAST(SUM(calls) AS BIGINT) AS posted,
+         CAST(SUM(CASE WHEN error_class IS NULL THEN receives ELSE 0 END) AS BIGINT) AS matched,
          CAST(SUM(CASE WHEN error_class IS NULL THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS bytes
-  FROM events
+  FROM profile
   WHERE posted_any > 0 AND class IN ('recv', 'sendrecv', 'probe')
   GROUP BY rank, call, comm, posted_any, callsite, recv_world, recv_tag
 ),

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/writer"
+)
+
+func newRunsProfileCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "profile RUN...",
+		Short: "Make the table profile of runs that lack it",
+		Long: `profile makes the table profile, sums of the rows of events, of runs that were written by a commq that did not: their queries are
+answered without it too, but take longer. Nothing else of a run changes, nor does its digest. RUN is a name in the store or a path.`,
+		Example: `  commq runs profile bt.C.64
+  commq runs profile /scratch/runs/*`,
+		Args:              wantArgs(1, anyNumber, "names of runs"),
+		ValidArgsFunction: completeRuns(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runRunsProfile(c.Context(), a, args)
+		},
+	}
+}
+
+func runRunsProfile(ctx context.Context, a *app, runs []string) error {
+	for _, run := range runs {
+		dir, err := writer.Find(a.storeDir(), run)
+		if err != nil {
+			return err
+		}
+		if err := writer.MakeProfile(ctx, dir); err != nil {
+			return err
+		}
+		a.note("made the profile of run %s", run)
+	}
+	return nil
+}

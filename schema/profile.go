@@ -1,0 +1,218 @@
+package schema
+
+import (
+	"cmp"
+	"slices"
+)
+
+// profileRows is how many rows of profile are summed at a time: about 250 MB.
+const profileRows = 1 << 20
+
+// Profiler makes the rows of the table profile of those of a file of events. Its memory is bounded by profileRows and an epoch. It is for one
+// goroutine at a time.
+type Profiler struct {
+	most  int // rows at a time, checked where an epoch ends
+	epoch int32
+	first int32 // epoch that the rows at hand begin in
+
+	rows  []Profile
+	keys  []profileKey
+	slots []int32 // an open hash table of places in rows, plus 1; its size is a power of two
+	next  map[int32]int64
+}
+
+// profileKey are the columns in which the rows of events agree that are summed in one row of profile.
+type profileKey struct {
+	rank, thread, comm, callsite    int32
+	errorClass, postedAny, procNull int32
+	recvWorld, recvTag              int32
+	call, class                     int16
+	inProgress                      int32
+}
+
+// NewProfiler returns a Profiler.
+func NewProfiler() *Profiler {
+	return &Profiler{most: profileRows, slots: make([]int32, 1<<8), next: map[int32]int64{}}
+}
+
+// Add adds rows of events, which come in the order of the table's key, and gives the rows of profile that are complete to full, sorted by the
+// key. It returns full's error.
+func (p *Profiler) Add(e *Events, full func(*Profiles) error) error {
+	last, at := profileKey{}, -1
+	for i, epoch := range e.Epoch {
+		if epoch != p.epoch {
+			if p.epoch = epoch; len(p.rows) > p.most {
+				if err := p.Flush(full); err != nil {
+					return err
+				}
+				p.first, at = epoch, -1
+			}
+		}
+		key := keyOf(e, i)
+		if at < 0 || key != last {
+			last, at = key, p.find(key)
+		}
+		p.rows[at].add(e, i)
+	}
+	return nil
+}
+
+func keyOf(e *Events, i int) profileKey {
+	k := profileKey{rank: e.Rank[i], thread: e.Thread[i], comm: e.Comm[i], callsite: e.Callsite[i], errorClass: e.ErrorClass[i],
+		postedAny: e.PostedAny[i], procNull: e.ProcNull[i], recvWorld: NullInt32, recvTag: NullInt32, call: e.Call[i], class: e.Class[i]}
+	if k.postedAny > 0 {
+		k.recvWorld, k.recvTag = e.RecvWorld[i], e.RecvTag[i]
+	}
+	if e.EndNs[i] == NullInt64 && e.StartNs[i] != NullInt64 {
+		k.inProgress = 1
+	}
+	return k
+}
+
+// hash mixes the columns, most of which have few bits.
+func (k *profileKey) hash() uint64 {
+	const a, b = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
+	h := (uint64(uint32(k.rank))<<32 | uint64(uint32(k.callsite))) * a
+	h = (h ^ h>>29 ^ uint64(uint16(k.call))<<48 ^ uint64(uint16(k.class))<<40 ^ uint64(uint32(k.comm))) * b
+	h = (h ^ h>>32 ^ uint64(uint32(k.recvWorld))<<32 ^ uint64(uint32(k.recvTag))) * a
+	h = (h ^ h>>29 ^ uint64(uint32(k.thread))<<32 ^ uint64(uint32(k.postedAny))<<16 ^ uint64(uint32(k.procNull))<<8 ^ uint64(uint32(k.errorClass))<<1 ^ uint64(k.inProgress)) * b
+	return h ^ h>>32
+}
+
+// find is the place of the row of a key, which it makes where it is not there.
+func (p *Profiler) find(k profileKey) int {
+	mask := uint64(len(p.slots) - 1)
+	slot := k.hash() & mask
+	for ; p.slots[slot] != 0; slot = (slot + 1) & mask {
+		if at := int(p.slots[slot] - 1); p.keys[at] == k {
+			return at
+		}
+	}
+	row := NullProfile
+	row.Rank, row.Epoch, row.Thread, row.Call, row.Class, row.Comm, row.Callsite = k.rank, p.first, k.thread, k.call, k.class, k.comm, k.callsite
+	row.ErrorClass, row.PostedAny, row.ProcNull, row.InProgress, row.RecvWorld, row.RecvTag = k.errorClass, k.postedAny, k.procNull, k.inProgress, k.recvWorld, k.recvTag
+	row.Nth = p.next[k.rank]
+	p.next[k.rank]++
+	p.rows, p.keys = append(p.rows, row), append(p.keys, k)
+	p.slots[slot] = int32(len(p.rows))
+	if 2*len(p.rows) > len(p.slots) {
+		p.grow()
+	}
+	return len(p.rows) - 1
+}
+
+func (p *Profiler) grow() {
+	p.slots = make([]int32, 2*len(p.slots))
+	mask := uint64(len(p.slots) - 1)
+	for at := range p.keys {
+		slot := p.keys[at].hash() & mask
+		for ; p.slots[slot] != 0; slot = (slot + 1) & mask {
+		}
+		p.slots[slot] = int32(at + 1)
+	}
+}
+
+// add adds row i of events to the sums.
+func (r *Profile) add(e *Events, i int) {
+	r.Calls++
+	if e.SendPeer[i] != NullInt32 {
+		r.Sends++
+	}
+	if e.RecvPeer[i] != NullInt32 {
+		r.Receives++
+	}
+	sum(&r.SendBytes, e.SendBytes[i])
+	sum(&r.RecvBytes, e.RecvBytes[i])
+	sum(&r.ComputeNs, e.ComputeNs[i])
+	sum(&r.Polls, e.Polls[i])
+	sum(&r.PollNs, e.PollNs[i])
+	start, end := e.StartNs[i], e.EndNs[i]
+	if start == NullInt64 {
+		return
+	}
+	if r.FirstNs == NullInt64 || start < r.FirstNs {
+		r.FirstNs = start
+	}
+	if end == NullInt64 {
+		r.LastNs = max(r.LastNs, start)
+		return
+	}
+	r.LastNs = max(r.LastNs, end)
+	ns := end - start
+	sum(&r.TimeNs, ns)
+	r.MaxNs = max(r.MaxNs, ns)
+	if r.MinNs == NullInt64 || ns < r.MinNs {
+		r.MinNs = ns
+	}
+}
+
+// sum adds x to a sum that is null while all are.
+func sum(to *int64, x int64) {
+	switch {
+	case x == NullInt64:
+	case *to == NullInt64:
+		*to = x
+	default:
+		*to += x
+	}
+}
+
+// Flush gives the rows that are there to full, sorted by the key; there may be none. It returns full's error.
+func (p *Profiler) Flush(full func(*Profiles) error) error {
+	if len(p.rows) == 0 {
+		return nil
+	}
+	slices.SortFunc(p.rows, func(a, b Profile) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Nth, b.Nth))
+	})
+	var batch Profiles
+	batch.Resize(len(p.rows))
+	for i := range p.rows {
+		batch.Set(i, &p.rows[i])
+	}
+	p.rows, p.keys = p.rows[:0], p.keys[:0]
+	clear(p.slots)
+	return full(&batch)
+}
+
+// lacksProfile says whether the run has no table profile.
+func (m *Manifest) lacksProfile() bool {
+	for _, t := range m.Tables {
+		if t.Name == ProfileTable.Name {
+			return len(t.Files) == 0
+		}
+	}
+	return true
+}
+
+// checkProfile makes the profile again.
+func checkProfile(c *Checker, b Batch) {
+	if c.manifest.lacksProfile() {
+		return
+	}
+	e, ok := b.(*Events)
+	if !ok {
+		c.profiled.Add(b)
+		return
+	}
+	p := c.sums[c.file]
+	if p == nil {
+		p = NewProfiler()
+		c.sums[c.file] = p
+	}
+	p.Add(e, c.addSums) // addSums returns no error
+}
+
+func (c *Checker) addSums(b *Profiles) error {
+	c.summed.Add(b)
+	return nil
+}
+
+func finishProfile(c *Checker) {
+	for _, p := range c.sums {
+		p.Flush(c.addSums) // likewise
+	}
+	if c.profiled.Rows() != c.summed.Rows() || c.profiled.Sum() != c.summed.Sum() {
+		c.wrong("the %d rows of profile are not the %d sums of the rows of events; commq runs profile makes them again", c.profiled.Rows(), c.summed.Rows())
+	}
+}

@@ -1,0 +1,76 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/commq/commq/schema"
+)
+
+// MakeProfile makes the table profile of the run in folder dir of its events: of a run that an older commq wrote without it, or again. Nothing
+// else of the run changes, its digest neither. On an error the run is as it was.
+func MakeProfile(ctx context.Context, dir string) error {
+	if err := makeProfile(ctx, filepath.Clean(dir)); err != nil {
+		return fmt.Errorf("make the profile of %s: %w", dir, err)
+	}
+	return nil
+}
+
+func makeProfile(ctx context.Context, dir string) (err error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	store, name := filepath.Split(dir)
+	l, err := takeLock(filepath.Join(store, "."+name+".lock"))
+	if err != nil {
+		return fmt.Errorf("lock the run: %w", err)
+	}
+	r := &Run{store: store, name: name, dir: filepath.Join(dir, ".profile.partial"), lock: l, files: map[shardKey]*tableFile{}}
+	defer func() { err = errors.Join(err, r.end()) }()
+	if err := errors.Join(os.RemoveAll(r.dir), os.Mkdir(r.dir, 0o777)); err != nil {
+		return err
+	}
+	if err := r.profileOf(ctx, dir); err != nil {
+		return err
+	}
+	info, err := r.closeTable(&schema.ProfileTable)
+	if err != nil {
+		return err
+	}
+	for i := range m.Tables {
+		if m.Tables[i].Name == info.Name {
+			m.Tables[i] = info
+		}
+	}
+	if err := writeManifest(r.dir, m); err != nil {
+		return err
+	}
+	table := filepath.Join(dir, schema.ProfileTable.Name)
+	return errors.Join(os.RemoveAll(table), os.Rename(filepath.Join(r.dir, schema.ProfileTable.Name), table),
+		os.Rename(filepath.Join(r.dir, manifestName), filepath.Join(dir, manifestName)), syncFolder(table), syncFolder(dir))
+}
+
+// profileOf writes the profile of the run in folder dir, a file for each of events.
+func (r *Run) profileOf(ctx context.Context, dir string) error {
+	files, err := tableFiles(dir, &schema.EventsTable)
+	if err != nil {
+		return err
+	}
+	for shard, name := range files {
+		p := schema.NewProfiler()
+		full := func(rows *schema.Profiles) error { return r.write(shard, rows) }
+		err := readFile(ctx, dir, name, &schema.EventsTable, checkRows, func(b schema.Batch) error { return p.Add(b.(*schema.Events), full) })
+		if err := errors.Join(err, p.Flush(full)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
