@@ -23,6 +23,7 @@ func commands(a *app) []*cobra.Command {
 		newDetectCommand(a),
 		newReplaceCommand(a),
 		newSignCommand(a),
+		newFitCommand(a),
 		newExportCommand(a),
 		newCompletionCommand(a),
 		newSimrankCommand(a),

@@ -1,0 +1,152 @@
+package regress
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// table1 is Table 1 of Panadero et al.: KB of a message of BT class D.
+var table1 = []Point{{16, 2496}, {9, 2892}, {36, 1849}, {25, 2132}}
+
+func fit(t *testing.T, points ...Point) *Curve {
+	t.Helper()
+	c, err := Fit(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func near1(a, b, within float64) bool { return math.Abs(a-b) <= within }
+
+// TestTable1OfThePaper: 1628 KB were measured on 49 ranks; the paper predicts 1703.59.
+func TestTable1OfThePaper(t *testing.T) {
+	p := fit(t, table1...).At(49)
+	if !near1(p.Value, 1628, 16.28) || p.Low > 1628 || p.High < 1628 {
+		t.Errorf("%s: %v in %v to %v; want 1628 within 1 %%", p.Formula, p.Value, p.Low, p.High)
+	}
+	if p.High-p.Low > 1967-1471 {
+		t.Errorf("the interval, %v to %v, is wider than that of the power law", p.Low, p.High)
+	}
+}
+
+// TestPowerLawOfThePaper: 5965.01 P^-0.32239 by least squares of logarithms, by hand, and its interval with t(0.975, 2) = 4.3027.
+func TestPowerLawOfThePaper(t *testing.T) {
+	c := fit(t, table1...)
+	for _, want := range []struct {
+		form             string
+		value, low, high float64
+	}{{PaperPower, 1703.60, 1473.4, 1969.8}, {Power, 1700.99, 1471.1, 1966.8}} {
+		p, err := c.AtForm(49, want.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !near1(p.Value, want.value, 0.01) || !near1(p.Low, want.low, 0.1) || !near1(p.High, want.high, 0.1) {
+			t.Errorf("%s: %v in %v to %v; want %v", want.form, p.Value, p.Low, p.High, want)
+		}
+	}
+}
+
+// TestExactLaws: whole numbers, and what the law says by hand.
+func TestExactLaws(t *testing.T) {
+	for _, c := range []struct {
+		points []Point
+		at     int64
+		want   float64
+	}{
+		{[]Point{{2, 64}, {4, 64}, {8, 64}}, 64, 64},
+		{[]Point{{2, 4096}, {4, 1024}, {8, 256}, {16, 64}}, 32, 16},                 // 2^14/P^2
+		{[]Point{{4, 2418}, {9, 3624}, {16, 4830}, {25, 6036}}, 49, 8448},           // 6q 201 + 6
+		{[]Point{{9, 72000}, {16, 60750}, {25, 51840}, {36, 45000}}, 81, 32000},     // 324000 (q-1)/q^2
+		{[]Point{{2, 44}, {4, 88}, {8, 132}, {16, 176}}, 128, 308},                  // 44 log2 P
+		{[]Point{{1, 0}, {2, 100}, {4, 300}, {8, 700}}, 16, 1500},                   // 100 (P-1)
+		{[]Point{{3, 2000}, {5, 3000}, {6, 3000}, {9, 4000}, {17, 5000}}, 33, 6000}, // 1000 ceil(log2 P)
+		// 80 (floor(100/q)+1)^2 with remainders at q = 3, 6 and 7: at 12 floor is 8
+		{[]Point{{9, 92480}, {16, 54080}, {36, 23120}, {49, 18000}}, 144, 6480},
+	} {
+		p := fit(t, c.points...).At(c.at)
+		if p.Form != Exact || p.Value != c.want || p.Low > c.want || p.High < c.want {
+			t.Errorf("%v at %d: %s (%s) says %v in %v to %v, want %v", c.points, c.at, p.Formula, p.Form, p.Value, p.Low, p.High, c.want)
+		}
+	}
+}
+
+// TestExactLawsThatDiffer: BT class W's solver face, N = 24: all of 4, 9 and 16 divide it as squares, so that 240 (floor(24/q)+1)^2 and
+// 240 (ceil(24/q)+1)^2 have all values and say 6000 and 8640 of 25.
+func TestExactLawsThatDiffer(t *testing.T) {
+	c := fit(t, Point{4, 240 * 13 * 13}, Point{9, 240 * 9 * 9}, Point{16, 240 * 7 * 7})
+	p := c.At(25)
+	if p.Exact || p.Low > 6000 || p.High < 8640 || p.Value != 6000 {
+		t.Errorf("%s: %v in %v to %v", p.Formula, p.Value, p.Low, p.High)
+	}
+	if w, ok := warned(p, LawsDiffer); !ok {
+		t.Error("no warning")
+	} else if want := "a run on 25"; !strings.Contains(w, want) {
+		t.Errorf("%q does not say %q", w, want)
+	}
+	if p := fit(t, Point{4, 240 * 13 * 13}, Point{9, 240 * 9 * 9}, Point{16, 240 * 7 * 7}, Point{25, 6000}).At(49); p.Value != 3840 {
+		t.Errorf("with 25 ranks: %s says %v of 49, want 3840", p.Formula, p.Value)
+	}
+}
+
+// TestRefusedForms: a line that falls below nothing on the way is not taken, however close it comes.
+func TestRefusedForms(t *testing.T) {
+	c := fit(t, Point{2, 100.02}, Point{4, 89.99}, Point{8, 70.03}, Point{16, 29.99})
+	if p := c.At(18); p.Form != Linear || !near1(p.Value, 20, 0.2) {
+		t.Errorf("at 18: %s says %v", p.Formula, p.Value)
+	}
+	p := c.At(64)
+	if p.Form == Linear || p.Value < 0 || p.Low < 0 {
+		t.Errorf("at 64: %s says %v in %v to %v", p.Formula, p.Value, p.Low, p.High)
+	}
+	if _, ok := warned(p, Refused); !ok {
+		t.Errorf("no warning that a better form was refused: %v", p.Warnings)
+	}
+}
+
+func TestTwoNumbersOfRanks(t *testing.T) {
+	p := fit(t, Point{4, 1000.5}, Point{8, 520.25}, Point{8, 515}).At(16)
+	if p.Low > 260 || p.High < 340 || p.Low < 0 || p.Value < p.Low || p.Value > p.High {
+		t.Errorf("%s: %v in %v to %v", p.Formula, p.Value, p.Low, p.High)
+	}
+	if _, ok := warned(p, FewPoints); !ok {
+		t.Error("no warning")
+	}
+}
+
+func TestNumbersOfRanksOfOneKind(t *testing.T) {
+	c := fit(t, table1...)
+	if _, ok := warned(c.At(50), OneKind); !ok {
+		t.Error("50 is no square, and no warning")
+	}
+	if _, ok := warned(c.At(64), OneKind); ok {
+		t.Error("64 is a square")
+	}
+	if _, ok := warned(c.At(100), FarAway); !ok {
+		t.Error("100 is far from 36")
+	}
+}
+
+func TestWhatCannotBeFitted(t *testing.T) {
+	for _, points := range [][]Point{nil, {{4, 1}}, {{4, 1}, {4, 2}}, {{0, 1}, {4, 2}}, {{2, math.NaN()}, {4, 2}}, {{2, math.Inf(1)}, {4, 2}}} {
+		if _, err := Fit(points); err == nil {
+			t.Errorf("%v: no error", points)
+		}
+	}
+	if _, err := fit(t, table1...).AtForm(49, "cubic"); err == nil {
+		t.Error("no error for an unknown form")
+	}
+	if _, err := fit(t, Point{2, 0}, Point{4, 3}).AtForm(8, Power); err == nil {
+		t.Error("a power law of a zero")
+	}
+}
+
+func warned(p Prediction, name string) (text string, ok bool) {
+	for _, w := range p.Warnings {
+		if w.Name == name {
+			return w.Text, true
+		}
+	}
+	return "", false
+}
