@@ -19,6 +19,9 @@ func (s *signer) call(p *signedRank, n *Node, e *schema.Event) int32 {
 	if class := schema.Class(e.Class); class != schema.Calls[e.Call].Class && class >= 0 && int(class) < len(schema.ClassNames) {
 		c.Class = class.String()
 	}
+	if site := pointer(e.Callsite, schema.NullInt32); site != nil && *site != value(s.sig.Symbols[n.Symbol].Frame, *site) {
+		c.Frame = site
+	}
 	c.Send = sideOf(e.Rank, e.SendWorld, e.SendPeer, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes)
 	c.Recv = sideOf(e.Rank, e.RecvWorld, e.RecvPeer, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes)
 	c.Completes = p.completes(e.Seq)
@@ -105,6 +108,7 @@ func (c *Call) key() []byte {
 	maybe(c.Root)
 	maybe(c.Error)
 	maybe(c.PostedAny)
+	maybe(c.Frame)
 	maybe(c.ProcNull)
 	flags := int64(0)
 	if c.Instance {

@@ -127,7 +127,7 @@ func (s *Signature) row(rank int32, seq int64, n *Node, c *Call) schema.Event {
 		e.Class = int16(slices.Index(schema.ClassNames, c.Class))
 	}
 	e.Comm = c.Comm.int32()
-	e.Callsite = value(sym.Frame, schema.NullInt32)
+	e.Callsite = value(c.Frame, value(sym.Frame, schema.NullInt32))
 	comm := s.comms[e.Comm]
 	e.SendWorld, e.SendPeer = c.Send.peer(rank, comm)
 	e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = c.Send.rest()

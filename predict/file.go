@@ -58,6 +58,11 @@ func (s *Signature) check() error {
 	if len(s.Values) != len(s.nodes) {
 		return fmt.Errorf("values of %d nodes, the template has %d", len(s.Values), len(s.nodes))
 	}
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Node < 0 || int(p.Node) >= len(s.nodes) || !s.nodes[p.Node].Loop {
+			return fmt.Errorf("phase %d: node %d is no loop", i, p.Node)
+		}
+	}
 	for _, n := range slices.Backward(s.nodes) {
 		if err := s.checkValues(n); err != nil {
 			return fmt.Errorf("node %d: %w", n.ID, err)

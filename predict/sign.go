@@ -9,7 +9,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Sign makes the signature of a run. It reads its events twice. It is an error when the run has not the rows of all calls.
+// Sign makes the signature of a run. It reads its events three times or more. It is an error when the run has not the rows of all calls.
 func Sign(run *Run) (*Signature, error) {
 	m := run.Manifest
 	switch {
@@ -21,11 +21,13 @@ func Sign(run *Run) (*Signature, error) {
 		return nil, fmt.Errorf("run %q has not the rows of all calls (%d could not be recorded)", run.Name, m.Counts.Dropped)
 	}
 	s := &signer{run: run, sig: &Signature{Version: Version, Run: run.Name, Digest: m.Digest, Ranks: m.Ranks, ComputeClock: m.ComputeClock,
-		TimeOrigin: m.TimeOrigin, Stack: m.Stack}, ids: map[symbolKey]int32{}}
+		TimeOrigin: m.TimeOrigin, Stack: m.Stack}, ids: map[symbolKey]int32{},
+		met: map[instance]*meeting{}, pairs: map[[2]int32]bool{}, size: map[int32]int32{}}
 	s.tables()
 	if err := s.readFlows(); err != nil {
 		return nil, err
 	}
+	s.join()
 	s.sig.Template = template(s.flows, s.first)
 	s.flows = nil
 	for {
@@ -35,9 +37,13 @@ func Sign(run *Run) (*Signature, error) {
 			return nil, err
 		}
 		if !s.sig.split() {
-			return s.sig, nil
+			break
 		}
 	}
+	if err := s.findPhases(); err != nil {
+		return nil, err
+	}
+	return s.sig, nil
 }
 
 // signer makes a signature.
@@ -51,6 +57,10 @@ type signer struct {
 	ranks []signedRank
 	found []interned // by node
 	times []*timesOf // by node
+	// Of collective operations: those that not all ranks have come to, symbols that have met, and the sizes of communicators.
+	met   map[instance]*meeting
+	pairs map[[2]int32]bool
+	size  map[int32]int32
 }
 
 type symbolKey struct {
@@ -68,6 +78,7 @@ func (s *signer) tables() {
 				Name: text(c.Name), Dims: text(c.CartDims), Periods: text(c.CartPeriods)})
 			n++
 		}
+		s.size[c.Comm]++
 		to, world := &s.sig.Comms[n-1].Members, c.WorldRank
 		if c.Remote != 0 {
 			to = &s.sig.Comms[n-1].Remote
@@ -120,6 +131,7 @@ func (s *signer) readFlows() error {
 			if err != nil {
 				return err
 			}
+			s.meet(b, i, symbol)
 			s.first[symbol] = min(s.first[symbol], rows[r])
 			s.flows[r][edge{last[r], symbol}]++
 			last[r] = symbol

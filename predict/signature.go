@@ -39,8 +39,13 @@ type Signature struct {
 	// Roots are, by rank, the value of the root: an index in its Values' Loops.
 	Roots []int32 `json:"roots"`
 
+	// Ticks is the last time of the logical clock. Phases are in the order of the template.
+	Ticks  int32   `json:"ticks"`
+	Phases []Phase `json:"phases"`
+
 	nodes []*Node
 	comms map[int32]*Comm
+	bands []Band
 }
 
 // Comm is a communicator.
@@ -139,6 +144,8 @@ type Call struct {
 	Error     *int32  `json:"error_class,omitempty"`
 	Label     *string `json:"label,omitempty"`
 	Thread    int32   `json:"thread,omitempty"`
+	// Frame is its call path, where that is not the symbol's.
+	Frame *int32 `json:"frame,omitempty"`
 	// Instance says that it counts among the operations of its communicator.
 	Instance bool `json:"instance,omitempty"`
 	// Request says that the call has a request of its own: one that it makes, starts or completes.

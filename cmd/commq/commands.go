@@ -22,6 +22,7 @@ func commands(a *app) []*cobra.Command {
 		newSimulateCommand(a),
 		newDetectCommand(a),
 		newReplaceCommand(a),
+		newPhasesCommand(a),
 		newSignCommand(a),
 		newFitCommand(a),
 		newExportCommand(a),

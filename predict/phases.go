@@ -1,0 +1,209 @@
+package predict
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// Phase is a sequence of calls that ranks repeat: the outermost there is.
+type Phase struct {
+	// Node is the template's loop whose iterations it is; Place numbers the phases of a loop on a rank.
+	Node  int32 `json:"node"`
+	Place int32 `json:"place,omitempty"`
+	// Weight is how often it is repeated; where ranks differ WeightMin and WeightMax are, and it is the largest.
+	Weight    int64 `json:"weight"`
+	WeightMin int64 `json:"weight_min"`
+	WeightMax int64 `json:"weight_max"`
+	// Ranks is how many ranks have it.
+	Ranks int32 `json:"ranks"`
+	// Events is the number of calls in a repetition, over the ranks; Forms how many different sequences of calls there are.
+	EventsMin int64 `json:"events_min"`
+	EventsMax int64 `json:"events_max"`
+	Forms     int   `json:"forms"`
+	// Ticks is the logical time of a repetition.
+	Ticks float64 `json:"ticks"`
+	// Calls is how many calls all repetitions have on all ranks, CallShare that part of the run's.
+	Calls     int64   `json:"calls"`
+	CallShare float64 `json:"call_share"`
+	// TimeNs is the time of a repetition, the mean over ranks; TimeShare the part of the ranks' time that all have. Nil in an untimed run.
+	TimeNs    *int64   `json:"time_ns,omitempty"`
+	TimeShare *float64 `json:"time_share,omitempty"`
+}
+
+// Agrees says whether all ranks of the run repeat the phase as often: then it is one in the sense of PAS2P.
+func (p *Phase) Agrees(ranks int32) bool { return p.Ranks == ranks && p.WeightMin == p.WeightMax }
+
+// stretch is a phase on a rank: the calls from seq first to before seq end.
+type stretch struct {
+	node, place int32
+	weight      int64
+	first, end  int64
+	shape       int32
+}
+
+// phaser finds phases: what is repeated whatever the calls' peers and sizes.
+type phaser struct {
+	sig    *Signature
+	shapes [][]int32 // of values, by node; -1: not known
+	bodies [][]int32 // shapes of iterations
+	ids    map[string]int32
+	events [][]int64 // of iterations, by node
+	counts [][]int64 // of values
+}
+
+func newPhaser(s *Signature) *phaser {
+	p := &phaser{sig: s, ids: map[string]int32{}, shapes: make([][]int32, len(s.nodes)), bodies: make([][]int32, len(s.nodes)),
+		events: make([][]int64, len(s.nodes)), counts: make([][]int64, len(s.nodes))}
+	for _, n := range slices.Backward(s.nodes) {
+		p.node(n)
+	}
+	return p
+}
+
+// node finds the shapes of what ranks did at a node: equal ones have the same calls.
+func (p *phaser) node(n *Node) {
+	v := &p.sig.Values[n.ID]
+	if !n.Loop {
+		p.shapes[n.ID], p.counts[n.ID] = make([]int32, len(v.Events)), slices.Repeat([]int64{1}, len(v.Events))
+		return
+	}
+	for _, b := range v.Bodies {
+		var key []byte
+		events := int64(0)
+		for k := 0; k < len(b); k += 2 {
+			child := n.Children[b[k]].ID
+			key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(b[k])), uint64(p.shapes[child][b[k+1]]))
+			events += p.counts[child][b[k+1]]
+		}
+		p.bodies[n.ID] = append(p.bodies[n.ID], p.id(n, 0, key))
+		p.events[n.ID] = append(p.events[n.ID], events)
+	}
+	for _, l := range v.Loops {
+		items, events := p.refold(n, l), int64(0)
+		each(l, func(body int32) bool { events += p.events[n.ID][body]; return true })
+		p.shapes[n.ID] = append(p.shapes[n.ID], p.id(n, 1, appendItems(nil, items)))
+		p.counts[n.ID] = append(p.counts[n.ID], events)
+	}
+}
+
+// refold is an execution of a loop by the shapes of its iterations.
+func (p *phaser) refold(n *Node, l []Item) []Item {
+	var f folder
+	each(l, func(body int32) bool { f.add(p.bodies[n.ID][body]); return true })
+	return f.items
+}
+
+func (p *phaser) id(n *Node, kind byte, key []byte) int32 {
+	k := string(append(binary.AppendUvarint([]byte{kind}, uint64(n.ID)), key...))
+	id, known := p.ids[k]
+	if !known {
+		id = int32(len(p.ids))
+		p.ids[k] = id
+	}
+	return id
+}
+
+// stretches are the phases of a rank, in order.
+func (p *phaser) stretches(rank int32) []stretch {
+	x := &stretcher{phaser: p, places: map[int32]int32{}}
+	x.loop(p.sig.nodes[0], p.sig.Roots[rank])
+	return x.all
+}
+
+type stretcher struct {
+	*phaser
+	seq    int64
+	places map[int32]int32
+	all    []stretch
+}
+
+// loop goes through an execution of a loop: what is repeated is a phase, in other iterations there may be some.
+func (x *stretcher) loop(n *Node, value int32) {
+	v := &x.sig.Values[n.ID]
+	var bodies []int32
+	each(v.Loops[value], func(body int32) bool { bodies = append(bodies, body); return true })
+	for _, item := range x.refold(n, v.Loops[value]) {
+		now := bodies[:item.count()]
+		bodies = bodies[len(now):]
+		if item.Times > 0 {
+			first := x.seq
+			for _, body := range now {
+				x.seq += x.events[n.ID][body]
+			}
+			x.all = append(x.all, stretch{n.ID, x.places[n.ID], item.Times, first, x.seq, x.id(n, 2, appendItems(nil, item.Items))})
+			x.places[n.ID]++
+			continue
+		}
+		b := v.Bodies[now[0]]
+		for k := 0; k < len(b); k += 2 {
+			if child := n.Children[b[k]]; child.Loop {
+				x.loop(child, b[k+1])
+			} else {
+				x.seq++
+			}
+		}
+	}
+}
+
+// phased are the phases of all ranks.
+type phased struct {
+	stretches [][]stretch // by rank
+	keys      map[[2]int32]int
+	phases    []Phase
+	forms     []map[int32]bool
+	time      []int64 // of all repetitions and ranks, ns
+	share     []int64 // of one repetition, summed over ranks
+	span      []int64
+}
+
+// phases finds them, without times.
+func (s *Signature) phases(clock *Clock) *phased {
+	p := newPhaser(s)
+	f := &phased{keys: map[[2]int32]int{}}
+	for r := range s.Ranks {
+		list := p.stretches(r)
+		f.stretches = append(f.stretches, list)
+		for _, t := range list {
+			f.add(&t, clock.Ticks[r])
+		}
+	}
+	for i := range f.phases {
+		q := &f.phases[i]
+		q.Forms = len(f.forms[i])
+		q.Ticks = float64(f.span[i]) / float64(q.Ranks) / float64(q.Weight)
+		q.CallShare = float64(q.Calls) / float64(max(s.Calls, 1))
+	}
+	return f
+}
+
+func (f *phased) add(t *stretch, ticks []int32) {
+	key := [2]int32{t.node, t.place}
+	i, known := f.keys[key]
+	events := (t.end - t.first) / t.weight
+	if !known {
+		i = len(f.phases)
+		f.keys[key] = i
+		f.phases = append(f.phases, Phase{Node: t.node, Place: t.place, WeightMin: t.weight, EventsMin: events})
+		f.forms = append(f.forms, map[int32]bool{})
+		f.time, f.share, f.span = append(f.time, 0), append(f.share, 0), append(f.span, 0)
+	}
+	q := &f.phases[i]
+	q.Weight = max(q.Weight, t.weight)
+	q.WeightMin, q.WeightMax = min(q.WeightMin, t.weight), q.Weight
+	q.EventsMin, q.EventsMax = min(q.EventsMin, events), max(q.EventsMax, events)
+	q.Ranks++
+	q.Calls += t.end - t.first
+	f.forms[i][t.shape] = true
+	before := int32(0)
+	if t.first > 0 {
+		before = ticks[t.first-1]
+	}
+	f.span[i] += int64(ticks[t.end-1] - before)
+}
+
+// sorted are the phases in the order of the template.
+func (f *phased) sorted() []Phase {
+	slices.SortFunc(f.phases, func(a, b Phase) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Place, b.Place)) })
+	return f.phases
+}
