@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -16,8 +17,9 @@ type Range struct {
 // Bound is a law of the least or largest value of an index: Of + C.
 type Bound struct {
 	Of BoundOf `json:"of"`
-	// Axis is that of the extent; -1: the process count counts as the extent.
-	Axis int   `json:"axis"`
+	// Grid and Axis are those of the extent; a nil Grid: the process count counts as the extent.
+	Grid *Grid `json:"grid,omitempty"`
+	Axis int   `json:"axis,omitempty"`
 	C    int32 `json:"c"`
 }
 
@@ -33,27 +35,31 @@ const (
 	FromHalf  BoundOf = "floor(g/2)"
 )
 
-// at is the bound for extents.
-func (b Bound) at(ranks int32, dims []int32) int32 {
+// at is the bound at a process count, and false when its grid has no extents there.
+func (b Bound) at(ranks int32) (int32, bool) {
 	g := ranks
-	if b.Axis >= 0 {
+	if b.Grid != nil {
+		dims, ok := b.Grid.Dims(ranks)
+		if !ok {
+			return 0, false
+		}
 		g = dims[b.Axis]
 	}
 	switch b.Of {
 	case FromFloor:
-		return log2(g) + b.C
+		return log2(g) + b.C, true
 	case FromCeil:
-		return log2up(g) + b.C
+		return log2up(g) + b.C, true
 	case FromAll:
-		return g + b.C
+		return g + b.C, true
 	case FromHalf:
-		return g/2 + b.C
+		return g/2 + b.C, true
 	}
-	return b.C
+	return b.C, true
 }
 
 // ranges finds the laws of the values of each component of the index that varies; of the others they are constant.
-func ranges(u *unit, sizes []int32, form Form) []Range {
+func ranges(u *unit, sizes []int32, grids [][]Grid) []Range {
 	out := make([]Range, len(u.slots[0].Index))
 	for c := range out {
 		low, high := map[int]int32{}, map[int]int32{}
@@ -64,40 +70,73 @@ func ranges(u *unit, sizes []int32, form Form) []Range {
 			}
 			low[o.size], high[o.size] = min(low[o.size], v), max(high[o.size], v)
 		}
-		out[c] = Range{Low: bounds(low, sizes, form), High: bounds(high, sizes, form)}
+		out[c] = Range{Low: bounds(low, sizes, u.pool[0], grids), High: bounds(high, sizes, u.pool[0], grids)}
 	}
 	return out
 }
 
-// bounds returns the laws that give a value per size: the constant alone when it is one.
-func bounds(values map[int]int32, sizes []int32, form Form) []Bound {
+// bounds returns the laws that give a value per size: the constant alone when it is one. Laws of the process count come first, then
+// those of extents of the program's grids.
+func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bound {
 	try := func(b Bound) bool {
 		for i, v := range values {
-			dims, ok := form.Grids[0].Dims(sizes[i])
-			if !ok || b.at(sizes[i], dims) != v {
+			if got, ok := b.at(sizes[i]); !ok || got != v {
 				return false
 			}
 		}
 		return true
 	}
-	var any int32
+	var some int32
 	for _, v := range values {
-		any = v
+		some = v
 	}
-	if b := (Bound{Of: FromZero, Axis: -1, C: any}); try(b) {
+	if b := (Bound{Of: FromZero, C: some}); try(b) {
 		return []Bound{b}
 	}
+	of := []BoundOf{FromFloor, FromCeil}
+	if !form.exponential() {
+		of = append(of, FromAll, FromHalf)
+	}
+	extents := []Bound{{}}
+	for _, alike := range grids {
+		for i := range alike {
+			for a := range alike[i].Axes {
+				extents = append(extents, Bound{Grid: &alike[i], Axis: a})
+			}
+		}
+	}
 	var out []Bound
-	for axis := -1; axis < form.Grids[0].Axes && (axis < 0 || form.Grids[0].Axes > 1); axis++ {
-		for _, of := range []BoundOf{FromFloor, FromCeil, FromAll, FromHalf} {
-			for c := int32(-4); c <= 4; c++ {
-				if b := (Bound{Of: of, Axis: axis, C: c}); try(b) {
+	for _, b := range extents {
+		for _, b.Of = range of {
+			for b.C = -4; b.C <= 4; b.C++ {
+				if try(b) {
 					out = append(out, b)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// exponential says whether the index is an exponent in the form: then it ends where a logarithm does.
+func (f Form) exponential() bool {
+	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.N.Kind == Power && r.N.B != 0 })
+}
+
+// span is the least and the largest value that any law of the range gives; false when there is none.
+func (r Range) span(ranks int32) (lo, hi int32, ok bool) {
+	lo, hi = math.MaxInt32, math.MinInt32
+	for _, b := range r.Low {
+		if v, ok := b.at(ranks); ok {
+			lo = min(lo, v)
+		}
+	}
+	for _, b := range r.High {
+		if v, ok := b.at(ranks); ok {
+			hi = max(hi, v)
+		}
+	}
+	return lo, hi, lo != math.MaxInt32 && hi != math.MinInt32
 }
 
 // Reason says why there is no answer.
@@ -215,15 +254,13 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 // inRange returns a map of nobody when the index has no such place at the process count, the first of maps when it has, and a
 // *Refusal when that is not known.
 func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
-	dims := maps[0].Dims
-	if d, ok := l.Forms[0].Grids[0].Dims(ranks); ok {
-		dims = d
-	}
 	for c, r := range l.Ranges {
 		in, out := 0, 0
 		for _, lo := range r.Low {
 			for _, hi := range r.High {
-				if index[c] >= lo.at(ranks, dims) && index[c] <= hi.at(ranks, dims) {
+				first, ok1 := lo.at(ranks)
+				last, ok2 := hi.at(ranks)
+				if ok1 && ok2 && index[c] >= first && index[c] <= last {
 					in++
 				} else {
 					out++
@@ -234,9 +271,12 @@ func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
 		case in > 0 && out == 0:
 			continue
 		case in == 0 && out > 0:
-			return &Map{Ranks: ranks, Dims: dims, absent: true}, nil
+			return &Map{Ranks: ranks, Dims: maps[0].Dims, absent: true}, nil
 		}
 		if in == 0 && l.steady(index, ranks) {
+			continue
+		}
+		if !slices.ContainsFunc(maps, (*Map).anyone) {
 			continue
 		}
 		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
@@ -265,22 +305,12 @@ func (l Law) Indices(ranks int32) ([][]int32, error) {
 		}
 		return out, nil
 	}
-	dims, ok := l.Forms[0].Grids[0].Dims(ranks)
-	if !ok {
-		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: Undefined, Detail: "the law is of " + l.Forms[0].Grids[0].Domain()}
-	}
 	places := [][]int32{nil}
 	for c, r := range l.Ranges {
-		if len(r.Low) == 0 || len(r.High) == 0 {
+		lo, hi, ok := r.span(ranks)
+		if !ok {
 			return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
 				Detail: fmt.Sprintf("component %d of the index ends where no law of the process count says", c)}
-		}
-		lo, hi := r.Low[0].at(ranks, dims), r.High[0].at(ranks, dims)
-		for _, b := range slices.Concat(r.Low[1:], r.High[1:]) {
-			if v := b.at(ranks, dims); v != lo && v != hi {
-				return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
-					Detail: fmt.Sprintf("component %d of the index ends at %d or %d", c, hi, v)}
-			}
 		}
 		var next [][]int32
 		for _, p := range places {

@@ -2,7 +2,9 @@ package pattern
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // Program is what the slots of a program say together: its grids, and a law per family or slot.
@@ -68,6 +70,7 @@ type unit struct {
 	slots      []*Slot
 	obs        []observation
 	vary       []int
+	seen       string // key, what was observed
 	// forms has what fits, per class; pool what is kept.
 	forms    [][]Form
 	pool     []Form
@@ -95,7 +98,7 @@ func Fit(slots []Slot, opt Options) (*Program, error) {
 		}
 		return p, nil
 	}
-	f := &fitter{p: p, classes: classes(p.Sizes)}
+	f := &fitter{p: p, classes: classes(p.Sizes), memo: map[string]found{}}
 	f.fit(slots)
 	return p, nil
 }
@@ -104,6 +107,14 @@ type fitter struct {
 	p       *Program
 	classes []*class
 	units   []*unit
+	// memo has the results of search by what was observed: many sites of a program do the same.
+	memo map[string]found
+}
+
+// found is what search has found.
+type found struct {
+	forms [][]Form
+	why   string
 }
 
 func (f *fitter) fit(slots []Slot) {
@@ -259,6 +270,31 @@ func (f *fitter) split(u *unit) []*unit {
 
 // search fills in the forms of a unit per class and returns "", or why there are none.
 func (f *fitter) search(u *unit) string {
+	u.seen = u.key()
+	got, ok := f.memo[u.seen]
+	if !ok {
+		got.why = f.searchNew(u)
+		got.forms = u.forms
+		f.memo[u.seen] = got
+	}
+	u.forms = slices.Clone(got.forms)
+	for i := range u.forms {
+		u.forms[i] = slices.Clone(u.forms[i])
+	}
+	return got.why
+}
+
+// key says what was observed of a unit.
+func (u *unit) key() string {
+	var b strings.Builder
+	fmt.Fprint(&b, len(u.slots), u.vary)
+	for _, o := range u.obs {
+		fmt.Fprint(&b, o.size, o.index, o.m.Dst)
+	}
+	return b.String()
+}
+
+func (f *fitter) searchNew(u *unit) string {
 	sizes := map[int]bool{}
 	for _, o := range u.obs {
 		sizes[o.size] = true
@@ -374,6 +410,7 @@ func (m *Map) anyone() bool {
 // cover chooses the grids: the line, and as long as it makes the description of all slots shorter the class that shortens it most.
 // Classes that would do as well as the chosen one, within the margin, are kept beside it.
 func (f *fitter) cover() []*class {
+	const another = 15 // bits that a second grid must save beyond its own cost
 	chosen := map[int]bool{0: true}
 	total := f.total(chosen)
 	for len(chosen) < 8 {
@@ -385,6 +422,9 @@ func (f *fitter) cover() []*class {
 			}
 			chosen[i] = true
 			costs[i] = f.total(chosen) + 5*float64(len(c.dims[0])) + float64(gridRank(c))
+			if len(chosen) > 2 {
+				costs[i] += another
+			}
 			delete(chosen, i)
 			if costs[i] < least {
 				best, least = i, costs[i]
@@ -424,10 +464,15 @@ func gridRank(c *class) int {
 	return 0
 }
 
-// total is the cost of all units by the cheapest form on the chosen classes.
+// total is the cost of all units by the cheapest form on the chosen classes; units that show the same are described once.
 func (f *fitter) total(chosen map[int]bool) float64 {
 	sum := 0.0
+	counted := map[string]bool{}
 	for _, u := range f.units {
+		if counted[u.seen] {
+			continue
+		}
+		counted[u.seen] = true
 		least := float64(unexplainedCost)
 		for i := range chosen {
 			if fs := u.forms[i]; len(fs) > 0 {
@@ -456,6 +501,7 @@ func (f *fitter) settle(chosen []*class) {
 		}
 		return true
 	})
+	f.transfer()
 	f.reuse()
 	f.borrowSigns()
 }
@@ -474,11 +520,149 @@ func (f Form) shapes() []shape {
 		if r.Op == Keep && r.From == a && r.Guard.Kind == All {
 			continue
 		}
-		s := shape{op: r.Op, n: r.N, guard: r.Guard}
-		s.n.Negative = false
+		s := shape{op: r.Op, n: r.N.shape(), guard: r.Guard}
+
+		s.guard.N = r.Guard.N.shape()
 		out = append(out, s)
 	}
 	return out
+}
+
+// shape is the number without sign and, of a power, without what it counts from: sites count their levels from different ends.
+func (n Number) shape() Number {
+	n.Negative = false
+	if n.Kind == Power {
+		n.B, n.C, n.Component = 0, 0, 0
+	}
+	return n
+}
+
+// transfer looks for families that are thinned out alike on all axes that are long enough to show it, with the displacement that the
+// guard has: a hierarchy of grids. Their siblings, of other axes and other sites, are then taken to be of the same hierarchy if they
+// can be: short axes, or levels that are not coarse enough, do not show it.
+func (f *fitter) transfer() {
+	var guards []Guard
+	for _, u := range f.units {
+		if g, ok := f.hierarchy(u); ok && !slices.Contains(guards, g) {
+			guards = append(guards, g)
+		}
+	}
+	for _, g := range guards {
+		for _, u := range f.units {
+			own := g
+			if len(u.vary) > 0 {
+				f.give(u, g)
+			} else if r := u.pool[0].Rules; len(r) > 0 && r[0].Guard.shape() == g.shape() {
+				own = r[0].Guard.floored() // one level of the hierarchy, told by its distance from the coarsest
+			}
+			var alike []Form
+			for _, o := range u.pool {
+				if o.thinned(own) {
+					alike = append(alike, o)
+				}
+			}
+			if len(alike) > 0 && len(alike) < len(u.pool) {
+				u.pool = alike
+				u.borrowed = true
+			}
+		}
+	}
+}
+
+// hierarchy returns the guard by an index that all forms of a unit have on each axis with more than two ranks, and whose number is the
+// displacement.
+func (f *fitter) hierarchy(u *unit) (Guard, bool) {
+	for _, r := range u.pool[0].Rules {
+		g := r.Guard.floored()
+		if g.Kind != LowBits || g.N.Kind != Power || g.N.Log == NoLog || g.N.B == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(u.pool, func(o Form) bool { return !f.shows(o, g) }) {
+			return g, true
+		}
+	}
+	return Guard{}, false
+}
+
+// shows says whether a form moves by the number of a guard, and has it on all axes with more than two ranks.
+func (f *fitter) shows(o Form, g Guard) bool {
+	if len(o.Rules) < 2 {
+		return false
+	}
+	moves := false
+	for a, r := range o.Rules {
+		long := false
+		for _, p := range f.p.Sizes {
+			dims, ok := o.Grids[0].Dims(p)
+			long = long || ok && dims[a] > 2
+		}
+		if long && r.Guard.floored() != g {
+			return false
+		}
+		if r.Op == Shift || r.Op == Wrap {
+			n := r.N
+			n.Negative = false
+			if (Guard{Kind: g.Kind, N: n, Offset: g.Offset}).floored() != g {
+				return false
+			}
+			moves = true
+		}
+	}
+	return moves
+}
+
+// thinned says whether all axes of a form have a guard, and its displacement is by the guard's number.
+func (f Form) thinned(g Guard) bool {
+	moves := false
+	for _, r := range f.Rules {
+		if r.Guard.floored() != g {
+			return false
+		}
+		if r.Op == Shift || r.Op == Wrap {
+			n := r.N
+			n.Negative = false
+			if (Guard{Kind: g.Kind, N: n, Offset: g.Offset}).floored() != g {
+				return false
+			}
+			moves = true
+		}
+	}
+	return moves
+}
+
+// shape is the guard with its number's shape.
+func (g Guard) shape() Guard {
+	g = g.floored()
+	g.N = g.N.shape()
+	return g
+}
+
+// floored is the guard with floor for ceil: on extents that are powers of two they are one.
+func (g Guard) floored() Guard {
+	if g.N.Log == CeilLog {
+		g.N.Log = FloorLog
+	}
+	return g
+}
+
+// give adds to the unit's pool its forms with a guard on all axes, as far as they give its observations.
+func (f *fitter) give(u *unit, g Guard) {
+	for _, o := range slices.Clone(u.pool) {
+		if len(o.Rules) < 2 || slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Guard.Kind != All }) {
+			continue
+		}
+		at := slices.IndexFunc(f.classes, func(c *class) bool { return slices.EqualFunc(c.grids, o.Grids, sameGrid) })
+		seed := slices.Clone(o.Rules)
+		seed[0].Guard = g
+		Form{Rules: seed}.joined(func(rules []Rule) {
+			n := o
+			n.Rules, n.joint = slices.Clone(rules), true
+			if f.classes[at].explains(n, u.obs) {
+				u.pool = append(u.pool, n)
+				u.borrowed = true
+			}
+		})
+	}
 }
 
 // reuse makes forms cheaper whose shapes are all in the laws of slots that leave no choice.
@@ -500,17 +684,20 @@ func (f *fitter) reuse() {
 			shapes := u.pool[i].shapes()
 			if len(shapes) > 0 && !slices.ContainsFunc(shapes, func(s shape) bool { return !decided[s] }) {
 				u.pool[i].Cost -= discount
+				if u.pool[i].joint {
+					u.pool[i].Cost -= discount
+				}
 			}
 		}
 		u.pool = cheapest(u.pool)
 	}
 }
 
-// move is a rule that shifts along one axis only.
+// move is a displacement along one axis only.
 type move struct {
 	axis     int
 	negative bool
-	shape    shape
+	half     bool // half way round: both directions are one
 }
 
 // move returns the form's one axis of displacement.
@@ -528,79 +715,125 @@ func (f Form) move() (move, bool) {
 	if at < 0 || f.Bits != NoBits {
 		return move{}, false
 	}
-	r := f.Rules[at]
-	m := move{axis: at, negative: r.N.Negative, shape: shape{op: r.Op, n: r.N}}
-	m.shape.n.Negative = false
-	return m, true
+	n := f.Rules[at].N
+	half := n.B == 0 && n.C == 1 && n.Kind == Divided || n.B == 0 && n.C == -1 && n.Log != NoLog
+	return move{axis: at, negative: n.Negative, half: half && f.Rules[at].Op == Wrap}, true
+}
+
+// sign is what a unit's forms say of the direction along an axis.
+type sign int8
+
+const (
+	plus sign = iota
+	minus
+	open // forms of both directions are left
+)
+
+// block is units one after the other that move along one axis.
+type signBlock struct {
+	axis  int
+	units []*unit
+	signs []sign
 }
 
 // borrowSigns decides between + and - on an axis with at most two ranks in all runs by the order in which the sibling axes' slots
-// have them, if all that are decided agree.
+// have them, if all siblings have one order and it does not contradict what the axis itself says. Siblings are blocks of as many
+// slots, else all slots of another axis.
 func (f *fitter) borrowSigns() {
-	for a := range maxAxes {
-		var open []*unit
-		for _, u := range f.units {
-			if f.signOpen(u, a) {
-				open = append(open, u)
-			}
-		}
-		if len(open) == 0 {
+	var blocks []signBlock
+	last := -1
+	for _, u := range f.units {
+		a, s, ok := u.direction()
+		if !ok {
+			last = -1
 			continue
 		}
-		signs, ok := f.siblingSigns(a, len(open))
+		if a != last {
+			blocks = append(blocks, signBlock{axis: a})
+			last = a
+		}
+		b := &blocks[len(blocks)-1]
+		b.units, b.signs = append(b.units, u), append(b.signs, s)
+	}
+	borrowBlocks(blocks)
+	whole := map[int]*signBlock{}
+	var axes []signBlock
+	for _, b := range blocks {
+		if whole[b.axis] == nil {
+			whole[b.axis] = &signBlock{axis: b.axis}
+		}
+		w := whole[b.axis]
+		w.units, w.signs = append(w.units, b.units...), append(w.signs, b.signs...)
+	}
+	for _, a := range slices.Sorted(maps.Keys(whole)) {
+		axes = append(axes, *whole[a])
+	}
+	borrowBlocks(axes)
+}
+
+// borrowBlocks decides the open signs of each block by the blocks of other axes.
+func borrowBlocks(blocks []signBlock) {
+	for _, b := range blocks {
+		if !slices.Contains(b.signs, open) {
+			continue
+		}
+		order, ok := siblingOrder(blocks, b)
 		if !ok {
 			continue
 		}
-		for i, u := range open {
+		for i, u := range b.units {
+			if b.signs[i] != open {
+				continue
+			}
 			u.pool = slices.DeleteFunc(u.pool, func(form Form) bool {
-				m, ok := form.move()
-				return ok && m.axis == a && m.negative != signs[i]
+				m, moves := form.move()
+				return !moves || m.axis != b.axis || m.negative != (order[i] == minus)
 			})
 			u.borrowed = true
+			b.signs[i] = order[i]
 		}
 	}
 }
 
-// signOpen says whether all of a unit's forms on its grid move along axis a alone, in both directions.
-func (f *fitter) signOpen(u *unit, a int) bool {
-	var plus, minus bool
-	for _, form := range u.pool {
-		m, ok := form.move()
-		if !ok || m.axis != a || len(form.Rules) < 2 {
-			return false
+// siblingOrder returns the order of directions of the blocks of other axes that are as long and decided: there must be one.
+func siblingOrder(blocks []signBlock, of signBlock) ([]sign, bool) {
+	var order []sign
+	for _, b := range blocks {
+		if b.axis == of.axis || len(b.signs) != len(of.signs) || slices.Contains(b.signs, open) {
+			continue
 		}
-		plus = plus || !m.negative
-		minus = minus || m.negative
-	}
-	return plus && minus
-}
-
-// siblingSigns returns the order of signs on the other axes, which must be one: true is minus.
-func (f *fitter) siblingSigns(a, n int) ([]bool, bool) {
-	by := map[int][]bool{}
-	for _, u := range f.units {
-		var of *move
-		decided := true
-		for _, form := range u.pool {
-			m, ok := form.move()
-			if !ok || m.axis == a || of != nil && (m.axis != of.axis || m.negative != of.negative) {
-				decided = false
-				break
-			}
-			of = &m
-		}
-		if decided && of != nil {
-			by[of.axis] = append(by[of.axis], of.negative)
-		}
-	}
-	var signs []bool
-	for _, s := range by {
-		if len(s) != n || signs != nil && !slices.Equal(s, signs) {
+		if order != nil && !slices.Equal(b.signs, order) {
 			return nil, false
 		}
-		signs = s
+		order = b.signs
 	}
-	return signs, signs != nil
+	if order == nil {
+		return nil, false
+	}
+	for i, s := range of.signs {
+		if s != open && s != order[i] {
+			return nil, false
+		}
+	}
+	return order, true
+}
+
+// direction returns the axis that the unit's simplest form moves along, on a grid, and which way: open when other forms move the other
+// way. Half way round has no direction.
+func (u *unit) direction() (axis int, s sign, ok bool) {
+	first, moves := u.pool[0].move()
+	if !moves || len(u.pool[0].Rules) < 2 || first.half {
+		return 0, 0, false
+	}
+	for _, form := range u.pool[1:] {
+		if m, moves := form.move(); moves && m.axis == first.axis && m.negative != first.negative {
+			return first.axis, open, true
+		}
+	}
+	if first.negative {
+		return first.axis, minus, true
+	}
+	return first.axis, plus, true
 }
 
 // laws turns what is left into the program's laws.
@@ -623,7 +856,7 @@ func (f *fitter) laws() {
 		slices.Sort(l.Sizes)
 		l.Sizes = slices.Compact(l.Sizes)
 		if len(u.vary) > 0 {
-			l.Ranges = ranges(u, f.p.Sizes, u.pool[0])
+			l.Ranges = ranges(u, f.p.Sizes, f.p.Grids)
 		}
 		f.p.Laws = append(f.p.Laws, l)
 	}

@@ -3,6 +3,7 @@ package pattern
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // NumberKind says how a Number is made.
@@ -66,7 +67,10 @@ func (n Number) cost() float64 {
 	switch n.Kind {
 	case Literal:
 		if n.B == 0 {
-			return 2 * math.Log2(float64(max(abs(n.C), 1)))
+			if abs(n.C) < 2 {
+				return 0
+			}
+			return 2 + 2*math.Log2(float64(abs(n.C)))
 		}
 		return 1.5 + 1.5*float64(abs(n.C))
 	case Power:
@@ -266,17 +270,60 @@ func rooted(op Op, n, root, x, g int32) (int32, bool) {
 	return mod(y+root, g), ok
 }
 
-// cost is the operation's share of a law's cost in bits.
+// cost is the operation's share of a law's cost in bits, without its guard.
 func (r Rule) cost() float64 {
-	c := map[Op]float64{Keep: 0.5, Shift: 2, Wrap: 2, Xor: 2.5, Reflect: 3, At: 2, ParentLow: 4, ParentHigh: 4, ChildDown: 5,
+	c := map[Op]float64{Keep: 0, Shift: 2, Wrap: 2, Xor: 2.5, Reflect: 3, At: 2, ParentLow: 4, ParentHigh: 4, ChildDown: 5,
 		HeapParent: 4, HeapChild: 5, FoldXor: 4}[r.Op]
-	if r.Op != Keep && r.Op != ParentLow && r.Op != ParentHigh {
+	if r.numbered() {
 		c += r.N.cost()
+	}
+	if r.Op == Reflect && r.N != literal(-1) {
+		c += 3
 	}
 	if r.Root != zero {
 		c += 3 + r.Root.cost()
 	}
-	return c + r.Guard.cost()
+	return c
+}
+
+// numbered says whether the operation has a number.
+func (r Rule) numbered() bool { return r.Op != Keep && r.Op != ParentLow && r.Op != ParentHigh }
+
+// cost is what a form takes to name, in bits. A number or a guard that comes again costs next to nothing: one expression in the
+// program stands behind all of them.
+func (f Form) cost() float64 {
+	const again = 0.5
+	c := 0.0
+	var numbers []Number
+	seen := func(n Number) bool {
+		n.Negative = false
+		if n.Kind == Literal && n.B == 0 {
+			return false
+		}
+		if slices.Contains(numbers, n) {
+			return true
+		}
+		numbers = append(numbers, n)
+		return false
+	}
+	for a, r := range f.Rules {
+		c += r.cost()
+		if r.numbered() && seen(r.N) {
+			c += again - r.N.cost()
+		}
+		switch {
+		case slices.ContainsFunc(f.Rules[:a], func(o Rule) bool { return o.Guard == r.Guard && r.Guard.Kind != All }):
+			c += again
+		case r.Guard.N != zero && seen(r.Guard.N):
+			c += r.Guard.cost() - r.Guard.N.cost() + again
+		default:
+			c += r.Guard.cost()
+		}
+	}
+	if f.Where != Anywhere {
+		c += 5
+	}
+	return c
 }
 
 // zero is the number 0.

@@ -158,6 +158,11 @@ func (g Grid) String() string {
 	return fmt.Sprintf("%s %d-D grid, extents %s", g.Shape, g.Axes, order)
 }
 
+func sameGrid(a, b Grid) bool {
+	return a.Shape == b.Shape && a.Axes == b.Axes && a.Fixed == b.Fixed && slices.Equal(a.Order, b.Order) &&
+		(a.Rest == nil) == (b.Rest == nil) && (a.Rest == nil || sameGrid(*a.Rest, *b.Rest))
+}
+
 // root is floor(n^(1/k)).
 func root(n int32, k int) int32 {
 	r := int32(math.Round(math.Pow(float64(n), 1/float64(k))))

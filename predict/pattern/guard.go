@@ -62,6 +62,9 @@ func holds(kind GuardKind, n, offset, x, g int32) bool {
 		case -1:
 			offset = n - 1
 		case -2:
+			if n < 2 {
+				return false
+			}
 			offset = n / 2
 		}
 		return n > 0 && x%n == offset
@@ -77,29 +80,31 @@ func holds(kind GuardKind, n, offset, x, g int32) bool {
 	return false
 }
 
-// cost is the guard's share of a law's cost in bits.
+// cost is the guard's share of a law's cost in bits. Having one costs more than the margin between rivals: where everybody sends,
+// no guard is supposed that only larger runs could show.
 func (g Guard) cost() float64 {
+	const any = 3
 	switch g.Kind {
 	case "", All:
 		return 0
 	case First, Last, NotFirst, NotLast:
-		return 2
+		return any + 1.5
 	case Interior, Border:
-		return 3
+		return any + 2
 	case Folded:
-		return 5
+		return any + 3
 	case Core:
-		return 7
+		return any + 5
 	case LowBits:
 		if g.N == literal(2) {
-			return 3
+			return any + 2
 		}
 		if g.N.Kind == Literal {
-			return 4 + float64(g.N.C)/2 + float64(abs(g.Offset))/2
+			return any + 2 + float64(g.N.C) + float64(abs(g.Offset))/2
 		}
-		return 2.5 + g.N.cost() + float64(abs(g.Offset))/4
+		return any + 1 + g.N.cost() + float64(abs(g.Offset))/4
 	}
-	return 3 + g.N.cost()
+	return any + 2 + g.N.cost()
 }
 
 // text is the guard as a condition on the coordinate's name, "" for all.

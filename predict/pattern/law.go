@@ -193,6 +193,8 @@ type Form struct {
 	Presence Presence `json:"presence,omitzero"`
 	// Cost is what the law takes to name, in bits; forms of one slot are compared by it.
 	Cost float64 `json:"cost"`
+
+	joint bool // guards were carried over to axes that are too short to show them
 }
 
 // Map is a form for one process count and index: it answers for each rank in a time that depends on the axes alone.

@@ -315,9 +315,9 @@ func rulesOf(ps []projection, a, from int, root Number, lib *library, box bool) 
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y Rule) int { return compare(x.cost(), y.cost()) })
+	slices.SortStableFunc(out, func(x, y Rule) int { return compare(x.total(), y.total()) })
 	for i, r := range out {
-		if r.cost() > out[0].cost()+margin || i == 40 {
+		if r.total() > out[0].total()+margin || i == 40 {
 			return out[:i]
 		}
 	}
@@ -333,6 +333,9 @@ func compare(a, b float64) int {
 	}
 	return 0
 }
+
+// total is the cost of the rule with its guard.
+func (r Rule) total() float64 { return r.cost() + r.Guard.cost() }
 
 // gives says whether a rule's step has the destination's coordinate of every sender.
 func gives(ps []projection, a int, r Rule) bool {
@@ -421,10 +424,17 @@ func (c *class) combine(obs []observation, rules [][]Rule, where Where) []Form {
 		return nil
 	}
 	var out []Form
+	keep := func(rules []Rule, joint bool) {
+		f := Form{Grids: c.grids, Rules: slices.Clone(rules), Where: where, joint: joint}
+		f.Cost = f.cost()
+		if !slices.ContainsFunc(out, func(o Form) bool { return slices.Equal(o.Rules, f.Rules) }) && c.explains(f, obs) {
+			out = append(out, f)
+		}
+	}
 	pick := make([]Rule, len(rules))
 	least := 0.0
 	for _, r := range rules {
-		least += r[0].cost()
+		least += r[0].total()
 	}
 	var try func(a int, cost float64)
 	try = func(a int, cost float64) {
@@ -432,26 +442,50 @@ func (c *class) combine(obs []observation, rules [][]Rule, where Where) []Form {
 			return
 		}
 		if a == len(rules) {
-			f := Form{Grids: c.grids, Rules: slices.Clone(pick), Where: where, Cost: cost + float64(len(rules)-1)}
-			if where != Anywhere {
-				f.Cost += 3
-			}
-			if c.explains(f, obs) {
-				out = append(out, f)
-			}
+			keep(pick, false)
 			return
 		}
 		for _, r := range rules[a] {
-			if extra := r.cost() - rules[a][0].cost(); cost+extra > least+margin {
+			extra := r.total() - rules[a][0].total()
+			if cost+extra > least+margin {
 				break
-			} else {
-				pick[a] = r
-				try(a+1, cost+extra)
 			}
+			pick[a] = r
+			try(a+1, cost+extra)
 		}
 	}
 	try(0, least)
+	for _, f := range out[:min(len(out), 20)] {
+		f.joined(func(rules []Rule) { keep(rules, true) })
+	}
 	return cheapest(out)
+}
+
+// joined calls yield with the rules of the form in which an expression with a power of two that is a guard of one axis guards all,
+// and in which it is the displacement too: the axes of a hierarchy of grids are thinned out alike, but on a short axis that is not seen.
+func (f Form) joined(yield func([]Rule)) {
+	var done []Guard
+	for _, r := range f.Rules {
+		if r.Guard.Kind != LowBits || r.Guard.N.Kind != Power || slices.Contains(done, r.Guard) || len(f.Rules) == 1 {
+			continue
+		}
+		done = append(done, r.Guard)
+		all := slices.Clone(f.Rules)
+		for a := range all {
+			if all[a].Guard.Kind == All {
+				all[a].Guard = r.Guard
+			}
+		}
+		yield(all)
+		for a := range all {
+			if all[a].Op == Shift || all[a].Op == Wrap {
+				n := r.Guard.N
+				n.Negative = all[a].N.Negative
+				all[a].N = n
+			}
+		}
+		yield(all)
+	}
 }
 
 // explains says whether a form gives every observation exactly.
