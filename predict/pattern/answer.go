@@ -59,7 +59,7 @@ func (b Bound) at(ranks int32) (int32, bool) {
 }
 
 // ranges finds the laws of the values of each component of the index that varies; of the others they are constant.
-func ranges(u *unit, sizes []int32, grids [][]Grid) []Range {
+func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 	out := make([]Range, len(u.slots[0].Index))
 	for c := range out {
 		low, high := map[int]int32{}, map[int]int32{}
@@ -70,7 +70,7 @@ func ranges(u *unit, sizes []int32, grids [][]Grid) []Range {
 			}
 			low[o.size], high[o.size] = min(low[o.size], v), max(high[o.size], v)
 		}
-		out[c] = Range{Low: bounds(low, sizes, u.pool[0], grids), High: bounds(high, sizes, u.pool[0], grids)}
+		out[c] = Range{Low: bounds(low, sizes, form, grids), High: bounds(high, sizes, form, grids)}
 	}
 	return out
 }
@@ -206,6 +206,7 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 	var maps []*Map
 	var of []Form
 	var missing []string
+	var short string
 	for _, f := range l.Forms {
 		if f.Presence.Kind == Erratic {
 			return refuse(Unsteady, "it is there at %v of the runs' %v ranks, which no law says", l.Sizes, l.Training)
@@ -217,6 +218,11 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 					missing = append(missing, g.Domain())
 				}
 				continue
+			}
+			for _, a := range f.Short {
+				if dims[a] > 2 {
+					short = f.String()
+				}
 			}
 			m := f.bind(ranks, dims, index)
 			m.Borrowed = l.Borrowed
@@ -240,6 +246,9 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 		if m.absent {
 			return m, nil
 		}
+	}
+	if short != "" && len(maps) == 1 {
+		return refuse(Ambiguous, "the runs have at most two ranks on an axis that %s moves along; a run with more there shows how", short)
 	}
 	if len(maps) > 1 {
 		texts := make([]string, 0, 4)

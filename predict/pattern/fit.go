@@ -64,6 +64,9 @@ const surplus = 6
 // unexplainedCost is what a slot without law weighs when grids are compared, in bits.
 const unexplainedCost = 60
 
+// unbounded is what it weighs, in bits, that the grids do not say how many slots a family has.
+const unbounded = 10
+
 // unit is what gets one law: a family, or a slot.
 type unit struct {
 	name, site string
@@ -71,6 +74,7 @@ type unit struct {
 	obs        []observation
 	vary       []int
 	seen       string // key, what was observed
+	bounded    []bool // per class, whether it says where the index ends
 	// forms has what fits, per class; pool what is kept.
 	forms    [][]Form
 	pool     []Form
@@ -407,44 +411,51 @@ func (m *Map) anyone() bool {
 	return false
 }
 
-// cover chooses the grids: the line, and as long as it makes the description of all slots shorter the class that shortens it most.
-// Classes that would do as well as the chosen one, within the margin, are kept beside it.
+// cover chooses the grids: the line, the class of grids that makes the description of all slots shortest, and further ones as long as
+// each makes it much shorter. Every class that would do as well in the place of a chosen one, within the margin, is kept beside it:
+// few axes make a class the first, but do not rule the others out.
 func (f *fitter) cover() []*class {
-	const another = 15 // bits that a second grid must save beyond its own cost
-	chosen := map[int]bool{0: true}
+	const another = 25 // bits that a second grid must save
+	for _, u := range f.units {
+		u.bounded = make([]bool, len(f.classes))
+		for i, c := range f.classes {
+			u.bounded[i] = len(u.vary) > 0 && f.bounds(u, c)
+		}
+	}
+	chosen := []int{0}
+	rivals := map[int]bool{0: true}
 	total := f.total(chosen)
-	for len(chosen) < 8 {
-		best, least := -1, total
+	for len(chosen) < 4 {
+		best := -1
 		costs := make([]float64, len(f.classes))
 		for i, c := range f.classes {
-			if chosen[i] {
+			if slices.Contains(chosen, i) {
 				continue
 			}
-			chosen[i] = true
-			costs[i] = f.total(chosen) + 5*float64(len(c.dims[0])) + float64(gridRank(c))
-			if len(chosen) > 2 {
-				costs[i] += another
-			}
-			delete(chosen, i)
-			if costs[i] < least {
-				best, least = i, costs[i]
+			costs[i] = f.total(append(slices.Clone(chosen), i))
+			costs[i] += float64(len(c.dims[0]) + gridRank(c))
+			// A grid that saves something is not left out for what it costs: the line is not the only candidate then.
+			if save := total - costs[i] + float64(len(c.dims[0])+gridRank(c)); save > 0 && (best < 0 || costs[i] < costs[best]) && (len(chosen) == 1 || save > another) {
+				best = i
 			}
 		}
 		if best < 0 {
 			break
 		}
 		for i, cost := range costs {
-			if !chosen[i] && cost <= least+margin && cost > 0 && len(chosen) < 8 {
-				chosen[i] = true
+			if !slices.Contains(chosen, i) && cost <= costs[best]+margin {
+				rivals[i] = true
 			}
 		}
+		chosen = append(chosen, best)
 		total = f.total(chosen)
 	}
 	var out []*class
-	for i, c := range f.classes {
-		if chosen[i] {
-			out = append(out, c)
-		} else {
+	for _, i := range chosen {
+		out = append(out, f.classes[i])
+	}
+	for i := range f.classes {
+		if !rivals[i] {
 			for _, u := range f.units {
 				u.forms[i] = nil
 			}
@@ -453,11 +464,27 @@ func (f *fitter) cover() []*class {
 	return out
 }
 
+// bounds says whether the extents of a class, or the process count, say where each component of a family's index ends.
+func (f *fitter) bounds(u *unit, c *class) bool {
+	form := Form{Grids: c.grids[:1]}
+	for _, fs := range u.forms {
+		if len(fs) > 0 {
+			form = fs[0]
+		}
+	}
+	for _, r := range ranges(u, f.p.Sizes, form, [][]Grid{c.grids[:1]}) {
+		if len(r.Low) == 0 || len(r.High) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // gridRank is what the simplest law of a class costs beside its axes: grids with a fixed extent are the last resort.
 func gridRank(c *class) int {
 	switch c.grids[0].Shape {
 	case Columns:
-		return 6
+		return len(c.dims[0])
 	case Cascade, Compact, Greedy:
 		return 1
 	}
@@ -465,7 +492,7 @@ func gridRank(c *class) int {
 }
 
 // total is the cost of all units by the cheapest form on the chosen classes; units that show the same are described once.
-func (f *fitter) total(chosen map[int]bool) float64 {
+func (f *fitter) total(chosen []int) float64 {
 	sum := 0.0
 	counted := map[string]bool{}
 	for _, u := range f.units {
@@ -474,12 +501,15 @@ func (f *fitter) total(chosen map[int]bool) float64 {
 		}
 		counted[u.seen] = true
 		least := float64(unexplainedCost)
-		for i := range chosen {
+		for _, i := range chosen {
 			if fs := u.forms[i]; len(fs) > 0 {
 				least = min(least, fs[0].Cost)
 			}
 		}
 		sum += least
+		if len(u.vary) > 0 && !slices.ContainsFunc(chosen, func(i int) bool { return u.bounded[i] }) {
+			sum += unbounded
+		}
 	}
 	return sum
 }
@@ -504,6 +534,7 @@ func (f *fitter) settle(chosen []*class) {
 	f.transfer()
 	f.reuse()
 	f.borrowSigns()
+	f.findShort()
 }
 
 // shape is a rule without sign and axis: what siblings share.
@@ -520,12 +551,60 @@ func (f Form) shapes() []shape {
 		if r.Op == Keep && r.From == a && r.Guard.Kind == All {
 			continue
 		}
-		s := shape{op: r.Op, n: r.N.shape(), guard: r.Guard}
-
-		s.guard.N = r.Guard.N.shape()
+		s := r.shape()
 		out = append(out, s)
 	}
 	return out
+}
+
+// findShort marks the axes along which a form moves though the runs have at most two ranks there, unless a longer axis shows the same
+// shape: whether x becomes x+1, the other one, or the even one before it cannot be seen on two ranks.
+func (f *fitter) findShort() {
+	shown := map[shape]bool{}
+	for _, u := range f.units {
+		for a, r := range u.pool[0].Rules {
+			if r.moves(a) && f.longest(u, a) > 2 && !slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
+				shown[r.shape()] = true
+			}
+		}
+	}
+	for _, u := range f.units {
+		for i := range u.pool {
+			for a, r := range u.pool[i].Rules {
+				if !r.moves(a) || f.longestOf(u.pool[i], u, a) > 2 {
+					continue
+				}
+				if shown[r.shape()] {
+					u.borrowed = true
+				} else {
+					u.pool[i].Short = append(u.pool[i].Short, a)
+				}
+			}
+		}
+	}
+}
+
+// moves says whether the rule of axis a does anything to the coordinate.
+func (r Rule) moves(a int) bool { return r.Op != Keep || r.From != a }
+
+func (f *fitter) longest(u *unit, a int) int32 { return f.longestOf(u.pool[0], u, a) }
+
+// longestOf is the longest extent of an axis of a form's grid in a unit's runs.
+func (f *fitter) longestOf(o Form, u *unit, a int) int32 {
+	longest := int32(0)
+	for _, s := range u.obs {
+		if dims, ok := o.Grids[0].Dims(s.m.Ranks); ok {
+			longest = max(longest, dims[a])
+		}
+	}
+	return longest
+}
+
+// shape is what the rule has in common with its siblings'.
+func (r Rule) shape() shape {
+	s := shape{op: r.Op, n: r.N.shape(), guard: r.Guard}
+	s.guard.N = r.Guard.N.shape()
+	return s
 }
 
 // shape is the number without sign and, of a power, without what it counts from: sites count their levels from different ends.
@@ -552,8 +631,8 @@ func (f *fitter) transfer() {
 			own := g
 			if len(u.vary) > 0 {
 				f.give(u, g)
-			} else if r := u.pool[0].Rules; len(r) > 0 && r[0].Guard.shape() == g.shape() {
-				own = r[0].Guard.floored() // one level of the hierarchy, told by its distance from the coarsest
+			} else if o, ok := u.guardLike(g); ok {
+				own = o // one level of the hierarchy, told by its distance from the coarsest
 			}
 			var alike []Form
 			for _, o := range u.pool {
@@ -628,6 +707,18 @@ func (f Form) thinned(g Guard) bool {
 		}
 	}
 	return moves
+}
+
+// guardLike returns a guard of the unit's forms of the shape of another.
+func (u *unit) guardLike(g Guard) (Guard, bool) {
+	for _, o := range u.pool {
+		for _, r := range o.Rules {
+			if r.Guard.shape() == g.shape() {
+				return r.Guard.floored(), true
+			}
+		}
+	}
+	return Guard{}, false
 }
 
 // shape is the guard with its number's shape.
@@ -856,7 +947,7 @@ func (f *fitter) laws() {
 		slices.Sort(l.Sizes)
 		l.Sizes = slices.Compact(l.Sizes)
 		if len(u.vary) > 0 {
-			l.Ranges = ranges(u, f.p.Sizes, f.p.Grids)
+			l.Ranges = ranges(u, f.p.Sizes, u.pool[0], f.p.Grids)
 		}
 		f.p.Laws = append(f.p.Laws, l)
 	}

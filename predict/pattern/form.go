@@ -76,7 +76,7 @@ func (n Number) cost() float64 {
 	case Power:
 		c = 1.5
 	case Divided:
-		c = 1.5 + float64(abs(n.C-1))
+		c = 1.5 + 3*float64(abs(n.C-1))
 		if n.B != 0 {
 			c += 1
 		}
@@ -272,8 +272,7 @@ func rooted(op Op, n, root, x, g int32) (int32, bool) {
 
 // cost is the operation's share of a law's cost in bits, without its guard.
 func (r Rule) cost() float64 {
-	c := map[Op]float64{Keep: 0, Shift: 2, Wrap: 2, Xor: 2.5, Reflect: 3, At: 2, ParentLow: 4, ParentHigh: 4, ChildDown: 5,
-		HeapParent: 4, HeapChild: 5, FoldXor: 4}[r.Op]
+	c := r.Op.cost()
 	if r.numbered() {
 		c += r.N.cost()
 	}
@@ -284,6 +283,22 @@ func (r Rule) cost() float64 {
 		c += 3 + r.Root.cost()
 	}
 	return c
+}
+
+func (op Op) cost() float64 {
+	switch op {
+	case Keep:
+		return 0
+	case Shift, Wrap, At:
+		return 2
+	case Xor:
+		return 2.5
+	case Reflect:
+		return 3
+	case FoldXor:
+		return 4
+	}
+	return 6.5
 }
 
 // numbered says whether the operation has a number.

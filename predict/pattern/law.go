@@ -194,6 +194,9 @@ type Form struct {
 	// Cost is what the law takes to name, in bits; forms of one slot are compared by it.
 	Cost float64 `json:"cost"`
 
+	// Short are axes that the form moves along though no run has more than two ranks there: it says nothing for longer ones.
+	Short []int `json:"short,omitempty"`
+
 	joint bool // guards were carried over to axes that are too short to show them
 }
 
