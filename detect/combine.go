@@ -83,10 +83,15 @@ func (s *sample) way(c cell, of way) *sampledWay {
 	return w
 }
 
+// wants says whether the next message of a way is kept.
+func (s *sample) wants(w *sampledWay) bool {
+	return s.want != nil || len(w.list) < s.perWay && s.total < mostSampled
+}
+
 // add counts row i, and keeps it if it is one of the first.
 func (s *sample) add(w *sampledWay, b *schema.Messages, i int) {
 	w.count++
-	if s.want != nil || len(w.list) < s.perWay && s.total < mostSampled {
+	if s.wants(w) {
 		s.total++
 		w.list = append(w.list, operand{message: row(b, i), sum: b.PayloadSum[i]})
 	}
@@ -156,13 +161,13 @@ func (d *detector) combines() error {
 	if !whole {
 		all := newSample(d.run.Ranks)
 		all.want = want
-		err := d.run.Messages(func(b *schema.Messages) error {
-			for i := range b.Src {
-				if !hashed(b, i) {
-					continue
-				}
-				if w := all.way(cellOf(b, i), way{b.Src[i], b.Dst[i]}); w != nil {
-					all.add(w, b, i)
+		err := d.rows(streamColumns, func(b *schema.Messages, list []int32, rest func() error) error {
+			for _, i := range list {
+				if w := all.way(cellOf(b, int(i)), way{b.Src[i], b.Dst[i]}); w != nil {
+					if err := rest(); err != nil {
+						return err
+					}
+					all.add(w, b, int(i))
 				}
 			}
 			return nil

@@ -154,7 +154,7 @@ func (g *machine) run() *Run {
 	}
 	return &Run{Ranks: int32(g.ranks), HashBits: 64, Comms: []Comm{world}, Selves: g.selves,
 		Datatypes: []Datatype{{1, true, "MPI_INT", 4}, {2, true, "MPI_DOUBLE", 8}},
-		Messages: func(add func(*schema.Messages) error) error {
+		Messages: allColumns(func(add func(*schema.Messages) error) error {
 			rows := slices.Clone(g.rows)
 			slices.SortFunc(rows, func(a, b schema.Message) int { return int(cmpSend(a, b)) })
 			b := schema.NewBatch(&schema.MessagesTable).(*schema.Messages)
@@ -162,7 +162,7 @@ func (g *machine) run() *Run {
 				b.Append(&m)
 			}
 			return add(b)
-		}}
+		})}
 }
 
 func cmpSend(a, b schema.Message) int64 {

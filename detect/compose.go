@@ -268,7 +268,8 @@ func total(before map[way]bool, n int) bool {
 // exchanges finds what every rank sends to every other directly.
 func (d *detector) exchanges() {
 	for _, sized := range []bool{true, false} {
-		byKind := d.split(d.all(), func(m *message) any { return kinds(m)[map[bool]int{true: 0, false: 1}[sized]] })
+		kind := map[bool]int{true: 0, false: 1}[sized]
+		byKind := split(d.messages, d.all(), func(m *message) exchange { return kinds(m)[kind] })
 		for _, list := range byKind {
 			for _, c := range d.connected(list) {
 				d.exchange(c)

@@ -86,9 +86,10 @@ type Run struct {
 	Datatypes []Datatype
 	// Selves are what ranks recorded that they have without sending it, in any order.
 	Selves []Self
-	// Messages calls add with the rows of the table messages (the columns named in Columns) in the order of their epochs. It is
-	// called twice, and must give the same rows each time. Rows without a payload_hash are counted and left out.
-	Messages func(add func(*schema.Messages) error) error
+	// Messages calls add with the rows of the table messages in the order of their epochs. add finds the given columns filled, and calls
+	// rest, again and again even, before it looks at others of Columns; it does not keep the batch. Messages is called several times, and must
+	// give the same rows each time. Rows without a payload_hash are counted and left out. Errors of add and of rest are its errors too.
+	Messages func(columns []string, add func(b *schema.Messages, rest func() error) error) error
 	// Events calls add with the rows of the table events (the columns named in EventColumns), each rank's in their order. It is called
 	// when something was found: messages name only the call sites that send and that complete receives. Nil: there are no others.
 	Events func(add func(*schema.Events) error) error

@@ -2,97 +2,11 @@ package detect
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 	"sync"
 
 	"github.com/commq/commq/schema"
 )
-
-// sketch counts payloads by hashes of theirs up to 3, in bounded memory: it never says too few. A payload has two counters of 2 bits in one line
-// of 64 bytes.
-type sketch [][8]uint64
-
-const (
-	countersPerMessage = 16
-	leastLines         = 1 << 12
-	mostLines          = 1 << 23 // 512 MiB
-	someLines          = 1 << 19 // 32 MiB: where the number of messages is not known
-	mostCounted        = 3
-)
-
-// newSketch is a sketch for so many messages; 0 is not known.
-func newSketch(messages int64) sketch {
-	lines := int64(someLines)
-	if messages > 0 {
-		lines = leastLines
-		for lines < mostLines && lines*256 < messages*countersPerMessage {
-			lines *= 2
-		}
-	}
-	return make(sketch, lines)
-}
-
-// key is a hash of a payload, by which it is counted: its low bits say in which line.
-func key(hash, bytes int64) uint64 {
-	h := (uint64(hash) ^ bits.RotateLeft64(uint64(bytes)*0x9e3779b97f4a7c15, 29)) * 0xbf58476d1ce4e5b9
-	h ^= h >> 31
-	return h * 0x94d049bb133111eb
-}
-
-// counters are where a payload is counted: the line, and the word and shift of each of the two.
-func (s sketch) counters(key uint64) (line *[8]uint64, words, shifts [2]uint) {
-	g := key >> 40
-	return &s[key&uint64(len(s)-1)], [2]uint{uint(g & 3), 4 + uint(g>>2&3)}, [2]uint{uint(g>>4&31) * 2, uint(g>>9&31) * 2}
-}
-
-func (s sketch) add(key uint64) {
-	line, words, shifts := s.counters(key)
-	for k, w := range words {
-		if line[w]>>shifts[k]&3 < mostCounted {
-			line[w] += 1 << shifts[k]
-		}
-	}
-}
-
-// most is no less than how often the payload was counted, as far as a counter counts.
-func (s sketch) most(key uint64) int {
-	line, words, shifts := s.counters(key)
-	return int(min(line[words[0]]>>shifts[0]&3, line[words[1]]>>shifts[1]&3))
-}
-
-// keyed is the payload of a row.
-type keyed struct {
-	key uint64
-	row int32
-}
-
-// byLine are the payloads of rows in the order of the parts of the sketch where they are counted: a part stays in the cache while its payloads
-// are.
-type byLine struct{ list, sorted []keyed }
-
-const partBits = 8
-
-func (o *byLine) sort(s sketch, b *schema.Messages, rows []int32) []keyed {
-	var starts [1<<partBits + 1]int32
-	shift := max(bits.Len(uint(len(s)-1))-partBits, 0)
-	part := func(key uint64) uint64 { return key & uint64(len(s)-1) >> shift }
-	o.list = slices.Grow(o.list[:0], len(rows))[:len(rows)]
-	o.sorted = slices.Grow(o.sorted[:0], len(rows))[:len(rows)]
-	for k, i := range rows {
-		o.list[k] = keyed{key(payloadOf(b, int(i))), i}
-		starts[part(o.list[k].key)+1]++
-	}
-	for p := range 1 << partBits {
-		starts[p+1] += starts[p]
-	}
-	for _, x := range o.list {
-		at := &starts[part(x.key)]
-		o.sorted[*at] = x
-		*at++
-	}
-	return o.sorted
-}
 
 // exchange is what the messages of a complete exchange have in common. Of one whose sizes differ bytes is anySize.
 type exchange struct {
@@ -189,6 +103,19 @@ func (e *exchangers) complete(m *message) bool {
 	return false
 }
 
+// any says whether there is any complete exchange.
+func (e *exchangers) any() bool {
+	for _, p := range e.pairs {
+		if p.exchange == nil {
+			p.finish(e.least)
+		}
+		if p.exchange.len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // finish finds the complete exchanges: a rank, those it sends to, and each of them sends to just the others.
 func (p *pairs) finish(least int) {
 	n := p.ranks
@@ -222,88 +149,128 @@ const (
 	mostReplayed  = 1 << 24
 )
 
-// read reads the messages twice: once to count, once to keep what can be part of a collective.
+// Columns of messages that the passes look at. All others, beside those of a message that is kept, are read only where they are needed.
+var (
+	payloadColumns = []string{"src", "dst", "bytes", "payload_hash"}
+	streamColumns  = append([]string{"comm", "send_datatype", "tag", "send_callsite"}, payloadColumns...)
+	bufferColumns  = append([]string{"src_buffer", "dst_buffer"}, streamColumns...)
+)
+
+// read reads the messages twice: once to count, once to keep what can be part of a collective; between the two once more to cut messages, where
+// any can be cut.
 func (d *detector) read() error {
-	s := newSketch(d.run.Count)
 	d.sample = newSample(d.run.Ranks)
-	l := &streams{detector: d, exchangers: newExchangers(d.run, d.options.MinRanks), perSize: map[int64]int64{}, all: map[streamKey]*stream{}}
+	l := &streams{detector: d, exchangers: newExchangers(d.run, d.options.MinRanks), perSize: map[int64]int64{}, all: map[streamKey]*stream{},
+		layout: newLayout(d.named)}
+	payloads := newCounter()
+	if err := d.count(payloads, l); err != nil {
+		return err
+	}
 	cuts := map[int64][]piece{}
-	var found []piece
-	var order byLine
-	c := newCutter(d.sum, d.named, func(ordinal int64, pieces []piece) {
-		cuts[ordinal] = pieces
-		found = append(found, pieces...)
-	})
-	err := d.rows(func(b *schema.Messages, list []int32) {
-		var all sync.WaitGroup
-		all.Go(func() {
-			for _, x := range order.sort(s, b, list) {
-				if b.Src[x.row] != b.Dst[x.row] {
-					s.add(x.key)
+	if l.layout.tiled() {
+		if err := d.cuts(payloads, cuts); err != nil {
+			return err
+		}
+	}
+	l.layout = nil
+	payloads.finish(min(d.options.MinRanks-1, mostCounted))
+	l.tally()
+	d.sample.over = true
+	d.result.Unclassed = l.exchangers.unclassed
+	d.result.FalseMatch = falseMatch(l.perSize, d.run.HashBits)
+	return d.keep(payloads, l, cuts)
+}
+
+// count counts payloads, and what is asked of streams.
+func (d *detector) count(payloads *counter, l *streams) error {
+	return d.rows(bufferColumns, func(b *schema.Messages, list []int32, rest func() error) (err error) {
+		var counted sync.WaitGroup
+		counted.Go(func() {
+			for _, i := range list {
+				if b.Src[i] != b.Dst[i] {
+					payloads.add(key(payloadOf(b, int(i))))
 				}
 			}
 		})
-		all.Go(func() {
-			for _, i := range list {
-				l.add(b, int(i))
+		defer counted.Wait()
+		for _, i := range list {
+			if err := l.add(b, int(i), rest); err != nil {
+				return err
 			}
-		})
+		}
+		return nil
+	})
+}
+
+// cuts finds the messages that carry several payloads, by their ordinals, and counts those.
+func (d *detector) cuts(payloads *counter, cuts map[int64][]piece) error {
+	c := newCutter(d.sum, d.named, func(ordinal int64, pieces []piece) {
+		cuts[ordinal] = pieces
+		for _, p := range pieces {
+			payloads.add(key(p.hash, p.bytes))
+		}
+	})
+	err := d.rows(Columns, func(b *schema.Messages, list []int32, _ func() error) error {
 		for _, i := range list {
 			if b.Src[i] != b.Dst[i] {
 				m := row(b, int(i))
 				c.add(&m, b.Epoch[i])
 			}
 		}
-		all.Wait()
+		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		c.flush()
 	}
-	c.flush()
-	for _, p := range found {
-		s.add(key(p.hash, p.bytes))
+	return err
+}
+
+// keep keeps the messages whose payload, or a piece of it, is sent often enough, and those of complete exchanges.
+func (d *detector) keep(payloads *counter, l *streams, cuts map[int64][]piece) error {
+	columns, exchanged := payloadColumns, l.exchangers.any()
+	if exchanged {
+		columns = streamColumns
 	}
-	l.tally()
-	d.sample.over = true
-	d.result.Messages, d.result.Unhashed = 0, 0 // counted again
-	d.result.Unclassed = l.exchangers.unclassed
-	d.result.FalseMatch = falseMatch(l.perSize, d.run.HashBits)
-	least := min(d.options.MinRanks-1, mostCounted)
 	ordinal, kept := int64(-1), map[payload]int32{}
-	var spreads []bool
-	return d.rows(func(b *schema.Messages, list []int32) {
-		spreads = slices.Grow(spreads[:0], len(b.Src))[:len(b.Src)]
-		for _, x := range order.sort(s, b, list) {
-			spreads[x.row] = s.most(x.key) >= least
-		}
+	return d.rows(columns, func(b *schema.Messages, list []int32, rest func() error) error {
 		for _, i := range list {
 			if b.Src[i] == b.Dst[i] {
 				continue
 			}
 			ordinal++
-			pieces := slices.DeleteFunc(cuts[ordinal], func(p piece) bool { return s.most(key(p.hash, p.bytes)) < least })
-			if len(pieces) == 0 && !spreads[i] && !l.complete(b, int(i)) {
+			var pieces []piece
+			if len(cuts) > 0 {
+				pieces = slices.DeleteFunc(cuts[ordinal], func(p piece) bool { return !payloads.isOften(key(p.hash, p.bytes)) })
+			}
+			hash, bytes := payloadOf(b, int(i))
+			if len(pieces) == 0 && !payloads.isOften(key(hash, bytes)) && !(exchanged && l.complete(b, int(i))) {
 				continue
 			}
-			m := row(b, int(i))
-			of := payload{hash: m.hash, bytes: m.bytes}
-			if kept[of]++; kept[of] > mostOfPayload || len(d.messages) >= mostReplayed {
+			of := payload{hash: hash, bytes: bytes}
+			if len(d.messages) >= mostReplayed || kept[of] >= mostOfPayload {
 				d.result.LeftOut++
 				continue
+			}
+			kept[of]++
+			if err := rest(); err != nil {
+				return err
 			}
 			if len(pieces) > 0 {
 				d.pieces[int32(len(d.messages))] = pieces
 			}
-			d.messages = append(d.messages, m)
+			d.messages = append(d.messages, row(b, int(i)))
 			d.result.Replayed++
 		}
+		return nil
 	})
 }
 
-// rows goes through batches of messages with the list of those whose payload is known.
-func (d *detector) rows(visit func(b *schema.Messages, list []int32)) error {
+// rows goes through batches of messages, of which it reads these columns, with the list of those whose payload is known. rest reads the
+// other columns of the batch.
+func (d *detector) rows(columns []string, visit func(b *schema.Messages, list []int32, rest func() error) error) error {
 	var list []int32
-	return d.run.Messages(func(b *schema.Messages) error {
+	d.result.Messages, d.result.Unhashed = 0, 0
+	return d.run.Messages(columns, func(b *schema.Messages, rest func() error) error {
 		list = list[:0]
 		for i := range b.Src {
 			if hashed(b, i) {
@@ -312,8 +279,7 @@ func (d *detector) rows(visit func(b *schema.Messages, list []int32)) error {
 		}
 		d.result.Messages += int64(len(b.Src))
 		d.result.Unhashed += int64(len(b.Src) - len(list))
-		visit(b, list)
-		return nil
+		return visit(b, list, rest)
 	})
 }
 

@@ -14,6 +14,12 @@ type replay struct {
 	recvs  []place
 	gone   []bool // messages that an earlier instance took
 	begin  []int  // by rank: the events before are of earlier instances
+
+	walks   int32   // so many there were
+	sent    []int32 // by message: the walk in which it is on its way
+	carries []int32 // by message: the walk in which it carries what is looked for
+	carried []bitset
+	spare   []bitset // of messages that have come
 }
 
 // event is an end of a message.
@@ -27,43 +33,73 @@ type place struct{ rank, at int }
 
 // newReplay makes a replay of messages: of all, by indexes into list.
 func newReplay(all []message, list []int32) *replay {
-	r := &replay{sends: make([]place, len(list)), recvs: make([]place, len(list)), gone: make([]bool, len(list))}
-	index := map[int32]int{}
-	for _, m := range list {
-		index[all[m].src], index[all[m].dst] = 0, 0
-	}
-	for rank := range index {
-		r.ranks = append(r.ranks, rank)
-	}
-	slices.Sort(r.ranks)
-	for i, rank := range r.ranks {
-		index[rank] = i
-	}
-	r.events, r.begin = make([][]event, len(r.ranks)), make([]int, len(r.ranks))
+	numbers := newNumbers(all, list)
+	r := blankReplay(numbers.ranks, len(list))
+	ends := make([]int, len(r.ranks)+1)
 	for i, m := range list {
-		src, dst := index[all[m].src], index[all[m].dst]
+		src, dst := numbers.of(all[m].src), numbers.of(all[m].dst)
+		r.sends[i].rank, r.recvs[i].rank = int(src), int(dst)
+		ends[src]++
+		ends[dst]++
+	}
+	r.room(ends)
+	for i := range list {
+		src, dst := r.sends[i].rank, r.recvs[i].rank
 		r.events[src] = append(r.events[src], event{int32(i), true})
 		r.events[dst] = append(r.events[dst], event{int32(i), false})
 	}
-	seq := func(e event) int64 {
-		if e.send {
-			return all[list[e.message]].sendSeq
-		}
-		return all[list[e.message]].doneSeq
-	}
+	var timed []timedEvent
 	for rank, events := range r.events {
-		slices.SortStableFunc(events, func(a, b event) int {
-			if c := cmp.Compare(seq(a), seq(b)); c != 0 || a.send == b.send {
-				return c
+		timed = slices.Grow(timed[:0], len(events))[:len(events)]
+		for k, e := range events {
+			timed[k] = timedEvent{all[list[e.message]].doneSeq, e}
+			if e.send {
+				timed[k].seq = all[list[e.message]].sendSeq
 			}
-			if a.send { // what a call sends does not depend on what it receives
-				return -1
+		}
+		if !slices.IsSortedFunc(timed, compareTimed) {
+			slices.SortFunc(timed, compareTimed)
+			for k := range timed {
+				events[k] = timed[k].event
 			}
-			return 1
-		})
+		}
 		r.number(rank)
 	}
 	return r
+}
+
+// timedEvent is an event and when it is, in its rank's order.
+type timedEvent struct {
+	seq int64
+	event
+}
+
+func compareTimed(a, b timedEvent) int {
+	switch {
+	case a.seq != b.seq:
+		return cmp.Compare(a.seq, b.seq)
+	case a.send == b.send:
+		return cmp.Compare(a.message, b.message)
+	case a.send: // what a call sends does not depend on what it receives
+		return -1
+	}
+	return 1
+}
+
+// blankReplay is a replay of so many messages, of which nothing is known yet.
+func blankReplay(ranks []int32, messages int) *replay {
+	places := make([]place, 2*messages)
+	return &replay{ranks: ranks, events: make([][]event, len(ranks)), sends: places[:messages:messages], recvs: places[messages:],
+		gone: make([]bool, messages), begin: make([]int, len(ranks))}
+}
+
+// room makes room for so many events of each rank.
+func (r *replay) room(events []int) {
+	all := make([]event, 2*len(r.sends))
+	for rank := range r.events {
+		n := events[rank]
+		r.events[rank], all = all[:0:n], all[n:]
+	}
 }
 
 // number notes where a rank's events are.
@@ -80,8 +116,13 @@ func (r *replay) number(rank int) {
 // backward is the replay of some of its messages from the end to the beginning: who sent receives. The messages' numbers in it are
 // their places in the list.
 func (r *replay) backward(messages []int32) *replay {
-	b := &replay{ranks: r.ranks, events: make([][]event, len(r.ranks)), sends: make([]place, len(messages)), recvs: make([]place, len(messages)),
-		gone: make([]bool, len(messages)), begin: make([]int, len(r.ranks))}
+	b := blankReplay(r.ranks, len(messages))
+	ends := make([]int, len(r.ranks))
+	for _, m := range messages {
+		ends[r.sends[m].rank]++
+		ends[r.recvs[m].rank]++
+	}
+	b.room(ends)
 	for i, m := range messages {
 		src, dst := r.sends[m].rank, r.recvs[m].rank
 		b.events[src] = append(b.events[src], event{int32(i), false})
@@ -99,7 +140,10 @@ func (r *replay) backward(messages []int32) *replay {
 // stop or there are no more. What it says is whether it was stopped.
 func (r *replay) walk(visit func(rank, at int, e event) (stop bool)) bool {
 	at := slices.Clone(r.begin)
-	sent := map[int32]bool{}
+	if r.sent == nil {
+		r.sent = make([]int32, len(r.sends))
+	}
+	r.walks++
 	for moved := true; moved; {
 		moved = false
 		for rank := range at {
@@ -109,7 +153,7 @@ func (r *replay) walk(visit func(rank, at int, e event) (stop bool)) bool {
 				}
 				e := r.events[rank][at[rank]]
 				gone := r.gone[e.message]
-				if !gone && !e.send && !sent[e.message] {
+				if !gone && !e.send && r.sent[e.message] != r.walks {
 					break
 				}
 				at[rank]++
@@ -118,9 +162,7 @@ func (r *replay) walk(visit func(rank, at int, e event) (stop bool)) bool {
 					continue
 				}
 				if e.send {
-					sent[e.message] = true
-				} else {
-					delete(sent, e.message)
+					r.sent[e.message] = r.walks
 				}
 				if visit(rank, at[rank]-1, e) {
 					return true
@@ -129,6 +171,30 @@ func (r *replay) walk(visit func(rank, at int, e event) (stop bool)) bool {
 		}
 	}
 	return false
+}
+
+// carry notes that a message is on its way with a set.
+func (r *replay) carry(message int32, set bitset) {
+	if r.carried == nil {
+		r.carried = make([]bitset, len(r.sends))
+	}
+	own := r.carried[message]
+	if own == nil {
+		if n := len(r.spare); n > 0 {
+			own, r.spare = r.spare[n-1], r.spare[:n-1]
+		} else {
+			own = make(bitset, len(set))
+		}
+		r.carried[message] = own
+	}
+	copy(own, set)
+}
+
+// come gives the set that a message carries, until another one is carried.
+func (r *replay) come(message int32) (set bitset) {
+	set, r.carried[message] = r.carried[message], nil
+	r.spare = append(r.spare, set)
+	return set
 }
 
 // goal says when enough is known.
@@ -161,7 +227,6 @@ func (r *replay) reach(g goal, rank int) (reached, bool) {
 	knows := make([]int, n)
 	full := 0
 	out := reached{rank: rank, upTo: make([]int, n)}
-	carried := map[int32]bitset{}
 	add := func(q, o int) (done bool) {
 		know[o]++
 		knows[q]++
@@ -188,12 +253,11 @@ func (r *replay) reach(g goal, rank int) (reached, bool) {
 			done = add(q, q)
 		}
 		if e.send {
-			carried[e.message] = slices.Clone(from[q])
+			r.carry(e.message, from[q])
 			return false // what a send adds to nobody's knowledge is no end
 		}
 		before := knows[q]
-		from[q].join(carried[e.message], func(o int) { done = add(q, o) || done })
-		delete(carried, e.message)
+		from[q].join(r.come(e.message), func(o int) { done = add(q, o) || done })
 		if knows[q] == n && before < n && (g == allToAll || q == rank) {
 			out.upTo[q] = at + 1
 		}
@@ -210,12 +274,16 @@ func (r *replay) learned(out *reached) {
 	has := make([]bool, len(r.ranks))
 	has[out.rank] = true
 	missing := len(r.ranks) - 1
-	carries := map[int32]bool{}
+	if r.carries == nil {
+		r.carries = make([]int32, len(r.sends))
+	}
 	r.walk(func(q, at int, e event) bool {
 		switch {
 		case e.send:
-			carries[e.message] = has[q]
-		case carries[e.message] && !has[q]:
+			if has[q] {
+				r.carries[e.message] = r.walks
+			}
+		case r.carries[e.message] == r.walks && !has[q]:
 			has[q] = true
 			out.upTo[q] = at + 1
 			missing--
@@ -269,14 +337,12 @@ func (r *replay) reaches(messages []int32) []bitset {
 		sets[q] = newBitset(n)
 		sets[q].add(q)
 	}
-	carried := map[int32]bitset{}
 	b.walk(func(q, _ int, e event) bool {
 		if e.send {
-			carried[e.message] = slices.Clone(sets[q])
+			b.carry(e.message, sets[q])
 			return false
 		}
-		sets[q].join(carried[e.message], func(int) {})
-		delete(carried, e.message)
+		sets[q].join(b.come(e.message), func(int) {})
 		return false
 	})
 	return sets
@@ -284,11 +350,11 @@ func (r *replay) reaches(messages []int32) []bitset {
 
 // owners are the ranks that send one of the messages before they receive one: they have the payload from elsewhere.
 func (r *replay) owners(messages []int32) []int {
-	first := map[int]event{}
+	first := make([]event, len(r.ranks))
+	seen := make([]bool, len(r.ranks))
 	see := func(p place, e event) {
-		old, ok := first[p.rank]
-		if !ok || p.at < r.at(old) {
-			first[p.rank] = e
+		if !seen[p.rank] || p.at < r.at(first[p.rank]) {
+			first[p.rank], seen[p.rank] = e, true
 		}
 	}
 	for _, m := range messages {
@@ -297,11 +363,10 @@ func (r *replay) owners(messages []int32) []int {
 	}
 	var owners []int
 	for rank, e := range first {
-		if e.send {
+		if seen[rank] && e.send {
 			owners = append(owners, rank)
 		}
 	}
-	slices.Sort(owners)
 	return owners
 }
 

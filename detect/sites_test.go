@@ -39,7 +39,7 @@ func TestDetectFindsCallSitesOfRequests(t *testing.T) {
 	add(7, 2, schema.CallStart, 41, 4, 0)
 	add(7, 4, schema.CallWait, 42, no, no)
 	r, err := Detect(&Run{Ranks: 8, HashBits: 64, Comms: []Comm{{ID: 0, Members: []int32{3, 5, 7}}},
-		Messages: func(add func(*schema.Messages) error) error { return add(messages) },
+		Messages: allColumns(func(add func(*schema.Messages) error) error { return add(messages) }),
 		Events:   func(add func(*schema.Events) error) error { return add(events) }}, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,10 @@ package detect
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/commq/commq/schema"
 )
@@ -15,11 +18,11 @@ type payload struct {
 
 // payloads are the messages of each payload, in the order of their first messages.
 func (d *detector) payloads() [][]int32 {
-	byContent := d.split(d.all(), func(m *message) any { return payload{m.hash, m.bytes, 0} })
+	byContent := split(d.messages, d.all(), func(m *message) payload { return payload{m.hash, m.bytes, 0} })
 	var out [][]int32
 	for _, list := range byContent {
 		only := d.onlyNamed(list)
-		out = append(out, d.split(list, func(m *message) any { return d.elements(m, only) })...)
+		out = append(out, split(d.messages, list, func(m *message) int32 { return d.elements(m, only) })...)
 	}
 	return out
 }
@@ -61,16 +64,29 @@ func (d *detector) all() []int32 {
 }
 
 // split splits messages by a key, in the order of first messages.
-func (d *detector) split(list []int32, key func(*message) any) [][]int32 {
-	index := map[any]int{}
-	var out [][]int32
-	for _, i := range list {
-		k := key(&d.messages[i])
-		at, ok := index[k]
-		if !ok {
-			at = len(out)
-			index[k] = at
-			out = append(out, nil)
+func split[K comparable](messages []message, list []int32, key func(*message) K) (out [][]int32) {
+	same := 0 // so many from the first on have one key: often all do
+	for same < len(list) && key(&messages[list[same]]) == key(&messages[list[0]]) {
+		same++
+	}
+	if same == 0 {
+		return nil
+	}
+	out = append(out, list[:same:same])
+	if same == len(list) {
+		return out
+	}
+	last, at := key(&messages[list[0]]), 0
+	index := map[K]int{last: 0}
+	for _, i := range list[same:] {
+		if k := key(&messages[i]); k != last {
+			known := false
+			if at, known = index[k]; !known {
+				at = len(out)
+				index[k] = at
+				out = append(out, nil)
+			}
+			last = k
 		}
 		out[at] = append(out[at], i)
 	}
@@ -79,50 +95,98 @@ func (d *detector) split(list []int32, key func(*message) any) [][]int32 {
 
 // connected splits messages by what their ranks are connected by: independent communications are no collective.
 func (d *detector) connected(list []int32) [][]int32 {
-	c := circles{}
-	for _, i := range list {
-		c.join(d.messages[i].src, d.messages[i].dst)
+	if len(list) == 0 {
+		return nil
 	}
-	return d.split(list, func(m *message) any { return c.of(m.src) })
+	n := newNumbers(d.messages, list)
+	c := newNumberedCircles(len(n.ranks))
+	for _, i := range list {
+		c.join(n.of(d.messages[i].src), n.of(d.messages[i].dst))
+	}
+	return split(d.messages, list, func(m *message) int32 { return c.of(n.of(m.src)) })
 }
+
+// scope is what messages of one payload have in common that are looked at together.
+type scope [3]int32
 
 // scopes are what messages of one payload are looked at together by, the widest first. Where a payload is sent about for several
 // reasons (a constant one is), communicators, tags and call sites tell them apart.
-var scopes = []func(*message) any{
-	func(*message) any { return nil },
-	func(m *message) any { return m.comm },
-	func(m *message) any { return [2]int32{m.comm, m.tag} },
-	func(m *message) any { return [3]int32{m.comm, m.tag, m.sendSite} },
+var scopes = []func(*message) scope{
+	func(*message) scope { return scope{} },
+	func(m *message) scope { return scope{m.comm} },
+	func(m *message) scope { return scope{m.comm, m.tag} },
+	func(m *message) scope { return scope{m.comm, m.tag, m.sendSite} },
 }
 
 // spreads finds barriers and broadcasts. A message that carries several payloads is looked at as what it is first, and in pieces where it
 // is part of no broadcast so.
 func (d *detector) spreads() {
 	if len(d.pieces) > 0 {
-		for _, list := range d.payloads() {
+		d.apart(d.payloads(), func(d *detector, list []int32) {
 			if slices.ContainsFunc(list, func(m int32) bool { return d.pieces[m] != nil }) {
 				d.scoped(list, scopes, d.broadcasts)
 			}
-		}
+		})
 		d.divide()
 	}
-	for _, list := range d.payloads() {
+	d.apart(d.payloads(), func(d *detector, list []int32) {
 		if d.messages[list[0]].bytes != 0 {
 			d.scoped(list, scopes, d.broadcasts)
-			continue
+			return
 		}
 		narrowest := slices.Clone(scopes[1:]) // a barrier needs no more than what is sent at one place, where that is one
 		slices.Reverse(narrowest)
 		list = d.scoped(list, narrowest, func(list []int32, _ bool) []int32 { return d.barriers(list) })
 		d.scoped(list, scopes[1:], d.broadcasts)
+	})
+}
+
+// mostTogether is about how many messages one goroutine looks at before it asks for others.
+const mostTogether = 1 << 12
+
+// apart calls look with each list of messages, on all processors, and finds what is found in the order of the lists: which messages
+// there are in others makes no difference to a list.
+func (d *detector) apart(lists [][]int32, look func(d *detector, list []int32)) {
+	var ends []int // of what is looked at together
+	for k, n := 0, 0; k < len(lists); k++ {
+		if n += len(lists[k]); n >= mostTogether || k == len(lists)-1 {
+			ends, n = append(ends, k+1), 0
+		}
+	}
+	found := make([][]*instance, len(ends))
+	var next atomic.Int32
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(ends)) {
+		all.Go(func() {
+			for {
+				k := int(next.Add(1)) - 1
+				if k >= len(ends) {
+					return
+				}
+				begin := 0
+				if k > 0 {
+					begin = ends[k-1]
+				}
+				own := *d // what it finds is its own
+				own.found = nil
+				for _, list := range lists[begin:ends[k]] {
+					look(&own, list)
+				}
+				found[k] = own.found
+			}
+		})
+	}
+	all.Wait()
+	for _, list := range found {
+		d.found = append(d.found, list...)
 	}
 }
 
 // scoped looks in one scope after the other, and returns what is left.
-func (d *detector) scoped(list []int32, scopes []func(*message) any, look func(list []int32, last bool) []int32) []int32 {
+func (d *detector) scoped(list []int32, scopes []func(*message) scope, look func(list []int32, last bool) []int32) []int32 {
 	for k, scope := range scopes {
 		var rest []int32
-		for _, part := range d.split(list, scope) {
+		for _, part := range split(d.messages, list, scope) {
 			for _, c := range d.connected(part) {
 				rest = append(rest, look(c, k == len(scopes)-1)...)
 			}

@@ -9,6 +9,8 @@ type stream struct {
 	classed   bool        // its messages may be of a complete exchange
 	exchanged exchanged   // and are, once that was asked
 	sampled   *sampledWay // nil: none of them is kept
+
+	buffer, dstBuffer int64 // of the last one
 }
 
 type streamKey struct {
@@ -29,6 +31,7 @@ const (
 type streams struct {
 	*detector
 	exchangers *exchangers
+	layout     *layout         // nil once all messages were seen
 	perSize    map[int64]int64 // messages by their size; what is too much is counted as anySize
 	all        map[streamKey]*stream
 	recent     [1 << 14]*stream
@@ -54,7 +57,7 @@ func (l *streams) of(b *schema.Messages, i int) *stream {
 			l.forget()
 		}
 		found = &stream{streamKey: k}
-		l.begin(found, b, i)
+		l.begin(found)
 		l.all[k] = found
 	}
 	*place = found
@@ -62,30 +65,49 @@ func (l *streams) of(b *schema.Messages, i int) *stream {
 }
 
 // begin asks what is the same for all messages of a stream.
-func (l *streams) begin(n *stream, b *schema.Messages, i int) {
+func (l *streams) begin(n *stream) {
 	if !l.sample.over {
 		n.sampled = l.sample.way(n.cell, n.way)
 	}
 	if n.src != n.dst {
-		m := row(b, i)
+		m := n.message()
 		n.classed = l.exchangers.add(&m)
 	}
 }
 
+// message is what all messages of a stream are.
+func (n *stream) message() message {
+	return message{src: n.src, dst: n.dst, comm: n.comm, tag: n.tag, datatype: n.datatype, sendSite: n.site, bytes: n.bytes}
+}
+
 // add counts row i, and keeps it if it is one of the first.
-func (l *streams) add(b *schema.Messages, i int) {
+func (l *streams) add(b *schema.Messages, i int, rest func() error) error {
 	n := l.of(b, i)
 	n.count++
-	if n.sampled != nil {
-		l.sample.add(n.sampled, b, i)
+	if n.src != n.dst && (n.count == 1 || n.buffer != b.SrcBuffer[i] || n.dstBuffer != b.DstBuffer[i]) {
+		n.buffer, n.dstBuffer = b.SrcBuffer[i], b.DstBuffer[i]
+		l.layout.put(n.src, n.buffer, n.bytes, n.datatype)
+		l.layout.put(n.dst, n.dstBuffer, n.bytes, n.datatype)
 	}
+	if n.sampled == nil {
+		return nil
+	}
+	if !l.sample.wants(n.sampled) {
+		n.sampled.count++
+		return nil
+	}
+	if err := rest(); err != nil {
+		return err
+	}
+	l.sample.add(n.sampled, b, i)
+	return nil
 }
 
 // complete says whether row i may be of a complete exchange.
 func (l *streams) complete(b *schema.Messages, i int) bool {
 	n := l.of(b, i)
 	if n.exchanged == notAsked {
-		m := row(b, i)
+		m := n.message()
 		n.exchanged = inNoExchange
 		if l.exchangers.complete(&m) {
 			n.exchanged = inExchange

@@ -73,6 +73,28 @@ func (h *hybrid) part(n int) (int, error) {
 	return min(n, h.left), nil
 }
 
+// ones is how many of the next n levels, packed ones, are 1.
+func (h *hybrid) ones(n int) (ones int) {
+	for i := 0; i < n; i += 32 {
+		ones += bits.OnesCount64(bitsAt(h.packed, h.at+i) & (1<<min(32, n-i) - 1))
+	}
+	return ones
+}
+
+// pass goes past n values.
+func (h *hybrid) pass(n int) error {
+	for n > 0 {
+		k, err := h.part(n)
+		if err != nil {
+			return err
+		}
+		h.left -= k
+		h.at += k
+		n -= k
+	}
+	return nil
+}
+
 // lookUp fills out with what the dictionary has at the next indexes.
 func lookUp[T any](h *hybrid, dictionary, out []T) error {
 	for len(out) > 0 {
@@ -198,6 +220,21 @@ func (d *deltas) part() error {
 	return nil
 }
 
+// pass goes past n values.
+func (d *deltas) pass(n int) error {
+	for n > 0 {
+		if d.at == len(d.values) {
+			if err := d.part(); err != nil {
+				return err
+			}
+		}
+		k := min(n, len(d.values)-d.at)
+		d.at += k
+		n -= k
+	}
+	return nil
+}
+
 // takeDeltas fills out with the next values.
 func takeDeltas[T int16 | int32 | int64](d *deltas, out []T) error {
 	for len(out) > 0 {
@@ -220,6 +257,7 @@ func takeDeltas[T int16 | int32 | int64](d *deltas, out []T) error {
 type chunkDecoder interface {
 	reset(pages file.PageReader, optional bool)
 	fill(column any) error // with the next rows, as many as it has
+	skip(rows int) error   // goes past the next rows
 }
 
 // newDecoder makes a decoder for the column, whose names have these numbers; nil: arrow-go has to read it.
@@ -283,6 +321,77 @@ func (d *columnDecoder[T]) fill(column any) (err error) {
 		out = out[n:]
 	}
 	return nil
+}
+
+func (d *columnDecoder[T]) skip(rows int) (err error) {
+	defer recovered(&err)
+	for rows > 0 {
+		if d.rows == 0 {
+			if err := d.nextPage(); err != nil {
+				return err
+			}
+			continue
+		}
+		n := min(rows, d.rows)
+		if err := d.skipInPage(n); err != nil {
+			return err
+		}
+		d.rows -= n
+		rows -= n
+	}
+	return nil
+}
+
+// skipInPage goes past rows of the page, which has as many.
+func (d *columnDecoder[T]) skipInPage(rows int) error {
+	if !d.optional {
+		return d.pass(rows)
+	}
+	for rows > 0 {
+		n, err := d.levels.part(rows)
+		if err != nil {
+			return err
+		}
+		values := 0
+		switch {
+		case d.levels.packed != nil:
+			values = d.levels.ones(n)
+		case d.levels.value == 1:
+			values = n
+		}
+		if err := d.pass(values); err != nil {
+			return err
+		}
+		d.levels.left -= n
+		d.levels.at += n
+		rows -= n
+	}
+	return nil
+}
+
+// pass goes past values of the page. Differences have to be added up all the same.
+func (d *columnDecoder[T]) pass(values int) error {
+	switch d.coding {
+	case parquet.Encodings.DeltaBinaryPacked:
+		return d.deltas.pass(values)
+	case parquet.Encodings.Plain:
+		size := 0
+		switch any(d.null).(type) {
+		case int32:
+			size = 4
+		case int64:
+			size = 8
+		default: // names, behind their lengths
+			d.values = slices.Grow(d.values[:0], values)[:values]
+			return d.take(d.values)
+		}
+		if len(d.plain) < size*values {
+			return errCut
+		}
+		d.plain = d.plain[size*values:]
+		return nil
+	}
+	return d.index.pass(values)
 }
 
 // nextPage finds the next page of values; a dictionary is kept.
@@ -382,10 +491,7 @@ func (d *columnDecoder[T]) fromPage(out []T) error {
 
 // spread fills out with values where levels have a bit, and nulls elsewhere.
 func (d *columnDecoder[T]) spread(out []T) error {
-	ones := 0
-	for i := 0; i < len(out); i += 32 {
-		ones += bits.OnesCount64(bitsAt(d.levels.packed, d.levels.at+i) & (1<<min(32, len(out)-i) - 1))
-	}
+	ones := d.levels.ones(len(out))
 	v := slices.Grow(d.values[:0], ones+1)[:ones+1]
 	d.values = v
 	if err := d.take(v[:ones]); err != nil {

@@ -79,6 +79,24 @@ func (e *Epochs) All(ctx context.Context, fn func(schema.Batch) error) error {
 	}
 }
 
+// AllLate is All for who seldom needs some of the columns: these are read only where fn asks for them, for all rows of the batch, by calling
+// rest, which may be called again. Until then their values are no rows' at all. The next batch is read meanwhile; fn is called
+// for one after the other. It is an error when a column is none of those that ReadEpochs was given.
+func (e *Epochs) AllLate(ctx context.Context, late []string, fn func(b schema.Batch, rest func() error) error) error {
+	if err := e.buffers.delay(late); err != nil {
+		return err
+	}
+	for {
+		err := e.each(func(f *epochFile) error { return f.reader.readLate(ctx, f.next, f.end, fn) })
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
 // Skip goes past the rows of the next epoch without reading them. It returns io.EOF when there are no more.
 func (e *Epochs) Skip() error { return e.each(func(*epochFile) error { return nil }) }
 
@@ -115,8 +133,15 @@ func (b *readBuffers) allNull() {
 
 // nullColumn fills a column with nulls; with zeros where it cannot be null.
 func (b *readBuffers) nullColumn(i int) {
-	nullable := b.table.Columns[i].Nullable
-	switch v := b.batch.Data(i).(type) {
+	nullColumn(b.batch, i)
+	for _, batch := range b.ahead {
+		nullColumn(batch, i)
+	}
+}
+
+func nullColumn(b schema.Batch, i int) {
+	nullable := b.Table().Columns[i].Nullable
+	switch v := b.Data(i).(type) {
 	case []int32:
 		fill(v[:cap(v)], schema.NullInt32, nullable)
 	case []int64:

@@ -3,7 +3,6 @@ package writer
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -86,6 +85,8 @@ type readBuffers struct {
 	batch  schema.Batch
 	rows   int
 	want   []bool         // by column; nil: all. The others' values stay null
+	late   []bool         // by column: it is read when somebody asks for it; nil: none is
+	ahead  []schema.Batch // those that are filled in turn where columns are late; batch is one of them
 	ours   []chunkDecoder // by column
 	levels []int16
 	int32s []int32
@@ -170,15 +171,7 @@ func (r *tableReader) groups() int { return r.meta.NumRowGroups() }
 
 // read reads a row group.
 func (r *tableReader) read(ctx context.Context, g int, fn func(schema.Batch) error) error {
-	err := r.opened(func(p *file.Reader) error { return r.rowGroup(ctx, p, g, fn) })
-	var ours *callerError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &ours):
-		return ours.err
-	}
-	return r.located(fmt.Errorf("row group %d: %w", g, err))
+	return r.readWith(g, func(p *file.Reader) error { return r.rowGroup(ctx, p, g, fn) })
 }
 
 func enumIndex(names []string) map[string]int16 {

@@ -158,8 +158,8 @@ func (d *detection) check() error {
 	return nil
 }
 
-// detectRows is how many messages are read at once: so many that those which are counted in one part of the sketch are close together.
-const detectRows = 1 << 16
+// detectRows is how many messages are read at once: so few that they stay in the cache while they are looked at.
+const detectRows = 1 << 13
 
 // read reads what detection needs beside the messages, and says how to read those.
 func (d *detection) read(ctx context.Context) (*detect.Run, error) {
@@ -198,12 +198,13 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 	if run.Selves, err = d.readSelves(ctx); err != nil {
 		return nil, err
 	}
-	run.Messages = func(add func(*schema.Messages) error) error {
+	run.Messages = func(columns []string, add func(b *schema.Messages, rest func() error) error) error {
 		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, detectRows, detect.Columns...)
 		if err != nil {
 			return err
 		}
-		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
+		late := slices.DeleteFunc(slices.Clone(detect.Columns), func(name string) bool { return slices.Contains(columns, name) })
+		return rows.AllLate(ctx, late, func(b schema.Batch, rest func() error) error { return add(b.(*schema.Messages), rest) })
 	}
 	run.Events = func(add func(*schema.Events) error) error {
 		rows, err := writer.ReadEpochs(d.dir, &schema.EventsTable, eventRows, detect.EventColumns...)

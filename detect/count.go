@@ -1,0 +1,268 @@
+package detect
+
+import (
+	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// counter counts payloads by hashes of theirs, their keys, up to mostCounted: it never says too few. 42 bits of a key name a payload. Keys come
+// in any order; first they are only collected, in parts by their highest bits, and counted part by part in the end: a part stays in the
+// cache. Those that come again at once are counted as they come, so that a constant payload fills no memory. Beyond mostHeld keys they
+// are counted in a sketch of fixed size.
+type counter struct {
+	recent  [1 << recentBits]recentKey
+	parts   [1 << partBits]part
+	held    int64 // keys in parts
+	limit   int64 // of held
+	spilled *sketch
+
+	least  int      // what counts as often
+	starts []int32  // by part: where its payloads are in often; one more
+	often  []uint32 // low bits of payloads that come at least so often, sorted in each part
+	filter []uint64 // a bit for each of them, by their low bits: most payloads have none
+}
+
+const (
+	mostCounted = 3
+	partBits    = 10
+	recentBits  = 12
+	mostHeld    = 1 << 27 // 512 MiB
+	filterShare = 16      // bits of the filter for each payload
+	leastFilter = 1 << 16 // its bits
+	mostFilter  = 1 << 30
+)
+
+// recentKey is a key that came lately, and how often it has come since.
+type recentKey struct {
+	key   uint64
+	count int8
+}
+
+// part are the low 32 bits of payloads, the last ones in chunks' last.
+type part struct{ chunks [][]uint32 }
+
+const (
+	leastChunk = 1 << 4
+	mostChunk  = 1 << 12
+)
+
+func newCounter() *counter { return &counter{limit: mostHeld} }
+
+// key is a hash of a payload, by which it is counted.
+func key(hash, bytes int64) uint64 {
+	h := (uint64(hash) ^ bits.RotateLeft64(uint64(bytes)*0x9e3779b97f4a7c15, 29)) * 0xbf58476d1ce4e5b9
+	h ^= h >> 31
+	return h * 0x94d049bb133111eb
+}
+
+// named splits the bits of a key that name its payload.
+func named(key uint64) (part uint64, low uint32) {
+	return key >> (64 - partBits), uint32(key >> (32 - partBits))
+}
+
+// add counts a payload once more.
+func (c *counter) add(key uint64) {
+	r := &c.recent[key&(1<<recentBits-1)]
+	switch {
+	case r.key != key || r.count == 0:
+		*r = recentKey{key, 1}
+	case r.count == mostCounted:
+		return
+	default:
+		r.count++
+	}
+	at, low := named(key)
+	p := &c.parts[at]
+	n := len(p.chunks) - 1
+	if n < 0 || len(p.chunks[n]) == cap(p.chunks[n]) {
+		p.chunks = append(p.chunks, make([]uint32, 0, min(leastChunk<<min(2*len(p.chunks), 16), mostChunk)))
+		n++
+	}
+	p.chunks[n] = append(p.chunks[n], low)
+	if c.held++; c.held >= c.limit {
+		c.spill()
+	}
+}
+
+// spill counts what is held in the sketch.
+func (c *counter) spill() {
+	if c.spilled == nil {
+		c.spilled = newSketch(c.limit)
+	}
+	for at := range c.parts {
+		p := &c.parts[at]
+		for _, chunk := range p.chunks {
+			for _, low := range chunk {
+				c.spilled.add(uint64(at)<<32 | uint64(low))
+			}
+		}
+		p.chunks = nil
+	}
+	c.held = 0
+}
+
+// finish counts what was collected: often knows then which payloads came at least so often, at most mostCounted.
+func (c *counter) finish(least int) {
+	c.least = least
+	if c.spilled != nil {
+		c.spill()
+		return
+	}
+	var found [1 << partBits][]uint32
+	var all sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		all.Go(func() {
+			var s sorter
+			for at := w; at < len(c.parts); at += workers {
+				found[at] = s.often(c.parts[at].chunks, least)
+				c.parts[at].chunks = nil
+			}
+		})
+	}
+	all.Wait()
+	c.starts = append(c.starts, 0)
+	for _, list := range found {
+		c.often = append(c.often, list...)
+		c.starts = append(c.starts, int32(len(c.often)))
+	}
+	size := leastFilter
+	for size < mostFilter && size < filterShare*len(c.often) {
+		size *= 2
+	}
+	c.filter = make([]uint64, size/64)
+	for _, low := range c.often {
+		at := int(low) & (size - 1)
+		c.filter[at/64] |= 1 << (at % 64)
+	}
+}
+
+// isOften says whether a payload came at least as often as finish was told.
+func (c *counter) isOften(key uint64) bool {
+	part, low := named(key)
+	if c.spilled != nil {
+		return c.spilled.most(part<<32|uint64(low)) >= c.least
+	}
+	at := int(low) & (64*len(c.filter) - 1)
+	if c.filter[at/64]>>(at%64)&1 == 0 {
+		return false
+	}
+	_, found := slices.BinarySearch(c.often[c.starts[part]:c.starts[part+1]], low)
+	return found
+}
+
+// sorter sorts numbers that are spread evenly, but for those that come again: into buckets by their highest bits first.
+type sorter struct {
+	sorted []uint32
+	ends   []int32
+}
+
+// bucketSize is about how many different numbers come into a bucket; those with many more numbers are sorted in another way.
+const bucketSize = 8
+
+// often are the numbers that come at least so often, each once, sorted.
+func (s *sorter) often(chunks [][]uint32, least int) (out []uint32) {
+	n := 0
+	for _, chunk := range chunks {
+		n += len(chunk)
+	}
+	if n < least {
+		return nil
+	}
+	width := bits.Len(uint(n / bucketSize))
+	s.ends = slices.Grow(s.ends[:0], 1<<width+1)[:1<<width+1]
+	clear(s.ends)
+	bucket := func(x uint32) uint64 { return uint64(x) >> (32 - width) }
+	for _, chunk := range chunks {
+		for _, x := range chunk {
+			s.ends[bucket(x)+1]++
+		}
+	}
+	for b := range 1 << width {
+		s.ends[b+1] += s.ends[b]
+	}
+	s.sorted = slices.Grow(s.sorted[:0], n)[:n]
+	for _, chunk := range chunks {
+		for _, x := range chunk {
+			at := &s.ends[bucket(x)]
+			s.sorted[*at] = x
+			*at++
+		}
+	}
+	begin := int32(0)
+	for _, end := range s.ends[:1<<width] {
+		sortFew(s.sorted[begin:end])
+		begin = end
+	}
+	for i := 0; i < n; {
+		j := i + 1
+		for j < n && s.sorted[j] == s.sorted[i] {
+			j++
+		}
+		if j-i >= least {
+			out = append(out, s.sorted[i])
+		}
+		i = j
+	}
+	return out
+}
+
+// sortFew sorts a few numbers.
+func sortFew(v []uint32) {
+	if len(v) > 8*bucketSize {
+		slices.Sort(v)
+		return
+	}
+	for i := 1; i < len(v); i++ {
+		x, k := v[i], i
+		for ; k > 0 && v[k-1] > x; k-- {
+			v[k] = v[k-1]
+		}
+		v[k] = x
+	}
+}
+
+// sketch counts payloads up to mostCounted in bounded memory: it never says too few. A payload has two counters of 2 bits in one line
+// of 64 bytes. Payloads of one part are close together.
+type sketch struct {
+	lines [][8]uint64
+	shift int // of a payload's 42 bits, to have its line
+}
+
+const (
+	countersPerMessage = 16
+	leastLines         = 1 << 6
+	mostLines          = 1 << 23 // 512 MiB
+	payloadBits        = partBits + 32
+)
+
+// newSketch is a sketch for more than so many messages.
+func newSketch(messages int64) *sketch {
+	lines := int64(leastLines)
+	for lines < mostLines && lines*256 < messages*countersPerMessage {
+		lines *= 2
+	}
+	return &sketch{make([][8]uint64, lines), payloadBits - bits.Len(uint(lines-1))}
+}
+
+// counters are where a payload is counted: the line, and the word and shift of each of the two.
+func (s *sketch) counters(payload uint64) (line *[8]uint64, words, shifts [2]uint) {
+	return &s.lines[payload>>s.shift], [2]uint{uint(payload & 3), 4 + uint(payload>>2&3)}, [2]uint{uint(payload>>4&31) * 2, uint(payload>>9&31) * 2}
+}
+
+func (s *sketch) add(payload uint64) {
+	line, words, shifts := s.counters(payload)
+	for k, w := range words {
+		if line[w]>>shifts[k]&3 < mostCounted {
+			line[w] += 1 << shifts[k]
+		}
+	}
+}
+
+// most is no less than how often the payload was counted, as far as a counter counts.
+func (s *sketch) most(payload uint64) int {
+	line, words, shifts := s.counters(payload)
+	return int(min(line[words[0]]>>shifts[0]&3, line[words[1]]>>shifts[1]&3))
+}
