@@ -28,7 +28,7 @@ func (r *Run) ChangeTable(ctx context.Context, dir string, t *schema.Table, batc
 		return err
 	}
 	for shard, name := range files {
-		err := readFile(ctx, dir, name, t, batchRows, func(b schema.Batch) error {
+		err := readFile(ctx, dir, name, newReadBuffers(t, batchRows), func(b schema.Batch) error {
 			if fn != nil {
 				var err error
 				if b, err = fn(b); err != nil {

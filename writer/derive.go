@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/commq/commq/schema"
 )
@@ -58,16 +61,28 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 		os.Rename(filepath.Join(r.dir, manifestName), filepath.Join(dir, manifestName)), syncFolder(table), syncFolder(dir))
 }
 
+// profiledColumns are what a schema.Profiler looks at, with the key.
+var profiledColumns = [...]string{"rank", "seq", "epoch", "thread", "call", "class", "start_ns", "end_ns", "compute_ns", "polls", "poll_ns", "comm",
+	"send_peer", "send_bytes", "recv_peer", "recv_world", "recv_tag", "recv_bytes", "posted_any", "proc_null", "error_class", "callsite"}
+
 // profileOf writes the profile of the run in folder dir, a file for each of events.
 func (r *Run) profileOf(ctx context.Context, dir string) error {
 	files, err := tableFiles(dir, &schema.EventsTable)
 	if err != nil {
 		return err
 	}
-	for shard, name := range files {
+	buffers, err := buffersFor(&schema.EventsTable, checkRows, profiledColumns[:])
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		shard, err := strconv.Atoi(strings.TrimSuffix(path.Base(name), ".parquet"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 		p := schema.NewProfiler()
 		full := func(rows *schema.Profiles) error { return r.write(shard, rows) }
-		err := readFile(ctx, dir, name, &schema.EventsTable, checkRows, func(b schema.Batch) error { return p.Add(b.(*schema.Events), full) })
+		err = readFile(ctx, dir, name, buffers, func(b schema.Batch) error { return p.Add(b.(*schema.Events), full) })
 		if err := errors.Join(err, p.Flush(full)); err != nil {
 			return err
 		}

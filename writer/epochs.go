@@ -27,16 +27,10 @@ type epochFile struct {
 // all others are null, or zero where they cannot be. It is an error when a column is not the table's, and when the run's
 // files cannot be read.
 func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
-	b := newReadBuffers(t, batchRows)
-	b.want = make([]bool, len(t.Columns))
-	for _, name := range columns {
-		_, i := t.Column(name)
-		if i < 0 {
-			return nil, fmt.Errorf("table %s has no column %q", t.Name, name)
-		}
-		b.want[i] = true
+	b, err := buffersFor(t, batchRows, columns)
+	if err != nil {
+		return nil, err
 	}
-	b.allNull()
 	files, err := tableFiles(dir, t)
 	if err != nil {
 		return nil, err
@@ -52,6 +46,21 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 		e.files = append(e.files, f)
 	}
 	return e, nil
+}
+
+// buffersFor are buffers for the columns of that name.
+func buffersFor(t *schema.Table, batchRows int, columns []string) (*readBuffers, error) {
+	b := newReadBuffers(t, batchRows)
+	b.want = make([]bool, len(t.Columns))
+	for _, name := range columns {
+		_, i := t.Column(name)
+		if i < 0 {
+			return nil, fmt.Errorf("table %s has no column %q", t.Name, name)
+		}
+		b.want[i] = true
+	}
+	b.allNull()
+	return b, nil
 }
 
 // begin finds the epoch of the next row group, and what is read with it.

@@ -24,7 +24,7 @@ func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, 
 		return err
 	}
 	for _, name := range files {
-		if err := readFile(ctx, dir, name, t, batchRows, fn); err != nil {
+		if err := readFile(ctx, dir, name, newReadBuffers(t, batchRows), fn); err != nil {
 			return err
 		}
 	}
@@ -54,8 +54,8 @@ func tableFiles(dir string, t *schema.Table) ([]string, error) {
 }
 
 // readFile reads one file of a table.
-func readFile(ctx context.Context, dir, name string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	r, err := newTableReader(dir, name, newReadBuffers(t, batchRows))
+func readFile(ctx context.Context, dir, name string, b *readBuffers, fn func(schema.Batch) error) error {
+	r, err := newTableReader(dir, name, b)
 	if err != nil {
 		return err
 	}
