@@ -1,0 +1,79 @@
+package pattern
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestFigure7 has the general equation of the paper's example, BT's first communication: from 9, 16, 25 and 36 ranks it says where
+// each of 49 sends to, K = 1 hop away.
+func TestFigure7(t *testing.T) {
+	pr := torus("bt", square, true, []int32{9, 16, 25, 36}, nil, [2]int32{1, 0}, [2]int32{0, -1})
+	p := fitted(t, pr)
+	for i, want := range []struct{ law, general string }{
+		{"dst = wrap_x(+1) on a q x q grid", "[+1{+(q-1),+q}], [-(q-1){+1,+q}]; q = 6+K, K hops from P = 36"},
+		{"dst = wrap_y(-1) on a q x q grid", "[+(q-1)*q{+q,+q*q}], [-q{+(q-1)*q,+q*q}]; q = 6+K, K hops from P = 36"},
+	} {
+		l := p.Laws[i]
+		if got := l.Forms[0].String(); got != want.law {
+			t.Errorf("the law is %q, want %q", got, want.law)
+		}
+		g, ok := l.General(l.Members[0])
+		if !ok || g.String() != want.general {
+			t.Errorf("the general equation is %v %q, want %q", ok, g, want.general)
+		}
+	}
+	if _, err := p.At("s0", 49); err != nil {
+		t.Error(err)
+	}
+	var r *Refusal
+	if _, err := p.At("s0", 50); !errors.As(err, &r) || r.Reason != Undefined {
+		t.Errorf("at 50: %v, want a refusal: 50 is no square", err)
+	}
+}
+
+// TestProgramSurvivesJSON writes and reads all programs of the tests, and asks both.
+func TestProgramSurvivesJSON(t *testing.T) {
+	for _, pr := range programs() {
+		p := fitted(t, pr)
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Program
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(*p, back, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(Form{})); d != "" {
+			t.Errorf("%s: %s", pr.name, d)
+		}
+		for _, c := range pr.slots {
+			a, errA := p.At(c.name, pr.test[0])
+			b, errB := back.At(c.name, pr.test[0])
+			if (errA == nil) != (errB == nil) || errA == nil && !slices.Equal(a.Mapping().Dst, b.Mapping().Dst) {
+				t.Errorf("%s %s: %v %v", pr.name, c.name, errA, errB)
+			}
+		}
+	}
+}
+
+// BenchmarkAt asks a law of 128 slots for 16,384 ranks.
+func BenchmarkAt(b *testing.B) {
+	p := fitted(b, torus("bt", square, true, []int32{9, 16, 25, 36}, nil, [2]int32{1, 0}))
+	for b.Loop() {
+		for range 128 {
+			m, err := p.At("s0", 16384)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for r := range int32(16384) {
+				m.Dst(r)
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package pattern
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// sets groups ranks by a color; None: in no set.
+func sets(ranks int32, color func(r int32) int32) Sets {
+	s := Sets{Ranks: ranks}
+	at := map[int32]int{}
+	for r := range ranks {
+		c := color(r)
+		if c == None {
+			continue
+		}
+		if _, ok := at[c]; !ok {
+			at[c] = len(s.Sets)
+			s.Sets = append(s.Sets, nil)
+		}
+		s.Sets[at[c]] = append(s.Sets[at[c]], r)
+	}
+	return s
+}
+
+// TestPartitions fits communicators at small process counts and compares them with the truth at larger ones.
+func TestPartitions(t *testing.T) {
+	sq, pow, many := []int32{4, 9, 16}, []int32{4, 8, 16, 32}, []int32{4, 6, 8, 9, 12, 16}
+	for name, c := range map[string]struct {
+		color       func(p, r int32) int32
+		train, test []int32
+		text        string
+	}{
+		"world":         {func(p, r int32) int32 { return 0 }, []int32{2, 4, 8}, []int32{16, 31}, "all ranks"},
+		"self":          {func(p, r int32) int32 { return r }, []int32{2, 4, 8}, []int32{16, 31}, "each rank alone on a line of P"},
+		"rows":          {func(p, r int32) int32 { return r / square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in x on a q x q grid"},
+		"columns":       {func(p, r int32) int32 { return r % square(p)[0] }, sq, []int32{25, 64}, "ranks that differ in y on a q x q grid"},
+		"dealt rows":    {func(p, r int32) int32 { return r / bits2(p)[0] }, pow, []int32{64, 128}, "ranks that differ in x on a 2^ceil(n/2) x 2^floor(n/2) grid"},
+		"divisor rows":  {func(p, r int32) int32 { return r / divisor2(p)[0] }, many, []int32{20, 36}, "ranks that differ in x on a balanced 2-D grid, extents ascending"},
+		"mod 3":         {func(p, r int32) int32 { return r % 3 }, []int32{6, 9, 12}, []int32{15, 30}, "ranks that differ in y on a 3 x P/3 grid"},
+		"halves":        {func(p, r int32) int32 { return r / (p / 2) }, []int32{4, 8, 12, 16}, []int32{6, 30}, "ranks that differ in x on a P/2 x 2 grid"},
+		"row leaders":   {func(p, r int32) int32 { return -min(r%square(p)[0], 1) }, sq, []int32{25, 64}, "ranks that differ in y with x first on a q x q grid"},
+		"all but first": {func(p, r int32) int32 { return min(r, 1) - 1 }, []int32{3, 4, 8}, []int32{16, 31}, "one of all ranks with rank not first on a line of P"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			part := Partition{Name: name}
+			for _, p := range c.train {
+				part.Runs = append(part.Runs, sets(p, func(r int32) int32 { return c.color(p, r) }))
+			}
+			laws, err := (&Program{}).FitPartitions([]Partition{part})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(laws[0].Forms) == 0 {
+				t.Fatal(laws[0].Why)
+			}
+			if got := laws[0].Forms[0].String(); got != c.text {
+				t.Errorf("the law is %q, want %q", got, c.text)
+			}
+			for _, p := range c.test {
+				want := sets(p, func(r int32) int32 { return c.color(p, r) })
+				if got, err := laws[0].At(p); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("at %d: %v, %v, want %v", p, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestPartitionsRefused has communicators without a law, and a law that has none for what it is asked.
+func TestPartitionsRefused(t *testing.T) {
+	rows := Partition{Name: "rows"}
+	odd := Partition{Name: "odd"}
+	for i, q := range []int32{2, 3, 4} {
+		rows.Runs = append(rows.Runs, sets(q*q, func(r int32) int32 { return r / q }))
+		odd.Runs = append(odd.Runs, sets(q*q, func(r int32) int32 { return []int32{r * r % 5 / 3, r * r % 7 / 3, r * r % 11 / 3}[i] }))
+	}
+	laws, err := (&Program{}).FitPartitions([]Partition{rows, odd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Reason{Undefined, NoLaw} {
+		var r *Refusal
+		if _, err := laws[i].At(20); !errors.As(err, &r) || !slices.Contains([]Reason{want, Ambiguous}, r.Reason) {
+			t.Errorf("%s at 20: %v, want %s", laws[i].Name, err, want)
+		}
+	}
+	if _, err := (&Program{}).FitPartitions([]Partition{{Name: "twice", Runs: []Sets{{Ranks: 2, Sets: [][]int32{{0, 1}, {1}}}}}}); err == nil {
+		t.Error("a rank in two communicators is no partition")
+	}
+}
