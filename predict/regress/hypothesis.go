@@ -1,0 +1,245 @@
+package regress
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Hypothesis is an exact law that has every sample of a group. Its fields say which: all are numbers, so that it can be kept as JSON.
+type Hypothesis struct {
+	// C is the constant, or what stands before the product.
+	C float64 `json:"c"`
+	// Powers of the grid's extents g that C is multiplied with.
+	Powers []int `json:"powers,omitempty"`
+	// Factor is a function of the place that C is multiplied with, see variables; empty: none.
+	Factor string `json:"factor,omitempty"`
+	// Sum is what is added: coefficients of functions of the place.
+	Sum []Summand `json:"sum,omitempty"`
+	// Level is what index LevelIndex does to the extents of the cuts.
+	Level      Level `json:"level,omitempty"`
+	LevelIndex int   `json:"level_index,omitempty"`
+	// Axes are the axes that have a cut as a factor. Cuts are those of each that say the same of all samples: of several a place that was not
+	// seen may have any.
+	Axes []int   `json:"axes,omitempty"`
+	Cuts [][]Cut `json:"cuts,omitempty"`
+	// Partition is a sum over the cells of a diagonal multipartition; then Cuts are of its cells' axes.
+	Partition *Partition `json:"partition,omitempty"`
+}
+
+// Summand is a coefficient and what it stands before.
+type Summand struct {
+	C        float64 `json:"c"`
+	Variable string  `json:"variable"`
+}
+
+// Partition is the diagonal multipartition of a cube on q x q ranks: rank (x, y) has q cells, cell c is at (x+s c, y-s c, c) modulo q. A
+// communication along axis Normal sends a face of every cell, or of all but the first or last along it.
+type Partition struct {
+	Sign   int64 `json:"sign"`   // s, 1 or -1
+	Swap   bool  `json:"swap"`   // x and y are the other way
+	Normal int   `json:"normal"` // axis of the cells, 0 to 2
+	Skip   Trim  `json:"skip"`   // TrimFirst, TrimLast or NoTrim
+}
+
+// variable is a function of a place; ok is false where it has no value.
+type variable struct {
+	name string
+	at   func(r *row) (y float64, ok bool)
+}
+
+// variables of places with so many axes and indices.
+func variables(axes, indices int) (all []variable) {
+	add := func(name string, at func(r *row) (float64, bool)) { all = append(all, variable{name, at}) }
+	lg := func(n int64) (float64, bool) {
+		l := math.Round(math.Log2(float64(n)))
+		return l, n > 0 && math.Exp2(l) == float64(n)
+	}
+	add("P", func(r *row) (float64, bool) { return float64(r.ranks), true })
+	add("log2(P)", func(r *row) (float64, bool) { return lg(r.ranks) })
+	for a := range axes {
+		add(fmt.Sprintf("g%d", a), func(r *row) (float64, bool) { return float64(r.g[a]), true })
+		add(fmt.Sprintf("log2(g%d)", a), func(r *row) (float64, bool) { return lg(r.g[a]) })
+		add(fmt.Sprintf("x%d", a), func(r *row) (float64, bool) { return float64(r.x[a]), true })
+		add(fmt.Sprintf("(g%d-1)", a), func(r *row) (float64, bool) { return float64(r.g[a] - 1), true })
+		add(fmt.Sprintf("(g%d-1-x%d)", a, a), func(r *row) (float64, bool) { return float64(r.g[a] - 1 - r.x[a]), true })
+		add(fmt.Sprintf("[x%d=0]", a), func(r *row) (float64, bool) { return is(r.x[a] == 0), true })
+		add(fmt.Sprintf("[x%d=last]", a), func(r *row) (float64, bool) { return is(r.x[a] == r.g[a]-1), true })
+	}
+	for i := range indices {
+		add(fmt.Sprintf("i%d", i), func(r *row) (float64, bool) { return float64(r.index[i]), true })
+		add(fmt.Sprintf("2^i%d", i), func(r *row) (float64, bool) { return math.Exp2(float64(r.index[i])), true })
+		add(fmt.Sprintf("2^-i%d", i), func(r *row) (float64, bool) { return math.Exp2(-float64(r.index[i])), true })
+	}
+	return all
+}
+
+func is(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// named is the variable of that name, nil if a place has none.
+func named(name string, r *row) *variable {
+	for _, v := range variables(len(r.g), len(r.index)) {
+		if v.name == name {
+			return &v
+		}
+	}
+	return nil
+}
+
+// at is what the law says of a place; ok is false where it says nothing.
+func (h *Hypothesis) at(r *row) (s said, ok bool) {
+	y := h.C
+	for a, p := range h.Powers {
+		if a >= len(r.g) {
+			return s, false
+		}
+		y *= math.Pow(float64(r.g[a]), float64(p))
+	}
+	if h.Factor != "" {
+		v := named(h.Factor, r)
+		if v == nil {
+			return s, false
+		}
+		f, ok := v.at(r)
+		if !ok {
+			return s, false
+		}
+		y *= f
+	}
+	for _, t := range h.Sum {
+		v := named(t.Variable, r)
+		if v == nil {
+			return s, false
+		}
+		f, ok := v.at(r)
+		if !ok {
+			return s, false
+		}
+		y += t.C * f
+	}
+	s = said{y, y, y}
+	if h.Partition != nil {
+		return h.partition(r, s)
+	}
+	for k, a := range h.Axes {
+		i := int64(0)
+		if h.Level != NoLevel {
+			if h.LevelIndex >= len(r.index) {
+				return s, false
+			}
+			i = r.index[h.LevelIndex]
+		}
+		if a >= len(r.g) {
+			return s, false
+		}
+		low, value, high, ok := rangeOf(h.Cuts[k], h.Level, i, r.g[a], r.x[a])
+		if !ok {
+			return s, false
+		}
+		s.low, s.value, s.high = s.low*float64(low), s.value*float64(value), s.high*float64(high)
+	}
+	return s, true
+}
+
+// partition is the sum over a rank's cells.
+func (h *Hypothesis) partition(r *row, s said) (said, bool) {
+	if len(r.g) != 2 || r.g[0] != r.g[1] {
+		return s, false
+	}
+	var low, value, high float64
+	ok := h.Partition.cells(r.g[0], r.x, func(cell [3]int64) bool {
+		var l, v, u float64 = 1, 1, 1
+		for k, a := range h.Axes {
+			cl, cv, cu, ok := rangeOf(h.Cuts[k], NoLevel, 0, r.g[0], cell[a])
+			if !ok {
+				return false
+			}
+			l, v, u = l*float64(cl), v*float64(cv), u*float64(cu)
+		}
+		low, value, high = low+l, value+v, high+u
+		return true
+	})
+	return said{s.low * low, s.value * value, s.high * high}, ok
+}
+
+// cells visits the cells of rank (x, y) whose face is sent, until visit says no.
+func (p *Partition) cells(q int64, x []int64, visit func(cell [3]int64) bool) bool {
+	x0, x1 := x[0], x[1]
+	if p.Swap {
+		x0, x1 = x1, x0
+	}
+	for c := range q {
+		cell := [3]int64{(x0 + p.Sign*c + q) % q, (x1 - p.Sign*c + q) % q, c}
+		n := cell[p.Normal]
+		if p.Skip == TrimFirst && n == 0 || p.Skip == TrimLast && n == q-1 {
+			continue
+		}
+		if !visit(cell) {
+			return false
+		}
+	}
+	return true
+}
+
+// String is the law with g0, g1, ... for the grid's extents, x0, ... for coordinates, i0, ... for indices, P for the number of ranks.
+func (h *Hypothesis) String() string {
+	var parts []string
+	if h.C != 1 || len(h.Axes) == 0 && len(h.Powers) == 0 && h.Factor == "" {
+		parts = append(parts, number(h.C))
+	}
+	for a, p := range h.Powers {
+		switch p {
+		case 0:
+		case 1:
+			parts = append(parts, fmt.Sprintf("g%d", a))
+		default:
+			parts = append(parts, fmt.Sprintf("g%d^%d", a, p))
+		}
+	}
+	if h.Factor != "" {
+		parts = append(parts, h.Factor)
+	}
+	var cuts []string
+	for k, a := range h.Axes {
+		axis := fmt.Sprintf("g%d", a)
+		if h.Partition != nil {
+			axis = "q"
+		}
+		text := h.Cuts[k][0].text(axis)
+		switch h.Level {
+		case Halved:
+			text = strings.Replace(text, "/", fmt.Sprintf("/2^i%d/", h.LevelIndex), 1)
+		case Doubled:
+			text = strings.Replace(text, "/", fmt.Sprintf(" 2^i%d/", h.LevelIndex), 1)
+		}
+		if n := len(h.Cuts[k]); n > 1 {
+			text += fmt.Sprintf("{or %d others}", n-1)
+		}
+		cuts = append(cuts, text)
+	}
+	if p := h.Partition; p != nil {
+		skip := map[Trim]string{NoTrim: "", TrimFirst: fmt.Sprintf(" but the first along axis %d", p.Normal), TrimLast: fmt.Sprintf(" but the last along axis %d", p.Normal)}[p.Skip]
+		cuts = []string{fmt.Sprintf("sum over the q cells of a rank%s of %s", skip, strings.Join(cuts, " "))}
+	}
+	text := strings.Join(append(parts, cuts...), " ")
+	for _, t := range h.Sum {
+		sign, c := " + ", t.C
+		if c < 0 {
+			sign, c = " - ", -c
+		}
+		if text == "0" && sign == " + " {
+			text, sign = "", ""
+		}
+		text += sign
+		if c != 1 {
+			text += number(c) + " "
+		}
+		text += t.Variable
+	}
+	return text
+}

@@ -1,0 +1,604 @@
+package regress
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// searcher looks for exact laws of one group.
+type searcher struct {
+	rows    []row // the most different first
+	extents []int64
+	limit   int64 // extents are tried up to it where extents is nil
+	runs    int   // numbers of ranks
+	found   []Hypothesis
+}
+
+// mostKept is how many exact laws of a group are kept; where there are more, they do not stand alone.
+const mostKept = 256
+
+// full reports whether there are as many laws as are kept.
+func (s *searcher) full() bool { return len(s.found) >= mostKept }
+
+func newSearcher(rows []row) *searcher {
+	s := &searcher{rows: spread(rows)}
+	seen := map[int64]bool{}
+	for _, r := range rows {
+		seen[r.ranks] = true
+	}
+	s.runs = len(seen)
+	return s
+}
+
+// holds reports whether a law has all rows.
+func (s *searcher) holds(h *Hypothesis) bool {
+	for i := range s.rows {
+		if y, ok := h.at(&s.rows[i]); !ok || y.value != float64(s.rows[i].v) {
+			return false
+		}
+	}
+	return true
+}
+
+// constant is the law of equal values.
+func (s *searcher) constant() bool {
+	for _, r := range s.rows {
+		if r.v != s.rows[0].v {
+			return false
+		}
+	}
+	s.found = append(s.found, Hypothesis{C: float64(s.rows[0].v)})
+	return true
+}
+
+// same tells whether two values are one, apart from rounding.
+func same(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), math.Abs(b)) }
+
+// scaled looks for C times powers of the grid's extents and at most one other function.
+func (s *searcher) scaled() {
+	axes := len(s.rows[0].g)
+	factors := append([]variable{{}}, variables(axes, len(s.rows[0].index))...)
+	powers := make([]int, axes)
+	var try func(a int)
+	try = func(a int) {
+		if a < axes {
+			if !s.alone(a) {
+				try(a + 1)
+				return
+			}
+			for p := -2; p <= 2; p++ {
+				powers[a] = p
+				try(a + 1)
+			}
+			return
+		}
+		for _, f := range factors {
+			if f.at != nil && (f.name[0] == 'P' || f.name[0] == 'g' || f.name[0] == 'x' || f.name[0] == '[') {
+				continue // powers have them, or they are 0 at places
+			}
+			if c, ok := s.scale(powers, f); ok {
+				s.found = append(s.found, Hypothesis{C: c, Powers: trimmed(powers), Factor: f.name})
+			}
+		}
+	}
+	try(0)
+	least := math.MaxInt
+	for _, h := range s.found {
+		least = min(least, h.size())
+	}
+	s.found = slices.DeleteFunc(s.found, func(h Hypothesis) bool { return h.size() > least })
+}
+
+// size is how many powers and functions a law without cuts has.
+func (h *Hypothesis) size() (n int) {
+	for _, p := range h.Powers {
+		n += max(p, -p)
+	}
+	if h.Factor != "" {
+		n++
+	}
+	return n
+}
+
+// alone reports whether an axis has extents that differ, and not the same as those of an axis before it.
+func (s *searcher) alone(a int) bool {
+	if !slices.ContainsFunc(s.rows, func(r row) bool { return r.g[a] != s.rows[0].g[a] }) {
+		return false
+	}
+	for b := range a {
+		if !slices.ContainsFunc(s.rows, func(r row) bool { return r.g[a] != r.g[b] }) {
+			return false
+		}
+	}
+	return true
+}
+
+func trimmed(powers []int) []int {
+	for _, p := range powers {
+		if p != 0 {
+			return slices.Clone(powers)
+		}
+	}
+	return nil
+}
+
+func (s *searcher) scale(powers []int, f variable) (c float64, ok bool) {
+	first := true
+	for i := range s.rows {
+		r := &s.rows[i]
+		y := 1.0
+		for a, p := range powers {
+			for range p {
+				y *= float64(r.g[a])
+			}
+			for range -p {
+				y /= float64(r.g[a])
+			}
+		}
+		if f.at != nil {
+			v, ok := f.at(r)
+			if !ok {
+				return 0, false
+			}
+			y *= v
+		}
+		switch {
+		case y == 0 && r.v == 0:
+		case y == 0:
+			return 0, false
+		case first:
+			c, first = float64(r.v)/y, false
+		case !same(c, float64(r.v)/y):
+			return 0, false
+		}
+	}
+	if r := math.Round(c); same(r, c) {
+		c = r
+	}
+	return c, !first && c != 0
+}
+
+// affine looks for a constant and one or two functions of the place with small coefficients.
+func (s *searcher) affine() {
+	all := variables(len(s.rows[0].g), len(s.rows[0].index))
+	columns := make([][]float64, 0, len(all))
+	kept := all[:0:0]
+	for _, v := range all {
+		column := make([]float64, len(s.rows))
+		ok, varies := true, false
+		for i := range s.rows {
+			y, has := v.at(&s.rows[i])
+			column[i], ok = y, ok && has
+			varies = varies || y != column[0]
+		}
+		if ok && varies && !slices.ContainsFunc(columns, func(c []float64) bool { return proportional(c, column) }) {
+			columns, kept = append(columns, column), append(kept, v)
+		}
+	}
+	for i := range kept {
+		if h, ok := s.line(kept, columns, i); ok {
+			s.found = append(s.found, h)
+		}
+	}
+	if len(s.found) > 0 {
+		return
+	}
+	for i := range kept {
+		for j := range i {
+			if h, ok := s.plane(kept, columns, j, i); ok {
+				s.found = append(s.found, h)
+			}
+		}
+	}
+}
+
+// proportional reports whether one column is another one but for a constant and a factor.
+func proportional(a, b []float64) bool {
+	k := 0
+	for k < len(a) && a[k] == a[0] {
+		k++
+	}
+	if k == len(a) {
+		return true
+	}
+	m := (b[k] - b[0]) / (a[k] - a[0])
+	for i := range a {
+		if math.Abs(b[0]+m*(a[i]-a[0])-b[i]) > 1e-9 {
+			return false
+		}
+	}
+	return m != 0
+}
+
+// simple makes a coefficient whole or a fraction with a small denominator, if it is one.
+func simple(c float64) (float64, bool) {
+	r := math.Round(c*oddest) / oddest
+	return r, math.Abs(r-c) <= 1e-9*math.Max(1, math.Abs(c))
+}
+
+func (s *searcher) line(vs []variable, columns [][]float64, i int) (h Hypothesis, ok bool) {
+	x := columns[i]
+	k := slices.IndexFunc(x, func(y float64) bool { return y != x[0] })
+	v0 := float64(s.rows[0].v)
+	b, ok1 := simple((float64(s.rows[k].v) - v0) / (x[k] - x[0]))
+	a, ok2 := simple(v0 - b*x[0])
+	if !ok1 || !ok2 || b == 0 || distinct(x) < 3 || b < 0 && vs[i].grows() {
+		return h, false
+	}
+	for n := range x {
+		if !same(a+b*x[n], float64(s.rows[n].v)) {
+			return h, false
+		}
+	}
+	return Hypothesis{C: a, Sum: []Summand{{b, vs[i].name}}}, true
+}
+
+func (s *searcher) plane(vs []variable, columns [][]float64, i, j int) (h Hypothesis, ok bool) {
+	x, y := columns[i], columns[j]
+	at := func(n int) (float64, float64, float64) {
+		return x[n] - x[0], y[n] - y[0], float64(s.rows[n].v - s.rows[0].v)
+	}
+	for m := 1; m < len(x); m++ {
+		xm, ym, vm := at(m)
+		if xm == 0 && ym == 0 {
+			if vm != 0 {
+				return h, false
+			}
+			continue
+		}
+		for n := m + 1; n < len(x); n++ {
+			xn, yn, vn := at(n)
+			det := xm*yn - xn*ym
+			if det == 0 {
+				continue
+			}
+			b, ok1 := simple((vm*yn - vn*ym) / det)
+			c, ok2 := simple((xm*vn - xn*vm) / det)
+			a, ok3 := simple(float64(s.rows[0].v) - b*x[0] - c*y[0])
+			if !ok1 || !ok2 || !ok3 || b == 0 || c == 0 || pairs(x, y) < 5 || b < 0 && vs[i].grows() || c < 0 && vs[j].grows() {
+				return h, false
+			}
+			for n := range x {
+				if !same(a+b*x[n]+c*y[n], float64(s.rows[n].v)) {
+					return h, false
+				}
+			}
+			return Hypothesis{C: a, Sum: []Summand{{b, vs[i].name}, {c, vs[j].name}}}, true
+		}
+		return h, false
+	}
+	return h, false
+}
+
+// grows reports whether a variable is larger on more ranks without bound: with a coefficient below 0 a law would change its sign.
+func (v *variable) grows() bool { return v.name[0] != '[' && v.name[0] != 'i' && v.name[0] != '2' }
+
+func pairs(x, y []float64) int {
+	seen := map[[2]float64]bool{}
+	for n := range x {
+		seen[[2]float64{x[n], y[n]}] = true
+	}
+	return len(seen)
+}
+
+func distinct(xs []float64) int {
+	xs = slices.Clone(xs)
+	slices.Sort(xs)
+	return len(slices.Compact(xs))
+}
+
+// leveling is what an index may do to extents.
+type leveling struct {
+	level Level
+	index int
+}
+
+func (s *searcher) levelings() []leveling {
+	all := []leveling{{NoLevel, 0}}
+	for i := range s.rows[0].index {
+		if slices.ContainsFunc(s.rows, func(r row) bool { return r.index[i] != s.rows[0].index[i] }) {
+			all = append(all, leveling{Halved, i}, leveling{Doubled, i})
+		}
+	}
+	return all
+}
+
+func (l leveling) of(r *row) int64 {
+	if l.level == NoLevel {
+		return 0
+	}
+	return r.index[l.index]
+}
+
+// common is the greatest common divisor of all values.
+func (s *searcher) common() (c int64) {
+	for _, r := range s.rows {
+		c = gcd(c, r.v)
+	}
+	return c
+}
+
+// units are the divisors of what all values have in common that can stand before a product: bytes are multiples of 4, or better 8, so these
+// come first, smaller ones before larger.
+func units(common int64) (all []int64) {
+	for w := int64(1); w*w <= common && w <= mostUnit; w++ {
+		if common%w == 0 {
+			all = append(all, w)
+			if w*w != common {
+				all = append(all, common/w)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b int64) int { return cmp.Or(cmp.Compare(odd(a), odd(b)), cmp.Compare(a, b)) })
+	return all
+}
+
+// odd is 0 for multiples of 8, 1 for others of 4, 2 for all else.
+func odd(w int64) int {
+	switch {
+	case w%8 == 0:
+		return 0
+	case w%4 == 0:
+		return 1
+	}
+	return 2
+}
+
+// spots are the places along an axis with what is wanted there; ok is false where one place would want two things, where all want the same, and
+// where the axis was never cut in different ways.
+func (s *searcher) spots(l leveling, a int, want []int64) (all []spot, ok bool) {
+	seen := map[[3]int64]int64{}
+	varies, cut := false, false
+	for n := range s.rows {
+		r := &s.rows[n]
+		cut = cut || r.g[a] != s.rows[0].g[a]
+		k := [3]int64{r.g[a], r.x[a], l.of(r)}
+		if w, had := seen[k]; had {
+			if w != want[n] {
+				return nil, false
+			}
+			continue
+		}
+		seen[k] = want[n]
+		varies = varies || want[n] != want[0]
+		all = append(all, spot{k[0], k[1], k[2], want[n]})
+	}
+	return all, varies && cut
+}
+
+func (s *searcher) one(l leveling, a int) {
+	want := make([]int64, len(s.rows))
+	for _, w := range units(s.common()) {
+		for n := range s.rows {
+			want[n] = s.rows[n].v / w
+		}
+		spots, ok := s.spots(l, a, want)
+		if !ok {
+			return
+		}
+		if cuts := s.allowed(cutsOf(l.level, spots)); len(cuts) > 0 {
+			s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a}, Cuts: [][]Cut{cuts}})
+		}
+	}
+}
+
+// allowed leaves the cuts whose extents may be.
+func (s *searcher) allowed(cuts []Cut) []Cut {
+	if s.extents == nil {
+		return cuts
+	}
+	return slices.DeleteFunc(cuts, func(c Cut) bool { return !slices.Contains(s.extents, c.Extent) })
+}
+
+// candidates are the cuts along an axis that divide all that is wanted, one of each that say the same; factors are what they say.
+func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, rest []int64)) {
+	if !slices.ContainsFunc(s.rows, func(r row) bool { return r.g[a] != s.rows[0].g[a] }) {
+		return
+	}
+	extents := s.extents
+	if extents == nil {
+		for n := int64(2); n <= s.limit; n++ {
+			extents = append(extents, n)
+		}
+	}
+	seen := map[string]bool{}
+	factors, rest := make([]int64, len(s.rows)), make([]int64, len(s.rows))
+	for _, n := range extents {
+		for _, rounding := range roundings {
+			for _, add := range halos {
+			trims:
+				for _, trim := range trims {
+					c := Cut{n, rounding, add, trim}
+					varies := false
+					for k := range s.rows {
+						r := &s.rows[k]
+						f := c.at(l.level, l.of(r), r.g[a], r.x[a])
+						if f < 1 || want[k]%f != 0 {
+							continue trims
+						}
+						factors[k], rest[k] = f, want[k]/f
+						varies = varies || f != factors[0]
+					}
+					if !varies {
+						continue
+					}
+					key := profile(factors)
+					if seen[key] {
+						continue
+					}
+					seen[key] = true
+					use(c, rest)
+				}
+			}
+		}
+	}
+}
+
+// profile is a key of numbers.
+func profile(xs []int64) string {
+	b := make([]byte, 0, 2*len(xs))
+	for _, x := range xs {
+		for ; x >= 0x80; x >>= 7 {
+			b = append(b, byte(x)|0x80)
+		}
+		b = append(b, byte(x))
+	}
+	return string(b)
+}
+
+func (s *searcher) two(l leveling, a, b int) {
+	values := make([]int64, len(s.rows))
+	for n := range s.rows {
+		values[n] = s.rows[n].v
+	}
+	want := make([]int64, len(s.rows))
+	s.candidates(l, b, values, func(cut Cut, rest []int64) {
+		if s.full() {
+			return
+		}
+		var common int64
+		for _, x := range rest {
+			common = gcd(common, x)
+		}
+		for _, w := range units(common) {
+			for n := range rest {
+				want[n] = rest[n] / w
+			}
+			spots, ok := s.spots(l, a, want)
+			if !ok {
+				return
+			}
+			cuts := s.allowed(cutsOf(l.level, spots))
+			if len(cuts) == 0 {
+				continue
+			}
+			for n := range s.rows {
+				r := &s.rows[n]
+				want[n] = cut.at(l.level, l.of(r), r.g[b], r.x[b])
+			}
+			others, _ := s.spots(l, b, want)
+			s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a, b}, Cuts: [][]Cut{cuts, s.allowed(cutsOf(l.level, others))}})
+		}
+	})
+}
+
+// three looks for products of three cuts among extents that are known.
+func (s *searcher) three(l leveling) {
+	values := make([]int64, len(s.rows))
+	for n := range s.rows {
+		values[n] = s.rows[n].v
+	}
+	want := make([]int64, len(s.rows))
+	s.candidates(l, 2, values, func(third Cut, rest []int64) {
+		s.candidates(l, 1, slices.Clone(rest), func(second Cut, rest []int64) {
+			if s.full() {
+				return
+			}
+			var common int64
+			for _, x := range rest {
+				common = gcd(common, x)
+			}
+			for _, w := range units(common) {
+				for n := range rest {
+					want[n] = rest[n] / w
+				}
+				spots, ok := s.spots(l, 0, want)
+				if !ok {
+					return
+				}
+				if cuts := s.allowed(cutsOf(l.level, spots)); len(cuts) > 0 {
+					s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{0, 1, 2}, Cuts: [][]Cut{cuts, {second}, {third}}})
+				}
+			}
+		})
+	})
+}
+
+// mostCells is the largest cube that is looked for as a multipartition, where no extent is known.
+const mostCells = 512
+
+// partitions looks for sums over the cells of a diagonal multipartition, of faces or edges.
+func (s *searcher) partitions() bool {
+	far := 0
+	for n := range s.rows {
+		r := &s.rows[n]
+		if len(r.g) != 2 || r.g[0] != r.g[1] || r.v <= 0 {
+			return false
+		}
+		if r.v != s.rows[0].v {
+			far = n
+		}
+	}
+	extents := s.extents
+	if extents == nil {
+		for n := s.rows[0].g[0]; n <= mostCells; n++ {
+			extents = append(extents, n)
+		}
+	}
+	before := len(s.found)
+	for _, n := range extents {
+		for _, rounding := range []Rounding{RestFirst, RestLast} {
+			for _, trim := range trims {
+				s.faces(n, rounding, trim, far)
+			}
+		}
+	}
+	return len(s.found) > before
+}
+
+// faces tries the ways in which the cells of a rank can lie and which of their faces are sent, and what is added to the cells' extents: a sum of
+// products (b0+h0)(b1+h1) is four sums, whatever the h.
+func (s *searcher) faces(n int64, rounding Rounding, trim Trim, far int) {
+	cut := Cut{Extent: n, Rounding: rounding, Trim: trim}
+	near, distant := &s.rows[0], &s.rows[far]
+	b0, b1 := cut.all(near.g[0]), cut.all(distant.g[0])
+	for normal := range 3 {
+		a0, a1 := (normal+1)%3, (normal+2)%3
+		for _, skip := range []Trim{TrimLast, TrimFirst, NoTrim} {
+			for turn := range 4 {
+				p := Partition{Sign: 1 - 2*int64(turn%2), Swap: turn > 1, Normal: normal, Skip: skip}
+				m0, m1 := p.moments(near, b0, a0, a1), p.moments(distant, b1, a0, a1)
+				for _, h0 := range halos {
+					for _, h1 := range halos {
+						first, second := m0.with(h0, h1), m1.with(h0, h1)
+						if first <= 0 || near.v%first != 0 || first*distant.v != second*near.v || s.full() {
+							continue
+						}
+						c0, c1 := cut, cut
+						c0.Add, c1.Add = h0, h1
+						where := p
+						h := Hypothesis{C: float64(near.v / first), Axes: []int{a0, a1}, Cuts: [][]Cut{{c0}, {c1}}, Partition: &where}
+						if s.holds(&h) {
+							s.found = append(s.found, h)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// all are the extents of all blocks of g.
+func (c *Cut) all(g int64) []int64 {
+	b := make([]int64, g)
+	for x := range g {
+		b[x] = c.at(NoLevel, 0, g, x)
+	}
+	return b
+}
+
+// moments are the sums over cells of b0 b1, b0, b1 and 1.
+type moments [4]int64
+
+func (p *Partition) moments(r *row, b []int64, a0, a1 int) (m moments) {
+	p.cells(r.g[0], r.x, func(cell [3]int64) bool {
+		x, y := b[cell[a0]], b[cell[a1]]
+		m[0], m[1], m[2], m[3] = m[0]+x*y, m[1]+x, m[2]+y, m[3]+1
+		return true
+	})
+	return m
+}
+
+// with is the sum of (b0+h0)(b1+h1).
+func (m *moments) with(h0, h1 int64) int64 { return m[0] + h1*m[1] + h0*m[2] + h0*h1*m[3] }
