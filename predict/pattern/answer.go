@@ -120,7 +120,7 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 
 // exponential says whether the index is an exponent in the form: then it ends where a logarithm does.
 func (f Form) exponential() bool {
-	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.N.Kind == Power && r.N.B != 0 })
+	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return (r.N.Kind == Power || r.N.Kind == Divided) && r.N.B != 0 })
 }
 
 // span is the least and the largest value that any law of the range gives; false when there is none.

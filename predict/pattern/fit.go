@@ -2,7 +2,6 @@ package pattern
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -315,8 +314,7 @@ func (f *fitter) searchNew(u *unit) string {
 		if i == 0 {
 			forms = cheapest(append(forms, fitBits(c, u.obs)...))
 		}
-		f.presences(u, c, forms)
-		forms = cheapest(forms)
+		forms = cheapest(f.presences(u, c, forms))
 		if len(forms) > 0 && forms[0].Cost+surplus > info {
 			weak = true
 			continue
@@ -346,59 +344,69 @@ func literals(obs []observation) []int32 {
 	return out
 }
 
-// presences adds to the forms of a slot, where they have senders at a size at which the slot is not there, the condition that says
-// when it is. A form without such a condition cannot be asked.
-func (f *fitter) presences(u *unit, c *class, forms []Form) {
+// presences gives the forms of a slot, where they have senders at a size at which the slot is not there, the conditions that say when
+// it is: one form for each that fits. A form without such a condition cannot be asked.
+func (f *fitter) presences(u *unit, c *class, forms []Form) []Form {
 	if len(u.vary) > 0 {
-		return // the ranges of the index say which slots are there
+		return forms // the ranges of the index say which slots are there
 	}
 	present := make([]bool, len(f.p.Sizes))
 	for _, o := range u.obs {
 		present[o.size] = true
 	}
 	if !slices.Contains(present, false) {
-		return
+		return forms
 	}
-	for i := range forms {
-		f.presence(u, c, &forms[i], present)
+	conditions := f.conditions(c, slices.Index(present, true))
+	var out []Form
+	for _, form := range forms {
+		if f.presentAs(u, c, form, present) {
+			out = append(out, form)
+			continue
+		}
+		found := false
+		for _, k := range conditions {
+			o := form
+			o.Presence = k
+			o.Cost += 3
+			if f.presentAs(u, c, o, present) {
+				out = append(out, o)
+				found = true
+			}
+		}
+		if !found {
+			form.Presence = Presence{Kind: Erratic}
+			form.Cost += 8
+			out = append(out, form)
+		}
 	}
+	return out
 }
 
-func (f *fitter) presence(u *unit, c *class, form *Form, present []bool) {
-	clash := false
-	for i, p := range f.p.Sizes {
-		if !present[i] && form.bind(p, c.dims[i], u.slots[0].Index).anyone() {
-			clash = true
-		}
+// conditions are those that may say at which sizes a slot is there.
+func (f *fitter) conditions(c *class, first int) []Presence {
+	out := []Presence{{Kind: FromRanks, N: f.p.Sizes[first]}, {Kind: PowersOnly}, {Kind: PowersNever}, {Kind: EvenRanks}, {Kind: OddRanks},
+		{Kind: EvenExponent}, {Kind: OddExponent}}
+	for n := int32(3); n <= 8; n++ {
+		out = append(out, Presence{Kind: MultipleOf, N: n})
 	}
-	if !clash {
-		return
-	}
-	first := slices.Index(present, true)
-	candidates := []Presence{{Kind: FromRanks, N: f.p.Sizes[first]}, {Kind: PowersOnly}, {Kind: PowersNever}, {Kind: EvenRanks},
-		{Kind: OddRanks}, {Kind: EvenExponent}, {Kind: OddExponent}}
 	for a := range c.dims[0] {
-		candidates = append(candidates, Presence{Kind: OddExtent, Axis: a})
+		out = append(out, Presence{Kind: OddExtent, Axis: a})
 		for n := int32(1); n <= 4; n++ {
-			candidates = append(candidates, Presence{Kind: Extent, Axis: a, N: n})
+			out = append(out, Presence{Kind: Extent, Axis: a, N: n})
 		}
 	}
-	for _, k := range candidates {
-		fits := true
-		for i, p := range f.p.Sizes {
-			q := *form
-			q.Presence = k
-			there := q.bind(p, c.dims[i], u.slots[0].Index).anyone()
-			fits = fits && there == present[i]
-		}
-		if fits {
-			form.Presence = k
-			form.Cost += 3
-			return
+	return out
+}
+
+// presentAs says whether a form has senders at just the sizes at which the slot is there.
+func (f *fitter) presentAs(u *unit, c *class, form Form, present []bool) bool {
+	for i, p := range f.p.Sizes {
+		if form.bind(p, c.dims[i], u.slots[0].Index).anyone() != present[i] {
+			return false
 		}
 	}
-	form.Presence = Presence{Kind: Erratic}
-	form.Cost += 8
+	return true
 }
 
 // anyone says whether some rank sends.
@@ -820,9 +828,10 @@ const (
 	open // forms of both directions are left
 )
 
-// block is units one after the other that move along one axis.
+// signBlock is units one after the other that move along one axis in one way but for the direction.
 type signBlock struct {
 	axis  int
+	way   string
 	units []*unit
 	signs []sign
 }
@@ -832,34 +841,53 @@ type signBlock struct {
 // slots, else all slots of another axis.
 func (f *fitter) borrowSigns() {
 	var blocks []signBlock
-	last := -1
+	whole := map[string]*signBlock{}
+	var names []string
+	apart := true
 	for _, u := range f.units {
 		a, s, ok := u.direction()
 		if !ok {
-			last = -1
+			apart = true
 			continue
 		}
-		if a != last {
-			blocks = append(blocks, signBlock{axis: a})
-			last = a
+		way := u.pool[0].way()
+		if k := len(blocks) - 1; apart || blocks[k].axis != a || blocks[k].way != way {
+			blocks = append(blocks, signBlock{axis: a, way: way})
 		}
-		b := &blocks[len(blocks)-1]
-		b.units, b.signs = append(b.units, u), append(b.signs, s)
+		apart = false
+		name := fmt.Sprint(a, way)
+		if whole[name] == nil {
+			whole[name] = &signBlock{axis: a, way: way}
+			names = append(names, name)
+		}
+		for _, b := range []*signBlock{&blocks[len(blocks)-1], whole[name]} {
+			b.units, b.signs = append(b.units, u), append(b.signs, s)
+		}
 	}
 	borrowBlocks(blocks)
-	whole := map[int]*signBlock{}
 	var axes []signBlock
-	for _, b := range blocks {
-		if whole[b.axis] == nil {
-			whole[b.axis] = &signBlock{axis: b.axis}
+	for _, name := range names {
+		b := *whole[name]
+		for i, u := range b.units {
+			_, b.signs[i], _ = u.direction()
 		}
-		w := whole[b.axis]
-		w.units, w.signs = append(w.units, b.units...), append(w.signs, b.signs...)
-	}
-	for _, a := range slices.Sorted(maps.Keys(whole)) {
-		axes = append(axes, *whole[a])
+		axes = append(axes, b)
 	}
 	borrowBlocks(axes)
+}
+
+// way is how a form moves, but for axis and direction: operation, number and the guards of all axes.
+func (f Form) way() string {
+	var parts []string
+	for a, r := range f.Rules {
+		part := fmt.Sprint(r.Guard.shape())
+		if r.moves(a) {
+			part = fmt.Sprint(r.Op, r.N.shape(), part)
+		}
+		parts = append(parts, part)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
 }
 
 // borrowBlocks decides the open signs of each block by the blocks of other axes.
@@ -890,7 +918,7 @@ func borrowBlocks(blocks []signBlock) {
 func siblingOrder(blocks []signBlock, of signBlock) ([]sign, bool) {
 	var order []sign
 	for _, b := range blocks {
-		if b.axis == of.axis || len(b.signs) != len(of.signs) || slices.Contains(b.signs, open) {
+		if b.axis == of.axis || b.way != of.way || len(b.signs) != len(of.signs) || slices.Contains(b.signs, open) {
 			continue
 		}
 		if order != nil && !slices.Equal(b.signs, order) {

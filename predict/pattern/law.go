@@ -149,6 +149,7 @@ const (
 	FromRanks    PresenceKind = "from"          // P >= N
 	PowersOnly   PresenceKind = "powers-of-two" // P is a power of two
 	PowersNever  PresenceKind = "no-power"      // P is none
+	MultipleOf   PresenceKind = "multiple"      // P is a multiple of N
 	EvenRanks    PresenceKind = "even"          // P is even
 	OddRanks     PresenceKind = "odd"           // P is odd
 	EvenExponent PresenceKind = "even-exponent" // log2 P is even
@@ -166,6 +167,8 @@ func (p Presence) holds(ranks int32, dims []int32) bool {
 		return powerOfTwo(ranks)
 	case PowersNever:
 		return !powerOfTwo(ranks)
+	case MultipleOf:
+		return ranks%p.N == 0
 	case EvenRanks:
 		return ranks%2 == 0
 	case OddRanks:
@@ -376,6 +379,8 @@ func (p Presence) String() string {
 	switch p.Kind {
 	case FromRanks:
 		return fmt.Sprintf("P >= %d", p.N)
+	case MultipleOf:
+		return fmt.Sprintf("P is a multiple of %d", p.N)
 	case Extent:
 		return fmt.Sprintf("%s has more than %d", axisName(p.Axis), p.N)
 	case OddExtent:

@@ -294,7 +294,7 @@ func rulesOf(ps []projection, a, from int, root Number, lib *library, box bool) 
 				continue
 			}
 		}
-		if !gives(ps, a, r) {
+		if !gives(ps, a, r) || !grows(ps, a, r.N) {
 			continue
 		}
 		steps = append(steps, r)
@@ -355,6 +355,21 @@ func gives(ps []projection, a int, r Rule) bool {
 	return true
 }
 
+// grows says whether the runs show that a number is a power of the extent: one that has been 1 in most runs, because its exponent
+// begins far below 0, would fit any number that has changed once.
+func grows(ps []projection, a int, n Number) bool {
+	if n.Kind != Power || n.Log == NoLog || n.B != 0 || abs(n.C) < 3 {
+		return true
+	}
+	var seen []int32
+	for i := range ps {
+		if v := n.At(ps[i].dims[a], ps[i].index); !slices.Contains(seen, v) {
+			seen = append(seen, v)
+		}
+	}
+	return len(seen) > 2
+}
+
 // ability says, per observation, which coordinates of axis a the step can send from, and a key for it.
 func ability(ps []projection, a int, r Rule) ([][]bool, string) {
 	out := make([][]bool, len(ps))
@@ -390,7 +405,7 @@ func guardsOf(ps []projection, a int, root Number, able [][]bool, lib *library) 
 		if c.cost > least+margin {
 			break
 		}
-		if guards(ps, a, root, able, c.guard) {
+		if guards(ps, a, root, able, c.guard) && grows(ps, a, c.guard.N) {
 			out = append(out, c.guard)
 			least = min(least, c.cost)
 		}
