@@ -159,19 +159,7 @@ func (d *detector) combines() error {
 		}
 	}
 	if !whole {
-		all := newSample(d.run.Ranks)
-		all.want = want
-		err := d.rows(streamColumns, func(b *schema.Messages, list []int32, rest func() error) error {
-			for _, i := range list {
-				if w := all.way(cellOf(b, int(i)), way{b.Src[i], b.Dst[i]}); w != nil {
-					if err := rest(); err != nil {
-						return err
-					}
-					all.add(w, b, int(i))
-				}
-			}
-			return nil
-		})
+		all, err := d.wanted(want)
 		if err != nil {
 			return err
 		}
@@ -185,6 +173,24 @@ func (d *detector) combines() error {
 		c.keep(b)
 	}
 	return nil
+}
+
+// wanted reads the messages of some cells whole.
+func (d *detector) wanted(want map[cell]bool) (*sample, error) {
+	all := newSample(d.run.Ranks)
+	all.want = want
+	err := d.rows(streamColumns, func(b *schema.Messages, list []int32, rest func() error) error {
+		for _, i := range list {
+			if w := all.way(cellOf(b, int(i)), way{b.Src[i], b.Dst[i]}); w != nil {
+				if err := rest(); err != nil {
+					return err
+				}
+				all.add(w, b, int(i))
+			}
+		}
+		return nil
+	})
+	return all, err
 }
 
 // look finds what fits best.

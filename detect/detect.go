@@ -32,17 +32,21 @@ const (
 	Exscan             // what all ranks before it contribute reaches a rank, combined
 
 	NeighborAllgather // what a rank has reaches its neighbours, which are others for each rank; Options.Neighbors asks for it
+	NeighborAlltoall  // each rank sends to each of its neighbours what is for it, all of one size
+	NeighborAlltoallv // the same with sizes that differ
+	NeighborAlltoallw // the same with datatypes that differ
 )
 
 var operationNames = [...]string{"MPI_Bcast", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Barrier",
 	"MPI_Scatter", "MPI_Scatterv", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Allreduce", "MPI_Reduce_scatter",
-	"MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_allgather"}
+	"MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_allgather", "MPI_Neighbor_alltoall", "MPI_Neighbor_alltoallv",
+	"MPI_Neighbor_alltoallw"}
 
 // String is the name of the MPI function.
 func (o Operation) String() string { return operationNames[o] }
 
 // Neighborly says whether each rank has neighbours of its own.
-func (o Operation) Neighborly() bool { return o == NeighborAllgather }
+func (o Operation) Neighborly() bool { return o >= NeighborAllgather }
 
 // Rooted says whether the operation has a root.
 func (o Operation) Rooted() bool {
@@ -196,6 +200,11 @@ type Finding struct {
 	Checks int64
 	// Kept are the ranks whose own contribution is in no message and in no record of commq_send_to_self, ascending: it is inferred.
 	Kept []int32
+	// Neighbors are those of an operation between neighbours; nil for others.
+	Neighbors *Neighbors
+	// RootOrder are the Roots, where they are the roots of the instances in turn: of the first, of the second ... and then again from the
+	// beginning. Nil where there is one root, or no such order.
+	RootOrder []int32
 	// List has the instances, where Options.Messages asks for them.
 	List []Instance
 
@@ -242,6 +251,9 @@ func Detect(run *Run, options Options) (*Result, error) {
 	d.rejoin()
 	d.exchangesFirst()
 	if err := d.combines(); err != nil {
+		return nil, err
+	}
+	if err := d.halos(); err != nil {
 		return nil, err
 	}
 	d.report()

@@ -82,9 +82,10 @@ func (g *generator) program() *program {
 		{"broadcast", g.broadcast}, {"broadcasts of one payload", g.again}, {"segments", g.segments}, {"scatter and allgather", g.long},
 		{"redundant", g.redundant}, {"ring allgather", g.ring}, {"trees allgather", g.trees}, {"pairwise allgather", g.pairwise},
 		{"alltoall", g.alltoall}, {"central barrier", g.central}, {"dissemination barrier", g.dissemination}, {"loop of roots", g.roots},
-		{"none: too early", g.early}, {"none: halo", g.halo}, {"none: a pair is missing", g.nearly}, {"up a tree", g.upwards},
+		{"none: too early", g.early}, {"halo of a constant", g.halo}, {"none: a pair is missing", g.nearly}, {"up a tree", g.upwards},
 		{"none: two halves", g.halves}, {"none: sizes differ", g.sizes}, {"none: no release", g.arrive},
 		{"scatter by a tree and allgather", g.cut}, {"allgather by doubling", g.doubling}, {"neighbours", g.neighbours}, {"none: rings at random", g.rings}, {"none: a pipeline that begins with zeros", g.zeros},
+		{"halo on a grid", g.grid}, {"halo on a grid by shifts", g.shifts}, {"none: wavefront", g.wavefront},
 	}
 	for range 1 + g.IntN(2) {
 		k := kinds[g.IntN(len(kinds))]
@@ -509,6 +510,9 @@ func (g *generator) halo(ranks []int32) {
 			g.p.recv(m)
 		}
 	}
+	if like.bytes > 0 { // nothing spreads, but it is an exchange between neighbours
+		g.wants(Finding{Operation: NeighborAlltoall, Ranks: ranks, BytesMax: 2 * like.bytes, Instances: int64(n), Messages: int64(2 * n * n)})
+	}
 }
 
 // nearly is an alltoall but for one message.
@@ -599,6 +603,152 @@ func (g *generator) neighbours(ranks []int32) {
 		}
 	}
 	g.wants(Finding{Operation: NeighborAllgather, Ranks: ranks, BytesMax: like.bytes, Instances: int64(times), Messages: int64(2 * n * times)})
+}
+
+// lattice is a grid of one or two dimensions, open or closed: for each rank the place of the next along each dimension, up and down; -1: none.
+type lattice struct {
+	n    int
+	next [][4]int
+	most int // neighbours of a rank
+}
+
+// lattice is a random grid of at most so many ranks; sizes of two are open.
+func (g *generator) lattice(ranks int) *lattice {
+	a := 2 + g.IntN(5)
+	b := ranks / a
+	if b < 2 || g.IntN(2) == 0 {
+		a, b = 1, ranks
+	}
+	closed := [2]bool{a > 2 && g.IntN(2) == 0, b > 2 && g.IntN(2) == 0}
+	l := &lattice{n: a * b}
+	for r := range l.n {
+		x, y := r/b, r%b
+		at := func(x, y int) int {
+			if closed[0] {
+				x = (x + a) % a
+			}
+			if closed[1] {
+				y = (y + b) % b
+			}
+			if x < 0 || x >= a || y < 0 || y >= b {
+				return -1
+			}
+			return x*b + y
+		}
+		next := [4]int{at(x+1, y), at(x-1, y), at(x, y+1), at(x, y-1)}
+		if a == 1 {
+			next[0], next[1] = -1, -1
+		}
+		l.next = append(l.next, next)
+		has := 0
+		for _, q := range next {
+			if q >= 0 {
+				has++
+			}
+		}
+		l.most = max(l.most, has)
+	}
+	return l
+}
+
+// halo sends along some directions, at once, so many times, something else to each, and returns the messages that it takes and the most that a
+// rank sends.
+func (l *lattice) halo(g *generator, ranks []int32, like sent, directions ...int) (messages, most int) {
+	ids := map[[2]int]int{} // by destination's place and direction
+	for r := range l.n {
+		n := 0
+		for _, k := range directions {
+			if q := l.next[r][k]; q >= 0 {
+				m := like
+				m.src, m.dst, m.payload = ranks[r], ranks[q], g.payload()
+				m.site, m.tag = m.site+2*int32(k), m.tag+int32(k)
+				ids[[2]int{q, k}] = g.p.message(m)
+				g.p.send(ids[[2]int{q, k}])
+				n++
+			}
+		}
+		messages, most = messages+n, max(most, n)
+	}
+	for r := range l.n {
+		for _, k := range directions {
+			if m, ok := ids[[2]int{r, k}]; ok {
+				g.p.recv(m)
+			}
+		}
+	}
+	return messages, most
+}
+
+// grid is a loop of exchanges with all neighbours at once.
+func (g *generator) grid(ranks []int32) {
+	l, like := g.lattice(len(ranks)), g.like()
+	times := leastHalos + g.IntN(4)
+	messages, most := 0, 0
+	for range times {
+		messages, most = l.halo(g, ranks, like, 0, 1, 2, 3)
+	}
+	if messages == l.n*(l.n-1) { // three on a ring: everybody is everybody's neighbour
+		return
+	}
+	g.wants(Finding{Operation: NeighborAlltoall, Ranks: ranks[:l.n], BytesMax: int64(most) * like.bytes, Instances: int64(times), Messages: int64(times * messages)})
+}
+
+// shifts is a loop of exchanges in one direction after the other: with the neighbours along each dimension.
+func (g *generator) shifts(ranks []int32) {
+	l, like := g.lattice(len(ranks)), g.like()
+	times := leastHalos + g.IntN(4)
+	var messages [4]int
+	for range times {
+		for k := range messages {
+			messages[k], _ = l.halo(g, ranks, like, k)
+		}
+	}
+	for k := 0; k < 4; k += 2 {
+		most := 0
+		for _, next := range l.next {
+			has := 0
+			for _, q := range next[k : k+2] {
+				if q >= 0 {
+					has++
+				}
+			}
+			most = max(most, has)
+		}
+		if most < 2 || messages[k]+messages[k+1] == l.n*(l.n-1) { // pairs, or everybody is everybody's neighbour
+			continue
+		}
+		g.wants(Finding{Operation: NeighborAlltoall, Ranks: ranks[:l.n], BytesMax: 2 * like.bytes, Instances: int64(times), Messages: int64(times * (messages[k] + messages[k+1]))})
+	}
+}
+
+// wavefront passes on what came from two sides of a grid, and comes back.
+func (g *generator) wavefront(ranks []int32) {
+	l, like := g.lattice(len(ranks)), g.like()
+	for range 2 + g.IntN(3) {
+		for _, back := range []int{0, 1} {
+			ids := map[[2]int]int{}
+			for i := range l.n {
+				r := i
+				if back == 1 {
+					r = l.n - 1 - i
+				}
+				for _, k := range []int{back, 2 + back} {
+					if m, ok := ids[[2]int{r, k}]; ok {
+						g.p.recv(m)
+					}
+				}
+				for _, k := range []int{back, 2 + back} {
+					if q := l.next[r][k]; q >= 0 && (back == 0) == (q > r) {
+						m := like
+						m.src, m.dst, m.payload = ranks[r], ranks[q], g.payload()
+						m.site, m.tag = m.site+2*int32(k), m.tag+int32(k)
+						ids[[2]int{q, k}] = g.p.message(m)
+						g.p.send(ids[[2]int{q, k}])
+					}
+				}
+			}
+		}
+	}
 }
 
 // rings are benchmarks of bandwidth: each rank sends its own payload, always the same, three times to the next on a ring, which is

@@ -63,9 +63,45 @@ func (d *detector) report() {
 			if !d.options.Neighbors {
 				continue
 			}
+			f.Neighbors = d.neighbors(f)
 		}
+		f.RootOrder = d.rootOrder(f)
 		d.result.Findings = append(d.result.Findings, *f)
 	}
+}
+
+// rootOrder are a finding's roots in turn, in the order in which its first rank takes part in the instances; nil where they take no turns.
+func (d *detector) rootOrder(f *Finding) (turn []int32) {
+	n := len(f.Roots)
+	if n < 2 {
+		return nil
+	}
+	begins := map[*instance]int64{}
+	for _, i := range f.instances {
+		begins[i] = math.MaxInt64
+		for _, k := range i.messages {
+			m := &d.messages[k]
+			if m.src == f.Ranks[0] {
+				begins[i] = min(begins[i], m.sendSeq)
+			}
+			if m.dst == f.Ranks[0] {
+				begins[i] = min(begins[i], m.doneSeq)
+			}
+		}
+	}
+	inOrder := slices.Clone(f.instances)
+	slices.SortStableFunc(inOrder, func(a, b *instance) int { return cmp.Compare(begins[a], begins[b]) })
+	for k, i := range inOrder {
+		if k < n {
+			if slices.Contains(turn, i.root) {
+				return nil
+			}
+			turn = append(turn, i.root)
+		} else if i.root != turn[k%n] {
+			return nil
+		}
+	}
+	return turn
 }
 
 // finding is the finding of one instance.

@@ -40,6 +40,9 @@ operation makes of others, by their hashes, sums and first elements; addressed, 
 memory; inferred, where only who sends what to whom fits. What a rank contributes without sending it can be made known by
 commq_send_to_self (see commq capture api).
 
+--neighbors asks for exchanges between neighbours as well: who sends to whom and when is all that they rest on. They name the Cartesian grid or the
+graph to create.
+
 A finding has the operation that would do it, its ranks, roots and payload, how often it is done, and the calls to remove. One over
 a part of a communicator names the ranks that are missing. What was seen holds for this run: whether a program may be changed so
 is for its author to say. With --machine it says what each replacement would save there: the run and the one that commq replace
@@ -58,7 +61,7 @@ makes of it are simulated. docs/method/detection.md has the rules; sarif is the 
 	f.StringVar(&o.format, "format", "table", "format of the answer: table, json, csv, sarif")
 	f.IntVar(&o.options.MinRanks, "min-ranks", detect.DefaultMinRanks, "least number of ranks of a finding, at least 2")
 	f.Float64Var(&o.options.Completeness, "completeness", 0, "least part of its communicator's ranks that a finding must have, 0 to 1")
-	f.BoolVar(&o.options.Neighbors, "neighbors", false, "report exchanges between neighbours too")
+	f.BoolVar(&o.options.Neighbors, "neighbors", false, "look for exchanges between neighbours too")
 	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
 	o.price.flags(c)
 	register(c, completeRuns(a), "run")

@@ -69,6 +69,44 @@ func TestDetectFindsWhatIsCombinedByHand(t *testing.T) {
 	}
 }
 
+// TestDetectWords: roots that take turns, and who are neighbours.
+func TestDetectWords(t *testing.T) {
+	comm := int32(3)
+	many := make([]int32, mostTurns+1)
+	for i := range many {
+		many[i] = int32(i)
+	}
+	for _, c := range []struct {
+		finding printedFinding
+		want    string
+	}{
+		{printedFinding{Roots: []int32{2}}, "root 2"},
+		{printedFinding{Roots: []int32{0, 1, 2}, RootOrder: []int32{1, 2, 0}}, "root varies: 1,2,0 in turn"},
+		{printedFinding{Roots: []int32{0, 1, 2, 5}}, "root varies: 0-2,5"},
+		{printedFinding{Roots: many, RootOrder: many}, "root varies: 0-16 in turn"},
+	} {
+		f := &c.finding
+		f.Operation, f.Communicator, f.Ranks = "MPI_Bcast", &comm, many
+		if want := "MPI_Bcast over communicator 3 (17 ranks), " + c.want; f.over() != want {
+			t.Errorf("%q, want %q", f.over(), want)
+		}
+	}
+	for _, c := range []struct {
+		neighbors printedNeighbors
+		want      string
+	}{
+		{printedNeighbors{Least: 2, Most: 4, Dims: []int{3, 4}, Periods: []bool{false, true}}, "neighbours of a Cartesian grid: MPI_Cart_create with dims 3,4 and periods 0,1 makes its communicator"},
+		{printedNeighbors{Least: 2, Most: 2, Dims: []int{3, 4}, Periods: []bool{false, true}, Along: []int{1}},
+			"neighbours along dimension 1 of a Cartesian grid: MPI_Cart_create with dims 3,4 and periods 0,1, then MPI_Cart_sub, make its communicators"},
+		{printedNeighbors{Least: 1, Most: 7}, "1 to 7 neighbours each: MPI_Dist_graph_create_adjacent makes a communicator of them"},
+		{printedNeighbors{Least: 6, Most: 6}, "6 neighbours each: MPI_Dist_graph_create_adjacent makes a communicator of them"},
+	} {
+		if got := c.neighbors.text(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 // combinedLines are findings as in combinedFindings. Names of Fortran's procedures have their module before them.
 func combinedLines(d *printedDetection) []string {
 	var out []string

@@ -51,13 +51,17 @@ type printedFinding struct {
 	Completeness     float64 `json:"completeness"`
 	Roots            []int32 `json:"roots"`
 	PossibleRoots    []int32 `json:"possible_roots"`
-	PayloadBytesMin  int64   `json:"payload_bytes_min"`
-	PayloadBytesMax  int64   `json:"payload_bytes_max"`
-	Segments         int     `json:"segments"`
-	Instances        int64   `json:"instances"`
-	Repeats          int64   `json:"repeats"`
-	Messages         int64   `json:"messages"`
-	MessageBytes     int64   `json:"message_bytes"`
+	// RootOrder are the roots in the order in which they take turns, where there are several and they do.
+	RootOrder []int32 `json:"root_order,omitempty"`
+	// Neighbors is there for operations between neighbours.
+	Neighbors       *printedNeighbors `json:"neighbors,omitempty"`
+	PayloadBytesMin int64             `json:"payload_bytes_min"`
+	PayloadBytesMax int64             `json:"payload_bytes_max"`
+	Segments        int               `json:"segments"`
+	Instances       int64             `json:"instances"`
+	Repeats         int64             `json:"repeats"`
+	Messages        int64             `json:"messages"`
+	MessageBytes    int64             `json:"message_bytes"`
 	// Certainty is verified, addressed or inferred; Reductions are the operations that fit, by MPI's names, Checks is how many
 	// payloads were compared with what they must be, KeptRanks are those whose own part was not seen.
 	Certainty  string   `json:"certainty"`
@@ -73,6 +77,16 @@ type printedFinding struct {
 	List []printedInstance `json:"list,omitempty"`
 	// Price is there with --machine.
 	Price *printedPrice `json:"price,omitempty"`
+}
+
+// printedNeighbors says how many neighbours ranks have, and of which Cartesian grid: its sizes and which of them are periodic, and the
+// dimensions along which ranks exchange, where that is not all.
+type printedNeighbors struct {
+	Least   int    `json:"least"`
+	Most    int    `json:"most"`
+	Dims    []int  `json:"dims,omitempty"`
+	Periods []bool `json:"periods,omitempty"`
+	Along   []int  `json:"along,omitempty"`
 }
 
 // printedInstance is one time that an operation is done.
@@ -112,6 +126,10 @@ func (d *detection) finding(f *detect.Finding) printedFinding {
 		Segments: f.Segments, Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
 		Certainty: f.Certainty.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks, KeptRanks: notNil(f.Kept),
 		SendSites: d.places(f.SendSites), ReceiveSites: d.places(f.RecvSites), CompletionSites: d.places(f.DoneSites)}
+	p.RootOrder = f.RootOrder
+	if x := f.Neighbors; x != nil {
+		p.Neighbors = &printedNeighbors{Least: x.Least, Most: x.Most, Dims: x.Dims, Periods: x.Periods, Along: x.Along}
+	}
 	if f.Comm != schema.NullInt32 {
 		p.Communicator, p.CommunicatorName = &f.Comm, d.comms[f.Comm]
 	}
@@ -184,10 +202,47 @@ func (f *printedFinding) over() string {
 	default:
 		fmt.Fprintf(&s, " over %s (%s)", name, counted(int64(len(f.Ranks)), "rank"))
 	}
-	if len(f.Roots) > 0 {
-		fmt.Fprintf(&s, ", root %s", ranges(f.Roots))
+	switch {
+	case len(f.RootOrder) > mostTurns:
+		fmt.Fprintf(&s, ", root varies: %s in turn", ranges(f.Roots))
+	case len(f.RootOrder) > 0:
+		fmt.Fprintf(&s, ", root varies: %s in turn", strings.ReplaceAll(blanks(f.RootOrder), " ", ","))
+	case len(f.Roots) > 1:
+		fmt.Fprintf(&s, ", root varies: %s", ranges(f.Roots))
+	case len(f.Roots) > 0:
+		fmt.Fprintf(&s, ", root %d", f.Roots[0])
 	}
 	return s.String()
+}
+
+// mostTurns is how many roots are listed one by one.
+const mostTurns = 16
+
+// text is who are neighbours, and which communicator makes them so, in words.
+func (n *printedNeighbors) text() string {
+	if n.Dims == nil {
+		return fmt.Sprintf("%s each: MPI_Dist_graph_create_adjacent makes a communicator of them", spanned(n.Least, n.Most, "neighbour"))
+	}
+	var dims, periods, along []string
+	for k, size := range n.Dims {
+		dims, periods = append(dims, strconv.Itoa(size)), append(periods, map[bool]string{false: "0", true: "1"}[n.Periods[k]])
+	}
+	text := fmt.Sprintf("MPI_Cart_create with dims %s and periods %s", strings.Join(dims, ","), strings.Join(periods, ","))
+	if n.Along == nil {
+		return "neighbours of a Cartesian grid: " + text + " makes its communicator"
+	}
+	for _, k := range n.Along {
+		along = append(along, strconv.Itoa(k))
+	}
+	return fmt.Sprintf("neighbours along dimension %s of a Cartesian grid: %s, then MPI_Cart_sub, make its communicators", strings.Join(along, " and "), text)
+}
+
+// spanned is how many of something there are, from the least to the most.
+func spanned(least, most int, what string) string {
+	if least == most {
+		return counted(int64(most), what)
+	}
+	return fmt.Sprintf("%d to %s", least, counted(int64(most), what))
 }
 
 // amount is how often a finding is done and what it moves, in words.
@@ -207,6 +262,8 @@ func (f *printedFinding) remarks() (out []string) {
 	switch {
 	case f.Certainty == detect.Addressed.String():
 		out = append(out, "addressed: sizes fit, and blocks lie side by side in memory")
+	case f.Certainty == detect.Inferred.String() && f.neighborly():
+		out = append(out, "inferred: who sends to whom and when fits in every instance; no payload was compared")
 	case f.Certainty == detect.Inferred.String():
 		out = append(out, "inferred: who sends to whom, when and how much fits in every instance; no payload could be compared")
 	case f.Checks > 0:
@@ -220,6 +277,9 @@ func (f *printedFinding) remarks() (out []string) {
 	}
 	if f.Repeats > 0 {
 		out = append(out, fmt.Sprintf("%s what all ranks had from an earlier one: do they need it again?", carried(f.Repeats)))
+	}
+	if f.Neighbors != nil {
+		out = append(out, f.Neighbors.text())
 	}
 	if len(f.MissingRanks) > 0 {
 		out = append(out, fmt.Sprintf("completeness %.3f: %s; make a communicator of those that do", f.Completeness, absent(f.MissingRanks)))

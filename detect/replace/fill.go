@@ -80,7 +80,8 @@ func (p *Plan) args(j *joint, t *part) (send, recv int64, parts []schema.Part) {
 			return in.Bytes, in.RankBytes[k], nil
 		}
 		return in.Bytes, in.Bytes / n, nil
-	case schema.CallAlltoallv, schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv:
+	case schema.CallAlltoallv, schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv,
+		schema.CallNeighborAlltoallw:
 		to := p.peers(t.sent, func(m *message) int32 { return m.Dst })
 		from := p.peers(t.got, func(m *message) int32 { return m.Src })
 		for len(to) > 0 || len(from) > 0 {

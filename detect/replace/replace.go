@@ -60,7 +60,8 @@ var (
 var Operations = []schema.CallID{schema.CallBcast, schema.CallAllgather, schema.CallAllgatherv, schema.CallAlltoall, schema.CallAlltoallv,
 	schema.CallBarrier, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv, schema.CallReduce,
 	schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan, schema.CallExscan,
-	schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv}
+	schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv,
+	schema.CallNeighborAlltoallw}
 
 // Operation is the collective of that MPI name; an error where it is none that can be put in place.
 func Operation(name string) (schema.CallID, error) {
