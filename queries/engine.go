@@ -179,11 +179,10 @@ func viewsOf(runs []Run) (views, paths []string, err error) {
 			}
 			paths = append(paths, files...)
 			part := selectTable(r.Name, t, files)
-			if t.Derived && len(files) == 0 { // the run of an older commq
-				if files, err = tableFiles(r, dirs[i], &schema.EventsTable); err != nil {
+			if t.Derived && len(files) == 0 { // the run of an older commq, or one that leaves out rows
+				if part, err = derivedPart(r, dirs[i], t, len(runs) == 1); err != nil {
 					return nil, nil, err
 				}
-				part = profileOfEvents(selectTable(r.Name, &schema.EventsTable, files))
 			}
 			parts = append(parts, part)
 		}

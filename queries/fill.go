@@ -2,6 +2,7 @@ package queries
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +32,7 @@ func (q *Query) filled(args map[string]string) (source, error) {
 			return source{}, fmt.Errorf("query %s: %w", q.Name, err)
 		}
 		literals[p.Name] = text
+		literals["default "+p.Name] = strings.ToUpper(strconv.FormatBool(value == p.Default))
 	}
 	return source{q.text, q.places}.replace(func(use string, _ place) (source, error) { return source{text: literals[use]}, nil })
 }

@@ -292,7 +292,7 @@ func (q *Query) checkUses(file string) error {
 	for i, line := range strings.Split(q.text, "\n") {
 		at := q.places[i].in(file)
 		for _, use := range useRe.FindAllString(line, -1) {
-			name := use[2 : len(use)-2]
+			name := strings.TrimPrefix(use[2:len(use)-2], "default ")
 			if !used[name] && q.param(name) == nil {
 				errs = append(errs, fmt.Errorf("%s: the SQL uses %s, which the header does not declare; add \"-- param %s ...\"", at, use, name))
 			}

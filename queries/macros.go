@@ -147,7 +147,7 @@ func (q *Query) macro() macroQuery {
 	what := quote("query " + q.Name)
 	m := macroQuery{
 		Query: q.Name, Comment: q.Summary, Summary: quote(q.Summary),
-		Name: quoteName(q.macroName()), Params: "run", Fill: strings.Repeat("replace(", len(q.Params)+1),
+		Name: quoteName(q.macroName()), Params: "run",
 		Call: quote(q.macroCall()), What: what, Needs: quoteAll(q.Needs), Origins: quoteAll(q.Origins), Text: q.text,
 	}
 	folders := "[commq_dir(" + what + ", run)]"
@@ -159,7 +159,11 @@ func (q *Query) macro() macroQuery {
 		p := &q.Params[i]
 		m.Params += ", " + quoteName(macroParam(p)) + " := " + p.macroDefault()
 		m.Args = append(m.Args, quote("{{"+p.Name+"}}")+", "+p.macroLiteral(what)+")")
+		if use := "{{default " + p.Name + "}}"; strings.Contains(q.text, use) {
+			m.Args = append(m.Args, quote(use)+", "+p.macroIsDefault()+")")
+		}
 	}
+	m.Fill = strings.Repeat("replace(", len(m.Args))
 	nulls := make([]string, len(q.Columns))
 	for i, c := range q.Columns {
 		nulls[i] = "NULL AS " + quoteName(c.Name)
@@ -193,6 +197,11 @@ func (p *Param) macroDefault() string {
 		return p.Default
 	}
 	return quote(p.Default)
+}
+
+// macroIsDefault is an expression for {{default NAME}}: whether the argument is the parameter's default, as it stands in SQL.
+func (p *Param) macroIsDefault() string {
+	return "CASE WHEN " + quoteName(macroParam(p)) + " = " + p.macroDefault() + " THEN 'TRUE' ELSE 'FALSE' END"
 }
 
 // macroLiteral is an expression for the argument as it stands in SQL; see Param.literal.

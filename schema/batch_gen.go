@@ -1672,6 +1672,245 @@ func (b *Profiles) Slice(i, j int) *Profiles {
 	}
 }
 
+// Wait is a row of the table waits. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type Wait struct {
+	Src              int32 // src
+	Dst              int32 // dst
+	Messages         int64 // messages
+	LateSends        int64 // late_sends
+	LateSendNs       int64 // late_send_ns
+	LateSendMaxNs    int64 // late_send_max_ns
+	LateReceives     int64 // late_receives
+	LateReceiveNs    int64 // late_receive_ns
+	LateReceiveMaxNs int64 // late_receive_max_ns
+}
+
+// NullWait is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullWait = Wait{}
+
+// Waits is a batch of rows of the table waits, a slice per column, all of one length.
+type Waits struct {
+	Src              []int32
+	Dst              []int32
+	Messages         []int64
+	LateSends        []int64
+	LateSendNs       []int64
+	LateSendMaxNs    []int64
+	LateReceives     []int64
+	LateReceiveNs    []int64
+	LateReceiveMaxNs []int64
+}
+
+// Table returns the description of the table waits.
+func (b *Waits) Table() *Table { return &WaitsTable }
+
+// Len is the number of rows.
+func (b *Waits) Len() int { return len(b.Src) }
+
+// Data returns the slice of column i.
+func (b *Waits) Data(i int) any {
+	switch i {
+	case 0:
+		return b.Src
+	case 1:
+		return b.Dst
+	case 2:
+		return b.Messages
+	case 3:
+		return b.LateSends
+	case 4:
+		return b.LateSendNs
+	case 5:
+		return b.LateSendMaxNs
+	case 6:
+		return b.LateReceives
+	case 7:
+		return b.LateReceiveNs
+	case 8:
+		return b.LateReceiveMaxNs
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *Waits) Append(r *Wait) {
+	b.Src = append(b.Src, r.Src)
+	b.Dst = append(b.Dst, r.Dst)
+	b.Messages = append(b.Messages, r.Messages)
+	b.LateSends = append(b.LateSends, r.LateSends)
+	b.LateSendNs = append(b.LateSendNs, r.LateSendNs)
+	b.LateSendMaxNs = append(b.LateSendMaxNs, r.LateSendMaxNs)
+	b.LateReceives = append(b.LateReceives, r.LateReceives)
+	b.LateReceiveNs = append(b.LateReceiveNs, r.LateReceiveNs)
+	b.LateReceiveMaxNs = append(b.LateReceiveMaxNs, r.LateReceiveMaxNs)
+}
+
+// Row copies row i into r.
+func (b *Waits) Row(i int, r *Wait) {
+	r.Src = b.Src[i]
+	r.Dst = b.Dst[i]
+	r.Messages = b.Messages[i]
+	r.LateSends = b.LateSends[i]
+	r.LateSendNs = b.LateSendNs[i]
+	r.LateSendMaxNs = b.LateSendMaxNs[i]
+	r.LateReceives = b.LateReceives[i]
+	r.LateReceiveNs = b.LateReceiveNs[i]
+	r.LateReceiveMaxNs = b.LateReceiveMaxNs[i]
+}
+
+// Set overwrites row i with r.
+func (b *Waits) Set(i int, r *Wait) {
+	b.Src[i] = r.Src
+	b.Dst[i] = r.Dst
+	b.Messages[i] = r.Messages
+	b.LateSends[i] = r.LateSends
+	b.LateSendNs[i] = r.LateSendNs
+	b.LateSendMaxNs[i] = r.LateSendMaxNs
+	b.LateReceives[i] = r.LateReceives
+	b.LateReceiveNs[i] = r.LateReceiveNs
+	b.LateReceiveMaxNs[i] = r.LateReceiveMaxNs
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *Waits) Resize(n int) {
+	b.Src = resize(b.Src, n)
+	b.Dst = resize(b.Dst, n)
+	b.Messages = resize(b.Messages, n)
+	b.LateSends = resize(b.LateSends, n)
+	b.LateSendNs = resize(b.LateSendNs, n)
+	b.LateSendMaxNs = resize(b.LateSendMaxNs, n)
+	b.LateReceives = resize(b.LateReceives, n)
+	b.LateReceiveNs = resize(b.LateReceiveNs, n)
+	b.LateReceiveMaxNs = resize(b.LateReceiveMaxNs, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *Waits) Slice(i, j int) *Waits {
+	return &Waits{
+		Src:              b.Src[i:j],
+		Dst:              b.Dst[i:j],
+		Messages:         b.Messages[i:j],
+		LateSends:        b.LateSends[i:j],
+		LateSendNs:       b.LateSendNs[i:j],
+		LateSendMaxNs:    b.LateSendMaxNs[i:j],
+		LateReceives:     b.LateReceives[i:j],
+		LateReceiveNs:    b.LateReceiveNs[i:j],
+		LateReceiveMaxNs: b.LateReceiveMaxNs[i:j],
+	}
+}
+
+// Transfer is a row of the table transfers. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type Transfer struct {
+	SameHost int32 // same_host
+	Bytes    int64 // bytes
+	Timed    int32 // timed
+	Step     int32 // step
+	Messages int64 // messages
+	MinNs    int64 // min_ns
+	MaxNs    int64 // max_ns
+}
+
+// NullTransfer is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullTransfer = Transfer{
+	MinNs: NullInt64,
+	MaxNs: NullInt64,
+}
+
+// Transfers is a batch of rows of the table transfers, a slice per column, all of one length.
+type Transfers struct {
+	SameHost []int32
+	Bytes    []int64
+	Timed    []int32
+	Step     []int32
+	Messages []int64
+	MinNs    []int64
+	MaxNs    []int64
+}
+
+// Table returns the description of the table transfers.
+func (b *Transfers) Table() *Table { return &TransfersTable }
+
+// Len is the number of rows.
+func (b *Transfers) Len() int { return len(b.SameHost) }
+
+// Data returns the slice of column i.
+func (b *Transfers) Data(i int) any {
+	switch i {
+	case 0:
+		return b.SameHost
+	case 1:
+		return b.Bytes
+	case 2:
+		return b.Timed
+	case 3:
+		return b.Step
+	case 4:
+		return b.Messages
+	case 5:
+		return b.MinNs
+	case 6:
+		return b.MaxNs
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *Transfers) Append(r *Transfer) {
+	b.SameHost = append(b.SameHost, r.SameHost)
+	b.Bytes = append(b.Bytes, r.Bytes)
+	b.Timed = append(b.Timed, r.Timed)
+	b.Step = append(b.Step, r.Step)
+	b.Messages = append(b.Messages, r.Messages)
+	b.MinNs = append(b.MinNs, r.MinNs)
+	b.MaxNs = append(b.MaxNs, r.MaxNs)
+}
+
+// Row copies row i into r.
+func (b *Transfers) Row(i int, r *Transfer) {
+	r.SameHost = b.SameHost[i]
+	r.Bytes = b.Bytes[i]
+	r.Timed = b.Timed[i]
+	r.Step = b.Step[i]
+	r.Messages = b.Messages[i]
+	r.MinNs = b.MinNs[i]
+	r.MaxNs = b.MaxNs[i]
+}
+
+// Set overwrites row i with r.
+func (b *Transfers) Set(i int, r *Transfer) {
+	b.SameHost[i] = r.SameHost
+	b.Bytes[i] = r.Bytes
+	b.Timed[i] = r.Timed
+	b.Step[i] = r.Step
+	b.Messages[i] = r.Messages
+	b.MinNs[i] = r.MinNs
+	b.MaxNs[i] = r.MaxNs
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *Transfers) Resize(n int) {
+	b.SameHost = resize(b.SameHost, n)
+	b.Bytes = resize(b.Bytes, n)
+	b.Timed = resize(b.Timed, n)
+	b.Step = resize(b.Step, n)
+	b.Messages = resize(b.Messages, n)
+	b.MinNs = resize(b.MinNs, n)
+	b.MaxNs = resize(b.MaxNs, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *Transfers) Slice(i, j int) *Transfers {
+	return &Transfers{
+		SameHost: b.SameHost[i:j],
+		Bytes:    b.Bytes[i:j],
+		Timed:    b.Timed[i:j],
+		Step:     b.Step[i:j],
+		Messages: b.Messages[i:j],
+		MinNs:    b.MinNs[i:j],
+		MaxNs:    b.MaxNs[i:j],
+	}
+}
+
 // NewBatch returns an empty batch of table t.
 func NewBatch(t *Table) Batch {
 	switch t.Name {
@@ -1691,6 +1930,10 @@ func NewBatch(t *Table) Batch {
 		return &Datatypes{}
 	case "profile":
 		return &Profiles{}
+	case "waits":
+		return &Waits{}
+	case "transfers":
+		return &Transfers{}
 	}
 	panic("schema: no such table")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 )
@@ -197,6 +198,11 @@ func (d *Digester) put(r, column int, word, present uint64) {
 	d.mask[r] |= present << column
 }
 
+// isDerived says whether the table of that name is derived.
+func isDerived(name string) bool {
+	return slices.ContainsFunc(Tables(), func(t *Table) bool { return t.Derived && t.Name == name })
+}
+
 // RunDigest is the digest of a run: the xxh3 hash of the identity part of its manifest, which is the manifest's JSON
 // without Origin, Digest, the derived tables, and the tables' files.
 func RunDigest(m *Manifest) Digest {
@@ -204,7 +210,7 @@ func RunDigest(m *Manifest) Digest {
 	id.Origin, id.Digest = Origin{}, ""
 	id.Tables = nil
 	for _, t := range m.Tables {
-		if t.Name == ProfileTable.Name { // derived
+		if isDerived(t.Name) {
 			continue
 		}
 		t.Files = nil

@@ -209,6 +209,38 @@ var ProfileTable = Table{
 	},
 }
 
+// WaitsTable describes the table waits: who waited for whom.
+var WaitsTable = Table{
+	Name: "waits", Goname: "Wait", Derived: true, Key: []string{"src", "dst"},
+	Doc: "One row per pair of ranks with messages from one to the other: how often and how long calls of either waited for the other, by the definitions of docs/method/wait-states.md. It says nothing that events and messages do not; the writer makes it of any run that has times and keeps all calls.",
+	Columns: []Column{
+		{Name: "src", Goname: "Src", Type: Int32, Unit: "1", Doc: "World rank that sent."},
+		{Name: "dst", Goname: "Dst", Type: Int32, Unit: "1", Doc: "World rank that received."},
+		{Name: "messages", Goname: "Messages", Type: Int64, Unit: "1", Counts: true, Doc: "Messages from src to dst."},
+		{Name: "late_sends", Goname: "LateSends", Type: Int64, Unit: "1", Counts: true, Doc: "Calls of dst that waited for src to send (Late Sender)."},
+		{Name: "late_send_ns", Goname: "LateSendNs", Type: Int64, Unit: "ns", Doc: "Time that they lost."},
+		{Name: "late_send_max_ns", Goname: "LateSendMaxNs", Type: Int64, Unit: "ns", Doc: "The most that one of them lost."},
+		{Name: "late_receives", Goname: "LateReceives", Type: Int64, Unit: "1", Counts: true, Doc: "Calls of src that waited for dst to post its receive (Late Receiver). In virtual times every send is eager, and they mean nothing."},
+		{Name: "late_receive_ns", Goname: "LateReceiveNs", Type: Int64, Unit: "ns", Doc: "Time that they lost."},
+		{Name: "late_receive_max_ns", Goname: "LateReceiveMaxNs", Type: Int64, Unit: "ns", Doc: "The most that one of them lost."},
+	},
+}
+
+// TransfersTable describes the table transfers: how long messages took.
+var TransfersTable = Table{
+	Name: "transfers", Goname: "Transfer", Derived: true, Key: []string{"same_host", "bytes", "timed", "step"},
+	Doc: "How long messages took by their size, in steps: those whose receiver was waiting for them and for no other, as docs/method/wait-states.md says, and how many there are in all. It says nothing that messages and ranks do not; the writer makes it where it makes waits, but in runs with more than a million different sizes and steps.",
+	Columns: []Column{
+		{Name: "same_host", Goname: "SameHost", Type: Int32, Unit: "1", Doc: "1 for messages between ranks of one host (ranks.host), 0 for those between hosts."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Size of the messages."},
+		{Name: "timed", Goname: "Timed", Type: Int32, Unit: "1", Doc: "1 for messages whose time is known, 0 for all messages of that size."},
+		{Name: "step", Goname: "Step", Type: Int32, Unit: "1", Doc: "The whole part of 128 times the natural logarithm of the time in ns; -1 of times that are not positive, and 0 where timed is 0."},
+		{Name: "messages", Goname: "Messages", Type: Int64, Unit: "1", Counts: true, Doc: "Messages."},
+		{Name: "min_ns", Goname: "MinNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "The shortest of their times, from the start of the send to the end of the call that completed the receive."},
+		{Name: "max_ns", Goname: "MaxNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "The longest of their times."},
+	},
+}
+
 // EndedNames are the values of the column ended.
 var EndedNames = []string{"finalized", "aborted", "killed"}
 
@@ -221,5 +253,5 @@ const (
 
 // Tables lists every table of a run.
 func Tables() []*Table {
-	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable, &DatatypesTable, &ProfileTable}
+	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable, &DatatypesTable, &ProfileTable, &WaitsTable, &TransfersTable}
 }

@@ -130,7 +130,7 @@ func (c *runChecker) tableInfo(t *schema.Table) schema.TableInfo {
 // tableOrder is a table's place among the row groups of an epoch: definitions, events, then what refers to them.
 func tableOrder(t *schema.Table) int {
 	order := []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.DatatypesTable, &schema.CallsitesTable,
-		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable}
+		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable, &schema.TransfersTable}
 	return slices.Index(order, t)
 }
 

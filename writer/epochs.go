@@ -111,12 +111,7 @@ func (e *Epochs) Skip() error { return e.each(func(*epochFile) error { return ni
 
 // each calls fn at each row group of the next epoch.
 func (e *Epochs) each(fn func(*epochFile) error) error {
-	epoch, found := int64(0), false
-	for _, f := range e.files {
-		if f.next < f.reader.groups() && (!found || f.epoch < epoch) {
-			epoch, found = f.epoch, true
-		}
-	}
+	epoch, found := e.epoch()
 	if !found {
 		return io.EOF
 	}
@@ -193,4 +188,14 @@ func (r *tableReader) allNull(g, c int) (null bool) {
 	}
 	r.nullColumn(c)
 	return true
+}
+
+// epoch is the epoch that Next reads; false: there is none left.
+func (e *Epochs) epoch() (epoch int64, ok bool) {
+	for _, f := range e.files {
+		if f.next < f.reader.groups() && (!ok || f.epoch < epoch) {
+			epoch, ok = f.epoch, true
+		}
+	}
+	return epoch, ok
 }

@@ -188,6 +188,11 @@ func (r *Run) commit(m *schema.Manifest) error {
 		return err
 	}
 	for _, t := range schema.Tables() {
+		if t == &schema.WaitsTable {
+			if err := r.writeWaits(m); err != nil {
+				return err
+			}
+		}
 		info, err := r.closeTable(t)
 		if err != nil {
 			return err
@@ -255,6 +260,9 @@ func (r *Run) closeTable(t *schema.Table) (schema.TableInfo, error) {
 		}
 	}
 	slices.Sort(shards)
+	if len(shards) == 0 && lacking(t) {
+		return schema.TableInfo{Name: t.Name}, nil
+	}
 	if len(shards) == 0 {
 		shards = []int{0}
 		if _, err := r.file(t, 0); err != nil {

@@ -1,6 +1,6 @@
 -- summary: Time that sends waited for receives that had not yet been posted, by sender and receiver, longest first.
 -- source: the wait state Late Receiver of Scalasca and KOJAK
--- needs: messages, events, ranks, times, every-call
+-- needs: waits, ranks, times, every-call
 -- origins: measured, simulated
 -- column src INTEGER -: World rank that waited.
 -- column dst INTEGER -: World rank that posted its receive late.
@@ -15,29 +15,22 @@
 -- column bound_ns BIGINT ns: Bound of the error of the two ranks' clock offsets together, by which each wait can be wrong; 0 where they
 --     share a clock.
 -- order: wait_ns DESC, src, dst
--- cost: Thirteen columns of messages and seven of events; joins on (rank, seq) of the messages whose receive was posted after the
---     send began.
+-- cost: The table waits.
 -- plot: matrix src dst wait_ns
-WITH {{include late_senders}},
-{{include late_receivers}},
-waited AS (
-  SELECT src, dst, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
-  FROM late_receivers
-  GROUP BY src, dst
-),
-bounds AS (
+WITH bounds AS (
   SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 pairs AS (
-  SELECT src, dst, COUNT(*) AS messages
-  FROM messages
-  GROUP BY src, dst
+  SELECT src, dst, messages
+  FROM waits
+  WHERE messages > 0
 )
-SELECT w.src, w.dst, CAST(p.messages AS BIGINT) AS messages, CAST(w.waits AS BIGINT) AS waits, CAST(w.wait_ns AS BIGINT) AS wait_ns,
-       CAST(w.max_ns AS BIGINT) AS max_ns, CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
-FROM waited w
+SELECT w.src, w.dst, p.messages, w.late_receives AS waits, w.late_receive_ns AS wait_ns, w.late_receive_max_ns AS max_ns,
+       CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
+FROM waits w
 JOIN pairs p ON p.src = w.src AND p.dst = w.dst
 LEFT JOIN bounds s ON s.rank = w.src
 LEFT JOIN bounds d ON d.rank = w.dst
+WHERE w.late_receives > 0
 ORDER BY wait_ns DESC, w.src, w.dst

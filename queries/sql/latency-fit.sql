@@ -1,6 +1,6 @@
 -- summary: Latency and bandwidth of the network, a line fitted through the times of messages of each size: time = latency + bytes / bandwidth.
 -- source: the parameters L and B of Dimemas (Girona et al., equation 1), as the program's own messages had them
--- needs: messages, ranks, times
+-- needs: transfers, messages, ranks, times
 -- origins: measured, virtual, simulated
 -- param where condition messages = TRUE: Which messages count: a condition on the columns of messages.
 -- param through choice median|minimum = median: Which time of each size the line goes through. median: what a message of that size typically took
@@ -16,7 +16,7 @@
 -- column bytes_per_s BIGINT bytes/s: B: bytes in a second by the line's slope; null where the slope is not positive.
 -- column r2 DOUBLE 1: Share of the variance that the line explains; null where there is none.
 -- order: same_host DESC
--- cost: Seven columns of messages, and a group for each message whose receiver waited.
+-- cost: The table transfers. With --where ten columns of messages, and a group for each message whose receiver waited.
 WITH {{include transfer_times}},
 points AS (
   SELECT same_host, bytes, messages, CASE WHEN {{through}} = 'median' THEN median_ns ELSE min_ns END AS ns

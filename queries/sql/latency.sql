@@ -1,6 +1,6 @@
 -- summary: How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.
 -- source: what the latency and bandwidth tests of OSU and NetPIPE show, from the program's own messages, by the sizes of Riesen's Figure 14
--- needs: messages, ranks, times
+-- needs: transfers, messages, ranks, times
 -- origins: measured, virtual, simulated
 -- param where condition messages = TRUE: Which messages count: a condition on the columns of messages.
 -- column same_host BOOLEAN -: Whether sender and receiver ran on one host where the run was captured; virtual and simulated times know nodes of
@@ -23,7 +23,7 @@
 -- column fitted_ns BIGINT ns: Time that a message of mean size takes by the line that commq query latency-fit puts through the medians of all sizes; null
 --     where there is one size only.
 -- order: same_host DESC, bucket
--- cost: Seven columns of messages, and a group for each message whose receiver waited.
+-- cost: The table transfers. With --where ten columns of messages, and a group for each message whose receiver waited.
 -- plot: lines mean_bytes min_ns+q25_ns+q50_ns+q75_ns+q99_ns+fitted_ns same_host log-log
 WITH {{include transfer_times}},
 buckets AS (
@@ -32,37 +32,25 @@ buckets AS (
                (6, '<= 16 Ki', 16384), (7, '<= 64 Ki', 65536), (8, '<= 256 Ki', 262144), (9, '<= 1 Mi', 1048576),
                (10, '<= 4 Mi', 4194304), (11, '<= 16 Mi', 16777216), (12, '<= 64 Mi', 67108864), (13, '> 64 Mi', NULL)) AS b (bucket, size, at_most)
 ),
-sent AS (
-  SELECT src, dst, CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
+bucketed AS (
+  SELECT same_host = 1 AS same_host, timed, step, messages, CAST(bytes AS DOUBLE) * CAST(messages AS DOUBLE) AS bytes, min_ns, max_ns,
+         CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
               WHEN bytes <= 4096 THEN 5 WHEN bytes <= 16384 THEN 6 WHEN bytes <= 65536 THEN 7 WHEN bytes <= 262144 THEN 8
               WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
-              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
-         CAST(COUNT(*) AS BIGINT) AS messages
-  FROM messages
-  WHERE {{where}}
-  GROUP BY 1, 2, 3
+              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket
+  FROM transfer_rows
 ),
 timed AS (
-  -- Times are counted in steps of 1/128 of a natural logarithm, so that their quantiles need no sorting of all messages.
-  SELECT src, dst, CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
-              WHEN bytes <= 4096 THEN 5 WHEN bytes <= 16384 THEN 6 WHEN bytes <= 65536 THEN 7 WHEN bytes <= 262144 THEN 8
-              WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
-              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
-         CASE WHEN transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(CAST(bytes AS DOUBLE)) AS DOUBLE) AS bytes, MIN(transfer_ns) AS min_ns, MAX(transfer_ns) AS max_ns
-  FROM transfers
-  GROUP BY 1, 2, 3, 4
+  SELECT same_host, bucket, step, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS DOUBLE) AS bytes, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns
+  FROM bucketed
+  WHERE timed = 1
+  GROUP BY same_host, bucket, step
 ),
 steps AS (
   -- upto: the messages of this step and all before it.
   SELECT same_host, bucket, messages, bytes, min_ns, max_ns,
          CAST(SUM(messages) OVER (PARTITION BY same_host, bucket ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bucket) AS BIGINT) AS timed
-  FROM (SELECT s.host = d.host AS same_host, t.bucket, t.step, CAST(SUM(t.messages) AS BIGINT) AS messages, CAST(SUM(t.bytes) AS DOUBLE) AS bytes,
-               MIN(t.min_ns) AS min_ns, MAX(t.max_ns) AS max_ns
-        FROM timed t
-        JOIN ranks s ON s.rank = t.src
-        JOIN ranks d ON d.rank = t.dst
-        GROUP BY s.host = d.host, t.bucket, t.step) AS h
+  FROM timed
 ),
 quantiles AS (
   -- The q-quantile is the longest time of the first step with which a share of q is reached.
@@ -79,11 +67,10 @@ fits AS (
   HAVING COUNT(*) > 1
 ),
 sizes AS (
-  SELECT s.host = d.host AS same_host, m.bucket, CAST(SUM(m.messages) AS BIGINT) AS messages
-  FROM sent m
-  JOIN ranks s ON s.rank = m.src
-  JOIN ranks d ON d.rank = m.dst
-  GROUP BY s.host = d.host, m.bucket
+  SELECT same_host, bucket, CAST(SUM(messages) AS BIGINT) AS messages
+  FROM bucketed
+  WHERE timed = 0
+  GROUP BY same_host, bucket
 )
 SELECT s.same_host, b.bucket, b.size, b.at_most, CAST(s.messages AS BIGINT) AS messages, CAST(COALESCE(q.timed, 0) AS BIGINT) AS timed,
        CAST(ROUND(q.mean_bytes) AS BIGINT) AS mean_bytes, q.min_ns, q.q25_ns, q.q50_ns, q.q75_ns, q.q99_ns, q.max_ns,

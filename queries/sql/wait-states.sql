@@ -1,6 +1,6 @@
 -- summary: How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.
 -- source: the wait states of Scalasca and KOJAK, summed up as in the metric tree of CUBE
--- needs: messages, events, comms, times, every-call
+-- needs: waits, events, comms, times, every-call
 -- origins: measured, virtual, simulated
 -- param by choice run|rank = run: run: a row for each kind over all ranks. rank: a row for each kind and rank.
 -- param until choice needed|last = needed: Whom a rank waits for in a collective; see collective-wait.
@@ -16,30 +16,27 @@
 -- column top_rank INTEGER -: The rank that lost most, the lowest of several; null where nobody waited.
 -- column top_rank_ns BIGINT ns: What it lost.
 -- order: state, rank
--- cost: What late-senders, late-receivers and collective-wait read, and six columns of events.
+-- cost: What collective-wait reads, and the table waits.
 -- plot: bars state wait_ns
-WITH {{include late_senders}},
-{{include late_receivers}},
-{{include collective_waits}},
+WITH {{include collective_waits}},
 {{include program_times}},
-waits AS (
-  SELECT 'late-sender' AS state, dst AS rank, wait_ns
-  FROM late_senders
-  WHERE wait_ns > 0
+states AS (
+  SELECT 'late-sender' AS state, dst AS rank, CAST(SUM(late_sends) AS BIGINT) AS waits, CAST(SUM(late_send_ns) AS BIGINT) AS wait_ns, MAX(late_send_max_ns) AS max_ns
+  FROM waits
+  WHERE late_sends > 0
+  GROUP BY dst
   UNION ALL
   -- In virtual times every send is eager and waits for nobody.
-  SELECT 'late-receiver' AS state, src AS rank, wait_ns
-  FROM late_receivers
-  WHERE (SELECT MAX(time_origin) FROM runs) <> 'virtual'
+  SELECT 'late-receiver' AS state, src AS rank, CAST(SUM(late_receives) AS BIGINT) AS waits, CAST(SUM(late_receive_ns) AS BIGINT) AS wait_ns,
+         MAX(late_receive_max_ns) AS max_ns
+  FROM waits
+  WHERE late_receives > 0 AND (SELECT MAX(time_origin) FROM runs) <> 'virtual'
+  GROUP BY src
   UNION ALL
-  SELECT pattern AS state, rank, wait_ns
+  SELECT pattern AS state, rank, CAST(COUNT(*) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
   FROM collective_waits
   WHERE wait_ns > 0
-),
-states AS (
-  SELECT state, rank, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
-  FROM waits
-  GROUP BY state, rank
+  GROUP BY pattern, rank
 ),
 rank_times AS (
   SELECT rank, CAST(SUM(mpi_ns) AS BIGINT) AS mpi_ns, CAST(SUM(end_ns - begin_ns) AS BIGINT) AS time_ns

@@ -1,14 +1,20 @@
+-- transfer_rows(same_host, bytes, timed, step, messages, min_ns, max_ns): as in the table transfers, and that table itself where all messages count.
 -- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
 -- hosts, the median and the lower quartile to within 1 %.
 {{include transfers}},
+transfer_rows AS (
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM transfers
+  WHERE {{default where}}
+  UNION ALL
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM message_transfers
+  WHERE NOT {{default where}}
+),
 transfer_steps AS (
-  -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
-  SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
-  FROM transfers t
-  JOIN ranks s ON s.rank = t.src
-  JOIN ranks d ON d.rank = t.dst
-  GROUP BY 1, 2, 3
+  SELECT same_host = 1 AS same_host, bytes, step, messages, min_ns, max_ns
+  FROM transfer_rows
+  WHERE timed = 1
 ),
 transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,

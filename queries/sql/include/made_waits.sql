@@ -1,0 +1,18 @@
+-- The rows of the table waits, of a run that lacks it: a pair of ranks may have several, one for each kind of sum.
+WITH {{include late_senders}},
+{{include late_receivers}}
+SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(0 AS BIGINT) AS late_sends, CAST(0 AS BIGINT) AS late_send_ns, CAST(0 AS BIGINT) AS late_send_max_ns,
+       CAST(0 AS BIGINT) AS late_receives, CAST(0 AS BIGINT) AS late_receive_ns, CAST(0 AS BIGINT) AS late_receive_max_ns
+FROM messages
+GROUP BY src, dst
+UNION ALL
+SELECT src, dst, CAST(0 AS BIGINT) AS messages, CAST(COUNT(*) AS BIGINT) AS late_sends, CAST(SUM(wait_ns) AS BIGINT) AS late_send_ns,
+       MAX(wait_ns) AS late_send_max_ns, CAST(0 AS BIGINT) AS late_receives, CAST(0 AS BIGINT) AS late_receive_ns, CAST(0 AS BIGINT) AS late_receive_max_ns
+FROM late_senders
+WHERE wait_ns > 0
+GROUP BY src, dst
+UNION ALL
+SELECT src, dst, CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS late_sends, CAST(0 AS BIGINT) AS late_send_ns, CAST(0 AS BIGINT) AS late_send_max_ns,
+       CAST(COUNT(*) AS BIGINT) AS late_receives, CAST(SUM(wait_ns) AS BIGINT) AS late_receive_ns, MAX(wait_ns) AS late_receive_max_ns
+FROM late_receivers
+GROUP BY src, dst

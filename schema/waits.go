@@ -1,0 +1,496 @@
+package schema
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// WaitSums makes the rows of the tables waits and transfers of those of events and messages, as docs/method/wait-states.md defines waits and
+// times of messages. Its memory is bounded by an epoch, by the messages in flight between epochs, by the pairs of ranks, and by transferRows.
+type WaitSums struct {
+	hosts []int32 // by rank
+
+	ranks   []waitRank // by rank: where its rows of this epoch are
+	rows    []waitRow  // of this epoch, by rank and seq
+	calls   []callWaits
+	pending map[uint64]int64     // sends of earlier epochs without a message: sideKey -> seq of the call that completes them
+	carried map[uint64]*carryRow // calls of other epochs
+
+	pairs   map[uint64]*pairWaits // by src<<32 | dst
+	recent  [256]recentPair
+	sizes   map[sizeKey]*int64
+	times   map[transferKey]*transferTimes
+	tooMany bool // different sizes and times
+}
+
+// transferRows is the most rows of the table transfers: a run with more has none.
+const transferRows = 1 << 20
+
+// waitRank is where the rows of a rank are in WaitSums.rows: n of them from base on, the first of which has seq first.
+type waitRank struct {
+	first, last int64
+	base        int
+	any         bool
+}
+
+// waitRow is what is needed of a row of events.
+type waitRow struct {
+	start, end int64
+	done       int64 // seq of the call that completes the send that it is; NullInt64: it is none, or its message was met
+	open       int32 // messages that it completes and that were not met yet
+	calls      int32 // index in WaitSums.calls, plus 1; 0: none
+	there      bool
+}
+
+// carryRow is a row of another epoch.
+type carryRow struct {
+	waitRow
+	waits callWaits
+	posts []postedAt // of its sends, while start and end are not known
+}
+
+type postedAt struct {
+	ns  int64
+	dst int32
+}
+
+// callWaits is what is known of the messages that a call completes.
+type callWaits struct {
+	// Messages that were sent when the call had begun.
+	late       int32 // how many, of those whose receive ended
+	lateSrc    int32 // the last of these
+	lateBytes  int64
+	lateNs     int64 // from its send to the end of the call
+	waited     bool  // for one that was sent after the call had begun
+	sendNs     int64 // the latest send of those
+	src        int32
+	start, end int64
+
+	// The sends whose receive was posted during the call: the last.
+	posted bool
+	postNs int64
+	dst    int32
+}
+
+type recentPair struct {
+	key  uint64
+	pair *pairWaits
+}
+
+// pairWaits is a row of waits.
+type pairWaits struct {
+	messages     int64
+	send, recv   waitSum
+	sameHost     int32
+	lastBytes    int64
+	lastMessages *int64
+}
+
+type waitSum struct{ waits, ns, max int64 }
+
+func (s *waitSum) add(ns int64) {
+	s.waits++
+	s.ns += ns
+	s.max = max(s.max, ns)
+}
+
+type sizeKey struct {
+	bytes    int64
+	sameHost int32
+}
+
+type transferKey struct {
+	sizeKey
+	step int32
+}
+
+type transferTimes struct{ messages, min, max int64 }
+
+// NewWaitSums returns the sums of a run whose ranks are on these hosts.
+func NewWaitSums(hosts []int32) *WaitSums {
+	return &WaitSums{hosts: hosts, ranks: make([]waitRank, len(hosts)), pending: map[uint64]int64{}, carried: map[uint64]*carryRow{},
+		pairs: map[uint64]*pairWaits{}, sizes: map[sizeKey]*int64{}, times: map[transferKey]*transferTimes{}}
+}
+
+// Epoch adds the rows of an epoch, or of several. Epochs come in their order; all rows of one come together. Of events it looks at rank, seq, class,
+// start_ns, end_ns, send_world, recv_world, request and done_seq, of messages at src, dst, bytes, send_seq, send_start_ns, recv_done_seq,
+// recv_post_ns, recv_start_ns and recv_end_ns.
+func (w *WaitSums) Epoch(events []*Events, messages []*Messages) {
+	w.layOut(events)
+	for _, e := range events {
+		for i := range e.Rank {
+			w.post(e, i)
+		}
+	}
+	for _, m := range messages {
+		for i := range m.Src {
+			w.message(m, i)
+		}
+	}
+	w.endEpoch()
+}
+
+// layOut makes a row of each row of events, and gives those that were carried to this epoch what is known of them.
+func (w *WaitSums) layOut(events []*Events) {
+	clear(w.ranks)
+	for _, e := range events {
+		for i, rank := range e.Rank {
+			if int(rank) >= len(w.ranks) {
+				continue
+			}
+			r := &w.ranks[rank]
+			if !r.any {
+				*r = waitRank{first: e.Seq[i], last: e.Seq[i], any: true}
+			}
+			r.first, r.last = min(r.first, e.Seq[i]), max(r.last, e.Seq[i])
+		}
+	}
+	n := 0
+	for i := range w.ranks {
+		if r := &w.ranks[i]; r.any {
+			r.base = n
+			n += int(r.last - r.first + 1)
+		}
+	}
+	w.rows, w.calls = slices.Grow(w.rows[:0], n)[:n], w.calls[:0]
+	clear(w.rows)
+	for _, e := range events {
+		for i, rank := range e.Rank {
+			if row := w.row(rank, e.Seq[i]); row != nil {
+				row.start, row.end, row.done, row.there = e.StartNs[i], e.EndNs[i], NullInt64, true
+			}
+		}
+	}
+	for key, c := range w.carried {
+		if c.there {
+			continue
+		}
+		rank, seq := sideOf(key)
+		row := w.row(rank, seq)
+		if row == nil || !row.there {
+			continue
+		}
+		row.open = c.open
+		w.calls = append(w.calls, c.waits)
+		row.calls = int32(len(w.calls))
+		for _, p := range c.posts {
+			w.calls[row.calls-1].post(row.start, row.end, p)
+		}
+		delete(w.carried, key)
+	}
+}
+
+// row is the row of this epoch; nil: it is of another.
+func (w *WaitSums) row(rank int32, seq int64) *waitRow {
+	if uint32(rank) >= uint32(len(w.ranks)) {
+		return nil
+	}
+	r := &w.ranks[rank]
+	if !r.any || seq < r.first || seq > r.last {
+		return nil
+	}
+	return &w.rows[r.base+int(seq-r.first)]
+}
+
+// post notes which call completes what a row sends and receives.
+func (w *WaitSums) post(e *Events, i int) {
+	class := Class(e.Class[i])
+	if class != ClassSend && class != ClassRecv && class != ClassSendrecv {
+		return
+	}
+	rank, seq, done := e.Rank[i], e.Seq[i], e.DoneSeq[i]
+	if class != ClassRecv && e.SendWorld[i] != NullInt32 {
+		by := done
+		if by == NullInt64 {
+			by = seq
+		}
+		if row := w.row(rank, seq); row != nil {
+			row.done = by
+		}
+		w.open(rank, by, 1)
+	}
+	if class != ClassSend && e.RecvWorld[i] != NullInt32 {
+		if done == NullInt64 && e.Request[i] == NullInt64 {
+			done = seq
+		}
+		if done != NullInt64 {
+			w.open(rank, done, 1)
+		}
+	}
+}
+
+// open adds n to the messages that a call completes and that were not met yet.
+func (w *WaitSums) open(rank int32, seq int64, n int32) {
+	if row := w.row(rank, seq); row != nil {
+		row.open += n
+		return
+	}
+	w.carry(rank, seq).open += n
+}
+
+// carry is the row of another epoch.
+func (w *WaitSums) carry(rank int32, seq int64) *carryRow {
+	key := sideKey(rank, seq)
+	c := w.carried[key]
+	if c == nil {
+		c = &carryRow{}
+		w.carried[key] = c
+	}
+	return c
+}
+
+// message adds a message.
+func (w *WaitSums) message(m *Messages, i int) {
+	src, dst := m.Src[i], m.Dst[i]
+	pair := w.pair(src, dst)
+	pair.messages++
+	w.size(pair, m.Bytes[i])
+	w.sent(m, i)
+	if done := m.RecvDoneSeq[i]; done != NullInt64 {
+		w.received(m, i, done)
+	}
+}
+
+// size counts a message of a size.
+func (w *WaitSums) size(p *pairWaits, bytes int64) {
+	if p.lastMessages == nil || p.lastBytes != bytes {
+		key := sizeKey{bytes, p.sameHost}
+		n := w.sizes[key]
+		if n == nil {
+			if w.tooMany = w.tooMany || len(w.sizes) == transferRows; w.tooMany {
+				return
+			}
+			n = new(int64)
+			w.sizes[key] = n
+		}
+		p.lastBytes, p.lastMessages = bytes, n
+	}
+	*p.lastMessages++
+}
+
+// sent tells the call that completed the send when its receive was posted.
+func (w *WaitSums) sent(m *Messages, i int) {
+	src, seq := m.Src[i], m.SendSeq[i]
+	done := int64(NullInt64)
+	if row := w.row(src, seq); row != nil {
+		done, row.done = row.done, NullInt64
+	} else if by, ok := w.pending[sideKey(src, seq)]; ok {
+		done = by
+		delete(w.pending, sideKey(src, seq))
+	}
+	if done == NullInt64 {
+		return
+	}
+	post := postedAt{m.RecvPostNs[i], m.Dst[i]}
+	row := w.row(src, done)
+	if row == nil {
+		c := w.carry(src, done)
+		if c.there {
+			c.waits.post(c.start, c.end, post)
+		} else {
+			c.posts = append(c.posts, post)
+		}
+		w.met(src, done, c)
+		return
+	}
+	row.open--
+	if post.during(row.start, row.end) {
+		w.of(row).post(row.start, row.end, post)
+	}
+}
+
+// of is what is known of the messages of a call of this epoch.
+func (w *WaitSums) of(row *waitRow) *callWaits {
+	if row.calls == 0 {
+		w.calls = append(w.calls, callWaits{})
+		row.calls = int32(len(w.calls))
+	}
+	return &w.calls[row.calls-1]
+}
+
+// during says whether a receive was posted between start and end of a call.
+func (p postedAt) during(start, end int64) bool {
+	return p.ns != NullInt64 && start != NullInt64 && end != NullInt64 && p.ns > start && p.ns < end
+}
+
+func (c *callWaits) post(start, end int64, p postedAt) {
+	if !p.during(start, end) || c.posted && (p.ns < c.postNs || p.ns == c.postNs && p.dst >= c.dst) {
+		return
+	}
+	c.posted, c.postNs, c.dst = true, p.ns, p.dst
+}
+
+// received tells the call that completed the receive when the message was sent.
+func (w *WaitSums) received(m *Messages, i int, done int64) {
+	dst := m.Dst[i]
+	late := m.SendStartNs[i] != NullInt64 && m.RecvStartNs[i] != NullInt64 && m.SendStartNs[i] >= m.RecvStartNs[i]
+	row := w.row(dst, done)
+	if row == nil {
+		c := w.carry(dst, done)
+		if late {
+			c.waits.receive(m, i)
+		}
+		w.met(dst, done, c)
+		return
+	}
+	row.open--
+	if late {
+		w.of(row).receive(m, i)
+	}
+}
+
+func (c *callWaits) receive(m *Messages, i int) {
+	src, sent, start, end := m.Src[i], m.SendStartNs[i], m.RecvStartNs[i], m.RecvEndNs[i]
+	if end != NullInt64 {
+		c.late++
+		c.lateSrc, c.lateBytes, c.lateNs = src, m.Bytes[i], end-sent
+	}
+	if sent > start && (!c.waited || sent > c.sendNs || sent == c.sendNs && src < c.src) {
+		c.waited, c.sendNs, c.src, c.start, c.end = true, sent, src, start, end
+	}
+}
+
+// met notes that a message of a call of another epoch was met, and adds the call up when it was the last.
+func (w *WaitSums) met(rank int32, seq int64, c *carryRow) {
+	if c.open--; c.open == 0 && c.there {
+		w.add(rank, c.start, &c.waits)
+		delete(w.carried, sideKey(rank, seq))
+	}
+}
+
+// endEpoch adds up the calls all of whose messages were met, and keeps the others.
+func (w *WaitSums) endEpoch() {
+	for rank := range w.ranks {
+		r := &w.ranks[rank]
+		if !r.any {
+			continue
+		}
+		rows := w.rows[r.base:][:r.last-r.first+1]
+		for i := range rows {
+			row := &rows[i]
+			seq := r.first + int64(i)
+			if row.done != NullInt64 && row.there {
+				w.pending[sideKey(int32(rank), seq)] = row.done
+			}
+			switch {
+			case row.open > 0:
+				c := w.carry(int32(rank), seq)
+				c.waitRow = *row
+				if row.calls > 0 {
+					c.waits = w.calls[row.calls-1]
+				}
+			case row.calls > 0:
+				w.add(int32(rank), row.start, &w.calls[row.calls-1])
+			}
+		}
+	}
+}
+
+// add adds up a call of that rank that began at start.
+func (w *WaitSums) add(rank int32, start int64, c *callWaits) {
+	if c.waited {
+		ns := c.sendNs - c.start
+		if c.end != NullInt64 {
+			ns = min(ns, c.end-c.start)
+		}
+		if ns > 0 {
+			w.pair(c.src, rank).send.add(ns)
+		}
+	} else if c.posted {
+		w.pair(rank, c.dst).recv.add(c.postNs - start)
+	}
+	if c.late == 1 {
+		w.timed(sizeKey{c.lateBytes, w.pair(c.lateSrc, rank).sameHost}, c.lateNs)
+	}
+}
+
+// timed counts a message whose time is known.
+func (w *WaitSums) timed(size sizeKey, ns int64) {
+	key := transferKey{size, transferStep(ns)}
+	t := w.times[key]
+	if t == nil {
+		if w.tooMany = w.tooMany || len(w.times) == transferRows; w.tooMany {
+			return
+		}
+		t = &transferTimes{min: ns, max: ns}
+		w.times[key] = t
+	}
+	t.messages++
+	t.min, t.max = min(t.min, ns), max(t.max, ns)
+}
+
+// transferStep is the number of the step of 1/128 of a natural logarithm that a time is in; -1 of no time and less.
+func transferStep(ns int64) int32 {
+	if ns <= 0 {
+		return -1
+	}
+	return int32(math.Floor(math.Log(float64(ns)) * 128))
+}
+
+// pair is the row of waits of a pair of ranks.
+func (w *WaitSums) pair(src, dst int32) *pairWaits {
+	key := uint64(uint32(src))<<32 | uint64(uint32(dst))
+	at := &w.recent[(key*0x9e3779b97f4a7c15)>>56]
+	if at.pair != nil && at.key == key {
+		return at.pair
+	}
+	p := w.pairs[key]
+	if p == nil {
+		p = &pairWaits{}
+		if w.hosts[src] == w.hosts[dst] {
+			p.sameHost = 1
+		}
+		w.pairs[key] = p
+	}
+	*at = recentPair{key, p}
+	return p
+}
+
+// Rows ends the sums and returns the rows of waits and of transfers. Where there would be too many, there are no transfers.
+func (w *WaitSums) Rows() (*Waits, *Transfers) {
+	for key, c := range w.carried { // messages without a partner
+		rank, _ := sideOf(key)
+		w.add(rank, c.start, &c.waits)
+	}
+	clear(w.carried)
+	waits := &Waits{}
+	for _, key := range sorted(w.pairs) {
+		p := w.pairs[key]
+		waits.Append(&Wait{Src: int32(key >> 32), Dst: int32(key), Messages: p.messages,
+			LateSends: p.send.waits, LateSendNs: p.send.ns, LateSendMaxNs: p.send.max,
+			LateReceives: p.recv.waits, LateReceiveNs: p.recv.ns, LateReceiveMaxNs: p.recv.max})
+	}
+	return waits, w.transfers()
+}
+
+func sorted[V any](m map[uint64]V) []uint64 {
+	keys := make([]uint64, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// transfers are the rows of transfers: of each size all, and behind them those that are timed, by step.
+func (w *WaitSums) transfers() *Transfers {
+	out := &Transfers{}
+	if w.tooMany {
+		return out
+	}
+	var rows []Transfer
+	for key, t := range w.times {
+		rows = append(rows, Transfer{SameHost: key.sameHost, Bytes: key.bytes, Timed: 1, Step: key.step, Messages: t.messages, MinNs: t.min, MaxNs: t.max})
+	}
+	for key, n := range w.sizes {
+		rows = append(rows, Transfer{SameHost: key.sameHost, Bytes: key.bytes, Messages: *n, MinNs: NullInt64, MaxNs: NullInt64})
+	}
+	slices.SortFunc(rows, func(a, b Transfer) int {
+		return cmp.Or(cmp.Compare(a.SameHost, b.SameHost), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Timed, b.Timed), cmp.Compare(a.Step, b.Step))
+	})
+	for i := range rows {
+		out.Append(&rows[i])
+	}
+	return out
+}
