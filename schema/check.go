@@ -86,6 +86,10 @@ type Checker struct {
 	totals   totals
 
 	profiled, summed *Digester // of the rows of profile, and of those that it should have
+
+	hosts   []int32              // by rank
+	waits   *WaitSums            // nil: no row has come
+	waiting map[*Table]*Digester // of the rows of waits and transfers
 }
 
 // rankState is what is known of a rank.
@@ -117,7 +121,8 @@ func NewChecker(m *Manifest, report func(Problem)) *Checker {
 		lastKeys: map[string][]int64{}, threads: map[uint64]int64{}, comms: map[int32]*commState{}, members: map[uint64]*memberState{},
 		types: map[int32]bool{}, sites: map[int32]bool{}, rows: map[string]int64{}, sends: map[uint64]half{}, receives: map[uint64]half{},
 		parts: newPartsState(), made: map[madeKey]madeState{}, inits: map[uint64]*initState{}, totals: totals{byCall: make([]int64, len(Calls))},
-		sums: map[string]*Profiler{}, profiled: NewDigester(&ProfileTable), summed: NewDigester(&ProfileTable)}
+		sums: map[string]*Profiler{}, profiled: NewDigester(&ProfileTable), summed: NewDigester(&ProfileTable),
+		waiting: map[*Table]*Digester{&WaitsTable: NewDigester(&WaitsTable), &TransfersTable: NewDigester(&TransfersTable)}}
 }
 
 // Add checks rows of a table that stand in file.

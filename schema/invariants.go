@@ -50,6 +50,8 @@ func Rules() []Rule {
 		{Name: "causality", Doc: "In a run of virtual or simulated times no message is received before it was sent.", tables: messages, batch: checkCausality},
 		{Name: "hashes", Doc: "Payload hashes are there only where the manifest names an algorithm, recv_hash only where receives were hashed; those that differ are as many as it says.",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkHashes, finish: finishHashes},
+		{Name: "waits", Doc: "The rows of waits and of transfers are the sums of those of events and messages, unless the run lacks them.",
+			tables: []*Table{&RanksTable, &EventsTable, &MessagesTable, &WaitsTable, &TransfersTable}, batch: checkWaits, finish: finishWaits},
 		{Name: "profile", Doc: "The rows of profile are the sums of those of events, unless the run, made by an older commq, lacks it.",
 			tables: []*Table{&EventsTable, &ProfileTable}, batch: checkProfile, finish: finishProfile},
 		{Name: "counts", Doc: "The manifest's counts are those of the rows.", batch: countRows, finish: finishCounts},
@@ -147,6 +149,8 @@ func worldColumns(t *Table) []string {
 		return []string{"rank", "peer_world"}
 	case &ProfileTable:
 		return []string{"rank", "recv_world"}
+	case &WaitsTable:
+		return []string{"src", "dst"}
 	case &CommsTable:
 		return []string{"world_rank"}
 	}

@@ -22,6 +22,10 @@ type WaitSums struct {
 	sizes   map[sizeKey]*int64
 	times   map[transferKey]*transferTimes
 	tooMany bool // different sizes and times
+	gaps    bool // rows of events are missing
+
+	events   Events // that were added and are not summed yet
+	messages Messages
 }
 
 // transferRows is the most rows of the table transfers: a run with more has none.
@@ -31,7 +35,7 @@ const transferRows = 1 << 20
 type waitRank struct {
 	first, last int64
 	base        int
-	any         bool
+	n           int64
 }
 
 // waitRow is what is needed of a row of events.
@@ -113,11 +117,76 @@ func NewWaitSums(hosts []int32) *WaitSums {
 		pairs: map[uint64]*pairWaits{}, sizes: map[sizeKey]*int64{}, times: map[transferKey]*transferTimes{}}
 }
 
-// Epoch adds the rows of an epoch, or of several. Epochs come in their order; all rows of one come together. Of events it looks at rank, seq, class,
-// start_ns, end_ns, send_world, recv_world, request and done_seq, of messages at src, dst, bytes, send_seq, send_start_ns, recv_done_seq,
-// recv_post_ns, recv_start_ns and recv_end_ns.
+// waitEventColumns and waitMessageColumns are the columns that WaitSums looks at.
+var (
+	waitEventColumns   = []string{"rank", "seq", "epoch", "class", "start_ns", "end_ns", "send_world", "recv_world", "request", "done_seq"}
+	waitMessageColumns = []string{"src", "dst", "epoch", "bytes", "send_seq", "send_start_ns", "recv_done_seq", "recv_post_ns", "recv_start_ns", "recv_end_ns"}
+)
+
+// WaitColumns are the columns of events, or of messages, that WaitSums looks at.
+func WaitColumns(t *Table) []string {
+	if t == &EventsTable {
+		return slices.Clone(waitEventColumns)
+	}
+	return slices.Clone(waitMessageColumns)
+}
+
+// AddEvents keeps rows of events. They come by increasing epoch.
+func (w *WaitSums) AddEvents(e *Events) {
+	if n := w.events.Len(); n > 0 && e.Len() > 0 && e.Epoch[0] > w.events.Epoch[n-1] {
+		w.flush(w.events.Epoch[n-1])
+	}
+	x := &w.events
+	x.Rank, x.Seq, x.Epoch, x.Class = append(x.Rank, e.Rank...), append(x.Seq, e.Seq...), append(x.Epoch, e.Epoch...), append(x.Class, e.Class...)
+	x.StartNs, x.EndNs, x.DoneSeq = append(x.StartNs, e.StartNs...), append(x.EndNs, e.EndNs...), append(x.DoneSeq, e.DoneSeq...)
+	x.SendWorld, x.RecvWorld, x.Request = append(x.SendWorld, e.SendWorld...), append(x.RecvWorld, e.RecvWorld...), append(x.Request, e.Request...)
+}
+
+// AddMessages keeps rows of messages. Those of an epoch come before the rows of events of the next.
+func (w *WaitSums) AddMessages(m *Messages) {
+	x := &w.messages
+	x.Src, x.Dst, x.Epoch, x.Bytes = append(x.Src, m.Src...), append(x.Dst, m.Dst...), append(x.Epoch, m.Epoch...), append(x.Bytes, m.Bytes...)
+	x.SendSeq, x.SendStartNs, x.RecvDoneSeq = append(x.SendSeq, m.SendSeq...), append(x.SendStartNs, m.SendStartNs...), append(x.RecvDoneSeq, m.RecvDoneSeq...)
+	x.RecvPostNs, x.RecvStartNs, x.RecvEndNs = append(x.RecvPostNs, m.RecvPostNs...), append(x.RecvStartNs, m.RecvStartNs...), append(x.RecvEndNs, m.RecvEndNs...)
+}
+
+// flush sums what was kept, messages up to that epoch: the row that sent a message is in no later one.
+func (w *WaitSums) flush(epoch int32) {
+	later := Messages{}
+	if m := &w.messages; m.Len() > 0 && slices.Max(m.Epoch) > epoch {
+		var row Message
+		now := Messages{}
+		for i, of := range m.Epoch {
+			x := waitMessage(m, i, &row)
+			if of > epoch {
+				later.Append(x)
+			} else {
+				now.Append(x)
+			}
+		}
+		w.messages = now
+	}
+	w.Epoch([]*Events{&w.events}, []*Messages{&w.messages})
+	w.events.Resize(0)
+	w.messages.Resize(0)
+	if later.Len() > 0 {
+		w.AddMessages(&later)
+	}
+}
+
+// waitMessage copies the columns that WaitSums looks at into m.
+func waitMessage(b *Messages, i int, m *Message) *Message {
+	m.Src, m.Dst, m.Epoch, m.Bytes, m.SendSeq, m.SendStartNs = b.Src[i], b.Dst[i], b.Epoch[i], b.Bytes[i], b.SendSeq[i], b.SendStartNs[i]
+	m.RecvDoneSeq, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = b.RecvDoneSeq[i], b.RecvPostNs[i], b.RecvStartNs[i], b.RecvEndNs[i]
+	return m
+}
+
+// Epoch adds the rows of an epoch, or of several. Epochs come in their order; all rows of one come together. It looks at no other columns than
+// WaitColumns.
 func (w *WaitSums) Epoch(events []*Events, messages []*Messages) {
-	w.layOut(events)
+	if w.layOut(events); w.gaps {
+		return
+	}
 	for _, e := range events {
 		for i := range e.Rank {
 			w.post(e, i)
@@ -140,18 +209,22 @@ func (w *WaitSums) layOut(events []*Events) {
 				continue
 			}
 			r := &w.ranks[rank]
-			if !r.any {
-				*r = waitRank{first: e.Seq[i], last: e.Seq[i], any: true}
+			if r.n == 0 {
+				r.first, r.last = e.Seq[i], e.Seq[i]
 			}
 			r.first, r.last = min(r.first, e.Seq[i]), max(r.last, e.Seq[i])
+			r.n++
 		}
 	}
 	n := 0
 	for i := range w.ranks {
-		if r := &w.ranks[i]; r.any {
-			r.base = n
-			n += int(r.last - r.first + 1)
-		}
+		r := &w.ranks[i]
+		r.base = n
+		n += int(r.n)
+		w.gaps = w.gaps || r.n > 0 && r.last-r.first+1 != r.n
+	}
+	if w.gaps {
+		return
 	}
 	w.rows, w.calls = slices.Grow(w.rows[:0], n)[:n], w.calls[:0]
 	clear(w.rows)
@@ -187,7 +260,7 @@ func (w *WaitSums) row(rank int32, seq int64) *waitRow {
 		return nil
 	}
 	r := &w.ranks[rank]
-	if !r.any || seq < r.first || seq > r.last {
+	if r.n == 0 || seq < r.first || seq > r.last {
 		return nil
 	}
 	return &w.rows[r.base+int(seq-r.first)]
@@ -243,6 +316,9 @@ func (w *WaitSums) carry(rank int32, seq int64) *carryRow {
 // message adds a message.
 func (w *WaitSums) message(m *Messages, i int) {
 	src, dst := m.Src[i], m.Dst[i]
+	if uint32(src) >= uint32(len(w.hosts)) || uint32(dst) >= uint32(len(w.hosts)) {
+		return
+	}
 	pair := w.pair(src, dst)
 	pair.messages++
 	w.size(pair, m.Bytes[i])
@@ -363,10 +439,7 @@ func (w *WaitSums) met(rank int32, seq int64, c *carryRow) {
 func (w *WaitSums) endEpoch() {
 	for rank := range w.ranks {
 		r := &w.ranks[rank]
-		if !r.any {
-			continue
-		}
-		rows := w.rows[r.base:][:r.last-r.first+1]
+		rows := w.rows[r.base:][:r.n]
 		for i := range rows {
 			row := &rows[i]
 			seq := r.first + int64(i)
@@ -447,8 +520,12 @@ func (w *WaitSums) pair(src, dst int32) *pairWaits {
 	return p
 }
 
-// Rows ends the sums and returns the rows of waits and of transfers. Where there would be too many, there are no transfers.
+// Rows ends the sums and returns the rows of waits and of transfers. Where there would be too many, there are no transfers; where rows of events are
+// missing there is nothing.
 func (w *WaitSums) Rows() (*Waits, *Transfers) {
+	if w.flush(math.MaxInt32); w.gaps {
+		return &Waits{}, &Transfers{}
+	}
 	for key, c := range w.carried { // messages without a partner
 		rank, _ := sideOf(key)
 		w.add(rank, c.start, &c.waits)
