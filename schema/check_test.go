@@ -240,6 +240,9 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		{manifest: func(m *Manifest) {
 			m.Tables = []TableInfo{{Name: "profile", Files: []FileInfo{{Path: "profile/0000.parquet"}}}}
 		}, want: []string{"the 0 rows of profile are not the 13 sums of the rows of events; commq runs profile makes them again (profile)"}},
+		{manifest: func(m *Manifest) {
+			m.Tables = []TableInfo{{Name: "waits", Files: []FileInfo{{Path: "waits.parquet"}}}}
+		}, want: []string{"the 0 rows of waits are not the 3 sums of the rows of events and messages (waits)"}},
 	} {
 		text, m := tinyRun, tinyManifest()
 		if test.old != "" {

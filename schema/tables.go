@@ -235,7 +235,7 @@ var TransfersTable = Table{
 		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Size of the messages."},
 		{Name: "timed", Goname: "Timed", Type: Int32, Unit: "1", Doc: "1 for messages whose time is known, 0 for all messages of that size."},
 		{Name: "step", Goname: "Step", Type: Int32, Unit: "1", Doc: "The whole part of 128 times the natural logarithm of the time in ns; -1 of times that are not positive, and 0 where timed is 0."},
-		{Name: "messages", Goname: "Messages", Type: Int64, Unit: "1", Counts: true, Doc: "Messages."},
+		{Name: "messages", Goname: "Messages", Type: Int64, Unit: "1", Counts: true, Doc: "Number of these messages."},
 		{Name: "min_ns", Goname: "MinNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "The shortest of their times, from the start of the send to the end of the call that completed the receive."},
 		{Name: "max_ns", Goname: "MaxNs", Type: Int64, Nullable: true, Unit: "ns", Doc: "The longest of their times."},
 	},

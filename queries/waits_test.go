@@ -1,0 +1,169 @@
+package queries_test
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// waitQueries are what is answered from waits and transfers.
+var waitQueries = [][]string{
+	{"late-senders"}, {"late-receivers"}, {"wait-states", "by", "rank"}, {"latency"}, {"latency-fit"}, {"message-times"},
+}
+
+// TestWaitsAreWhatTheirSQLSays compares what the writer makes, of runs whose calls and messages lie in many epochs, with what SQL makes of events
+// and messages where the tables are missing.
+func TestWaitsAreWhatTheirSQLSays(t *testing.T) {
+	for _, name := range []string{"pingpong.2", "cg.A.4", "mg.W.8", "mg.W.32", "is.W.16"} {
+		for _, epochs := range []int{1, 40} {
+			run := cutIntoEpochs(t, filepath.Join("..", "testdata", "runs", name), epochs)
+			if d := gocmp.Diff(ask(t, run, "message-times", "where", "bytes >= 0"), ask(t, run, "message-times")); d != "" {
+				t.Errorf("%s, %d epochs (-where bytes >= 0 +without):\n%s", name, epochs, d)
+			}
+			without := run
+			m := *run.Manifest
+			m.Tables = slices.Clone(m.Tables)
+			for i := range m.Tables {
+				if n := m.Tables[i].Name; n == "waits" || n == "transfers" {
+					if m.Tables[i].Rows == 0 {
+						t.Errorf("%s: no rows of %s", name, n)
+					}
+					m.Tables[i] = schema.TableInfo{Name: n}
+				}
+			}
+			without.Manifest = &m
+			for _, q := range waitQueries {
+				if d := gocmp.Diff(ask(t, without, q[0], q[1:]...), ask(t, run, q[0], q[1:]...)); d != "" {
+					t.Errorf("%s, %d epochs, %s (-from SQL +from the table):\n%s", name, epochs, q, d)
+				}
+			}
+		}
+	}
+}
+
+// cutIntoEpochs writes a run anew, with the rows of each rank in that many epochs at places that mean nothing.
+func cutIntoEpochs(t *testing.T, dir string, epochs int) queries.Run {
+	t.Helper()
+	ctx := context.Background()
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	cuts := map[int32][]int64{} // by rank, the seqs at which epochs begin
+	store := t.TempDir()
+	out, err := writer.Create(store, filepath.Base(dir), writer.Options{Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	epochOf := func(rank int32, seq int64) int32 {
+		n, found := slices.BinarySearch(cuts[rank], seq)
+		if found {
+			n++
+		}
+		return int32(n)
+	}
+	events, messages := make([]schema.Events, epochs), make([]schema.Messages, epochs)
+	for _, table := range []*schema.Table{&schema.RanksTable, &schema.EventsTable, &schema.MessagesTable} {
+		err := writer.ReadTable(ctx, dir, table, 1<<16, func(b schema.Batch) error {
+			switch x := b.(type) {
+			case *schema.RankInfos:
+				for i, rank := range x.Rank {
+					for range epochs - 1 {
+						cuts[rank] = append(cuts[rank], rng.Int64N(x.Events[i]))
+					}
+					slices.Sort(cuts[rank])
+				}
+			case *schema.Events:
+				var row schema.Event
+				for i := range x.Rank {
+					x.Row(i, &row)
+					row.Epoch = epochOf(row.Rank, row.Seq)
+					events[row.Epoch].Append(&row)
+				}
+			case *schema.Messages:
+				var row schema.Message
+				for i := range x.Src {
+					x.Row(i, &row)
+					row.Epoch = max(epochOf(row.Src, row.SendSeq), epochOf(row.Dst, row.RecvPostSeq))
+					messages[row.Epoch].Append(&row)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for e := range epochs {
+		for _, b := range []schema.Batch{&events[e], sortedMessages(&messages[e])} {
+			if err := out.Write(0, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, table := range []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.CallsitesTable, &schema.DatatypesTable} {
+		if err := out.CopyTable(ctx, dir, table, 1<<16, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parts := &schema.Parts{}
+	err = writer.ReadTable(ctx, dir, &schema.PartsTable, 1<<16, func(b schema.Batch) error {
+		var row schema.Part
+		for i := range b.Len() {
+			b.(*schema.Parts).Row(i, &row)
+			row.Epoch = epochOf(row.Rank, row.Seq)
+			parts.Append(&row)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Write(0, sortedParts(parts)); err != nil {
+		t.Fatal(err)
+	}
+	m.Epochs = int32(epochs)
+	if err := out.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+	return queries.Run{Name: filepath.Base(dir), Dir: filepath.Join(store, filepath.Base(dir)), Manifest: m}
+}
+
+func sortedMessages(b *schema.Messages) *schema.Messages {
+	rows := make([]schema.Message, b.Len())
+	for i := range rows {
+		b.Row(i, &rows[i])
+	}
+	slices.SortFunc(rows, func(x, y schema.Message) int { return cmp.Or(cmp.Compare(x.Src, y.Src), cmp.Compare(x.SendSeq, y.SendSeq)) })
+	out := &schema.Messages{}
+	for i := range rows {
+		out.Append(&rows[i])
+	}
+	return out
+}
+
+func sortedParts(b *schema.Parts) *schema.Parts {
+	rows := make([]schema.Part, b.Len())
+	for i := range rows {
+		b.Row(i, &rows[i])
+	}
+	slices.SortFunc(rows, func(x, y schema.Part) int {
+		return cmp.Or(cmp.Compare(x.Epoch, y.Epoch), cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.PeerWorld, y.PeerWorld))
+	})
+	out := &schema.Parts{}
+	for i := range rows {
+		out.Append(&rows[i])
+	}
+	return out
+}
