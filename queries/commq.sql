@@ -92,7 +92,7 @@ found AS (
   FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/profile/*.parquet'] FOR d IN dirs]))) AS folders
   UNION ALL
   SELECT path[-2] AS run, path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/parts.parquet', d || '/comms.parquet', d || '/ranks.parquet', d || '/callsites.parquet', d || '/datatypes.parquet'] FOR d IN dirs]))) AS files
+  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/parts.parquet', d || '/comms.parquet', d || '/ranks.parquet', d || '/callsites.parquet', d || '/datatypes.parquet', d || '/waits.parquet', d || '/transfers.parquet'] FOR d IN dirs]))) AS files
 ),
 wrong AS (
   SELECT 1 AS place, 'run "' || run || '" has schema version ' || COALESCE(CAST(m.schema_version AS VARCHAR), 'NULL')
@@ -139,7 +139,7 @@ wrong AS (
   UNION ALL
   SELECT 102 + list_position(needs, need) AS place, 'run "' || run || '" has no table ' || need || '; capture it again' AS why
   FROM (SELECT run, [t.name FOR t IN m.tables] AS names, unnest(needs) AS need FROM manifests) AS needed
-  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile'], need) AND NOT list_contains(names, need)
+  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers'], need) AND NOT list_contains(names, need)
   UNION ALL
   SELECT 200 AS place, 'run "' || l.run || '": table ' || l.name || ': there is no ' || l.path || '; the run is damaged, see commq runs check' AS why
   FROM listed l
@@ -191,6 +191,14 @@ CREATE OR REPLACE TEMP MACRO commq_rows_profile(dirs) AS TABLE
 SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("epoch" AS INTEGER) AS "epoch", CAST("thread" AS INTEGER) AS "thread", CAST("call" AS VARCHAR) AS "call", CAST("class" AS VARCHAR) AS "class", CAST("comm" AS INTEGER) AS "comm", CAST("callsite" AS INTEGER) AS "callsite", CAST("error_class" AS INTEGER) AS "error_class", CAST("posted_any" AS INTEGER) AS "posted_any", CAST("proc_null" AS INTEGER) AS "proc_null", CAST("in_progress" AS INTEGER) AS "in_progress", CAST("recv_world" AS INTEGER) AS "recv_world", CAST("recv_tag" AS INTEGER) AS "recv_tag", CAST("calls" AS BIGINT) AS "calls", CAST("sends" AS BIGINT) AS "sends", CAST("receives" AS BIGINT) AS "receives", CAST("send_bytes" AS BIGINT) AS "send_bytes", CAST("recv_bytes" AS BIGINT) AS "recv_bytes", CAST("time_ns" AS BIGINT) AS "time_ns", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns", CAST("first_ns" AS BIGINT) AS "first_ns", CAST("last_ns" AS BIGINT) AS "last_ns", CAST("compute_ns" AS BIGINT) AS "compute_ns", CAST("polls" AS BIGINT) AS "polls", CAST("poll_ns" AS BIGINT) AS "poll_ns"
 FROM read_parquet([d || '/profile/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
+CREATE OR REPLACE TEMP MACRO commq_rows_waits(dirs) AS TABLE
+SELECT string_split(filename, '/')[-2] AS run, CAST("src" AS INTEGER) AS "src", CAST("dst" AS INTEGER) AS "dst", CAST("messages" AS BIGINT) AS "messages", CAST("late_sends" AS BIGINT) AS "late_sends", CAST("late_send_ns" AS BIGINT) AS "late_send_ns", CAST("late_send_max_ns" AS BIGINT) AS "late_send_max_ns", CAST("late_receives" AS BIGINT) AS "late_receives", CAST("late_receive_ns" AS BIGINT) AS "late_receive_ns", CAST("late_receive_max_ns" AS BIGINT) AS "late_receive_max_ns"
+FROM read_parquet([d || '/waits.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+
+CREATE OR REPLACE TEMP MACRO commq_rows_transfers(dirs) AS TABLE
+SELECT string_split(filename, '/')[-2] AS run, CAST("same_host" AS INTEGER) AS "same_host", CAST("bytes" AS BIGINT) AS "bytes", CAST("timed" AS INTEGER) AS "timed", CAST("step" AS INTEGER) AS "step", CAST("messages" AS BIGINT) AS "messages", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns"
+FROM read_parquet([d || '/transfers.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+
 -- The tables of runs, which docs/SCHEMA.md describes, with the column run before them.
 
 CREATE OR REPLACE TEMP MACRO runs(store := NULL) AS TABLE
@@ -236,6 +244,16 @@ CREATE OR REPLACE TEMP MACRO profile(run) AS TABLE
 SELECT NULL AS run, NULL AS "rank", NULL AS "nth", NULL AS "epoch", NULL AS "thread", NULL AS "call", NULL AS "class", NULL AS "comm", NULL AS "callsite", NULL AS "error_class", NULL AS "posted_any", NULL AS "proc_null", NULL AS "in_progress", NULL AS "recv_world", NULL AS "recv_tag", NULL AS "calls", NULL AS "sends", NULL AS "receives", NULL AS "send_bytes", NULL AS "recv_bytes", NULL AS "time_ns", NULL AS "min_ns", NULL AS "max_ns", NULL AS "first_ns", NULL AS "last_ns", NULL AS "compute_ns", NULL AS "polls", NULL AS "poll_ns" FROM commq_refuse('table profile', commq_dirs('table profile', run), ['profile'], [])
 UNION ALL
 FROM commq_rows_profile(commq_dirs('table profile', run));
+
+CREATE OR REPLACE TEMP MACRO waits(run) AS TABLE
+SELECT NULL AS run, NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "late_sends", NULL AS "late_send_ns", NULL AS "late_send_max_ns", NULL AS "late_receives", NULL AS "late_receive_ns", NULL AS "late_receive_max_ns" FROM commq_refuse('table waits', commq_dirs('table waits', run), ['waits'], [])
+UNION ALL
+FROM commq_rows_waits(commq_dirs('table waits', run));
+
+CREATE OR REPLACE TEMP MACRO transfers(run) AS TABLE
+SELECT NULL AS run, NULL AS "same_host", NULL AS "bytes", NULL AS "timed", NULL AS "step", NULL AS "messages", NULL AS "min_ns", NULL AS "max_ns" FROM commq_refuse('table transfers', commq_dirs('table transfers', run), ['transfers'], [])
+UNION ALL
+FROM commq_rows_transfers(commq_dirs('table transfers', run));
 
 -- The queries. Of the tables, DuckDB opens those that a query names.
 
@@ -291,6 +309,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -349,6 +369,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['profile', 'comms', 'every-call'], [])
 UNION ALL
@@ -386,6 +408,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_fraction", NULL AS "mpi_fraction", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -438,6 +462,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['profile', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -519,6 +545,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['profile', 'callsites', 'every-call'], [])
 UNION ALL
@@ -588,6 +616,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -718,6 +748,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -807,6 +839,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS "size", NULL AS "remote_size", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query communicators', {{run}}, ['comms', 'messages', 'events'], [])
 UNION ALL
@@ -857,6 +891,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "bytes", NULL AS "messages" FROM commq_refuse('query data-density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1065,6 +1101,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "datatype", NULL AS "name", NULL AS "combiner", NULL AS "size_bytes", NULL AS "extent_bytes", NULL AS "messages", NULL AS "elements", NULL AS "bytes", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query datatypes', {{run}}, ['datatypes', 'messages', 'events'], [])
 UNION ALL
@@ -1119,6 +1157,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1327,6 +1367,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['messages', 'hashes', 'callsites'], [])
 UNION ALL
@@ -1429,6 +1471,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['messages', 'hashes'], [])
 UNION ALL
@@ -1505,6 +1549,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1552,6 +1598,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1618,6 +1666,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
@@ -1668,6 +1718,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_fraction" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1721,85 +1773,28 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
+SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['waits', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
 (
-WITH -- late_senders(src, dst, callsite, wait_ns): a row for each call that completed receives (MPI_Recv, MPI_Wait, MPI_Waitall, ...) and was
--- entered before a message that it completed was sent. The call waits for the message that is sent last: src sent that one, and
--- wait_ns is the time from the call's start to that send's, or to the call's end where clocks disagree. Of messages sent at
--- the same ns the one of the lowest rank counts.
-senders AS (
-  SELECT CAST(MAX(src) + 1 AS BIGINT) AS ranks
-  FROM messages
-),
-late_calls AS (
-  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
-  -- have the same start and end.
-  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
-         MAX(recv_callsite) AS callsite,
-         MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
-  FROM messages
-  WHERE send_start_ns > recv_start_ns
-  GROUP BY dst, recv_done_seq
-),
-late_senders AS (
-  SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
-         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
-  FROM late_calls
-),
--- late_receivers(src, dst, callsite, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which
--- the receive of a message was posted: the call began before and ended after. Such a send was not eager, or it would have been
--- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
--- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
--- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
--- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
--- they began, each with the call that completed it: start_ns, end_ns, callsite and done_call are that one's, send_start_ns and call the send's.
-posted_late AS (
-  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, m.bytes, s.done_seq, s.call
-  FROM messages m
-  JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
-  WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
-),
-sending_calls AS (
-  -- The call that completed the send: another row for a request, else the send itself.
-  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns, p.send_start_ns, p.bytes, p.call,
-         CASE WHEN p.done_seq IS NULL THEN p.call ELSE c.call END AS done_call,
-         CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
-         CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
-         CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite
-  FROM posted_late p
-  LEFT JOIN events c ON c.rank = p.src AND c.seq = p.done_seq
-),
-late_receivers AS (
-  SELECT src, dst, callsite, wait_ns
-  FROM (SELECT s.src, s.dst, s.callsite, s.recv_post_ns - s.start_ns AS wait_ns,
-               ROW_NUMBER() OVER (PARTITION BY s.src, s.seq ORDER BY s.recv_post_ns DESC, s.dst, s.start_ns) AS nth
-        FROM sending_calls s
-        WHERE s.recv_post_ns > s.start_ns AND s.recv_post_ns < s.end_ns
-          AND NOT EXISTS (SELECT 1 FROM late_calls l WHERE l.dst = s.src AND l.recv_done_seq = s.seq)) AS b
-  WHERE nth = 1
-),
-waited AS (
-  SELECT src, dst, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
-  FROM late_receivers
-  GROUP BY src, dst
-),
-bounds AS (
+WITH bounds AS (
   SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 pairs AS (
-  SELECT src, dst, COUNT(*) AS messages
-  FROM messages
-  GROUP BY src, dst
+  SELECT src, dst, messages
+  FROM waits
+  WHERE messages > 0
 )
-SELECT w.src, w.dst, CAST(p.messages AS BIGINT) AS messages, CAST(w.waits AS BIGINT) AS waits, CAST(w.wait_ns AS BIGINT) AS wait_ns,
-       CAST(w.max_ns AS BIGINT) AS max_ns, CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
-FROM waited w
+SELECT w.src, w.dst, p.messages, w.late_receives AS waits, w.late_receive_ns AS wait_ns, w.late_receive_max_ns AS max_ns,
+       CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
+FROM waits w
 JOIN pairs p ON p.src = w.src AND p.dst = w.dst
 LEFT JOIN bounds s ON s.rank = w.src
 LEFT JOIN bounds d ON d.rank = w.dst
+WHERE w.late_receives > 0
 ORDER BY wait_ns DESC, w.src, w.dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query late-receivers', run)])));
@@ -1815,61 +1810,35 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['waits', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- late_senders(src, dst, callsite, wait_ns): a row for each call that completed receives (MPI_Recv, MPI_Wait, MPI_Waitall, ...) and was
--- entered before a message that it completed was sent. The call waits for the message that is sent last: src sent that one, and
--- wait_ns is the time from the call's start to that send's, or to the call's end where clocks disagree. Of messages sent at
--- the same ns the one of the lowest rank counts.
-senders AS (
-  SELECT CAST(MAX(src) + 1 AS BIGINT) AS ranks
-  FROM messages
-),
-late_calls AS (
-  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
-  -- have the same start and end.
-  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
-         MAX(recv_callsite) AS callsite,
-         MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
-  FROM messages
-  WHERE send_start_ns > recv_start_ns
-  GROUP BY dst, recv_done_seq
-),
-late_senders AS (
-  SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
-         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
-  FROM late_calls
-),
-waited AS (
-  SELECT src, dst, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
-  FROM late_senders
-  WHERE wait_ns > 0
-  GROUP BY src, dst
-),
-bounds AS (
+WITH bounds AS (
   SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks
 ),
 pairs AS (
-  SELECT src, dst, COUNT(*) AS messages
-  FROM messages
-  GROUP BY src, dst
+  SELECT src, dst, messages
+  FROM waits
+  WHERE messages > 0
 )
-SELECT w.src, w.dst, CAST(p.messages AS BIGINT) AS messages, CAST(w.waits AS BIGINT) AS waits, CAST(w.wait_ns AS BIGINT) AS wait_ns,
-       CAST(w.max_ns AS BIGINT) AS max_ns, CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
-FROM waited w
+SELECT w.src, w.dst, p.messages, w.late_sends AS waits, w.late_send_ns AS wait_ns, w.late_send_max_ns AS max_ns,
+       CAST(COALESCE(s.error_ns, 0) + COALESCE(d.error_ns, 0) AS BIGINT) AS bound_ns
+FROM waits w
 JOIN pairs p ON p.src = w.src AND p.dst = w.dst
 LEFT JOIN bounds s ON s.rank = w.src
 LEFT JOIN bounds d ON d.rank = w.dst
+WHERE w.late_sends > 0
 ORDER BY wait_ns DESC, w.src, w.dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query late-senders', run)])));
 
 -- latency: How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.
 CREATE OR REPLACE TEMP MACRO "latency"(run, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace($commq$
+FROM query(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1878,30 +1847,62 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
+WITH -- transfer_rows(same_host, bytes, timed, step, messages, min_ns, max_ns): as in the table transfers, and that table itself where all messages count.
+-- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
 -- hosts, the median and the lower quartile to within 1 %.
--- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
--- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
--- that call, is then the time that the message took. Of all others only a bound is known.
-transfers AS (
+-- message_transfers(same_host, bytes, timed, step, messages, min_ns, max_ns): the rows of the table transfers, of the messages that count. A message is timed
+-- when its receiver was waiting for it when it was sent: the call that completed the receive had begun, and completed no other message that
+-- was sent after it began. Its time, from the start of the send to the end of that call, is then the time that it took. Of all others
+-- only a bound is known.
+transfer_calls AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
   FROM messages
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
-transfer_steps AS (
+message_sizes AS (
+  SELECT src, dst, bytes, COUNT(*) AS messages
+  FROM messages
+  WHERE {{where}}
+  GROUP BY src, dst, bytes
+),
+message_transfers AS (
   -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
-  SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
-  FROM transfers t
+  SELECT CAST(CASE WHEN s.host = d.host THEN 1 ELSE 0 END AS INTEGER) AS same_host, t.bytes, CAST(1 AS INTEGER) AS timed,
+         CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
+         CAST(COUNT(*) AS BIGINT) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
+  FROM transfer_calls t
   JOIN ranks s ON s.rank = t.src
   JOIN ranks d ON d.rank = t.dst
-  GROUP BY 1, 2, 3
+  GROUP BY 1, 2, 4
+  UNION ALL
+  SELECT CAST(CASE WHEN s.host = d.host THEN 1 ELSE 0 END AS INTEGER) AS same_host, m.bytes, CAST(0 AS INTEGER) AS timed, CAST(0 AS INTEGER) AS step,
+         CAST(SUM(m.messages) AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS min_ns, CAST(NULL AS BIGINT) AS max_ns
+  FROM message_sizes m
+  JOIN ranks s ON s.rank = m.src
+  JOIN ranks d ON d.rank = m.dst
+  GROUP BY 1, 2
+),
+transfer_rows AS (
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM transfers
+  WHERE {{default where}}
+  UNION ALL
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM message_transfers
+  WHERE NOT {{default where}}
+),
+transfer_steps AS (
+  SELECT same_host = 1 AS same_host, bytes, step, messages, min_ns, max_ns
+  FROM transfer_rows
+  WHERE timed = 1
 ),
 transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,
@@ -1920,37 +1921,25 @@ buckets AS (
                (6, '<= 16 Ki', 16384), (7, '<= 64 Ki', 65536), (8, '<= 256 Ki', 262144), (9, '<= 1 Mi', 1048576),
                (10, '<= 4 Mi', 4194304), (11, '<= 16 Mi', 16777216), (12, '<= 64 Mi', 67108864), (13, '> 64 Mi', NULL)) AS b (bucket, size, at_most)
 ),
-sent AS (
-  SELECT src, dst, CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
+bucketed AS (
+  SELECT same_host = 1 AS same_host, timed, step, messages, CAST(bytes AS DOUBLE) * CAST(messages AS DOUBLE) AS bytes, min_ns, max_ns,
+         CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
               WHEN bytes <= 4096 THEN 5 WHEN bytes <= 16384 THEN 6 WHEN bytes <= 65536 THEN 7 WHEN bytes <= 262144 THEN 8
               WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
-              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
-         CAST(COUNT(*) AS BIGINT) AS messages
-  FROM messages
-  WHERE {{where}}
-  GROUP BY 1, 2, 3
+              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket
+  FROM transfer_rows
 ),
 timed AS (
-  -- Times are counted in steps of 1/128 of a natural logarithm, so that their quantiles need no sorting of all messages.
-  SELECT src, dst, CASE WHEN bytes <= 16 THEN 1 WHEN bytes <= 64 THEN 2 WHEN bytes <= 256 THEN 3 WHEN bytes <= 1024 THEN 4
-              WHEN bytes <= 4096 THEN 5 WHEN bytes <= 16384 THEN 6 WHEN bytes <= 65536 THEN 7 WHEN bytes <= 262144 THEN 8
-              WHEN bytes <= 1048576 THEN 9 WHEN bytes <= 4194304 THEN 10 WHEN bytes <= 16777216 THEN 11
-              WHEN bytes <= 67108864 THEN 12 ELSE 13 END AS bucket,
-         CASE WHEN transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(CAST(bytes AS DOUBLE)) AS DOUBLE) AS bytes, MIN(transfer_ns) AS min_ns, MAX(transfer_ns) AS max_ns
-  FROM transfers
-  GROUP BY 1, 2, 3, 4
+  SELECT same_host, bucket, step, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS DOUBLE) AS bytes, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns
+  FROM bucketed
+  WHERE timed = 1
+  GROUP BY same_host, bucket, step
 ),
 steps AS (
   -- upto: the messages of this step and all before it.
   SELECT same_host, bucket, messages, bytes, min_ns, max_ns,
          CAST(SUM(messages) OVER (PARTITION BY same_host, bucket ORDER BY step) AS BIGINT) AS upto, CAST(SUM(messages) OVER (PARTITION BY same_host, bucket) AS BIGINT) AS timed
-  FROM (SELECT s.host = d.host AS same_host, t.bucket, t.step, CAST(SUM(t.messages) AS BIGINT) AS messages, CAST(SUM(t.bytes) AS DOUBLE) AS bytes,
-               MIN(t.min_ns) AS min_ns, MAX(t.max_ns) AS max_ns
-        FROM timed t
-        JOIN ranks s ON s.rank = t.src
-        JOIN ranks d ON d.rank = t.dst
-        GROUP BY s.host = d.host, t.bucket, t.step) AS h
+  FROM timed
 ),
 quantiles AS (
   -- The q-quantile is the longest time of the first step with which a share of q is reached.
@@ -1967,11 +1956,10 @@ fits AS (
   HAVING COUNT(*) > 1
 ),
 sizes AS (
-  SELECT s.host = d.host AS same_host, m.bucket, CAST(SUM(m.messages) AS BIGINT) AS messages
-  FROM sent m
-  JOIN ranks s ON s.rank = m.src
-  JOIN ranks d ON d.rank = m.dst
-  GROUP BY s.host = d.host, m.bucket
+  SELECT same_host, bucket, CAST(SUM(messages) AS BIGINT) AS messages
+  FROM bucketed
+  WHERE timed = 0
+  GROUP BY same_host, bucket
 )
 SELECT s.same_host, b.bucket, b.size, b.at_most, CAST(s.messages AS BIGINT) AS messages, CAST(COALESCE(q.timed, 0) AS BIGINT) AS timed,
        CAST(ROUND(q.mean_bytes) AS BIGINT) AS mean_bytes, q.min_ns, q.q25_ns, q.q50_ns, q.q75_ns, q.q99_ns, q.max_ns,
@@ -1984,11 +1972,12 @@ LEFT JOIN fits f ON f.same_host = s.same_host
 ORDER BY s.same_host DESC, b.bucket
 )
 $commq$, '{{run}}', commq_list([commq_dir('query latency', run)])),
-  '{{where}}', commq_condition('query latency', 'condition', "condition")));
+  '{{where}}', commq_condition('query latency', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- latency-fit: Latency and bandwidth of the network, a line fitted through the times of messages of each size: time = latency + bytes / bandwidth.
 CREATE OR REPLACE TEMP MACRO "latency_fit"(run, "condition" := 'TRUE', "through" := 'median') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1997,30 +1986,62 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
+WITH -- transfer_rows(same_host, bytes, timed, step, messages, min_ns, max_ns): as in the table transfers, and that table itself where all messages count.
+-- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
 -- hosts, the median and the lower quartile to within 1 %.
--- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
--- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
--- that call, is then the time that the message took. Of all others only a bound is known.
-transfers AS (
+-- message_transfers(same_host, bytes, timed, step, messages, min_ns, max_ns): the rows of the table transfers, of the messages that count. A message is timed
+-- when its receiver was waiting for it when it was sent: the call that completed the receive had begun, and completed no other message that
+-- was sent after it began. Its time, from the start of the send to the end of that call, is then the time that it took. Of all others
+-- only a bound is known.
+transfer_calls AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
   FROM messages
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
-transfer_steps AS (
+message_sizes AS (
+  SELECT src, dst, bytes, COUNT(*) AS messages
+  FROM messages
+  WHERE {{where}}
+  GROUP BY src, dst, bytes
+),
+message_transfers AS (
   -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
-  SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
-  FROM transfers t
+  SELECT CAST(CASE WHEN s.host = d.host THEN 1 ELSE 0 END AS INTEGER) AS same_host, t.bytes, CAST(1 AS INTEGER) AS timed,
+         CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
+         CAST(COUNT(*) AS BIGINT) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
+  FROM transfer_calls t
   JOIN ranks s ON s.rank = t.src
   JOIN ranks d ON d.rank = t.dst
-  GROUP BY 1, 2, 3
+  GROUP BY 1, 2, 4
+  UNION ALL
+  SELECT CAST(CASE WHEN s.host = d.host THEN 1 ELSE 0 END AS INTEGER) AS same_host, m.bytes, CAST(0 AS INTEGER) AS timed, CAST(0 AS INTEGER) AS step,
+         CAST(SUM(m.messages) AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS min_ns, CAST(NULL AS BIGINT) AS max_ns
+  FROM message_sizes m
+  JOIN ranks s ON s.rank = m.src
+  JOIN ranks d ON d.rank = m.dst
+  GROUP BY 1, 2
+),
+transfer_rows AS (
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM transfers
+  WHERE {{default where}}
+  UNION ALL
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM message_transfers
+  WHERE NOT {{default where}}
+),
+transfer_steps AS (
+  SELECT same_host = 1 AS same_host, bytes, step, messages, min_ns, max_ns
+  FROM transfer_rows
+  WHERE timed = 1
 ),
 transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,
@@ -2053,6 +2074,7 @@ ORDER BY same_host DESC
 )
 $commq$, '{{run}}', commq_list([commq_dir('query latency-fit', run)])),
   '{{where}}', commq_condition('query latency-fit', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END),
   '{{through}}', commq_choice('query latency-fit', 'through', "through", ['median', 'minimum'])));
 
 -- locality: How far messages travel: within a rank, a node, or over how many hops of the network between nodes.
@@ -2066,6 +2088,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "place", NULL AS "hops", NULL AS "pairs", NULL AS "messages", NULL AS "bytes", NULL AS "messages_share", NULL AS "bytes_share", NULL AS "hop_bytes" FROM commq_refuse('query locality', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -2352,7 +2376,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query locality', run)])),
 
 -- message-times: How long messages of each size take, those whose receiver was waiting: what commq calibrate fits a machine to.
 CREATE OR REPLACE TEMP MACRO "message_times"(run, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace($commq$
+FROM query(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2361,30 +2385,62 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
+WITH -- transfer_rows(same_host, bytes, timed, step, messages, min_ns, max_ns): as in the table transfers, and that table itself where all messages count.
+-- transfer_times(same_host, bytes, messages, median_ns, q25_ns, min_ns): the times that messages of each size took, within a host and between
 -- hosts, the median and the lower quartile to within 1 %.
--- transfers(src, dst, bytes, transfer_ns): the messages whose receiver was waiting for them when they were sent: the call that completed the
--- receive had begun, and completed no other message that was sent after it began. transfer_ns, from the start of the send to the end of
--- that call, is then the time that the message took. Of all others only a bound is known.
-transfers AS (
+-- message_transfers(same_host, bytes, timed, step, messages, min_ns, max_ns): the rows of the table transfers, of the messages that count. A message is timed
+-- when its receiver was waiting for it when it was sent: the call that completed the receive had begun, and completed no other message that
+-- was sent after it began. Its time, from the start of the send to the end of that call, is then the time that it took. Of all others
+-- only a bound is known.
+transfer_calls AS (
   SELECT dst, MAX(src) AS src, MAX(bytes) AS bytes, MAX(recv_end_ns - send_start_ns) AS transfer_ns
   FROM messages
   WHERE recv_start_ns <= send_start_ns AND recv_end_ns IS NOT NULL
   GROUP BY dst, recv_done_seq
   HAVING COUNT(*) = 1 AND MAX(CASE WHEN {{where}} THEN 1 ELSE 0 END) = 1
 ),
-transfer_steps AS (
+message_sizes AS (
+  SELECT src, dst, bytes, COUNT(*) AS messages
+  FROM messages
+  WHERE {{where}}
+  GROUP BY src, dst, bytes
+),
+message_transfers AS (
   -- Times are counted in steps of 1/128 of a natural logarithm, so that their medians need no sorting of all messages.
-  SELECT s.host = d.host AS same_host, t.bytes, CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
-         COUNT(*) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
-  FROM transfers t
+  SELECT CAST(CASE WHEN s.host = d.host THEN 1 ELSE 0 END AS INTEGER) AS same_host, t.bytes, CAST(1 AS INTEGER) AS timed,
+         CASE WHEN t.transfer_ns <= 0 THEN -1 ELSE CAST(FLOOR(LN(CAST(t.transfer_ns AS DOUBLE)) * 128) AS INTEGER) END AS step,
+         CAST(COUNT(*) AS BIGINT) AS messages, MIN(t.transfer_ns) AS min_ns, MAX(t.transfer_ns) AS max_ns
+  FROM transfer_calls t
   JOIN ranks s ON s.rank = t.src
   JOIN ranks d ON d.rank = t.dst
-  GROUP BY 1, 2, 3
+  GROUP BY 1, 2, 4
+  UNION ALL
+  SELECT CAST(CASE WHEN s.host = d.host THEN 1 ELSE 0 END AS INTEGER) AS same_host, m.bytes, CAST(0 AS INTEGER) AS timed, CAST(0 AS INTEGER) AS step,
+         CAST(SUM(m.messages) AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS min_ns, CAST(NULL AS BIGINT) AS max_ns
+  FROM message_sizes m
+  JOIN ranks s ON s.rank = m.src
+  JOIN ranks d ON d.rank = m.dst
+  GROUP BY 1, 2
+),
+transfer_rows AS (
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM transfers
+  WHERE {{default where}}
+  UNION ALL
+  SELECT same_host, bytes, timed, step, messages, min_ns, max_ns
+  FROM message_transfers
+  WHERE NOT {{default where}}
+),
+transfer_steps AS (
+  SELECT same_host = 1 AS same_host, bytes, step, messages, min_ns, max_ns
+  FROM transfer_rows
+  WHERE timed = 1
 ),
 transfer_counts AS (
   SELECT same_host, bytes, messages, min_ns, max_ns,
@@ -2403,7 +2459,8 @@ FROM transfer_times
 ORDER BY same_host DESC, bytes
 )
 $commq$, '{{run}}', commq_list([commq_dir('query message-times', run)])),
-  '{{where}}', commq_condition('query message-times', 'condition', "condition")));
+  '{{where}}', commq_condition('query message-times', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- negative-latencies: Messages that by their times were received before they were sent: what is left of the clocks' differences.
 CREATE OR REPLACE TEMP MACRO "negative_latencies"(run) AS TABLE
@@ -2416,6 +2473,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL AS "worst_ns", NULL AS "bound_ns" FROM commq_refuse('query negative-latencies', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2450,6 +2509,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "origin", NULL AS "target", NULL AS "comm", NULL AS "puts", NULL AS "put_bytes", NULL AS "gets", NULL AS "get_bytes", NULL AS "accumulates", NULL AS "accumulate_bytes", NULL AS "fetched_bytes" FROM commq_refuse('query one-sided', {{run}}, ['events'], [])
 UNION ALL
@@ -2488,6 +2549,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2565,6 +2628,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "next_seq", NULL AS "next_call", NULL AS "overlap_ns" FROM commq_refuse('query overlaps', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2596,6 +2661,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "partner", NULL AS "messages", NULL AS "bytes", NULL AS "messages_up", NULL AS "bytes_up", NULL AS "messages_down", NULL AS "bytes_down" FROM commq_refuse('query pairs', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -2808,6 +2875,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "destinations", NULL AS "sources", NULL AS "partners", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "busiest", NULL AS "busiest_messages", NULL AS "busiest_bytes", NULL AS "self_messages", NULL AS "self_bytes" FROM commq_refuse('query partners', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -3048,6 +3117,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "kind", NULL AS "operations", NULL AS "per_rank", NULL AS "share" FROM commq_refuse('query ratio', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3091,6 +3162,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3260,6 +3333,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query sizes', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -3319,6 +3394,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "tag", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "sources", NULL AS "destinations", NULL AS "pairs" FROM commq_refuse('query tags', {{run}}, ['messages'], [])
 UNION ALL
@@ -3349,6 +3426,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "wait_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3395,6 +3474,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['profile', 'events', 'messages', 'every-send'], [])
 UNION ALL
@@ -3508,66 +3589,13 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['messages', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- late_senders(src, dst, callsite, wait_ns): a row for each call that completed receives (MPI_Recv, MPI_Wait, MPI_Waitall, ...) and was
--- entered before a message that it completed was sent. The call waits for the message that is sent last: src sent that one, and
--- wait_ns is the time from the call's start to that send's, or to the call's end where clocks disagree. Of messages sent at
--- the same ns the one of the lowest rank counts.
-senders AS (
-  SELECT CAST(MAX(src) + 1 AS BIGINT) AS ranks
-  FROM messages
-),
-late_calls AS (
-  -- last_src: wait and sender in one number, the sender counted down from ranks, which is faster than sorting. Rows of one call
-  -- have the same start and end.
-  SELECT dst, recv_done_seq, MAX(send_start_ns - recv_start_ns) AS late_ns, MAX(recv_end_ns - recv_start_ns) AS call_ns,
-         MAX(recv_callsite) AS callsite,
-         MAX(LEAST(send_start_ns - recv_start_ns, 8000000000000) * (SELECT ranks FROM senders) + (SELECT ranks FROM senders) - 1 - src) AS last_src
-  FROM messages
-  WHERE send_start_ns > recv_start_ns
-  GROUP BY dst, recv_done_seq
-),
-late_senders AS (
-  SELECT CAST((SELECT ranks FROM senders) - 1 - last_src % (SELECT ranks FROM senders) AS INTEGER) AS src, dst, callsite,
-         LEAST(late_ns, COALESCE(call_ns, late_ns)) AS wait_ns
-  FROM late_calls
-),
--- late_receivers(src, dst, callsite, wait_ns): a row for each call that completed sends (MPI_Send, MPI_Ssend, MPI_Wait, ...) and during which
--- the receive of a message was posted: the call began before and ended after. Such a send was not eager, or it would have been
--- over. wait_ns is the time from the call's start to the post, the last of them where the call completed several. Of receives
--- posted at the same ns that of the lowest rank counts. A call that waited for a sender (late_senders, which stands before
--- this) waited for that and is not among them. docs/method/wait-states.md has the definitions.
--- sending_calls(src, dst, seq, recv_post_ns, send_start_ns, bytes, call, done_call, start_ns, end_ns, callsite): the sends whose receive was posted after
--- they began, each with the call that completed it: start_ns, end_ns, callsite and done_call are that one's, send_start_ns and call the send's.
-posted_late AS (
-  SELECT m.src, m.dst, m.send_seq, m.send_start_ns, m.send_end_ns, m.recv_post_ns, m.send_callsite, m.bytes, s.done_seq, s.call
-  FROM messages m
-  JOIN events s ON s.rank = m.src AND s.seq = m.send_seq
-  WHERE m.recv_post_ns > m.send_start_ns AND s.class IN ('send', 'sendrecv')
-),
-sending_calls AS (
-  -- The call that completed the send: another row for a request, else the send itself.
-  SELECT p.src, p.dst, COALESCE(p.done_seq, p.send_seq) AS seq, p.recv_post_ns, p.send_start_ns, p.bytes, p.call,
-         CASE WHEN p.done_seq IS NULL THEN p.call ELSE c.call END AS done_call,
-         CASE WHEN p.done_seq IS NULL THEN p.send_start_ns ELSE c.start_ns END AS start_ns,
-         CASE WHEN p.done_seq IS NULL THEN p.send_end_ns ELSE c.end_ns END AS end_ns,
-         CASE WHEN p.done_seq IS NULL THEN p.send_callsite ELSE c.callsite END AS callsite
-  FROM posted_late p
-  LEFT JOIN events c ON c.rank = p.src AND c.seq = p.done_seq
-),
-late_receivers AS (
-  SELECT src, dst, callsite, wait_ns
-  FROM (SELECT s.src, s.dst, s.callsite, s.recv_post_ns - s.start_ns AS wait_ns,
-               ROW_NUMBER() OVER (PARTITION BY s.src, s.seq ORDER BY s.recv_post_ns DESC, s.dst, s.start_ns) AS nth
-        FROM sending_calls s
-        WHERE s.recv_post_ns > s.start_ns AND s.recv_post_ns < s.end_ns
-          AND NOT EXISTS (SELECT 1 FROM late_calls l WHERE l.dst = s.src AND l.recv_done_seq = s.seq)) AS b
-  WHERE nth = 1
-),
--- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
+WITH -- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
 -- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
 -- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
 -- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
@@ -3686,24 +3714,23 @@ program_times AS (
   FROM called c
   LEFT JOIN edges e ON e.rank = c.rank AND e.thread = c.thread
 ),
-waits AS (
-  SELECT 'late-sender' AS state, dst AS rank, wait_ns
-  FROM late_senders
-  WHERE wait_ns > 0
+states AS (
+  SELECT 'late-sender' AS state, dst AS rank, CAST(SUM(late_sends) AS BIGINT) AS waits, CAST(SUM(late_send_ns) AS BIGINT) AS wait_ns, MAX(late_send_max_ns) AS max_ns
+  FROM waits
+  WHERE late_sends > 0
+  GROUP BY dst
   UNION ALL
   -- In virtual times every send is eager and waits for nobody.
-  SELECT 'late-receiver' AS state, src AS rank, wait_ns
-  FROM late_receivers
-  WHERE (SELECT MAX(time_origin) FROM runs) <> 'virtual'
+  SELECT 'late-receiver' AS state, src AS rank, CAST(SUM(late_receives) AS BIGINT) AS waits, CAST(SUM(late_receive_ns) AS BIGINT) AS wait_ns,
+         MAX(late_receive_max_ns) AS max_ns
+  FROM waits
+  WHERE late_receives > 0 AND (SELECT MAX(time_origin) FROM runs) <> 'virtual'
+  GROUP BY src
   UNION ALL
-  SELECT pattern AS state, rank, wait_ns
+  SELECT pattern AS state, rank, CAST(COUNT(*) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
   FROM collective_waits
   WHERE wait_ns > 0
-),
-states AS (
-  SELECT state, rank, COUNT(*) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
-  FROM waits
-  GROUP BY state, rank
+  GROUP BY pattern, rank
 ),
 rank_times AS (
   SELECT rank, CAST(SUM(mpi_ns) AS BIGINT) AS mpi_ns, CAST(SUM(end_ns - begin_ns) AS BIGINT) AS time_ns
@@ -3759,6 +3786,8 @@ ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
 callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
 datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['profile', 'every-call'], [])
 UNION ALL

@@ -40,7 +40,9 @@ func madeOf(t *schema.Table, run string, alone bool) (string, error) {
 var tableUse = regexp.MustCompile(`\b(FROM|JOIN) (events|messages|ranks)\b`)
 
 // literalInReplacement is a text that means itself in a replacement of a regular expression.
-func literalInReplacement(s string) string { return regexp.MustCompile(`\$`).ReplaceAllString(s, "$$$$") }
+func literalInReplacement(s string) string {
+	return regexp.MustCompile(`\$`).ReplaceAllString(s, "$$$$")
+}
 
 // profileOfEvents is SQL for the rows of profile of the rows of events that the text selects, as the writer makes them: for runs that
 // were written before there was that table.

@@ -10,9 +10,12 @@ import (
 // times of messages. Its memory is bounded by an epoch, by the messages in flight between epochs, by the pairs of ranks, and by transferRows.
 type WaitSums struct {
 	hosts []int32 // by rank
+	dense bool    // no row of events is missing
 
-	ranks   []waitRank // by rank: where its rows of this epoch are
-	rows    []waitRow  // of this epoch, by rank and seq
+	ranks   []waitRank       // by rank: where its rows of this epoch are
+	rows    []waitRow        // of this epoch, by rank and seq
+	index   map[uint64]int32 // where rows are missing: the places in rows, by sideKey
+	keys    []uint64         // and the other way
 	calls   []callWaits
 	pending map[uint64]int64     // sends of earlier epochs without a message: sideKey -> seq of the call that completes them
 	carried map[uint64]*carryRow // calls of other epochs
@@ -22,7 +25,7 @@ type WaitSums struct {
 	sizes   map[sizeKey]*int64
 	times   map[transferKey]*transferTimes
 	tooMany bool // different sizes and times
-	gaps    bool // rows of events are missing
+	tooLong bool // what is carried
 
 	events   Events // that were added and are not summed yet
 	messages Messages
@@ -111,9 +114,10 @@ type transferKey struct {
 
 type transferTimes struct{ messages, min, max int64 }
 
-// NewWaitSums returns the sums of a run whose ranks are on these hosts.
-func NewWaitSums(hosts []int32) *WaitSums {
-	return &WaitSums{hosts: hosts, ranks: make([]waitRank, len(hosts)), pending: map[uint64]int64{}, carried: map[uint64]*carryRow{},
+// NewWaitSums returns the sums of a run whose ranks are on these hosts; dense says that it has every row of events. Where it has not, every call
+// that waited is kept until the end.
+func NewWaitSums(hosts []int32, dense bool) *WaitSums {
+	return &WaitSums{hosts: hosts, dense: dense, ranks: make([]waitRank, len(hosts)), pending: map[uint64]int64{}, carried: map[uint64]*carryRow{},
 		pairs: map[uint64]*pairWaits{}, sizes: map[sizeKey]*int64{}, times: map[transferKey]*transferTimes{}}
 }
 
@@ -184,9 +188,7 @@ func waitMessage(b *Messages, i int, m *Message) *Message {
 // Epoch adds the rows of an epoch, or of several. Epochs come in their order; all rows of one come together. It looks at no other columns than
 // WaitColumns.
 func (w *WaitSums) Epoch(events []*Events, messages []*Messages) {
-	if w.layOut(events); w.gaps {
-		return
-	}
+	w.layOut(events)
 	for _, e := range events {
 		for i := range e.Rank {
 			w.post(e, i)
@@ -221,13 +223,11 @@ func (w *WaitSums) layOut(events []*Events) {
 		r := &w.ranks[i]
 		r.base = n
 		n += int(r.n)
-		w.gaps = w.gaps || r.n > 0 && r.last-r.first+1 != r.n
-	}
-	if w.gaps {
-		return
+		w.dense = w.dense && (r.n == 0 || r.last-r.first+1 == r.n)
 	}
 	w.rows, w.calls = slices.Grow(w.rows[:0], n)[:n], w.calls[:0]
 	clear(w.rows)
+	w.layOutKeys(events, n)
 	for _, e := range events {
 		for i, rank := range e.Rank {
 			if row := w.row(rank, e.Seq[i]); row != nil {
@@ -254,9 +254,31 @@ func (w *WaitSums) layOut(events []*Events) {
 	}
 }
 
-// row is the row of this epoch; nil: it is of another.
+// layOutKeys finds places for n rows where some are missing.
+func (w *WaitSums) layOutKeys(events []*Events, n int) {
+	if w.dense {
+		return
+	}
+	w.index, w.keys = make(map[uint64]int32, n), w.keys[:0]
+	for _, e := range events {
+		for i, rank := range e.Rank {
+			if key := sideKey(rank, e.Seq[i]); uint32(rank) < uint32(len(w.ranks)) {
+				w.index[key] = int32(len(w.keys))
+				w.keys = append(w.keys, key)
+			}
+		}
+	}
+}
+
+// row is the row of this epoch; nil: it is of another, or missing.
 func (w *WaitSums) row(rank int32, seq int64) *waitRow {
 	if uint32(rank) >= uint32(len(w.ranks)) {
+		return nil
+	}
+	if !w.dense {
+		if at, ok := w.index[sideKey(rank, seq)]; ok {
+			return &w.rows[at]
+		}
 		return nil
 	}
 	r := &w.ranks[rank]
@@ -429,7 +451,7 @@ func (c *callWaits) receive(m *Messages, i int) {
 
 // met notes that a message of a call of another epoch was met, and adds the call up when it was the last.
 func (w *WaitSums) met(rank int32, seq int64, c *carryRow) {
-	if c.open--; c.open == 0 && c.there {
+	if c.open--; c.open == 0 && c.there && w.dense {
 		w.add(rank, c.start, &c.waits)
 		delete(w.carried, sideKey(rank, seq))
 	}
@@ -437,26 +459,46 @@ func (w *WaitSums) met(rank int32, seq int64, c *carryRow) {
 
 // endEpoch adds up the calls all of whose messages were met, and keeps the others.
 func (w *WaitSums) endEpoch() {
-	for rank := range w.ranks {
-		r := &w.ranks[rank]
-		rows := w.rows[r.base:][:r.n]
-		for i := range rows {
-			row := &rows[i]
-			seq := r.first + int64(i)
-			if row.done != NullInt64 && row.there {
-				w.pending[sideKey(int32(rank), seq)] = row.done
-			}
-			switch {
-			case row.open > 0:
-				c := w.carry(int32(rank), seq)
-				c.waitRow = *row
-				if row.calls > 0 {
-					c.waits = w.calls[row.calls-1]
-				}
-			case row.calls > 0:
-				w.add(int32(rank), row.start, &w.calls[row.calls-1])
+	if !w.dense {
+		for i, key := range w.keys {
+			rank, seq := sideOf(key)
+			w.endRow(rank, seq, &w.rows[i])
+		}
+	} else {
+		for rank := range w.ranks {
+			r := &w.ranks[rank]
+			for i := range r.n {
+				w.endRow(int32(rank), r.first+i, &w.rows[r.base+int(i)])
 			}
 		}
+	}
+	if len(w.carried)+len(w.pending) > carriedRows {
+		w.tooLong = true
+		clear(w.carried)
+		clear(w.pending)
+	}
+}
+
+// carriedRows is the most rows that are carried from an epoch to the next: about 1 GB.
+const carriedRows = 1 << 22
+
+// endRow ends the epoch for a row.
+func (w *WaitSums) endRow(rank int32, seq int64, row *waitRow) {
+	if !row.there {
+		return
+	}
+	if row.done != NullInt64 {
+		w.pending[sideKey(rank, seq)] = row.done
+	}
+	switch {
+	case row.open > 0 || !w.dense && (row.calls > 0 || row.open != 0):
+		c := w.carry(rank, seq)
+		c.waitRow = *row
+		if row.calls > 0 {
+			c.waits = w.calls[row.calls-1]
+		}
+	case row.calls > 0:
+		w.add(rank, row.start, &w.calls[row.calls-1])
 	}
 }
 
@@ -520,11 +562,11 @@ func (w *WaitSums) pair(src, dst int32) *pairWaits {
 	return p
 }
 
-// Rows ends the sums and returns the rows of waits and of transfers. Where there would be too many, there are no transfers; where rows of events are
-// missing there is nothing.
+// Rows ends the sums and returns the rows of waits and of transfers. Where there would be too many, there are no transfers, and nothing
+// at all where too much would have to be kept; then they are nil.
 func (w *WaitSums) Rows() (*Waits, *Transfers) {
-	if w.flush(math.MaxInt32); w.gaps {
-		return &Waits{}, &Transfers{}
+	if w.flush(math.MaxInt32); w.tooLong {
+		return nil, nil
 	}
 	for key, c := range w.carried { // messages without a partner
 		rank, _ := sideOf(key)
@@ -552,10 +594,10 @@ func sorted[V any](m map[uint64]V) []uint64 {
 
 // transfers are the rows of transfers: of each size all, and behind them those that are timed, by step.
 func (w *WaitSums) transfers() *Transfers {
-	out := &Transfers{}
 	if w.tooMany {
-		return out
+		return nil
 	}
+	out := &Transfers{}
 	var rows []Transfer
 	for key, t := range w.times {
 		rows = append(rows, Transfer{SameHost: key.sameHost, Bytes: key.bytes, Timed: 1, Step: key.step, Messages: t.messages, MinNs: t.min, MaxNs: t.max})

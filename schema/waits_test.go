@@ -43,7 +43,7 @@ func TestWaitSums(t *testing.T) {
 		{SameHost: 0, Bytes: 4097, Messages: 1, MinNs: NullInt64, MaxNs: NullInt64},
 		{SameHost: 1, Bytes: 4097, Messages: 1, MinNs: NullInt64, MaxNs: NullInt64},
 	}
-	for _, test := range []struct {
+	for k, test := range []struct {
 		name             string
 		events, messages []int32 // the epoch of each row
 	}{
@@ -51,8 +51,11 @@ func TestWaitSums(t *testing.T) {
 		{"calls complete later", []int32{0, 1, 3, 0, 1, 2, 3, 1, 1}, []int32{0, 1, 1}},
 		{"messages are met later", []int32{0, 0, 0, 0, 0, 0, 0, 3, 4}, []int32{0, 4, 3}},
 		{"both", []int32{2, 2, 3, 0, 1, 1, 2, 3, 4}, []int32{2, 4, 3}},
+		{"one epoch, as if rows were missing", []int32{0, 0, 0, 0, 0, 0, 0, 0, 0}, []int32{0, 0, 0}},
+		{"both, as if rows were missing", []int32{2, 2, 3, 0, 1, 1, 2, 3, 4}, []int32{2, 4, 3}},
 	} {
-		w := NewWaitSums([]int32{0, 0, 1})
+		dense := k < 4
+		w := NewWaitSums([]int32{0, 0, 1}, dense)
 		for epoch := range int32(5) {
 			e, m := &Events{}, &Messages{}
 			for i := range events {
@@ -89,20 +92,5 @@ func TestWaitSums(t *testing.T) {
 		if d := cmp.Diff(transfers, times); d != "" {
 			t.Errorf("%s: transfers (-want +got):\n%s", test.name, d)
 		}
-	}
-}
-
-// TestWaitSumsWithoutRows: where rows of events are missing nothing can be said.
-func TestWaitSumsWithoutRows(t *testing.T) {
-	w := NewWaitSums([]int32{0})
-	e := NullEvent
-	events := &Events{}
-	for _, seq := range []int64{3, 9} {
-		e.Seq = seq
-		events.Append(&e)
-	}
-	w.AddEvents(events)
-	if waits, transfers := w.Rows(); waits.Len() != 0 || transfers.Len() != 0 {
-		t.Errorf("%d rows of waits and %d of transfers, want none", waits.Len(), transfers.Len())
 	}
 }

@@ -187,11 +187,17 @@ func (r *Run) commit(m *schema.Manifest) error {
 	if err := r.endProfiles(); err != nil {
 		return err
 	}
+	var lacks []*schema.Table
 	for _, t := range schema.Tables() {
 		if t == &schema.WaitsTable {
-			if err := r.writeWaits(m); err != nil {
+			var err error
+			if lacks, err = r.writeWaits(r.dir, m); err != nil {
 				return err
 			}
+		}
+		if slices.Contains(lacks, t) {
+			m.Tables = append(m.Tables, schema.TableInfo{Name: t.Name})
+			continue
 		}
 		info, err := r.closeTable(t)
 		if err != nil {
@@ -260,9 +266,6 @@ func (r *Run) closeTable(t *schema.Table) (schema.TableInfo, error) {
 		}
 	}
 	slices.Sort(shards)
-	if len(shards) == 0 && lacking(t) {
-		return schema.TableInfo{Name: t.Name}, nil
-	}
 	if len(shards) == 0 {
 		shards = []int{0}
 		if _, err := r.file(t, 0); err != nil {

@@ -6,31 +6,29 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// hasWaits says whether the tables waits and transfers are made of a run: it has times, and every call and message.
-func hasWaits(m *schema.Manifest) bool {
-	return m.TimeOrigin != "untimed" && m.Record == "all" && len(m.Filters) == 0 && m.Counts.Messages > 0
+// writeWaits writes the tables waits and transfers of the run in folder dir whose other tables are there. An untimed run has them without rows.
+// It returns those that the run lacks, as there would be too much to keep for them.
+func (r *Run) writeWaits(dir string, m *schema.Manifest) (lacks []*schema.Table, err error) {
+	if m.TimeOrigin == "untimed" {
+		return nil, nil
+	}
+	waits, transfers, err := makeWaits(context.Background(), dir, m.Record == "all" && len(m.Filters) == 0)
+	if err != nil {
+		return nil, err
+	}
+	if waits == nil {
+		lacks = append(lacks, &schema.WaitsTable)
+	} else if err := r.write(0, waits); err != nil {
+		return nil, err
+	}
+	if transfers == nil {
+		return append(lacks, &schema.TransfersTable), nil
+	}
+	return lacks, r.write(0, transfers)
 }
 
-// lacking says of a table without rows that the run lacks it, and not that it is empty.
-func lacking(t *schema.Table) bool { return t == &schema.WaitsTable || t == &schema.TransfersTable }
-
-// writeWaits writes the tables waits and transfers of a run whose other tables are closed.
-func (r *Run) writeWaits(m *schema.Manifest) error {
-	if !hasWaits(m) {
-		return nil
-	}
-	waits, transfers, err := makeWaits(context.Background(), r.dir)
-	if err == nil {
-		err = r.write(0, waits)
-	}
-	if err == nil {
-		err = r.write(0, transfers)
-	}
-	return err
-}
-
-// makeWaits makes the rows of waits and transfers of the other tables of the run in folder dir.
-func makeWaits(ctx context.Context, dir string) (*schema.Waits, *schema.Transfers, error) {
+// makeWaits makes the rows of waits and transfers of the other tables of the run in folder dir; dense says that no row of events is missing.
+func makeWaits(ctx context.Context, dir string, dense bool) (*schema.Waits, *schema.Transfers, error) {
 	var hosts []int32
 	err := ReadTable(ctx, dir, &schema.RanksTable, checkRows, func(b schema.Batch) error {
 		hosts = append(hosts, b.(*schema.RankInfos).Host...)
@@ -39,7 +37,7 @@ func makeWaits(ctx context.Context, dir string) (*schema.Waits, *schema.Transfer
 	if err != nil {
 		return nil, nil, err
 	}
-	w := schema.NewWaitSums(hosts)
+	w := schema.NewWaitSums(hosts, dense)
 	events, err := ReadEpochs(dir, &schema.EventsTable, waitRows, schema.WaitColumns(&schema.EventsTable)...)
 	if err != nil {
 		return nil, nil, err
