@@ -1776,7 +1776,7 @@ profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['waits', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
+SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['waits', 'messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
 (
 WITH bounds AS (
@@ -1813,7 +1813,7 @@ profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['waits', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['waits', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH bounds AS (
@@ -3592,7 +3592,7 @@ profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'messages', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but

@@ -48,6 +48,7 @@ type waitRow struct {
 	open       int32 // messages that it completes and that were not met yet
 	calls      int32 // index in WaitSums.calls, plus 1; 0: none
 	there      bool
+	known      bool // whom it sends to
 }
 
 // carryRow is a row of another epoch.
@@ -295,15 +296,18 @@ func (w *WaitSums) post(e *Events, i int) {
 		return
 	}
 	rank, seq, done := e.Rank[i], e.Seq[i], e.DoneSeq[i]
-	if class != ClassRecv && e.SendWorld[i] != NullInt32 {
+	if class != ClassRecv {
 		by := done
 		if by == NullInt64 {
 			by = seq
 		}
+		known := e.SendWorld[i] != NullInt32
 		if row := w.row(rank, seq); row != nil {
-			row.done = by
+			row.done, row.known = by, known
 		}
-		w.open(rank, by, 1)
+		if known {
+			w.open(rank, by, 1)
+		}
 	}
 	if class != ClassSend && e.RecvWorld[i] != NullInt32 {
 		if done == NullInt64 && e.Request[i] == NullInt64 {
@@ -487,7 +491,7 @@ func (w *WaitSums) endRow(rank int32, seq int64, row *waitRow) {
 	if !row.there {
 		return
 	}
-	if row.done != NullInt64 {
+	if row.done != NullInt64 && row.known {
 		w.pending[sideKey(rank, seq)] = row.done
 	}
 	switch {

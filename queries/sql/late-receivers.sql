@@ -1,6 +1,6 @@
 -- summary: Time that sends waited for receives that had not yet been posted, by sender and receiver, longest first.
 -- source: the wait state Late Receiver of Scalasca and KOJAK
--- needs: waits, ranks, times, every-call
+-- needs: waits, messages, events, ranks, times, every-call
 -- origins: measured, simulated
 -- column src INTEGER -: World rank that waited.
 -- column dst INTEGER -: World rank that posted its receive late.

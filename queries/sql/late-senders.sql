@@ -1,6 +1,6 @@
 -- summary: Time that receives waited for messages that had not yet been sent, by sender and receiver, longest first.
 -- source: the wait state Late Sender of Scalasca and KOJAK
--- needs: waits, ranks, times
+-- needs: waits, messages, ranks, times
 -- origins: measured, virtual, simulated
 -- column src INTEGER -: World rank that sent late.
 -- column dst INTEGER -: World rank that waited.
