@@ -242,7 +242,7 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		}, want: []string{"the 0 rows of profile are not the 13 sums of the rows of events; commq runs profile makes them again (profile)"}},
 		{manifest: func(m *Manifest) {
 			m.Tables = []TableInfo{{Name: "waits", Files: []FileInfo{{Path: "waits.parquet"}}}}
-		}, want: []string{"the 0 rows of waits are not the 3 sums of the rows of events and messages (waits)"}},
+		}, want: []string{"the 0 rows of waits are not the 3 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
 	} {
 		text, m := tinyRun, tinyManifest()
 		if test.old != "" {

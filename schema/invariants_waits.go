@@ -56,7 +56,7 @@ func finishWaits(c *Checker) {
 			want.Add(transfers)
 		}
 		if is := c.waiting[t]; is.Rows() != want.Rows() || is.Sum() != want.Sum() {
-			c.wrong("the %d rows of %s are not the %d sums of the rows of events and messages", is.Rows(), t.Name, want.Rows())
+			c.wrong("the %d rows of %s are not the %d sums of the rows of events and messages; commq runs profile makes them again", is.Rows(), t.Name, want.Rows())
 		}
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/commq/commq/schema"
 )
 
-// MakeProfile makes the table profile of the run in folder dir of its events: of a run that an older commq wrote without it, or again. Nothing
-// else of the run changes, its digest neither. On an error the run is as it was.
+// MakeProfile makes the derived tables, profile, waits and transfers, of the run in folder dir: of a run that an older commq wrote without them, or
+// again. Nothing else of the run changes, its digest neither. On an error the run is as it was.
 func MakeProfile(ctx context.Context, dir string) error {
 	if err := makeProfile(ctx, filepath.Clean(dir)); err != nil {
 		return fmt.Errorf("make the profile of %s: %w", dir, err)
@@ -44,21 +45,47 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 	if err := r.profileOf(ctx, dir); err != nil {
 		return err
 	}
-	info, err := r.closeTable(&schema.ProfileTable)
+	lacks, err := r.writeWaits(dir, m)
 	if err != nil {
 		return err
 	}
-	for i := range m.Tables {
-		if m.Tables[i].Name == info.Name {
-			m.Tables[i] = info
+	for i, t := range schema.Tables() {
+		if !t.Derived {
+			continue
+		}
+		m.Tables[i] = schema.TableInfo{Name: t.Name}
+		if !slices.Contains(lacks, t) {
+			if m.Tables[i], err = r.closeTable(t); err != nil {
+				return err
+			}
 		}
 	}
 	if err := writeManifest(r.dir, m); err != nil {
 		return err
 	}
-	table := filepath.Join(dir, schema.ProfileTable.Name)
-	return errors.Join(os.RemoveAll(table), os.Rename(filepath.Join(r.dir, schema.ProfileTable.Name), table),
-		os.Rename(filepath.Join(r.dir, manifestName), filepath.Join(dir, manifestName)), syncFolder(table), syncFolder(dir))
+	for i, t := range schema.Tables() {
+		if t.Derived {
+			err = errors.Join(err, r.moveTable(dir, m.Tables[i]))
+		}
+	}
+	return errors.Join(err, os.Rename(filepath.Join(r.dir, manifestName), filepath.Join(dir, manifestName)), syncFolder(dir))
+}
+
+// moveTable puts a table of the run into folder dir, in the place of the one there.
+func (r *Run) moveTable(dir string, info schema.TableInfo) error {
+	place := info.Name // a folder, or a file
+	if len(info.Files) == 0 || !strings.Contains(info.Files[0].Path, "/") {
+		place += ".parquet"
+	}
+	err := os.RemoveAll(filepath.Join(dir, place))
+	if len(info.Files) == 0 {
+		return err
+	}
+	err = errors.Join(err, os.Rename(filepath.Join(r.dir, place), filepath.Join(dir, place)))
+	if !strings.HasSuffix(place, ".parquet") {
+		err = errors.Join(err, syncFolder(filepath.Join(dir, place)))
+	}
+	return err
 }
 
 // profiledColumns are what a schema.Profiler looks at, with the key.

@@ -11,9 +11,9 @@ import (
 func newRunsProfileCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "profile RUN...",
-		Short: "Make the table profile of runs that lack it",
-		Long: `profile makes the table profile, sums of the rows of events, of runs that were written by a commq that did not: their queries are
-answered without it too, but take longer. Nothing else of a run changes, nor does its digest. RUN is a name in the store or a path.`,
+		Short: "Make the tables of sums of runs that lack them",
+		Long: `profile makes the tables profile, waits and transfers, sums of the rows of events and messages, of runs that were written by a commq that did not:
+their queries are answered without them too, but take longer. Nothing else of a run changes, nor does its digest. RUN is a name in the store or a path.`,
 		Example: `  commq runs profile bt.C.64
   commq runs profile /scratch/runs/*`,
 		Args:              wantArgs(1, anyNumber, "names of runs"),
@@ -33,7 +33,7 @@ func runRunsProfile(ctx context.Context, a *app, runs []string) error {
 		if err := writer.MakeProfile(ctx, dir); err != nil {
 			return err
 		}
-		a.note("made the profile of run %s", run)
+		a.note("made the tables of sums of run %s", run)
 	}
 	return nil
 }
