@@ -20,6 +20,28 @@ func Sign(run *Run) (*Signature, error) {
 	case m.Counts.Dropped > 0:
 		return nil, fmt.Errorf("run %q has not the rows of all calls (%d could not be recorded)", run.Name, m.Counts.Dropped)
 	}
+	s, err := newSigner(run)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.findPhases(); err != nil {
+		return nil, err
+	}
+	return s.sig, nil
+}
+
+// sign makes a signature without phases.
+func sign(run *Run) (*Signature, error) {
+	s, err := newSigner(run)
+	if err != nil {
+		return nil, err
+	}
+	return s.sig, nil
+}
+
+// newSigner makes the template and finds what ranks did.
+func newSigner(run *Run) (*signer, error) {
+	m := run.Manifest
 	s := &signer{run: run, sig: &Signature{Version: Version, Run: run.Name, Digest: m.Digest, Ranks: m.Ranks, ComputeClock: m.ComputeClock,
 		TimeOrigin: m.TimeOrigin, Stack: m.Stack}, ids: map[symbolKey]int32{},
 		met: map[instance]*meeting{}, pairs: map[[2]int32]bool{}, size: map[int32]int32{}}
@@ -40,10 +62,7 @@ func Sign(run *Run) (*Signature, error) {
 			break
 		}
 	}
-	if err := s.findPhases(); err != nil {
-		return nil, err
-	}
-	return s.sig, nil
+	return s, nil
 }
 
 // signer makes a signature.

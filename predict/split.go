@@ -2,8 +2,7 @@ package predict
 
 import "slices"
 
-// splitShare is the part of the iterations with the rest of a loop that have iterations without it before them, where the first calls are a loop of
-// their own.
+// splitShare is the part of the executions of a loop that must look as if its first calls were a loop of their own.
 const splitShare = 0.9
 
 // split makes a loop of the first nodes of loops, where it is repeated before the rest comes: a loop that begins with a loop has the same head. It
@@ -34,24 +33,37 @@ func (s *Signature) inner(n *Node) int {
 		if int(m) == len(n.Children) {
 			break
 		}
-		whole, after := 0, 0 // iterations that have some of the rest; those that come after ones that have not
+		fits, repeats, all := 0, false, 0
 		for _, l := range v.Loops {
-			short := 0
+			least, most, short := int64(-1), int64(0), int64(0) // iterations without the rest before one that has some of it
 			each(l, func(body int32) bool {
 				b := v.Bodies[body]
 				if b[len(b)-2] < m {
 					short++
 					return true
 				}
-				whole++
-				if short > 0 && b[0] < m {
-					after++
+				if b[0] >= m { // it has nothing else
+					least = 0
+					most = max(most, 1)
+				} else {
+					if least < 0 || short < least {
+						least = short
+					}
+					most = max(most, short)
 				}
 				short = 0
 				return true
 			})
+			if least < 0 {
+				continue // the rest is not there
+			}
+			all++
+			if least > 0 || most == 0 && short == 0 {
+				fits++
+			}
+			repeats = repeats || least > 0
 		}
-		if whole >= 2 && float64(after) >= splitShare*float64(whole) {
+		if repeats && float64(fits) >= splitShare*float64(all) {
 			return int(m)
 		}
 	}

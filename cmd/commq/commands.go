@@ -24,6 +24,7 @@ func commands(a *app) []*cobra.Command {
 		newReplaceCommand(a),
 		newPhasesCommand(a),
 		newSignCommand(a),
+		newPredictCommand(a),
 		newFitCommand(a),
 		newExportCommand(a),
 		newCompletionCommand(a),

@@ -1,0 +1,550 @@
+package predict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/schema"
+)
+
+// Extrapolation is what a model says of a number of ranks.
+type Extrapolation struct {
+	// Signature is that of the run that would be.
+	Signature *Signature
+	// Run gives its rows.
+	Run *Run
+	// Inexact is how many numbers (bytes, counts, tags) are from laws that do not have all runs, or that others that do disagree with; Numbers how
+	// many there are.
+	Inexact, Numbers int64
+	// Warnings say what was not known.
+	Warnings []string
+}
+
+// generator makes the rows of a run at a number of ranks.
+type generator struct {
+	*Model
+	ranks    int32
+	maps     map[string]*pattern.Map
+	missing  map[string]string // families and slots that cannot be asked, and why
+	comms    []schema.Comm
+	commIDs  map[*commModel][]int32    // by rank
+	place    map[int32]map[int32]int32 // world rank: rank, by communicator
+	grids    map[*siteModel]*pattern.Grid
+	result   *Extrapolation
+	warned   map[string]bool
+	extents  map[int32]said // iterations of loops, by node
+	families map[string]*pattern.Law
+}
+
+// Extrapolate makes the run at a number of ranks. It is an error when the training runs do not tell enough of it, or when what they tell cannot be: sends
+// without receives, or ranks that wait for one another.
+func (m *Model) Extrapolate(ranks int32) (*Extrapolation, error) {
+	if ranks < 1 {
+		return nil, fmt.Errorf("%d ranks: want at least 1", ranks)
+	}
+	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
+		place: map[int32]map[int32]int32{}, grids: map[*siteModel]*pattern.Grid{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string]*pattern.Law{},
+		result: &Extrapolation{}}
+	for i := range m.Pattern.Laws {
+		l := &m.Pattern.Laws[i]
+		g.families[l.Site] = l
+	}
+	for _, x := range m.sites {
+		g.grids[x] = m.grid(x)
+	}
+	if err := g.communicators(); err != nil {
+		return nil, err
+	}
+	last := m.t.runs[len(m.t.runs)-1]
+	run := &Run{Name: fmt.Sprintf("%s at %d", last.Run, ranks), Comms: g.comms,
+		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "all", Hash: "none",
+			Callsites: len(m.t.Frames) > 0, Stack: last.Stack, Ended: "finalized"}}
+	g.tables(run)
+	run.Events = func(add func(*schema.Events) error) error {
+		for r := range ranks {
+			b := &schema.Events{}
+			if err := g.rank(r, b); err != nil {
+				return err
+			}
+			if err := add(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	g.result.Run = run
+	s, err := Sign(run)
+	if len(g.missing) > 0 {
+		var why []string
+		for _, k := range sortedKeys(g.missing) {
+			why = append(why, k+": "+g.missing[k])
+		}
+		g.result.Warnings = append(g.result.Warnings, why...)
+		if err == nil {
+			err = fmt.Errorf("%d communications are not known there: %s", len(why), strings.Join(why[:min(3, len(why))], "; "))
+		} else {
+			err = fmt.Errorf("%d communications are not known there: %s; what is left cannot run: %w", len(why), strings.Join(why[:min(3, len(why))], "; "), err)
+		}
+	}
+	if err != nil {
+		return g.result, fmt.Errorf("at %d ranks: %w", ranks, err)
+	}
+	g.result.Signature = s
+	return g.result, nil
+}
+
+// tables makes the small tables of the run: those of all training runs.
+func (g *generator) tables(run *Run) {
+	for i := range g.t.Frames {
+		f := &g.t.Frames[i]
+		row := schema.NullCallsite
+		row.ID, row.Parent = f.ID, value(f.Parent, schema.NullInt32)
+		row.Module, row.BuildID, row.Function, row.File = orNull(f.Module), orNull(f.BuildID), orNull(f.Function), orNull(f.File)
+		row.Offset, row.Line = value(f.Offset, schema.NullInt64), value(f.Line, schema.NullInt32)
+		run.Callsites = append(run.Callsites, row)
+	}
+	for _, d := range g.t.Datatypes {
+		row := schema.NullDatatype
+		row.ID, row.Name, row.Combiner, row.Bytes, row.ExtentBytes = d.ID, orNull(d.Name), "named", d.Bytes, d.Bytes
+		if d.Name == "" {
+			row.Combiner = "other"
+		}
+		run.Datatypes = append(run.Datatypes, row)
+	}
+}
+
+// communicators makes those of the run.
+func (g *generator) communicators() error {
+	next := int32(0)
+	add := func(members []int32, kind string) int32 {
+		id := next
+		next++
+		g.place[id] = map[int32]int32{}
+		for p, world := range members {
+			row := schema.NullComm
+			row.Comm, row.CommRank, row.WorldRank = id, int32(p), world
+			row.Kind = int16(max(0, slices.Index(schema.CommKindNames, kind)))
+			g.comms = append(g.comms, row)
+			g.place[id][world] = int32(p)
+		}
+		return id
+	}
+	all := make([]int32, g.ranks)
+	for r := range all {
+		all[r] = int32(r)
+	}
+	worlds := 1
+	for _, c := range g.Model.comms {
+		worlds = max(worlds, c.world+1)
+	}
+	ids := []int32{}
+	for w := range worlds {
+		kind := "dup"
+		if w == 0 {
+			kind = "world"
+		}
+		ids = append(ids, add(all, kind))
+	}
+	for _, c := range g.Model.comms {
+		if c.world >= 0 {
+			g.commIDs[c] = slices.Repeat([]int32{ids[c.world]}, int(g.ranks))
+			continue
+		}
+		m, err := g.Pattern.At(c.slot, g.ranks)
+		if err != nil {
+			return fmt.Errorf("communicators of %s at %d ranks are not known: %w", c.slot, g.ranks, err)
+		}
+		of := slices.Repeat([]int32{-1}, int(g.ranks))
+		for r := range g.ranks {
+			if of[r] >= 0 {
+				continue
+			}
+			members := []int32{}
+			for at, more := r, true; more && of[at] < 0; {
+				members, of[at] = append(members, at), next
+				at, more = m.Dst(at)
+				if more && (at < 0 || at >= g.ranks) {
+					return fmt.Errorf("communicators of %s at %d ranks: rank %d is none", c.slot, g.ranks, at)
+				}
+			}
+			if _, in := m.Dst(r); in {
+				add(members, c.kind)
+			} else {
+				of[r] = -1
+			}
+		}
+		g.commIDs[c] = of
+	}
+	return nil
+}
+
+// ask is the map of a slot of a family; nil where there is none, or it is not known.
+func (g *generator) ask(family string, index []int32) *pattern.Map {
+	name := slotName(family, index)
+	if m, known := g.maps[name]; known {
+		return m
+	}
+	var m *pattern.Map
+	var err error
+	if l := g.families[family]; l != nil && len(index) > 0 && len(l.Members) > 1 {
+		m, err = l.At(g.ranks, index)
+		if err != nil && !slices.ContainsFunc(l.Members, func(x pattern.Member) bool { return slices.Equal(x.Index, index) }) {
+			if all, e := l.Indices(g.ranks); e == nil && !slices.ContainsFunc(all, func(x []int32) bool { return slices.Equal(x, index) }) {
+				m, err = nil, nil // there is no such place
+			}
+		}
+	} else if g.hasSlot(name) {
+		m, err = g.Pattern.At(name, g.ranks)
+	}
+	if err != nil {
+		g.missing[name] = err.Error()
+		m = nil
+	}
+	g.maps[name] = m
+	return m
+}
+
+func (g *generator) hasSlot(name string) bool {
+	return slices.ContainsFunc(g.slots, func(s pattern.Slot) bool { return s.Name == name })
+}
+
+// takes says whether a rank makes a site's call at a place.
+func (g *generator) takes(x *siteModel, rank int32, index []int32) bool {
+	family := x.in
+	if family == "" {
+		family = x.to
+	}
+	if family == "" {
+		family = x.from
+	}
+	if family == "" {
+		return len(index) == 0 || x.at[placeOf(index)] != nil || len(x.slots) == 0
+	}
+	m := g.ask(family, index)
+	if m == nil {
+		return false
+	}
+	_, takes := m.Dst(rank)
+	return takes
+}
+
+func placeOf(index []int32) (p place) {
+	copy(p[:], index)
+	return p
+}
+
+// rank makes the rows of a rank.
+func (g *generator) rank(rank int32, b *schema.Events) error {
+	w := &rankWriter{generator: g, rank: rank, b: b, at: map[int32]int32{}, instances: map[int32]int64{}, made: map[madeCall]schema.Event{}}
+	w.loop(g.t.nodes[0])
+	return w.err
+}
+
+// rankWriter writes the rows of a rank.
+type rankWriter struct {
+	*generator
+	rank      int32
+	b         *schema.Events
+	at        map[int32]int32 // iteration of each loop that has places
+	open      []openRequest
+	requests  int64
+	instances map[int32]int64
+	made      map[madeCall]schema.Event
+	err       error
+}
+
+// openRequest is a request that is not completed.
+type openRequest struct {
+	node int32
+	row  int
+	id   int64
+}
+
+// mostRows bounds the rows of a rank.
+const mostRows = 1 << 28
+
+// loop writes all iterations of a loop.
+func (w *rankWriter) loop(n *Node) {
+	if n.ID == 0 {
+		w.body(n)
+		return
+	}
+	if !w.some(n) {
+		return
+	}
+	p := w.point(w.grid(&siteModel{site: &site{}}), w.ranks, w.rank, w.around(n))
+	said, known := w.times(n, &p)
+	if !known {
+		w.missing[w.t.name(n)] = "how often it is repeated is not known"
+		return
+	}
+	if !said.exact && !w.warned[w.t.name(n)] {
+		w.warned[w.t.name(n)] = true
+		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf("%s: how often it is repeated is not certain: %d to %d times", w.t.name(n), said.low, said.high))
+	}
+	for i := range said.value {
+		if len(w.b.Rank) > mostRows {
+			w.err = fmt.Errorf("rank %d has more than %d calls", w.rank, mostRows)
+		}
+		if w.err != nil {
+			return
+		}
+		if !w.unif[n.ID] {
+			w.at[n.ID] = int32(i)
+		}
+		w.body(n)
+	}
+	delete(w.at, n.ID)
+}
+
+// times says how many iterations a loop has: where they have places, by what is known of those.
+func (w *rankWriter) times(n *Node, p *point) (said, bool) {
+	if w.unif[n.ID] {
+		return w.loops[n.ID].at(p)
+	}
+	if s, known := w.extents[n.ID]; known {
+		return s, true
+	}
+	s, known := w.extent(n)
+	if !known {
+		s, known = w.loops[n.ID].at(p)
+	}
+	if known {
+		w.extents[n.ID] = s
+	}
+	return s, known
+}
+
+// extent is how many iterations a loop has by the families of slots in it.
+func (g *generator) extent(n *Node) (said, bool) {
+	most := int64(-1)
+	for _, x := range g.sites {
+		d := slices.Index(x.loops, n)
+		if d < 0 {
+			continue
+		}
+		for _, family := range []string{x.to, x.from, x.in} {
+			l := g.families[family]
+			if l == nil || len(l.Members) < 2 {
+				continue
+			}
+			all, err := l.Indices(g.ranks)
+			if err != nil {
+				g.missing[family] = err.Error()
+				continue
+			}
+			for _, index := range all {
+				most = max(most, int64(index[d])+1)
+			}
+		}
+	}
+	if most < 0 {
+		return said{}, false
+	}
+	return exactly(most)
+}
+
+// around are the iterations of the loops around a node that have places.
+func (w *rankWriter) around(n *Node) (index []int32) {
+	for l := n.parent; l != nil; l = l.parent {
+		if !w.unif[l.ID] {
+			index = append([]int32{w.at[l.ID]}, index...)
+		}
+	}
+	return index
+}
+
+// some says whether a rank makes any call of a loop.
+func (w *rankWriter) some(n *Node) bool {
+	for _, c := range n.Children {
+		if c.Loop {
+			if w.some(c) {
+				return true
+			}
+			continue
+		}
+		x := w.byNode[c.ID]
+		inside := false // a loop that is not gone through yet has the site's place
+		for _, l := range x.loops {
+			_, now := w.at[l.ID]
+			inside = inside || !now
+		}
+		if inside || w.takes(x, w.rank, w.index(x)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *rankWriter) body(n *Node) {
+	for _, c := range n.Children {
+		if c.Loop {
+			w.loop(c)
+		} else if x := w.byNode[c.ID]; w.takes(x, w.rank, w.index(x)) {
+			w.call(x)
+		}
+	}
+}
+
+// index is where a site is now.
+func (w *rankWriter) index(x *siteModel) (index []int32) {
+	for _, l := range x.loops {
+		index = append(index, w.at[l.ID])
+	}
+	return index
+}
+
+// call writes a row.
+func (w *rankWriter) call(x *siteModel) {
+	index := w.index(x)
+	k := madeCall{x.node.ID, placeOf(index)}
+	e, known := w.made[k]
+	if !known { // loops come here again and again
+		e = w.row(x, index)
+		w.made[k] = e
+	}
+	e.Seq, e.Epoch = int64(len(w.b.Rank)), int32(len(w.b.Rank)>>20)
+	if x.like.Instance {
+		e.Instance = w.instances[e.Comm]
+		w.instances[e.Comm]++
+	}
+	makes := x.like.Request && x.of == nil
+	if makes {
+		w.requests++
+		e.Request = w.requests
+	}
+	w.complete(x, &e)
+	w.b.Append(&e)
+	if makes {
+		w.open = append(w.open, openRequest{x.node.ID, len(w.b.Rank) - 1, e.Request})
+	}
+}
+
+// madeCall is a call at a place.
+type madeCall struct {
+	node  int32
+	place place
+}
+
+// row is the row of a call, but for what depends on those before.
+func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
+	p := w.point(w.grids[x], w.ranks, w.rank, index)
+	sym := &w.t.Symbols[x.node.Symbol]
+	e := schema.NullEvent
+	e.Rank = w.rank
+	e.Call, e.Class = int16(sym.call), int16(schema.Calls[sym.call].Class)
+	if x.like.Class != "" {
+		e.Class = int16(slices.Index(schema.ClassNames, x.like.Class))
+	}
+	e.Callsite = value(sym.Frame, schema.NullInt32)
+	e.PostedAny, e.ProcNull = value(x.like.PostedAny, schema.NullInt32), value(x.like.ProcNull, schema.NullInt32)
+	e.Label = value(x.like.Label, schema.NullText)
+	if x.like.ReduceOp != "" {
+		e.ReduceOp = int16(slices.Index(schema.OpNames, x.like.ReduceOp))
+	}
+	if x.comm != nil {
+		e.Comm = w.commIDs[x.comm][w.rank]
+		if e.Comm < 0 {
+			w.err = fmt.Errorf("rank %d makes %s, and is in none of its communicators", w.rank, w.t.name(x.node))
+			return e
+		}
+	}
+	if v, ok := w.number(x.root, &p); ok {
+		e.RootWorld = v.int32()
+		p.root = e.RootWorld == w.rank
+	}
+	if x.sendLike != nil {
+		q := p
+		e.SendWorld, e.SendPeer = w.peer(x, x.to, index, e.Comm, &q)
+		w.side(x.sendTag, x.sendCount, x.sendBytes, x.sendLike, &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
+		if x.sends && e.SendWorld == schema.NullInt32 {
+			e.SendTag, e.ProcNull = schema.NullInt32, max(e.ProcNull, 0)|schema.ProcNullSend
+		}
+	}
+	if x.recvLike != nil {
+		q := p
+		e.RecvWorld, e.RecvPeer = w.peer(x, x.from, index, e.Comm, &q)
+		w.side(x.recvTag, x.recvCount, x.recvBytes, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
+	}
+	return e
+}
+
+// peer is who is at the other side.
+func (w *rankWriter) peer(x *siteModel, family string, index []int32, comm int32, p *point) (world, peer int32) {
+	if family == "" {
+		return schema.NullInt32, schema.NullInt32
+	}
+	m := w.ask(family, index)
+	if m == nil {
+		return schema.NullInt32, schema.NullInt32
+	}
+	dst, some := m.Dst(w.rank)
+	if !some {
+		return schema.NullInt32, schema.NullInt32
+	}
+	p.peer = w.coords(w.grids[x], w.ranks, dst)
+	at, member := w.place[comm][dst]
+	if !member {
+		w.err = fmt.Errorf("rank %d, %s: rank %d is not in its communicator", w.rank, w.t.name(x.node), dst)
+	}
+	return dst, at
+}
+
+// number is what a law says.
+func (w *rankWriter) number(l *valueLaw, p *point) (Int, bool) {
+	s, known := l.at(p)
+	if !known {
+		return null, false
+	}
+	w.result.Numbers++
+	if !s.exact {
+		w.result.Inexact++
+	}
+	return Int(s.value), true
+}
+
+// side writes the numbers of a side.
+func (w *rankWriter) side(tag, count, bytes *valueLaw, like Side, p *point, toTag *int32, toCount *int64, toType *int32, toBytes *int64) {
+	if v, ok := w.number(tag, p); ok {
+		*toTag = v.int32()
+	}
+	if v, ok := w.number(count, p); ok {
+		*toCount = int64(v)
+	}
+	*toType = like[SideDatatype].int32()
+	if v, ok := w.number(bytes, p); ok {
+		*toBytes = int64(v)
+	}
+}
+
+// complete completes requests.
+func (w *rankWriter) complete(x *siteModel, e *schema.Event) {
+	if x.completes == completesNone {
+		return
+	}
+	var mine []int
+	for i, r := range w.open {
+		if x.of[r.node] {
+			mine = append(mine, i)
+		}
+	}
+	switch {
+	case len(mine) == 0:
+		return
+	case x.completes == completesLatest:
+		mine = mine[len(mine)-1:]
+	case x.completes != completesAll:
+		mine = mine[:1]
+	}
+	for _, i := range mine {
+		w.b.DoneSeq[w.open[i].row] = e.Seq
+	}
+	if x.like.Request {
+		e.Request = w.open[mine[0]].id
+	}
+	for _, i := range slices.Backward(mine) {
+		w.open = slices.Delete(w.open, i, i+1)
+	}
+}

@@ -1,0 +1,135 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/commq/commq/schema"
+)
+
+// Score compares a run that was predicted with the one that was measured.
+type Score struct {
+	Ranks int32 `json:"ranks"`
+	// EdgePrecision is the part of the predicted pairs of ranks that send to one another that there are, EdgeRecall the part of those that there
+	// are that was predicted.
+	EdgePrecision float64 `json:"edge_precision"`
+	EdgeRecall    float64 `json:"edge_recall"`
+	// MessageError and ByteError are the sums over all pairs of ranks of how far messages and bytes are off, by those of the run.
+	MessageError float64 `json:"message_error"`
+	ByteError    float64 `json:"byte_error"`
+	// CollectiveError is the same of calls of collectives, by rank, operation, size of the communicator and bytes.
+	CollectiveError float64 `json:"collective_error"`
+	Messages        int64   `json:"messages"`
+	Bytes           int64   `json:"bytes"`
+}
+
+type traffic struct{ messages, bytes int64 }
+
+// Score says how far a predicted run is from the one that was measured.
+func (s *Signature) Score(measured *Signature) Score {
+	edges := func(s *Signature) (map[[2]int32]traffic, map[string]int64) {
+		all, collectives := map[[2]int32]traffic{}, map[string]int64{}
+		for r := range s.Ranks {
+			s.Walk(r, func(n *Node, c *Call) {
+				call := schema.Calls[s.Symbols[n.Symbol].call]
+				class := call.Class
+				if c.Class != "" {
+					class = classNamed(c.Class)
+				}
+				switch {
+				case (class == schema.ClassSend || class == schema.ClassSendrecv) && !peerless(c.Send):
+					k := [2]int32{r, r + c.Send[SidePeer].int32()}
+					t := all[k]
+					t.messages++
+					t.bytes += int64(max(c.Send[SideBytes], 0))
+					all[k] = t
+				case class == schema.ClassCollective:
+					size := 0
+					if m := s.comms[c.Comm.int32()]; m != nil {
+						size = len(m.Members)
+					}
+					bytes := [2]Int{null, null}
+					if c.Send != nil {
+						bytes[0] = c.Send[SideBytes]
+					}
+					if c.Recv != nil {
+						bytes[1] = c.Recv[SideBytes]
+					}
+					collectives[fmt.Sprint(r, call.Name, size, bytes)]++
+				}
+			})
+		}
+		return all, collectives
+	}
+	got, gotC := edges(s)
+	want, wantC := edges(measured)
+	score := Score{Ranks: measured.Ranks}
+	both, offM, offB := 0, int64(0), int64(0)
+	for k, w := range want {
+		g, hit := got[k]
+		if hit {
+			both++
+		}
+		offM += abs(g.messages - w.messages)
+		offB += abs(g.bytes - w.bytes)
+		score.Messages += w.messages
+		score.Bytes += w.bytes
+	}
+	for k, g := range got {
+		if _, hit := want[k]; !hit {
+			offM += g.messages
+			offB += g.bytes
+		}
+	}
+	share := func(a, of int64) float64 {
+		if of == 0 {
+			if a == 0 {
+				return 0
+			}
+			return math.Inf(1)
+		}
+		return float64(a) / float64(of)
+	}
+	score.EdgePrecision, score.EdgeRecall = 1, 1
+	if len(got) > 0 {
+		score.EdgePrecision = float64(both) / float64(len(got))
+	}
+	if len(want) > 0 {
+		score.EdgeRecall = float64(both) / float64(len(want))
+	}
+	score.MessageError, score.ByteError = share(offM, score.Messages), share(offB, score.Bytes)
+	off, all := int64(0), int64(0)
+	for k, w := range wantC {
+		off += abs(gotC[k] - w)
+		all += w
+	}
+	for k, g := range gotC {
+		if _, hit := wantC[k]; !hit {
+			off += g
+		}
+	}
+	score.CollectiveError = share(off, all)
+	return score
+}
+
+func abs(x int64) int64 { return max(x, -x) }
+
+// Traffic counts the messages that ranks send, their bytes, and the calls of collectives.
+func (s *Signature) Traffic() (messages, bytes, collectives int64) {
+	for r := range s.Ranks {
+		s.Walk(r, func(n *Node, c *Call) {
+			class := schema.Calls[s.Symbols[n.Symbol].call].Class
+			if c.Class != "" {
+				class = classNamed(c.Class)
+			}
+			switch {
+			case (class == schema.ClassSend || class == schema.ClassSendrecv) && !peerless(c.Send):
+				messages++
+				bytes += int64(max(c.Send[SideBytes], 0))
+			case class == schema.ClassCollective:
+				collectives++
+			}
+		})
+	}
+	return messages, bytes, collectives
+}

@@ -1,0 +1,472 @@
+package predict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/predict/pattern"
+)
+
+// Model says what a program does at any number of ranks, as far as its runs tell.
+type Model struct {
+	// Pattern has the laws of who takes part and who talks to whom.
+	Pattern *pattern.Program
+	// Training are the numbers of ranks of the runs.
+	Training []int32
+	// Traffic is the number of messages of the largest run, Unexplained of those whose destinations have no law.
+	Traffic, Unexplained int64
+	// Warnings say what an answer may hang on.
+	Warnings []string
+
+	t      *training
+	sites  []*siteModel
+	byNode []*siteModel
+	loops  []*valueLaw // by node: iterations
+	unif   []bool
+	names  map[string]string // of slots: those with the same tables have one name
+	slots  []pattern.Slot
+	comms  []*commModel
+}
+
+// commModel is communicators that are made alike: one that has all ranks, or several that each have some.
+type commModel struct {
+	world int // which of those that have all ranks, in the order of their ids; -1: none
+	slot  string
+	kind  string
+}
+
+// siteModel is what is known of a site.
+type siteModel struct {
+	*site
+	in, to, from       string // families: who takes part, whom it sends to and receives from; empty: all, none
+	sendTag            *valueLaw
+	sendCount          *valueLaw
+	sendBytes          *valueLaw
+	recvTag            *valueLaw
+	recvCount          *valueLaw
+	recvBytes          *valueLaw
+	root               *valueLaw
+	like               *Call // what is the same in all calls
+	sendLike           Side
+	recvLike           Side
+	comm               *commModel
+	completes          completing
+	of                 map[int32]bool // events whose requests it completes
+	sendUnit, recvUnit int64          // bytes of an element, where bytes are always count times it; 0
+}
+
+// completing is which requests a call completes.
+type completing uint8
+
+const (
+	completesNone   completing = iota
+	completesAll               // all that are not completed, of its events
+	completesOldest            // one
+	completesLatest
+	completesUnknown
+)
+
+// NewModel finds the laws of runs of a program, which are given by their signatures.
+func NewModel(runs []*Signature) (*Model, error) {
+	t, err := join(runs)
+	if err != nil {
+		return nil, err
+	}
+	sites, s, err := t.slots()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{t: t, byNode: make([]*siteModel, len(t.nodes)), loops: make([]*valueLaw, len(t.nodes)), unif: s.uniform, names: map[string]string{}}
+	for _, r := range t.runs {
+		m.Training = append(m.Training, r.Ranks)
+	}
+	for _, w := range sites {
+		x := &siteModel{site: w}
+		m.sites = append(m.sites, x)
+		m.byNode[w.node.ID] = x
+		m.patterns(x)
+	}
+	m.commSlots()
+	if m.Pattern, err = pattern.Fit(m.slots, pattern.Options{Sizes: m.Training}); err != nil {
+		return nil, err
+	}
+	for _, x := range m.sites {
+		if err := m.values(x); err != nil {
+			return nil, err
+		}
+	}
+	m.requests()
+	for _, n := range t.nodes {
+		if n.Loop {
+			m.loops[n.ID] = m.iterations(n, s)
+		}
+	}
+	m.count()
+	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
+	return m, nil
+}
+
+// index is the place of a slot as laws have it.
+func (x *slot) index() []int32 {
+	if len(x.site.loops) == 0 {
+		return nil
+	}
+	return slices.Clone(x.place[:len(x.site.loops)])
+}
+
+// patterns makes the tables of a site: who takes part, and the peers.
+func (m *Model) patterns(x *siteModel) {
+	everyone, null := len(x.loops) == 0, false
+	for _, s := range x.slots {
+		for _, run := range s.runs {
+			for _, c := range run {
+				everyone = everyone && c != nil
+				if c != nil {
+					null = null || x.sends && peerless(c.Send) || x.receives && peerless(c.Recv)
+				}
+			}
+		}
+	}
+	// Who sends is who takes part, but where somebody sends to MPI_PROC_NULL.
+	if x.sends {
+		x.to = m.family(x, "to", func(rank int32, c *Call) int32 { return peerOf(rank, c.Send) })
+	}
+	if x.receives {
+		x.from = m.family(x, "from", func(rank int32, c *Call) int32 { return peerOf(rank, c.Recv) })
+	}
+	if !everyone && (null || !x.sends && !x.receives) {
+		x.in = m.family(x, "in", func(rank int32, _ *Call) int32 { return rank })
+	}
+}
+
+func peerless(s Side) bool { return len(s) == 0 || s[SidePeer] == null }
+
+func peerOf(rank int32, s Side) int32 {
+	if peerless(s) {
+		return pattern.None
+	}
+	return rank + s[SidePeer].int32()
+}
+
+// family makes the slots of a site, and returns its name: that of one with the same tables, if there is one.
+func (m *Model) family(x *siteModel, kind string, of func(rank int32, c *Call) int32) string {
+	name := fmt.Sprintf("%d %s", x.node.ID, kind)
+	var slots []pattern.Slot
+	var key strings.Builder
+	for _, s := range x.slots {
+		p := pattern.Slot{Name: slotName(name, s.index()), Site: name, Index: s.index()}
+		for i, calls := range s.runs {
+			t := pattern.Mapping{Ranks: m.Training[i], Dst: make([]int32, len(calls))}
+			some := false
+			for r, c := range calls {
+				t.Dst[r] = pattern.None
+				if c != nil {
+					t.Dst[r] = of(int32(r), c)
+					some = some || t.Dst[r] != pattern.None
+				}
+			}
+			if some {
+				p.Runs = append(p.Runs, t)
+			}
+		}
+		if len(p.Runs) > 0 {
+			fmt.Fprint(&key, p.Index, p.Runs)
+			slots = append(slots, p)
+		}
+	}
+	if len(slots) == 0 {
+		return ""
+	}
+	if known, ok := m.names[key.String()]; ok {
+		return known
+	}
+	m.names[key.String()] = name
+	m.slots = append(m.slots, slots...)
+	return name
+}
+
+func slotName(family string, index []int32) string {
+	if len(index) == 0 {
+		return family
+	}
+	return fmt.Sprintf("%s %v", family, index)
+}
+
+// commSlots finds which communicators sites use, and the tables of those that have not all ranks: each member with the next one.
+func (m *Model) commSlots() {
+	worlds := make([]map[int32]int, len(m.t.runs)) // of a run's communicators, which of those that have all ranks
+	for i, s := range m.t.runs {
+		worlds[i] = map[int32]int{}
+		for k := range s.Comms {
+			if c := &s.Comms[k]; len(c.Remote) == 0 && len(c.Members) == int(s.Ranks) && slices.IsSorted(c.Members) && (s.Ranks > 1 || c.Kind != "self") {
+				worlds[i][c.ID] = len(worlds[i])
+			}
+		}
+	}
+	byKey := map[string]*commModel{}
+	for _, x := range m.sites {
+		key, world, mixed, some := strings.Builder{}, -1, false, false
+		var maps []pattern.Mapping
+		for i := range m.t.runs {
+			next := pattern.Mapping{Ranks: m.Training[i], Dst: slices.Repeat([]int32{pattern.None}, int(m.Training[i]))}
+			for _, s := range x.slots {
+				for r, c := range s.runs[i] {
+					if c == nil || c.Comm == null {
+						continue
+					}
+					of := m.t.commOf[c.Comm].comm
+					w, all := worlds[i][of.ID]
+					if !all {
+						w = -2
+					}
+					if some && w != world {
+						mixed = true
+					}
+					world, some = w, true
+					if p, is := of.places[int32(r)]; is {
+						next.Dst[r] = of.Members[(int(p)+1)%len(of.Members)]
+					}
+				}
+			}
+			fmt.Fprint(&key, next)
+			maps = append(maps, next)
+		}
+		if !some {
+			continue
+		}
+		k := fmt.Sprint("world ", world)
+		if world < 0 || mixed {
+			k = key.String()
+		}
+		c := byKey[k]
+		if c == nil {
+			c = &commModel{world: world, kind: "split"}
+			byKey[k] = c
+			if world < 0 || mixed {
+				c.world, c.slot = -1, fmt.Sprintf("%d comm", x.node.ID)
+				m.slots = append(m.slots, pattern.Slot{Name: c.slot, Site: c.slot, Runs: maps})
+			}
+			m.comms = append(m.comms, c)
+		}
+		x.comm = c
+	}
+}
+
+// values finds the laws of numbers of a site.
+func (m *Model) values(x *siteModel) error {
+	var tagS, countS, bytesS, tagR, countR, bytesR, root []sample
+	grid := m.grid(x)
+	for _, s := range x.slots {
+		for i, calls := range s.runs {
+			for r, c := range calls {
+				if c == nil {
+					continue
+				}
+				if x.like == nil {
+					x.like, x.sendLike, x.recvLike = c, c.Send, c.Recv
+				}
+				at := m.point(grid, m.Training[i], int32(r), s.index())
+				at.root = c.Root != nil && *c.Root == m.t.base[i]+int32(r)
+				add := func(list *[]sample, p point, v Int) {
+					if v != null {
+						*list = append(*list, sample{p, int64(v)})
+					}
+				}
+				if c.Send != nil {
+					p := at
+					p.peer = m.coords(grid, m.Training[i], peerOf(int32(r), c.Send))
+					add(&tagS, p, c.Send[SideTag])
+					add(&countS, p, c.Send[SideCount])
+					add(&bytesS, p, c.Send[SideBytes])
+					x.sendLike = c.Send
+				}
+				if c.Recv != nil {
+					p := at
+					p.peer = m.coords(grid, m.Training[i], peerOf(int32(r), c.Recv))
+					add(&tagR, p, c.Recv[SideTag])
+					add(&countR, p, c.Recv[SideCount])
+					add(&bytesR, p, c.Recv[SideBytes])
+					x.recvLike = c.Recv
+				}
+				if c.Root != nil {
+					at.root = false
+					add(&root, at, Int(*c.Root-m.t.base[i]))
+				}
+			}
+		}
+	}
+	x.sendTag, x.sendCount, x.sendBytes = fitValue(tagS), fitValue(countS), fitValue(bytesS)
+	x.recvTag, x.recvCount, x.recvBytes = fitValue(tagR), fitValue(countR), fitValue(bytesR)
+	x.root = fitValue(root)
+	return nil
+}
+
+// grid is the grid that goes with a site: that of its peers' law, else the program's.
+func (m *Model) grid(x *siteModel) *pattern.Grid {
+	for _, family := range []string{x.to, x.from, x.in} {
+		for i := range m.Pattern.Laws {
+			l := &m.Pattern.Laws[i]
+			if family != "" && l.Site == family && len(l.Forms) > 0 && len(l.Forms[0].Grids) > 0 && l.Forms[0].Grids[0].Axes > 1 {
+				return &l.Forms[0].Grids[0]
+			}
+		}
+	}
+	if len(m.Pattern.Grids) > 0 && len(m.Pattern.Grids[0]) > 0 {
+		return &m.Pattern.Grids[0][0]
+	}
+	return nil
+}
+
+func (m *Model) point(g *pattern.Grid, ranks, rank int32, index []int32) point {
+	p := point{ranks: ranks, rank: rank, index: index}
+	if g != nil {
+		if dims, ok := g.Dims(ranks); ok {
+			p.dims = dims
+			p.coord, _ = g.Coords(ranks, rank)
+		}
+	}
+	return p
+}
+
+func (m *Model) coords(g *pattern.Grid, ranks, rank int32) []int32 {
+	if g == nil || rank < 0 || rank >= ranks {
+		return nil
+	}
+	c, _ := g.Coords(ranks, rank)
+	return c
+}
+
+// requests finds which requests calls complete.
+func (m *Model) requests() {
+	type rule struct {
+		of                  map[int32]bool
+		all, oldest, latest bool
+		some                bool
+	}
+	rules := map[int32]*rule{}
+	for _, n := range m.t.nodes {
+		if n.Loop {
+			continue
+		}
+		for _, c := range m.t.Values[n.ID].Events {
+			for _, q := range c.Completes {
+				if rules[n.ID] == nil {
+					rules[n.ID] = &rule{of: map[int32]bool{}, all: true, oldest: true, latest: true}
+				}
+				rules[n.ID].of[q[0]] = true
+			}
+		}
+	}
+	posts := map[int32]bool{}
+	for _, r := range rules {
+		for n := range r.of {
+			posts[n] = true
+		}
+	}
+	for rank := range int32(len(m.t.Roots)) {
+		var open []post // not completed, in order
+		made := make([]int32, len(m.t.nodes))
+		m.t.Walk(rank, func(n *Node, c *Call) {
+			if r := rules[n.ID]; r != nil {
+				var mine []int
+				for i, p := range open {
+					if r.of[p.node] {
+						mine = append(mine, i)
+					}
+				}
+				var gone []int
+				for _, q := range c.Completes {
+					for k := range q[2] {
+						if i := slices.Index(open, post{q[0], made[q[0]] - 1 - q[1] + k}); i >= 0 {
+							gone = append(gone, i)
+						}
+					}
+				}
+				slices.Sort(gone)
+				r.all = r.all && slices.Equal(gone, mine)
+				one := len(gone) == 1 || len(mine) == 0 && len(gone) == 0
+				r.oldest = r.oldest && one && (len(gone) == 0 || gone[0] == mine[0])
+				r.latest = r.latest && one && (len(gone) == 0 || gone[0] == mine[len(mine)-1])
+				for _, i := range slices.Backward(gone) {
+					open = slices.Delete(open, i, i+1)
+				}
+			}
+			if posts[n.ID] {
+				open = append(open, post{n.ID, made[n.ID]})
+			}
+			made[n.ID]++
+		})
+	}
+	for _, x := range m.sites {
+		r := rules[x.node.ID]
+		if r == nil {
+			continue
+		}
+		x.of = r.of
+		switch {
+		case r.all:
+			x.completes = completesAll
+		case r.oldest:
+			x.completes = completesOldest
+		case r.latest:
+			x.completes = completesLatest
+		default:
+			x.completes = completesUnknown
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s completes requests in an order that has no rule; the oldest ones are taken", m.t.name(x.node)))
+		}
+	}
+}
+
+// iterations finds how many iterations a loop has: of one whose iterations are alike on a rank, else the most that a rank has.
+func (m *Model) iterations(n *Node, s *slotter) *valueLaw {
+	var samples []sample
+	around := 0
+	for l := n.parent; l != nil; l = l.parent {
+		if !m.unif[l.ID] {
+			around++
+		}
+	}
+	most := map[int32]int64{}
+	for w, count := range s.iterations[n.ID] {
+		ranks := m.Training[w.run]
+		most[ranks] = max(most[ranks], int64(count))
+		if m.unif[n.ID] {
+			samples = append(samples, sample{m.point(m.grid(&siteModel{site: &site{}}), ranks, w.rank, slices.Clone(w.place[:around])), int64(count)})
+		}
+	}
+	if !m.unif[n.ID] {
+		for _, ranks := range sortedKeys(most) {
+			samples = append(samples, sample{point{ranks: ranks}, most[ranks]})
+		}
+	}
+	return fitValue(samples)
+}
+
+// count adds up the traffic that is not explained.
+func (m *Model) count() {
+	gone := map[string]bool{}
+	for _, u := range m.Pattern.Unexplained {
+		gone[u.Slot] = true
+	}
+	last := len(m.t.runs) - 1
+	explained := map[int32]bool{}
+	for _, x := range m.sites {
+		explained[x.node.ID] = true
+		for _, s := range x.slots {
+			if gone[slotName(x.to, s.index())] || gone[slotName(x.from, s.index())] {
+				explained[x.node.ID] = false
+			}
+		}
+	}
+	for r := range m.t.runs[last].Ranks {
+		m.t.Walk(m.t.base[last]+r, func(n *Node, c *Call) {
+			if x := m.byNode[n.ID]; x.sends && !peerless(c.Send) {
+				m.Traffic++
+				if !explained[n.ID] {
+					m.Unexplained++
+				}
+			}
+		})
+	}
+}
