@@ -29,6 +29,10 @@ type Law struct {
 	ranks []int64
 	thin  bool // the laws have too little evidence to stand alone
 	open  bool // there were more laws than are kept
+
+	names    names
+	textOnce sync.Once
+	texts    []string
 }
 
 // role is what was seen of ranks at the same sides of the grid.
@@ -36,6 +40,24 @@ type role struct {
 	Points []Point `json:"points"` // the least, middle and largest value of each number of ranks
 	once   sync.Once
 	fitted *Curve
+	lock   sync.Mutex
+	said   map[int64]Expected // by ranks
+}
+
+// at is the curve's prediction, made once for each number of ranks.
+func (r *role) at(ranks int64) Expected {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	e, ok := r.said[ranks]
+	if !ok {
+		p := r.curve().At(ranks)
+		e = Expected{Value: p.Value, Low: p.Low, High: p.High, Form: p.Formula}
+		if r.said == nil {
+			r.said = map[int64]Expected{}
+		}
+		r.said[ranks] = e
+	}
+	return e
 }
 
 // curve is fitted when it is first asked for, as most groups have exact laws; nil where one number of ranks was seen.
@@ -112,14 +134,19 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 			tasks = append(tasks, task{rows, []int{i}, false})
 		}
 	}
+	// The largest values first: these are of the domain's faces, and say its extents to the others.
+	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(mean(b.rows), mean(a.rows)) })
+	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(is(b.family), is(a.family)) })
 	var known []int64
+	budgets := map[bool]*int{true: new(int), false: new(int)} // of families and of groups
+	*budgets[true], *budgets[false] = inVain/2, inVain
 	for pass := range 3 {
 		for _, t := range tasks {
 			if done[t.members[0]] {
 				continue
 			}
 			s := newSearcher(t.rows)
-			s.limit = limit
+			s.limit, s.budget = limit, budgets[t.family]
 			switch pass {
 			case 0:
 				s.easy()
@@ -149,6 +176,13 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 		}
 	}
 	return found
+}
+
+func mean(rows []row) (m float64) {
+	for _, r := range rows {
+		m += float64(r.v) / float64(len(rows))
+	}
+	return m
 }
 
 // indexed reports whether rows differ in an index.
@@ -445,7 +479,7 @@ func preferred(found []Hypothesis, extents []int64) []Hypothesis {
 // length is how many bits or so a law takes, smaller is preferred: what is added, what is trimmed, how extents are cut, and that extents and
 // units are round numbers.
 func (h *Hypothesis) length() float64 {
-	n := roundness(int64(h.C))
+	n := roundness(int64(h.C)) + 2*float64(odd(int64(h.C)))
 	for _, cuts := range h.Cuts {
 		n += cuts[0].length()
 	}
@@ -458,8 +492,11 @@ func (h *Hypothesis) length() float64 {
 	return n
 }
 
+// haloBits is what it takes to say what is added to a block.
+var haloBits = map[int64]float64{0: 0, 1: 2, 2: 2, -1: 3, -2: 3}
+
 func (c *Cut) length() float64 {
-	n := roundness(c.Extent) + 2*float64(slices.Index(halos, c.Add)) + float64(slices.Index(roundings, c.Rounding))
+	n := roundness(c.Extent) + haloBits[c.Add] + float64(slices.Index(roundings, c.Rounding))
 	if c.Trim != NoTrim {
 		n += 3
 	}
@@ -482,12 +519,12 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 	}
 	e := Expected{Low: math.Inf(1), High: math.Inf(-1)}
 	for i := range l.Laws {
-		s, ok := l.Laws[i].at(&r)
+		s, ok := l.Laws[i].at(&r, &l.names)
 		if !ok {
 			continue
 		}
 		if e.Form == "" {
-			e.Value, e.Form = s.value, l.Laws[i].String()
+			e.Value, e.Form = s.value, l.text(i)
 		}
 		e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
 	}
@@ -504,6 +541,16 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 	return e, nil
 }
 
+// text is a law as people read it, made once.
+func (l *Law) text(i int) string {
+	l.textOnce.Do(func() {
+		for k := range l.Laws {
+			l.texts = append(l.texts, l.Laws[k].String())
+		}
+	})
+	return l.texts[i]
+}
+
 // byRole is what the curve of a rank's role says, with what ranks of that role differed by; of all ranks where the role was not seen.
 func (l *Law) byRole(r *row) Expected {
 	to := l.roles[r.role()]
@@ -514,8 +561,7 @@ func (l *Law) byRole(r *row) Expected {
 		p := to.Points[len(to.Points)/2]
 		return Expected{Value: p.Value, Low: math.Inf(-1), High: math.Inf(1), Form: fmt.Sprintf("%s, seen on %d ranks alone", number(p.Value), p.Ranks)}
 	}
-	p := to.curve().At(r.ranks)
-	return Expected{Value: p.Value, Low: p.Low, High: p.High, Form: p.Formula, Exact: false}
+	return to.at(r.ranks)
 }
 
 // Exact reports whether the group has an exact law.
@@ -579,7 +625,7 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 	if k.Roles[""] == nil || len(k.Roles[""].Points) == 0 {
 		return errors.New("a law without points")
 	}
-	*l = Law{Name: k.Name, Laws: k.Laws, open: k.Open, roles: k.Roles}
+	l.Name, l.Laws, l.open, l.roles, l.ranks = k.Name, k.Laws, k.Open, k.Roles, nil
 	for name, r := range l.roles {
 		if r == nil || len(r.Points) == 0 {
 			return fmt.Errorf("a law without points for %q", name)

@@ -318,3 +318,52 @@ func BenchmarkFitGroups(b *testing.B) {
 		}
 	}
 }
+
+// TestSweepsOfAMultipartition: each step of a sweep along an axis sends the face of one cell, trimmed at the boundary.
+func TestSweepsOfAMultipartition(t *testing.T) {
+	face := func(normal int, forward bool) func(g, x []int64, index []int32) int64 {
+		return func(g, x []int64, index []int32) int64 {
+			q, at := g[0], int64(index[0])
+			if !forward {
+				at = q - 1 - at
+			}
+			for c := range q {
+				cell := [3]int64{(x[0] + c) % q, (x[1] - c + q) % q, c}
+				if cell[normal] != at {
+					continue
+				}
+				v := int64(176)
+				for _, k := range []int{(normal + 1) % 3, (normal + 2) % 3} {
+					v *= RestFirst.block(38, q, cell[k]) - TrimBoth.cells(q, cell[k])
+				}
+				return v
+			}
+			return 0
+		}
+	}
+	var groups []Group
+	var truths []truth
+	for _, forward := range []bool{true, false} {
+		for normal := range 3 {
+			for i := range int32(6) {
+				family := fmt.Sprint(normal, forward)
+				tr := truth{name: fmt.Sprint(family, " step ", i), family: family, index: []int32{i}, value: face(normal, forward), sends: func(g, _ []int64) bool { return int64(i) < g[0]-1 }}
+				truths = append(truths, tr)
+				if i < 4 {
+					groups = append(groups, Group{Name: tr.name, Family: family, Samples: samplesOf(tr, square, 9, 16, 25)})
+				}
+			}
+		}
+	}
+	laws, _, err := FitGroups(groups, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(laws[0], laws[23])
+	for k, tr := range truths {
+		holdsAt(t, laws[k/6*4+min(k%6, 3):], []truth{tr}, square, false, 36, 49)
+	}
+	if !laws[0].Exact() {
+		t.Error("no law")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 )
 
 // Hypothesis is an exact law that has every sample of a group. Its fields say which: all are numbers, so that it can be kept as JSON.
@@ -40,6 +41,10 @@ type Partition struct {
 	Swap   bool  `json:"swap"`   // x and y are the other way
 	Normal int   `json:"normal"` // axis of the cells, 0 to 2
 	Skip   Trim  `json:"skip"`   // TrimFirst, TrimLast or NoTrim
+	// Step is 1 where each step of a sweep sends the face of the cell that is at index StepIndex along Normal, -1 where it counts from the last;
+	// 0: all cells at once.
+	Step      int `json:"step,omitempty"`
+	StepIndex int `json:"step_index,omitempty"`
 }
 
 // variable is a function of a place; ok is false where it has no value.
@@ -81,18 +86,27 @@ func is(b bool) float64 {
 	return 0
 }
 
-// named is the variable of that name, nil if a place has none.
-func named(name string, r *row) *variable {
-	for _, v := range variables(len(r.g), len(r.index)) {
-		if v.name == name {
-			return &v
+// names remembers variables by name for places of some shapes; many may ask at once.
+type names struct{ shapes sync.Map } // from shape to map[string]*variable
+
+type shape struct{ axes, indices int }
+
+// of is the variable of that name, nil if a place has none.
+func (n *names) of(name string, r *row) *variable {
+	k := shape{len(r.g), len(r.index)}
+	m, ok := n.shapes.Load(k)
+	if !ok {
+		all := map[string]*variable{}
+		for _, v := range variables(k.axes, k.indices) {
+			all[v.name] = &v
 		}
+		m, _ = n.shapes.LoadOrStore(k, all)
 	}
-	return nil
+	return m.(map[string]*variable)[name]
 }
 
 // at is what the law says of a place; ok is false where it says nothing.
-func (h *Hypothesis) at(r *row) (s said, ok bool) {
+func (h *Hypothesis) at(r *row, names *names) (s said, ok bool) {
 	y := h.C
 	for a, p := range h.Powers {
 		if a >= len(r.g) {
@@ -101,7 +115,7 @@ func (h *Hypothesis) at(r *row) (s said, ok bool) {
 		y *= math.Pow(float64(r.g[a]), float64(p))
 	}
 	if h.Factor != "" {
-		v := named(h.Factor, r)
+		v := names.of(h.Factor, r)
 		if v == nil {
 			return s, false
 		}
@@ -112,7 +126,7 @@ func (h *Hypothesis) at(r *row) (s said, ok bool) {
 		y *= f
 	}
 	for _, t := range h.Sum {
-		v := named(t.Variable, r)
+		v := names.of(t.Variable, r)
 		if v == nil {
 			return s, false
 		}
@@ -152,7 +166,7 @@ func (h *Hypothesis) partition(r *row, s said) (said, bool) {
 		return s, false
 	}
 	var low, value, high float64
-	ok := h.Partition.cells(r.g[0], r.x, func(cell [3]int64) bool {
+	ok := h.Partition.cells(r, func(cell [3]int64) bool {
 		var l, v, u float64 = 1, 1, 1
 		for k, a := range h.Axes {
 			cl, cv, cu, ok := rangeOf(h.Cuts[k], NoLevel, 0, r.g[0], cell[a])
@@ -164,19 +178,31 @@ func (h *Hypothesis) partition(r *row, s said) (said, bool) {
 		low, value, high = low+l, value+v, high+u
 		return true
 	})
-	return said{s.low * low, s.value * value, s.high * high}, ok
+	return said{s.low * low, s.value * value, s.high * high}, ok && value > 0
 }
 
-// cells visits the cells of rank (x, y) whose face is sent, until visit says no.
-func (p *Partition) cells(q int64, x []int64, visit func(cell [3]int64) bool) bool {
-	x0, x1 := x[0], x[1]
+// cells visits the cells of a rank whose face is sent, until visit says no.
+func (p *Partition) cells(r *row, visit func(cell [3]int64) bool) bool {
+	q, x0, x1 := r.g[0], r.x[0], r.x[1]
 	if p.Swap {
 		x0, x1 = x1, x0
+	}
+	only := int64(-1)
+	if p.Step != 0 {
+		if p.StepIndex >= len(r.index) {
+			return false
+		}
+		if only = r.index[p.StepIndex]; p.Step < 0 {
+			only = q - 1 - only
+		}
+		if only < 0 || only >= q {
+			return false
+		}
 	}
 	for c := range q {
 		cell := [3]int64{(x0 + p.Sign*c + q) % q, (x1 - p.Sign*c + q) % q, c}
 		n := cell[p.Normal]
-		if p.Skip == TrimFirst && n == 0 || p.Skip == TrimLast && n == q-1 {
+		if only >= 0 && n != only || p.Skip == TrimFirst && n == 0 || p.Skip == TrimLast && n == q-1 {
 			continue
 		}
 		if !visit(cell) {
@@ -224,6 +250,11 @@ func (h *Hypothesis) String() string {
 	}
 	if p := h.Partition; p != nil {
 		skip := map[Trim]string{NoTrim: "", TrimFirst: fmt.Sprintf(" but the first along axis %d", p.Normal), TrimLast: fmt.Sprintf(" but the last along axis %d", p.Normal)}[p.Skip]
+		if p.Step != 0 {
+			from := map[int]string{1: "first", -1: "last"}[p.Step]
+			cuts = []string{fmt.Sprintf("%s of the cell that is i%d from the %s along axis %d", strings.Join(cuts, " "), p.StepIndex, from, p.Normal)}
+			return strings.Join(append(parts, cuts...), " ")
+		}
 		cuts = []string{fmt.Sprintf("sum over the q cells of a rank%s of %s", skip, strings.Join(cuts, " "))}
 	}
 	text := strings.Join(append(parts, cuts...), " ")

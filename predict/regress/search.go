@@ -12,7 +12,9 @@ type searcher struct {
 	extents []int64
 	limit   int64 // extents are tried up to it where extents is nil
 	runs    int   // numbers of ranks
+	budget  *int  // how many groups more may be searched through all extents for multipartitions in vain
 	found   []Hypothesis
+	names   names
 }
 
 // mostKept is how many exact laws of a group are kept; where there are more, they do not stand alone.
@@ -34,7 +36,7 @@ func newSearcher(rows []row) *searcher {
 // holds reports whether a law has all rows.
 func (s *searcher) holds(h *Hypothesis) bool {
 	for i := range s.rows {
-		if y, ok := h.at(&s.rows[i]); !ok || y.value != float64(s.rows[i].v) {
+		if y, ok := h.at(&s.rows[i], &s.names); !ok || y.value != float64(s.rows[i].v) {
 			return false
 		}
 	}
@@ -515,6 +517,9 @@ func (s *searcher) three(l leveling) {
 	})
 }
 
+// inVain is how many groups are searched for multipartitions through all extents without finding any, before only extents that are known are tried.
+const inVain = 24
+
 // mostCells is the largest cube that is looked for as a multipartition, where no extent is known.
 const mostCells = 512
 
@@ -530,49 +535,83 @@ func (s *searcher) partitions() bool {
 			far = n
 		}
 	}
-	extents := s.extents
+	extents, before := s.extents, len(s.found)
 	if extents == nil {
+		if *s.budget == 0 {
+			return false
+		}
+		defer func() {
+			if len(s.found) == before {
+				*s.budget--
+			}
+		}()
 		for n := s.rows[0].g[0]; n <= mostCells; n++ {
 			extents = append(extents, n)
 		}
 	}
-	before := len(s.found)
+	ways := s.waysOf(far)
 	for _, n := range extents {
 		for _, rounding := range []Rounding{RestFirst, RestLast} {
 			for _, trim := range trims {
-				s.faces(n, rounding, trim, far)
+				s.faces(ways, Cut{Extent: n, Rounding: rounding, Trim: trim}, far)
 			}
 		}
 	}
 	return len(s.found) > before
 }
 
-// faces tries the ways in which the cells of a rank can lie and which of their faces are sent, and what is added to the cells' extents: a sum of
-// products (b0+h0)(b1+h1) is four sums, whatever the h.
-func (s *searcher) faces(n int64, rounding Rounding, trim Trim, far int) {
-	cut := Cut{Extent: n, Rounding: rounding, Trim: trim}
+// way is a way in which the cells of a rank can lie and which of their faces are sent: for two rows the places of these cells along the two axes
+// of the face.
+type way struct {
+	Partition
+	a0, a1        int
+	near, distant [][2]int64
+}
+
+func (s *searcher) waysOf(far int) (all []way) {
+	sent := []Partition{{Skip: TrimLast}, {Skip: TrimFirst}, {}}
+	for i := range s.rows[0].index {
+		sent = append(sent, Partition{Step: 1, StepIndex: i}, Partition{Step: -1, StepIndex: i})
+	}
+	for normal := range 3 {
+		for _, p := range sent {
+			for turn := range 4 {
+				p.Sign, p.Swap, p.Normal = 1-2*int64(turn%2), turn > 1, normal
+				w := way{Partition: p, a0: (normal + 1) % 3, a1: (normal + 2) % 3}
+				w.near, w.distant = w.places(&s.rows[0]), w.places(&s.rows[far])
+				if len(w.near) > 0 && len(w.distant) > 0 {
+					all = append(all, w)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (w *way) places(r *row) (all [][2]int64) {
+	w.cells(r, func(cell [3]int64) bool { all = append(all, [2]int64{cell[w.a0], cell[w.a1]}); return true })
+	return all
+}
+
+// faces tries what is added to the cells' extents: a sum of products (b0+h0)(b1+h1) is four sums, whatever the h.
+func (s *searcher) faces(ways []way, cut Cut, far int) {
 	near, distant := &s.rows[0], &s.rows[far]
 	b0, b1 := cut.all(near.g[0]), cut.all(distant.g[0])
-	for normal := range 3 {
-		a0, a1 := (normal+1)%3, (normal+2)%3
-		for _, skip := range []Trim{TrimLast, TrimFirst, NoTrim} {
-			for turn := range 4 {
-				p := Partition{Sign: 1 - 2*int64(turn%2), Swap: turn > 1, Normal: normal, Skip: skip}
-				m0, m1 := p.moments(near, b0, a0, a1), p.moments(distant, b1, a0, a1)
-				for _, h0 := range halos {
-					for _, h1 := range halos {
-						first, second := m0.with(h0, h1), m1.with(h0, h1)
-						if first <= 0 || near.v%first != 0 || first*distant.v != second*near.v || s.full() {
-							continue
-						}
-						c0, c1 := cut, cut
-						c0.Add, c1.Add = h0, h1
-						where := p
-						h := Hypothesis{C: float64(near.v / first), Axes: []int{a0, a1}, Cuts: [][]Cut{{c0}, {c1}}, Partition: &where}
-						if s.holds(&h) {
-							s.found = append(s.found, h)
-						}
-					}
+	for i := range ways {
+		w := &ways[i]
+		m0, m1 := momentsOf(w.near, b0), momentsOf(w.distant, b1)
+		for _, h0 := range halos {
+			for _, h1 := range halos {
+				first, second := m0.with(h0, h1), m1.with(h0, h1)
+				if first <= 0 || first*distant.v != second*near.v || near.v%first != 0 || s.full() {
+					continue
+				}
+				c0, c1 := cut, cut
+				c0.Add, c1.Add = h0, h1
+				where := w.Partition
+				h := Hypothesis{C: float64(near.v / first), Axes: []int{w.a0, w.a1}, Cuts: [][]Cut{{c0}, {c1}}, Partition: &where}
+				if s.holds(&h) {
+					s.found = append(s.found, h)
 				}
 			}
 		}
@@ -591,12 +630,11 @@ func (c *Cut) all(g int64) []int64 {
 // moments are the sums over cells of b0 b1, b0, b1 and 1.
 type moments [4]int64
 
-func (p *Partition) moments(r *row, b []int64, a0, a1 int) (m moments) {
-	p.cells(r.g[0], r.x, func(cell [3]int64) bool {
-		x, y := b[cell[a0]], b[cell[a1]]
+func momentsOf(places [][2]int64, b []int64) (m moments) {
+	for _, p := range places {
+		x, y := b[p[0]], b[p[1]]
 		m[0], m[1], m[2], m[3] = m[0]+x*y, m[1]+x, m[2]+y, m[3]+1
-		return true
-	})
+	}
 	return m
 }
 
