@@ -218,7 +218,7 @@ func (c *Curve) predict(k *candidate, ranks int64) Prediction {
 	if k.df == 0 { // the points say nothing of noise: what other forms say has to serve
 		low, high = y, y
 	}
-	low, high = c.possible(low), c.possible(high)
+	low, high = math.Min(c.possible(low), y), math.Max(c.possible(high), y) // a form that was asked for by name may say what cannot be
 	low, high = math.Max(low*c.scale, -math.MaxFloat64), math.Min(high*c.scale, math.MaxFloat64)
 	return Prediction{Ranks: ranks, Value: y * c.scale, Low: low, High: high, Form: k.form.family, Formula: c.formula(k),
 		LeaveOneOut: fraction(k.leaveOneOut), RollingOrigin: fraction(k.rolling), Alternatives: []Alternative{}, Warnings: []Warning{}}

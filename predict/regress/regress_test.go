@@ -150,3 +150,11 @@ func warned(p Prediction, name string) (text string, ok bool) {
 	}
 	return "", false
 }
+
+// TestFormThatSaysWhatCannotBe: a form asked for by name is given, whatever it says, inside its interval.
+func TestFormThatSaysWhatCannotBe(t *testing.T) {
+	p, err := fit(t, Point{2, 100}, Point{4, 90.5}, Point{8, 70}, Point{16, 31}).AtForm(64, Linear)
+	if err != nil || p.Value > -100 || p.Low > p.Value || p.High < p.Value {
+		t.Errorf("%v in %v to %v, %v", p.Value, p.Low, p.High, err)
+	}
+}
