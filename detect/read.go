@@ -231,7 +231,9 @@ func (d *detector) keep(payloads *counter, l *streams, cuts map[int64][]piece) e
 	if exchanged {
 		columns = streamColumns
 	}
-	ordinal, kept := int64(-1), map[payload]int32{}
+	ordinal, kept := int64(-1), map[payload]*int32{}
+	var last payload // and how many of it are kept: the next one often is of the same
+	var same *int32
 	return d.rows(columns, func(b *schema.Messages, list []int32, rest func() error) error {
 		for _, i := range list {
 			if b.Src[i] == b.Dst[i] {
@@ -246,12 +248,21 @@ func (d *detector) keep(payloads *counter, l *streams, cuts map[int64][]piece) e
 			if len(pieces) == 0 && !payloads.isOften(key(hash, bytes)) && !(exchanged && l.complete(b, int(i))) {
 				continue
 			}
-			of := payload{hash: hash, bytes: bytes}
-			if len(d.messages) >= mostReplayed || kept[of] >= mostOfPayload {
+			if len(d.messages) >= mostReplayed {
 				d.result.LeftOut++
 				continue
 			}
-			kept[of]++
+			if of := (payload{hash: hash, bytes: bytes}); same == nil || of != last {
+				if last, same = of, kept[of]; same == nil {
+					same = new(int32)
+					kept[of] = same
+				}
+			}
+			if *same >= mostOfPayload {
+				d.result.LeftOut++
+				continue
+			}
+			*same++
 			if err := rest(); err != nil {
 				return err
 			}

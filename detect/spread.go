@@ -142,7 +142,7 @@ func (d *detector) spreads() {
 }
 
 // mostTogether is about how many messages one goroutine looks at before it asks for others.
-const mostTogether = 1 << 12
+const mostTogether = 1 << 10
 
 // apart calls look with each list of messages, on all processors, and finds what is found in the order of the lists: which messages
 // there are in others makes no difference to a list.
