@@ -203,35 +203,10 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 	if len(index) != len(l.Members[0].Index) {
 		return refuse(UnknownEnd, "the index has %d components, those of the slots %d", len(index), len(l.Members[0].Index))
 	}
-	var maps []*Map
-	var of []Form
-	var missing []string
-	var short string
-	for _, f := range l.Forms {
-		if f.Presence.Kind == Erratic {
-			return refuse(Unsteady, "it is there at %v of the runs' %v ranks, which no law says", l.Sizes, l.Training)
-		}
-		for _, g := range f.Grids {
-			dims, ok := g.Dims(ranks)
-			if !ok {
-				if !slices.Contains(missing, g.Domain()) {
-					missing = append(missing, g.Domain())
-				}
-				continue
-			}
-			for _, a := range f.Short {
-				if dims[a] > 2 {
-					short = f.String()
-				}
-			}
-			m := f.bind(ranks, dims, index)
-			m.Borrowed = l.Borrowed
-			if !slices.ContainsFunc(maps, func(o *Map) bool { return sameMap(o, m) }) {
-				maps = append(maps, m)
-				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Where: f.Where, Presence: f.Presence})
-			}
-		}
+	if l.Forms[0].Presence.Kind == Erratic {
+		return refuse(Unsteady, "it is there at %v of the runs' %v ranks, which no law says", l.Sizes, l.Training)
 	}
+	maps, of, missing, short := l.bind(ranks, index)
 	if len(maps) == 0 {
 		return refuse(Undefined, "the law is of %s", strings.Join(missing, " or "))
 	}
@@ -258,6 +233,72 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 		return refuse(Ambiguous, "%d laws that give all runs differ: %s", len(maps), strings.Join(texts, "; "))
 	}
 	return m, nil
+}
+
+// bind evaluates the law's forms: the maps that differ, the form of each, the kinds of process counts that forms are defined for where
+// they are not for this one, and a form that moves along an axis that the runs do not show, or "".
+func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing []string, short string) {
+	for _, f := range l.Forms {
+		for _, g := range f.Grids {
+			dims, ok := g.Dims(ranks)
+			if !ok {
+				if !slices.Contains(missing, g.Domain()) {
+					missing = append(missing, g.Domain())
+				}
+				continue
+			}
+			for _, a := range f.Short {
+				if dims[a] > 2 {
+					short = f.String()
+				}
+			}
+			m := f.bind(ranks, dims, index)
+			m.Borrowed = l.Borrowed
+			if !slices.ContainsFunc(maps, func(o *Map) bool { return sameMap(o, m) }) {
+				maps = append(maps, m)
+				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Where: f.Where, Presence: f.Presence})
+			}
+		}
+	}
+	return maps, of, missing, short
+}
+
+// Suggestion is a process count and how many slots that cannot be answered a run there would decide.
+type Suggestion struct {
+	Ranks int32 `json:"ranks"`
+	Slots int   `json:"slots"`
+}
+
+// Suggest says which of some process counts to run next so that more slots can be answered at ranks: those at which the laws that are
+// left differ, the count that decides most first, of equals the smallest. Empty when none would help.
+func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
+	var out []Suggestion
+	for _, c := range candidates {
+		if slices.Contains(p.Sizes, c) {
+			continue
+		}
+		s := Suggestion{Ranks: c}
+		for _, l := range p.Laws {
+			for _, m := range l.Members {
+				if _, err := l.At(ranks, m.Index); err == nil {
+					continue
+				}
+				if maps, _, missing, short := l.bind(c, m.Index); len(maps) > 1 || len(maps) > 0 && len(missing) > 0 || short != "" {
+					s.Slots++
+				}
+			}
+		}
+		if s.Slots > 0 {
+			out = append(out, s)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Suggestion) int {
+		if a.Slots != b.Slots {
+			return b.Slots - a.Slots
+		}
+		return int(a.Ranks) - int(b.Ranks)
+	})
+	return out
 }
 
 // inRange returns a map of nobody when the index has no such place at the process count, the first of maps when it has, and a

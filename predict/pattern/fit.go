@@ -149,19 +149,28 @@ func (f *fitter) families(slots []Slot) []*unit {
 			out = append(out, f.unit(s.Name, s.Site, s))
 			continue
 		}
-		key := fmt.Sprintf("%s/%d", s.Site, len(s.Index))
-		if u, ok := bySite[key]; ok {
+		// Slots of one site and index, told apart by something else, are of families of their own.
+		n := 0
+		key := func() string { return fmt.Sprintf("%s/%d/%d", s.Site, len(s.Index), n) }
+		for bySite[key()] != nil && bySite[key()].has(s.Index) {
+			n++
+		}
+		if u := bySite[key()]; u != nil {
 			u.slots = append(u.slots, s)
 			continue
 		}
 		u := &unit{name: s.Site, site: s.Site, slots: []*Slot{s}}
-		bySite[key] = u
+		bySite[key()] = u
 		out = append(out, u)
 	}
 	for _, u := range bySite {
 		f.observe(u)
 	}
 	return out
+}
+
+func (u *unit) has(index []int32) bool {
+	return slices.ContainsFunc(u.slots, func(s *Slot) bool { return slices.Equal(s.Index, index) })
 }
 
 func (f *fitter) unit(name, site string, slots ...*Slot) *unit {
@@ -310,7 +319,7 @@ func (f *fitter) searchNew(u *unit) string {
 	info := evidence(u.obs)
 	found, weak := false, false
 	for i, c := range f.classes {
-		forms := fitClass(c, u.obs, u.vary, lib)
+		forms := fitClass(c, u.obs, lib)
 		if i == 0 {
 			forms = cheapest(append(forms, fitBits(c, u.obs)...))
 		}
@@ -996,10 +1005,15 @@ func (f *fitter) warn(chosen []*class) {
 			}
 		}
 	}
+	var borrowed []string
 	for _, l := range f.p.Laws {
 		if l.Borrowed {
-			f.p.Warnings = append(f.p.Warnings, fmt.Sprintf("%s: the direction is taken from its sibling axes", l.Name))
+			borrowed = append(borrowed, l.Name)
 		}
+	}
+	if n := len(borrowed); n > 0 {
+		f.p.Warnings = append(f.p.Warnings, fmt.Sprintf("%d laws take a direction or a shape from sibling axes, because their own have at most two ranks in all runs or none that is thinned out: %s",
+			n, strings.Join(borrowed[:min(n, 5)], ", ")))
 	}
 	if len(f.p.Sizes) < 3 {
 		f.p.Warnings = append(f.p.Warnings, fmt.Sprintf("laws rest on %d process counts; a third would test them", len(f.p.Sizes)))

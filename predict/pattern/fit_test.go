@@ -217,3 +217,23 @@ func fitted(t testing.TB, pr program) *Program {
 	}
 	return p
 }
+
+// TestTwinsOfOneIndex has two slots of one site and index, which go opposite ways: they are no family.
+func TestTwinsOfOneIndex(t *testing.T) {
+	var slots []Slot
+	for i, by := range []int32{1, -1, 1, -1} {
+		c := truth{name: fmt.Sprint(i), site: "s", index: []int32{int32(i / 2)}, dst: func(p, r int32) (int32, bool) { return mod(r+by, p), true }}
+		slots = append(slots, c.slot(3, 5, 8))
+	}
+	p, err := Fit(slots, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int32{4, 2, 4, 2} {
+		if m, err := p.At(fmt.Sprint(i), 9); err != nil {
+			t.Error(err)
+		} else if d, _ := m.Dst(3); d != want {
+			t.Errorf("slot %d: 3 of 9 sends to %d, want %d", i, d, want)
+		}
+	}
+}

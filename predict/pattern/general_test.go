@@ -37,6 +37,32 @@ func TestFigure7(t *testing.T) {
 	}
 }
 
+// TestSuggest has neighbours in the second axis of the most square grid and of two columns, which 4 and 6 ranks do not tell apart: 2 x 2
+// and 2 x 3 both. What is suggested must leave fewer laws.
+func TestSuggest(t *testing.T) {
+	p := fitted(t, torus("rows", divisor2, false, []int32{4, 6}, nil, [2]int32{0, 1}, [2]int32{0, -1}))
+	if _, err := p.At("s0", 12); err == nil {
+		t.Fatal("4 and 6 ranks do not tell 3 x 4 from 2 x 6")
+	}
+	got := p.Suggest(12, []int32{4, 8, 9, 12})
+	if len(got) == 0 || slices.ContainsFunc(got, func(s Suggestion) bool { return s.Ranks == 4 }) {
+		t.Fatalf("suggested: %v", got)
+	}
+	for _, s := range got {
+		more := fitted(t, torus("rows", divisor2, false, []int32{4, 6, s.Ranks}, nil, [2]int32{0, 1}, [2]int32{0, -1}))
+		before, after := p.Laws[0].rivals(12), more.Laws[0].rivals(12)
+		if after >= before {
+			t.Errorf("a run of %d was suggested and leaves %d of %d laws", s.Ranks, after, before)
+		}
+	}
+}
+
+// rivals counts the different answers of a law.
+func (l Law) rivals(ranks int32) int {
+	maps, _, _, _ := l.bind(ranks, nil)
+	return len(maps)
+}
+
 // TestProgramSurvivesJSON writes and reads all programs of the tests, and asks both.
 func TestProgramSurvivesJSON(t *testing.T) {
 	for _, pr := range programs() {

@@ -213,9 +213,8 @@ func (c *class) project(o observation) projection {
 	return p
 }
 
-// fitClass returns the forms on a class of grids that give all observations exactly, cheapest first. vary says which components
-// of the index differ among the observations.
-func fitClass(c *class, obs []observation, vary []int, lib *library) []Form {
+// fitClass returns the forms on a class of grids that give all observations exactly, cheapest first.
+func fitClass(c *class, obs []observation, lib *library) []Form {
 	ps := make([]projection, len(obs))
 	k := len(c.dims[0])
 	box := true
