@@ -889,11 +889,11 @@ func (f *fitter) borrowSigns() {
 func (f Form) way() string {
 	var parts []string
 	for a, r := range f.Rules {
-		part := fmt.Sprint(r.Guard.shape())
 		if r.moves(a) {
-			part = fmt.Sprint(r.Op, r.N.shape(), part)
+			parts = append(parts, fmt.Sprint(r.Op, r.N.shape(), r.Guard.shape()))
+		} else if r.Guard.Kind != All {
+			parts = append(parts, fmt.Sprint(r.Guard.shape()))
 		}
-		parts = append(parts, part)
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, " ")

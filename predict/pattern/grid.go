@@ -158,6 +158,9 @@ func (g Grid) String() string {
 	return fmt.Sprintf("%s %d-D grid, extents %s", g.Shape, g.Axes, order)
 }
 
+// unusual says whether the grid has a fixed extent beside a plane.
+func (g Grid) unusual() bool { return g.Shape == Columns && g.Axes > 2 }
+
 func sameGrid(a, b Grid) bool {
 	return a.Shape == b.Shape && a.Axes == b.Axes && a.Fixed == b.Fixed && slices.Equal(a.Order, b.Order) &&
 		(a.Rest == nil) == (b.Rest == nil) && (a.Rest == nil || sameGrid(*a.Rest, *b.Rest))

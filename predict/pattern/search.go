@@ -51,6 +51,12 @@ func classes(sizes []int32) []*class {
 		}
 		out[at].grids = append(out[at].grids, g)
 	}
+	for _, c := range out {
+		// A fixed extent beside a plane is an unusual law: it counts only where no other has these extents.
+		if usual := slices.DeleteFunc(slices.Clone(c.grids), Grid.unusual); len(usual) > 0 {
+			c.grids = usual
+		}
+	}
 	slices.SortStableFunc(out, func(a, b *class) int { return len(a.dims[0]) - len(b.dims[0]) })
 	return out
 }
