@@ -70,7 +70,7 @@ func (n Number) cost() float64 {
 			if abs(n.C) < 2 {
 				return 0
 			}
-			return 2 + 2*math.Log2(float64(abs(n.C)))
+			return 1 + 2*math.Log2(float64(abs(n.C)))
 		}
 		return 1.5 + 1.5*float64(abs(n.C))
 	case Power:
