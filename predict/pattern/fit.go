@@ -773,14 +773,14 @@ func (f *fitter) give(u *unit, g Guard) {
 	}
 }
 
-// reuse makes forms cheaper whose shapes are all in the laws of slots that leave no choice.
+// reuse makes forms cheaper whose shapes are all in the laws of other slots, which show something else and leave no choice.
 func (f *fitter) reuse() {
 	const discount = 4
-	decided := map[shape]bool{}
+	decided := map[shape][]string{} // what the units showed that decide
 	for _, u := range f.units {
 		for _, s := range u.pool[0].shapes() {
-			if !slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), s) }) {
-				decided[s] = true
+			if !slices.Contains(decided[s], u.seen) && !slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), s) }) {
+				decided[s] = append(decided[s], u.seen)
 			}
 		}
 	}
@@ -788,13 +788,17 @@ func (f *fitter) reuse() {
 		if len(u.pool) < 2 {
 			continue
 		}
+		lacks := func(s shape) bool {
+			return !slices.ContainsFunc(decided[s], func(seen string) bool { return seen != u.seen })
+		}
 		for i := range u.pool {
 			shapes := u.pool[i].shapes()
-			if len(shapes) > 0 && !slices.ContainsFunc(shapes, func(s shape) bool { return !decided[s] }) {
+			if len(shapes) == 0 || slices.ContainsFunc(shapes, lacks) {
+				continue
+			}
+			u.pool[i].Cost -= discount
+			if u.pool[i].joint {
 				u.pool[i].Cost -= discount
-				if u.pool[i].joint {
-					u.pool[i].Cost -= discount
-				}
 			}
 		}
 		u.pool = cheapest(u.pool)
