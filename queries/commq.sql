@@ -312,7 +312,7 @@ profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'events', 'ranks'], [])
+SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'profile', 'events', 'ranks'], [])
 UNION ALL
 (
 WITH pairs AS (
@@ -330,29 +330,39 @@ received AS (
   FROM pairs
   GROUP BY dst
 ),
-others AS (
-  SELECT rank, CAST(SUM(CASE WHEN class = 'collective' THEN 1 ELSE 0 END) AS BIGINT) AS collectives,
-         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_send_bytes,
-         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_recv_bytes,
-         CAST(SUM(CASE WHEN class = 'rma' THEN 1 ELSE 0 END) AS BIGINT) AS one_sided,
-         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_send_bytes,
-         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_recv_bytes
-  FROM events
+operated AS (
+  SELECT rank, CAST(SUM(calls) AS BIGINT) AS collectives, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS collective_send_bytes,
+         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS collective_recv_bytes
+  FROM profile
   WHERE class = 'collective'
-     OR class = 'rma' AND error_class IS NULL AND COALESCE(proc_null, 0) = 0 AND COALESCE(send_bytes, recv_bytes) IS NOT NULL
   GROUP BY rank
+),
+targeting AS (
+  -- Ranks with one-sided communication. Mostly there are none, and then others ends at the first rows of events.
+  SELECT DISTINCT rank
+  FROM profile
+  WHERE class = 'rma'
+),
+others AS (
+  SELECT e.rank, CAST(COUNT(*) AS BIGINT) AS one_sided, CAST(SUM(COALESCE(e.send_bytes, 0)) AS BIGINT) AS one_sided_send_bytes,
+         CAST(SUM(COALESCE(e.recv_bytes, 0)) AS BIGINT) AS one_sided_recv_bytes
+  FROM events e
+  JOIN targeting t ON t.rank = e.rank
+  WHERE e.class = 'rma' AND e.error_class IS NULL AND COALESCE(e.proc_null, 0) = 0 AND COALESCE(e.send_bytes, e.recv_bytes) IS NOT NULL
+  GROUP BY e.rank
 )
 SELECT r.rank, CAST(COALESCE(s.messages, 0) AS BIGINT) AS sent_messages, CAST(COALESCE(s.bytes, 0) AS BIGINT) AS sent_bytes,
        CAST(COALESCE(d.messages, 0) AS BIGINT) AS received_messages, CAST(COALESCE(d.bytes, 0) AS BIGINT) AS received_bytes,
-       CAST(COALESCE(o.collectives, 0) AS BIGINT) AS collectives,
-       CAST(COALESCE(o.collective_send_bytes, 0) AS BIGINT) AS collective_send_bytes,
-       CAST(COALESCE(o.collective_recv_bytes, 0) AS BIGINT) AS collective_recv_bytes,
+       CAST(COALESCE(c.collectives, 0) AS BIGINT) AS collectives,
+       CAST(COALESCE(c.collective_send_bytes, 0) AS BIGINT) AS collective_send_bytes,
+       CAST(COALESCE(c.collective_recv_bytes, 0) AS BIGINT) AS collective_recv_bytes,
        CAST(COALESCE(o.one_sided, 0) AS BIGINT) AS one_sided,
        CAST(COALESCE(o.one_sided_send_bytes, 0) AS BIGINT) AS one_sided_send_bytes,
        CAST(COALESCE(o.one_sided_recv_bytes, 0) AS BIGINT) AS one_sided_recv_bytes
 FROM ranks r
 LEFT JOIN sent s ON s.rank = r.rank
 LEFT JOIN received d ON d.rank = r.rank
+LEFT JOIN operated c ON c.rank = r.rank
 LEFT JOIN others o ON o.rank = r.rank
 ORDER BY r.rank
 )
@@ -619,7 +629,7 @@ profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
@@ -632,10 +642,17 @@ collective_rows AS (
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
 ),
+starting AS (
+  -- Ranks that started persistent collectives: none, mostly, and then makers ends at the first rows of events.
+  SELECT DISTINCT rank
+  FROM profile
+  WHERE class = 'collective' AND call IN ('MPI_Start', 'MPI_Startall')
+),
 makers AS (
   -- The calls that made persistent collectives say what their starts do.
   SELECT i.rank, i.seq, i.call
   FROM events i
+  JOIN starting s ON s.rank = i.rank
   WHERE i.class = 'other' AND i.instance IS NOT NULL
 ),
 entries AS (
@@ -2561,12 +2578,20 @@ WITH operations AS (
   WHERE class = 'collective'
   GROUP BY comm, instance
 ),
+unended AS (
+  -- The manifest knows the end of the last call, and one that never ended can begin after it. Mostly there is none, and messages are not
+  -- read to find out.
+  SELECT run
+  FROM runs
+  WHERE in_progress > 0 OR end_ns = 0
+),
 latest AS (
   SELECT MAX(at_ns) AS last_ns
-  -- The manifest knows the end of the last call, and one that never ended can begin after it.
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
-        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns FROM messages WHERE {{where}}
+        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
+        FROM messages
+        WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
@@ -2589,6 +2614,7 @@ counted AS (
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
          CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
   FROM operations
+  WHERE at_ns IS NOT NULL
   GROUP BY 1
 ),
 digits AS (
@@ -2601,14 +2627,21 @@ steps AS (
   CROSS JOIN digits b
   CROSS JOIN digits c
   CROSS JOIN digits d
+),
+binned AS (
+  -- A join with counted would have the engine compute the bin of each message twice, to keep what lies in no step from the sums.
+  SELECT b.bin, CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+  FROM span s
+  JOIN steps b ON b.bin < {{bins}} AND b.bin * s.step_ns <= s.last_ns
+  UNION ALL
+  SELECT bin, messages, bytes, collectives, collective_bytes
+  FROM counted
 )
 SELECT b.bin, CAST(MIN(b.bin * s.step_ns) AS BIGINT) AS start_ns, CAST(MIN((b.bin + 1) * s.step_ns) AS BIGINT) AS end_ns,
-       CAST(SUM(COALESCE(c.messages, 0)) AS BIGINT) AS messages, CAST(SUM(COALESCE(c.bytes, 0)) AS BIGINT) AS bytes,
-       CAST(SUM(COALESCE(c.collectives, 0)) AS BIGINT) AS collectives,
-       CAST(SUM(COALESCE(c.collective_bytes, 0)) AS BIGINT) AS collective_bytes
-FROM span s
-JOIN steps b ON b.bin < {{bins}} AND b.bin * s.step_ns <= s.last_ns
-LEFT JOIN counted c ON c.bin = b.bin
+       CAST(SUM(b.messages) AS BIGINT) AS messages, CAST(SUM(COALESCE(b.bytes, 0)) AS BIGINT) AS bytes,
+       CAST(SUM(b.collectives) AS BIGINT) AS collectives, CAST(SUM(COALESCE(b.collective_bytes, 0)) AS BIGINT) AS collective_bytes
+FROM binned b
+CROSS JOIN span s
 GROUP BY b.bin
 ORDER BY b.bin
 )
@@ -3592,7 +3625,7 @@ profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'messages', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
@@ -3605,10 +3638,17 @@ collective_rows AS (
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
 ),
+starting AS (
+  -- Ranks that started persistent collectives: none, mostly, and then makers ends at the first rows of events.
+  SELECT DISTINCT rank
+  FROM profile
+  WHERE class = 'collective' AND call IN ('MPI_Start', 'MPI_Startall')
+),
 makers AS (
   -- The calls that made persistent collectives say what their starts do.
   SELECT i.rank, i.seq, i.call
   FROM events i
+  JOIN starting s ON s.rank = i.rank
   WHERE i.class = 'other' AND i.instance IS NOT NULL
 ),
 entries AS (

@@ -1,6 +1,6 @@
 -- summary: What each rank sends and receives: point-to-point messages, collectives and one-sided calls.
 -- source: Pipit's comm_by_process, with collectives and one-sided communication beside it
--- needs: messages, events, ranks
+-- needs: messages, profile, events, ranks
 -- column rank INTEGER -: World rank.
 -- column sent_messages BIGINT 1: Point-to-point messages that it sent, those to itself too.
 -- column sent_bytes BIGINT bytes: Payload of those.
@@ -14,7 +14,7 @@
 -- column one_sided_send_bytes BIGINT bytes: Payload that they took from it.
 -- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it.
 -- order: rank
--- cost: Three columns of messages, seven of events.
+-- cost: Three columns of messages, the table profile, and where there is one-sided communication six columns of events.
 -- plot: bars rank sent_bytes+collective_send_bytes+one_sided_send_bytes
 WITH pairs AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -31,28 +31,38 @@ received AS (
   FROM pairs
   GROUP BY dst
 ),
-others AS (
-  SELECT rank, CAST(SUM(CASE WHEN class = 'collective' THEN 1 ELSE 0 END) AS BIGINT) AS collectives,
-         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_send_bytes,
-         CAST(SUM(CASE WHEN class = 'collective' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS collective_recv_bytes,
-         CAST(SUM(CASE WHEN class = 'rma' THEN 1 ELSE 0 END) AS BIGINT) AS one_sided,
-         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_send_bytes,
-         CAST(SUM(CASE WHEN class = 'rma' THEN COALESCE(recv_bytes, 0) ELSE 0 END) AS BIGINT) AS one_sided_recv_bytes
-  FROM events
+operated AS (
+  SELECT rank, CAST(SUM(calls) AS BIGINT) AS collectives, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS collective_send_bytes,
+         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS collective_recv_bytes
+  FROM profile
   WHERE class = 'collective'
-     OR class = 'rma' AND error_class IS NULL AND COALESCE(proc_null, 0) = 0 AND COALESCE(send_bytes, recv_bytes) IS NOT NULL
   GROUP BY rank
+),
+targeting AS (
+  -- Ranks with one-sided communication. Mostly there are none, and then others ends at the first rows of events.
+  SELECT DISTINCT rank
+  FROM profile
+  WHERE class = 'rma'
+),
+others AS (
+  SELECT e.rank, CAST(COUNT(*) AS BIGINT) AS one_sided, CAST(SUM(COALESCE(e.send_bytes, 0)) AS BIGINT) AS one_sided_send_bytes,
+         CAST(SUM(COALESCE(e.recv_bytes, 0)) AS BIGINT) AS one_sided_recv_bytes
+  FROM events e
+  JOIN targeting t ON t.rank = e.rank
+  WHERE e.class = 'rma' AND e.error_class IS NULL AND COALESCE(e.proc_null, 0) = 0 AND COALESCE(e.send_bytes, e.recv_bytes) IS NOT NULL
+  GROUP BY e.rank
 )
 SELECT r.rank, CAST(COALESCE(s.messages, 0) AS BIGINT) AS sent_messages, CAST(COALESCE(s.bytes, 0) AS BIGINT) AS sent_bytes,
        CAST(COALESCE(d.messages, 0) AS BIGINT) AS received_messages, CAST(COALESCE(d.bytes, 0) AS BIGINT) AS received_bytes,
-       CAST(COALESCE(o.collectives, 0) AS BIGINT) AS collectives,
-       CAST(COALESCE(o.collective_send_bytes, 0) AS BIGINT) AS collective_send_bytes,
-       CAST(COALESCE(o.collective_recv_bytes, 0) AS BIGINT) AS collective_recv_bytes,
+       CAST(COALESCE(c.collectives, 0) AS BIGINT) AS collectives,
+       CAST(COALESCE(c.collective_send_bytes, 0) AS BIGINT) AS collective_send_bytes,
+       CAST(COALESCE(c.collective_recv_bytes, 0) AS BIGINT) AS collective_recv_bytes,
        CAST(COALESCE(o.one_sided, 0) AS BIGINT) AS one_sided,
        CAST(COALESCE(o.one_sided_send_bytes, 0) AS BIGINT) AS one_sided_send_bytes,
        CAST(COALESCE(o.one_sided_recv_bytes, 0) AS BIGINT) AS one_sided_recv_bytes
 FROM ranks r
 LEFT JOIN sent s ON s.rank = r.rank
 LEFT JOIN received d ON d.rank = r.rank
+LEFT JOIN operated c ON c.rank = r.rank
 LEFT JOIN others o ON o.rank = r.rank
 ORDER BY r.rank

@@ -1,6 +1,6 @@
 -- summary: Time that ranks waited in collectives for ranks that had not yet entered, by operation, communicator and rank.
 -- source: the wait states Wait at Barrier, Wait at NxN, Late Broadcast, Early Reduce and Early Scan of Scalasca and KOJAK
--- needs: events, comms, times, every-call
+-- needs: profile, events, comms, times, every-call
 -- origins: measured, virtual, simulated
 -- param until choice needed|last = needed: Whom a rank waits for. needed: whom it needs, for the result of the operation or to know that
 --     all have come: every rank in a barrier, allreduce, allgather, alltoall or reduce-scatter; the root in a broadcast or scatter; at the

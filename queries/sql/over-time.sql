@@ -13,7 +13,7 @@
 -- column collectives BIGINT 1: Collective operations whose first rank entered in it: an operation is one, however many ranks it has.
 -- column collective_bytes BIGINT bytes: What all their ranks together send in them.
 -- order: bin
--- cost: Two columns of messages, one of them twice, and five of the collective rows of events.
+-- cost: Two columns of messages (where calls never returned, one of them twice) and five of the collective rows of events.
 -- plot: lines start_ns bytes+collective_bytes
 WITH operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
@@ -21,12 +21,20 @@ WITH operations AS (
   WHERE class = 'collective'
   GROUP BY comm, instance
 ),
+unended AS (
+  -- The manifest knows the end of the last call, and one that never ended can begin after it. Mostly there is none, and messages are not
+  -- read to find out.
+  SELECT run
+  FROM runs
+  WHERE in_progress > 0 OR end_ns = 0
+),
 latest AS (
   SELECT MAX(at_ns) AS last_ns
-  -- The manifest knows the end of the last call, and one that never ended can begin after it.
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
         UNION ALL
-        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns FROM messages WHERE {{where}}
+        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
+        FROM messages
+        WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
@@ -49,6 +57,7 @@ counted AS (
   SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
          CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
   FROM operations
+  WHERE at_ns IS NOT NULL
   GROUP BY 1
 ),
 digits AS (
@@ -61,13 +70,20 @@ steps AS (
   CROSS JOIN digits b
   CROSS JOIN digits c
   CROSS JOIN digits d
+),
+binned AS (
+  -- A join with counted would have the engine compute the bin of each message twice, to keep what lies in no step from the sums.
+  SELECT b.bin, CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
+  FROM span s
+  JOIN steps b ON b.bin < {{bins}} AND b.bin * s.step_ns <= s.last_ns
+  UNION ALL
+  SELECT bin, messages, bytes, collectives, collective_bytes
+  FROM counted
 )
 SELECT b.bin, CAST(MIN(b.bin * s.step_ns) AS BIGINT) AS start_ns, CAST(MIN((b.bin + 1) * s.step_ns) AS BIGINT) AS end_ns,
-       CAST(SUM(COALESCE(c.messages, 0)) AS BIGINT) AS messages, CAST(SUM(COALESCE(c.bytes, 0)) AS BIGINT) AS bytes,
-       CAST(SUM(COALESCE(c.collectives, 0)) AS BIGINT) AS collectives,
-       CAST(SUM(COALESCE(c.collective_bytes, 0)) AS BIGINT) AS collective_bytes
-FROM span s
-JOIN steps b ON b.bin < {{bins}} AND b.bin * s.step_ns <= s.last_ns
-LEFT JOIN counted c ON c.bin = b.bin
+       CAST(SUM(b.messages) AS BIGINT) AS messages, CAST(SUM(COALESCE(b.bytes, 0)) AS BIGINT) AS bytes,
+       CAST(SUM(b.collectives) AS BIGINT) AS collectives, CAST(SUM(COALESCE(b.collective_bytes, 0)) AS BIGINT) AS collective_bytes
+FROM binned b
+CROSS JOIN span s
 GROUP BY b.bin
 ORDER BY b.bin

@@ -1,6 +1,6 @@
 -- summary: How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.
 -- source: the wait states of Scalasca and KOJAK, summed up as in the metric tree of CUBE
--- needs: waits, messages, events, comms, times, every-call
+-- needs: waits, messages, profile, events, comms, times, every-call
 -- origins: measured, virtual, simulated
 -- param by choice run|rank = run: run: a row for each kind over all ranks. rank: a row for each kind and rank.
 -- param until choice needed|last = needed: Whom a rank waits for in a collective; see collective-wait.

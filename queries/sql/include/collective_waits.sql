@@ -8,10 +8,17 @@ collective_rows AS (
   FROM events
   WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
 ),
+starting AS (
+  -- Ranks that started persistent collectives: none, mostly, and then makers ends at the first rows of events.
+  SELECT DISTINCT rank
+  FROM profile
+  WHERE class = 'collective' AND call IN ('MPI_Start', 'MPI_Startall')
+),
 makers AS (
   -- The calls that made persistent collectives say what their starts do.
   SELECT i.rank, i.seq, i.call
   FROM events i
+  JOIN starting s ON s.rank = i.rank
   WHERE i.class = 'other' AND i.instance IS NOT NULL
 ),
 entries AS (
