@@ -47,6 +47,7 @@ says more.`,
 	f.StringVarP(&o.output, "output", "o", "", "write the signature to `FILE` instead of standard output; compressed where it ends in .gz")
 	f.BoolVar(&o.check, "check", false, "expand the signature and compare it with the run")
 	register(c, completeRuns(a), "run")
+	completeFiles(c, "output", "json", "gz")
 	return c
 }
 
