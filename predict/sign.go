@@ -9,16 +9,16 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Sign makes the signature of a run. It reads its events three times or more. It is an error when the run has not the rows of all calls.
+// Sign makes the signature of a run. It reads its events three times or more. It is an error when the run does not have the rows of all calls.
 func Sign(run *Run) (*Signature, error) {
 	m := run.Manifest
 	switch {
 	case m.Record != "all":
-		return nil, fmt.Errorf("run %q has not the rows of all calls (record %s); capture it again with --record all", run.Name, m.Record)
+		return nil, fmt.Errorf("run %q does not have the rows of all calls (record %s); capture it again with --record all", run.Name, m.Record)
 	case len(m.Filters) > 0:
-		return nil, fmt.Errorf("run %q has not the rows of all calls (%s); capture it again without filters", run.Name, strings.Join(m.Filters, ", "))
+		return nil, fmt.Errorf("run %q does not have the rows of all calls (%s); capture it again without filters", run.Name, strings.Join(m.Filters, ", "))
 	case m.Counts.Dropped > 0:
-		return nil, fmt.Errorf("run %q has not the rows of all calls (%d could not be recorded)", run.Name, m.Counts.Dropped)
+		return nil, fmt.Errorf("run %q does not have the rows of all calls (%d could not be recorded)", run.Name, m.Counts.Dropped)
 	}
 	s, err := newSigner(run)
 	if err != nil {

@@ -103,9 +103,9 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions) error {
 	case m.TimeOrigin == "untimed":
 		return fmt.Errorf("critical-path: run %q is untimed; commq simulate --critical-path gives it the times of a machine", name)
 	case m.Record != "all":
-		return fmt.Errorf("critical-path: run %q has not the rows of all calls (record %s); capture it again with --record all", name, m.Record)
+		return fmt.Errorf("critical-path: run %q does not have the rows of all calls (record %s); capture it again with --record all", name, m.Record)
 	case len(m.Filters) > 0:
-		return fmt.Errorf("critical-path: run %q has not the rows of all calls (%s); capture it again without filters", name, strings.Join(m.Filters, ", "))
+		return fmt.Errorf("critical-path: run %q does not have the rows of all calls (%s); capture it again without filters", name, strings.Join(m.Filters, ", "))
 	}
 	p := &pathOf{ctx: ctx, dir: dir, graph: critical.New(int(m.Ranks), critical.Options{Last: o.until == "last" || m.TimeOrigin != "measured", Eager: m.TimeOrigin == "virtual"})}
 	if err := p.members(); err != nil {

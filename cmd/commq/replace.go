@@ -114,9 +114,9 @@ func (s *replacement) check() error {
 	m := s.manifest
 	switch {
 	case m.Record != "all":
-		return fmt.Errorf("replace: run %q has not the rows of all calls (record %s); capture it again with --record all", s.name, m.Record)
+		return fmt.Errorf("replace: run %q does not have the rows of all calls (record %s); capture it again with --record all", s.name, m.Record)
 	case len(m.Filters) > 0:
-		return fmt.Errorf("replace: run %q has not the rows of all calls (%s); capture it again without filters", s.name, strings.Join(m.Filters, ", "))
+		return fmt.Errorf("replace: run %q does not have the rows of all calls (%s); capture it again without filters", s.name, strings.Join(m.Filters, ", "))
 	case m.Counts.Dropped > 0:
 		return fmt.Errorf("replace: run %q misses %s that could not be recorded; capture it again with more space for the spool", s.name, counted(m.Counts.Dropped, "call"))
 	}

@@ -190,9 +190,9 @@ func (s *runSimulation) check() error {
 	m := s.manifest
 	switch {
 	case m.Record != "all":
-		return fmt.Errorf("simulate: run %q has not the rows of all calls (record %s); capture it again with --record all", s.name, m.Record)
+		return fmt.Errorf("simulate: run %q does not have the rows of all calls (record %s); capture it again with --record all", s.name, m.Record)
 	case len(m.Filters) > 0:
-		return fmt.Errorf("simulate: run %q has not the rows of all calls (%s); capture it again without filters", s.name, strings.Join(m.Filters, ", "))
+		return fmt.Errorf("simulate: run %q does not have the rows of all calls (%s); capture it again without filters", s.name, strings.Join(m.Filters, ", "))
 	case m.ComputeClock == "none":
 		return fmt.Errorf("simulate: run %q was captured without compute times; capture it again with --clock cpu", s.name)
 	case m.Counts.Dropped > 0:
