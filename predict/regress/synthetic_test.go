@@ -121,11 +121,15 @@ func TestSyntheticTables(t *testing.T) {
 	}
 }
 
-// TestManySyntheticTables prints docs/validation/prediction.md's table: COMMQ_TABLES is how many.
+// TestManySyntheticTables wants the same of tables with a seed each. It prints
+// docs/validation/prediction.md's table; COMMQ_TABLES is how many, if not 500.
 func TestManySyntheticTables(t *testing.T) {
-	n, _ := strconv.Atoi(os.Getenv("COMMQ_TABLES"))
-	if n == 0 {
-		t.Skip("COMMQ_TABLES says how many tables")
+	n := 500
+	if text := os.Getenv("COMMQ_TABLES"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 {
+			t.Fatalf("COMMQ_TABLES=%s: want a number of tables", text)
+		}
 	}
 	scores := map[string]*score{}
 	var names []string
@@ -145,6 +149,9 @@ func TestManySyntheticTables(t *testing.T) {
 		slices.Sort(x.width)
 		slices.Sort(x.off)
 		part := func(k int) float64 { return 100 * float64(k) / float64(x.tables) }
-		fmt.Printf("| %s | %d | %.1f | %.1f | %.1f | %.2g | %.2g | %.2g |\n", name, x.tables, part(x.either), part(x.covered), part(x.family), 100*x.width[x.tables/2], 100*x.off[x.tables/2], 100*x.off[x.tables*9/10])
+		t.Logf("| %s | %d | %.1f | %.1f | %.1f | %.2g | %.2g | %.2g |", name, x.tables, part(x.either), part(x.covered), part(x.family), 100*x.width[x.tables/2], 100*x.off[x.tables/2], 100*x.off[x.tables*9/10])
+	}
+	if all := scores["all"]; 10*all.either < 9*n || 10*all.covered < 9*n {
+		t.Errorf("of %d tables %d are right and %d covered; want nine of ten", n, all.either, all.covered)
 	}
 }
