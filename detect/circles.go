@@ -49,6 +49,25 @@ func (c numberedCircles) join(a, b int32) {
 	c[max(a, b)] = min(a, b)
 }
 
+// byKey are the things of a list with the same key, in the order of their first; those that key says false of are left out.
+func byKey[T any, K comparable](list []T, key func(int, T) (K, bool)) (out [][]T) {
+	at := map[K]int{}
+	for i, x := range list {
+		k, ok := key(i, x)
+		if !ok {
+			continue
+		}
+		n, known := at[k]
+		if !known {
+			n = len(out)
+			at[k] = n
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], x)
+	}
+	return out
+}
+
 // numbers numbers the ranks of messages from 0 on, in their order.
 type numbers struct {
 	ranks []int32 // world ranks, sorted

@@ -284,22 +284,7 @@ func mostWays(ranks int) int {
 
 // groups are the cells of a scope on connected ranks.
 func (c *combiner) groups(s *sample, scope func(cell) (cell, bool)) (out []*group) {
-	index := map[cell]int{}
-	var classes [][]*sampled
-	for _, of := range s.order {
-		k, ok := scope(of.cell)
-		if !ok {
-			continue
-		}
-		at, known := index[k]
-		if !known {
-			at = len(classes)
-			index[k] = at
-			classes = append(classes, nil)
-		}
-		classes[at] = append(classes[at], of)
-	}
-	for _, class := range classes {
+	for _, class := range byKey(s.order, func(_ int, of *sampled) (cell, bool) { return scope(of.cell) }) {
 		out = append(out, c.components(class)...)
 	}
 	return out

@@ -177,19 +177,7 @@ func (d *detector) sharing(list []*instance, key func(*message) any) [][]*instan
 			sharers.join(int32(i), j)
 		}
 	}
-	at := map[int32]int{}
-	var out [][]*instance
-	for i, in := range list {
-		c := sharers.of(int32(i))
-		k, ok := at[c]
-		if !ok {
-			k = len(out)
-			at[c] = k
-			out = append(out, nil)
-		}
-		out[k] = append(out[k], in)
-	}
-	return out
+	return byKey(list, func(i int, _ *instance) (int32, bool) { return sharers.of(int32(i)), true })
 }
 
 // allgather makes allgathers of the k-th broadcasts of all ranks, where each rank is as often a root as every other, unless they come one

@@ -209,22 +209,10 @@ func bundles(list []*operand, again bool) [][]*operand {
 		twice[c] = twice[c] || ranks[c][rank]
 		ranks[c][rank] = true
 	}
-	at := map[int32]int{}
-	var out [][]*operand
-	for _, m := range list {
+	return byKey(list, func(_ int, m *operand) (int32, bool) {
 		c := connected.of(sends[m])
-		if twice[c] {
-			continue
-		}
-		k, ok := at[c]
-		if !ok {
-			k = len(out)
-			at[c] = k
-			out = append(out, nil)
-		}
-		out[k] = append(out[k], m)
-	}
-	return out
+		return c, !twice[c]
+	})
 }
 
 // compareEvents is a rank's order, in which what a call sends is before what it receives.

@@ -11,7 +11,6 @@ import (
 	"github.com/commq/commq/predict"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
-	"github.com/commq/commq/writer"
 )
 
 // phasesOptions are the flags of commq phases.
@@ -61,11 +60,7 @@ func runPhases(ctx context.Context, a *app, o *phasesOptions) error {
 	case !(o.threshold >= 0 && o.threshold <= 1):
 		return fmt.Errorf("--threshold %v: want a part from 0 to 1", o.threshold)
 	}
-	dir, err := writer.Find(a.storeDir(), o.run)
-	if err != nil {
-		return err
-	}
-	run, err := predicted(ctx, dir)
+	run, err := findPredicted(ctx, a, o.run)
 	if err != nil {
 		return err
 	}

@@ -55,11 +55,7 @@ func runSign(ctx context.Context, a *app, o *signOptions) error {
 	if o.run == "" {
 		return errors.New("no run given; name one with --run")
 	}
-	dir, err := writer.Find(a.storeDir(), o.run)
-	if err != nil {
-		return err
-	}
-	run, err := predicted(ctx, dir)
+	run, err := findPredicted(ctx, a, o.run)
 	if err != nil {
 		return err
 	}
@@ -76,6 +72,15 @@ func runSign(ctx context.Context, a *app, o *signOptions) error {
 		return s.Write(a.stdout)
 	}
 	return writeSignature(o.output, s)
+}
+
+// findPredicted is the run that a name or path names, as prediction sees it.
+func findPredicted(ctx context.Context, a *app, name string) (*predict.Run, error) {
+	dir, err := writer.Find(a.storeDir(), name)
+	if err != nil {
+		return nil, err
+	}
+	return predicted(ctx, dir)
 }
 
 // predicted is the run in a folder as prediction sees it.
