@@ -208,7 +208,7 @@ func (w *WaitSums) layOut(events []*Events) {
 	clear(w.ranks)
 	for _, e := range events {
 		for i, rank := range e.Rank {
-			if int(rank) >= len(w.ranks) {
+			if uint32(rank) >= uint32(len(w.ranks)) {
 				continue
 			}
 			r := &w.ranks[rank]
