@@ -35,13 +35,19 @@ func (s *signer) call(p *signedRank, n *Node, e *schema.Event) int32 {
 	if refersTo[e.Call] {
 		p.inits[e.Seq] = me
 	}
+	return s.intern(n, &c)
+}
+
+// intern is the number of a call among those of event n.
+func (s *signer) intern(n *Node, c *Call) int32 {
 	v, found := &s.sig.Values[n.ID], s.found[n.ID].events
-	key := string(c.key())
-	id, known := found[key]
+	key := c.key()
+	id, known := found[string(key)]
 	if !known {
 		id = int32(len(v.Events))
-		found[key] = id
-		v.Events = append(v.Events, &c)
+		found[string(key)] = id
+		kept := *c
+		v.Events = append(v.Events, &kept)
 	}
 	return id
 }

@@ -20,15 +20,16 @@ func (s *Signature) link() {
 
 // Walk calls visit with what a rank did, in order: the node of the event and the call.
 func (s *Signature) Walk(rank int32, visit func(n *Node, c *Call)) {
-	s.walk(s.nodes[0], s.Roots[rank], visit)
+	s.walk(s.nodes[0], s.Roots[rank], func(n *Node, value int32) { visit(n, s.Values[n.ID].Events[value]) })
 }
 
-func (s *Signature) walk(n *Node, value int32, visit func(*Node, *Call)) {
-	v := &s.Values[n.ID]
+// walk calls visit with the events below a node, and the numbers of their calls.
+func (s *Signature) walk(n *Node, value int32, visit func(*Node, int32)) {
 	if !n.Loop {
-		visit(n, v.Events[value])
+		visit(n, value)
 		return
 	}
+	v := &s.Values[n.ID]
 	each(v.Loops[value], func(body int32) bool {
 		b := v.Bodies[body]
 		for i := 0; i < len(b); i += 2 {

@@ -3,8 +3,6 @@ package predict
 import (
 	"cmp"
 	"slices"
-
-	"github.com/commq/commq/schema"
 )
 
 // meeting is a collective operation while flows are read: the symbol of the rank that came first, and how many have come.
@@ -14,11 +12,7 @@ type meeting struct {
 }
 
 // meet notes which symbols meet in collective operations.
-func (s *signer) meet(b *schema.Events, i int, symbol int32) {
-	if b.Instance[i] == schema.NullInt64 || b.Comm[i] == schema.NullInt32 || schema.Class(b.Class[i]) != schema.ClassCollective {
-		return
-	}
-	k := instance{b.Comm[i], b.Instance[i]}
+func (s *signer) meet(k instance, symbol int32) {
 	m := s.met[k]
 	if m == nil {
 		m = &meeting{symbol: symbol}
@@ -35,6 +29,10 @@ func (s *signer) meet(b *schema.Events, i int, symbol int32) {
 // join makes one symbol of those that meet in collective operations and that no rank has both of: ranks go different ways through the program, often
 // because the compiler made two loops of one with a condition in it, and do the same.
 func (s *signer) join() {
+	s.same = make([]int32, len(s.sig.Symbols))
+	for i := range s.same {
+		s.same[i] = int32(i)
+	}
 	if len(s.pairs) == 0 {
 		return
 	}
@@ -115,5 +113,5 @@ func (s *signer) relabel(to []int32) {
 		}
 		s.flows[r] = g
 	}
-	s.sig.Symbols, s.first = symbols, first
+	s.sig.Symbols, s.first, s.same = symbols, first, place
 }

@@ -16,6 +16,7 @@ type training struct {
 	base []int32      // the first rank of a run
 	// Of the joint tables: the run and its own id of a communicator.
 	commOf []commOf
+	all    *Run // all runs side by side
 }
 
 type commOf struct {
@@ -36,34 +37,21 @@ func join(runs []*Signature) (*training, error) {
 		return nil, fmt.Errorf("%d runs: nothing can be said of other numbers of ranks from less than two, and little from less than four", len(t.runs))
 	}
 	all := &Run{Name: "all", Manifest: &schema.Manifest{Record: "all"}}
+	t.all = all
 	j := joiner{training: t, sites: map[string]int32{}, datatypes: map[Datatype]int32{}}
 	for i, s := range t.runs {
 		t.base = append(t.base, all.Manifest.Ranks)
 		all.Manifest.Ranks += s.Ranks
 		j.read(i, s, all)
 	}
-	all.Events = func(add func(*schema.Events) error) error {
-		b := &schema.Events{}
-		for i, s := range t.runs {
-			for r := range s.Ranks {
-				rows, err := s.Expand(r)
-				if err != nil {
-					return fmt.Errorf("signature of %q: %w", s.Run, err)
-				}
-				*b = schema.Events{}
-				for k := range rows {
-					j.row(i, &rows[k])
-					b.Append(&rows[k])
-				}
-				if err := add(b); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+	all.Events = j.rows
+	s := emptySigner(all)
+	t.Signature = s.sig
+	if x := j.restate(s); x != nil {
+		return t, s.signFrom(x)
 	}
-	var err error
-	t.Signature, err = sign(all)
+	s, err := newSigner(all)
+	t.Signature = s.sig
 	return t, err
 }
 

@@ -3,6 +3,7 @@ package predict
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -30,39 +31,47 @@ func Sign(run *Run) (*Signature, error) {
 	return s.sig, nil
 }
 
-// sign makes a signature without phases.
-func sign(run *Run) (*Signature, error) {
-	s, err := newSigner(run)
-	if err != nil {
-		return nil, err
-	}
-	return s.sig, nil
+// newSigner makes the template and finds what ranks did, from the rows of a run.
+func newSigner(run *Run) (*signer, error) {
+	s := emptySigner(run)
+	return s, s.signFrom(rowsOf{run})
 }
 
-// newSigner makes the template and finds what ranks did.
-func newSigner(run *Run) (*signer, error) {
+// source gives a signer the calls of all ranks, each rank's in their order, as often as it is asked.
+type source interface {
+	// flows calls s.follow and s.meet for each call.
+	flows(s *signer) error
+	// values calls s.take for each call.
+	values(s *signer) error
+}
+
+// emptySigner has the tables of the run and nothing of its calls.
+func emptySigner(run *Run) *signer {
 	m := run.Manifest
 	s := &signer{run: run, sig: &Signature{Version: Version, Run: run.Name, Digest: m.Digest, Ranks: m.Ranks, ComputeClock: m.ComputeClock,
 		TimeOrigin: m.TimeOrigin, Stack: m.Stack}, ids: map[symbolKey]int32{},
 		met: map[instance]*meeting{}, pairs: map[[2]int32]bool{}, size: map[int32]int32{}}
 	s.tables()
-	if err := s.readFlows(); err != nil {
-		return nil, err
+	return s
+}
+
+// signFrom makes the template and finds what ranks did.
+func (s *signer) signFrom(calls source) error {
+	if err := s.readFlows(calls); err != nil {
+		return err
 	}
 	s.join()
 	s.sig.Template = template(s.flows, s.first)
 	s.flows = nil
 	for {
 		s.sig.link()
-		s.sig.Roots = nil
-		if err := s.readValues(); err != nil {
-			return nil, err
+		if err := s.readValues(calls); err != nil {
+			return err
 		}
 		if !s.sig.split() {
-			break
+			return nil
 		}
 	}
-	return s, nil
 }
 
 // signer makes a signature.
@@ -72,6 +81,9 @@ type signer struct {
 	ids   map[symbolKey]int32 // of symbols
 	flows []flow              // by rank
 	first []int64             // by symbol: the least number of rows before it on any rank
+	same  []int32             // by symbol as it was before join: what it is since
+	last  []int32             // by rank, while flows are read: the symbol that came last
+	rows  []int64             // by rank: calls so far
 	leaf  []*Node             // by symbol
 	ranks []signedRank
 	found []interned // by node
@@ -132,58 +144,97 @@ func pointer[T comparable](x, null T) *T {
 }
 
 // readFlows finds which call follows which.
-func (s *signer) readFlows() error {
+func (s *signer) readFlows(calls source) error {
 	s.flows = make([]flow, s.sig.Ranks)
-	last, rows := make([]int32, s.sig.Ranks), make([]int64, s.sig.Ranks)
+	s.last, s.rows = make([]int32, s.sig.Ranks), make([]int64, s.sig.Ranks)
 	for r := range s.flows {
-		s.flows[r], last[r] = flow{}, outside
+		s.flows[r], s.last[r] = flow{}, outside
 	}
-	err := s.run.Events(func(b *schema.Events) error {
+	err := calls.flows(s)
+	for r := range s.flows {
+		s.flows[r][edge{s.last[r], outside}]++
+		s.sig.Calls += s.rows[r]
+	}
+	return err
+}
+
+// follow notes a rank's next call.
+func (s *signer) follow(rank, symbol int32) {
+	s.first[symbol] = min(s.first[symbol], s.rows[rank])
+	s.flows[rank][edge{s.last[rank], symbol}]++
+	s.last[rank] = symbol
+	s.rows[rank]++
+}
+
+// rowsOf are the calls that rows of events are.
+type rowsOf struct{ run *Run }
+
+func (x rowsOf) flows(s *signer) error {
+	return x.run.Events(func(b *schema.Events) error {
 		for i, r := range b.Rank {
 			if r < 0 || r >= s.sig.Ranks {
 				return fmt.Errorf("rank %d, seq %d: the run has %d ranks", r, b.Seq[i], s.sig.Ranks)
 			}
-			if b.Seq[i] != rows[r] {
-				return fmt.Errorf("rank %d, seq %d: want seq %d; rows of the rank are missing", r, b.Seq[i], rows[r])
+			if b.Seq[i] != s.rows[r] {
+				return fmt.Errorf("rank %d, seq %d: want seq %d; rows of the rank are missing", r, b.Seq[i], s.rows[r])
 			}
 			symbol, err := s.symbol(b, i)
 			if err != nil {
 				return err
 			}
-			s.meet(b, i, symbol)
-			s.first[symbol] = min(s.first[symbol], rows[r])
-			s.flows[r][edge{last[r], symbol}]++
-			last[r] = symbol
-			rows[r]++
+			if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 && schema.Class(b.Class[i]) == schema.ClassCollective {
+				s.meet(instance{b.Comm[i], b.Instance[i]}, symbol)
+			}
+			s.follow(r, symbol)
 		}
 		return nil
 	})
-	for r := range s.flows {
-		s.flows[r][edge{last[r], outside}]++
-		s.sig.Calls += rows[r]
-	}
-	return err
+}
+
+func (x rowsOf) values(s *signer) error {
+	var e schema.Event
+	return x.run.Events(func(b *schema.Events) error {
+		for i := range b.Rank {
+			b.Row(i, &e)
+			symbol, err := s.symbol(b, i)
+			if err != nil {
+				return err
+			}
+			if int(symbol) >= len(s.leaf) || e.Rank < 0 || int(e.Rank) >= len(s.ranks) {
+				return fmt.Errorf("rank %d, seq %d: the events changed while they were read", e.Rank, e.Seq)
+			}
+			p, n := &s.ranks[e.Rank], s.leaf[symbol]
+			s.goTo(p, n)
+			s.take(p, n, s.call(p, n, &e))
+			s.times[n.ID].add(&e)
+		}
+		return nil
+	})
 }
 
 // symbol is the symbol of row i.
 func (s *signer) symbol(b *schema.Events, i int) (int32, error) {
-	k := symbolKey{b.Call[i], b.Callsite[i], schema.NullInt32}
-	if k.site == schema.NullInt32 {
-		k.comm = b.Comm[i]
+	if call := b.Call[i]; call <= 0 || int(call) >= len(schema.CallNames) {
+		return 0, fmt.Errorf("rank %d, seq %d: no MPI call has the number %d", b.Rank[i], b.Seq[i], call)
+	}
+	return s.symbolOf(b.Call[i], b.Callsite[i], b.Comm[i]), nil
+}
+
+// symbolOf is the symbol of a call at a call site, or, where that is not known, on a communicator.
+func (s *signer) symbolOf(call int16, site, comm int32) int32 {
+	k := symbolKey{call, site, schema.NullInt32}
+	if site == schema.NullInt32 {
+		k.comm = comm
 	}
 	id, known := s.ids[k]
-	if known {
-		return id, nil
+	if !known {
+		id = int32(len(s.sig.Symbols))
+		s.ids[k] = id
+		s.first = append(s.first, math.MaxInt64)
+		s.sig.Symbols = append(s.sig.Symbols, Symbol{Call: schema.CallNames[k.call], Frame: pointer(k.site, schema.NullInt32),
+			Comm: pointer(k.comm, schema.NullInt32), call: schema.CallID(k.call)})
 	}
-	if k.call <= 0 || int(k.call) >= len(schema.CallNames) {
-		return 0, fmt.Errorf("rank %d, seq %d: no MPI call has the number %d", b.Rank[i], b.Seq[i], k.call)
-	}
-	id = int32(len(s.sig.Symbols))
-	s.ids[k] = id
-	s.first = append(s.first, b.Seq[i])
-	s.sig.Symbols = append(s.sig.Symbols, Symbol{Call: schema.CallNames[k.call], Frame: pointer(k.site, schema.NullInt32),
-		Comm: pointer(k.comm, schema.NullInt32), call: schema.CallID(k.call)})
-	return id, nil
+	return id
 }
 
 // signedRank is where a rank is while its rows are read.
@@ -209,8 +260,9 @@ type openLoop struct {
 type interned struct{ events, bodies, loops map[string]int32 }
 
 // readValues finds what each rank did.
-func (s *signer) readValues() error {
+func (s *signer) readValues(calls source) error {
 	nodes := s.sig.nodes
+	s.sig.Roots = nil
 	s.leaf = make([]*Node, len(s.sig.Symbols))
 	s.found, s.times = make([]interned, len(nodes)), make([]*timesOf, len(nodes))
 	s.sig.Values = make([]Values, len(nodes))
@@ -226,22 +278,7 @@ func (s *signer) readValues() error {
 	for r := range s.ranks {
 		s.ranks[r] = signedRank{open: []openLoop{{node: nodes[0]}}, made: make([]int32, len(nodes)), pending: map[int64][]post{}, inits: map[int64]post{}}
 	}
-	var e schema.Event
-	err := s.run.Events(func(b *schema.Events) error {
-		for i := range b.Rank {
-			b.Row(i, &e)
-			symbol, err := s.symbol(b, i)
-			if err != nil {
-				return err
-			}
-			if int(symbol) >= len(s.leaf) || e.Rank < 0 || int(e.Rank) >= len(s.ranks) {
-				return fmt.Errorf("rank %d, seq %d: the events changed while they were read", e.Rank, e.Seq)
-			}
-			s.event(&s.ranks[e.Rank], s.leaf[symbol], &e)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := calls.values(s); err != nil {
 		return err
 	}
 	for r := range s.ranks {
@@ -259,13 +296,10 @@ func (s *signer) readValues() error {
 	return nil
 }
 
-// event takes a call in.
-func (s *signer) event(p *signedRank, n *Node, e *schema.Event) {
-	s.goTo(p, n)
-	value := s.call(p, n, e)
+// take takes a call in, behind those that the rank made before; goTo went there.
+func (s *signer) take(p *signedRank, n *Node, value int32) {
 	top := &p.open[len(p.open)-1]
 	top.body = append(top.body, n.place, value)
-	s.times[n.ID].add(e)
 	p.at = n
 	p.made[n.ID]++
 }
