@@ -66,12 +66,10 @@ func (s *signer) measure(f *phased) error {
 
 // findPhases finds the phases of the run that is signed.
 func (s *signer) findPhases() error {
-	clock, err := s.sig.Clock()
+	f, err := s.sig.phases()
 	if err != nil {
 		return err
 	}
-	f := s.sig.phases(clock)
-	s.sig.Ticks = clock.Last
 	if err := s.measure(f); err != nil {
 		return err
 	}

@@ -16,13 +16,6 @@ type Clock struct {
 	Last int32
 }
 
-// clockOp is what a call does to the clock.
-type clockOp struct {
-	send         int32 // channel, none: it does not send
-	enters       int32 // collective, none
-	needs, until int32 // of its rank's needs
-}
-
 // need is a message, by channel and its number there, or, where collective, a collective operation.
 type need struct {
 	channel    int32
@@ -42,113 +35,145 @@ type instance struct {
 	number int64
 }
 
-// clockwork ticks.
+// clockwork ticks. It holds what is under way, not what was.
 type clockwork struct {
 	sig         *Signature
+	visit       func(rank int32, seq int64, tick int32)
 	channels    map[channel]int32
 	collectives map[instance]int32
-	sent        [][]int32 // ticks of messages, by channel
-	posted      []int32   // receives so far, by channel
-	entered     []int32   // ranks in a collective, by its number
+	queues      []queue // by channel
+	entered     []int32 // ranks in a collective, by its number
 	size        []int32
 	latest      []int32
+	left        []int32          // ranks that have not come out of it
+	free        []int32          // numbers of collectives that are over
+	keys        []instance       // of collectives, by number
 	waiting     map[need][]int32 // ranks
+	ready       []int32          // ranks that can go on
 	ranks       []clockRank
+	last        int32
 }
 
+// queue are the messages of a channel.
+type queue struct {
+	sent   []int32 // ticks; received: those that are
+	first  int32   // number of sent[0]
+	done   int32   // of sent, from its start, are received
+	posted int32   // receives so far
+}
+
+const received = -1
+
+// clockRank is where a rank is.
 type clockRank struct {
-	ops   []clockOp
-	needs []need
-	ticks []int32
+	cursor    cursor
+	at        *Node  // the call that is to come; nil: none is read yet
+	send      int32  // its channel; none: it does not send
+	enters    int32  // the collective that it has to enter; none
+	needs     []need // what it waits for
+	later     []need // what a call that completes it waits for
+	seq       int64  // of that call
+	tick      int32  // of the one before
+	made      []int32
+	open      map[post][]need
+	instances map[int32]int64
 }
 
 // Clock finds the logical time of every call. It is an error when ranks wait for one another for ever, or for a message that is never sent: it names
 // them.
 func (s *Signature) Clock() (*Clock, error) {
-	w := &clockwork{sig: s, channels: map[channel]int32{}, collectives: map[instance]int32{}, waiting: map[need][]int32{}, ranks: make([]clockRank, s.Ranks)}
-	for r := range w.ranks {
-		w.read(int32(r))
-	}
-	ready := make([]int32, s.Ranks)
-	for r := range ready {
-		ready[r] = int32(r)
-	}
-	for len(ready) > 0 {
-		rank := ready[len(ready)-1]
-		ready = w.advance(rank, ready[:len(ready)-1])
-	}
-	c := &Clock{}
-	var stuck []string
-	for r := range w.ranks {
-		p := &w.ranks[r]
-		if at := len(p.ticks); at < len(p.ops) {
-			stuck = append(stuck, fmt.Sprintf("rank %d at seq %d, %s, for %s", r, at, w.callAt(int32(r), at), w.lacks(p, at)))
-		} else if at > 0 {
-			c.Last = max(c.Last, p.ticks[at-1])
-		}
-		c.Ticks = append(c.Ticks, p.ticks)
-	}
-	if n := len(stuck); n > 0 {
-		return nil, fmt.Errorf("%d ranks wait for ever: %s", n, strings.Join(stuck[:min(n, 3)], "; "))
+	c := &Clock{Ticks: make([][]int32, s.Ranks)}
+	var err error
+	c.Last, err = s.ticks(func(rank int32, _ int64, tick int32) { c.Ticks[rank] = append(c.Ticks[rank], tick) })
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
+}
+
+// ticks calls visit with the logical time of every call, each rank's in their order, and returns the last.
+func (s *Signature) ticks(visit func(rank int32, seq int64, tick int32)) (last int32, err error) {
+	w := &clockwork{sig: s, visit: visit, channels: map[channel]int32{}, collectives: map[instance]int32{}, waiting: map[need][]int32{}, ranks: make([]clockRank, s.Ranks)}
+	for r := range w.ranks {
+		w.ranks[r] = clockRank{cursor: s.cursor(int32(r)), made: make([]int32, len(s.nodes)), open: map[post][]need{}, instances: map[int32]int64{}}
+		w.ready = append(w.ready, int32(r))
+	}
+	for len(w.ready) > 0 {
+		now := w.ready
+		w.ready = nil
+		for _, rank := range now {
+			w.advance(rank)
+		}
+	}
+	var stuck []string
+	for r := range w.ranks {
+		if p := &w.ranks[r]; p.at != nil {
+			stuck = append(stuck, fmt.Sprintf("rank %d at seq %d, %s, for %s", r, p.seq, s.Symbols[p.at.Symbol].Call, w.lacks(p)))
+		}
+	}
+	if n := len(stuck); n > 0 {
+		return 0, fmt.Errorf("%d ranks wait for ever: %s", n, strings.Join(stuck[:min(n, 3)], "; "))
+	}
+	return w.last, nil
 }
 
 // blocking are the recorders of calls that receive before they return.
 var blocking = map[string]bool{"recv": true, "sendrecv": true, "mrecv": true}
 
-// read makes the operations of a rank.
-func (w *clockwork) read(rank int32) {
+// read reads a rank's next call; false: there is none.
+func (w *clockwork) read(rank int32) bool {
 	p := &w.ranks[rank]
-	type made struct{ needs []need } // what a call that completes this one waits for
-	calls := make([][]made, len(w.sig.nodes))
-	instances := map[int32]int64{}
-	w.sig.Walk(rank, func(n *Node, c *Call) {
-		sym := &w.sig.Symbols[n.Symbol]
-		class := schema.Calls[sym.call].Class
-		if c.Class != "" {
-			class = classNamed(c.Class)
+	n, value := p.cursor.next()
+	p.at = n
+	if n == nil {
+		return false
+	}
+	c := w.sig.Values[n.ID].Events[value]
+	sym := &w.sig.Symbols[n.Symbol]
+	class := schema.Calls[sym.call].Class
+	if c.Class != "" {
+		class = classNamed(c.Class)
+	}
+	p.send, p.enters, p.needs, p.later = none, none, p.needs[:0], nil
+	comm := c.Comm.int32()
+	if (class == schema.ClassSend || class == schema.ClassSendrecv) && len(c.Send) > 0 && c.Send[SidePeer] != null {
+		p.send = w.channel(channel{comm, rank, rank + c.Send[SidePeer].int32(), c.Send[SideTag].int32()})
+	}
+	if (class == schema.ClassRecv || class == schema.ClassSendrecv) && len(c.Recv) > 0 && c.Recv[SidePeer] != null {
+		ch := w.channel(channel{comm, rank + c.Recv[SidePeer].int32(), rank, c.Recv[SideTag].int32()})
+		x := need{ch, w.queues[ch].posted, false}
+		w.queues[ch].posted++
+		if blocking[schema.Calls[sym.call].Recorder] {
+			p.needs = append(p.needs, x)
+		} else {
+			p.later = append(p.later, x)
 		}
-		op := clockOp{send: none, enters: none, needs: int32(len(p.needs))}
-		var later []need
-		comm := c.Comm.int32()
-		if (class == schema.ClassSend || class == schema.ClassSendrecv) && len(c.Send) > 0 && c.Send[SidePeer] != null {
-			op.send = w.channel(channel{comm, rank, rank + c.Send[SidePeer].int32(), c.Send[SideTag].int32()})
+	}
+	if c.Instance && class == schema.ClassCollective && c.Init == nil {
+		p.enters = w.collective(comm, p.instances[comm])
+		x := need{p.enters, 0, true}
+		if c.Request {
+			p.later = append(p.later, x)
+		} else {
+			p.needs = append(p.needs, x)
 		}
-		if (class == schema.ClassRecv || class == schema.ClassSendrecv) && len(c.Recv) > 0 && c.Recv[SidePeer] != null {
-			ch := w.channel(channel{comm, rank + c.Recv[SidePeer].int32(), rank, c.Recv[SideTag].int32()})
-			x := need{ch, w.posted[ch], false}
-			w.posted[ch]++
-			if blocking[schema.Calls[sym.call].Recorder] {
-				p.needs = append(p.needs, x)
-			} else {
-				later = append(later, x)
-			}
+	}
+	if c.Instance {
+		p.instances[comm]++
+	}
+	for _, q := range c.Completes {
+		first := p.made[q[0]] - 1 - q[1]
+		for k := range q[2] {
+			at := post{q[0], first + k}
+			p.needs = append(p.needs, p.open[at]...)
+			delete(p.open, at)
 		}
-		if c.Instance && class == schema.ClassCollective && c.Init == nil {
-			op.enters = w.collective(comm, instances[comm])
-			x := need{op.enters, 0, true}
-			if c.Request {
-				later = append(later, x)
-			} else {
-				p.needs = append(p.needs, x)
-			}
-		}
-		if c.Instance {
-			instances[comm]++
-		}
-		for _, q := range c.Completes {
-			first := len(calls[q[0]]) - 1 - int(q[1])
-			for k := range int(q[2]) {
-				if at := first + k; at >= 0 {
-					p.needs = append(p.needs, calls[q[0]][at].needs...)
-				}
-			}
-		}
-		calls[n.ID] = append(calls[n.ID], made{later})
-		op.until = int32(len(p.needs))
-		p.ops = append(p.ops, op)
-	})
+	}
+	if p.later != nil {
+		p.open[post{n.ID, p.made[n.ID]}] = p.later
+	}
+	p.made[n.ID]++
+	return true
 }
 
 func classNamed(name string) schema.Class {
@@ -163,9 +188,9 @@ func classNamed(name string) schema.Class {
 func (w *clockwork) channel(k channel) int32 {
 	id, known := w.channels[k]
 	if !known {
-		id = int32(len(w.sent))
+		id = int32(len(w.queues))
 		w.channels[k] = id
-		w.sent, w.posted = append(w.sent, nil), append(w.posted, 0)
+		w.queues = append(w.queues, queue{})
 	}
 	return id
 }
@@ -173,62 +198,79 @@ func (w *clockwork) channel(k channel) int32 {
 func (w *clockwork) collective(comm int32, number int64) int32 {
 	k := instance{comm, number}
 	id, known := w.collectives[k]
-	if !known {
+	if known {
+		return id
+	}
+	if n := len(w.free); n > 0 {
+		id, w.free = w.free[n-1], w.free[:n-1]
+	} else {
 		id = int32(len(w.entered))
-		w.collectives[k] = id
-		size := int32(0)
-		if c := w.sig.comms[comm]; c != nil {
-			for _, world := range append(append(Ranks{}, c.Members...), c.Remote...) {
+		w.entered, w.size, w.latest, w.left, w.keys = append(w.entered, 0), append(w.size, 0), append(w.latest, 0), append(w.left, 0), append(w.keys, k)
+	}
+	w.keys[id] = k
+	w.collectives[k] = id
+	size := int32(0)
+	if c := w.sig.comms[comm]; c != nil {
+		for _, group := range [2]Ranks{c.Members, c.Remote} {
+			for _, world := range group {
 				if world >= 0 {
 					size++
 				}
 			}
 		}
-		w.entered, w.size, w.latest = append(w.entered, 0), append(w.size, size), append(w.latest, 0)
 	}
+	w.entered[id], w.size[id], w.latest[id], w.left[id] = 0, size, 0, size
 	return id
 }
 
-// advance lets a rank go on as far as it can, and adds those that waited for it to ready.
-func (w *clockwork) advance(rank int32, ready []int32) []int32 {
+// quantum is how many calls a rank makes before others have their turn: so no rank is far ahead of those that receive what it sends.
+const quantum = 256
+
+// advance lets a rank go on for a while, as far as it can.
+func (w *clockwork) advance(rank int32) {
 	p := &w.ranks[rank]
-	for at := len(p.ticks); at < len(p.ops); at = len(p.ticks) {
-		op := &p.ops[at]
-		tick := int32(1)
-		if at > 0 {
-			tick = p.ticks[at-1] + 1
+	for range quantum {
+		if p.at == nil && !w.read(rank) {
+			return
 		}
-		if id := op.enters; id != none {
-			op.enters = none // it comes here again when it waited
+		tick := p.tick + 1
+		if id := p.enters; id != none {
+			p.enters = none // it comes here again when it waited
 			w.entered[id]++
 			w.latest[id] = max(w.latest[id], tick)
 			if w.entered[id] == w.size[id] {
-				ready = w.wake(need{id, 0, true}, ready)
+				w.wake(need{id, 0, true})
 			}
 		}
-		for _, x := range p.needs[op.needs:op.until] {
+		for _, x := range p.needs {
 			t, there := w.time(x)
 			if !there {
 				w.waiting[x] = append(w.waiting[x], rank)
-				return ready
+				return
 			}
 			tick = max(tick, t)
 		}
-		p.ticks = append(p.ticks, tick)
-		if op.send != none {
-			w.sent[op.send] = append(w.sent[op.send], tick)
-			ready = w.wake(need{op.send, int32(len(w.sent[op.send]) - 1), false}, ready)
+		for _, x := range p.needs {
+			w.over(x)
 		}
+		w.visit(rank, p.seq, tick)
+		w.last = max(w.last, tick)
+		if p.send != none {
+			q := &w.queues[p.send]
+			q.sent = append(q.sent, tick)
+			w.wake(need{p.send, q.first + int32(len(q.sent)) - 1, false})
+		}
+		p.at, p.tick = nil, tick
+		p.seq++
 	}
-	return ready
+	w.ready = append(w.ready, rank)
 }
 
-func (w *clockwork) wake(x need, ready []int32) []int32 {
+func (w *clockwork) wake(x need) {
 	if ranks, some := w.waiting[x]; some {
 		delete(w.waiting, x)
-		ready = append(ready, ranks...)
+		w.ready = append(w.ready, ranks...)
 	}
-	return ready
 }
 
 // time is the earliest tick of a call that needs x, once it is there.
@@ -236,27 +278,36 @@ func (w *clockwork) time(x need) (int32, bool) {
 	if x.collective {
 		return w.latest[x.channel], w.entered[x.channel] >= w.size[x.channel]
 	}
-	if sent := w.sent[x.channel]; int(x.number) < len(sent) {
-		return sent[x.number] + 1, true
+	q := &w.queues[x.channel]
+	if at := int(x.number - q.first); at < len(q.sent) {
+		return q.sent[at] + 1, true
 	}
 	return 0, false
 }
 
-// callAt is the call at a rank's seq.
-func (w *clockwork) callAt(rank int32, at int) string {
-	name, seq := "", 0
-	w.sig.Walk(rank, func(n *Node, _ *Call) {
-		if seq == at {
-			name = w.sig.Symbols[n.Symbol].Call
+// over forgets what a call has waited for.
+func (w *clockwork) over(x need) {
+	if x.collective {
+		if w.left[x.channel]--; w.left[x.channel] == 0 {
+			delete(w.collectives, w.keys[x.channel])
+			w.free = append(w.free, x.channel)
 		}
-		seq++
-	})
-	return name
+		return
+	}
+	q := &w.queues[x.channel]
+	q.sent[x.number-q.first] = received
+	for int(q.done) < len(q.sent) && q.sent[q.done] == received {
+		q.done++
+	}
+	if 2*int(q.done) >= len(q.sent) {
+		q.sent = append(q.sent[:0], q.sent[q.done:]...)
+		q.first, q.done = q.first+q.done, 0
+	}
 }
 
-// lacks says what an operation waits for.
-func (w *clockwork) lacks(p *clockRank, at int) string {
-	for _, x := range p.needs[p.ops[at].needs:p.ops[at].until] {
+// lacks says what a rank waits for.
+func (w *clockwork) lacks(p *clockRank) string {
+	for _, x := range p.needs {
 		if _, there := w.time(x); there {
 			continue
 		}
@@ -265,7 +316,8 @@ func (w *clockwork) lacks(p *clockRank, at int) string {
 		}
 		for k, id := range w.channels {
 			if id == x.channel {
-				return fmt.Sprintf("message %d from rank %d with tag %d on communicator %d, of which %d are sent", x.number, k.src, k.tag, k.comm, len(w.sent[id]))
+				q := &w.queues[id]
+				return fmt.Sprintf("message %d from rank %d with tag %d on communicator %d, of which %d are sent", x.number, k.src, k.tag, k.comm, q.first+int32(len(q.sent)))
 			}
 		}
 	}

@@ -39,6 +39,56 @@ func (s *Signature) walk(n *Node, value int32, visit func(*Node, int32)) {
 	})
 }
 
+// cursor goes through what a rank did, call by call, when it is asked to: many ranks side by side.
+type cursor struct {
+	sig   *Signature
+	stack []cursorFrame
+}
+
+// cursorFrame is a place in an iteration of a loop, or in its iterations.
+type cursorFrame struct {
+	node  *Node
+	body  []int32 // nil: between iterations
+	items []Item
+	at    int32
+	times int64 // that items come yet, this one too
+}
+
+func (s *Signature) cursor(rank int32) cursor {
+	root := s.nodes[0]
+	return cursor{s, []cursorFrame{{node: root, items: s.Values[root.ID].Loops[s.Roots[rank]], times: 1}}}
+}
+
+// next is the event of the next call, and its number there; nil at the end.
+func (c *cursor) next() (*Node, int32) {
+	for len(c.stack) > 0 {
+		f := &c.stack[len(c.stack)-1]
+		v := &c.sig.Values[f.node.ID]
+		switch {
+		case f.body != nil && int(f.at) < len(f.body):
+			n, value := f.node.Children[f.body[f.at]], f.body[f.at+1]
+			f.at += 2
+			if !n.Loop {
+				return n, value
+			}
+			c.stack = append(c.stack, cursorFrame{node: n, items: c.sig.Values[n.ID].Loops[value], times: 1})
+		case f.body == nil && int(f.at) < len(f.items):
+			x := &f.items[f.at]
+			f.at++
+			if x.Times > 0 {
+				c.stack = append(c.stack, cursorFrame{node: f.node, items: x.Items, times: x.Times})
+			} else {
+				c.stack = append(c.stack, cursorFrame{node: f.node, body: v.Bodies[x.Value]})
+			}
+		case f.times > 1:
+			f.times, f.at = f.times-1, 0
+		default:
+			c.stack = c.stack[:len(c.stack)-1]
+		}
+	}
+	return nil, 0
+}
+
 // Expand gives back the rows of a rank as they are in events, but for times, counters, polls, epochs, buffers and hashes. Requests are numbered
 // anew, in the order in which calls make them. It is an error when a call refers to one that is not there.
 func (s *Signature) Expand(rank int32) ([]schema.Event, error) {

@@ -157,15 +157,25 @@ type phased struct {
 	span      []int64
 }
 
-// phases finds them, without times.
-func (s *Signature) phases(clock *Clock) *phased {
+// phases finds them, without times, and runs the logical clock.
+func (s *Signature) phases() (*phased, error) {
 	p := newPhaser(s)
 	f := &phased{keys: map[[2]int32]int{}}
+	borders := make([]ticksAt, s.Ranks)
 	for r := range s.Ranks {
-		list := p.stretches(r)
-		f.stretches = append(f.stretches, list)
-		for _, t := range list {
-			f.add(&t, clock.Ticks[r])
+		f.stretches = append(f.stretches, p.stretches(r))
+		for _, t := range f.stretches[r] {
+			borders[r].seqs = append(borders[r].seqs, t.first-1, t.end-1)
+		}
+	}
+	var err error
+	s.Ticks, err = s.ticks(func(rank int32, seq int64, tick int32) { borders[rank].note(seq, tick) })
+	if err != nil {
+		return nil, err
+	}
+	for r, list := range f.stretches {
+		for k := range list {
+			f.add(&list[k], borders[r].ticks[2*k], borders[r].ticks[2*k+1])
 		}
 	}
 	for i := range f.phases {
@@ -174,10 +184,27 @@ func (s *Signature) phases(clock *Clock) *phased {
 		q.Ticks = float64(f.span[i]) / float64(q.Ranks) / float64(q.Weight)
 		q.CallShare = float64(q.Calls) / float64(max(s.Calls, 1))
 	}
-	return f
+	return f, nil
 }
 
-func (f *phased) add(t *stretch, ticks []int32) {
+// ticksAt are the logical times of some calls of a rank; that of the call before the first is 0.
+type ticksAt struct {
+	seqs  []int64 // in order
+	ticks []int32
+}
+
+// note takes the times of a rank's calls, in order.
+func (x *ticksAt) note(seq int64, tick int32) {
+	for len(x.ticks) < len(x.seqs) && x.seqs[len(x.ticks)] < 0 {
+		x.ticks = append(x.ticks, 0)
+	}
+	for len(x.ticks) < len(x.seqs) && x.seqs[len(x.ticks)] == seq {
+		x.ticks = append(x.ticks, tick)
+	}
+}
+
+// add adds a rank's phase, between two logical times.
+func (f *phased) add(t *stretch, from, to int32) {
 	key := [2]int32{t.node, t.place}
 	i, known := f.keys[key]
 	events := (t.end - t.first) / t.weight
@@ -195,11 +222,7 @@ func (f *phased) add(t *stretch, ticks []int32) {
 	q.Ranks++
 	q.Calls += t.end - t.first
 	f.forms[i][t.shape] = true
-	before := int32(0)
-	if t.first > 0 {
-		before = ticks[t.first-1]
-	}
-	f.span[i] += int64(ticks[t.end-1] - before)
+	f.span[i] += int64(to - from)
 }
 
 // sorted are the phases in the order of the template.
