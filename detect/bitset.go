@@ -19,6 +19,16 @@ func (s bitset) len() int {
 	return n
 }
 
+// first says whether the members are the numbers below n.
+func (s bitset) first(n int) bool {
+	for i := range n {
+		if !s.has(i) {
+			return false
+		}
+	}
+	return s.len() == n
+}
+
 // join adds the members of other, and calls added with each that is new.
 func (s bitset) join(other bitset, added func(int)) {
 	for k, w := range other {

@@ -115,6 +115,7 @@ type group struct {
 	lists [][]*operand // by way, in the order of the sends
 	count []int64      // by way, of those that there are
 	whole bool
+	dense bool // more ways than one operation has that puts payloads together, with one root
 }
 
 // combiner looks for operations that put payloads together or take them apart.
@@ -167,7 +168,7 @@ func (d *detector) combines() error {
 		best = c.look(all)
 	}
 	for _, b := range best {
-		if b.op == ReduceScatterBlock {
+		if b.op == ReduceScatterBlock || b.op == ReduceScatter {
 			c.whole(b)
 		}
 		c.keep(b)
@@ -341,7 +342,10 @@ func (c *combiner) components(class []*sampled) (out []*group) {
 			slices.SortFunc(list, func(a, b *operand) int { return cmp.Compare(a.sendSeq, b.sendSeq) })
 		}
 	}
-	return slices.DeleteFunc(out, func(g *group) bool { return len(g.ways) > mostWays(len(g.ranks)) || c.elsewhere(g) })
+	for _, g := range out {
+		g.dense = len(g.ways) > mostWays(len(g.ranks))
+	}
+	return slices.DeleteFunc(out, c.elsewhere)
 }
 
 // elsewhere says whether a group has messages of operations other than broadcasts, and than allgathers of less ranks, which may be part of one
@@ -377,7 +381,6 @@ func compareWays(a, b way) int {
 type combined struct {
 	group      *group
 	op         Operation
-	root       int32
 	certainty  Certainty
 	reductions []string
 	checks     int64
@@ -389,6 +392,7 @@ type combined struct {
 // combinedInstance is one time.
 type combinedInstance struct {
 	messages  []*operand
+	root      int32 // world rank
 	bytes     int64
 	rankBytes []int64
 }
@@ -404,7 +408,7 @@ func (c *combiner) pairs(s *sample, found []*combined) (out []*combined) {
 	var order []kind
 	for k, scope := range cellScopes[:2] {
 		for _, g := range c.groups(s, scope) {
-			if len(g.ways) != len(g.ranks)-1 || slices.Min(g.count) != slices.Max(g.count) {
+			if g.dense || len(g.ways) != len(g.ranks)-1 || slices.Min(g.count) != slices.Max(g.count) {
 				continue
 			}
 			if k == 1 && len(g.cells) == 1 && g.cells[0].cell.site != schema.NullInt32 {
@@ -481,7 +485,7 @@ func (c *combiner) alike(s *sample, best []*combined, used map[*operand]bool) (o
 	}
 	for _, g := range c.groups(s, cellScopes[0]) {
 		like := twos[fmt.Sprint(g.ranks, g.cells[0].cell.datatype)]
-		b := &combined{group: g, op: Allreduce, root: schema.NullInt32, certainty: Inferred}
+		b := &combined{group: g, op: Allreduce, certainty: Inferred}
 		if like == nil || len(g.ways) != 2 || g.cells[0].cell.bytes > mostAlike || b.overlaps(used) || slices.Min(g.count) != slices.Max(g.count) {
 			continue
 		}
@@ -491,7 +495,7 @@ func (c *combiner) alike(s *sample, best []*combined, used map[*operand]bool) (o
 				b = nil
 				break
 			}
-			b.instances = append(b.instances, combinedInstance{messages: []*operand{x, y}, bytes: x.bytes})
+			b.instances = append(b.instances, combinedInstance{messages: []*operand{x, y}, root: schema.NullInt32, bytes: x.bytes})
 		}
 		if b != nil {
 			out = append(out, b)
@@ -519,7 +523,7 @@ func (c *combiner) keep(b *combined) {
 	}
 	for k := range b.instances {
 		in := &b.instances[k]
-		i := &instance{op: b.op, root: b.root, ranks: b.group.ranks, bytes: in.bytes, rankBytes: in.rankBytes, segments: 1, of: b}
+		i := &instance{op: b.op, root: in.root, ranks: b.group.ranks, bytes: in.bytes, rankBytes: in.rankBytes, segments: 1, of: b}
 		if k == 0 {
 			i.checks = b.checks
 		}
@@ -528,7 +532,7 @@ func (c *combiner) keep(b *combined) {
 			if old := c.of(m); old != nil {
 				gone[old] = true
 			}
-			if m.src == b.root && first {
+			if m.src == in.root && first {
 				i.first, i.buffer, first = m.sendSeq, m.buffer, false
 			}
 			m.message.taken = true

@@ -33,20 +33,25 @@ func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
 		return nil
 	}
 	j := &joiner{combiner: c, g: g, kept: newBitset(n), root: -1, backward: backward}
-	b := &combined{group: g, root: schema.NullInt32}
+	b := &combined{group: g}
 	all, same := true, true
+	var roots []int32
 	for k, o := range list {
 		turned := o
 		if backward {
 			turned = o.backward()
 		}
 		root, ok := j.replay(turned)
-		if !ok || k > 0 && root != j.root {
+		if !ok || k > 0 && (root < 0) != (j.root < 0) {
 			return nil
 		}
 		j.root = root
 		all = all && root < 0
-		in := combinedInstance{messages: o.messages, rankBytes: slices.Clone(j.own)}
+		in := combinedInstance{messages: o.messages, root: schema.NullInt32, rankBytes: slices.Clone(j.own)}
+		if root >= 0 {
+			in.root = g.ranks[root]
+			roots = append(roots, in.root)
+		}
 		block := int64(-1)
 		for _, own := range j.own {
 			if own >= 0 && block >= 0 && own != block {
@@ -65,7 +70,7 @@ func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
 		}
 		b.instances = append(b.instances, in)
 	}
-	if !j.conclude(b, all, same) || !all && c.spread(list) {
+	if !j.conclude(b, roots, same) || !all && c.spread(list) {
 		return nil
 	}
 	for r, rank := range g.ranks {
@@ -89,8 +94,8 @@ func (c *combiner) spread(list []*once) bool {
 }
 
 // conclude says what is found and how certain it is.
-func (j *joiner) conclude(b *combined, all, same bool) bool {
-	if all {
+func (j *joiner) conclude(b *combined, roots []int32, same bool) bool {
+	if len(roots) == 0 { // all have all
 		if j.backward || j.checks == 0 || j.unseen > 0 {
 			return false
 		}
@@ -100,7 +105,7 @@ func (j *joiner) conclude(b *combined, all, same bool) bool {
 		}
 		return true
 	}
-	b.root, b.checks = j.g.ranks[j.root], j.checks
+	b.checks = j.checks
 	b.op = map[bool]Operation{false: Gather, true: Scatter}[j.backward]
 	if !same {
 		b.op++
@@ -114,7 +119,7 @@ func (j *joiner) conclude(b *combined, all, same bool) bool {
 		b.certainty = Addressed
 	default:
 		b.certainty = Inferred
-		return same && j.complete(j.g) && j.alone(j.g)
+		return same && (slices.Min(roots) == slices.Max(roots) || inTurn(roots)) && j.complete(j.g) && j.alone(j.g)
 	}
 	return true
 }

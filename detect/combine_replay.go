@@ -34,6 +34,9 @@ func (c *combiner) try(g *group) *combined {
 	if n < c.options.MinRanks && (n < 2 || c.options.MinRanks > DefaultMinRanks) {
 		return nil
 	}
+	if g.dense {
+		return c.taking(g)
+	}
 	times := int64(0)
 	for _, count := range g.count {
 		times = gcd(times, count)
@@ -53,6 +56,24 @@ func (c *combiner) try(g *group) *combined {
 				return b
 			}
 		}
+	}
+	return c.taking(g)
+}
+
+// taking looks for operations whose roots take turns.
+func (c *combiner) taking(g *group) *combined {
+	if len(g.ranks) < max(3, c.options.MinRanks) {
+		return nil
+	}
+	if list := g.turns(false); list != nil {
+		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering} {
+			if b := look(g, list); b != nil {
+				return b
+			}
+		}
+	}
+	if list := g.turns(true); list != nil {
+		return c.scattering(g, list)
 	}
 	return nil
 }
@@ -86,19 +107,9 @@ func (g *group) cut(times int64) []*once {
 				o.events[dst] = append(o.events[dst], operandEvent{m, false})
 			}
 		}
-		slices.SortFunc(o.messages, func(a, b *operand) int {
-			return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.sendSeq, b.sendSeq))
-		})
+		sortMessages(o.messages)
 		for r, events := range o.events {
-			slices.SortStableFunc(events, func(a, b operandEvent) int {
-				if d := cmp.Compare(a.seq(), b.seq()); d != 0 || a.send == b.send {
-					return d
-				}
-				if a.send {
-					return -1
-				}
-				return 1
-			})
+			sortEvents(events)
 			o.after[r], o.before[r] = -1, 1<<62
 			if j > 0 {
 				last := out[j-1].events[r]
@@ -209,6 +220,7 @@ type folded struct {
 	since []*operand // what it has got since then
 	first *operand   // what it sent first
 	from  int8       // what known is from
+	got   []*operand // all that was added
 }
 
 // shape is what a time is, by who has what in the end.
@@ -228,7 +240,9 @@ type folding struct {
 	kept    bitset
 	varied  bool // payloads differ
 	shape   shape
-	back    bool // what is complete is sent on to all
+	back    bool     // what is complete is sent on to all
+	without bool     // what a rank has itself is not in what it sends once it has got anything: an MPI_Exscan
+	others  evidence // of results that have only what came
 }
 
 // proof is what a comparison rests on beyond the messages of a time.
@@ -247,18 +261,29 @@ const (
 
 // reduction looks for operations in which payloads of one size are combined.
 func (c *combiner) reduction(g *group, list []*once) *combined {
+	if b := c.folds(g, list, false); b != nil {
+		return b
+	}
+	return c.folds(g, list, true)
+}
+
+// folds is a reduction; without says what a rank adds its own to.
+func (c *combiner) folds(g *group, list []*once, without bool) *combined {
 	bytes := list[0].messages[0].bytes
-	f := &folding{combiner: c, g: g, hard: newEvidence(), soft: map[proof]*evidence{}, kept: newBitset(len(g.ranks)), regions: 1}
-	b := &combined{group: g, root: schema.NullInt32}
+	f := &folding{combiner: c, g: g, hard: newEvidence(), soft: map[proof]*evidence{}, kept: newBitset(len(g.ranks)), regions: 1,
+		without: without, others: newEvidence()}
+	b := &combined{group: g}
+	var roots []int32
 	for j, o := range list {
 		s, ok := f.replay(o, bytes)
-		if !ok || j > 0 && s != f.shape {
+		if !ok || j > 0 && s.op != f.shape.op {
 			return nil
 		}
 		f.shape = s
+		roots = append(roots, s.root)
 	}
-	b.op, b.root = f.shape.op, f.shape.root
-	if !f.conclude(b, len(list), len(list[0].messages)) {
+	b.op = f.shape.op
+	if !f.conclude(b, list, roots) {
 		return nil
 	}
 	for r, rank := range g.ranks {
@@ -266,8 +291,8 @@ func (c *combiner) reduction(g *group, list []*once) *combined {
 			b.kept = append(b.kept, rank)
 		}
 	}
-	for _, o := range list {
-		b.instances = append(b.instances, combinedInstance{messages: o.messages, bytes: bytes * int64(f.regions)})
+	for k, o := range list {
+		b.instances = append(b.instances, combinedInstance{messages: o.messages, root: roots[k], bytes: bytes * int64(f.regions)})
 	}
 	return b
 }
@@ -309,9 +334,13 @@ func (f *folding) replay(o *once, bytes int64) (shape, bool) {
 		}
 		got := carried[e.m]
 		switch {
+		case f.without && len(at.got) == 0:
+			at.set = slices.Clone(got)
+			at.known, at.since, at.from = e.m, nil, onMessages
+			at.got = append(at.got, e.m)
 		case at.set.apartFrom(got):
 			at.set.join(got, func(int) {})
-			at.since = append(at.since, e.m)
+			at.since, at.got = append(at.since, e.m), append(at.got, e.m)
 		case got.contains(at.set):
 			at.set = slices.Clone(got)
 			at.known, at.since, at.from = e.m, nil, onMessages
@@ -330,6 +359,10 @@ func (f *folding) replay(o *once, bytes int64) (shape, bool) {
 		}
 		f.regions = max(f.regions, len(buffers[r]))
 		f.result(&ranks[r], o, r, bytes)
+		f.resultWithout(&ranks[r], o, r, bytes)
+	}
+	if f.without {
+		return shape{Exscan, schema.NullInt32}, excludes(ranks)
 	}
 	return f.shapeOf(ranks, full, len(o.messages))
 }
@@ -442,6 +475,27 @@ func (f *folding) result(at *folded, o *once, r int, bytes int64) {
 	}
 }
 
+// resultWithout compares what a rank records in the end with what came to it, without its own.
+func (f *folding) resultWithout(at *folded, o *once, r int, bytes int64) {
+	if len(at.got) == 0 {
+		return
+	}
+	events := o.events[r]
+	if m := f.recorded(f.g.ranks[r], events[len(events)-1].seq(), o.before[r], bytes, at.got[0].datatype); m != nil {
+		f.compare(&f.others, m, at.got)
+	}
+}
+
+// excludes says whether each rank has in the end what those before it contributed.
+func excludes(ranks []folded) bool {
+	for r := range ranks {
+		if r == 0 && len(ranks[0].got) > 0 || r > 0 && (len(ranks[r].got) == 0 || !ranks[r].set.first(r)) {
+			return false
+		}
+	}
+	return len(ranks) > 2
+}
+
 // shapeOf says what a time is.
 func (f *folding) shapeOf(ranks []folded, full, messages int) (shape, bool) {
 	n := len(ranks)
@@ -470,7 +524,7 @@ func (f *folding) shapeOf(ranks []folded, full, messages int) (shape, bool) {
 }
 
 // conclude says what the comparisons are worth, and whether there is an operation.
-func (f *folding) conclude(b *combined, times, messages int) bool {
+func (f *folding) conclude(b *combined, list []*once, roots []int32) bool {
 	n := len(f.g.ranks)
 	all := f.hard
 	b.evidence = map[cell]bool{}
@@ -495,6 +549,10 @@ func (f *folding) conclude(b *combined, times, messages int) bool {
 		f.regions = 1
 	}
 	b.checks = all.seen + f.equal.seen - f.equal.differ
+	if e := f.soft[proof{what: onResult}]; b.op == Scan && f.others.seen > 0 && !f.others.broken && f.others.ops&all.ops != 0 && e != nil && e.ops&all.ops == 0 {
+		b.op = Exscan // that is what is recorded
+		b.checks += f.others.seen
+	}
 	switch {
 	case f.hard.broken:
 		return false
@@ -511,19 +569,24 @@ func (f *folding) conclude(b *combined, times, messages int) bool {
 	}
 	switch b.op {
 	case Allreduce:
-		return f.back && messages == 2*(n-1)
+		return f.back && len(list[0].messages) == 2*(n-1)
 	case Reduce:
-		return f.tree(b.root) && f.complete(f.g)
+		for k, o := range list {
+			if !tree(o, roots[k]) {
+				return false
+			}
+		}
+		return (slices.Min(roots) == slices.Max(roots) || inTurn(roots)) && f.complete(f.g)
 	}
 	return false
 }
 
 // tree says whether the way to a root is neither direct for all nor a chain.
-func (f *folding) tree(root int32) bool {
+func tree(o *once, root int32) bool {
 	direct, children := true, map[int32]int{}
-	for _, w := range f.g.ways {
-		direct = direct && w.dst == root
-		children[w.dst]++
+	for _, m := range o.messages {
+		direct = direct && m.dst == root
+		children[m.dst]++
 	}
 	chain := true
 	for _, k := range children {

@@ -11,8 +11,9 @@ import (
 // each, from where they are in its memory, and adds what it gets to its own.
 type slicing struct {
 	g     *group
-	block int64   // bytes
-	base  []int64 // by rank: where its first block is
+	own   []int64 // by rank: the size of the block that it ends with, in bytes
+	base  []int64 // by rank: where its vector begins
+	total int64   // bytes of the vector
 }
 
 // scatteringReduction looks for reductions whose blocks end at one rank each.
@@ -31,22 +32,28 @@ func (c *combiner) scatteringReduction(g *group, list []*once) *combined {
 		if !fits {
 			continue
 		}
-		b := &combined{group: g, op: ReduceScatterBlock, root: schema.NullInt32, certainty: Inferred, kept: g.ranks}
+		b := &combined{group: g, op: ReduceScatter, certainty: Inferred, kept: g.ranks}
+		blocks := s.own
+		if slices.Min(s.own) == slices.Max(s.own) {
+			b.op, blocks = ReduceScatterBlock, nil
+		}
 		for _, o := range list {
-			b.instances = append(b.instances, combinedInstance{messages: o.messages, bytes: s.block * int64(n)})
+			b.instances = append(b.instances, combinedInstance{messages: o.messages, root: schema.NullInt32, bytes: s.total, rankBytes: blocks})
 		}
 		return b
 	}
 	return nil
 }
 
-// slicings are the ways in which blocks may lie: who never sends its first block sends as if the second were the first.
+// slicings are the ways in which blocks may lie. All ranks together send the vector as often as there are ranks, less once; what is missing
+// of it in what a rank sends is its own block. Where that is the first, the rank sends as if the second were the first.
 func (c *combiner) slicings(g *group, list []*once) (out []*slicing) {
 	n := len(g.ranks)
-	low, high, total := make([]int64, n), make([]int64, n), make([]int64, n)
+	low, high, sent := make([]int64, n), make([]int64, n), make([]int64, n)
 	for r := range low {
 		low[r] = 1<<63 - 1
 	}
+	total := int64(0)
 	for _, o := range list {
 		for _, m := range o.messages {
 			r, _ := slices.BinarySearch(g.ranks, m.src)
@@ -54,18 +61,25 @@ func (c *combiner) slicings(g *group, list []*once) (out []*slicing) {
 				return nil
 			}
 			low[r], high[r] = min(low[r], m.buffer), max(high[r], m.buffer+m.bytes)
-			total[r] += m.bytes
+			sent[r] += m.bytes
+			total += m.bytes
 		}
 	}
-	block := total[0] / int64(len(list)*(n-1))
+	times := int64(len(list))
+	if total%(times*int64(n-1)) != 0 {
+		return nil
+	}
+	s := slicing{g: g, total: total / times / int64(n-1)}
 	var ends []int
 	for r := range n {
-		if block == 0 || total[r] != block*int64(len(list)*(n-1)) {
+		own := s.total - sent[r]/times
+		s.own = append(s.own, own)
+		if sent[r]%times != 0 || own < 0 {
 			return nil
 		}
 		switch high[r] - low[r] {
-		case block * int64(n):
-		case block * int64(n-1):
+		case s.total:
+		case s.total - own:
 			ends = append(ends, r)
 		default:
 			return nil
@@ -75,21 +89,48 @@ func (c *combiner) slicings(g *group, list []*once) (out []*slicing) {
 		return nil
 	}
 	for _, first := range ends {
-		s := &slicing{g: g, block: block, base: slices.Clone(low)}
-		s.base[first] -= block
-		out = append(out, s)
+		x := s
+		x.base = slices.Clone(low)
+		x.base[first] -= x.own[first]
+		out = append(out, &x)
 	}
 	return out
+}
+
+// mostCutsPerRank bounds the places at which a vector is cut.
+const mostCutsPerRank = 4
+
+// cutsOf are the places at which an instance cuts the vector, its ends among them, ascending; nil where there are too many, or one is outside.
+func (s *slicing) cutsOf(o *once) []int64 {
+	cuts := []int64{0, s.total}
+	for _, m := range o.messages {
+		r, _ := slices.BinarySearch(s.g.ranks, m.src)
+		at := m.buffer - s.base[r]
+		if at < 0 || at+m.bytes > s.total {
+			return nil
+		}
+		cuts = append(cuts, at, at+m.bytes)
+	}
+	slices.Sort(cuts)
+	if cuts = slices.Compact(cuts); len(cuts) > mostCutsPerRank*len(s.g.ranks) {
+		return nil
+	}
+	return cuts
 }
 
 // replay carries, for each block, the sets of ranks that have contributed to it. Each block must end at one rank, complete.
 func (s *slicing) replay(o *once) bool {
 	n := len(s.g.ranks)
+	cuts := s.cutsOf(o)
+	if cuts == nil {
+		return false
+	}
+	blocks := len(cuts) - 1
 	sets := make([][]bitset, n)
 	sent := make([]bitset, n)
 	for r := range sets {
-		sent[r] = newBitset(n)
-		for range n {
+		sent[r] = newBitset(blocks)
+		for range blocks {
 			b := newBitset(n)
 			b.add(r)
 			sets[r] = append(sets[r], b)
@@ -102,12 +143,11 @@ func (s *slicing) replay(o *once) bool {
 	carried := make(map[*operand]slice, len(o.messages))
 	ok := o.walk(func(r int, e operandEvent) bool {
 		if e.send {
-			at, size := e.m.buffer-s.base[r], e.m.bytes
-			if at < 0 || at%s.block != 0 || size%s.block != 0 || (at+size)/s.block > int64(n) {
-				return false
-			}
-			c := slice{first: int(at / s.block)}
-			for b := c.first; b < c.first+int(size/s.block); b++ {
+			at := e.m.buffer - s.base[r]
+			from, _ := slices.BinarySearch(cuts, at)
+			to, _ := slices.BinarySearch(cuts, at+e.m.bytes)
+			c := slice{first: from}
+			for b := from; b < to; b++ {
 				if sent[r].has(b) {
 					return false
 				}
@@ -130,18 +170,24 @@ func (s *slicing) replay(o *once) bool {
 	if !ok {
 		return false
 	}
-	owned := newBitset(n)
+	owned := newBitset(blocks)
 	for r := range sets {
-		for b := range n {
-			if !sent[r].has(b) {
-				if owned.has(b) || sets[r][b].len() != n {
-					return false
-				}
-				owned.add(b)
+		own := int64(0)
+		for b := range blocks {
+			if sent[r].has(b) {
+				continue
 			}
+			if owned.has(b) || sets[r][b].len() != n {
+				return false
+			}
+			owned.add(b)
+			own += cuts[b+1] - cuts[b]
+		}
+		if own != s.own[r] {
+			return false
 		}
 	}
-	return owned.len() == n
+	return owned.len() == blocks
 }
 
 // whole puts a reduction whose blocks end at one rank each together with the allgather behind it: then all have all of it.
@@ -149,7 +195,11 @@ func (c *combiner) whole(b *combined) {
 	n := int64(len(b.group.ranks))
 	var behind []*instance
 	for _, i := range c.found {
-		if i.op == Allgather && i.of == nil && i.bytes*n == b.instances[0].bytes && slices.Equal(i.ranks, b.group.ranks) {
+		if i.of != nil || !slices.Equal(i.ranks, b.group.ranks) {
+			continue
+		}
+		if i.op == Allgather && b.op == ReduceScatterBlock && i.bytes*n == b.instances[0].bytes ||
+			i.op == Allgatherv && b.op == ReduceScatter && slices.Equal(i.rankBytes, b.instances[0].rankBytes) {
 			behind = append(behind, i)
 		}
 	}
@@ -168,6 +218,9 @@ func (c *combiner) whole(b *combined) {
 		}
 	}
 	b.op = Allreduce
+	for k := range b.instances {
+		b.instances[k].rankBytes = nil
+	}
 }
 
 // lastSend is the last send of the first sender of an instance.

@@ -36,6 +36,9 @@ func (v vector) part(from, to int) vector {
 
 // with combines two vectors.
 func (v vector) with(w vector, op string) vector {
+	if strings.HasSuffix(op, "LOC") {
+		return v.located(w, op)
+	}
 	out := v.clone()
 	for i, x := range w.ints {
 		out.ints[i] = map[string]func(a, b int32) int32{"MPI_SUM": func(a, b int32) int32 { return a + b }, "MPI_PROD": func(a, b int32) int32 { return a * b },
@@ -46,6 +49,25 @@ func (v vector) with(w vector, op string) vector {
 			"MPI_MAX": math.Max, "MPI_MIN": math.Min}[op](out.doubles[i], x)
 	}
 	return out
+}
+
+// located is the pair with the largest or the least value of two; the index behind it is a number of the same type.
+func (v vector) located(w vector, op string) vector {
+	x, y := v.pair(), w.pair()
+	if op == "MPI_MINLOC" {
+		x[0], y[0] = -x[0], -y[0]
+	}
+	if y[0] > x[0] || y[0] == x[0] && y[1] < x[1] {
+		return w.clone()
+	}
+	return v.clone()
+}
+
+func (v vector) pair() [2]float64 {
+	if v.ints != nil {
+		return [2]float64{float64(v.ints[0]), float64(v.ints[1])}
+	}
+	return [2]float64{v.doubles[0], v.doubles[1]}
 }
 
 // joined are vectors one after the other.
@@ -69,6 +91,7 @@ type machine struct {
 	elems  int
 	op     string
 	self   bool // ranks record what they contribute
+	turns  bool // ranks are the root in turn
 	names  []string
 	want   []string
 	// spreads says that one payload may reach many: a least or a largest number, a product of zero, or what three ranks scan.
@@ -181,7 +204,7 @@ const (
 
 // wants notes what is to be found; may what else would be right.
 func (g *machine) wants(op Operation, ranks []int, root int, times int) string {
-	return findingLine(op, int32s(ranks), int32(root), int64(times))
+	return findingLine(op, int32s(ranks), []int32{int32(root)}, int64(times))
 }
 
 func int32s(list []int) []int32 {
@@ -193,10 +216,10 @@ func int32s(list []int) []int32 {
 	return out
 }
 
-func findingLine(op Operation, ranks []int32, root int32, times int64) string {
+func findingLine(op Operation, ranks, roots []int32, times int64) string {
 	s := fmt.Sprintf("%v ranks %v", op, ranks)
 	if op.Rooted() {
-		s += fmt.Sprintf(" root %d", root)
+		s += fmt.Sprintf(" roots %d", roots)
 	}
 	return s + fmt.Sprintf(" x %d", times)
 }
@@ -239,22 +262,51 @@ func (g *machine) down(ranks, parent []int, v vector) {
 }
 
 func (g *machine) contributions(n int) (x []vector) {
-	for range n {
+	for i := range n {
 		x = append(x, g.contribution(g.elems))
+		if strings.HasSuffix(g.op, "LOC") { // a value and who has it
+			if g.double {
+				x[i].doubles[1] = float64(i)
+			} else {
+				x[i].ints[1] = int32(i)
+			}
+		}
 	}
 	return
+}
+
+// turned are the ranks in the order that they have when it is the turn of the k-th to be the root.
+func turned(ranks []int, k int) []int {
+	k %= len(ranks)
+	return slices.Concat(ranks[k:], ranks[:k])
+}
+
+// roots are those of so many times: always the first, or one after the other.
+func (g *machine) rootsOf(ranks []int, times int) (roots []int32) {
+	for k := range times {
+		if !g.turns {
+			k = 0
+		}
+		roots = append(roots, int32(ranks[k%len(ranks)]))
+	}
+	slices.Sort(roots)
+	return slices.Compact(roots)
 }
 
 // reduce is a loop of reductions up a tree.
 func (g *machine) reduce(ranks []int, shape string, times int) {
 	parent := g.treeOf(len(ranks), shape)
-	for range times {
-		v := g.up(ranks, parent, g.contributions(len(ranks)))
-		g.record(ranks[0], v, accumulator)
+	for k := range times {
+		order := ranks
+		if g.turns {
+			order = turned(ranks, k)
+		}
+		v := g.up(order, parent, g.contributions(len(ranks)))
+		g.record(order[0], v, accumulator)
 	}
-	g.want = append(g.want, g.wants(Reduce, ranks, ranks[0], times))
+	g.want = append(g.want, findingLine(Reduce, int32s(ranks), g.rootsOf(ranks, times), int64(times)))
 	if !slices.ContainsFunc(parent, func(p int) bool { return p > 0 }) {
-		g.may = append(g.may, g.wants(Gather, ranks, ranks[0], times))
+		g.may = append(g.may, findingLine(Gather, int32s(ranks), g.rootsOf(ranks, times), int64(times)))
 	}
 	if slices.IsSortedFunc(ranks, func(a, b int) int { return b - a }) {
 		g.may = append(g.may, g.wants(Scan, ranks, 0, times))
@@ -340,6 +392,54 @@ func (g *machine) scan(ranks []int, chain bool, times int) {
 	}
 }
 
+// exscan is a loop of prefix sums of the ranks before: along a chain, with what comes out recorded, or by distances that double from what the
+// next rank has been given.
+func (g *machine) exscan(ranks []int, chain bool, times int) {
+	n := len(ranks)
+	for range times {
+		x := g.contributions(n)
+		if chain {
+			for i := range x {
+				g.record(ranks[i], x[i], accumulator)
+			}
+			for i := 1; i < n; i++ {
+				g.pass(ranks[i-1], ranks[i], x[i-1], accumulator, temporary)
+				x[i] = x[i].with(x[i-1], g.op)
+			}
+			for i := 1; i < n; i++ {
+				g.record(ranks[i], x[i-1], temporary)
+			}
+			continue
+		}
+		y := make([]vector, n)
+		for s := 1; s < 2*n; s *= 2 { // first to the next, then what came 1, 2, 4 ... farther
+			sent, by, before := make([]int, n), max(s/2, 1), x
+			if s > 1 {
+				before = slices.Clone(y)
+			}
+			for i := range n - by {
+				if s == 1 || i > 0 {
+					sent[i] = g.send(ranks[i], ranks[i+by], before[i], accumulator)
+				}
+			}
+			for i := n - 1; i >= by; i-- {
+				switch {
+				case s == 1:
+					g.recv(sent[i-1], accumulator)
+					y[i] = x[i-1]
+				case i > by:
+					g.recv(sent[i-by], temporary)
+					y[i] = before[i].with(before[i-by], g.op)
+				}
+			}
+		}
+	}
+	g.want = append(g.want, g.wants(Exscan, ranks, 0, times))
+	if chain { // where a maximum is the last rank's own, what is recorded does not tell
+		g.may = append(g.may, g.wants(Reduce, ranks, ranks[n-1], times), g.wants(Scan, ranks, 0, times))
+	}
+}
+
 // span is how many places there are in the subtree of each.
 func span(parent []int) []int {
 	out := make([]int, len(parent))
@@ -354,10 +454,13 @@ func span(parent []int) []int {
 
 // blocks moves blocks up a tree to its root, or down from it. In a binomial tree each subtree's blocks are in a row.
 func (g *machine) blocks(ranks []int, shape string, times int, differ, down bool) {
-	n := len(ranks)
+	n, all := len(ranks), ranks
 	parent := g.treeOf(n, shape)
 	spans := span(parent)
-	for range times {
+	for k := range times {
+		if g.turns {
+			ranks = turned(all, k)
+		}
 		var x []vector
 		start := []int64{everything}
 		for i := range n {
@@ -392,7 +495,7 @@ func (g *machine) blocks(ranks []int, shape string, times int, differ, down bool
 	if differ {
 		op++
 	}
-	g.want = append(g.want, g.wants(op, ranks, ranks[0], times))
+	g.want = append(g.want, findingLine(op, int32s(all), g.rootsOf(all, times), int64(times)))
 }
 
 // growing is an allgather by recursive doubling.
@@ -423,24 +526,32 @@ func (g *machine) growing(ranks []int, times int) {
 }
 
 // slices is a reduction of which each rank ends with one block, round a ring or by halving, and, where all is wanted, an allgather.
-func (g *machine) slices(ranks []int, ring, all bool, times int) {
+func (g *machine) slices(ranks []int, ring, all, differ bool, times int) {
 	n := len(ranks)
 	if !ring {
 		for n = 1; 2*n <= len(ranks); n *= 2 {
 		}
 		ranks = ranks[:n]
 	}
-	at := func(b int) int64 { return everything + int64(b*g.elems)*g.size() }
+	starts := []int{0} // of blocks, in elements
+	for b := range n {
+		size := g.elems
+		if differ {
+			size += 2 * (b % 3)
+		}
+		starts = append(starts, starts[b]+size)
+	}
+	at := func(b int) int64 { return everything + int64(starts[b])*g.size() }
 	site := g.site
 	for range times {
 		g.site = site
 		var x []vector
 		for range n {
-			x = append(x, g.contribution(n*g.elems))
+			x = append(x, g.contribution(starts[n]))
 		}
-		block := func(i, b, count int) vector { return x[i].part(b*g.elems, (b+count)*g.elems) }
+		block := func(i, b, count int) vector { return x[i].part(starts[b], starts[b+count]) }
 		add := func(i, b int, v vector) {
-			w := x[i].part(b*g.elems, b*g.elems+v.len())
+			w := x[i].part(starts[b], starts[b]+v.len())
 			sum := w.with(v, "MPI_SUM")
 			copy(w.ints, sum.ints)
 			copy(w.doubles, sum.doubles)
@@ -495,7 +606,14 @@ func (g *machine) slices(ranks []int, ring, all bool, times int) {
 			}
 		}
 	}
-	g.want = append(g.want, g.wants(map[bool]Operation{false: ReduceScatterBlock, true: Allreduce}[all], ranks, 0, times))
+	op := ReduceScatterBlock
+	switch {
+	case all:
+		op = Allreduce
+	case differ:
+		op = ReduceScatter
+	}
+	g.want = append(g.want, g.wants(op, ranks, 0, times))
 }
 
 // The decoys.
@@ -627,7 +745,7 @@ func (g *machine) service(ranks []int, times int) {
 func (g *machine) add() {
 	g.site += 10
 	g.tag += 3
-	g.double, g.elems, g.self = g.IntN(2) == 0, 1+g.IntN(20), g.IntN(2) == 0
+	g.double, g.elems, g.self, g.turns = g.IntN(2) == 0, 1+g.IntN(20), g.IntN(2) == 0, false
 	ops := []string{"MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD", "MPI_BXOR"}
 	if g.double {
 		ops = ops[:4]
@@ -640,7 +758,7 @@ func (g *machine) add() {
 	name := ""
 	before := len(g.want)
 	g.spreads = g.spreads || g.op == "MPI_MAX" || g.op == "MPI_MIN" || g.op == "MPI_PROD" || g.ranks == 3
-	switch k := g.IntN(22); k {
+	switch k := g.IntN(28); k {
 	case 0, 1:
 		name = "reduce " + shape
 		g.reduce(ranks, shape, times)
@@ -673,13 +791,45 @@ func (g *machine) add() {
 		}
 		g.growing(ranks, times)
 	case 11, 12:
-		ring, all := g.IntN(2) == 0, g.IntN(2) == 0
+		ring, all, differ := g.IntN(2) == 0, g.IntN(2) == 0, g.IntN(2) == 0
 		if g.ranks < 4 {
 			return
 		}
 		g.op, g.self = "MPI_SUM", false
 		name = map[bool]string{false: "reduce_scatter", true: "reduce_scatter and allgather"}[all] + map[bool]string{false: " halving", true: " ring"}[ring]
-		g.slices(ranks, ring, all, times)
+		if differ {
+			name += ", blocks differ"
+		}
+		g.slices(ranks, ring, all, differ, times)
+	case 13, 14:
+		g.turns, times = true, 2+times
+		if k == 13 {
+			name = "reduce " + shape + ", roots in turn"
+			g.reduce(ranks, shape, times)
+			break
+		}
+		shape = []string{"star", "binomial"}[g.IntN(2)]
+		differ, down := g.IntN(2) == 0, g.IntN(2) == 0
+		name = map[bool]string{false: "gather", true: "scatter"}[down] + map[bool]string{false: " ", true: "v "}[differ] + shape + ", roots in turn"
+		g.blocks(ranks, shape, times, differ, down)
+	case 15:
+		if g.ranks < 4 {
+			return
+		}
+		name = "exscan doubling"
+		slices.Sort(ranks)
+		g.self = false
+		g.exscan(ranks, false, times)
+	case 16:
+		name = "exscan chain"
+		slices.Sort(ranks)
+		g.self = true
+		g.exscan(ranks, true, times)
+	case 17:
+		g.op = []string{"MPI_MAXLOC", "MPI_MINLOC"}[g.IntN(2)]
+		g.elems, g.self, g.spreads = 2, false, true
+		name = "allreduce doubling"
+		g.doubling(ranks, times)
 	default:
 		decoys := []func([]int, int){g.halo, g.cube, g.pipeline, g.wavefront, g.pingPong, g.token, g.shift, g.branches, g.buckets, g.service}
 		names := []string{"halo", "cube", "pipeline", "wavefront", "ping-pong", "token", "shift", "branches", "buckets", "service"}
@@ -725,11 +875,7 @@ func TestRandomCombining(t *testing.T) {
 		var got []string
 		for i := range r.Findings {
 			f := &r.Findings[i]
-			root := int32(0)
-			if len(f.Roots) > 0 {
-				root = f.Roots[0]
-			}
-			line := findingLine(f.Operation, f.Ranks, root, f.Instances)
+			line := findingLine(f.Operation, f.Ranks, f.Roots, f.Instances)
 			got = append(got, line)
 			right := slices.Contains(g.want, line)
 			if f.Operation == Bcast && g.spreads {

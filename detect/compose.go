@@ -221,6 +221,10 @@ func together(set []*instance) *instance {
 		}
 		g.bytes, g.segments = max(g.bytes, i.bytes), max(g.segments, i.segments)
 		g.repeat = g.repeat && i.repeat
+		g.rankBytes = append(g.rankBytes, i.bytes) // in the order of the ranks, as the set is
+	}
+	if g.op == Allgather {
+		g.rankBytes = nil
 	}
 	return g
 }

@@ -71,3 +71,22 @@ func (c *checksum) repeated(head, n int64) uint64 {
 	}
 	return c.join(whole, c.of(first[:n%8]), n%8)
 }
+
+// rest are the n bytes behind the first 8 of a payload, head, low byte first; n is at most the width of the hash. It says whether there are
+// such bytes: what is only changed by the bytes that come can be told from what was before and what is behind.
+func (c *checksum) rest(head int64, n int, hash uint64) (rest uint64, ok bool) {
+	var first [8]byte
+	binary.LittleEndian.PutUint64(first[:], uint64(head))
+	mask := ^uint64(0) >> (64 - c.width)
+	at := ^hash & mask
+	for range 8 * n {
+		if at>>(c.width-1) != 0 {
+			at = (at^c.polynomial)<<1 | 1
+		} else {
+			at <<= 1
+		}
+		at &= mask
+	}
+	at ^= ^c.of(first[:]) & mask
+	return at, 8*n >= 64 || at>>(8*n) == 0
+}

@@ -217,7 +217,7 @@ type Instance struct {
 	Root int32
 	// Bytes is its payload, as in Finding.
 	Bytes int64
-	// RankBytes is the payload of each of Finding.Ranks, where they may differ: the blocks of MPI_Scatterv, MPI_Gatherv and
+	// RankBytes is the payload of each of Finding.Ranks, where they may differ: the blocks of MPI_Scatterv, MPI_Gatherv, MPI_Allgatherv and
 	// MPI_Reduce_scatter. Nil otherwise.
 	RankBytes []int64
 	// Messages are the messages of it.

@@ -241,8 +241,10 @@ func TestPaper(t *testing.T) {
 		{"constant halo", 5, "0>1 A late;1>2 A late;2>3 A late;3>4 A late;4>0 A late;1>0 A late;2>1 A late;3>2 A late;4>3 A late;0>4 A late", nil},
 		{"alltoall", 3, "0>1 A late;0>2 B late;1>0 C late;1>2 D late;2>0 E late;2>1 F late",
 			[]string{"MPI_Alltoall ranks [0 1 2] bytes 8194 x 1 messages 6"}},
-		{"scatters in turn are no alltoall", 3, "0>1 A;0>2 B\n1>0 C;1>2 D\n2>0 E;2>1 F", nil},
-		{"gathers in turn are no alltoall", 3, "1>0 A;2>0 B\n0>1 C;2>1 D\n0>2 E;1>2 F", nil},
+		{"scatters in turn are no alltoall", 3, "0>1 A;0>2 B\n1>0 C;1>2 D\n2>0 E;2>1 F",
+			[]string{"MPI_Scatter ranks [0 1 2] roots [0 1 2] possible [0 1 2] bytes 12291 x 3 messages 6"}},
+		{"gathers in turn are no alltoall", 3, "1>0 A;2>0 B\n0>1 C;2>1 D\n0>2 E;1>2 F",
+			[]string{"MPI_Gather ranks [0 1 2] roots [0 1 2] possible [0 1 2] bytes 12291 x 3 messages 6"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(5) {
