@@ -116,6 +116,7 @@ type group struct {
 	count []int64      // by way, of those that there are
 	whole bool
 	dense bool // more ways than one operation has that puts payloads together, with one root
+	all   bool // it has messages of allgathers over all of its ranks
 }
 
 // combiner looks for operations that put payloads together or take them apart.
@@ -348,14 +349,19 @@ func (c *combiner) components(class []*sampled) (out []*group) {
 	return slices.DeleteFunc(out, c.elsewhere)
 }
 
-// elsewhere says whether a group has messages of operations other than broadcasts, and than allgathers of less ranks, which may be part of one
-// that doubles its blocks.
+// elsewhere says whether a group has messages of operations other than broadcasts and allgathers. Allgathers of less ranks may be part of one
+// that doubles its blocks; those of all may be of pairs of which the largest wins, each time another rank's.
 func (c *combiner) elsewhere(g *group) bool {
 	for _, list := range g.lists {
 		for _, m := range list {
-			if i := c.of(m); i != nil && i.op != Bcast && (i.op != Allgather && i.op != Allgatherv || len(i.ranks) >= len(g.ranks)) {
+			i := c.of(m)
+			if i == nil || i.op == Bcast {
+				continue
+			}
+			if i.op != Allgather && i.op != Allgatherv {
 				return true
 			}
+			g.all = g.all || len(i.ranks) >= len(g.ranks)
 		}
 	}
 	return false

@@ -51,6 +51,12 @@ func (c *combiner) try(g *group) *combined {
 		if list == nil {
 			continue
 		}
+		if g.all {
+			if b := c.reduction(g, list); b != nil && b.certainty == Verified {
+				return b
+			}
+			continue
+		}
 		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering, c.scattering, c.scatteringReduction} {
 			if b := look(g, list); b != nil {
 				return b
@@ -62,7 +68,7 @@ func (c *combiner) try(g *group) *combined {
 
 // taking looks for operations whose roots take turns.
 func (c *combiner) taking(g *group) *combined {
-	if len(g.ranks) < max(3, c.options.MinRanks) {
+	if len(g.ranks) < max(3, c.options.MinRanks) || g.all {
 		return nil
 	}
 	if list := g.turns(false); list != nil {

@@ -94,6 +94,7 @@ type machine struct {
 	turns  bool // ranks are the root in turn
 	names  []string
 	want   []string
+	ops    []string // of what is wanted, where it combines
 	// spreads says that one payload may reach many: a least or a largest number, a product of zero, or what three ranks scan.
 	spreads bool
 	may     []string // what may be found in the place of what is wanted, because the messages are the same
@@ -610,6 +611,7 @@ func (g *machine) slices(ranks []int, ring, all, differ bool, times int) {
 	switch {
 	case all:
 		op = Allreduce
+		g.may = append(g.may, g.wants(ReduceScatterBlock, ranks, 0, times), g.wants(ReduceScatter, ranks, 0, times)) // and its allgather
 	case differ:
 		op = ReduceScatter
 	}
@@ -817,6 +819,7 @@ func (g *machine) add() {
 			return
 		}
 		name = "exscan doubling"
+		g.spreads = g.spreads || g.ranks == 4 // what the first has
 		slices.Sort(ranks)
 		g.self = false
 		g.exscan(ranks, false, times)
@@ -839,6 +842,9 @@ func (g *machine) add() {
 			return // among few ranks much is what something else is too
 		}
 		decoys[d](ranks, times)
+	}
+	for range len(g.want) - before {
+		g.ops = append(g.ops, g.op)
 	}
 	if g.self {
 		name += ", recorded"
@@ -878,8 +884,11 @@ func TestRandomCombining(t *testing.T) {
 			line := findingLine(f.Operation, f.Ranks, f.Roots, f.Instances)
 			got = append(got, line)
 			right := slices.Contains(g.want, line)
-			if f.Operation == Bcast && g.spreads {
+			if (f.Operation == Bcast || f.Operation == Allgather) && g.spreads {
 				continue
+			}
+			if k := slices.Index(g.want, line); k >= 0 && f.Certainty == Verified && f.Operation.Combines() && !slices.Contains(f.Reductions, g.ops[k]) {
+				t.Errorf("seed %d: %s is of %v, want %s", seed, line, f.Reductions, g.ops[k])
 			}
 			switch {
 			case !right && !slices.Contains(g.may, line):

@@ -28,7 +28,7 @@ func (g *group) turns(down bool) (out []*once) {
 		sortEvents(list)
 	}
 	t := &turning{g: g, events: events, down: down, at: make([]int, len(g.ranks)), key: make([]int, len(g.ranks))}
-	roots := map[int]bool{}
+	roots := map[spot]map[int]bool{}
 	for !t.done() {
 		root, o := t.next()
 		if o == nil {
@@ -37,11 +37,22 @@ func (g *group) turns(down bool) (out []*once) {
 			}
 			break // not all messages are there
 		}
-		roots[root] = true
+		for _, m := range o.messages {
+			at := spotOf(m.comm, m.tag, m.sendSite)
+			if roots[at] == nil {
+				roots[at] = map[int]bool{}
+			}
+			roots[at][root] = true
+		}
 		out = append(out, o)
 	}
-	if len(out) < leastTurns || len(roots) < 2 {
+	if len(out) < leastTurns {
 		return nil
+	}
+	for _, of := range roots {
+		if len(of) < 2 { // what is sent here has one root, and is something else
+			return nil
+		}
 	}
 	follow(out)
 	return out

@@ -32,6 +32,17 @@ func TestChecksum(t *testing.T) {
 			if got, want := c.repeated(head, int64(n)), c.of(bytes.Repeat(first[:], n/8+1)[:n]); got != want {
 				t.Fatalf("%d bits, %x for %d bytes: %x, want %x", width, head, n, got, want)
 			}
+			behind := 1 + rnd.IntN(width/8)
+			tail := rnd.Uint64() >> (64 - 8*behind)
+			var last [8]byte
+			binary.LittleEndian.PutUint64(last[:], tail)
+			whole := c.of(append(first[:], last[:behind]...))
+			if got, ok := c.rest(head, behind, whole); !ok || got != tail {
+				t.Fatalf("%d bits, %d bytes behind %x: %x, %v, want %x", width, behind, head, got, ok, tail)
+			}
+			if _, ok := c.rest(head, behind, whole^1<<(width-1)); ok && behind < width/8 {
+				t.Fatalf("%d bits, %d bytes behind %x: found with a hash that is of none", width, behind, head)
+			}
 		}
 	}
 }
