@@ -9,6 +9,23 @@ import (
 
 // call is the number of what a call did at event n.
 func (s *signer) call(p *signedRank, n *Node, e *schema.Event) int32 {
+	c := s.callOf(n, e)
+	c.Completes = p.completes(e.Seq)
+	if init, known := p.inits[e.InitSeq]; known && e.InitSeq != schema.NullInt64 {
+		c.Init = &Completion{init.node, p.made[init.node] - 1 - init.number, 1}
+	}
+	me := post{n.ID, p.made[n.ID]}
+	if e.DoneSeq != schema.NullInt64 && e.DoneSeq > e.Seq {
+		p.pending[e.DoneSeq] = append(p.pending[e.DoneSeq], me)
+	}
+	if refersTo[e.Call] {
+		p.inits[e.Seq] = me
+	}
+	return s.intern(n, &c)
+}
+
+// callOf is a row of event n as a call, but for the calls that it refers to.
+func (s *signer) callOf(n *Node, e *schema.Event) Call {
 	c := Call{Comm: int32Of(e.Comm), Root: pointer(e.RootWorld, schema.NullInt32), PostedAny: pointer(e.PostedAny, schema.NullInt32),
 		ProcNull: pointer(e.ProcNull, schema.NullInt32),
 		Error:    pointer(e.ErrorClass, schema.NullInt32), Label: pointer(e.Label, schema.NullText), Thread: e.Thread,
@@ -24,18 +41,7 @@ func (s *signer) call(p *signedRank, n *Node, e *schema.Event) int32 {
 	}
 	c.Send = sideOf(e.Rank, e.SendWorld, e.SendPeer, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes)
 	c.Recv = sideOf(e.Rank, e.RecvWorld, e.RecvPeer, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes)
-	c.Completes = p.completes(e.Seq)
-	if init, known := p.inits[e.InitSeq]; known && e.InitSeq != schema.NullInt64 {
-		c.Init = &Completion{init.node, p.made[init.node] - 1 - init.number, 1}
-	}
-	me := post{n.ID, p.made[n.ID]}
-	if e.DoneSeq != schema.NullInt64 && e.DoneSeq > e.Seq {
-		p.pending[e.DoneSeq] = append(p.pending[e.DoneSeq], me)
-	}
-	if refersTo[e.Call] {
-		p.inits[e.Seq] = me
-	}
-	return s.intern(n, &c)
+	return c
 }
 
 // intern is the number of a call among those of event n.
@@ -66,15 +72,20 @@ var refersTo = func() []bool {
 // completes are the requests that a row completes, those of an event one after another together.
 func (p *signedRank) completes(seq int64) (all []Completion) {
 	for _, q := range p.pending[seq] {
-		ago := p.made[q.node] - 1 - q.number
-		if n := len(all); n > 0 && all[n-1][0] == q.node && all[n-1][1]-all[n-1][2] == ago {
-			all[n-1][2]++
-			continue
-		}
-		all = append(all, Completion{q.node, ago, 1})
+		all = p.completion(all, q)
 	}
 	delete(p.pending, seq)
 	return all
+}
+
+// completion adds a call to those that are completed.
+func (p *signedRank) completion(all []Completion, q post) []Completion {
+	ago := p.made[q.node] - 1 - q.number
+	if n := len(all); n > 0 && all[n-1][0] == q.node && all[n-1][1]-all[n-1][2] == ago {
+		all[n-1][2]++
+		return all
+	}
+	return append(all, Completion{q.node, ago, 1})
 }
 
 // sideOf is a side of a row; nil where it has none.

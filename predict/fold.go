@@ -87,6 +87,19 @@ func (f *folder) add(value int32) {
 	}
 }
 
+// repeat adds a number several times.
+func (f *folder) repeat(value int32, times int64) {
+	for ; times > 0; times-- {
+		if n := len(f.items); n > 0 {
+			if last := &f.items[n-1]; last.Times > 0 && len(last.Items) == 1 && last.Items[0].Times == 0 && last.Items[0].Value == value {
+				last.Times += times
+				return
+			}
+		}
+		f.add(value)
+	}
+}
+
 // fold puts the last items together with what is the same before them; it says whether it did.
 func (f *folder) fold() bool {
 	n := len(f.items)

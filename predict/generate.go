@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ type Extrapolation struct {
 	Warnings []string
 }
 
-// generator makes the rows of a run at a number of ranks.
+// generator makes what ranks do at a number of ranks.
 type generator struct {
 	*Model
 	ranks    int32
@@ -32,21 +33,31 @@ type generator struct {
 	commIDs  map[*commModel][]int32    // by rank
 	place    map[int32]map[int32]int32 // world rank: rank, by communicator
 	grids    map[*siteModel]*pattern.Grid
+	grid0    *pattern.Grid // of what has no law
 	result   *Extrapolation
 	warned   map[string]bool
 	extents  map[int32]said // iterations of loops, by node
 	families map[string]*pattern.Law
+	asked    map[madeCall]*askedMaps
+	signer   *signer
 }
 
-// Extrapolate makes the run at a number of ranks. It is an error when the training runs do not tell enough of it, or when what they tell cannot be: sends
-// without receives, or ranks that wait for one another.
-func (m *Model) Extrapolate(ranks int32) (*Extrapolation, error) {
+// askedMaps are the maps of a site's families at a place: who takes part, whom it sends to, whom it receives from.
+type askedMaps struct{ in, to, from *pattern.Map }
+
+// Progress is told how many of how many ranks are made.
+type Progress func(done, all int32)
+
+// Extrapolate makes the run at a number of ranks, as a signature; progress may be nil. It is an error when the training runs do not tell enough of it, or
+// when what they tell cannot be: sends without receives, or ranks that wait for one another. Its memory grows with what ranks do that is different, not
+// with what they do. It ends when ctx does.
+func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress) (*Extrapolation, error) {
 	if ranks < 1 {
 		return nil, fmt.Errorf("%d ranks: want at least 1", ranks)
 	}
 	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
 		place: map[int32]map[int32]int32{}, grids: map[*siteModel]*pattern.Grid{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string]*pattern.Law{},
-		result: &Extrapolation{}}
+		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}}
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
 		g.families[l.Site] = l
@@ -54,28 +65,19 @@ func (m *Model) Extrapolate(ranks int32) (*Extrapolation, error) {
 	for _, x := range m.sites {
 		g.grids[x] = m.grid(x)
 	}
+	g.grid0 = m.grid(&siteModel{site: &site{}})
 	if err := g.communicators(); err != nil {
-		return nil, err
+		return g.result, err
 	}
 	last := m.t.runs[len(m.t.runs)-1]
 	run := &Run{Name: fmt.Sprintf("%s at %d", last.Run, ranks), Comms: g.comms,
 		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "all", Hash: "none",
 			Callsites: len(m.t.Frames) > 0, Stack: last.Stack, Ended: "finalized"}}
 	g.tables(run)
-	run.Events = func(add func(*schema.Events) error) error {
-		for r := range ranks {
-			b := &schema.Events{}
-			if err := g.rank(r, b); err != nil {
-				return err
-			}
-			if err := add(b); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := g.sign(ctx, run, progress)
+	if ctx.Err() != nil {
+		return g.result, ctx.Err()
 	}
-	g.result.Run = run
-	s, err := Sign(run)
 	if len(g.missing) > 0 {
 		var why []string
 		for _, k := range sortedKeys(g.missing) {
@@ -91,8 +93,31 @@ func (m *Model) Extrapolate(ranks int32) (*Extrapolation, error) {
 	if err != nil {
 		return g.result, fmt.Errorf("at %d ranks: %w", ranks, err)
 	}
-	g.result.Signature = s
+	g.result.Signature = g.signer.sig
 	return g.result, nil
+}
+
+// sign makes what each rank does, on the template of the training runs, and looks whether it can be.
+func (g *generator) sign(ctx context.Context, run *Run, progress Progress) error {
+	s := emptySigner(run)
+	g.signer = s
+	s.sig.Symbols, s.sig.Template = g.t.Symbols, g.t.Template.clone()
+	s.sig.link()
+	s.begin()
+	for r := range g.ranks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		calls, err := g.rank(r)
+		if err != nil {
+			return err
+		}
+		s.sig.Calls += calls
+		if progress != nil {
+			progress(r+1, g.ranks)
+		}
+	}
+	return s.findPhases()
 }
 
 // tables makes the small tables of the run: those of all training runs.
@@ -210,19 +235,38 @@ func (g *generator) hasSlot(name string) bool {
 	return slices.ContainsFunc(g.slots, func(s pattern.Slot) bool { return s.Name == name })
 }
 
+// ask3 are the maps of a site at a place.
+func (g *generator) ask3(x *siteModel, index []int32) *askedMaps {
+	k := madeCall{x.node.ID, placeOf(index)}
+	a, known := g.asked[k]
+	if !known {
+		a = &askedMaps{}
+		for _, f := range []struct {
+			family string
+			to     **pattern.Map
+		}{{x.in, &a.in}, {x.to, &a.to}, {x.from, &a.from}} {
+			if f.family != "" {
+				*f.to = g.ask(f.family, index)
+			}
+		}
+		g.asked[k] = a
+	}
+	return a
+}
+
 // takes says whether a rank makes a site's call at a place.
 func (g *generator) takes(x *siteModel, rank int32, index []int32) bool {
-	family := x.in
-	if family == "" {
-		family = x.to
-	}
-	if family == "" {
-		family = x.from
-	}
-	if family == "" {
+	var m *pattern.Map
+	switch a := g.ask3(x, index); {
+	case x.in != "":
+		m = a.in
+	case x.to != "":
+		m = a.to
+	case x.from != "":
+		m = a.from
+	default:
 		return len(index) == 0 || x.at[placeOf(index)] != nil || len(x.slots) == 0
 	}
-	m := g.ask(family, index)
 	if m == nil {
 		return false
 	}
@@ -235,46 +279,44 @@ func placeOf(index []int32) (p place) {
 	return p
 }
 
-// rank makes the rows of a rank.
-func (g *generator) rank(rank int32, b *schema.Events) error {
-	w := &rankWriter{generator: g, rank: rank, b: b, at: map[int32]int32{}, instances: map[int32]int64{}, made: map[madeCall]schema.Event{}}
-	w.loop(g.t.nodes[0])
-	return w.err
+// rank makes what a rank does, and says how many calls that are.
+func (g *generator) rank(rank int32) (calls int64, err error) {
+	s := g.signer
+	w := &rankWriter{generator: g, rank: rank, at: map[int32]int32{}, done: map[madeCall]*doneCall{},
+		p: &signedRank{open: []openLoop{{node: s.sig.nodes[0]}}, made: make([]int32, len(s.sig.nodes))}}
+	w.body(g.t.nodes[0])
+	s.sig.Roots = append(s.sig.Roots, s.endLoop(&w.p.open[0]))
+	return w.calls, w.err
 }
 
-// rankWriter writes the rows of a rank.
+// rankWriter writes what a rank does.
 type rankWriter struct {
 	*generator
-	rank      int32
-	b         *schema.Events
-	at        map[int32]int32 // iteration of each loop that has places
-	open      []openRequest
-	requests  int64
-	instances map[int32]int64
-	made      map[madeCall]schema.Event
-	err       error
+	rank  int32
+	p     *signedRank
+	at    map[int32]int32 // iteration of each loop that has places
+	open  []post          // calls whose requests are not completed
+	done  map[madeCall]*doneCall
+	calls int64
+	err   error
 }
 
-// openRequest is a request that is not completed.
-type openRequest struct {
-	node int32
-	row  int
-	id   int64
+// doneCall is a call that the rank makes again and again, but for what it completes.
+type doneCall struct {
+	call  Call
+	value int32 // where it completes nothing; -1: not asked yet
+	makes bool  // a request
 }
 
-// mostRows bounds the rows of a rank.
+// mostRows bounds the calls of a rank.
 const mostRows = 1 << 28
 
 // loop writes all iterations of a loop.
 func (w *rankWriter) loop(n *Node) {
-	if n.ID == 0 {
-		w.body(n)
-		return
-	}
 	if !w.some(n) {
 		return
 	}
-	p := w.point(w.grid(&siteModel{site: &site{}}), w.ranks, w.rank, w.around(n))
+	p := w.point(w.grid0, w.ranks, w.rank, w.around(n))
 	said, known := w.times(n, &p)
 	if !known {
 		w.missing[w.t.name(n)] = "how often it is repeated is not known"
@@ -284,19 +326,67 @@ func (w *rankWriter) loop(n *Node) {
 		w.warned[w.t.name(n)] = true
 		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf("%s: how often it is repeated is not certain: %d to %d times", w.t.name(n), said.low, said.high))
 	}
-	for i := range said.value {
-		if len(w.b.Rank) > mostRows {
-			w.err = fmt.Errorf("rank %d has more than %d calls", w.rank, mostRows)
-		}
+	s := w.signer
+	depth := len(w.p.open)
+	w.p.open = append(w.p.open, openLoop{node: s.sig.nodes[n.ID]})
+	last := int32(-1)
+	for i := int64(0); i < said.value; i++ {
 		if w.err != nil {
 			return
 		}
-		if !w.unif[n.ID] {
+		var before rankState
+		if w.unif[n.ID] {
+			before = w.state()
+		} else {
 			w.at[n.ID] = int32(i)
 		}
 		w.body(n)
+		l := &w.p.open[depth]
+		if len(l.body) == 0 {
+			if w.unif[n.ID] {
+				break // the others are the same
+			}
+			continue
+		}
+		id := s.endIteration(l)
+		if w.unif[n.ID] && id == last && slices.Equal(before.open, w.open) {
+			l.items.repeat(id, said.value-i-1) // what follows is the same: no request is left over
+			w.again(&before, said.value-i-1)
+			break
+		}
+		last = id
 	}
 	delete(w.at, n.ID)
+	if len(w.p.open[depth].items.items) == 0 {
+		w.p.open = w.p.open[:depth]
+		return
+	}
+	s.leave(w.p)
+}
+
+// rankState is what a rank had done before an iteration.
+type rankState struct {
+	made  []int32
+	open  []post
+	calls int64
+}
+
+func (w *rankWriter) state() rankState {
+	return rankState{slices.Clone(w.p.made), slices.Clone(w.open), w.calls}
+}
+
+// again counts what was done since a state again, some times.
+func (w *rankWriter) again(since *rankState, times int64) {
+	for i := range w.p.made {
+		w.p.made[i] += (w.p.made[i] - since.made[i]) * int32(times)
+	}
+	w.count((w.calls - since.calls) * times)
+}
+
+func (w *rankWriter) count(calls int64) {
+	if w.calls += calls; w.calls > mostRows && w.err == nil {
+		w.err = fmt.Errorf("rank %d has more than %d calls", w.rank, mostRows)
+	}
 }
 
 // times says how many iterations a loop has: where they have places, by what is known of those.
@@ -396,30 +486,32 @@ func (w *rankWriter) index(x *siteModel) (index []int32) {
 	return index
 }
 
-// call writes a row.
+// call makes a call.
 func (w *rankWriter) call(x *siteModel) {
 	index := w.index(x)
 	k := madeCall{x.node.ID, placeOf(index)}
-	e, known := w.made[k]
+	n := w.signer.sig.nodes[x.node.ID]
+	d, known := w.done[k]
 	if !known { // loops come here again and again
-		e = w.row(x, index)
-		w.made[k] = e
+		e := w.row(x, index)
+		d = &doneCall{call: w.signer.callOf(n, &e), value: -1, makes: x.like.Request && x.of == nil}
+		d.call.Instance, d.call.Request = x.like.Instance, d.makes
+		w.done[k] = d
 	}
-	e.Seq, e.Epoch = int64(len(w.b.Rank)), int32(len(w.b.Rank)>>20)
-	if x.like.Instance {
-		e.Instance = w.instances[e.Comm]
-		w.instances[e.Comm]++
+	value := d.value
+	if completes := w.complete(x); completes != nil {
+		c := d.call
+		c.Completes, c.Request = completes, x.like.Request
+		value = w.signer.intern(n, &c)
+	} else if value < 0 {
+		value = w.signer.intern(n, &d.call)
+		d.value = value
 	}
-	makes := x.like.Request && x.of == nil
-	if makes {
-		w.requests++
-		e.Request = w.requests
+	if d.makes {
+		w.open = append(w.open, post{n.ID, w.p.made[n.ID]})
 	}
-	w.complete(x, &e)
-	w.b.Append(&e)
-	if makes {
-		w.open = append(w.open, openRequest{x.node.ID, len(w.b.Rank) - 1, e.Request})
-	}
+	w.signer.take(w.p, n, value)
+	w.count(1)
 }
 
 // madeCall is a call at a place.
@@ -457,7 +549,7 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 	}
 	if x.sendLike != nil {
 		q := p
-		e.SendWorld, e.SendPeer = w.peer(x, x.to, index, e.Comm, &q)
+		e.SendWorld, e.SendPeer = w.peer(x, w.ask3(x, index).to, e.Comm, &q)
 		w.side(x.sendTag, x.sendCount, x.sendBytes, x.sendLike, &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
 		if x.sends && e.SendWorld == schema.NullInt32 {
 			e.SendTag, e.ProcNull = schema.NullInt32, max(e.ProcNull, 0)|schema.ProcNullSend
@@ -465,18 +557,14 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 	}
 	if x.recvLike != nil {
 		q := p
-		e.RecvWorld, e.RecvPeer = w.peer(x, x.from, index, e.Comm, &q)
+		e.RecvWorld, e.RecvPeer = w.peer(x, w.ask3(x, index).from, e.Comm, &q)
 		w.side(x.recvTag, x.recvCount, x.recvBytes, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
 	}
 	return e
 }
 
 // peer is who is at the other side.
-func (w *rankWriter) peer(x *siteModel, family string, index []int32, comm int32, p *point) (world, peer int32) {
-	if family == "" {
-		return schema.NullInt32, schema.NullInt32
-	}
-	m := w.ask(family, index)
+func (w *rankWriter) peer(x *siteModel, m *pattern.Map, comm int32, p *point) (world, peer int32) {
 	if m == nil {
 		return schema.NullInt32, schema.NullInt32
 	}
@@ -519,10 +607,10 @@ func (w *rankWriter) side(tag, count, bytes *valueLaw, like Side, p *point, toTa
 	}
 }
 
-// complete completes requests.
-func (w *rankWriter) complete(x *siteModel, e *schema.Event) {
+// complete completes requests, and says which.
+func (w *rankWriter) complete(x *siteModel) (all []Completion) {
 	if x.completes == completesNone {
-		return
+		return nil
 	}
 	var mine []int
 	for i, r := range w.open {
@@ -532,19 +620,17 @@ func (w *rankWriter) complete(x *siteModel, e *schema.Event) {
 	}
 	switch {
 	case len(mine) == 0:
-		return
+		return nil
 	case x.completes == completesLatest:
 		mine = mine[len(mine)-1:]
 	case x.completes != completesAll:
 		mine = mine[:1]
 	}
 	for _, i := range mine {
-		w.b.DoneSeq[w.open[i].row] = e.Seq
-	}
-	if x.like.Request {
-		e.Request = w.open[mine[0]].id
+		all = w.p.completion(all, w.open[i])
 	}
 	for _, i := range slices.Backward(mine) {
 		w.open = slices.Delete(w.open, i, i+1)
 	}
+	return all
 }

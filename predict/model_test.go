@@ -59,7 +59,7 @@ func TestExtrapolate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := m.Extrapolate(12)
+	x, err := m.Extrapolate(t.Context(), 12, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestExtrapolateRefuses(t *testing.T) {
 	if m.Unexplained != 17 || m.Traffic != 17 {
 		t.Errorf("%d of %d messages are not explained, want all 17", m.Unexplained, m.Traffic)
 	}
-	if _, err := m.Extrapolate(20); err == nil || !strings.Contains(err.Error(), "are not known there") {
+	if _, err := m.Extrapolate(t.Context(), 20, nil); err == nil || !strings.Contains(err.Error(), "are not known there") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -259,8 +259,8 @@ type openLoop struct {
 // interned finds the number of what was there before.
 type interned struct{ events, bodies, loops map[string]int32 }
 
-// readValues finds what each rank did.
-func (s *signer) readValues(calls source) error {
+// begin begins to find what ranks did, of a template that is linked.
+func (s *signer) begin() {
 	nodes := s.sig.nodes
 	s.sig.Roots = nil
 	s.leaf = make([]*Node, len(s.sig.Symbols))
@@ -274,9 +274,14 @@ func (s *signer) readValues(calls source) error {
 			s.found[i].events, s.times[i] = map[string]int32{}, &timesOf{}
 		}
 	}
+}
+
+// readValues finds what each rank did.
+func (s *signer) readValues(calls source) error {
+	s.begin()
 	s.ranks = make([]signedRank, s.sig.Ranks)
 	for r := range s.ranks {
-		s.ranks[r] = signedRank{open: []openLoop{{node: nodes[0]}}, made: make([]int32, len(nodes)), pending: map[int64][]post{}, inits: map[int64]post{}}
+		s.ranks[r] = signedRank{open: []openLoop{{node: s.sig.nodes[0]}}, made: make([]int32, len(s.sig.nodes)), pending: map[int64][]post{}, inits: map[int64]post{}}
 	}
 	if err := calls.values(s); err != nil {
 		return err
@@ -333,8 +338,8 @@ func (s *signer) leave(p *signedRank) {
 	top.body = append(top.body, place, value)
 }
 
-// endIteration ends the iteration of a loop.
-func (s *signer) endIteration(l *openLoop) {
+// endIteration ends the iteration of a loop: its number.
+func (s *signer) endIteration(l *openLoop) int32 {
 	v, found := &s.sig.Values[l.node.ID], s.found[l.node.ID].bodies
 	var key []byte
 	for _, x := range l.body {
@@ -348,6 +353,7 @@ func (s *signer) endIteration(l *openLoop) {
 	}
 	l.items.add(id)
 	l.body = l.body[:0]
+	return id
 }
 
 // endLoop ends the execution of a loop: its number.

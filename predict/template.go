@@ -57,3 +57,12 @@ func common(a, b *Node) (loop *Node, ofA, ofB int32) {
 	}
 	return a.parent, a.place, b.place
 }
+
+// clone is a copy of the nodes below a root, which has to be linked.
+func (n *Node) clone() *Node {
+	c := &Node{Loop: n.Loop, Symbol: n.Symbol}
+	for _, x := range n.Children {
+		c.Children = append(c.Children, x.clone())
+	}
+	return c
+}

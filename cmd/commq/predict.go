@@ -94,7 +94,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 	var refused error
 	if share := 1 - float64(m.Unexplained)/float64(max(m.Traffic, 1)); share < o.explained {
 		refused = fmt.Errorf("predict: laws explain only %s of the messages of the largest run, less than --explained %v", percent(share), o.explained)
-	} else if x, err := m.Extrapolate(ranks); err != nil {
+	} else if x, err := m.Extrapolate(ctx, ranks, nil); err != nil {
 		refused = fmt.Errorf("predict: %w", err)
 		p.Warnings = append(p.Warnings, x.Warnings...)
 	} else {
