@@ -123,6 +123,11 @@ func (f Form) exponential() bool {
 	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return (r.N.Kind == Power || r.N.Kind == Divided) && r.N.B != 0 })
 }
 
+// linear says whether the index is a displacement or a place in the form, and not an exponent.
+func (f Form) linear() bool {
+	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.N.Kind == Literal && r.N.B != 0 && r.numbered() })
+}
+
 // span is the least and the largest value that any law of the range gives; false when there is none.
 func (r Range) span(ranks int32) (lo, hi int32, ok bool) {
 	lo, hi = math.MaxInt32, math.MinInt32

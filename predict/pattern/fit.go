@@ -437,6 +437,7 @@ func (f *fitter) cover() []*class {
 		u.bounded = make([]bool, len(f.classes))
 		for i, c := range f.classes {
 			u.bounded[i] = len(u.vary) > 0 && f.bounds(u, c)
+			f.ends(u, i)
 		}
 	}
 	chosen := []int{0}
@@ -495,6 +496,55 @@ func (f *fitter) bounds(u *unit, c *class) bool {
 		}
 	}
 	return true
+}
+
+// ends makes those forms of a family on a class of grids dearer that do not go with where its index ends: steps whose displacement is a power with
+// the index in its exponent end where a logarithm does, others where an extent or half of it does.
+func (f *fitter) ends(u *unit, class int) {
+	const odd = 6 // bits
+	forms := u.forms[class]
+	if len(u.vary) == 0 || len(forms) == 0 {
+		return
+	}
+	by := map[bool]endKinds{}
+	for _, exponential := range []bool{true, false} {
+		by[exponential] = f.endsAt(u, f.classes[class], exponential)
+	}
+	for i := range forms {
+		o := &forms[i]
+		linear, exponential := o.linear(), o.exponential()
+		switch {
+		case linear && exponential:
+			o.Cost += odd
+		case linear && by[false].grows && !by[false].extent:
+			o.Cost += odd
+		case linear && by[false].grows && !by[false].all && slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Op == Xor }):
+			o.Cost += odd
+		case exponential && by[true].grows && !by[true].log:
+			o.Cost += odd
+		}
+	}
+	u.forms[class] = cheapest(forms)
+}
+
+// endKinds says what the last value of an index can be counted from: something that grows, a logarithm, an extent or half of it, all of an extent.
+type endKinds struct{ grows, log, extent, all bool }
+
+func (f *fitter) endsAt(u *unit, c *class, exponential bool) (k endKinds) {
+	form := Form{Grids: c.grids[:1]}
+	if exponential {
+		form.Rules = []Rule{{N: Number{Kind: Power, B: 1}}}
+	}
+	for _, r := range ranges(u, f.p.Sizes, form, [][]Grid{c.grids[:1]}) {
+		for _, b := range r.High {
+			k.grows = k.grows || b.Of != FromZero
+			k.log = k.log || b.Of == FromFloor || b.Of == FromCeil
+			k.extent = k.extent || b.Of == FromAll || b.Of == FromHalf
+			k.all = k.all || b.Of == FromAll
+		}
+		k.grows = k.grows || len(r.High) == 0
+	}
+	return k
 }
 
 // gridRank is what the simplest law of a class costs beside its axes: grids with a fixed extent are the last resort.
