@@ -32,8 +32,6 @@ type generator struct {
 	comms    []schema.Comm
 	commIDs  map[*commModel][]int32    // by rank
 	place    map[int32]map[int32]int32 // world rank: rank, by communicator
-	grids    map[*siteModel]*pattern.Grid
-	grid0    *pattern.Grid // of what has no law
 	result   *Extrapolation
 	warned   map[string]bool
 	extents  map[int32]said // iterations of loops, by node
@@ -56,16 +54,12 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 		return nil, fmt.Errorf("%d ranks: want at least 1", ranks)
 	}
 	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
-		place: map[int32]map[int32]int32{}, grids: map[*siteModel]*pattern.Grid{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string]*pattern.Law{},
+		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string]*pattern.Law{},
 		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}}
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
 		g.families[l.Site] = l
 	}
-	for _, x := range m.sites {
-		g.grids[x] = m.grid(x)
-	}
-	g.grid0 = m.grid(&siteModel{site: &site{}})
 	if err := g.communicators(); err != nil {
 		return g.result, err
 	}
@@ -316,7 +310,7 @@ func (w *rankWriter) loop(n *Node) {
 	if !w.some(n) {
 		return
 	}
-	p := w.point(w.grid0, w.ranks, w.rank, w.around(n))
+	p := point{ranks: w.ranks, rank: w.rank, peerRank: pattern.None, index: w.around(n)}
 	said, known := w.times(n, &p)
 	if !known {
 		w.missing[w.t.name(n)] = "how often it is repeated is not known"
@@ -407,9 +401,9 @@ func (w *rankWriter) times(n *Node, p *point) (said, bool) {
 	return s, known
 }
 
-// extent is how many iterations a loop has by the families of slots in it.
+// extent is how many iterations a loop has by the families of slots in it: by those whose index goes farthest.
 func (g *generator) extent(n *Node) (said, bool) {
-	most := int64(-1)
+	r, some := said{}, false
 	for _, x := range g.sites {
 		d := slices.Index(x.loops, n)
 		if d < 0 {
@@ -420,20 +414,15 @@ func (g *generator) extent(n *Node) (said, bool) {
 			if l == nil || len(l.Members) < 2 {
 				continue
 			}
-			all, err := l.Indices(g.ranks)
-			if err != nil {
-				g.missing[family] = err.Error()
+			least, most, ok := l.Last(g.ranks, d)
+			if !ok {
 				continue
 			}
-			for _, index := range all {
-				most = max(most, int64(index[d])+1)
-			}
+			r.low, r.high, some = max(r.low, int64(least)+1), max(r.high, int64(most)+1), true
 		}
 	}
-	if most < 0 {
-		return said{}, false
-	}
-	return exactly(most)
+	r.value, r.exact = r.low, r.low == r.high
+	return r, some
 }
 
 // around are the iterations of the loops around a node that have places.
@@ -522,7 +511,7 @@ type madeCall struct {
 
 // row is the row of a call, but for what depends on those before.
 func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
-	p := w.point(w.grids[x], w.ranks, w.rank, index)
+	p := point{ranks: w.ranks, rank: w.rank, peerRank: pattern.None, index: index}
 	sym := &w.t.Symbols[x.node.Symbol]
 	e := schema.NullEvent
 	e.Rank = w.rank
@@ -550,7 +539,7 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 	if x.sendLike != nil {
 		q := p
 		e.SendWorld, e.SendPeer = w.peer(x, w.ask3(x, index).to, e.Comm, &q)
-		w.side(x.sendTag, x.sendCount, x.sendBytes, x.sendLike, &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
+		w.side(x.sendTag, x.sendCount, x.sendBytes, x.sendUnit, x.sendLike, &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
 		if x.sends && e.SendWorld == schema.NullInt32 {
 			e.SendTag, e.ProcNull = schema.NullInt32, max(e.ProcNull, 0)|schema.ProcNullSend
 		}
@@ -558,7 +547,7 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 	if x.recvLike != nil {
 		q := p
 		e.RecvWorld, e.RecvPeer = w.peer(x, w.ask3(x, index).from, e.Comm, &q)
-		w.side(x.recvTag, x.recvCount, x.recvBytes, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
+		w.side(x.recvTag, x.recvCount, x.recvBytes, x.recvUnit, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
 	}
 	return e
 }
@@ -572,7 +561,7 @@ func (w *rankWriter) peer(x *siteModel, m *pattern.Map, comm int32, p *point) (w
 	if !some {
 		return schema.NullInt32, schema.NullInt32
 	}
-	p.peer = w.coords(w.grids[x], w.ranks, dst)
+	p.peerRank = dst
 	at, member := w.place[comm][dst]
 	if !member {
 		w.err = fmt.Errorf("rank %d, %s: rank %d is not in its communicator", w.rank, w.t.name(x.node), dst)
@@ -582,6 +571,9 @@ func (w *rankWriter) peer(x *siteModel, m *pattern.Map, comm int32, p *point) (w
 
 // number is what a law says.
 func (w *rankWriter) number(l *valueLaw, p *point) (Int, bool) {
+	if l == nil {
+		return null, false
+	}
 	s, known := l.at(p)
 	if !known {
 		return null, false
@@ -594,16 +586,21 @@ func (w *rankWriter) number(l *valueLaw, p *point) (Int, bool) {
 }
 
 // side writes the numbers of a side.
-func (w *rankWriter) side(tag, count, bytes *valueLaw, like Side, p *point, toTag *int32, toCount *int64, toType *int32, toBytes *int64) {
+func (w *rankWriter) side(tag, count, bytes *valueLaw, unit int64, like Side, p *point, toTag *int32, toCount *int64, toType *int32, toBytes *int64) {
 	if v, ok := w.number(tag, p); ok {
 		*toTag = v.int32()
-	}
-	if v, ok := w.number(count, p); ok {
-		*toCount = int64(v)
 	}
 	*toType = like[SideDatatype].int32()
 	if v, ok := w.number(bytes, p); ok {
 		*toBytes = int64(v)
+		if unit > 0 {
+			*toCount = int64(v) / unit
+		}
+	}
+	if unit == 0 {
+		if v, ok := w.number(count, p); ok {
+			*toCount = int64(v)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,17 +92,22 @@ func NewModel(runs []*Signature) (*Model, error) {
 	if m.Pattern, err = pattern.Fit(m.slots, pattern.Options{Sizes: m.Training}); err != nil {
 		return nil, err
 	}
-	for _, x := range m.sites {
-		if err := m.values(x); err != nil {
-			return nil, err
-		}
+	v := &values{ranks: m.Training, known: map[string]*valueLaw{}}
+	for i := range m.Pattern.Grids {
+		v.grids = append(v.grids, &m.Pattern.Grids[i][0])
 	}
-	m.requests()
+	for _, x := range m.sites {
+		m.values(x, v)
+	}
 	for _, n := range t.nodes {
 		if n.Loop {
-			m.loops[n.ID] = m.iterations(n, s)
+			m.loops[n.ID] = m.iterations(n, s, v)
 		}
 	}
+	if err := v.settle(); err != nil {
+		return nil, err
+	}
+	m.requests()
 	m.count()
 	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
 	return m, nil
@@ -253,8 +259,8 @@ func (m *Model) commSlots() {
 	}
 }
 
-// values finds the laws of numbers of a site.
-func (m *Model) values(x *siteModel) error {
+// values finds the laws of numbers of a site; those that are open, v settles.
+func (m *Model) values(x *siteModel, v *values) {
 	var tagS, countS, bytesS, tagR, countR, bytesR, root []sample
 	grid := m.grid(x)
 	for _, s := range x.slots {
@@ -266,7 +272,7 @@ func (m *Model) values(x *siteModel) error {
 				if x.like == nil {
 					x.like, x.sendLike, x.recvLike = c, c.Send, c.Recv
 				}
-				at := m.point(grid, m.Training[i], int32(r), s.index())
+				at := point{ranks: m.Training[i], rank: int32(r), peerRank: pattern.None, index: s.index()}
 				at.root = c.Root != nil && *c.Root == m.t.base[i]+int32(r)
 				add := func(list *[]sample, p point, v Int) {
 					if v != null {
@@ -275,7 +281,7 @@ func (m *Model) values(x *siteModel) error {
 				}
 				if c.Send != nil {
 					p := at
-					p.peer = m.coords(grid, m.Training[i], peerOf(int32(r), c.Send))
+					p.peerRank = peerOf(int32(r), c.Send)
 					add(&tagS, p, c.Send[SideTag])
 					add(&countS, p, c.Send[SideCount])
 					add(&bytesS, p, c.Send[SideBytes])
@@ -283,7 +289,7 @@ func (m *Model) values(x *siteModel) error {
 				}
 				if c.Recv != nil {
 					p := at
-					p.peer = m.coords(grid, m.Training[i], peerOf(int32(r), c.Recv))
+					p.peerRank = peerOf(int32(r), c.Recv)
 					add(&tagR, p, c.Recv[SideTag])
 					add(&countR, p, c.Recv[SideCount])
 					add(&bytesR, p, c.Recv[SideBytes])
@@ -296,10 +302,33 @@ func (m *Model) values(x *siteModel) error {
 			}
 		}
 	}
-	x.sendTag, x.sendCount, x.sendBytes = fitValue(tagS), fitValue(countS), fitValue(bytesS)
-	x.recvTag, x.recvCount, x.recvBytes = fitValue(tagR), fitValue(countR), fitValue(bytesR)
-	x.root = fitValue(root)
-	return nil
+	x.sendTag, x.sendBytes = v.fit(tagS, grid, false), v.fit(bytesS, grid, true)
+	x.recvTag, x.recvBytes = v.fit(tagR, grid, false), v.fit(bytesR, grid, true)
+	x.root = v.fit(root, grid, false)
+	if x.sendUnit = unit(countS, bytesS); x.sendUnit == 0 {
+		x.sendCount = v.fit(countS, grid, true)
+	}
+	if x.recvUnit = unit(countR, bytesR); x.recvUnit == 0 {
+		x.recvCount = v.fit(countR, grid, true)
+	}
+}
+
+// unit is how many bytes an element has, where bytes are always count times it; 0: they are not.
+func unit(counts, bytes []sample) (u int64) {
+	if len(counts) != len(bytes) {
+		return 0
+	}
+	for i, c := range counts {
+		b := bytes[i].value
+		switch {
+		case c.value == 0 && b == 0:
+		case c.value <= 0 || b <= 0 || b%c.value != 0 || u != 0 && u != b/c.value:
+			return 0
+		default:
+			u = b / c.value
+		}
+	}
+	return u
 }
 
 // grid is the grid that goes with a site: that of its peers' law, else the program's.
@@ -316,25 +345,6 @@ func (m *Model) grid(x *siteModel) *pattern.Grid {
 		return &m.Pattern.Grids[0][0]
 	}
 	return nil
-}
-
-func (m *Model) point(g *pattern.Grid, ranks, rank int32, index []int32) point {
-	p := point{ranks: ranks, rank: rank, index: index}
-	if g != nil {
-		if dims, ok := g.Dims(ranks); ok {
-			p.dims = dims
-			p.coord, _ = g.Coords(ranks, rank)
-		}
-	}
-	return p
-}
-
-func (m *Model) coords(g *pattern.Grid, ranks, rank int32) []int32 {
-	if g == nil || rank < 0 || rank >= ranks {
-		return nil
-	}
-	c, _ := g.Coords(ranks, rank)
-	return c
 }
 
 // requests finds which requests calls complete.
@@ -419,7 +429,7 @@ func (m *Model) requests() {
 }
 
 // iterations finds how many iterations a loop has: of one whose iterations are alike on a rank, else the most that a rank has.
-func (m *Model) iterations(n *Node, s *slotter) *valueLaw {
+func (m *Model) iterations(n *Node, s *slotter, v *values) *valueLaw {
 	var samples []sample
 	around := 0
 	for l := n.parent; l != nil; l = l.parent {
@@ -432,15 +442,18 @@ func (m *Model) iterations(n *Node, s *slotter) *valueLaw {
 		ranks := m.Training[w.run]
 		most[ranks] = max(most[ranks], int64(count))
 		if m.unif[n.ID] {
-			samples = append(samples, sample{m.point(m.grid(&siteModel{site: &site{}}), ranks, w.rank, slices.Clone(w.place[:around])), int64(count)})
+			samples = append(samples, sample{point{ranks: ranks, rank: w.rank, peerRank: pattern.None, index: slices.Clone(w.place[:around])}, int64(count)})
 		}
 	}
 	if !m.unif[n.ID] {
 		for _, ranks := range sortedKeys(most) {
-			samples = append(samples, sample{point{ranks: ranks}, most[ranks]})
+			samples = append(samples, sample{point{ranks: ranks, peerRank: pattern.None}, most[ranks]})
 		}
 	}
-	return fitValue(samples)
+	slices.SortFunc(samples, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.at.ranks, b.at.ranks), cmp.Compare(a.at.rank, b.at.rank), slices.Compare(a.at.index, b.at.index))
+	})
+	return v.fit(samples, m.grid(&siteModel{site: &site{}}), false)
 }
 
 // count adds up the traffic that is not explained.

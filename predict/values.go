@@ -1,10 +1,13 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/regress"
 )
 
@@ -17,8 +20,7 @@ type sample struct {
 // point is where a number is asked for.
 type point struct {
 	ranks, rank int32
-	dims, coord []int32 // of the grid that goes with it; nil: none
-	peer        []int32 // coordinates of the other side; nil: none
+	peerRank    int32   // the other side; negative: none
 	index       []int32 // iterations of loops
 	root        bool    // the rank is the collective's root
 }
@@ -29,37 +31,379 @@ type said struct {
 	exact            bool
 }
 
-// valueLaw says a number for any point.
+func exactly(v int64) said { return said{v, v, v, true} }
+
+// valueLaw says a number for any point. One of its parts is not nil, or there is no number.
 type valueLaw struct {
-	text  string
-	exact bool // it has all samples
-	at    func(p *point) (said, bool)
+	// Constant is a number that is everywhere the same.
+	Constant *int64 `json:"constant,omitempty"`
+	// Root and Others are the laws of roots of collectives and of the other ranks.
+	Root   *valueLaw `json:"root,omitempty"`
+	Others *valueLaw `json:"others,omitempty"`
+	// Sums are all sums of small multiples of features that have all samples and are about as simple, the simplest first.
+	Sums []sum `json:"sums,omitempty"`
+	// Group is a law of package regress.
+	Group *groupLaw `json:"group,omitempty"`
+	// Places are laws of each place in the loops, where there is no law of all.
+	Places []placeLaw `json:"places,omitempty"`
+	// Keep are the components of the index that Places have.
+	Keep []int `json:"keep,omitempty"`
 }
 
-func exactly(v int64) (said, bool) { return said{v, v, v, true}, true }
+// placeLaw is the law of a place.
+type placeLaw struct {
+	Index []int32   `json:"index"`
+	Law   *valueLaw `json:"law"`
+}
 
-// fitValue finds a law of samples. Laws that have all samples come first, the simplest of them; where none has, there are those of each place in the
-// loops by the number of ranks alone, by least squares, which only bound.
-func fitValue(samples []sample) *valueLaw {
+// groupLaw is a law of blocks of a grid, or a curve against the number of ranks.
+type groupLaw struct {
+	Law  *regress.Law  `json:"law"`
+	Grid *pattern.Grid `json:"grid,omitempty"`
+	// Keep are the components of the index that the law has.
+	Keep []int `json:"keep,omitempty"`
+	// Peer says that coordinates are those of the other side.
+	Peer bool `json:"peer,omitempty"`
+	// Unit is what the law's number is multiplied with; 0: 1.
+	Unit  int64 `json:"unit,omitempty"`
+	exact bool
+	cache map[groupPlace]said
+}
+
+type groupPlace struct {
+	ranks int32
+	x, g  [maxGridAxes]int32
+	index place
+}
+
+// maxGridAxes is the largest number of axes of a grid.
+const maxGridAxes = 5
+
+// sum is a constant and multiples of features.
+type sum struct {
+	Constant int64  `json:"constant"`
+	Terms    []term `json:"terms"`
+	cost     float64
+}
+
+type term struct {
+	Times   int64   `json:"times"`
+	Feature feature `json:"of"`
+}
+
+// feature is a number that a point has.
+type feature struct {
+	Kind featureKind   `json:"kind"`
+	N    int           `json:"n,omitempty"`    // component of the index, or axis
+	Grid *pattern.Grid `json:"grid,omitempty"` // of coordinates and extents
+}
+
+type featureKind string
+
+// Features: coordinates x and extents g are of an axis of a grid.
+const (
+	ofIndex    featureKind = "i"
+	ofCoord    featureKind = "x"
+	ofPeer     featureKind = "peer x"
+	ofLeft     featureKind = "g-1-x"
+	ofExtent   featureKind = "g"
+	ofLog      featureKind = "log2 g"
+	ofHalf     featureKind = "g/2"
+	ofRank     featureKind = "rank"
+	ofPeerRank featureKind = "peer"
+	ofRanks    featureKind = "P"
+	ofRanksLog featureKind = "log2 P"
+	ofPower    featureKind = "2^i"
+)
+
+// of is the feature's number, and false where the point has none.
+func (f feature) of(p *point) (int64, bool) {
+	switch f.Kind {
+	case ofIndex:
+		if f.N >= len(p.index) {
+			return 0, false
+		}
+		return int64(p.index[f.N]), true
+	case ofPower:
+		if f.N >= len(p.index) || p.index[f.N] > 40 || p.index[f.N] < 0 {
+			return 0, false
+		}
+		return 1 << p.index[f.N], true
+	case ofRank:
+		return int64(p.rank), true
+	case ofPeerRank:
+		return int64(p.peerRank), p.peerRank >= 0
+	case ofRanks:
+		return int64(p.ranks), true
+	case ofRanksLog:
+		return logOf(p.ranks)
+	case ofPeer:
+		if p.peerRank < 0 {
+			return 0, false
+		}
+		x, ok := f.Grid.Coords(p.ranks, p.peerRank)
+		if !ok || f.N >= len(x) {
+			return 0, false
+		}
+		return int64(x[f.N]), true
+	}
+	dims, ok := f.Grid.Dims(p.ranks)
+	if !ok || f.N >= len(dims) {
+		return 0, false
+	}
+	g := dims[f.N]
+	switch f.Kind {
+	case ofExtent:
+		return int64(g), true
+	case ofLog:
+		return logOf(g)
+	case ofHalf:
+		return int64(g / 2), true
+	}
+	x, _ := f.Grid.Coords(p.ranks, p.rank)
+	if f.Kind == ofLeft {
+		return int64(g - 1 - x[f.N]), true
+	}
+	return int64(x[f.N]), true
+}
+
+// logOf is the logarithm to base 2, rounded up.
+func logOf(n int32) (l int64, ok bool) {
+	for int64(1)<<l < int64(n) {
+		l++
+	}
+	return l, n > 0
+}
+
+func (f feature) String() string {
+	switch f.Kind {
+	case ofRank, ofPeerRank, ofRanks, ofRanksLog:
+		return string(f.Kind)
+	case ofLeft:
+		return fmt.Sprintf("(g%d-1-x%d)", f.N, f.N)
+	case ofHalf:
+		return fmt.Sprintf("floor(g%d/2)", f.N)
+	}
+	return fmt.Sprintf("%s%d", f.Kind, f.N)
+}
+
+// cost of naming a feature, in bits.
+func (f feature) cost() float64 {
+	switch f.Kind {
+	case ofIndex, ofRanks, ofExtent:
+		return 1
+	case ofHalf, ofLeft, ofPower, ofRank, ofPeerRank:
+		return 3
+	}
+	return 1.5
+}
+
+// String is the law for people.
+func (l *valueLaw) String() string {
+	switch {
+	case l.Constant != nil:
+		return fmt.Sprint(*l.Constant)
+	case l.Root != nil:
+		return fmt.Sprintf("%s at the root, else %s", l.Root, l.Others)
+	case len(l.Sums) > 0:
+		text := l.Sums[0].String()
+		if n := len(l.Sums); n > 1 {
+			text += fmt.Sprintf(" {or %d others}", n-1)
+		}
+		return text
+	case l.Group != nil:
+		text := l.Group.Law.String()
+		if l.Group.Unit > 1 {
+			text = fmt.Sprintf("%d (%s)", l.Group.Unit, text)
+		}
+		if l.Group.Peer {
+			text += " of the peer"
+		}
+		return text
+	case len(l.Places) > 0:
+		return fmt.Sprintf("%d laws by place, the first %s", len(l.Places), l.Places[0].Law)
+	}
+	return "nothing"
+}
+
+func (s sum) String() string {
+	var b strings.Builder
+	if s.Constant != 0 || len(s.Terms) == 0 {
+		fmt.Fprint(&b, s.Constant)
+	}
+	for _, t := range s.Terms {
+		switch {
+		case t.Times == 1 && b.Len() == 0:
+		case t.Times == 1:
+			b.WriteByte('+')
+		case t.Times == -1:
+			b.WriteByte('-')
+		default:
+			if t.Times > 0 && b.Len() > 0 {
+				b.WriteByte('+')
+			}
+			fmt.Fprintf(&b, "%d ", t.Times)
+		}
+		b.WriteString(t.Feature.String())
+	}
+	return b.String()
+}
+
+// exact says whether the law has all samples.
+func (l *valueLaw) exact() bool {
+	switch {
+	case l.Root != nil:
+		return l.Root.exact() && l.Others.exact()
+	case l.Group != nil:
+		return l.Group.exact
+	case len(l.Places) > 0:
+		return !slices.ContainsFunc(l.Places, func(p placeLaw) bool { return !p.Law.exact() })
+	}
+	return true
+}
+
+// at is what the law says of a point; false where there is no number.
+func (l *valueLaw) at(p *point) (said, bool) {
+	switch {
+	case l.Constant != nil:
+		return exactly(*l.Constant), true
+	case l.Root != nil:
+		if p.root {
+			return l.Root.at(p)
+		}
+		return l.Others.at(p)
+	case len(l.Sums) > 0:
+		return l.sums(p)
+	case l.Group != nil:
+		return l.Group.at(p)
+	case len(l.Places) > 0:
+		return l.place(p)
+	}
+	return said{}, false
+}
+
+func (l *valueLaw) sums(p *point) (r said, ok bool) {
+	for _, s := range l.Sums {
+		v, known := s.at(p)
+		switch {
+		case !known:
+		case !ok:
+			r, ok = exactly(v), true
+		default:
+			r.low, r.high = min(r.low, v), max(r.high, v)
+		}
+	}
+	r.exact = r.low == r.high
+	return r, ok
+}
+
+func (s *sum) at(p *point) (int64, bool) {
+	v := s.Constant
+	for _, t := range s.Terms {
+		x, ok := t.Feature.of(p)
+		if !ok {
+			return 0, false
+		}
+		v += t.Times * x
+	}
+	return v, true
+}
+
+// place is the law of the point's place; of one that no run has, what the nearest says, which is not certain.
+func (l *valueLaw) place(p *point) (said, bool) {
+	i, found := slices.BinarySearchFunc(l.Places, keep(p.index, l.Keep), func(a placeLaw, b []int32) int { return slices.Compare(a.Index, b) })
+	if found {
+		return l.Places[i].Law.at(p)
+	}
+	r, ok := l.Places[max(i-1, 0)].Law.at(p)
+	r.exact = false
+	return r, ok
+}
+
+func (g *groupLaw) at(p *point) (said, bool) {
+	var dims, coords []int32
+	rank := p.rank
+	if g.Peer {
+		if rank = p.peerRank; rank < 0 {
+			return said{}, false
+		}
+	}
+	if g.Grid != nil {
+		var ok bool
+		if dims, ok = g.Grid.Dims(p.ranks); !ok {
+			return said{}, false
+		}
+		coords, _ = g.Grid.Coords(p.ranks, rank)
+	}
+	k := groupPlace{ranks: p.ranks}
+	copy(k.g[:], dims)
+	if copy(k.x[:], coords); g.Grid == nil {
+		k.x[0] = rank
+	}
+	index := keep(p.index, g.Keep)
+	copy(k.index[:], index)
+	if s, known := g.cache[k]; known {
+		return s, true
+	}
+	e, err := g.Law.At(p.ranks, rank, dims, coords, index)
+	if err != nil {
+		return said{}, false
+	}
+	unit := max(g.Unit, 1)
+	s := said{value: unit * whole(e.Value), low: unit * whole(math.Floor(e.Low)), high: unit * whole(math.Ceil(e.High)), exact: e.Exact && g.exact}
+	if g.cache == nil {
+		g.cache = map[groupPlace]said{}
+	}
+	g.cache[k] = s
+	return s, true
+}
+
+// whole rounds, within what an int64 holds with room for a unit.
+func whole(x float64) int64 {
+	const most = 1 << 50
+	return int64(math.Round(max(-most, min(x, most))))
+}
+
+func keep(index []int32, components []int) []int32 {
+	var out []int32
+	for _, c := range components {
+		if c < len(index) {
+			out = append(out, index[c])
+		}
+	}
+	return out
+}
+
+// values fits the laws of numbers of a program.
+type values struct {
+	ranks []int32         // of the runs
+	grids []*pattern.Grid // of the program, the first of each kind
+	known map[string]*valueLaw
+	// open are what package regress has to find, all together, as programs have one domain.
+	open []openValue
+}
+
+// openValue is a law that is not found yet.
+type openValue struct {
+	samples []sample
+	grid    *pattern.Grid
+	law     *valueLaw
+}
+
+// fit finds a law of samples: constant, of roots and others, a sum of small multiples of features; what is left is found by settle.
+func (v *values) fit(samples []sample, grid *pattern.Grid, numbers bool) *valueLaw {
 	if len(samples) == 0 {
-		return &valueLaw{text: "nothing", exact: true, at: func(*point) (said, bool) { return said{}, false }}
+		return &valueLaw{}
 	}
 	if l := constantLaw(samples); l != nil {
 		return l
 	}
-	if l := rootLaw(samples); l != nil {
+	key := fmt.Sprint(numbers, grid, samples)
+	if l := v.known[key]; l != nil {
 		return l
 	}
-	for _, try := range []func([]sample) *valueLaw{linearLaw, blockLaw, indexLaw, ranksLaw} {
-		if l := try(samples); l != nil {
-			return l
-		}
-	}
-	return boundLaw(samples)
-}
-
-// rootLaw is one law for roots of collectives and one for the other ranks.
-func rootLaw(samples []sample) *valueLaw {
+	l := &valueLaw{}
+	v.known[key] = l
 	var roots, others []sample
 	for _, s := range samples {
 		if s.at.root {
@@ -69,406 +413,338 @@ func rootLaw(samples []sample) *valueLaw {
 			others = append(others, s)
 		}
 	}
-	if len(roots) == 0 || len(others) == 0 {
-		return nil
+	if len(roots) > 0 && len(others) > 0 {
+		l.Root, l.Others = v.fit(roots, grid, numbers), v.fit(others, grid, numbers)
+		return l
 	}
-	a, b := fitValue(roots), fitValue(others)
-	return &valueLaw{text: fmt.Sprintf("%s at the root, else %s", a.text, b.text), exact: a.exact && b.exact, at: func(p *point) (said, bool) {
-		if p.root {
-			return a.at(p)
+	if !numbers {
+		if l.Sums = v.sumsOf(samples, grid); len(l.Sums) > 0 {
+			return l
 		}
-		return b.at(p)
-	}}
+	}
+	v.open = append(v.open, openValue{samples, grid, l})
+	return l
 }
 
 func constantLaw(samples []sample) *valueLaw {
-	v := samples[0].value
+	c := samples[0].value
 	for _, s := range samples {
-		if s.value != v {
+		if s.value != c {
 			return nil
 		}
 	}
-	return &valueLaw{text: fmt.Sprint(v), exact: true, at: func(*point) (said, bool) { return exactly(v) }}
+	return &valueLaw{Constant: &c}
 }
 
-// feature is a number that a linear law may depend on.
-type feature struct {
-	name string
-	of   func(p *point) (int64, bool)
-}
-
-func features(p *point) (all []feature) {
-	at := func(name string, of func(p *point) []int32, n int) {
-		for i := range n {
-			all = append(all, feature{fmt.Sprintf("%s%d", name, i), func(p *point) (int64, bool) {
-				if l := of(p); i < len(l) {
-					return int64(l[i]), true
-				}
-				return 0, false
-			}})
+// features are those that a law of samples may have, of a grid.
+func (v *values) features(p *point, grid *pattern.Grid) (all []feature) {
+	for i := range p.index {
+		all = append(all, feature{Kind: ofIndex, N: i}, feature{Kind: ofPower, N: i})
+	}
+	all = append(all, feature{Kind: ofRanks}, feature{Kind: ofRanksLog}, feature{Kind: ofRank}, feature{Kind: ofPeerRank})
+	if grid != nil {
+		for a := range grid.Axes {
+			for _, k := range []featureKind{ofExtent, ofLog, ofHalf, ofCoord, ofLeft, ofPeer} {
+				all = append(all, feature{Kind: k, N: a, Grid: grid})
+			}
 		}
 	}
-	at("i", func(p *point) []int32 { return p.index }, len(p.index))
-	at("x", func(p *point) []int32 { return p.coord }, len(p.coord))
-	at("peer x", func(p *point) []int32 { return p.peer }, len(p.peer))
-	at("g", func(p *point) []int32 { return p.dims }, len(p.dims))
-	all = append(all, feature{"rank", func(p *point) (int64, bool) { return int64(p.rank), true }},
-		feature{"P", func(p *point) (int64, bool) { return int64(p.ranks), true }})
 	return all
 }
 
-// linearLaw is c0 + c1 f1, or c0 + c1 f1 + c2 f2, with whole c of features: tags are like that.
-func linearLaw(samples []sample) *valueLaw {
-	all := features(&samples[0].at)
-	none := feature{"", func(*point) (int64, bool) { return 0, true }}
-	for i, f := range all {
-		if l := linearIn(samples, f, none); l != nil {
-			return l
+// Costs of sums, in bits.
+const (
+	sumMargin  = 3  // how much dearer than the simplest a sum is kept
+	sumSurplus = 2  // what samples have to say more than the sum
+	mostTimes  = 64 // largest multiple of a feature
+)
+
+// sumsOf finds the sums of at most two features that have all samples, as far as these say more than naming the sum takes.
+func (v *values) sumsOf(samples []sample, grid *pattern.Grid) (found []sum) {
+	all := v.features(&samples[0].at, grid)
+	var columns [][]int64
+	kept := all[:0:0]
+	for _, f := range all {
+		column := make([]int64, len(samples))
+		ok, varies := true, false
+		for i := range samples {
+			x, has := f.of(&samples[i].at)
+			column[i], ok = x, ok && has
+			varies = varies || x != column[0]
 		}
-		for _, g := range all[:i] {
-			if l := linearIn(samples, g, f); l != nil {
-				return l
+		if ok && varies {
+			columns, kept = append(columns, column), append(kept, f)
+		}
+	}
+	values := map[int64]bool{}
+	most := int64(1)
+	for _, s := range samples {
+		values[s.value] = true
+		most = max(most, abs(s.value))
+	}
+	info := float64(len(values)) * math.Log2(float64(most)+2)
+	add := func(s sum) {
+		s.cost = numberCost(s.Constant)
+		for _, t := range s.Terms {
+			s.cost += t.Feature.cost() + numberCost(t.Times-1)
+			if t.Times < 0 {
+				s.cost += 1 - numberCost(t.Times-1) + numberCost(-t.Times-1)
 			}
 		}
+		if s.cost+sumSurplus <= info+numberCost(s.Constant) {
+			found = append(found, s)
+		}
+	}
+	for i := range kept {
+		if c, ok := solveLine(samples, columns[i]); ok {
+			add(sum{Constant: c[0], Terms: []term{{c[1], kept[i]}}})
+		}
+	}
+	if len(found) == 0 {
+		for i := range kept {
+			for j := range i {
+				if c, ok := solvePlane(samples, columns[j], columns[i]); ok {
+					add(sum{Constant: c[0], Terms: []term{{c[1], kept[j]}, {c[2], kept[i]}}})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b sum) int { return cmp.Compare(a.cost, b.cost) })
+	for i := range found {
+		if found[i].cost > found[0].cost+sumMargin {
+			return found[:i]
+		}
+	}
+	return found
+}
+
+// numberCost is what it takes to name a number, in bits.
+func numberCost(n int64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return 1 + 2*math.Log2(float64(abs(n)))
+}
+
+// solveLine finds c0 + c1 x with whole numbers.
+func solveLine(samples []sample, x []int64) (c [2]int64, ok bool) {
+	k := slices.IndexFunc(x, func(y int64) bool { return y != x[0] })
+	dv, dx := samples[k].value-samples[0].value, x[k]-x[0]
+	if dv == 0 || dv%dx != 0 || abs(dv/dx) > mostTimes {
+		return c, false
+	}
+	c[1] = dv / dx
+	c[0] = samples[0].value - c[1]*x[0]
+	for i, s := range samples {
+		if s.value != c[0]+c[1]*x[i] {
+			return c, false
+		}
+	}
+	return c, true
+}
+
+// solvePlane finds c0 + c1 x + c2 y with whole numbers.
+func solvePlane(samples []sample, x, y []int64) (c [3]int64, ok bool) {
+	v0 := samples[0].value
+	first := -1
+	for n := 1; n < len(samples); n++ {
+		dx, dy, dv := x[n]-x[0], y[n]-y[0], samples[n].value-v0
+		if dx == 0 && dy == 0 {
+			if dv != 0 {
+				return c, false
+			}
+			continue
+		}
+		if first < 0 {
+			first = n
+			continue
+		}
+		ex, ey, ev := x[first]-x[0], y[first]-y[0], samples[first].value-v0
+		d := dx*ey - dy*ex
+		if d == 0 {
+			continue
+		}
+		n1, n2 := dv*ey-dy*ev, dx*ev-dv*ex
+		if n1%d != 0 || n2%d != 0 {
+			return c, false
+		}
+		c[1], c[2] = n1/d, n2/d
+		if c[1] == 0 || c[2] == 0 || abs(c[1]) > mostTimes || abs(c[2]) > mostTimes {
+			return c, false
+		}
+		c[0] = v0 - c[1]*x[0] - c[2]*y[0]
+		distinct := map[[2]int64]bool{}
+		for i, s := range samples {
+			if s.value != c[0]+c[1]*x[i]+c[2]*y[i] {
+				return c, false
+			}
+			distinct[[2]int64{x[i], y[i]}] = true
+		}
+		return c, len(distinct) > 3
+	}
+	return c, false
+}
+
+// matters are the components of the index that values depend on: those are left out that can be, one after the other.
+func matters(samples []sample) []int {
+	kept := []int{}
+	for i := range samples[0].at.index {
+		kept = append(kept, i)
+	}
+	for i := len(samples[0].at.index) - 1; i >= 0; i-- {
+		less := slices.DeleteFunc(slices.Clone(kept), func(k int) bool { return k == i })
+		type key struct {
+			ranks, rank, peer int32
+			index             place
+		}
+		seen := map[key]int64{}
+		same := true
+		for _, s := range samples {
+			k := key{ranks: s.at.ranks, rank: s.at.rank, peer: s.at.peerRank}
+			copy(k.index[:], keep(s.at.index, less))
+			if x, known := seen[k]; known && x != s.value {
+				same = false
+				break
+			}
+			seen[k] = s.value
+		}
+		if same {
+			kept = less
+		}
+	}
+	return kept
+}
+
+// settle finds the laws that are open, by package regress: with the grid of the communication, those of the program and without one, with coordinates of
+// the rank and of its peer, of all places together or of each, the first that is exact.
+func (v *values) settle() error {
+	type try struct {
+		grid *pattern.Grid
+		peer bool
+	}
+	left := v.open
+	v.open = nil
+	var tries []try
+	for _, peer := range []bool{false, true} {
+		tries = append(tries, try{nil, peer})
+		for _, g := range v.grids {
+			tries = append(tries, try{g, peer})
+		}
+	}
+	own := true
+	for _, t := range append([]try{{}}, tries...) {
+		var groups []regress.Group
+		var asked []groupAsked
+		var rest []openValue
+		for i := range left {
+			o := &left[i]
+			grid := t.grid
+			if own {
+				grid = o.grid
+			}
+			if gs, as, ok := o.groups(grid, t.peer, len(asked)); ok {
+				groups, asked = append(groups, gs...), append(asked, as...)
+			} else {
+				rest = append(rest, *o)
+			}
+		}
+		own = false
+		if len(groups) == 0 {
+			continue
+		}
+		laws, _, err := regress.FitGroups(groups, regress.Options{})
+		if err != nil {
+			return err
+		}
+		byValue := map[*valueLaw][]groupAsked{}
+		var order []*openValue
+		for i, l := range laws {
+			a := asked[i]
+			a.law.Law, a.law.exact = l, l.Exact()
+			if byValue[a.open.law] == nil {
+				order = append(order, a.open)
+			}
+			byValue[a.open.law] = append(byValue[a.open.law], a)
+		}
+		for _, o := range order {
+			was := *o.law
+			o.take(byValue[o.law])
+			if !o.law.exact() {
+				rest = append(rest, *o)
+				if was.Group != nil || was.Places != nil {
+					*o.law = was // the first estimate stays: that of the communication's own grid
+				}
+			}
+		}
+		left = slices.Clone(rest)
 	}
 	return nil
 }
 
-// leastForLinear is how many more samples than coefficients a linear law must have that differ.
-const leastForLinear = 3
+// groupAsked is a group of samples and what it is for.
+type groupAsked struct {
+	open  *openValue
+	index []int32
+	law   *groupLaw
+}
 
-func linearIn(samples []sample, f, g feature) *valueLaw {
-	type pair struct{ f, g int64 }
-	seen := map[pair]int64{}
-	var order []pair
-	for _, s := range samples {
-		x, ok := f.of(&s.at)
-		y, also := g.of(&s.at)
-		if !ok || !also {
-			return nil
+// groups are what package regress is asked for a value: a group for each place that matters.
+func (o *openValue) groups(grid *pattern.Grid, peer bool, n int) (groups []regress.Group, asked []groupAsked, ok bool) {
+	kept := matters(o.samples)
+	name := fmt.Sprint(n)
+	at := map[place]int{}
+	for _, s := range o.samples {
+		x := regress.Sample{Ranks: s.at.ranks, Rank: s.at.rank, Index: keep(s.at.index, kept), Value: s.value}
+		if peer {
+			if x.Rank = s.at.peerRank; x.Rank < 0 {
+				return nil, nil, false
+			}
 		}
-		v, known := seen[pair{x, y}]
-		if known && v != s.value {
-			return nil
+		if grid != nil {
+			if x.Dims, ok = grid.Dims(s.at.ranks); !ok {
+				return nil, nil, false
+			}
+			x.Coords, _ = grid.Coords(s.at.ranks, x.Rank)
 		}
+		k := placeOf(x.Index)
+		i, known := at[k]
 		if !known {
-			seen[pair{x, y}] = s.value
-			order = append(order, pair{x, y})
+			i = len(groups)
+			at[k] = i
+			groups = append(groups, regress.Group{Name: fmt.Sprint(name, x.Index), Family: name})
+			asked = append(asked, groupAsked{open: o, index: x.Index, law: &groupLaw{Grid: grid, Keep: kept, Peer: peer}})
 		}
+		groups[i].Samples = append(groups[i].Samples, x)
 	}
-	coefficients := 2
-	if g.name != "" {
-		coefficients = 3
-	}
-	if len(order) < coefficients+leastForLinear {
-		return nil
-	}
-	a := order[0]
-	var c1, c2 int64
-	solved := false
-	for i := 1; i < len(order) && !solved; i++ { // two differences that are independent
-		for j := 0; j < i; j++ {
-			p, q := order[i], order[j]
-			df, dg, dv := p.f-a.f, p.g-a.g, seen[p]-seen[a]
-			ef, eg, ev := q.f-a.f, q.g-a.g, seen[q]-seen[a]
-			if g.name == "" {
-				if df == 0 || dv%df != 0 {
-					continue
-				}
-				c1, solved = dv/df, true
-				break
-			}
-			d := df*eg - dg*ef
-			if d == 0 {
-				continue
-			}
-			n1, n2 := dv*eg-dg*ev, df*ev-dv*ef
-			if n1%d != 0 || n2%d != 0 {
-				return nil
-			}
-			c1, c2, solved = n1/d, n2/d, true
-			break
-		}
-	}
-	if !solved || g.name != "" && (c1 == 0 || c2 == 0) {
-		return nil
-	}
-	c0 := seen[a] - c1*a.f - c2*a.g
-	for p, v := range seen {
-		if v != c0+c1*p.f+c2*p.g {
-			return nil
-		}
-	}
-	text := fmt.Sprintf("%d%+d %s", c0, c1, f.name)
-	if g.name != "" {
-		text += fmt.Sprintf("%+d %s", c2, g.name)
-	}
-	return &valueLaw{text: text, exact: true, at: func(p *point) (said, bool) {
-		x, ok := f.of(p)
-		y, also := g.of(p)
-		if !ok || !also {
-			return said{}, false
-		}
-		return exactly(c0 + c1*x + c2*y)
-	}}
+	return groups, asked, true
 }
 
-// block is the length of part x of n cut into g parts, the first ones longer.
-func block(n, g, x int64) int64 {
-	b := n / g
-	if x < n%g {
-		b++
+// take puts the laws of the places together.
+func (o *openValue) take(asked []groupAsked) {
+	first := asked[0].law
+	*o.law = valueLaw{Group: first}
+	if len(asked) == 1 {
+		return
 	}
-	return b
+	// A law of the family is the same in all members.
+	text := first.Law.String()
+	if first.exact && !slices.ContainsFunc(asked, func(a groupAsked) bool { return !a.law.exact || a.law.Law.String() != text }) && o.holds() {
+		return
+	}
+	*o.law = valueLaw{}
+	for _, a := range asked {
+		o.law.Places = append(o.law.Places, placeLaw{a.index, &valueLaw{Group: a.law}})
+	}
+	slices.SortFunc(o.law.Places, func(a, b placeLaw) int { return slices.Compare(a.Index, b.Index) })
+	o.law.Keep = first.Keep
 }
 
-// Bounds of block laws.
-const (
-	mostExtent = 1 << 12
-	leastHalo  = -2
-	mostHalo   = 4
-)
-
-// axisLaw is a factor of a block law: the length of the rank's part of an axis with halo, or (axis < 0) nothing.
-type axisLaw struct {
-	axis    int
-	n, halo int64
-}
-
-func (a axisLaw) of(p *point) int64 {
-	return block(a.n, int64(p.dims[a.axis]), int64(p.coord[a.axis])) + a.halo
-}
-
-// blockLaw is w times the lengths of parts of one or two axes. All laws that have the samples are kept, so that where they differ there is an interval.
-func blockLaw(samples []sample) *valueLaw {
-	axes := len(samples[0].at.dims)
-	if axes == 0 {
-		return nil
-	}
-	type key struct {
-		x [3][2]int32
-	}
-	distinct := map[key]sample{}
-	for _, s := range samples {
-		if len(s.at.dims) != axes || axes > 3 {
-			return nil
-		}
-		var k key
-		for a := range axes {
-			k.x[a] = [2]int32{s.at.dims[a], s.at.coord[a]}
-		}
-		if d, known := distinct[k]; known && d.value != s.value {
-			return nil
-		}
-		distinct[k] = s
-	}
-	var list []sample
-	for _, s := range distinct {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b sample) int {
-		return int(a.at.ranks-b.at.ranks)*1<<16 + int(a.at.rank-b.at.rank)
-	})
-	if len(list) < 4 {
-		return nil
-	}
-	var found [][]axisLaw
-	var weights []int64
-	fits := func(laws ...axisLaw) {
-		w := int64(0)
-		for i := range list {
-			size := int64(1)
-			for _, l := range laws {
-				size *= l.of(&list[i].at)
-			}
-			switch {
-			case size <= 0 || list[i].value%size != 0 || i > 0 && list[i].value/size != w:
-				return
-			}
-			w = list[i].value / size
-		}
-		if w%4 == 0 {
-			found, weights = append(found, slices.Clone(laws)), append(weights, w)
+// holds says whether the law has all samples.
+func (o *openValue) holds() bool {
+	for _, s := range o.samples {
+		if r, ok := o.law.at(&s.at); !ok || r.value != s.value {
+			return false
 		}
 	}
-	for a := range axes {
-		for n := int64(1); n <= mostExtent; n++ {
-			for h := int64(leastHalo); h <= mostHalo; h++ {
-				fits(axisLaw{a, n, h})
-			}
-		}
-	}
-	if len(found) == 0 {
-		for a := range axes {
-			for b := range a {
-				for n := int64(2); n <= mostExtent/4; n++ {
-					for h := int64(leastHalo); h <= mostHalo; h++ {
-						for k := int64(leastHalo); k <= mostHalo; k++ {
-							fits(axisLaw{a, n, h}, axisLaw{b, n, k})
-						}
-					}
-				}
-			}
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	text := fmt.Sprint(weights[0])
-	for _, l := range found[0] {
-		text += fmt.Sprintf(" (block(%d,g%d,x%d)%+d)", l.n, l.axis, l.axis, l.halo)
-	}
-	if len(found) > 1 {
-		text += fmt.Sprintf(" or %d others", len(found)-1)
-	}
-	return &valueLaw{text: text, exact: true, at: func(p *point) (said, bool) {
-		if len(p.dims) != axes {
-			return said{}, false
-		}
-		var r said
-		for i, laws := range found {
-			v := weights[i]
-			for _, l := range laws {
-				v *= l.of(p)
-			}
-			if i == 0 {
-				r = said{v, v, v, true}
-			}
-			r.low, r.high = min(r.low, v), max(r.high, v)
-		}
-		r.exact = r.low == r.high
-		return r, true
-	}}
-}
-
-// indexLaw is a number for each place in the loops, whatever the rank and the number of ranks; of places that no run has, one that grows by a constant
-// or a factor.
-func indexLaw(samples []sample) *valueLaw {
-	if len(samples[0].at.index) == 0 {
-		return nil
-	}
-	by := map[string]int64{}
-	line := map[int64]int64{} // by the last index, where that is all there is
-	for _, s := range samples {
-		k := fmt.Sprint(s.at.index)
-		if v, known := by[k]; known && v != s.value {
-			return nil
-		}
-		by[k] = s.value
-		line[int64(s.at.index[len(s.at.index)-1])] = s.value
-	}
-	single := len(samples[0].at.index) == 1 && len(line) >= 3
-	first, ratio, step := int64(0), int64(0), int64(0)
-	geometric, arithmetic := single, single
-	if single {
-		keys := sortedKeys(line)
-		first = keys[0]
-		a, b := line[keys[0]], line[keys[1]]
-		step = b - a
-		if a > 0 && b%a == 0 {
-			ratio = b / a
-		}
-		for i, k := range keys {
-			if k != first+int64(i) {
-				arithmetic, geometric = false, false
-				break
-			}
-			arithmetic = arithmetic && line[k] == a+int64(i)*step
-			geometric = geometric && ratio > 0 && (i == 0 || line[k] == line[keys[i-1]]*ratio)
-		}
-	}
-	return &valueLaw{text: fmt.Sprintf("one of %d by place", len(by)), exact: true, at: func(p *point) (said, bool) {
-		if v, known := by[fmt.Sprint(p.index)]; known {
-			return exactly(v)
-		}
-		if len(p.index) == 0 {
-			return said{}, false
-		}
-		i := int64(p.index[len(p.index)-1]) - first
-		switch {
-		case arithmetic:
-			return exactly(line[first] + i*step)
-		case geometric && i >= 0 && i < 40:
-			v := line[first]
-			for range i {
-				v *= ratio
-			}
-			return exactly(v)
-		}
-		return said{}, false
-	}}
-}
-
-// ranksLaw is a number for each place in the loops that depends on the number of ranks alone.
-func ranksLaw(samples []sample) *valueLaw {
-	l := byRanks(samples)
-	if l == nil || !l.exact {
-		return nil
-	}
-	return l
-}
-
-// boundLaw is the same, where ranks differ, of the mean over ranks: it is never exact.
-func boundLaw(samples []sample) *valueLaw { return byRanks(samples) }
-
-func byRanks(samples []sample) *valueLaw {
-	type sums struct {
-		sum, n, low, high int64
-	}
-	places := map[string]map[int32]*sums{}
-	exact := true
-	for _, s := range samples {
-		k := fmt.Sprint(s.at.index)
-		if places[k] == nil {
-			places[k] = map[int32]*sums{}
-		}
-		x := places[k][s.at.ranks]
-		if x == nil {
-			x = &sums{low: s.value, high: s.value}
-			places[k][s.at.ranks] = x
-		}
-		exact = exact && x.low == s.value
-		x.sum += s.value
-		x.n++
-		x.low, x.high = min(x.low, s.value), max(x.high, s.value)
-	}
-	curves := map[string]*regress.Curve{}
-	text := ""
-	for _, k := range sortedKeys(places) {
-		var points []regress.Point
-		for _, ranks := range sortedKeys(places[k]) {
-			x := places[k][ranks]
-			points = append(points, regress.Point{Ranks: int64(ranks), Value: float64(x.sum) / float64(x.n)})
-		}
-		c, err := regress.Fit(points)
-		if err != nil {
-			continue
-		}
-		curves[k] = c
-		if text == "" {
-			text = c.At(points[len(points)-1].Ranks).Formula
-		}
-	}
-	if len(curves) > 1 {
-		text = fmt.Sprintf("%d laws by place, the first %s", len(curves), text)
-	}
-	type key struct {
-		ranks int32
-		place string
-	}
-	answers := map[key]said{} // a curve is asked once for each number of ranks
-	return &valueLaw{text: text, exact: exact, at: func(p *point) (said, bool) {
-		k := key{p.ranks, fmt.Sprint(p.index)}
-		if s, known := answers[k]; known {
-			return s, true
-		}
-		c := curves[k.place]
-		if c == nil {
-			return said{}, false
-		}
-		q := c.At(int64(p.ranks))
-		s := said{int64(math.Round(q.Value)), int64(math.Floor(q.Low)), int64(math.Ceil(q.High)), exact && q.Exact}
-		answers[k] = s
-		return s, true
-	}}
+	return true
 }

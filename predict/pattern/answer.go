@@ -350,6 +350,21 @@ func (l Law) steady(index []int32, ranks int32) bool {
 	return false
 }
 
+// Last are the least and the greatest of what the laws of the family's ranges say is the largest value of a component of the index at a process
+// count; false when nothing says it.
+func (l Law) Last(ranks int32, component int) (least, most int32, ok bool) {
+	if component >= len(l.Ranges) {
+		return 0, 0, false
+	}
+	least, most = math.MaxInt32, math.MinInt32
+	for _, b := range l.Ranges[component].High {
+		if v, known := b.at(ranks); known {
+			least, most = min(least, v), max(most, v)
+		}
+	}
+	return least, most, least <= most
+}
+
 // Indices are the places of the family at a process count at which the law has senders, those of the runs and, if the ranges say so,
 // new ones. The error is a *Refusal.
 func (l Law) Indices(ranks int32) ([][]int32, error) {
