@@ -55,6 +55,7 @@ type siteModel struct {
 	completes          completing
 	of                 map[int32]bool // events whose requests it completes
 	sendUnit, recvUnit int64          // bytes of an element, where bytes are always count times it; 0
+	tags               map[int64]bool // of its messages in all runs
 }
 
 // completing is which requests a call completes.
@@ -107,6 +108,7 @@ func NewModel(runs []*Signature) (*Model, error) {
 	if err := v.settle(); err != nil {
 		return nil, err
 	}
+	m.tags()
 	m.requests()
 	m.count()
 	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
@@ -302,6 +304,12 @@ func (m *Model) values(x *siteModel, v *values) {
 			}
 		}
 	}
+	if x.sends || x.receives {
+		x.tags = map[int64]bool{}
+		for _, t := range slices.Concat(tagS, tagR) {
+			x.tags[t.value] = true
+		}
+	}
 	x.sendTag, x.sendBytes = v.fit(tagS, grid, false), v.fit(bytesS, grid, true)
 	x.recvTag, x.recvBytes = v.fit(tagR, grid, false), v.fit(bytesR, grid, true)
 	x.root = v.fit(root, grid, false)
@@ -345,6 +353,55 @@ func (m *Model) grid(x *siteModel) *pattern.Grid {
 		return &m.Pattern.Grids[0][0]
 	}
 	return nil
+}
+
+// tags gives calls one tag whose tags have no law, and those that have tags in common with them: a tag that a program makes of something else than its
+// grid only has to be the same on both sides.
+func (m *Model) tags() {
+	lost := map[int64]bool{}
+	for _, x := range m.sites {
+		if x.tags != nil && (!x.sendTag.exact() || !x.recvTag.exact()) {
+			for t := range x.tags {
+				lost[t] = true
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	for more := true; more; {
+		more = false
+		for _, x := range m.sites {
+			some, all := false, true
+			for t := range x.tags {
+				some, all = some || lost[t], all && lost[t]
+			}
+			if some && !all {
+				more = true
+				for t := range x.tags {
+					lost[t] = true
+				}
+			}
+		}
+	}
+	n := 0
+	least := slices.Min(sortedKeys(lost))
+	for _, x := range m.sites {
+		for t := range x.tags {
+			if lost[t] {
+				n++
+				law := &valueLaw{Constant: &least}
+				if x.sends {
+					x.sendTag = law
+				}
+				if x.receives {
+					x.recvTag = law
+				}
+				break
+			}
+		}
+	}
+	m.Warnings = append(m.Warnings, fmt.Sprintf("tags of %d calls have no law: %d stands for all of them", n, least))
 }
 
 // requests finds which requests calls complete.
