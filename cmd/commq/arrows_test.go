@@ -26,6 +26,7 @@ var arrows = map[string][]string{
 	"models":   {"models", "schema"},
 	"detect":   {"detect", "schema"},
 	"predict":  {"predict", "schema"},
+	"compare":  {"compare", "internal"},
 	"internal": {"internal"},
 }
 
@@ -40,6 +41,7 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":               {"cmd"},
 	"github.com/apache/arrow-go/v18/arrow": {"writer", "queries"},
 	"go.yaml.in/yaml/v4":                   {"models"},
+	"golang.org/x/perf/benchmath":          {"compare"},
 }
 
 // within says which packages of the project some may import beside those of their own folder: arrows inside a top folder.

@@ -17,6 +17,7 @@ func commands(a *app) []*cobra.Command {
 		newQueryCommand(a),
 		newSQLCommand(a),
 		newReportCommand(a),
+		newDiffCommand(a),
 		newCriticalPathCommand(a),
 		newCalibrateCommand(a),
 		newSimulateCommand(a),

@@ -24,10 +24,11 @@ type Matrix struct {
 	// Unit is the value's unit: bytes, ns or 1.
 	Unit string
 
-	ranks int
-	block int     // ranks in a cell, down and across
-	n     int     // cells in a row
-	cells []int64 // by source, then destination
+	signed bool // values may be negative
+	ranks  int
+	block  int     // ranks in a cell, down and across
+	n      int     // cells in a row
+	cells  []int64 // by source, then destination
 }
 
 // mostCells is how many cells a row of a matrix has at most.
@@ -38,6 +39,16 @@ func NewMatrix(ranks int) (*Matrix, error) { return newMatrix(ranks, mostCells) 
 
 // NewPanel makes a matrix to be drawn beside others, all zero: it has fewer cells.
 func NewPanel(ranks int) (*Matrix, error) { return newMatrix(ranks, panelCells) }
+
+// NewDifference makes a matrix of what is more and what is less, all zero: red where a value is above 0, blue where it is below, the
+// paler the nearer to it.
+func NewDifference(ranks int) (*Matrix, error) {
+	m, err := newMatrix(ranks, mostCells)
+	if m != nil {
+		m.signed = true
+	}
+	return m, err
+}
 
 func newMatrix(ranks, most int) (*Matrix, error) {
 	if ranks < 1 {
@@ -50,10 +61,10 @@ func newMatrix(ranks, most int) (*Matrix, error) {
 }
 
 // Add adds a value to a cell; one of several ranks has the sum of their values. It returns an error when there is no such
-// rank or the value is negative.
+// rank or the value is negative, but for a difference.
 func (m *Matrix) Add(src, dst, value int64) error {
 	n, block := int64(m.ranks), int64(m.block)
-	if src < 0 || src >= n || dst < 0 || dst >= n || value < 0 {
+	if src < 0 || src >= n || dst < 0 || dst >= n || value < 0 && !m.signed {
 		return fmt.Errorf("draw a matrix of %d ranks: value %d from rank %d to rank %d does not fit", n, value, src, dst)
 	}
 	m.cells[src/block*int64(m.n)+dst/block] += value
@@ -143,19 +154,39 @@ type layout struct {
 func (m *Matrix) layOut(widthPx float64) *layout {
 	l := &layout{m: m, cellPx: math.Ceil(widthPx / float64(m.n))}
 	for _, v := range m.cells {
-		l.most = max(l.most, v)
+		l.most = max(l.most, v, -v)
 	}
 	return l
 }
 
 func (l *layout) sidePx() float64 { return float64(l.m.n) * l.cellPx }
 
-// grey is the colour of a value: white for 0, then from light grey to black.
-func (l *layout) grey(v int64) color.Gray {
+// colour is that of a value: white for 0, then from light grey to black; of a difference from pale to dark red or blue.
+func (l *layout) colour(v int64) color.Color {
 	if v == 0 {
 		return color.Gray{Y: 255}
 	}
-	return shade(float64(v) / float64(l.most))
+	return l.colourAt(float64(v) / float64(l.most))
+}
+
+// colourAt is the colour of a part of the greatest value.
+func (l *layout) colourAt(f float64) color.Color {
+	if l.m.signed {
+		return diverging(f)
+	}
+	return shade(f)
+}
+
+// diverging is the colour of a part of the greatest difference, -1 to 1: between ColorBrewer's RdBu ends, dark red b2182b and dark blue
+// 2166ac, which who does not see red from green tells apart, and nearly white.
+func diverging(f float64) color.RGBA {
+	end := [3]float64{0xb2, 0x18, 0x2b}
+	if f < 0 {
+		f, end = -f, [3]float64{0x21, 0x66, 0xac}
+	}
+	f = 1 - lightest*(1-f)
+	at := func(i int) uint8 { return uint8(math.Round(255 + f*(end[i]-255))) }
+	return color.RGBA{at(0), at(1), at(2), 255}
 }
 
 // shade is the grey of a fraction of the greatest value.
@@ -189,7 +220,7 @@ func (l *layout) paint(img imagedraw.Image) {
 func (l *layout) fill(img imagedraw.Image, at image.Point, k int) {
 	for i, v := range l.m.cells {
 		corner := at.Add(image.Pt(i%l.m.n*k, i/l.m.n*k))
-		imagedraw.Draw(img, image.Rectangle{Min: corner, Max: corner.Add(image.Pt(k, k))}, image.NewUniform(l.grey(v)), image.Point{}, imagedraw.Src)
+		imagedraw.Draw(img, image.Rectangle{Min: corner, Max: corner.Add(image.Pt(k, k))}, image.NewUniform(l.colour(v)), image.Point{}, imagedraw.Src)
 	}
 }
 
@@ -201,7 +232,11 @@ func (l *layout) cells(c draw.Canvas) {
 		return
 	}
 	k := (imagePx + n - 1) / n
-	img := image.NewGray(image.Rect(0, 0, n*k, n*k))
+	size := image.Rect(0, 0, n*k, n*k)
+	var img imagedraw.Image = image.NewGray(size)
+	if l.m.signed {
+		img = image.NewRGBA(size)
+	}
 	l.fill(img, image.Point{}, k)
 	c.DrawImage(l.area(), img)
 }
@@ -219,7 +254,7 @@ func (l *layout) rectangles(c draw.Canvas) {
 				end++
 			}
 			if row[x] != 0 {
-				c.SetColor(l.grey(row[x]))
+				c.SetColor(l.colour(row[x]))
 				c.Fill(vg.Rectangle{
 					Min: vg.Point{X: area.Min.X + vg.Length(x)*cell, Y: max(area.Min.Y, top-cell-overlap)},
 					Max: vg.Point{X: min(area.Max.X, area.Min.X+vg.Length(end)*cell+overlap), Y: top},
@@ -273,31 +308,49 @@ func (l *layout) scale(c draw.Canvas, area vg.Rectangle) {
 		Max: vg.Point{X: area.Max.X + px(barGapPx+barPx), Y: area.Max.Y},
 	}
 	label := style(10, draw.XLeft, draw.YCenter)
-	at := func(v float64) vg.Length { return bar.Min.Y + bar.Size().Y*vg.Length(v/float64(l.most)) }
+	least, span := 0.0, float64(l.most)
+	if l.m.signed {
+		least, span = -span, 2*span
+	}
+	at := func(v float64) vg.Length { return bar.Min.Y + bar.Size().Y*vg.Length((v-least)/span) }
 	put := func(v float64, s string) {
 		c.StrokeLine2(tick(), bar.Max.X, at(v), bar.Max.X+px(8), at(v))
 		c.FillText(label, vg.Point{X: bar.Max.X + px(14), Y: at(v)}, s)
 	}
 	if l.most == 0 {
 		frame(c, bar)
-		c.FillText(label, vg.Point{X: bar.Max.X + px(14), Y: bar.Min.Y}, "no "+l.m.Value)
+		nothing := "no " + l.m.Value
+		if l.m.signed {
+			nothing = "no difference"
+		}
+		c.FillText(label, vg.Point{X: bar.Max.X + px(14), Y: bar.Min.Y}, nothing)
 		return
 	}
-	const steps = 256
-	for i := range steps {
-		c.SetColor(shade(float64(i+1) / steps))
-		c.Fill(vg.Rectangle{Min: vg.Point{X: bar.Min.X, Y: bar.Min.Y + bar.Size().Y*vg.Length(i)/steps},
+	const shades = 256
+	for i := range shades {
+		c.SetColor(l.colourAt((least + span*float64(i+1)/shades) / float64(l.most)))
+		c.Fill(vg.Rectangle{Min: vg.Point{X: bar.Min.X, Y: bar.Min.Y + bar.Size().Y*vg.Length(i)/shades},
 			Max: vg.Point{X: bar.Max.X, Y: bar.Max.Y}}.Path())
 	}
 	frame(c, bar)
-	step := niceStep(max(1, float64(l.most)/5))
+	steps := 5.0
+	if l.m.signed {
+		steps = 6 // half of them on each side
+	}
+	step := niceStep(max(1, span/steps))
 	for v := 0.0; v < float64(l.most)-step/3; v += step {
 		put(v, withUnit(v, l.m.Unit))
+		if l.m.signed && v > 0 {
+			put(-v, withUnit(-v, l.m.Unit))
+		}
 	}
 	most := strconv.FormatInt(l.most, 10) // counts to the last digit
 	if l.m.Unit == "ns" || l.m.Unit == "bytes" {
 		most = withUnit(rounded(float64(l.most)), l.m.Unit)
 	}
 	put(float64(l.most), most)
+	if l.m.signed {
+		put(-float64(l.most), "-"+most)
+	}
 	c.FillText(style(10, draw.XLeft, draw.YBottom), vg.Point{X: bar.Min.X, Y: bar.Max.Y + px(22)}, l.m.Value)
 }

@@ -224,3 +224,39 @@ func TestPNGHasAPaletteWhereColoursAreFew(t *testing.T) {
 		t.Error("257 colours have a palette")
 	}
 }
+
+// TestDifferenceIsRedAndBlue: more is red, less is blue, nothing is white, and the colours of the greatest are the darkest.
+func TestDifferenceIsRedAndBlue(t *testing.T) {
+	m, err := NewDifference(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][3]int64{{0, 1, 40}, {1, 2, -40}, {2, 0, 9}, {2, 0, -7}} {
+		if err := m.Add(c[0], c[1], c[2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := m.layOut(matrixPx)
+	l.left, l.top = leftPx, topPx
+	img, err := png.Decode(bytes.NewReader(drawn(t, m, "png")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		src, dst int
+		want     color.RGBA
+	}{{0, 1, color.RGBA{0xb2, 0x18, 0x2b, 255}}, {1, 2, color.RGBA{0x21, 0x66, 0xac, 255}}, {1, 1, color.RGBA{255, 255, 255, 255}}} {
+		x, y := l.left+(float64(c.dst)+0.5)*l.cellPx, l.top+(float64(c.src)+0.5)*l.cellPx
+		if got := color.RGBAModel.Convert(img.At(int(x), int(y))); got != c.want {
+			t.Errorf("%d to %d is %v, want %v", c.src, c.dst, got, c.want)
+		}
+	}
+	if pale := diverging(2.0 / 40); pale.R < pale.B || pale.R < 230 {
+		t.Errorf("2 of 40 is %v, want a pale red", pale)
+	}
+	for _, format := range []string{"svg", "pdf"} {
+		if len(drawn(t, m, format)) < 1000 {
+			t.Error("no", format)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package compare
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// grid are lines of cells that are aligned: the first column to the left, the others to the right but for the last, which is to the left.
+type grid struct{ lines [][]string }
+
+func (g *grid) add(cells ...string) { g.lines = append(g.lines, cells) }
+
+// text is the grid for a terminal, its columns two blanks apart.
+func (g *grid) text() string {
+	var widths []int
+	for _, line := range g.lines {
+		for i, cell := range line {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, line := range g.lines {
+		var row strings.Builder
+		for i, cell := range line {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i > 0 {
+				row.WriteString("  ")
+			}
+			if i > 0 && i < len(widths)-1 {
+				row.WriteString(pad + cell)
+			} else {
+				row.WriteString(cell + pad)
+			}
+		}
+		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// markdown is the grid as a table of Markdown; its first line is the head.
+func (g *grid) markdown() string {
+	var b strings.Builder
+	for k, line := range g.lines {
+		b.WriteString("|")
+		for _, cell := range line {
+			b.WriteString(" " + escape(cell) + " |")
+		}
+		b.WriteString("\n")
+		if k > 0 {
+			continue
+		}
+		b.WriteString("|")
+		for i := range line {
+			if i > 0 && i < len(line)-1 {
+				b.WriteString("---:|")
+			} else {
+				b.WriteString("---|")
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// escape makes text one cell of Markdown that shows it as it is.
+func escape(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "_", `\_`, "*", `\*`, "~", `\~`).Replace(s)
+}

@@ -1,0 +1,243 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Comparison is the answer to what differs between two sets of runs.
+type Comparison struct {
+	// Base and New are the names of the runs.
+	Base []string `json:"base"`
+	New  []string `json:"new"`
+	// BaseRanks and NewRanks are how many ranks each of them has.
+	BaseRanks int32 `json:"base_ranks"`
+	NewRanks  int32 `json:"new_ranks"`
+	// Changes are all measures, those that are the same too.
+	Changes []Change `json:"changes"`
+}
+
+// Compare compares two sets of runs. Errors say which set is none.
+func Compare(base, new []Sample, o DiffOptions) (*Comparison, error) {
+	for _, err := range []error{CheckSet("base", base), CheckSet("new", new)} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Comparison{Base: namesOf(base), New: namesOf(new), BaseRanks: base[0].Ranks, NewRanks: new[0].Ranks, Changes: Diff(base, new, o)}, nil
+}
+
+func namesOf(set []Sample) (names []string) {
+	for i := range set {
+		names = append(names, set[i].Run)
+	}
+	return names
+}
+
+// Changed says whether anything differs: an exact measure, or a time significantly.
+func (d *Comparison) Changed() bool {
+	for i := range d.Changes {
+		switch d.Changes[i].What {
+		case Same, Unclear:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// Text writes the comparison for people: exact measures that differ, or with all every one, and all times.
+func (d *Comparison) Text(w io.Writer, all bool) error {
+	head := func(side string, names []string, ranks int32) string {
+		return fmt.Sprintf("%s  %s (%s)\n", side, few(names), plural(int64(ranks), "rank"))
+	}
+	return d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all, (*grid).text)
+}
+
+// Markdown writes what Text does as Markdown.
+func (d *Comparison) Markdown(w io.Writer, all bool) error {
+	head := fmt.Sprintf("base: %s (%s)  \nnew: %s (%s)\n", escape(few(d.Base)), plural(int64(d.BaseRanks), "rank"), escape(few(d.New)), plural(int64(d.NewRanks), "rank"))
+	return d.write(w, head, all, (*grid).markdown)
+}
+
+func (d *Comparison) write(w io.Writer, head string, all bool, format func(*grid) string) error {
+	exact, times := &grid{}, &grid{}
+	exact.add("exact", "base", "new", "change")
+	times.add("times", "base", "new", "vs base")
+	same, before := 0, ""
+	for i := range d.Changes {
+		c := &d.Changes[i]
+		switch {
+		case !c.Exact:
+			times.add(c.Measure, timeText(c.Base), timeText(c.New), c.delta())
+			continue
+		case c.What == Same && !all:
+			same++
+			continue
+		case c.What == Moved && c.To == "": // said where it vanished
+			continue
+		case c.Item != "" && c.Measure != before: // its whole is the same
+			exact.add(c.Measure, "", "", "")
+		}
+		before = c.Measure
+		name := c.Measure
+		if c.Item != "" {
+			name = "  " + c.Item
+		}
+		exact.add(name, c.Base.text(c.Unit), c.New.text(c.Unit), c.delta())
+	}
+	var b strings.Builder
+	b.WriteString(head + "\n")
+	if len(exact.lines) > 1 {
+		b.WriteString(format(exact))
+	}
+	switch {
+	case same > 0 && len(exact.lines) > 1:
+		fmt.Fprintf(&b, "\n%s the same.\n", others(same))
+	case same > 0:
+		fmt.Fprintf(&b, "all %s are the same.\n", plural(int64(same), "exact measure"))
+	}
+	if len(times.lines) > 1 {
+		b.WriteString("\n" + format(times))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func others(n int) string {
+	if n == 1 {
+		return "1 other exact measure is"
+	}
+	return fmt.Sprintf("%d other exact measures are", n)
+}
+
+// fewNames is how many names of runs are written out.
+const fewNames = 4
+
+// few are names, some of them where they are many.
+func few(names []string) string {
+	if len(names) <= fewNames {
+		return strings.Join(names, " ")
+	}
+	return fmt.Sprintf("%s ... %s, %d runs", strings.Join(names[:fewNames-1], " "), names[len(names)-1], len(names))
+}
+
+func plural(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return humanize.Comma(n) + " " + noun
+}
+
+// number is a value in words: fingerprints in hexadecimal digits, times with a unit.
+func number(v int64, unit string) string {
+	switch unit {
+	case Fingerprint:
+		return fmt.Sprintf("%016x", uint64(v))
+	case "ns":
+		return duration(float64(v))
+	}
+	return humanize.Comma(v)
+}
+
+// text is an exact measure: a value, or a range of them.
+func (s Side) text(unit string) string {
+	switch {
+	case s.N == 0:
+		return ""
+	case s.Low != s.High && unit == Fingerprint:
+		return "varies"
+	case s.Low != s.High:
+		return number(s.Low, unit) + " to " + number(s.High, unit)
+	}
+	return number(s.Low, unit)
+}
+
+// timeText is a time: the median and its interval.
+func timeText(s Side) string {
+	switch {
+	case s.N == 0:
+		return ""
+	case s.N == 1:
+		return duration(s.Center)
+	}
+	return duration(s.Center) + " ± " + s.Error
+}
+
+// duration is a time of ns with four digits.
+func duration(ns float64) string {
+	units := []string{"ns", "us", "ms", "s"}
+	i := 0
+	for math.Abs(ns) >= 1000 && i < len(units)-1 {
+		ns /= 1000
+		i++
+	}
+	return strconv.FormatFloat(ns, 'g', 4, 64) + " " + units[i]
+}
+
+// delta is what became of a measure, in words.
+func (c *Change) delta() string {
+	ratio, known := c.Ratio()
+	percent := ""
+	if known {
+		percent = percentText(ratio - 1)
+	}
+	text := ""
+	switch c.What {
+	case Same:
+		if !c.Exact {
+			text = fmt.Sprintf("~ (p=%.3f n=%s)", c.P, counts(c))
+		}
+	case More, Fewer:
+		text = percent
+		if !known {
+			text = c.What
+		}
+		if !c.Exact {
+			text = fmt.Sprintf("%s (p=%.3f n=%s)", percent, c.P, counts(c))
+		}
+	case Moved:
+		text = "now " + c.To
+	case Unclear:
+		text = fmt.Sprintf("~ (n=%s, too few for a test)", counts(c))
+	case Unknown:
+		return strings.Join(c.Notes, "; ")
+	case Appeared, Vanished:
+		text = c.What
+		if at := c.place(); at != "" {
+			text += " at " + at
+		}
+	default:
+		text = c.What
+	}
+	if c.Exact && len(c.Notes) > 0 {
+		text += ", " + strings.Join(c.Notes, ", ")
+	}
+	return text
+}
+
+// counts are the sizes of the samples, as benchstat writes them.
+func counts(c *Change) string {
+	if c.Base.N == c.New.N {
+		return strconv.Itoa(c.Base.N)
+	}
+	return fmt.Sprintf("%d+%d", c.Base.N, c.New.N)
+}
+
+// percentText is a difference with its sign.
+func percentText(f float64) string { return fmt.Sprintf("%+.2f%%", 100*f) }
+
+// place is where in the source the measure is: in the new runs, else in those of the base.
+func (c *Change) place() string {
+	for _, s := range []Side{c.New, c.Base} {
+		if s.File != "" && s.Line > 0 {
+			return fmt.Sprintf("%s:%d", s.File, s.Line)
+		}
+	}
+	return ""
+}
