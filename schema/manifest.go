@@ -139,6 +139,19 @@ type Origin struct {
 	Simulation *Simulation `json:"simulation,omitempty"`
 	// Replacement says of which run messages were replaced by collectives; nil in any other run.
 	Replacement *Replacement `json:"replacement,omitempty"`
+	// Replay says which run was played; nil in any other run.
+	Replay *Replay `json:"replay,omitempty"`
+}
+
+// Replay is the run that was played, and how.
+type Replay struct {
+	// Run and RunDigest are the name and the digest of the run that was played.
+	Run       string `json:"run"`
+	RunDigest string `json:"run_digest"`
+	// Compute is what ranks did where the program computed: busy, sleep or zero.
+	Compute string `json:"compute"`
+	// Skip are the classes of calls that were left out.
+	Skip []string `json:"skip,omitempty"`
 }
 
 // Replacement is what was replaced in a run.

@@ -53,6 +53,7 @@ var within = map[string][]string{
 	module + "/capture/perfetto": {module + "/schema", module + "/writer"},
 	module + "/capture/prv":      {module + "/schema", module + "/writer"},
 	module + "/capture/dim":      {module + "/capture/match", module + "/schema", module + "/writer"},
+	module + "/capture/replay":   {module + "/capture/shim", module + "/schema"},
 	module + "/capture/hang":     {module + "/capture/ingest", module + "/capture/spool", module + "/capture/symbols", module + "/schema"},
 }
 

@@ -132,6 +132,8 @@ type captureOptions struct {
 	maxSpool string // --max-spool
 	dryRun   bool   // --dry-run
 	format   string // --format, of what --dry-run prints
+	// origin changes what the manifest says of where the run comes from; nil: nothing.
+	origin func(*schema.Origin)
 }
 
 func newCaptureCommand(a *app) *cobra.Command {
@@ -360,6 +362,9 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 		origin := schema.Origin{Command: job.Program, Launcher: job.Words(), ExitStatus: &status, Commq: version}
 		if s := job.Preload.Simulation; s != nil {
 			origin.Simulation = &schema.Simulation{Ranks: int32(s.Ranks), Machine: s.Machine, Description: s.Description}
+		}
+		if o.origin != nil {
+			o.origin(&origin)
 		}
 		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: j.ID, Origin: origin, Partial: status != 0 || lost, TimeResolutionNs: o.resolution})
 		if err != nil {

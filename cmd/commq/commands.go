@@ -23,6 +23,7 @@ func commands(a *app) []*cobra.Command {
 		newSimulateCommand(a),
 		newDetectCommand(a),
 		newReplaceCommand(a),
+		newReplayCommand(a),
 		newPhasesCommand(a),
 		newSignCommand(a),
 		newPredictCommand(a),

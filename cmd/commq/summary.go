@@ -65,6 +65,9 @@ func madeFrom(o *schema.Origin) string {
 	if o.Trace != nil {
 		return traceText(o.Trace)
 	}
+	if o.Replay != nil {
+		return "replay of " + o.Replay.Run
+	}
 	return shellquote.Join(o.Command...)
 }
 

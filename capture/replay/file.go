@@ -1,0 +1,75 @@
+package replay
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"io"
+
+	"github.com/commq/commq/capture/shim"
+)
+
+//go:embed src/player.c
+var player []byte
+
+// Build returns the path of the player for an MPI library, shim.OpenMPI or shim.MPICH, compiling it when the cache of built shims does not have it.
+// mpicc names a compiler wrapper; "": it is found. Its arguments are the schedule's file, how it computes (busy, sleep or zero), and for
+// a schedule with windows the file that it writes their times to.
+func Build(ctx context.Context, library, mpicc string) (string, error) {
+	return shim.BuildProgram(ctx, shim.BuildOptions{Library: library, Mpicc: mpicc}, "commq-replay", append([]byte(definitions()), player...))
+}
+
+// What the file begins with: its words are 64 bits, little endian. A schedule is made for one launch, so it has no versions.
+const (
+	magic       = 0x59414c5045525143 // CQREPLAY
+	headerWords = 8
+	rankWords   = 8
+)
+
+// WriteTo writes the schedule.
+func (s *Schedule) WriteTo(w io.Writer) (int64, error) {
+	out := &wordWriter{w: bufio.NewWriterSize(w, 1<<20)}
+	names := (len(s.names) + 7) / 8
+	out.words(magic, int64(s.Ranks), int64(len(s.types)), int64(names), int64(s.comms), s.init, int64(s.phases), 0)
+	at := int64(headerWords + 3*len(s.types) + names + rankWords*len(s.ranks))
+	for _, t := range s.types {
+		out.words(t.name, t.bytes, t.extent)
+	}
+	padded := make([]byte, 8*names)
+	copy(padded, s.names)
+	for i := range names {
+		out.words(int64(binary.LittleEndian.Uint64(padded[8*i:])))
+	}
+	for i := range s.ranks {
+		r := &s.ranks[i]
+		out.words(at, int64(len(r.words)), r.sendArea, r.recvArea, r.requests, r.messages, r.bsend, r.self)
+		at += int64(len(r.words))
+	}
+	for i := range s.ranks {
+		out.words(s.ranks[i].words...)
+	}
+	if out.err == nil {
+		out.err = out.w.Flush()
+	}
+	return out.n, out.err
+}
+
+// wordWriter writes words, until the first error.
+type wordWriter struct {
+	w   *bufio.Writer
+	n   int64
+	err error
+}
+
+func (o *wordWriter) words(list ...int64) {
+	var b [8]byte
+	for _, x := range list {
+		if o.err != nil {
+			return
+		}
+		binary.LittleEndian.PutUint64(b[:], uint64(x))
+		_, o.err = o.w.Write(b[:])
+		o.n += 8
+	}
+}
