@@ -34,8 +34,8 @@ type generator struct {
 	place    map[int32]map[int32]int32 // world rank: rank, by communicator
 	result   *Extrapolation
 	warned   map[string]bool
-	extents  map[int32]said // iterations of loops, by node
-	families map[string]*pattern.Law
+	extents  map[int32]said            // iterations of loops, by node
+	families map[string][]*pattern.Law // of a site
 	asked    map[madeCall]*askedMaps
 	signer   *signer
 }
@@ -54,11 +54,11 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 		return nil, fmt.Errorf("%d ranks: want at least 1", ranks)
 	}
 	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
-		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string]*pattern.Law{},
+		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string][]*pattern.Law{},
 		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}}
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
-		g.families[l.Site] = l
+		g.families[l.Site] = append(g.families[l.Site], l)
 	}
 	if err := g.communicators(); err != nil {
 		return g.result, err
@@ -205,18 +205,7 @@ func (g *generator) ask(family string, index []int32) *pattern.Map {
 	if m, known := g.maps[name]; known {
 		return m
 	}
-	var m *pattern.Map
-	var err error
-	if l := g.families[family]; l != nil && len(index) > 0 && len(l.Members) > 1 {
-		m, err = l.At(g.ranks, index)
-		if err != nil && !slices.ContainsFunc(l.Members, func(x pattern.Member) bool { return slices.Equal(x.Index, index) }) {
-			if all, e := l.Indices(g.ranks); e == nil && !slices.ContainsFunc(all, func(x []int32) bool { return slices.Equal(x, index) }) {
-				m, err = nil, nil // there is no such place
-			}
-		}
-	} else if g.hasSlot(name) {
-		m, err = g.Pattern.At(name, g.ranks)
-	}
+	m, err := g.answer(family, name, index)
 	if err != nil {
 		g.missing[name] = err.Error()
 		m = nil
@@ -225,8 +214,45 @@ func (g *generator) ask(family string, index []int32) *pattern.Map {
 	return m
 }
 
-func (g *generator) hasSlot(name string) bool {
-	return slices.ContainsFunc(g.slots, func(s pattern.Slot) bool { return s.Name == name })
+// answer is what the laws of a family say of a place; nil where it is not there.
+func (g *generator) answer(family, name string, index []int32) (*pattern.Map, error) {
+	if s := g.slot(name); s != nil {
+		if g.gone(s) {
+			return nil, nil
+		}
+		return g.Pattern.At(name, g.ranks)
+	}
+	laws := g.families[family]
+	if len(laws) != 1 || len(index) == 0 || len(laws[0].Members) < 2 {
+		return nil, nil
+	}
+	m, err := laws[0].At(g.ranks, index)
+	if err != nil {
+		if all, e := laws[0].Indices(g.ranks); e == nil && !slices.ContainsFunc(all, func(x []int32) bool { return slices.Equal(x, index) }) {
+			return nil, nil // there is no such place
+		}
+	}
+	return m, err
+}
+
+// gone says whether a slot is there on few ranks only: the two largest runs or more do not have it. What is done where an axis has one rank is not done
+// where it has more.
+func (g *generator) gone(s *pattern.Slot) bool {
+	last := int32(0)
+	for _, m := range s.Runs {
+		last = max(last, m.Ranks)
+	}
+	n := len(g.Training)
+	return g.ranks > last && n > 2 && last < g.Training[n-2]
+}
+
+// slot is the slot of a name, nil if there is none.
+func (m *Model) slot(name string) *pattern.Slot {
+	i := slices.IndexFunc(m.slots, func(s pattern.Slot) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &m.slots[i]
 }
 
 // ask3 are the maps of a site at a place.
@@ -410,15 +436,11 @@ func (g *generator) extent(n *Node) (said, bool) {
 			continue
 		}
 		for _, family := range []string{x.to, x.from, x.in} {
-			l := g.families[family]
-			if l == nil || len(l.Members) < 2 {
-				continue
+			for _, l := range g.families[family] {
+				if least, most, ok := l.Last(g.ranks, d); ok {
+					r.low, r.high, some = max(r.low, int64(least)+1), max(r.high, int64(most)+1), true
+				}
 			}
-			least, most, ok := l.Last(g.ranks, d)
-			if !ok {
-				continue
-			}
-			r.low, r.high, some = max(r.low, int64(least)+1), max(r.high, int64(most)+1), true
 		}
 	}
 	r.value, r.exact = r.low, r.low == r.high

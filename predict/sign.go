@@ -63,12 +63,12 @@ func (s *signer) signFrom(calls source) error {
 	s.join()
 	s.sig.Template = template(s.flows, s.first)
 	s.flows = nil
-	for {
+	for splits := true; ; {
 		s.sig.link()
 		if err := s.readValues(calls); err != nil {
 			return err
 		}
-		if !s.sig.split() {
+		if splits = splits && s.sig.split(); !splits && !s.sig.merge() {
 			return nil
 		}
 	}

@@ -69,3 +69,52 @@ func (s *Signature) inner(n *Node) int {
 	}
 	return 0
 }
+
+// merge makes one loop of two, one in the other, where no rank goes round both: ranks at different borders of a grid go round a loop by different ones
+// of its calls, and with calls on three borders or more there is no nesting that all of them show. It says whether there were two; then what
+// ranks did is to be found again.
+func (s *Signature) merge() (did bool) {
+	for _, n := range s.nodes[1:] {
+		if !n.Loop {
+			continue
+		}
+		for i := 0; i < len(n.Children); i++ {
+			if c := n.Children[i]; c.Loop && s.alternate(n, c) {
+				n.Children = slices.Concat(n.Children[:i], c.Children, n.Children[i+1:])
+				return true // what ranks did at the loop is to be found before the next
+			}
+		}
+	}
+	return false
+}
+
+// alternate says whether ranks go round a loop or round one in it, never both, and some do either.
+func (s *Signature) alternate(n, inner *Node) bool {
+	v, in := &s.Values[n.ID], &s.Values[inner.ID]
+	long := make([]bool, len(v.Bodies)) // iterations in which the inner loop is gone round
+	some := false
+	for i, b := range v.Bodies {
+		for k := 0; k < len(b); k += 2 {
+			if b[k] == inner.place && countItems(in.Loops[b[k+1]]) > 1 {
+				if len(b) > 2 {
+					return false
+				}
+				long[i], some = true, true
+			}
+		}
+	}
+	if !some {
+		return false
+	}
+	round := false
+	for _, l := range v.Loops {
+		if countItems(l) < 2 {
+			continue
+		}
+		round = true
+		if !each(l, func(body int32) bool { return !long[body] }) {
+			return false
+		}
+	}
+	return round
+}
