@@ -422,13 +422,13 @@ func (c *combiner) pairs(s *sample, found []*combined) (out []*combined) {
 			}
 			of := g.cells[0].cell
 			id := kind{fmt.Sprint(g.ranks), of.comm, of.datatype, of.bytes, g.count[0]}
-			switch {
-			case converges(g, false):
+			if converges(g, false) {
 				if ups[id] == nil {
 					order = append(order, id)
 				}
 				ups[id] = append(ups[id], g)
-			case converges(g, true):
+			}
+			if converges(g, true) { // a chain is both
 				downs[id] = append(downs[id], g)
 			}
 		}

@@ -326,15 +326,45 @@ func (j *joiner) rooted(at *held, o *once, r int) {
 		j.checks++
 		return
 	}
-	if gaps > 1 {
+	switch {
+	case gaps > 1 && j.strides(at.parts):
+		j.addressed++
+	case gaps > 1:
 		j.unseen++
-	} else {
+	default:
 		j.addressed++
 		j.own[r] = gap
 		if gap == 0 {
 			j.own[r] = -1
 		}
 	}
+}
+
+// strides says whether each other rank's block has a place of one size at the root, in the order of ranks, of which it may fill a part.
+func (j *joiner) strides(blocks []*operand) bool {
+	if len(blocks) != len(j.g.ranks)-1 || len(blocks) < 3 {
+		return false
+	}
+	sorted := slices.Clone(blocks)
+	slices.SortFunc(sorted, func(a, b *operand) int { return cmp.Compare(a.src, b.src) })
+	place := func(m *operand) int64 {
+		r, _ := slices.BinarySearch(j.g.ranks, m.src)
+		return int64(r)
+	}
+	stride := int64(0)
+	for k, m := range sorted[1:] {
+		before := sorted[k]
+		ranks := place(m) - place(before)
+		if m.dstBuffer == schema.NullInt64 || before.dstBuffer == schema.NullInt64 || ranks <= 0 || (m.dstBuffer-before.dstBuffer)%ranks != 0 {
+			return false
+		}
+		if of := (m.dstBuffer - before.dstBuffer) / ranks; k == 0 {
+			stride = of
+		} else if of != stride {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(blocks, func(m *operand) bool { return m.bytes > stride })
 }
 
 // wholeOf is what the root has in one piece, where it recorded that or sends it: after it has got all blocks, or before it sends any.

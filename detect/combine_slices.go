@@ -74,7 +74,7 @@ func (c *combiner) slicings(g *group, list []*once) (out []*slicing) {
 	for r := range n {
 		own := s.total - sent[r]/times
 		s.own = append(s.own, own)
-		if sent[r]%times != 0 || own < 0 {
+		if sent[r]%times != 0 || own <= 0 {
 			return nil
 		}
 		switch high[r] - low[r] {

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -30,22 +31,34 @@ func (d *detector) blank(m *message) bool {
 // some: 1 / leastUse. Fields that begin with zeros look like broadcasts until there is something else in them.
 const leastUse = 4
 
-// doubt takes back broadcasts of blank payloads from spots that seldom take part in anything that was found.
+// doubt takes back broadcasts of blank payloads from spots that seldom take part in anything that was found, and those over a part of a
+// communicator among messages of one kind that seldom do: what is exchanged goes a few ranks far at times.
 func (d *detector) doubt() {
-	found := map[spot]int64{}
+	found, ofCell := map[spot]int64{}, map[cell]int64{}
 	for _, i := range d.found {
 		for _, m := range i.messages {
 			found[d.messages[m].spot()]++
+			ofCell[d.messages[m].cell()]++
 		}
 	}
+	whole := map[string]bool{}
+	for _, c := range d.run.Comms {
+		members := slices.Clone(c.Members)
+		slices.Sort(members)
+		whole[fmt.Sprint(members)] = true
+	}
 	d.found = slices.DeleteFunc(d.found, func(i *instance) bool {
-		if i.op != Bcast || !i.blank {
+		if i.op != Bcast || !i.blank && whole[fmt.Sprint(i.ranks)] {
 			return false
 		}
 		used, of := int64(0), int64(0)
 		for _, m := range i.messages {
-			s := d.messages[m].spot()
-			used, of = used+found[s], of+d.used[s]
+			m := &d.messages[m]
+			if i.blank {
+				used, of = used+found[m.spot()], of+d.used[m.spot()]
+			} else if n := d.sample.sent(m.cell()); m.whole == none {
+				used, of = used+ofCell[m.cell()], of+n
+			}
 		}
 		if leastUse*used >= of {
 			return false
@@ -55,4 +68,21 @@ func (d *detector) doubt() {
 		}
 		return true
 	})
+}
+
+// cell is what a message has in common with others of its kind.
+func (m *message) cell() cell { return cell{m.comm, m.datatype, m.tag, m.sendSite, m.bytes} }
+
+// sent is how many messages of a cell go from a rank to another; 0 where they were not counted.
+func (s *sample) sent(c cell) (n int64) {
+	of := s.cells[c]
+	if of == nil {
+		return 0
+	}
+	for w, list := range of.ways {
+		if w.src != w.dst {
+			n += list.count
+		}
+	}
+	return n
 }

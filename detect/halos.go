@@ -469,11 +469,12 @@ func rowsOf(list []*operand) (first, last map[int32]int64) {
 // leastHalos is how often an exchange between neighbours must be done to be one.
 const leastHalos = 2
 
-// isHalo says whether ranks exchange with neighbours of their own, again and again, one time after the other: somebody has two or more, and
-// not everybody is everybody's. known says that a scope before has found some instances, where these go on among messages of other purposes.
+// isHalo says whether ranks exchange with neighbours of their own, again and again, one time after the other: somebody has two or more,
+// not everybody is everybody's, and no rank that of all others, who have no other. known says that a scope before has found some instances, where these go on among messages of other purposes.
 func (d *detector) isHalo(h *halo, known bool) bool {
 	n := len(h.ranks)
-	if n < max(d.options.MinRanks, 3) || len(h.instances) < leastHalos && !known || len(h.ways) == n*(n-1) || len(h.ways) <= n {
+	if n < max(d.options.MinRanks, 3) || len(h.instances) < leastHalos && !known || len(h.ways) == n*(n-1) || len(h.ways) <= n ||
+		n > 3 && h.hub() {
 		return false
 	}
 	last := map[int32]int64{}
@@ -487,6 +488,13 @@ func (d *detector) isHalo(h *halo, known bool) bool {
 		}
 	}
 	return true
+}
+
+// hub says whether one rank has to do with all others, and they only with it: a master with its workers.
+func (h *halo) hub() bool {
+	return slices.ContainsFunc([]int32{h.ways[0].src, h.ways[0].dst}, func(hub int32) bool {
+		return !slices.ContainsFunc(h.ways, func(w way) bool { return w.src != hub && w.dst != hub })
+	})
 }
 
 // keepHalo makes instances of an exchange between neighbours.

@@ -131,6 +131,11 @@ func (d *detector) spreads() {
 	}
 	d.apart(d.payloads(), func(d *detector, list []int32) {
 		if d.messages[list[0]].bytes != 0 {
+			if tokens, others := d.tokens(list); len(tokens) > 0 {
+				list = d.scoped(tokens, scopes[3:], func(list []int32, _ bool) []int32 { return d.barriers(list) })
+				list = append(list, others...)
+				slices.Sort(list)
+			}
 			d.scoped(list, scopes, d.broadcasts)
 			return
 		}
@@ -139,6 +144,28 @@ func (d *detector) spreads() {
 		list = d.scoped(list, narrowest, func(list []int32, _ bool) []int32 { return d.barriers(list) })
 		d.scoped(list, scopes[1:], d.broadcasts)
 	})
+}
+
+// mostToken is the size in bytes of the largest payload that may be there only because something must be sent.
+const mostToken = 4
+
+// tokens are the messages of a payload that may as well be empty: small, and all that the calls that send them ever send.
+func (d *detector) tokens(list []int32) (tokens, others []int32) {
+	if m := &d.messages[list[0]]; m.bytes > mostToken {
+		return nil, list
+	}
+	sent := map[spot]int64{}
+	for _, m := range list {
+		sent[d.messages[m].spot()]++
+	}
+	for _, m := range list {
+		if s := d.messages[m].spot(); sent[s] == d.used[s] {
+			tokens = append(tokens, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	return tokens, others
 }
 
 // mostTogether is about how many messages one goroutine looks at before it asks for others.
@@ -468,6 +495,9 @@ func (d *detector) barriers(list []int32) []int32 {
 		}
 		if s.waits(messages) {
 			i := &instance{op: Barrier, root: schema.NullInt32, ranks: s.replay.ranks, messages: s.global(messages), segments: 1}
+			if d.messages[list[0]].bytes > 0 {
+				i.of = &combined{certainty: Inferred}
+			}
 			s.found = append(s.found, i)
 			s.take(i)
 		}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// habits are what testdata/programs/habits.* does as programs do by hand: as in combinedFindings.
+var habits = map[string]struct {
+	ranks    string
+	findings []string
+}{
+	".c": {"8", []string{
+		"butterfly_barrier MPI_Barrier [] verified 0,2,4,6 [] 6 x 0 by 48 kept ",
+		"collect_testsome MPI_Gather [] addressed 0-7 [3] 6 x 576 by 42 kept 3",
+		"collect_waitany MPI_Gatherv [] addressed 0-7 [7] 6 x 396 by 42 kept 7",
+		"dissemination_barrier MPI_Barrier [] inferred 0-7 [] 6 x 0 by 144 kept ",
+		"doubling_allgather MPI_Allgather [] verified 0-7 [] 6 x 72 by 144 kept ",
+		"master_any_source MPI_Gather [] addressed 0-7 [0] 6 x 576 by 42 kept 0",
+		"persistent_halo MPI_Neighbor_alltoallv [] inferred 0-7 [] 6 x 288 by 192 kept ",
+		"pivots MPI_Allreduce [MPI_MAXLOC] verified 0-7 [] 6 x 12 by 144 kept ",
+		"pivots MPI_Allreduce [MPI_MINLOC] verified 0-7 [] 6 x 16 by 144 kept ",
+		"reduce_columns MPI_Reduce [] inferred 0-7 [0] 6 x 192 by 42 kept 2,4,6",
+		"ring_allreduce MPI_Allreduce [] inferred 0-7 [] 6 x 4012 by 672 kept 0-7",
+		"sum_and_tell MPI_Allreduce [] inferred 0-7 [] 6 x 8 by 84 kept 0",
+		"systolic MPI_Allgather [] verified 0-7 [] 6 x 72 by 336 kept ",
+		"transpose MPI_Alltoall [] verified 0-7 [] 6 x 504 by 336 kept ",
+		"tree MPI_Bcast [] verified 0-7 [2] 18 x 8024 by 126 kept ",
+		"writers MPI_Gather [] addressed 0-7 [0 1 2 3 4 5 6 7] 12 x 576 by 84 kept 0-7",
+	}},
+	".F90": {"6", []string{
+		"chain_sum MPI_Allreduce [] inferred 0-5 [] 7 x 88 by 70 kept 1-5",
+		"columns MPI_Gather [] addressed 0-5 [0] 7 x 528 by 35 kept 0",
+		"columns MPI_Scatter [] addressed 0-5 [0] 7 x 528 by 35 kept 0",
+		"largest MPI_Allreduce [] inferred 0-5 [] 7 x 8 by 70 kept 0,2,4",
+		"parameters MPI_Bcast [] verified 0-5 [0] 1 x 20 by 5 kept ",
+		"parameters MPI_Bcast [] verified 0-5 [0] 1 x 24 by 5 kept ",
+		"pivot_rows MPI_Bcast [] verified 0-5 [0 1 2 3 4 5] 14 x 88 by 70 kept ",
+		"transpose_blocks MPI_Alltoall [] verified 0-5 [] 7 x 440 by 210 kept ",
+	}},
+}
+
+// TestDetectFindsHabits captures collectives as other programs have them: with persistent requests, probes, MPI_Waitany and MPI_Testsome, derived
+// datatypes, segments of unequal sizes, and all modes of sending. Nothing is found of Bruck's alltoall, whose blocks pass other ranks, of tasks
+// dealt out, of a sort, of sweeps and shifts.
+func TestDetectFindsHabits(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		commq(t, "capture", "build", "--mpi", library)
+		for _, f := range []flavour{
+			{"c", ".c", "mpicc.", []string{"-w", "-g"}},
+			{"usempi", ".F90", "mpif90.", []string{"-w", "-g", "-fallow-argument-mismatch", "-DUSEMPI", "-J" + t.TempDir()}},
+		} {
+			t.Run(library+"/"+f.name, func(t *testing.T) {
+				want := habits[f.suffix]
+				exe, store := program{name: "habits"}.build(t, library, f), t.TempDir()
+				out := commq(t, "capture", "--store", store, "--run", "habits", "-q", "--hash", "crc64", "-n", want.ranks, "--", exe)
+				if out != "ok\n" {
+					t.Fatalf("the program prints %q, want ok", out)
+				}
+				var d printedDetection
+				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "habits", "--neighbors", "--format", "json")), &d); err != nil {
+					t.Fatal(err)
+				}
+				if diff := gocmp.Diff(want.findings, combinedLines(&d)); diff != "" {
+					t.Errorf("want, got:\n%s", diff)
+				}
+			})
+		}
+	}
+}
