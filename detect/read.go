@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/payloads"
 )
 
 // exchange is what the messages of a complete exchange have in common. Of one whose sizes differ bytes is anySize.
@@ -162,33 +163,33 @@ func (d *detector) read() error {
 	d.sample = newSample(d.run.Ranks)
 	l := &streams{detector: d, exchangers: newExchangers(d.run, d.options.MinRanks), perSize: map[int64]int64{}, all: map[streamKey]*stream{},
 		layout: newLayout(d.named)}
-	payloads := newCounter()
-	if err := d.count(payloads, l); err != nil {
+	counter := payloads.NewCounter()
+	if err := d.count(counter, l); err != nil {
 		return err
 	}
 	cuts := map[int64][]piece{}
 	if l.layout.tiled() {
-		if err := d.cuts(payloads, cuts); err != nil {
+		if err := d.cuts(counter, cuts); err != nil {
 			return err
 		}
 	}
 	l.layout = nil
-	payloads.finish(min(d.options.MinRanks-1, mostCounted))
+	counter.Finish(min(d.options.MinRanks-1, payloads.MostCounted))
 	l.tally()
 	d.sample.over = true
 	d.result.Unclassed = l.exchangers.unclassed
 	d.result.FalseMatch = falseMatch(l.perSize, d.run.HashBits)
-	return d.keep(payloads, l, cuts)
+	return d.keep(counter, l, cuts)
 }
 
 // count counts payloads, and what is asked of streams.
-func (d *detector) count(payloads *counter, l *streams) error {
+func (d *detector) count(counter *payloads.Counter, l *streams) error {
 	return d.rows(bufferColumns, func(b *schema.Messages, list []int32, rest func() error) (err error) {
 		var counted sync.WaitGroup
 		counted.Go(func() {
 			for _, i := range list {
 				if b.Src[i] != b.Dst[i] {
-					payloads.add(key(payloadOf(b, int(i))))
+					counter.Add(payloads.Key(payloadOf(b, int(i))))
 				}
 			}
 		})
@@ -203,11 +204,11 @@ func (d *detector) count(payloads *counter, l *streams) error {
 }
 
 // cuts finds the messages that carry several payloads, by their ordinals, and counts those.
-func (d *detector) cuts(payloads *counter, cuts map[int64][]piece) error {
+func (d *detector) cuts(counter *payloads.Counter, cuts map[int64][]piece) error {
 	c := newCutter(d.sum, d.named, func(ordinal int64, pieces []piece) {
 		cuts[ordinal] = pieces
 		for _, p := range pieces {
-			payloads.add(key(p.hash, p.bytes))
+			counter.Add(payloads.Key(p.hash, p.bytes))
 		}
 	})
 	err := d.rows(Columns, func(b *schema.Messages, list []int32, _ func() error) error {
@@ -226,7 +227,7 @@ func (d *detector) cuts(payloads *counter, cuts map[int64][]piece) error {
 }
 
 // keep keeps the messages whose payload, or a piece of it, is sent often enough, and those of complete exchanges.
-func (d *detector) keep(payloads *counter, l *streams, cuts map[int64][]piece) error {
+func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]piece) error {
 	columns, exchanged := payloadColumns, l.exchangers.any()
 	if exchanged {
 		columns = streamColumns
@@ -242,10 +243,10 @@ func (d *detector) keep(payloads *counter, l *streams, cuts map[int64][]piece) e
 			ordinal++
 			var pieces []piece
 			if len(cuts) > 0 {
-				pieces = slices.DeleteFunc(cuts[ordinal], func(p piece) bool { return !payloads.isOften(key(p.hash, p.bytes)) })
+				pieces = slices.DeleteFunc(cuts[ordinal], func(p piece) bool { return !counter.Often(payloads.Key(p.hash, p.bytes)) })
 			}
 			hash, bytes := payloadOf(b, int(i))
-			if len(pieces) == 0 && !payloads.isOften(key(hash, bytes)) && !(exchanged && l.complete(b, int(i))) {
+			if len(pieces) == 0 && !counter.Often(payloads.Key(hash, bytes)) && !(exchanged && l.complete(b, int(i))) {
 				continue
 			}
 			if len(d.messages) >= mostReplayed {

@@ -92,7 +92,7 @@ found AS (
   FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/profile/*.parquet'] FOR d IN dirs]))) AS folders
   UNION ALL
   SELECT path[-2] AS run, path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/parts.parquet', d || '/comms.parquet', d || '/ranks.parquet', d || '/callsites.parquet', d || '/datatypes.parquet', d || '/waits.parquet', d || '/transfers.parquet'] FOR d IN dirs]))) AS files
+  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/parts.parquet', d || '/comms.parquet', d || '/ranks.parquet', d || '/callsites.parquet', d || '/datatypes.parquet', d || '/waits.parquet', d || '/transfers.parquet', d || '/collective_waits.parquet', d || '/repeats.parquet'] FOR d IN dirs]))) AS files
 ),
 wrong AS (
   SELECT 1 AS place, 'run "' || run || '" has schema version ' || COALESCE(CAST(m.schema_version AS VARCHAR), 'NULL')
@@ -139,7 +139,7 @@ wrong AS (
   UNION ALL
   SELECT 102 + list_position(needs, need) AS place, 'run "' || run || '" has no table ' || need || '; capture it again' AS why
   FROM (SELECT run, [t.name FOR t IN m.tables] AS names, unnest(needs) AS need FROM manifests) AS needed
-  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers'], need) AND NOT list_contains(names, need)
+  WHERE list_contains(['events', 'messages', 'parts', 'comms', 'ranks', 'callsites', 'datatypes', 'profile', 'waits', 'transfers', 'collective_waits', 'repeats'], need) AND NOT list_contains(names, need)
   UNION ALL
   SELECT 200 AS place, 'run "' || l.run || '": table ' || l.name || ': there is no ' || l.path || '; the run is damaged, see commq runs check' AS why
   FROM listed l
@@ -189,15 +189,23 @@ FROM read_parquet([d || '/datatypes.parquet' FOR d IN dirs], filename = true, hi
 
 CREATE OR REPLACE TEMP MACRO commq_rows_profile(dirs) AS TABLE
 SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("epoch" AS INTEGER) AS "epoch", CAST("thread" AS INTEGER) AS "thread", CAST("call" AS VARCHAR) AS "call", CAST("class" AS VARCHAR) AS "class", CAST("comm" AS INTEGER) AS "comm", CAST("callsite" AS INTEGER) AS "callsite", CAST("error_class" AS INTEGER) AS "error_class", CAST("posted_any" AS INTEGER) AS "posted_any", CAST("proc_null" AS INTEGER) AS "proc_null", CAST("in_progress" AS INTEGER) AS "in_progress", CAST("recv_world" AS INTEGER) AS "recv_world", CAST("recv_tag" AS INTEGER) AS "recv_tag", CAST("calls" AS BIGINT) AS "calls", CAST("sends" AS BIGINT) AS "sends", CAST("receives" AS BIGINT) AS "receives", CAST("send_bytes" AS BIGINT) AS "send_bytes", CAST("recv_bytes" AS BIGINT) AS "recv_bytes", CAST("time_ns" AS BIGINT) AS "time_ns", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns", CAST("first_ns" AS BIGINT) AS "first_ns", CAST("last_ns" AS BIGINT) AS "last_ns", CAST("compute_ns" AS BIGINT) AS "compute_ns", CAST("polls" AS BIGINT) AS "polls", CAST("poll_ns" AS BIGINT) AS "poll_ns"
-FROM read_parquet([d || '/profile/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+FROM read_parquet([d || '/profile/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_waits(dirs) AS TABLE
 SELECT string_split(filename, '/')[-2] AS run, CAST("src" AS INTEGER) AS "src", CAST("dst" AS INTEGER) AS "dst", CAST("messages" AS BIGINT) AS "messages", CAST("late_sends" AS BIGINT) AS "late_sends", CAST("late_send_ns" AS BIGINT) AS "late_send_ns", CAST("late_send_max_ns" AS BIGINT) AS "late_send_max_ns", CAST("late_receives" AS BIGINT) AS "late_receives", CAST("late_receive_ns" AS BIGINT) AS "late_receive_ns", CAST("late_receive_max_ns" AS BIGINT) AS "late_receive_max_ns"
-FROM read_parquet([d || '/waits.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+FROM read_parquet([d || '/waits.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_transfers(dirs) AS TABLE
 SELECT string_split(filename, '/')[-2] AS run, CAST("same_host" AS INTEGER) AS "same_host", CAST("bytes" AS BIGINT) AS "bytes", CAST("timed" AS INTEGER) AS "timed", CAST("step" AS INTEGER) AS "step", CAST("messages" AS BIGINT) AS "messages", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns"
-FROM read_parquet([d || '/transfers.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+FROM read_parquet([d || '/transfers.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+
+CREATE OR REPLACE TEMP MACRO commq_rows_collective_waits(dirs) AS TABLE
+SELECT string_split(filename, '/')[-2] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("until" AS VARCHAR) AS "until", CAST("pattern" AS VARCHAR) AS "pattern", CAST("call" AS VARCHAR) AS "call", CAST("comm" AS INTEGER) AS "comm", CAST("calls" AS BIGINT) AS "calls", CAST("waits" AS BIGINT) AS "waits", CAST("wait_ns" AS BIGINT) AS "wait_ns", CAST("max_ns" AS BIGINT) AS "max_ns", CAST("caused" AS BIGINT) AS "caused", CAST("caused_ns" AS BIGINT) AS "caused_ns"
+FROM read_parquet([d || '/collective_waits.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+
+CREATE OR REPLACE TEMP MACRO commq_rows_repeats(dirs) AS TABLE
+SELECT string_split(filename, '/')[-2] AS run, CAST("src" AS INTEGER) AS "src", CAST("nth" AS BIGINT) AS "nth", CAST("dst" AS INTEGER) AS "dst", CAST("callsite" AS INTEGER) AS "callsite", CAST("bytes" AS BIGINT) AS "bytes", CAST("blank" AS INTEGER) AS "blank", CAST("again" AS BIGINT) AS "again", CAST("copied" AS BIGINT) AS "copied"
+FROM read_parquet([d || '/repeats.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 -- The tables of runs, which docs/SCHEMA.md describes, with the column run before them.
 
@@ -254,6 +262,16 @@ CREATE OR REPLACE TEMP MACRO transfers(run) AS TABLE
 SELECT NULL AS run, NULL AS "same_host", NULL AS "bytes", NULL AS "timed", NULL AS "step", NULL AS "messages", NULL AS "min_ns", NULL AS "max_ns" FROM commq_refuse('table transfers', commq_dirs('table transfers', run), ['transfers'], [])
 UNION ALL
 FROM commq_rows_transfers(commq_dirs('table transfers', run));
+
+CREATE OR REPLACE TEMP MACRO collective_waits(run) AS TABLE
+SELECT NULL AS run, NULL AS "rank", NULL AS "nth", NULL AS "until", NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('table collective_waits', commq_dirs('table collective_waits', run), ['collective_waits'], [])
+UNION ALL
+FROM commq_rows_collective_waits(commq_dirs('table collective_waits', run));
+
+CREATE OR REPLACE TEMP MACRO repeats(run) AS TABLE
+SELECT NULL AS run, NULL AS "src", NULL AS "nth", NULL AS "dst", NULL AS "callsite", NULL AS "bytes", NULL AS "blank", NULL AS "again", NULL AS "copied" FROM commq_refuse('table repeats', commq_dirs('table repeats', run), ['repeats'], [])
+UNION ALL
+FROM commq_rows_repeats(commq_dirs('table repeats', run));
 
 -- The queries. Of the tables, DuckDB opens those that a query names.
 
@@ -312,6 +330,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'profile', 'events', 'ranks'], [])
 UNION ALL
@@ -382,6 +402,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm_size", NULL AS "calls", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query calls', {{run}}, ['profile', 'comms', 'every-call'], [])
 UNION ALL
@@ -421,6 +443,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_fraction", NULL AS "mpi_fraction", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -475,6 +499,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['profile', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -558,6 +584,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['profile', 'callsites', 'every-call'], [])
 UNION ALL
@@ -629,126 +657,17 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "pattern", NULL AS "call", NULL AS "comm", NULL AS "rank", NULL AS "calls", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "caused", NULL AS "caused_ns" FROM commq_refuse('query collective-wait', {{run}}, ['collective_waits', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
--- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
--- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
--- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
--- needed, and what the parameter until does.
-collective_rows AS (
-  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
-  FROM events
-  WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
-),
-starting AS (
-  -- Ranks that started persistent collectives: none, mostly, and then makers ends at the first rows of events.
-  SELECT DISTINCT rank
-  FROM profile
-  WHERE class = 'collective' AND call IN ('MPI_Start', 'MPI_Startall')
-),
-makers AS (
-  -- The calls that made persistent collectives say what their starts do.
-  SELECT i.rank, i.seq, i.call
-  FROM events i
-  JOIN starting s ON s.rank = i.rank
-  WHERE i.class = 'other' AND i.instance IS NOT NULL
-),
-entries AS (
-  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, COALESCE(i.call, e.call) AS call
-  FROM collective_rows e
-  LEFT JOIN makers i ON i.rank = e.rank AND i.seq = e.init_seq
-),
-ops AS (
-  -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce. It is made of each name
-  -- once, not of each row.
-  SELECT call, regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
-  FROM (SELECT DISTINCT call FROM entries) AS names
-),
-member_groups AS (
-  -- The group a rank is in, and the one whose ranks it needs: its own, in an intercommunicator the other one.
-  SELECT m.comm, m.world_rank, m.comm_rank, m.remote AS own, CASE WHEN i.comm IS NULL THEN m.remote ELSE 1 - m.remote END AS needed
-  FROM comms m
-  LEFT JOIN (SELECT DISTINCT comm FROM comms WHERE remote = 1) AS i ON i.comm = m.comm
-  WHERE m.world_rank IS NOT NULL
-),
-patterns AS (
-  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, o.op,
-         g.comm_rank, g.own, g.needed,
-         CASE WHEN o.op = 'barrier' THEN 'wait-at-barrier'
-              WHEN o.op IN ('bcast', 'scatter', 'scatterv') THEN 'late-broadcast'
-              WHEN o.op IN ('reduce', 'gather', 'gatherv') THEN 'early-reduce'
-              WHEN o.op IN ('scan', 'exscan') THEN 'early-scan'
-              ELSE 'wait-at-nxn' END AS pattern
-  FROM entries e
-  JOIN ops o ON o.call = e.call
-  JOIN member_groups g ON g.comm = e.comm AND g.world_rank = e.rank
-  WHERE o.op NOT LIKE 'neighbor%'
-),
-last_entries AS (
-  SELECT comm, instance, own, rank, start_ns
-  FROM (SELECT comm, instance, own, rank, start_ns,
-               ROW_NUMBER() OVER (PARTITION BY comm, instance, own ORDER BY start_ns DESC, rank) AS nth
-        FROM patterns) AS p
-  WHERE nth = 1
-),
-scan_entries AS (
-  SELECT comm, instance, rank, MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY comm_rank) AS start_ns
-  FROM patterns
-  WHERE pattern = 'early-scan' AND {{until}} = 'needed'
-),
-calls_inside AS (
-  -- The call that completed the operation on each rank. One that nothing completed has no row here, and does not count.
-  SELECT pattern, op, comm, instance, rank, root_world, needed, request, seq, start_ns, end_ns, callsite
-  FROM patterns
-  WHERE request IS NULL
-  UNION ALL
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, p.request, c.seq, c.start_ns, c.end_ns, c.callsite
-  FROM patterns p
-  JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
-  WHERE p.request IS NOT NULL
-),
-awaited AS (
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.request, p.seq, p.start_ns, p.end_ns, p.callsite,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.rank
-              WHEN p.pattern = 'late-broadcast' THEN r.rank END AS cause,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.start_ns
-              WHEN p.pattern = 'late-broadcast' THEN r.start_ns
-              ELSE s.start_ns END AS needed_ns
-  FROM calls_inside p
-  LEFT JOIN last_entries l ON l.comm = p.comm AND l.instance = p.instance AND l.own = p.needed
-  LEFT JOIN patterns r ON r.comm = p.comm AND r.instance = p.instance AND r.rank = p.root_world
-  LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
-),
-collective_waits AS (
-  -- One MPI_Waitall can complete several operations: it waits for the last, and the others count as none.
-  SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite,
-         CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
-  FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth
-        FROM awaited
-        WHERE request IS NULL
-        UNION ALL
-        SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
-               ROW_NUMBER() OVER (PARTITION BY rank, seq ORDER BY needed_ns DESC NULLS LAST, comm, instance) AS nth
-        FROM awaited
-        WHERE request IS NOT NULL) AS a
-),
-sides AS (
-  SELECT pattern, call, comm, rank, 1 AS calls, CASE WHEN wait_ns > 0 THEN 1 ELSE 0 END AS waits, wait_ns, 0 AS caused, 0 AS caused_ns
-  FROM collective_waits
-  UNION ALL
-  SELECT pattern, call, comm, cause AS rank, 0 AS calls, 0 AS waits, 0 AS wait_ns, 1 AS caused, wait_ns AS caused_ns
-  FROM collective_waits
-  WHERE wait_ns > 0 AND cause IS NOT NULL
-)
 SELECT pattern, call, comm, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(waits) AS BIGINT) AS waits,
-       CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, CAST(MAX(wait_ns) AS BIGINT) AS max_ns,
+       CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, CAST(MAX(max_ns) AS BIGINT) AS max_ns,
        CAST(SUM(caused) AS BIGINT) AS caused, CAST(SUM(caused_ns) AS BIGINT) AS caused_ns
-FROM sides
+FROM collective_waits
+WHERE until = {{until}}
 GROUP BY pattern, call, comm, rank
 ORDER BY call, comm, rank, pattern
 )
@@ -768,6 +687,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "operation", NULL AS "instances", NULL AS "per_rank", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query collectives', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -859,6 +780,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "kind", NULL AS "name", NULL AS "parent", NULL AS "size", NULL AS "remote_size", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query communicators', {{run}}, ['comms', 'messages', 'events'], [])
 UNION ALL
@@ -911,6 +834,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "bytes", NULL AS "messages" FROM commq_refuse('query data-density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1121,6 +1046,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "datatype", NULL AS "name", NULL AS "combiner", NULL AS "size_bytes", NULL AS "extent_bytes", NULL AS "messages", NULL AS "elements", NULL AS "bytes", NULL AS "collective_calls", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes" FROM commq_refuse('query datatypes', {{run}}, ['datatypes', 'messages', 'events'], [])
 UNION ALL
@@ -1177,6 +1104,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query density', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -1376,7 +1305,7 @@ $commq$, '{{run}}', commq_list([commq_dir('query density', run)])),
 
 -- duplicate-callsites: Where in the source payloads are sent that their rank had sent before, most bytes first.
 CREATE OR REPLACE TEMP MACRO "duplicate_callsites"(run, "by" := 'line', "min_bytes" := 1, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1387,8 +1316,10 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['messages', 'hashes', 'callsites'], [])
+SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['repeats', 'messages', 'hashes', 'callsites'], [])
 UNION ALL
 (
 WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
@@ -1422,12 +1353,14 @@ sites AS (
 ),
 -- duplicated(src, dst, callsite, bytes, blank, again, copied): messages of a payload that src sends more than once, from a call
 -- site to dst. Summed over rows, again are those whose payload had gone the same way before, and copied are the first of it
--- to dst where it had gone to other ranks before.
+-- to dst where it had gone to other ranks before. The table repeats, where all messages count.
+-- repeated(src, dst, callsite, bytes, blank, again, copied): the rows of the table repeats, of the messages that count. Of several rows that agree in the
+-- columns from src to blank the sums count.
 suspects AS (
   -- Only these need a closer look, and this finds them with one small group per payload.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
   FROM messages
-  WHERE payload_hash IS NOT NULL AND bytes >= {{min-bytes}} AND {{where}}
+  WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
   GROUP BY src, payload_hash
   HAVING COUNT(*) > 1
 ),
@@ -1436,7 +1369,7 @@ sent AS (
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
   FROM messages
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
-  WHERE bytes >= {{min-bytes}} AND {{where}}
+  WHERE bytes > 0 AND {{where}}
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite
 ),
 way_firsts AS (
@@ -1449,17 +1382,26 @@ firsts AS (
   FROM way_firsts
   GROUP BY src, payload_hash, payload_head, bytes, send_count
 ),
-duplicated AS (
+repeated AS (
   -- All, less the first of each way, of which all but the first from src are copies.
-  SELECT src, dst, send_callsite AS callsite, bytes, payload_head = 0 AS blank, messages AS again, 0 AS copied FROM sent
+  SELECT src, dst, send_callsite AS callsite, bytes, CASE WHEN payload_head = 0 THEN 1 ELSE 0 END AS blank, messages AS again, 0 AS copied FROM sent
   UNION ALL
-  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, -1 AS again, 1 AS copied FROM way_firsts
+  SELECT src, dst, callsite, bytes, CASE WHEN payload_head = 0 THEN 1 ELSE 0 END AS blank, -1 AS again, 1 AS copied FROM way_firsts
   UNION ALL
-  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, 0 AS again, -1 AS copied FROM firsts
+  SELECT src, dst, callsite, bytes, CASE WHEN payload_head = 0 THEN 1 ELSE 0 END AS blank, 0 AS again, -1 AS copied FROM firsts
+),
+duplicated AS (
+  SELECT src, dst, callsite, bytes, blank, again, copied
+  FROM repeats
+  WHERE {{default where}} AND bytes >= {{min-bytes}}
+  UNION ALL
+  SELECT src, dst, callsite, bytes, blank, again, copied
+  FROM repeated
+  WHERE NOT {{default where}} AND bytes >= {{min-bytes}}
 ),
 counted AS (
   SELECT src, callsite, CAST(SUM(again + copied) AS BIGINT) AS messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,
-         CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
+         CAST(SUM(CASE WHEN blank = 1 THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, callsite
   HAVING CAST(SUM(again + copied) AS BIGINT) > 0
@@ -1476,11 +1418,12 @@ ORDER BY duplicate_bytes DESC, callsite
 $commq$, '{{run}}', commq_list([commq_dir('query duplicate-callsites', run)])),
   '{{by}}', commq_choice('query duplicate-callsites', 'by', "by", ['line', 'path', 'function'])),
   '{{min-bytes}}', commq_integer('query duplicate-callsites', 'min_bytes', "min_bytes", 1, 1000000000000)),
-  '{{where}}', commq_condition('query duplicate-callsites', 'condition', "condition")));
+  '{{where}}', commq_condition('query duplicate-callsites', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- duplicates: Bytes that need not have been sent: payloads that a rank sends again, to the same rank or to another, most bytes first.
 CREATE OR REPLACE TEMP MACRO "duplicates"(run, "min_bytes" := 1, "condition" := 'TRUE') AS TABLE
-FROM query(replace(replace(replace($commq$
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1491,18 +1434,22 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['messages', 'hashes'], [])
+SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "bytes", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_messages", NULL AS "again_bytes", NULL AS "copied_messages", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicates', {{run}}, ['repeats', 'messages', 'hashes'], [])
 UNION ALL
 (
 WITH -- duplicated(src, dst, callsite, bytes, blank, again, copied): messages of a payload that src sends more than once, from a call
 -- site to dst. Summed over rows, again are those whose payload had gone the same way before, and copied are the first of it
--- to dst where it had gone to other ranks before.
+-- to dst where it had gone to other ranks before. The table repeats, where all messages count.
+-- repeated(src, dst, callsite, bytes, blank, again, copied): the rows of the table repeats, of the messages that count. Of several rows that agree in the
+-- columns from src to blank the sums count.
 suspects AS (
   -- Only these need a closer look, and this finds them with one small group per payload.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
   FROM messages
-  WHERE payload_hash IS NOT NULL AND bytes >= {{min-bytes}} AND {{where}}
+  WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
   GROUP BY src, payload_hash
   HAVING COUNT(*) > 1
 ),
@@ -1511,7 +1458,7 @@ sent AS (
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
   FROM messages
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
-  WHERE bytes >= {{min-bytes}} AND {{where}}
+  WHERE bytes > 0 AND {{where}}
   GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite
 ),
 way_firsts AS (
@@ -1524,18 +1471,27 @@ firsts AS (
   FROM way_firsts
   GROUP BY src, payload_hash, payload_head, bytes, send_count
 ),
-duplicated AS (
+repeated AS (
   -- All, less the first of each way, of which all but the first from src are copies.
-  SELECT src, dst, send_callsite AS callsite, bytes, payload_head = 0 AS blank, messages AS again, 0 AS copied FROM sent
+  SELECT src, dst, send_callsite AS callsite, bytes, CASE WHEN payload_head = 0 THEN 1 ELSE 0 END AS blank, messages AS again, 0 AS copied FROM sent
   UNION ALL
-  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, -1 AS again, 1 AS copied FROM way_firsts
+  SELECT src, dst, callsite, bytes, CASE WHEN payload_head = 0 THEN 1 ELSE 0 END AS blank, -1 AS again, 1 AS copied FROM way_firsts
   UNION ALL
-  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, 0 AS again, -1 AS copied FROM firsts
+  SELECT src, dst, callsite, bytes, CASE WHEN payload_head = 0 THEN 1 ELSE 0 END AS blank, 0 AS again, -1 AS copied FROM firsts
+),
+duplicated AS (
+  SELECT src, dst, callsite, bytes, blank, again, copied
+  FROM repeats
+  WHERE {{default where}} AND bytes >= {{min-bytes}}
+  UNION ALL
+  SELECT src, dst, callsite, bytes, blank, again, copied
+  FROM repeated
+  WHERE NOT {{default where}} AND bytes >= {{min-bytes}}
 ),
 counted AS (
   SELECT src, dst, CAST(SUM(again) AS BIGINT) AS again_messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes,
          CAST(SUM(copied) AS BIGINT) AS copied_messages, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,
-         CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
+         CAST(SUM(CASE WHEN blank = 1 THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, dst
   HAVING CAST(SUM(again + copied) AS BIGINT) > 0
@@ -1554,7 +1510,8 @@ ORDER BY duplicate_bytes DESC, c.src, c.dst
 )
 $commq$, '{{run}}', commq_list([commq_dir('query duplicates', run)])),
   '{{min-bytes}}', commq_integer('query duplicates', 'min_bytes', "min_bytes", 1, 1000000000000)),
-  '{{where}}', commq_condition('query duplicates', 'condition', "condition")));
+  '{{where}}', commq_condition('query duplicates', 'condition', "condition")),
+  '{{default where}}', CASE WHEN "condition" = 'TRUE' THEN 'TRUE' ELSE 'FALSE' END));
 
 -- eager: Which sends returned before their receive was posted, by size: where the library's eager threshold lies.
 CREATE OR REPLACE TEMP MACRO "eager"(run, "late_ns" := 100000) AS TABLE
@@ -1569,6 +1526,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "late", NULL AS "eager", NULL AS "rendezvous" FROM commq_refuse('query eager', {{run}}, ['messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1618,6 +1577,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole_ns", NULL AS "ranks", NULL AS "top_rank" FROM commq_refuse('query efficiency', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1686,6 +1647,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "file", NULL AS "ranks", NULL AS "opens", NULL AS "reads", NULL AS "read_bytes", NULL AS "writes", NULL AS "write_bytes", NULL AS "errors" FROM commq_refuse('query files', {{run}}, ['events'], [])
 UNION ALL
@@ -1738,6 +1701,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_fraction" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1793,6 +1758,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-receivers', {{run}}, ['waits', 'messages', 'events', 'ranks', 'times', 'every-call'], ['measured', 'simulated'])
 UNION ALL
@@ -1830,6 +1797,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "waits", NULL AS "wait_ns", NULL AS "max_ns", NULL AS "bound_ns" FROM commq_refuse('query late-senders', {{run}}, ['waits', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -1867,6 +1836,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "timed", NULL AS "mean_bytes", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "q50_ns", NULL AS "q75_ns", NULL AS "q99_ns", NULL AS "max_ns", NULL AS "bytes_per_s", NULL AS "fitted_ns" FROM commq_refuse('query latency', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2006,6 +1977,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "messages", NULL AS "sizes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "latency_ns", NULL AS "bytes_per_s", NULL AS "r2" FROM commq_refuse('query latency-fit', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2108,6 +2081,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "place", NULL AS "hops", NULL AS "pairs", NULL AS "messages", NULL AS "bytes", NULL AS "messages_share", NULL AS "bytes_share", NULL AS "hop_bytes" FROM commq_refuse('query locality', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -2581,6 +2556,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "same_host", NULL AS "bytes", NULL AS "messages", NULL AS "min_ns", NULL AS "q25_ns", NULL AS "median_ns" FROM commq_refuse('query message-times', {{run}}, ['transfers', 'messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2669,6 +2646,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "src", NULL AS "dst", NULL AS "messages", NULL AS "beyond", NULL AS "worst_ns", NULL AS "bound_ns" FROM commq_refuse('query negative-latencies', {{run}}, ['messages', 'ranks', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2705,6 +2684,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "origin", NULL AS "target", NULL AS "comm", NULL AS "puts", NULL AS "put_bytes", NULL AS "gets", NULL AS "get_bytes", NULL AS "accumulates", NULL AS "accumulate_bytes", NULL AS "fetched_bytes" FROM commq_refuse('query one-sided', {{run}}, ['events'], [])
 UNION ALL
@@ -2745,6 +2726,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2840,6 +2823,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "seq", NULL AS "call", NULL AS "next_seq", NULL AS "next_call", NULL AS "overlap_ns" FROM commq_refuse('query overlaps', {{run}}, ['events', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -2873,6 +2858,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "partner", NULL AS "messages", NULL AS "bytes", NULL AS "messages_up", NULL AS "bytes_up", NULL AS "messages_down", NULL AS "bytes_down" FROM commq_refuse('query pairs', {{run}}, ['messages', 'events', 'comms', 'parts'], [])
 UNION ALL
@@ -3087,6 +3074,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "destinations", NULL AS "sources", NULL AS "partners", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "busiest", NULL AS "busiest_messages", NULL AS "busiest_bytes", NULL AS "self_messages", NULL AS "self_bytes" FROM commq_refuse('query partners', {{run}}, ['messages', 'events', 'comms', 'parts', 'ranks'], [])
 UNION ALL
@@ -3329,6 +3318,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "kind", NULL AS "operations", NULL AS "per_rank", NULL AS "share" FROM commq_refuse('query ratio', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3374,6 +3365,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'ranks'], [])
 UNION ALL
@@ -3545,6 +3538,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "ranks", NULL AS "bucket", NULL AS "size", NULL AS "at_most", NULL AS "messages", NULL AS "bytes" FROM commq_refuse('query sizes', {{run}}, ['messages', 'events', 'ranks'], [])
 UNION ALL
@@ -3606,6 +3601,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "comm", NULL AS "tag", NULL AS "messages", NULL AS "bytes", NULL AS "min_bytes", NULL AS "max_bytes", NULL AS "sources", NULL AS "destinations", NULL AS "pairs" FROM commq_refuse('query tags', {{run}}, ['messages'], [])
 UNION ALL
@@ -3638,6 +3635,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "wait_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
@@ -3686,6 +3685,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "seq", NULL AS "side", NULL AS "call", NULL AS "comm", NULL AS "peer_world", NULL AS "tag", NULL AS "bytes" FROM commq_refuse('query unmatched', {{run}}, ['profile', 'events', 'messages', 'every-send'], [])
 UNION ALL
@@ -3801,115 +3802,13 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'collective_waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH -- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
--- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
--- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
--- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
--- needed, and what the parameter until does.
-collective_rows AS (
-  SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
-  FROM events
-  WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
-),
-starting AS (
-  -- Ranks that started persistent collectives: none, mostly, and then makers ends at the first rows of events.
-  SELECT DISTINCT rank
-  FROM profile
-  WHERE class = 'collective' AND call IN ('MPI_Start', 'MPI_Startall')
-),
-makers AS (
-  -- The calls that made persistent collectives say what their starts do.
-  SELECT i.rank, i.seq, i.call
-  FROM events i
-  JOIN starting s ON s.rank = i.rank
-  WHERE i.class = 'other' AND i.instance IS NOT NULL
-),
-entries AS (
-  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, COALESCE(i.call, e.call) AS call
-  FROM collective_rows e
-  LEFT JOIN makers i ON i.rank = e.rank AND i.seq = e.init_seq
-),
-ops AS (
-  -- op as in include/traffic: MPI_Iallreduce, MPI_Allreduce_c and a started MPI_Allreduce_init are an allreduce. It is made of each name
-  -- once, not of each row.
-  SELECT call, regexp_replace(regexp_replace(regexp_replace(lower(call), '^mpix?_i?', ''), '_c$', ''), '_init$', '') AS op
-  FROM (SELECT DISTINCT call FROM entries) AS names
-),
-member_groups AS (
-  -- The group a rank is in, and the one whose ranks it needs: its own, in an intercommunicator the other one.
-  SELECT m.comm, m.world_rank, m.comm_rank, m.remote AS own, CASE WHEN i.comm IS NULL THEN m.remote ELSE 1 - m.remote END AS needed
-  FROM comms m
-  LEFT JOIN (SELECT DISTINCT comm FROM comms WHERE remote = 1) AS i ON i.comm = m.comm
-  WHERE m.world_rank IS NOT NULL
-),
-patterns AS (
-  SELECT e.rank, e.seq, e.comm, e.instance, e.root_world, e.start_ns, e.end_ns, e.done_seq, e.request, e.callsite, o.op,
-         g.comm_rank, g.own, g.needed,
-         CASE WHEN o.op = 'barrier' THEN 'wait-at-barrier'
-              WHEN o.op IN ('bcast', 'scatter', 'scatterv') THEN 'late-broadcast'
-              WHEN o.op IN ('reduce', 'gather', 'gatherv') THEN 'early-reduce'
-              WHEN o.op IN ('scan', 'exscan') THEN 'early-scan'
-              ELSE 'wait-at-nxn' END AS pattern
-  FROM entries e
-  JOIN ops o ON o.call = e.call
-  JOIN member_groups g ON g.comm = e.comm AND g.world_rank = e.rank
-  WHERE o.op NOT LIKE 'neighbor%'
-),
-last_entries AS (
-  SELECT comm, instance, own, rank, start_ns
-  FROM (SELECT comm, instance, own, rank, start_ns,
-               ROW_NUMBER() OVER (PARTITION BY comm, instance, own ORDER BY start_ns DESC, rank) AS nth
-        FROM patterns) AS p
-  WHERE nth = 1
-),
-scan_entries AS (
-  SELECT comm, instance, rank, MAX(start_ns) OVER (PARTITION BY comm, instance ORDER BY comm_rank) AS start_ns
-  FROM patterns
-  WHERE pattern = 'early-scan' AND {{until}} = 'needed'
-),
-calls_inside AS (
-  -- The call that completed the operation on each rank. One that nothing completed has no row here, and does not count.
-  SELECT pattern, op, comm, instance, rank, root_world, needed, request, seq, start_ns, end_ns, callsite
-  FROM patterns
-  WHERE request IS NULL
-  UNION ALL
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.root_world, p.needed, p.request, c.seq, c.start_ns, c.end_ns, c.callsite
-  FROM patterns p
-  JOIN events c ON c.rank = p.rank AND c.seq = p.done_seq
-  WHERE p.request IS NOT NULL
-),
-awaited AS (
-  SELECT p.pattern, p.op, p.comm, p.instance, p.rank, p.request, p.seq, p.start_ns, p.end_ns, p.callsite,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.rank
-              WHEN p.pattern = 'late-broadcast' THEN r.rank END AS cause,
-         CASE WHEN {{until}} = 'last' OR p.pattern IN ('wait-at-barrier', 'wait-at-nxn') OR p.pattern = 'early-reduce' AND p.rank = p.root_world
-                THEN l.start_ns
-              WHEN p.pattern = 'late-broadcast' THEN r.start_ns
-              ELSE s.start_ns END AS needed_ns
-  FROM calls_inside p
-  LEFT JOIN last_entries l ON l.comm = p.comm AND l.instance = p.instance AND l.own = p.needed
-  LEFT JOIN patterns r ON r.comm = p.comm AND r.instance = p.instance AND r.rank = p.root_world
-  LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
-),
-collective_waits AS (
-  -- One MPI_Waitall can complete several operations: it waits for the last, and the others count as none.
-  SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite,
-         CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
-  FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth
-        FROM awaited
-        WHERE request IS NULL
-        UNION ALL
-        SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns,
-               ROW_NUMBER() OVER (PARTITION BY rank, seq ORDER BY needed_ns DESC NULLS LAST, comm, instance) AS nth
-        FROM awaited
-        WHERE request IS NOT NULL) AS a
-),
--- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
+WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
 -- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
 -- and ends at the start of the other, on threads that called neither with the first call and the last.
 edges AS (
@@ -3944,9 +3843,9 @@ states AS (
   WHERE late_receives > 0 AND (SELECT MAX(time_origin) FROM runs) <> 'virtual'
   GROUP BY src
   UNION ALL
-  SELECT pattern AS state, rank, CAST(COUNT(*) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
+  SELECT pattern AS state, rank, CAST(SUM(waits) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(max_ns) AS max_ns
   FROM collective_waits
-  WHERE wait_ns > 0
+  WHERE waits > 0 AND until = {{until}}
   GROUP BY pattern, rank
 ),
 rank_times AS (
@@ -4005,6 +3904,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['profile', 'every-call'], [])
 UNION ALL

@@ -2,6 +2,7 @@ package queries
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/commq/commq/schema"
 )
@@ -25,11 +26,22 @@ func madeOf(t *schema.Table, run string, alone bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err = s.replace(func(string, place) (source, error) { return source{text: "TRUE"}, nil }) // every message counts
-	if err != nil {
-		return "", err
+	var texts []string
+	for _, until := range schema.UntilNames {
+		made, err := s.replace(func(name string, _ place) (source, error) {
+			if name == "until" {
+				return source{text: quote(until)}, nil
+			}
+			return source{text: "TRUE"}, nil // every message counts
+		})
+		if err != nil {
+			return "", err
+		}
+		if texts = append(texts, "("+made.text+")"); t != &schema.CollectiveWaitsTable {
+			break // it is asked once
+		}
 	}
-	text := s.text
+	text := strings.Join(texts, "\nUNION ALL\n")
 	if !alone {
 		text = tableUse.ReplaceAllString(text, "$1 (SELECT * FROM $2 WHERE run = "+literalInReplacement(quote(run))+")")
 	}
@@ -37,7 +49,7 @@ func madeOf(t *schema.Table, run string, alone bool) (string, error) {
 }
 
 // tableUse is where the included files name tables.
-var tableUse = regexp.MustCompile(`\b(FROM|JOIN) (events|messages|ranks)\b`)
+var tableUse = regexp.MustCompile(`\b(FROM|JOIN) (events|messages|ranks|comms|profile)\b`)
 
 // literalInReplacement is a text that means itself in a replacement of a regular expression.
 func literalInReplacement(s string) string {

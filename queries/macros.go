@@ -93,6 +93,17 @@ func tablePattern(t *schema.Table) string {
 	return t.Name + ".parquet"
 }
 
+// readPattern is tablePattern as the engine reads it. A run may lack a derived table, and then the engine says, before anything of commq.sql can run, that no file
+// matches the pattern. So the pattern itself says what to do, in brackets, of whose characters one matches: the last of the file's name.
+func readPattern(t *schema.Table) string {
+	p := tablePattern(t)
+	if !t.Derived {
+		return p
+	}
+	last := len(p) - 1
+	return p[:last] + "[" + p[last:] + ": it is missing; commq runs profile makes it; commq query answers without]"
+}
+
 // macroTableOf is the macro of a table: it has the table's name, and where a query has that too, _table after it.
 func macroTableOf(t *schema.Table, all []*Query) macroTable {
 	name := t.Name
@@ -111,7 +122,7 @@ func macroTableOf(t *schema.Table, all []*Query) macroTable {
 		nulls = append(nulls, "NULL AS "+quoteName(c.Name))
 	}
 	return macroTable{Name: name, Inner: innerRows(t), Table: t.Name, Run: run, Columns: strings.Join(columns, ", "),
-		Pattern: tablePattern(t), Nulls: strings.Join(nulls, ", ")}
+		Pattern: readPattern(t), Nulls: strings.Join(nulls, ", ")}
 }
 
 func innerRows(t *schema.Table) string { return "commq_rows_" + t.Name }

@@ -15,33 +15,46 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// waitQueries are what is answered from waits and transfers.
-var waitQueries = [][]string{
-	{"late-senders"}, {"late-receivers"}, {"wait-states", "by", "rank"}, {"latency"}, {"latency-fit"}, {"message-times"},
+// derivedQueries are what is answered from derived tables other than profile.
+var derivedQueries = [][]string{
+	{"late-senders"}, {"late-receivers"}, {"wait-states", "by", "rank"}, {"wait-states", "until", "last"}, {"latency"}, {"latency-fit"}, {"message-times"},
+	{"collective-wait"}, {"collective-wait", "until", "last"}, {"duplicates"}, {"duplicates", "min-bytes", "4097"}, {"duplicate-callsites"}, {"duplicate-callsites", "by", "path"},
 }
 
-// TestWaitsAreWhatTheirSQLSays compares what the writer makes, of runs whose calls and messages lie in many epochs, with what SQL makes of events
+// withoutSums is a run that lacks the derived tables but profile.
+func withoutSums(run queries.Run) queries.Run {
+	m := *run.Manifest
+	m.Tables = slices.Clone(m.Tables)
+	for i, t := range schema.Tables() {
+		if t.Derived && t != &schema.ProfileTable {
+			m.Tables[i] = schema.TableInfo{Name: t.Name}
+		}
+	}
+	run.Manifest = &m
+	return run
+}
+
+// TestSumsAreWhatTheirSQLSays compares what the writer makes, of runs whose calls and messages lie in many epochs, with what SQL makes of events
 // and messages where the tables are missing.
-func TestWaitsAreWhatTheirSQLSays(t *testing.T) {
+func TestSumsAreWhatTheirSQLSays(t *testing.T) {
 	for _, name := range []string{"pingpong.2", "cg.A.4", "mg.W.32", "is.W.16"} {
 		for _, epochs := range []int{1, 40} {
 			run := cutIntoEpochs(t, filepath.Join("..", "testdata", "runs", name), epochs)
 			if d := gocmp.Diff(ask(t, run, "message-times", "where", "bytes >= 0"), ask(t, run, "message-times")); d != "" {
 				t.Errorf("%s, %d epochs (-where bytes >= 0 +without):\n%s", name, epochs, d)
 			}
-			without := run
-			m := *run.Manifest
-			m.Tables = slices.Clone(m.Tables)
-			for i := range m.Tables {
-				if n := m.Tables[i].Name; n == "waits" || n == "transfers" {
-					if m.Tables[i].Rows == 0 {
-						t.Errorf("%s: no rows of %s", name, n)
-					}
-					m.Tables[i] = schema.TableInfo{Name: n}
+			without := withoutSums(run)
+			for i, table := range schema.Tables() {
+				if info := run.Manifest.Tables[i]; table.Derived && len(info.Files) == 0 || info.Rows == 0 && (info.Name == "waits" || info.Name == "transfers") {
+					t.Errorf("%s: no rows of %s", name, info.Name)
 				}
 			}
-			without.Manifest = &m
-			for _, q := range waitQueries {
+			if named(t, "duplicates").Check(run) == nil {
+				if d := gocmp.Diff(ask(t, run, "duplicates", "where", "bytes >= 0"), ask(t, run, "duplicates")); d != "" {
+					t.Errorf("%s, %d epochs (-where bytes >= 0 +without):\n%s", name, epochs, d)
+				}
+			}
+			for _, q := range derivedQueries {
 				if named(t, q[0]).Check(run) != nil { // mg.W.32 keeps no rows of calls that have messages
 					continue
 				}
@@ -49,6 +62,17 @@ func TestWaitsAreWhatTheirSQLSays(t *testing.T) {
 					t.Errorf("%s, %d epochs, %s (-from SQL +from the table):\n%s", name, epochs, q, d)
 				}
 			}
+		}
+	}
+}
+
+// sameWithoutSums compares waits in collectives as the writer sums them with what SQL makes of events.
+func sameWithoutSums(t *testing.T, run queries.Run) {
+	t.Helper()
+	without := withoutSums(run)
+	for _, until := range schema.UntilNames {
+		if d := gocmp.Diff(ask(t, without, "collective-wait", "until", until), ask(t, run, "collective-wait", "until", until)); d != "" {
+			t.Errorf("%s, until %s (-from SQL +from the table):\n%s", run.Name, until, d)
 		}
 	}
 }

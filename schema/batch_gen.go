@@ -1911,6 +1911,280 @@ func (b *Transfers) Slice(i, j int) *Transfers {
 	}
 }
 
+// CollectiveWait is a row of the table collective_waits. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type CollectiveWait struct {
+	Rank     int32 // rank
+	Nth      int64 // nth
+	Until    int16 // until
+	Pattern  int16 // pattern
+	Call     int16 // call
+	Comm     int32 // comm
+	Calls    int64 // calls
+	Waits    int64 // waits
+	WaitNs   int64 // wait_ns
+	MaxNs    int64 // max_ns
+	Caused   int64 // caused
+	CausedNs int64 // caused_ns
+}
+
+// NullCollectiveWait is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullCollectiveWait = CollectiveWait{}
+
+// CollectiveWaits is a batch of rows of the table collective_waits, a slice per column, all of one length.
+type CollectiveWaits struct {
+	Rank     []int32
+	Nth      []int64
+	Until    []int16
+	Pattern  []int16
+	Call     []int16
+	Comm     []int32
+	Calls    []int64
+	Waits    []int64
+	WaitNs   []int64
+	MaxNs    []int64
+	Caused   []int64
+	CausedNs []int64
+}
+
+// Table returns the description of the table collective_waits.
+func (b *CollectiveWaits) Table() *Table { return &CollectiveWaitsTable }
+
+// Len is the number of rows.
+func (b *CollectiveWaits) Len() int { return len(b.Rank) }
+
+// Data returns the slice of column i.
+func (b *CollectiveWaits) Data(i int) any {
+	switch i {
+	case 0:
+		return b.Rank
+	case 1:
+		return b.Nth
+	case 2:
+		return b.Until
+	case 3:
+		return b.Pattern
+	case 4:
+		return b.Call
+	case 5:
+		return b.Comm
+	case 6:
+		return b.Calls
+	case 7:
+		return b.Waits
+	case 8:
+		return b.WaitNs
+	case 9:
+		return b.MaxNs
+	case 10:
+		return b.Caused
+	case 11:
+		return b.CausedNs
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *CollectiveWaits) Append(r *CollectiveWait) {
+	b.Rank = append(b.Rank, r.Rank)
+	b.Nth = append(b.Nth, r.Nth)
+	b.Until = append(b.Until, r.Until)
+	b.Pattern = append(b.Pattern, r.Pattern)
+	b.Call = append(b.Call, r.Call)
+	b.Comm = append(b.Comm, r.Comm)
+	b.Calls = append(b.Calls, r.Calls)
+	b.Waits = append(b.Waits, r.Waits)
+	b.WaitNs = append(b.WaitNs, r.WaitNs)
+	b.MaxNs = append(b.MaxNs, r.MaxNs)
+	b.Caused = append(b.Caused, r.Caused)
+	b.CausedNs = append(b.CausedNs, r.CausedNs)
+}
+
+// Row copies row i into r.
+func (b *CollectiveWaits) Row(i int, r *CollectiveWait) {
+	r.Rank = b.Rank[i]
+	r.Nth = b.Nth[i]
+	r.Until = b.Until[i]
+	r.Pattern = b.Pattern[i]
+	r.Call = b.Call[i]
+	r.Comm = b.Comm[i]
+	r.Calls = b.Calls[i]
+	r.Waits = b.Waits[i]
+	r.WaitNs = b.WaitNs[i]
+	r.MaxNs = b.MaxNs[i]
+	r.Caused = b.Caused[i]
+	r.CausedNs = b.CausedNs[i]
+}
+
+// Set overwrites row i with r.
+func (b *CollectiveWaits) Set(i int, r *CollectiveWait) {
+	b.Rank[i] = r.Rank
+	b.Nth[i] = r.Nth
+	b.Until[i] = r.Until
+	b.Pattern[i] = r.Pattern
+	b.Call[i] = r.Call
+	b.Comm[i] = r.Comm
+	b.Calls[i] = r.Calls
+	b.Waits[i] = r.Waits
+	b.WaitNs[i] = r.WaitNs
+	b.MaxNs[i] = r.MaxNs
+	b.Caused[i] = r.Caused
+	b.CausedNs[i] = r.CausedNs
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *CollectiveWaits) Resize(n int) {
+	b.Rank = resize(b.Rank, n)
+	b.Nth = resize(b.Nth, n)
+	b.Until = resize(b.Until, n)
+	b.Pattern = resize(b.Pattern, n)
+	b.Call = resize(b.Call, n)
+	b.Comm = resize(b.Comm, n)
+	b.Calls = resize(b.Calls, n)
+	b.Waits = resize(b.Waits, n)
+	b.WaitNs = resize(b.WaitNs, n)
+	b.MaxNs = resize(b.MaxNs, n)
+	b.Caused = resize(b.Caused, n)
+	b.CausedNs = resize(b.CausedNs, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *CollectiveWaits) Slice(i, j int) *CollectiveWaits {
+	return &CollectiveWaits{
+		Rank:     b.Rank[i:j],
+		Nth:      b.Nth[i:j],
+		Until:    b.Until[i:j],
+		Pattern:  b.Pattern[i:j],
+		Call:     b.Call[i:j],
+		Comm:     b.Comm[i:j],
+		Calls:    b.Calls[i:j],
+		Waits:    b.Waits[i:j],
+		WaitNs:   b.WaitNs[i:j],
+		MaxNs:    b.MaxNs[i:j],
+		Caused:   b.Caused[i:j],
+		CausedNs: b.CausedNs[i:j],
+	}
+}
+
+// Repeat is a row of the table repeats. Integers that are null hold NullInt32 or NullInt64, enums NullEnum, strings NullText.
+type Repeat struct {
+	Src      int32 // src
+	Nth      int64 // nth
+	Dst      int32 // dst
+	Callsite int32 // callsite
+	Bytes    int64 // bytes
+	Blank    int32 // blank
+	Again    int64 // again
+	Copied   int64 // copied
+}
+
+// NullRepeat is a row whose nullable columns are all null and whose others are zero: start from it.
+var NullRepeat = Repeat{
+	Callsite: NullInt32,
+}
+
+// Repeats is a batch of rows of the table repeats, a slice per column, all of one length.
+type Repeats struct {
+	Src      []int32
+	Nth      []int64
+	Dst      []int32
+	Callsite []int32
+	Bytes    []int64
+	Blank    []int32
+	Again    []int64
+	Copied   []int64
+}
+
+// Table returns the description of the table repeats.
+func (b *Repeats) Table() *Table { return &RepeatsTable }
+
+// Len is the number of rows.
+func (b *Repeats) Len() int { return len(b.Src) }
+
+// Data returns the slice of column i.
+func (b *Repeats) Data(i int) any {
+	switch i {
+	case 0:
+		return b.Src
+	case 1:
+		return b.Nth
+	case 2:
+		return b.Dst
+	case 3:
+		return b.Callsite
+	case 4:
+		return b.Bytes
+	case 5:
+		return b.Blank
+	case 6:
+		return b.Again
+	case 7:
+		return b.Copied
+	}
+	panic("schema: no such column")
+}
+
+// Append adds a row.
+func (b *Repeats) Append(r *Repeat) {
+	b.Src = append(b.Src, r.Src)
+	b.Nth = append(b.Nth, r.Nth)
+	b.Dst = append(b.Dst, r.Dst)
+	b.Callsite = append(b.Callsite, r.Callsite)
+	b.Bytes = append(b.Bytes, r.Bytes)
+	b.Blank = append(b.Blank, r.Blank)
+	b.Again = append(b.Again, r.Again)
+	b.Copied = append(b.Copied, r.Copied)
+}
+
+// Row copies row i into r.
+func (b *Repeats) Row(i int, r *Repeat) {
+	r.Src = b.Src[i]
+	r.Nth = b.Nth[i]
+	r.Dst = b.Dst[i]
+	r.Callsite = b.Callsite[i]
+	r.Bytes = b.Bytes[i]
+	r.Blank = b.Blank[i]
+	r.Again = b.Again[i]
+	r.Copied = b.Copied[i]
+}
+
+// Set overwrites row i with r.
+func (b *Repeats) Set(i int, r *Repeat) {
+	b.Src[i] = r.Src
+	b.Nth[i] = r.Nth
+	b.Dst[i] = r.Dst
+	b.Callsite[i] = r.Callsite
+	b.Bytes[i] = r.Bytes
+	b.Blank[i] = r.Blank
+	b.Again[i] = r.Again
+	b.Copied[i] = r.Copied
+}
+
+// Resize makes the batch n rows long; rows beyond the old length are not cleared.
+func (b *Repeats) Resize(n int) {
+	b.Src = resize(b.Src, n)
+	b.Nth = resize(b.Nth, n)
+	b.Dst = resize(b.Dst, n)
+	b.Callsite = resize(b.Callsite, n)
+	b.Bytes = resize(b.Bytes, n)
+	b.Blank = resize(b.Blank, n)
+	b.Again = resize(b.Again, n)
+	b.Copied = resize(b.Copied, n)
+}
+
+// Slice returns rows [i, j) of the batch; the two share memory.
+func (b *Repeats) Slice(i, j int) *Repeats {
+	return &Repeats{
+		Src:      b.Src[i:j],
+		Nth:      b.Nth[i:j],
+		Dst:      b.Dst[i:j],
+		Callsite: b.Callsite[i:j],
+		Bytes:    b.Bytes[i:j],
+		Blank:    b.Blank[i:j],
+		Again:    b.Again[i:j],
+		Copied:   b.Copied[i:j],
+	}
+}
+
 // NewBatch returns an empty batch of table t.
 func NewBatch(t *Table) Batch {
 	switch t.Name {
@@ -1934,6 +2208,10 @@ func NewBatch(t *Table) Batch {
 		return &Waits{}
 	case "transfers":
 		return &Transfers{}
+	case "collective_waits":
+		return &CollectiveWaits{}
+	case "repeats":
+		return &Repeats{}
 	}
 	panic("schema: no such table")
 }

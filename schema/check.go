@@ -89,7 +89,7 @@ type Checker struct {
 
 	hosts   []int32              // by rank
 	waits   *WaitSums            // nil: no row has come
-	waiting map[*Table]*Digester // of the rows of waits and transfers
+	waiting map[*Table]*Digester // of the rows of waitTables
 }
 
 // rankState is what is known of a rank.
@@ -122,7 +122,8 @@ func NewChecker(m *Manifest, report func(Problem)) *Checker {
 		types: map[int32]bool{}, sites: map[int32]bool{}, rows: map[string]int64{}, sends: map[uint64]half{}, receives: map[uint64]half{},
 		parts: newPartsState(), made: map[madeKey]madeState{}, inits: map[uint64]*initState{}, totals: totals{byCall: make([]int64, len(Calls))},
 		sums: map[string]*Profiler{}, profiled: NewDigester(&ProfileTable), summed: NewDigester(&ProfileTable),
-		waiting: map[*Table]*Digester{&WaitsTable: NewDigester(&WaitsTable), &TransfersTable: NewDigester(&TransfersTable)}}
+		waiting: map[*Table]*Digester{&WaitsTable: NewDigester(&WaitsTable), &TransfersTable: NewDigester(&TransfersTable),
+			&CollectiveWaitsTable: NewDigester(&CollectiveWaitsTable)}}
 }
 
 // Add checks rows of a table that stand in file.

@@ -4,6 +4,7 @@ package schema
 const (
 	RuleFiles   = "files"
 	RuleDigests = "digests"
+	RuleRepeats = "repeats"
 )
 
 // Rules are the invariants of a run: what holds in every run that commq wrote. commq runs check looks after them.
@@ -50,8 +51,9 @@ func Rules() []Rule {
 		{Name: "causality", Doc: "In a run of virtual or simulated times no message is received before it was sent.", tables: messages, batch: checkCausality},
 		{Name: "hashes", Doc: "Payload hashes are there only where the manifest names an algorithm, recv_hash only where receives were hashed; those that differ are as many as it says.",
 			tables: []*Table{&EventsTable, &MessagesTable}, batch: checkHashes, finish: finishHashes},
-		{Name: "waits", Doc: "The rows of waits and of transfers are the sums of those of events and messages, unless the run lacks them.",
-			tables: []*Table{&RanksTable, &EventsTable, &MessagesTable, &WaitsTable, &TransfersTable}, batch: checkWaits, finish: finishWaits},
+		{Name: "waits", Doc: "The rows of waits, transfers and collective_waits are the sums of those of events and messages, unless the run lacks them.",
+			tables: []*Table{&RanksTable, &CommsTable, &EventsTable, &MessagesTable, &WaitsTable, &TransfersTable, &CollectiveWaitsTable}, batch: checkWaits, finish: finishWaits},
+		{Name: RuleRepeats, Doc: "The rows of repeats are the sums of those of messages, unless the run lacks them."},
 		{Name: "profile", Doc: "The rows of profile are the sums of those of events, unless the run, made by an older commq, lacks it.",
 			tables: []*Table{&EventsTable, &ProfileTable}, batch: checkProfile, finish: finishProfile},
 		{Name: "counts", Doc: "The manifest's counts are those of the rows.", batch: countRows, finish: finishCounts},
@@ -149,8 +151,10 @@ func worldColumns(t *Table) []string {
 		return []string{"rank", "peer_world"}
 	case &ProfileTable:
 		return []string{"rank", "recv_world"}
-	case &WaitsTable:
+	case &WaitsTable, &RepeatsTable:
 		return []string{"src", "dst"}
+	case &CollectiveWaitsTable:
+		return []string{"rank"}
 	case &CommsTable:
 		return []string{"world_rank"}
 	}

@@ -1,14 +1,19 @@
 package schema
 
-// checkWaits makes waits and transfers again.
+// waitTables are the tables that WaitSums makes.
+var waitTables = []*Table{&WaitsTable, &TransfersTable, &CollectiveWaitsTable}
+
+// checkWaits makes waits, transfers and collective_waits again.
 func checkWaits(c *Checker, b Batch) {
-	if c.lacks(&WaitsTable) && c.lacks(&TransfersTable) {
+	if c.lacksWaits() {
 		return
 	}
 	switch t := b.(type) {
 	case *RankInfos:
 		c.hosts = append(c.hosts, t.Host...)
-	case *Waits, *Transfers:
+	case *Comms:
+		c.waitSums().AddComms(t)
+	case *Waits, *Transfers, *CollectiveWaits:
 		c.waiting[b.Table()].Add(b)
 	case *Events:
 		if c.manifest.TimeOrigin != "untimed" { // such a run has no rows of waits
@@ -19,6 +24,16 @@ func checkWaits(c *Checker, b Batch) {
 			c.waitSums().AddMessages(t)
 		}
 	}
+}
+
+// lacksWaits says whether the run has none of waitTables.
+func (c *Checker) lacksWaits() bool {
+	for _, t := range waitTables {
+		if !c.lacks(t) {
+			return false
+		}
+	}
+	return true
 }
 
 // waitSums are those of the run's events and messages.
@@ -40,20 +55,21 @@ func (c *Checker) lacks(t *Table) bool {
 }
 
 func finishWaits(c *Checker) {
-	if c.lacks(&WaitsTable) && c.lacks(&TransfersTable) {
+	if c.lacksWaits() {
 		return
 	}
-	waits, transfers := c.waitSums().Rows()
-	for _, t := range []*Table{&WaitsTable, &TransfersTable} {
+	digests := map[*Table]*Digester{}
+	for _, b := range c.waitSums().Rows() {
+		digests[b.Table()] = NewDigester(b.Table())
+		digests[b.Table()].Add(b)
+	}
+	for _, t := range waitTables {
 		if c.lacks(t) {
 			continue
 		}
-		want := NewDigester(t)
-		if t == &WaitsTable && waits != nil {
-			want.Add(waits)
-		}
-		if t == &TransfersTable && transfers != nil {
-			want.Add(transfers)
+		want := digests[t]
+		if want == nil {
+			want = NewDigester(t)
 		}
 		if is := c.waiting[t]; is.Rows() != want.Rows() || is.Sum() != want.Sum() {
 			c.wrong("the %d rows of %s are not the %d sums of the rows of events and messages; commq runs profile makes them again", is.Rows(), t.Name, want.Rows())

@@ -241,6 +241,63 @@ var TransfersTable = Table{
 	},
 }
 
+// CollectiveWaitsTable describes the table collective_waits: who waited in collectives.
+var CollectiveWaitsTable = Table{
+	Name: "collective_waits", Goname: "CollectiveWait", Derived: true, Key: []string{"rank", "nth"},
+	Doc: "One row per rank, collective operation, communicator and answer to whom a rank waits for: how often and how long the rank waited in these operations for others to enter, and others for it, by the definitions of docs/method/wait-states.md. It says nothing that events and comms do not; the writer makes it of any run that has times and keeps the rows of collectives.",
+	Columns: []Column{
+		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank."},
+		{Name: "nth", Goname: "Nth", Type: Int64, Unit: "1", Doc: "Number of the row along its rank, from 0."},
+		{Name: "until", Goname: "Until", Type: Enum, Names: UntilNames, Doc: "Whom a rank waits for. needed: whom it needs, for the result of the operation or to know that all have come. last: the last rank in every operation. Each operation is counted once under either."},
+		{Name: "pattern", Goname: "Pattern", Type: Enum, Names: WaitPatternNames, Doc: "wait-at-barrier, wait-at-nxn, late-broadcast, early-reduce or early-scan."},
+		{Name: "call", Goname: "Call", Type: Enum, Names: CallNames, Doc: "The operation by the name of its blocking call, whether it was nonblocking or persistent."},
+		{Name: "comm", Goname: "Comm", Type: Int32, Doc: "Communicator, an id in comms."},
+		{Name: "calls", Goname: "Calls", Type: Int64, Unit: "1", Counts: true, Doc: "Operations that the rank took part in and that a call completed for it; neighbourhood collectives are left out."},
+		{Name: "waits", Goname: "Waits", Type: Int64, Unit: "1", Counts: true, Doc: "Those it waited in."},
+		{Name: "wait_ns", Goname: "WaitNs", Type: Int64, Unit: "ns", Doc: "Time lost in them."},
+		{Name: "max_ns", Goname: "MaxNs", Type: Int64, Unit: "ns", Doc: "The most that was lost in one of them."},
+		{Name: "caused", Goname: "Caused", Type: Int64, Unit: "1", Counts: true, Doc: "How often another rank waited and this one was the last it needed; 0 in scans."},
+		{Name: "caused_ns", Goname: "CausedNs", Type: Int64, Unit: "ns", Doc: "Time that the others lost in them."},
+	},
+}
+
+// UntilNames are the values of the column until.
+var UntilNames = []string{"needed", "last"}
+
+// Indexes into UntilNames.
+const (
+	UntilNeeded int16 = iota
+	UntilLast
+)
+
+// WaitPatternNames are the values of the column pattern.
+var WaitPatternNames = []string{"wait-at-barrier", "wait-at-nxn", "late-broadcast", "early-reduce", "early-scan"}
+
+// Indexes into WaitPatternNames.
+const (
+	WaitAtBarrier int16 = iota
+	WaitAtNxN
+	LateBroadcast
+	EarlyReduce
+	EarlyScan
+)
+
+// RepeatsTable describes the table repeats: payloads that were sent again.
+var RepeatsTable = Table{
+	Name: "repeats", Goname: "Repeat", Derived: true, Key: []string{"src", "nth"},
+	Doc: "Messages with a payload that their source had sent before, summed: one row for those that agree in the columns from dst to blank. Payloads are the same when hash, first eight bytes, length and size of datatype are; collectives are not looked at, nor are empty messages. It says nothing that messages does not; the writer makes it of any run, but of those in which it had more than a million rows.",
+	Columns: []Column{
+		{Name: "src", Goname: "Src", Type: Int32, Unit: "1", Doc: "World rank that sent."},
+		{Name: "nth", Goname: "Nth", Type: Int64, Unit: "1", Doc: "Number of the row along its source, from 0."},
+		{Name: "dst", Goname: "Dst", Type: Int32, Unit: "1", Doc: "World rank that received."},
+		{Name: "callsite", Goname: "Callsite", Type: Int32, Nullable: true, Doc: "send_callsite of the messages, an id in callsites."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Size of each of the messages."},
+		{Name: "blank", Goname: "Blank", Type: Int32, Unit: "1", Doc: "1 for payloads that begin with eight zero bytes (shorter ones: are zero), else 0."},
+		{Name: "again", Goname: "Again", Type: Int64, Unit: "1", Counts: true, Doc: "Messages whose payload had gone from src to dst before."},
+		{Name: "copied", Goname: "Copied", Type: Int64, Unit: "1", Counts: true, Doc: "Messages whose payload had gone from src to other ranks only."},
+	},
+}
+
 // EndedNames are the values of the column ended.
 var EndedNames = []string{"finalized", "aborted", "killed"}
 
@@ -253,5 +310,6 @@ const (
 
 // Tables lists every table of a run.
 func Tables() []*Table {
-	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable, &DatatypesTable, &ProfileTable, &WaitsTable, &TransfersTable}
+	return []*Table{&EventsTable, &MessagesTable, &PartsTable, &CommsTable, &RanksTable, &CallsitesTable, &DatatypesTable, &ProfileTable, &WaitsTable, &TransfersTable, &CollectiveWaitsTable,
+		&RepeatsTable}
 }

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// WaitSums makes the rows of the tables waits and transfers of those of events and messages, as docs/method/wait-states.md defines waits and
-// times of messages. Its memory is bounded by an epoch, by the messages in flight between epochs, by the pairs of ranks, and by transferRows.
+// WaitSums makes the rows of the tables waits, transfers and collective_waits of those of events and messages, as docs/method/wait-states.md defines
+// waits and times of messages. Its memory is bounded by an epoch, by the messages and collective operations in flight between epochs, by the pairs of
+// ranks and members of communicators, and by transferRows.
 type WaitSums struct {
 	hosts []int32 // by rank
 	dense bool    // no row of events is missing
@@ -26,6 +27,8 @@ type WaitSums struct {
 	times   map[transferKey]*transferTimes
 	tooMany bool // different sizes and times
 	tooLong bool // what is carried
+
+	collectives collectiveSums
 
 	events   Events // that were added and are not summed yet
 	messages Messages
@@ -119,12 +122,16 @@ type transferTimes struct{ messages, min, max int64 }
 // that waited is kept until the end.
 func NewWaitSums(hosts []int32, dense bool) *WaitSums {
 	return &WaitSums{hosts: hosts, dense: dense, ranks: make([]waitRank, len(hosts)), pending: map[uint64]int64{}, carried: map[uint64]*carryRow{},
-		pairs: map[uint64]*pairWaits{}, sizes: map[sizeKey]*int64{}, times: map[transferKey]*transferTimes{}}
+		pairs: map[uint64]*pairWaits{}, sizes: map[sizeKey]*int64{}, times: map[transferKey]*transferTimes{}, collectives: newCollectiveSums(len(hosts))}
 }
+
+// AddComms takes in who is who in communicators. All of them are added before any row of events.
+func (w *WaitSums) AddComms(c *Comms) { w.collectives.addComms(c) }
 
 // waitEventColumns and waitMessageColumns are the columns that WaitSums looks at.
 var (
-	waitEventColumns   = []string{"rank", "seq", "epoch", "class", "start_ns", "end_ns", "send_world", "recv_world", "request", "done_seq"}
+	waitEventColumns   = []string{"rank", "seq", "epoch", "class", "start_ns", "end_ns", "send_world", "recv_world", "request", "done_seq",
+		"call", "comm", "instance", "root_world", "init_seq"}
 	waitMessageColumns = []string{"src", "dst", "epoch", "bytes", "send_seq", "send_start_ns", "recv_done_seq", "recv_post_ns", "recv_start_ns", "recv_end_ns"}
 )
 
@@ -141,6 +148,7 @@ func (w *WaitSums) AddEvents(e *Events) {
 	if n := w.events.Len(); n > 0 && e.Len() > 0 && e.Epoch[0] > w.events.Epoch[n-1] {
 		w.flush(w.events.Epoch[n-1])
 	}
+	w.collectives.keep(e)
 	x := &w.events
 	x.Rank, x.Seq, x.Epoch, x.Class = append(x.Rank, e.Rank...), append(x.Seq, e.Seq...), append(x.Epoch, e.Epoch...), append(x.Class, e.Class...)
 	x.StartNs, x.EndNs, x.DoneSeq = append(x.StartNs, e.StartNs...), append(x.EndNs, e.EndNs...), append(x.DoneSeq, e.DoneSeq...)
@@ -171,7 +179,7 @@ func (w *WaitSums) flush(epoch int32) {
 		}
 		w.messages = now
 	}
-	w.Epoch([]*Events{&w.events}, []*Messages{&w.messages})
+	w.epoch([]*Events{&w.events}, []*Messages{&w.messages})
 	w.events.Resize(0)
 	w.messages.Resize(0)
 	if later.Len() > 0 {
@@ -189,6 +197,14 @@ func waitMessage(b *Messages, i int, m *Message) *Message {
 // Epoch adds the rows of an epoch, or of several. Epochs come in their order; all rows of one come together. It looks at no other columns than
 // WaitColumns.
 func (w *WaitSums) Epoch(events []*Events, messages []*Messages) {
+	for _, e := range events {
+		w.collectives.keep(e)
+	}
+	w.epoch(events, messages)
+}
+
+// epoch is Epoch, whose collectives are kept.
+func (w *WaitSums) epoch(events []*Events, messages []*Messages) {
 	w.layOut(events)
 	for _, e := range events {
 		for i := range e.Rank {
@@ -200,6 +216,7 @@ func (w *WaitSums) Epoch(events []*Events, messages []*Messages) {
 			w.message(m, i)
 		}
 	}
+	w.collectives.epoch(w)
 	w.endEpoch()
 }
 
@@ -566,25 +583,37 @@ func (w *WaitSums) pair(src, dst int32) *pairWaits {
 	return p
 }
 
-// Rows ends the sums and returns the rows of waits and of transfers. Where there would be too many, there are no transfers, and nothing
-// at all where too much would have to be kept; then they are nil.
-func (w *WaitSums) Rows() (*Waits, *Transfers) {
-	if w.flush(math.MaxInt32); w.tooLong {
-		return nil, nil
+// Rows ends the sums and returns the rows of waits, transfers and collective_waits, those that there are: no transfers where they would be too many,
+// and no table for which too much would have to be kept.
+func (w *WaitSums) Rows() (rows []Batch) {
+	w.flush(math.MaxInt32)
+	if !w.tooLong {
+		rows = append(rows, w.waits())
+		if t := w.transfers(); t != nil {
+			rows = append(rows, t)
+		}
 	}
+	if c := w.collectives.rows(); c != nil {
+		rows = append(rows, c)
+	}
+	return rows
+}
+
+// waits are the rows of waits.
+func (w *WaitSums) waits() *Waits {
 	for key, c := range w.carried { // messages without a partner
 		rank, _ := sideOf(key)
 		w.add(rank, c.start, &c.waits)
 	}
 	clear(w.carried)
-	waits := &Waits{}
+	out := &Waits{}
 	for _, key := range sorted(w.pairs) {
 		p := w.pairs[key]
-		waits.Append(&Wait{Src: int32(key >> 32), Dst: int32(key), Messages: p.messages,
+		out.Append(&Wait{Src: int32(key >> 32), Dst: int32(key), Messages: p.messages,
 			LateSends: p.send.waits, LateSendNs: p.send.ns, LateSendMaxNs: p.send.max,
 			LateReceives: p.recv.waits, LateReceiveNs: p.recv.ns, LateReceiveMaxNs: p.recv.max})
 	}
-	return waits, w.transfers()
+	return out
 }
 
 func sorted[V any](m map[uint64]V) []uint64 {

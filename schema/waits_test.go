@@ -73,7 +73,8 @@ func TestWaitSums(t *testing.T) {
 			w.AddEvents(e)
 			w.AddMessages(m)
 		}
-		gotWaits, gotTransfers := w.Rows()
+		rows := w.Rows()
+		gotWaits, gotTransfers := rows[0].(*Waits), rows[1].(*Transfers)
 		var is []Wait
 		for i := range gotWaits.Src {
 			var x Wait

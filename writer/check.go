@@ -39,10 +39,12 @@ func Check(ctx context.Context, dir string) ([]Problem, error) {
 		}
 	}
 	c.compareDigests()
-	if len(c.unreadable) == 0 {
-		c.rules.Finish()
+	if len(c.unreadable) > 0 {
+		return c.problems, nil
 	}
-	return c.problems, nil
+	c.rules.Finish()
+	err = c.compareRepeats(ctx)
+	return c.problems, err
 }
 
 // runChecker is a run being checked.
@@ -136,7 +138,8 @@ func (c *runChecker) tableInfo(t *schema.Table) schema.TableInfo {
 // tableOrder is a table's place among the row groups of an epoch: definitions, events, then what refers to them.
 func tableOrder(t *schema.Table) int {
 	order := []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.DatatypesTable, &schema.CallsitesTable,
-		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable, &schema.TransfersTable}
+		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable, &schema.TransfersTable,
+		&schema.CollectiveWaitsTable, &schema.RepeatsTable}
 	return slices.Index(order, t)
 }
 
@@ -195,6 +198,26 @@ func unlocated(err error) error {
 		return inner
 	}
 	return err
+}
+
+// compareRepeats makes repeats again: that takes looking at messages more than once.
+func (c *runChecker) compareRepeats(ctx context.Context) error {
+	t := &schema.RepeatsTable
+	if len(c.tableInfo(t).Files) == 0 {
+		return nil
+	}
+	rows, err := makeRepeats(ctx, c.dir, nil)
+	if err != nil {
+		return err
+	}
+	want := schema.NewDigester(t)
+	if rows != nil {
+		want.Add(rows)
+	}
+	if is := c.digesters[t]; is.Rows() != want.Rows() || is.Sum() != want.Sum() {
+		c.broken(schema.RuleRepeats, t, "", "the %d rows are not the %d sums of the rows of messages; commq runs profile makes them again", is.Rows(), want.Rows())
+	}
+	return nil
 }
 
 // compareDigests compares the rows' digests with the manifest's.

@@ -14,8 +14,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// MakeProfile makes the derived tables, profile, waits and transfers, of the run in folder dir: of a run that an older commq wrote without them, or
-// again. Nothing else of the run changes, its digest neither. On an error the run is as it was.
+// MakeProfile makes the derived tables, profile, waits and so on, of the run in folder dir: of a run that an older commq wrote without them, or again. Nothing else of the run changes, its digest neither. On an error the run is as it was.
 func MakeProfile(ctx context.Context, dir string) error {
 	if err := makeProfile(ctx, filepath.Clean(dir)); err != nil {
 		return fmt.Errorf("make the profile of %s: %w", dir, err)
@@ -45,7 +44,7 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 	if err := r.profileOf(ctx, dir); err != nil {
 		return err
 	}
-	lacks, err := r.writeWaits(dir, m)
+	lacks, err := r.writeSums(ctx, dir, m, nil)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func TestMakeProfile(t *testing.T) {
 	if d := schema.RunDigest(&old).String(); d != whole.Digest {
 		t.Errorf("the digest without derived tables is %s, with them %s", d, whole.Digest)
 	}
-	for _, table := range []string{"profile", "waits.parquet", "transfers.parquet"} {
+	for _, table := range []string{"profile", "waits.parquet", "transfers.parquet", "collective_waits.parquet", "repeats.parquet"} {
 		if err := os.RemoveAll(filepath.Join(dir, table)); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestMakeProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range m.Tables {
-			if slices.Contains([]string{"profile", "waits", "transfers"}, p.Name) && len(p.Files) > 0 {
+			if slices.Contains([]string{"profile", "waits", "transfers", "collective_waits", "repeats"}, p.Name) && len(p.Files) > 0 {
 				t.Errorf("%s: the manifest has %+v", what, p)
 			}
 		}

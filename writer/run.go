@@ -37,6 +37,9 @@ type Run struct {
 	mu    sync.Mutex
 	files map[shardKey]*tableFile
 	done  bool
+
+	counting sync.Mutex
+	repeats  *schema.RepeatSums // has counted the messages that were written; nil: there were none
 }
 
 type shardKey struct {
@@ -128,7 +131,20 @@ func (r *Run) write(shard int, b schema.Batch) error {
 	if err := f.write(e, b, func(rows *schema.Profiles) error { return r.write(shard, rows) }); err != nil {
 		return fmt.Errorf("write run %q: %s: %w", r.name, tablePath(t, shard), err)
 	}
+	if m, ok := b.(*schema.Messages); ok {
+		r.count(m)
+	}
 	return nil
+}
+
+// count counts the payloads of messages.
+func (r *Run) count(m *schema.Messages) {
+	r.counting.Lock()
+	defer r.counting.Unlock()
+	if r.repeats == nil {
+		r.repeats = schema.NewRepeatSums()
+	}
+	r.repeats.Count(m)
 }
 
 // file returns the open file of a shard.
@@ -189,11 +205,12 @@ func (r *Run) commit(m *schema.Manifest) error {
 	}
 	var lacks []*schema.Table
 	for _, t := range schema.Tables() {
-		if t == &schema.WaitsTable {
+		if t == &schema.WaitsTable { // the first of those that are made of files
 			var err error
-			if lacks, err = r.writeWaits(r.dir, m); err != nil {
+			if lacks, err = r.writeSums(context.Background(), r.dir, m, r.repeats); err != nil {
 				return err
 			}
+			r.repeats = nil
 		}
 		if slices.Contains(lacks, t) {
 			m.Tables = append(m.Tables, schema.TableInfo{Name: t.Name})

@@ -1,6 +1,6 @@
 -- summary: Time that ranks waited in collectives for ranks that had not yet entered, by operation, communicator and rank.
 -- source: the wait states Wait at Barrier, Wait at NxN, Late Broadcast, Early Reduce and Early Scan of Scalasca and KOJAK
--- needs: profile, events, comms, times, every-call
+-- needs: collective_waits, events, comms, times, every-call
 -- origins: measured, virtual, simulated
 -- param until choice needed|last = needed: Whom a rank waits for. needed: whom it needs, for the result of the operation or to know that
 --     all have come: every rank in a barrier, allreduce, allgather, alltoall or reduce-scatter; the root in a broadcast or scatter; at the
@@ -18,21 +18,13 @@
 -- column caused BIGINT 1: How often another rank waited and this one was the last it needed; 0 in scans.
 -- column caused_ns BIGINT ns: Time that the others lost in them.
 -- order: call, comm, rank, pattern
--- cost: Thirteen columns of events, of their collectives a sort and joins on (comm, instance); joins on (rank, seq) where collectives are
---     nonblocking or persistent.
+-- cost: The table collective_waits. In runs without it thirteen columns of events, of their collectives a sort and joins on (comm, instance); joins on
+--     (rank, seq) where collectives are nonblocking or persistent.
 -- plot: bars rank wait_ns call
-WITH {{include collective_waits}},
-sides AS (
-  SELECT pattern, call, comm, rank, 1 AS calls, CASE WHEN wait_ns > 0 THEN 1 ELSE 0 END AS waits, wait_ns, 0 AS caused, 0 AS caused_ns
-  FROM collective_waits
-  UNION ALL
-  SELECT pattern, call, comm, cause AS rank, 0 AS calls, 0 AS waits, 0 AS wait_ns, 1 AS caused, wait_ns AS caused_ns
-  FROM collective_waits
-  WHERE wait_ns > 0 AND cause IS NOT NULL
-)
 SELECT pattern, call, comm, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(waits) AS BIGINT) AS waits,
-       CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, CAST(MAX(wait_ns) AS BIGINT) AS max_ns,
+       CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, CAST(MAX(max_ns) AS BIGINT) AS max_ns,
        CAST(SUM(caused) AS BIGINT) AS caused, CAST(SUM(caused_ns) AS BIGINT) AS caused_ns
-FROM sides
+FROM collective_waits
+WHERE until = {{until}}
 GROUP BY pattern, call, comm, rank
 ORDER BY call, comm, rank, pattern

@@ -1,6 +1,6 @@
 -- summary: Where in the source payloads are sent that their rank had sent before, most bytes first.
 -- source: duplicates, by call site: what to look at to send less
--- needs: messages, hashes, callsites
+-- needs: repeats, messages, hashes, callsites
 -- param by choice line|path|function = line: What is one call site. line: a line of the source (or, without debug
 --     information, a place in a module). path: a line and its callers, as far as --stack kept them. function: a function.
 -- param min-bytes integer 1..1000000000000 = 1: Leave out payloads of fewer bytes: flags and counters are equal by chance. Empty
@@ -20,14 +20,14 @@
 -- column copied_bytes BIGINT bytes: Duplicate bytes that had gone to other ranks only.
 -- column blank_bytes BIGINT bytes: Duplicate bytes in payloads that begin with eight zero bytes (shorter ones: are zero).
 -- order: duplicate_bytes DESC, callsite
--- cost: Two columns of messages, seven more of those with a payload that comes twice. Memory grows with the different payloads
---     (about 60 bytes each) and spills.
+-- cost: The table repeats. With --where, and in runs without that table, two columns of messages and seven more of those with a payload that comes
+--     twice; memory then grows with the different payloads (about 60 bytes each) and spills.
 -- plot: bars callsite duplicate_bytes
 WITH RECURSIVE {{include sites}},
 {{include duplicated}},
 counted AS (
   SELECT src, callsite, CAST(SUM(again + copied) AS BIGINT) AS messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,
-         CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
+         CAST(SUM(CASE WHEN blank = 1 THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, callsite
   HAVING CAST(SUM(again + copied) AS BIGINT) > 0

@@ -1,6 +1,6 @@
 -- summary: Bytes that need not have been sent: payloads that a rank sends again, to the same rank or to another, most bytes first.
 -- source: the hashes of Calotoiu et al. (detecting hand-written collectives), used as a ledger of redundant bytes
--- needs: messages, hashes
+-- needs: repeats, messages, hashes
 -- param min-bytes integer 1..1000000000000 = 1: Leave out payloads of fewer bytes: flags and counters are equal by chance. Empty
 --     messages never count.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
@@ -18,14 +18,14 @@
 -- column blank_bytes BIGINT bytes: Duplicate bytes in payloads that begin with eight zero bytes (shorter ones: are zero). Those may
 --     be equal because nothing is in them yet, not because they are the same data; so may other constants, which are not known.
 -- order: duplicate_bytes DESC, src, dst
--- cost: Two columns of messages, seven more of those with a payload that comes twice. Memory grows with the different payloads
---     (about 60 bytes each) and spills.
+-- cost: The table repeats, and two columns of messages. With --where, and in runs without that table, two columns more of all messages and seven of those
+--     with a payload that comes twice; memory then grows with the different payloads (about 60 bytes each) and spills.
 -- plot: matrix src dst duplicate_bytes
 WITH {{include duplicated}},
 counted AS (
   SELECT src, dst, CAST(SUM(again) AS BIGINT) AS again_messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes,
          CAST(SUM(copied) AS BIGINT) AS copied_messages, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,
-         CAST(SUM(CASE WHEN blank THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
+         CAST(SUM(CASE WHEN blank = 1 THEN (again + copied) * bytes ELSE 0 END) AS BIGINT) AS blank_bytes
   FROM duplicated
   GROUP BY src, dst
   HAVING CAST(SUM(again + copied) AS BIGINT) > 0

@@ -1,6 +1,6 @@
 -- summary: How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.
 -- source: the wait states of Scalasca and KOJAK, summed up as in the metric tree of CUBE
--- needs: waits, messages, profile, events, comms, times, every-call
+-- needs: waits, collective_waits, messages, profile, events, comms, times, every-call
 -- origins: measured, virtual, simulated
 -- param by choice run|rank = run: run: a row for each kind over all ranks. rank: a row for each kind and rank.
 -- param until choice needed|last = needed: Whom a rank waits for in a collective; see collective-wait.
@@ -16,10 +16,9 @@
 -- column top_rank INTEGER -: The rank that lost most, the lowest of several; null where nobody waited.
 -- column top_rank_ns BIGINT ns: What it lost.
 -- order: state, rank
--- cost: What collective-wait reads, and the table waits.
+-- cost: The tables waits, collective_waits and profile.
 -- plot: bars state wait_ns
-WITH {{include collective_waits}},
-{{include program_times}},
+WITH {{include program_times}},
 states AS (
   SELECT 'late-sender' AS state, dst AS rank, CAST(SUM(late_sends) AS BIGINT) AS waits, CAST(SUM(late_send_ns) AS BIGINT) AS wait_ns, MAX(late_send_max_ns) AS max_ns
   FROM waits
@@ -33,9 +32,9 @@ states AS (
   WHERE late_receives > 0 AND (SELECT MAX(time_origin) FROM runs) <> 'virtual'
   GROUP BY src
   UNION ALL
-  SELECT pattern AS state, rank, CAST(COUNT(*) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(wait_ns) AS max_ns
+  SELECT pattern AS state, rank, CAST(SUM(waits) AS BIGINT) AS waits, CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, MAX(max_ns) AS max_ns
   FROM collective_waits
-  WHERE wait_ns > 0
+  WHERE waits > 0 AND until = {{until}}
   GROUP BY pattern, rank
 ),
 rank_times AS (

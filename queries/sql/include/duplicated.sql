@@ -1,37 +1,13 @@
 -- duplicated(src, dst, callsite, bytes, blank, again, copied): messages of a payload that src sends more than once, from a call
 -- site to dst. Summed over rows, again are those whose payload had gone the same way before, and copied are the first of it
--- to dst where it had gone to other ranks before.
-suspects AS (
-  -- Only these need a closer look, and this finds them with one small group per payload.
-  SELECT src AS suspect_src, payload_hash AS suspect_hash
-  FROM messages
-  WHERE payload_hash IS NOT NULL AND bytes >= {{min-bytes}} AND {{where}}
-  GROUP BY src, payload_hash
-  HAVING COUNT(*) > 1
-),
-sent AS (
-  -- With bytes, send_count says the size of the datatype. The head tells payloads apart where a hash of 32 bits does not.
-  SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
-  FROM messages
-  JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
-  WHERE bytes >= {{min-bytes}} AND {{where}}
-  GROUP BY src, dst, payload_hash, payload_head, bytes, send_count, send_callsite
-),
-way_firsts AS (
-  SELECT src, dst, payload_hash, payload_head, bytes, send_count, MIN(first_seq) AS first_seq, MIN_BY(send_callsite, first_seq) AS callsite
-  FROM sent
-  GROUP BY src, dst, payload_hash, payload_head, bytes, send_count
-),
-firsts AS (
-  SELECT src, payload_head, bytes, MIN_BY(dst, first_seq) AS dst, MIN_BY(callsite, first_seq) AS callsite
-  FROM way_firsts
-  GROUP BY src, payload_hash, payload_head, bytes, send_count
-),
+-- to dst where it had gone to other ranks before. The table repeats, where all messages count.
+{{include repeated}},
 duplicated AS (
-  -- All, less the first of each way, of which all but the first from src are copies.
-  SELECT src, dst, send_callsite AS callsite, bytes, payload_head = 0 AS blank, messages AS again, 0 AS copied FROM sent
+  SELECT src, dst, callsite, bytes, blank, again, copied
+  FROM repeats
+  WHERE {{default where}} AND bytes >= {{min-bytes}}
   UNION ALL
-  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, -1 AS again, 1 AS copied FROM way_firsts
-  UNION ALL
-  SELECT src, dst, callsite, bytes, payload_head = 0 AS blank, 0 AS again, -1 AS copied FROM firsts
+  SELECT src, dst, callsite, bytes, blank, again, copied
+  FROM repeated
+  WHERE NOT {{default where}} AND bytes >= {{min-bytes}}
 )

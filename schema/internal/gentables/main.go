@@ -59,7 +59,7 @@ func batches() string {
 		}
 		p("}\n")
 		p("// Table returns the description of the table %s.", t.Name)
-		p("func (b *%s) Table() *Table { return &%sTable }\n", batch, strings.ToUpper(t.Name[:1])+t.Name[1:])
+		p("func (b *%s) Table() *Table { return &%sTable }\n", batch, goName(t.Name))
 		p("// Len is the number of rows.")
 		p("func (b *%s) Len() int { return len(b.%s) }\n", batch, t.Columns[0].Goname)
 		p("// Data returns the slice of column i.")
@@ -106,5 +106,14 @@ func batches() string {
 	}
 	p("\t}\n\tpanic(\"schema: no such table\")\n}\n")
 	p("func resize[T any](s []T, n int) []T {\n\tif n <= cap(s) {\n\t\treturn s[:n]\n\t}\n\treturn append(s[:cap(s)], make([]T, n-cap(s))...)\n}")
+	return b.String()
+}
+
+// goName is CollectiveWaits for collective_waits.
+func goName(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
 	return b.String()
 }

@@ -1,8 +1,8 @@
--- collective_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
+-- operation_waits(pattern, call, comm, instance, rank, cause, callsite, wait_ns): a row for each rank in each collective operation but
 -- neighbourhood ones. wait_ns is the time that the rank was in the call that completed the operation for it (the collective itself, or the MPI_Wait of
 -- a nonblocking or persistent one) before the last rank it needs had entered the operation, 0 where that was there before. cause is
 -- that rank, of those that entered at the same ns the lowest, and null in scans. docs/method/wait-states.md says which ranks are
--- needed, and what the parameter until does.
+-- needed, and what until does: needed or last, see the table collective_waits.
 collective_rows AS (
   SELECT rank, seq, comm, instance, root_world, start_ns, end_ns, done_seq, init_seq, request, callsite, call
   FROM events
@@ -89,7 +89,7 @@ awaited AS (
   LEFT JOIN patterns r ON r.comm = p.comm AND r.instance = p.instance AND r.rank = p.root_world
   LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
 ),
-collective_waits AS (
+operation_waits AS (
   -- One MPI_Waitall can complete several operations: it waits for the last, and the others count as none.
   SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite,
          CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns

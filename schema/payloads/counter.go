@@ -1,4 +1,5 @@
-package detect
+// Package payloads counts payloads by their hashes in bounded memory, to find the few among many messages that are sent more than once.
+package payloads
 
 import (
 	"math/bits"
@@ -7,25 +8,29 @@ import (
 	"sync"
 )
 
-// counter counts payloads by hashes of theirs, their keys, up to mostCounted: it never says too few. 42 bits of a key name a payload. Keys come
+// Counter counts payloads by hashes of theirs, their keys, up to MostCounted: it never says too few. 42 bits of a key name a payload. Keys come
 // in any order; first they are only collected, in parts by their highest bits, and counted part by part in the end: a part stays in the
 // cache. Those that come again at once are counted as they come, so that a constant payload fills no memory. Beyond mostHeld keys they
 // are counted in a sketch of fixed size.
-type counter struct {
+type Counter struct {
 	recent  [1 << recentBits]recentKey
 	parts   [1 << partBits]part
 	held    int64 // keys in parts
+	all     int64 // keys that were ever in parts
 	limit   int64 // of held
 	spilled *sketch
 
+	found  int64    // keys that Finish counted, of payloads in often
 	least  int      // what counts as often
 	starts []int32  // by part: where its payloads are in often; one more
 	often  []uint32 // low bits of payloads that come at least so often, sorted in each part
 	filter []uint64 // a bit for each of them, by their low bits: most payloads have none
 }
 
+// MostCounted is how far a Counter counts.
+const MostCounted = 3
+
 const (
-	mostCounted = 3
 	partBits    = 10
 	recentBits  = 12
 	mostHeld    = 1 << 27 // 512 MiB
@@ -48,10 +53,11 @@ const (
 	mostChunk  = 1 << 12
 )
 
-func newCounter() *counter { return &counter{limit: mostHeld} }
+// NewCounter returns a Counter that has counted nothing.
+func NewCounter() *Counter { return &Counter{limit: mostHeld} }
 
-// key is a hash of a payload, by which it is counted.
-func key(hash, bytes int64) uint64 {
+// Key is a hash of a payload, by which it is counted.
+func Key(hash, bytes int64) uint64 {
 	h := (uint64(hash) ^ bits.RotateLeft64(uint64(bytes)*0x9e3779b97f4a7c15, 29)) * 0xbf58476d1ce4e5b9
 	h ^= h >> 31
 	return h * 0x94d049bb133111eb
@@ -62,13 +68,13 @@ func named(key uint64) (part uint64, low uint32) {
 	return key >> (64 - partBits), uint32(key >> (32 - partBits))
 }
 
-// add counts a payload once more.
-func (c *counter) add(key uint64) {
+// Add counts a payload once more. After Finish it may not be called.
+func (c *Counter) Add(key uint64) {
 	r := &c.recent[key&(1<<recentBits-1)]
 	switch {
 	case r.key != key || r.count == 0:
 		*r = recentKey{key, 1}
-	case r.count == mostCounted:
+	case r.count == MostCounted:
 		return
 	default:
 		r.count++
@@ -81,13 +87,14 @@ func (c *counter) add(key uint64) {
 		n++
 	}
 	p.chunks[n] = append(p.chunks[n], low)
+	c.all++
 	if c.held++; c.held >= c.limit {
 		c.spill()
 	}
 }
 
 // spill counts what is held in the sketch.
-func (c *counter) spill() {
+func (c *Counter) spill() {
 	if c.spilled == nil {
 		c.spilled = newSketch(c.limit)
 	}
@@ -103,28 +110,32 @@ func (c *counter) spill() {
 	c.held = 0
 }
 
-// finish counts what was collected: often knows then which payloads came at least so often, at most mostCounted.
-func (c *counter) finish(least int) {
+// Finish counts what was collected: Often knows then which payloads came at least so often, at most MostCounted.
+func (c *Counter) Finish(least int) {
 	c.least = least
 	if c.spilled != nil {
+		c.found = c.all
 		c.spill()
 		return
 	}
 	var found [1 << partBits][]uint32
+	var keys [1 << partBits]int64
 	var all sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		all.Go(func() {
 			var s sorter
 			for at := w; at < len(c.parts); at += workers {
-				found[at] = s.often(c.parts[at].chunks, least)
+				found[at], keys[at] = s.often(c.parts[at].chunks, least)
 				c.parts[at].chunks = nil
 			}
 		})
 	}
 	all.Wait()
 	c.starts = append(c.starts, 0)
-	for _, list := range found {
+	c.found = 0
+	for at, list := range found {
+		c.found += keys[at]
 		c.often = append(c.often, list...)
 		c.starts = append(c.starts, int32(len(c.often)))
 	}
@@ -139,8 +150,12 @@ func (c *counter) finish(least int) {
 	}
 }
 
-// isOften says whether a payload came at least as often as finish was told.
-func (c *counter) isOften(key uint64) bool {
+// Found is how many keys Often holds for, of those that Add was given, but for most of those that came again at once: not known exactly, and no less than
+// 2 where there are two. Where there were too many keys to keep it is all of them.
+func (c *Counter) Found() int64 { return c.found }
+
+// Often says whether a payload came at least as often as Finish was told.
+func (c *Counter) Often(key uint64) bool {
 	part, low := named(key)
 	if c.spilled != nil {
 		return c.spilled.most(part<<32|uint64(low)) >= c.least
@@ -162,14 +177,14 @@ type sorter struct {
 // bucketSize is about how many different numbers come into a bucket; those with many more numbers are sorted in another way.
 const bucketSize = 8
 
-// often are the numbers that come at least so often, each once, sorted.
-func (s *sorter) often(chunks [][]uint32, least int) (out []uint32) {
+// often are the numbers that come at least so often, each once, sorted, and how often they come together.
+func (s *sorter) often(chunks [][]uint32, least int) (out []uint32, times int64) {
 	n := 0
 	for _, chunk := range chunks {
 		n += len(chunk)
 	}
 	if n < least {
-		return nil
+		return nil, 0
 	}
 	width := bits.Len(uint(n / bucketSize))
 	s.ends = slices.Grow(s.ends[:0], 1<<width+1)[:1<<width+1]
@@ -202,11 +217,11 @@ func (s *sorter) often(chunks [][]uint32, least int) (out []uint32) {
 			j++
 		}
 		if j-i >= least {
-			out = append(out, s.sorted[i])
+			out, times = append(out, s.sorted[i]), times+int64(j-i)
 		}
 		i = j
 	}
-	return out
+	return out, times
 }
 
 // sortFew sorts a few numbers.
@@ -224,7 +239,7 @@ func sortFew(v []uint32) {
 	}
 }
 
-// sketch counts payloads up to mostCounted in bounded memory: it never says too few. A payload has two counters of 2 bits in one line
+// sketch counts payloads up to MostCounted in bounded memory: it never says too few. A payload has two counters of 2 bits in one line
 // of 64 bytes. Payloads of one part are close together.
 type sketch struct {
 	lines [][8]uint64
@@ -255,7 +270,7 @@ func (s *sketch) counters(payload uint64) (line *[8]uint64, words, shifts [2]uin
 func (s *sketch) add(payload uint64) {
 	line, words, shifts := s.counters(payload)
 	for k, w := range words {
-		if line[w]>>shifts[k]&3 < mostCounted {
+		if line[w]>>shifts[k]&3 < MostCounted {
 			line[w] += 1 << shifts[k]
 		}
 	}

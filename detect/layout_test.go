@@ -1,0 +1,67 @@
+package detect
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/schema"
+)
+
+// What lies side by side in a larger one's place is worth looking for, nothing else is.
+func TestLayoutTiled(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		put  [][4]int64 // rank, address, bytes, datatype; 7 is a named one
+		want bool
+	}{
+		{"one size", [][4]int64{{3, 4096, 800, 7}, {3, 8192, 400, 7}}, false},
+		{"two sizes, nothing behind", [][4]int64{{3, 4096, 800, 7}, {3, 4096, 500, 7}}, false},
+		{"the rest at another rank", [][4]int64{{3, 4096, 800, 7}, {3, 4096, 500, 7}, {5, 4596, 300, 7}}, false},
+		{"side by side", [][4]int64{{3, 4096, 800, 7}, {3, 4096, 500, 7}, {3, 4596, 300, 7}}, true},
+		{"one too many", [][4]int64{{3, 4096, 800, 7}, {3, 4096, 500, 7}, {3, 4596, 301, 7}}, false},
+		{"three, and others", [][4]int64{{3, 4096, 900, 7}, {3, 4096, 500, 7}, {3, 4596, 301, 7}, {3, 4596, 300, 7}, {3, 4896, 100, 7}}, true},
+		{"a derived datatype", [][4]int64{{3, 4096, 800, 7}, {3, 4096, 500, 12}}, true},
+		{"nowhere", [][4]int64{{3, schema.NullInt64, 800, 12}, {3, schema.NullInt64, 500, 12}, {3, 0, 5, 12}, {3, 0, 9, 12}}, false},
+	} {
+		l := newLayout(map[int32]bool{7: true})
+		for _, p := range c.put {
+			l.put(int32(p[0]), p[1], p[2], int32(p[3]))
+		}
+		if l.tiled() != c.want {
+			t.Errorf("%s: %v, want %v", c.name, !c.want, c.want)
+		}
+	}
+}
+
+// A law: the same run gives the same findings, with the same instances, however many processors there are.
+func TestSameFindingsOnAnyProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	inside := cmp.Exporter(func(reflect.Type) bool { return true })
+	for seed := range uint64(12) {
+		var first *Result
+		for _, n := range []int{1, 2, 5} {
+			runtime.GOMAXPROCS(n)
+			rng := rand.New(rand.NewPCG(seed, 11))
+			g := &generator{Rand: rng}
+			p := g.program()
+			for range 60 { // enough payloads for several goroutines
+				g.site += 10
+				g.broadcast(g.ranks())
+			}
+			r, err := Detect(p.run(t, rng, g.noise()), Options{Neighbors: true, Messages: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = r
+			} else if d := cmp.Diff(first, r, inside); d != "" {
+				t.Fatal(fmt.Sprintf("seed %d, %d processors: ", seed, n) + d)
+			}
+		}
+	}
+}

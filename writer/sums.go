@@ -1,0 +1,120 @@
+package writer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// writeSums writes the tables waits, transfers, collective_waits and repeats of the run in folder dir whose other tables are there. An untimed run
+// has the first three without rows. repeats has counted all messages; nil: nobody has. It returns the tables that the run lacks, as there would be too
+// much to keep for them.
+func (r *Run) writeSums(ctx context.Context, dir string, m *schema.Manifest, repeats *schema.RepeatSums) (lacks []*schema.Table, err error) {
+	var rows []schema.Batch
+	makes := []*schema.Table{&schema.RepeatsTable}
+	if m.TimeOrigin != "untimed" {
+		makes = append(makes, &schema.WaitsTable, &schema.TransfersTable, &schema.CollectiveWaitsTable)
+		if rows, err = makeWaits(ctx, dir, m.Record == "all" && len(m.Filters) == 0); err != nil {
+			return nil, err
+		}
+	}
+	switch again, err := makeRepeats(ctx, dir, repeats); {
+	case err != nil:
+		return nil, err
+	case again != nil:
+		rows = append(rows, again)
+	}
+	for _, t := range makes {
+		if !slices.ContainsFunc(rows, func(b schema.Batch) bool { return b.Table() == t }) {
+			lacks = append(lacks, t)
+		}
+	}
+	for _, b := range rows {
+		if err := r.write(0, b); err != nil {
+			return nil, err
+		}
+	}
+	return lacks, nil
+}
+
+// makeWaits makes the rows of waits, transfers and collective_waits of the other tables of the run in folder dir, but of tables for which there is too much to
+// keep; dense says that no row of events is missing.
+func makeWaits(ctx context.Context, dir string, dense bool) ([]schema.Batch, error) {
+	var hosts []int32
+	err := ReadTable(ctx, dir, &schema.RanksTable, checkRows, func(b schema.Batch) error {
+		hosts = append(hosts, b.(*schema.RankInfos).Host...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := schema.NewWaitSums(hosts, dense)
+	err = ReadTable(ctx, dir, &schema.CommsTable, checkRows, func(b schema.Batch) error {
+		w.AddComms(b.(*schema.Comms))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	events, err := ReadEpochs(dir, &schema.EventsTable, sumRows, schema.WaitColumns(&schema.EventsTable)...)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, schema.WaitColumns(&schema.MessagesTable)...)
+	if err != nil {
+		return nil, err
+	}
+	for more := true; err == nil && more; {
+		more, err = addEpoch(ctx, w, events, messages)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.Rows(), nil
+}
+
+// sumRows is the number of rows read at a time.
+const sumRows = 1 << 14
+
+// addEpoch adds the rows of the next epoch, events first; false: there are no more.
+func addEpoch(ctx context.Context, w *schema.WaitSums, events, messages *Epochs) (more bool, err error) {
+	first, some := events.epoch()
+	of, any := messages.epoch()
+	if some && (!any || first <= of) {
+		return true, events.Next(ctx, func(b schema.Batch) error { w.AddEvents(b.(*schema.Events)); return nil })
+	}
+	if any {
+		return true, messages.Next(ctx, func(b schema.Batch) error { w.AddMessages(b.(*schema.Messages)); return nil })
+	}
+	return false, nil
+}
+
+// makeRepeats makes the rows of repeats of the run in folder dir; nil: there are too many. s has counted its messages; nil: nobody has.
+func makeRepeats(ctx context.Context, dir string, s *schema.RepeatSums) (schema.Batch, error) {
+	all, late := schema.RepeatColumns()
+	if s == nil {
+		s = schema.NewRepeatSums()
+		messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, all[:len(all)-len(late)]...)
+		if err != nil {
+			return nil, err
+		}
+		if err := messages.All(ctx, func(b schema.Batch) error { s.Count(b.(*schema.Messages)); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	for s.Again() {
+		messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, all...)
+		if err != nil {
+			return nil, err
+		}
+		err = messages.AllLate(ctx, late, func(b schema.Batch, rest func() error) error { return s.Add(b.(*schema.Messages), rest) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if rows := s.Rows(); rows != nil {
+		return rows, nil
+	}
+	return nil, nil
+}
