@@ -147,7 +147,7 @@ func TestCheckerFindsNothingWrong(t *testing.T) {
 // Each breach of a rule is found, named, and placed; what else the same change breaks stands there too.
 func TestCheckerFindsBreaches(t *testing.T) {
 	broken := map[string]bool{RuleFiles: true, RuleDigests: true, RuleRepeats: true} // these are about files, and tested with them
-	broken["rma"], broken["io"] = true, true                      // and these below
+	broken["rma"], broken["io"] = true, true                                         // and these below
 	for _, test := range []struct {
 		old, new string
 		manifest func(*Manifest)

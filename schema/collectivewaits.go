@@ -294,7 +294,9 @@ func (c *waitComm) entered(op *operation, rank int32) int64 {
 
 // scanned finds for each entry of a scan the latest of the ranks up to it.
 func scanned(c *waitComm, entries []collectiveEntry) {
-	slices.SortFunc(entries, func(a, b collectiveEntry) int { return cmp.Compare(c.members[a.member].commRank, c.members[b.member].commRank) })
+	slices.SortFunc(entries, func(a, b collectiveEntry) int {
+		return cmp.Compare(c.members[a.member].commRank, c.members[b.member].commRank)
+	})
 	latest := int64(NullInt64)
 	for i := range entries {
 		if e := &entries[i]; e.pattern == EarlyScan {

@@ -130,7 +130,7 @@ func (w *WaitSums) AddComms(c *Comms) { w.collectives.addComms(c) }
 
 // waitEventColumns and waitMessageColumns are the columns that WaitSums looks at.
 var (
-	waitEventColumns   = []string{"rank", "seq", "epoch", "class", "start_ns", "end_ns", "send_world", "recv_world", "request", "done_seq",
+	waitEventColumns = []string{"rank", "seq", "epoch", "class", "start_ns", "end_ns", "send_world", "recv_world", "request", "done_seq",
 		"call", "comm", "instance", "root_world", "init_seq"}
 	waitMessageColumns = []string{"src", "dst", "epoch", "bytes", "send_seq", "send_start_ns", "recv_done_seq", "recv_post_ns", "recv_start_ns", "recv_end_ns"}
 )
