@@ -2380,6 +2380,8 @@ datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
 profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
 waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
 transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "run", NULL AS "measure", NULL AS "item", NULL AS "value", NULL AS "unit", NULL AS "exact", NULL AS "file", NULL AS "line" FROM commq_refuse('query measures', {{run}}, ['messages', 'profile', 'ranks'], [])
 UNION ALL
