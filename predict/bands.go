@@ -15,53 +15,88 @@ type Band struct {
 	FromNs, ToNs int64
 }
 
-// measure reads when ranks were in their phases, and gives the phases their times.
-func (s *signer) measure(f *phased) error {
-	sig := s.sig
-	total := int64(0)
-	bands := make([][]Band, sig.Ranks)
-	last, first := make([]int64, sig.Ranks), make([]int64, sig.Ranks)
-	at := make([]int, sig.Ranks)
-	known := true
-	err := s.run.Events(func(b *schema.Events) error {
-		for i, rank := range b.Rank {
-			if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 {
-				known = false
-				continue
-			}
-			seq := b.Seq[i]
-			if seq == 0 {
-				last[rank], first[rank] = b.StartNs[i], b.StartNs[i]
-			}
-			list := f.stretches[rank]
-			if k := at[rank]; k < len(list) && seq == list[k].first {
-				bands[rank] = append(bands[rank], Band{Rank: rank, Phase: f.keys[[2]int32{list[k].node, list[k].place}], FromNs: last[rank]})
-			}
-			last[rank] = b.EndNs[i]
-			if k := at[rank]; k < len(list) && seq == list[k].end-1 {
-				bands[rank][k].ToNs = last[rank]
-				at[rank]++
-			}
-		}
-		return nil
-	})
-	if err != nil || !known {
-		return err
+// phaseTimer takes in when calls began and ended, and finds when ranks were in their phases.
+type phaseTimer struct {
+	f           *phased
+	bands       [][]Band
+	last, first []int64
+	at          []int
+	known       bool // all times were there
+}
+
+func newPhaseTimer(f *phased, ranks int32) *phaseTimer {
+	return &phaseTimer{f: f, bands: make([][]Band, ranks), last: make([]int64, ranks), first: make([]int64, ranks), at: make([]int, ranks), known: true}
+}
+
+// row takes a call in, each rank's in the order of seq.
+func (t *phaseTimer) row(rank int32, seq, start, end int64) {
+	if start == schema.NullInt64 || end == schema.NullInt64 {
+		t.known = false
+		return
 	}
-	for r := range bands {
-		total += last[r] - first[r]
-		for k, b := range bands[r] {
+	if seq == 0 {
+		t.last[rank], t.first[rank] = start, start
+	}
+	list := t.f.stretches[rank]
+	if k := t.at[rank]; k < len(list) && seq == list[k].first {
+		t.bands[rank] = append(t.bands[rank], Band{Rank: rank, Phase: t.f.keys[[2]int32{list[k].node, list[k].place}], FromNs: t.last[rank]})
+	}
+	t.last[rank] = end
+	if k := t.at[rank]; k < len(list) && seq == list[k].end-1 {
+		t.bands[rank][k].ToNs = end
+		t.at[rank]++
+	}
+}
+
+// give gives the phases their times; it says whether all were known.
+func (t *phaseTimer) give() bool {
+	if !t.known {
+		return false
+	}
+	total, f := int64(0), t.f
+	for r := range t.bands {
+		total += t.last[r] - t.first[r]
+		for k, b := range t.bands[r] {
 			f.time[b.Phase] += b.ToNs - b.FromNs
 			f.share[b.Phase] += (b.ToNs - b.FromNs) / f.stretches[r][k].weight
 		}
-		sig.bands = append(sig.bands, bands[r]...)
 	}
 	for i := range f.phases {
 		q := &f.phases[i]
 		ns, share := f.share[i]/int64(q.Ranks), float64(f.time[i])/float64(max(total, 1))
 		q.TimeNs, q.TimeShare = &ns, &share
 	}
-	return nil
+	return true
+}
+
+// measure reads when ranks were in their phases, and gives the phases their times.
+func (s *signer) measure(f *phased) error {
+	t := newPhaseTimer(f, s.sig.Ranks)
+	err := s.run.Events(func(b *schema.Events) error {
+		for i, rank := range b.Rank {
+			t.row(rank, b.Seq[i], b.StartNs[i], b.EndNs[i])
+		}
+		return nil
+	})
+	if err == nil && t.give() {
+		s.sig.bands = slices.Concat(t.bands...)
+	}
+	return err
+}
+
+// TimedPhases are the phases with the times of a simulation of the run. rows gives add every call's start and end in ns, each rank's in the order of
+// seq; its error is returned.
+func (s *Signature) TimedPhases(rows func(add func(rank int32, seq, start, end int64)) error) ([]Phase, error) {
+	f, err := s.phases()
+	if err != nil {
+		return nil, err
+	}
+	t := newPhaseTimer(f, s.Ranks)
+	if err := rows(t.row); err != nil {
+		return nil, err
+	}
+	t.give()
+	return f.sorted(), nil
 }
 
 // findPhases finds the phases of the run that is signed.

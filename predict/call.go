@@ -134,8 +134,14 @@ func (c *Call) key() []byte {
 	if c.Request {
 		flags |= 2
 	}
+	if c.ComputeNs != nil { // of a run that is extrapolated
+		flags |= 4
+	}
 	for _, x := range []int64{int64(c.Thread), flags, int64(len(c.Completes))} {
 		number(x)
+	}
+	if c.ComputeNs != nil {
+		number(*c.ComputeNs)
 	}
 	for _, q := range c.Completes {
 		number(int64(q[0]))

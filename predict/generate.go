@@ -19,6 +19,8 @@ type Extrapolation struct {
 	// Inexact is how many numbers (bytes, counts, tags) are from laws that do not have all runs, or that others that do disagree with; Numbers how
 	// many there are.
 	Inexact, Numbers int64
+	// Compute is what ranks compute; nil where nothing is said of it, see Model.TimesRefused.
+	Compute *ComputeTime
 	// Warnings say what was not known.
 	Warnings []string
 }
@@ -38,6 +40,7 @@ type generator struct {
 	families map[string][]*pattern.Law // of a site
 	asked    map[madeCall]*askedMaps
 	signer   *signer
+	said     *timesSaid
 }
 
 // askedMaps are the maps of a site's families at a place: who takes part, whom it sends to, whom it receives from.
@@ -56,6 +59,7 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
 		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string][]*pattern.Law{},
 		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}}
+	g.said = newTimesSaid()
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
 		g.families[l.Site] = append(g.families[l.Site], l)
@@ -65,7 +69,7 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 	}
 	last := m.t.runs[len(m.t.runs)-1]
 	run := &Run{Name: fmt.Sprintf("%s at %d", last.Run, ranks), Comms: g.comms,
-		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "all", Hash: "none",
+		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: ranks, TimeOrigin: "untimed", ComputeClock: m.times.clock, Record: "all", Hash: "none",
 			Callsites: len(m.t.Frames) > 0, Stack: last.Stack, Ended: "finalized"}}
 	g.tables(run)
 	err := g.sign(ctx, run, progress)
@@ -87,7 +91,7 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 	if err != nil {
 		return g.result, fmt.Errorf("at %d ranks: %w", ranks, err)
 	}
-	g.result.Signature = g.signer.sig
+	g.result.Signature, g.result.Compute = g.signer.sig, g.computeTime()
 	return g.result, nil
 }
 
@@ -507,6 +511,7 @@ func (w *rankWriter) call(x *siteModel) {
 		e := w.row(x, index)
 		d = &doneCall{call: w.signer.callOf(n, &e), value: -1, makes: x.like.Request && x.of == nil}
 		d.call.Instance, d.call.Request = x.like.Instance, d.makes
+		d.call.ComputeNs = w.compute(x, k)
 		w.done[k] = d
 	}
 	value := d.value

@@ -28,6 +28,7 @@ type Model struct {
 	names  map[string]string // of slots: those with the same tables have one name
 	slots  []pattern.Slot
 	comms  []*commModel
+	times  *computeTimes
 }
 
 // commModel is communicators that are made alike: one that has all ranks, or several that each have some.
@@ -111,6 +112,7 @@ func NewModel(runs []*Signature) (*Model, error) {
 	m.tags()
 	m.requests()
 	m.count()
+	m.times = m.computeTimes()
 	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
 	return m, nil
 }

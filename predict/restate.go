@@ -112,6 +112,7 @@ func (x *restated) link(s *signer) {
 // call is a call of a run said in the joint tables.
 func (x *restated) call(i int, to *Node, run *Signature, n *Node, value int32, s *signer) *Call {
 	c := *run.Values[n.ID].Events[value]
+	c.ComputeNs = nil // calls of several runs are one
 	comm := c.Comm.int32()
 	renumber(&comm, x.commIDs[i])
 	c.Comm = int32Of(comm)

@@ -205,8 +205,10 @@ func (x rowsOf) values(s *signer) error {
 			}
 			p, n := &s.ranks[e.Rank], s.leaf[symbol]
 			s.goTo(p, n)
-			s.take(p, n, s.call(p, n, &e))
+			value := s.call(p, n, &e)
+			s.take(p, n, value)
 			s.times[n.ID].add(&e)
+			s.found[n.ID].time(value, e.ComputeNs)
 		}
 		return nil
 	})
@@ -257,7 +259,10 @@ type openLoop struct {
 }
 
 // interned finds the number of what was there before.
-type interned struct{ events, bodies, loops map[string]int32 }
+type interned struct {
+	events, bodies, loops map[string]int32
+	calls                 []counted // compute times of events' values
+}
 
 // begin begins to find what ranks did, of a template that is linked.
 func (s *signer) begin() {
@@ -296,6 +301,7 @@ func (s *signer) readValues(calls source) error {
 	for i, t := range s.times {
 		if t != nil {
 			s.sig.Values[i].Times = t.spreads()
+			s.sig.Values[i].callTimes(s.found[i].calls)
 		}
 	}
 	return nil

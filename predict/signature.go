@@ -24,6 +24,8 @@ type Signature struct {
 	// ComputeClock and TimeOrigin are the run's.
 	ComputeClock string `json:"compute_clock"`
 	TimeOrigin   string `json:"time_origin"`
+	// Oversubscribed says whether ranks were more than the CPUs of a host, so that they shared them; nil where the run does not tell.
+	Oversubscribed *bool `json:"oversubscribed,omitempty"`
 	// Stack is the number of frames that call paths have at most; 0: calls have no call sites.
 	Stack int32 `json:"stack,omitempty"`
 	// Comms are the communicators, Datatypes the datatypes, Frames the frames of call paths.
@@ -116,6 +118,8 @@ type Times struct {
 	// Instructions and Cycles are those of that time; nil where they were not counted.
 	Instructions *Spread `json:"instructions,omitempty"`
 	Cycles       *Spread `json:"cycles,omitempty"`
+	// Noise is of what a time is to the mean of equal calls, in thousandths; nil where that is not known.
+	Noise *Spread `json:"noise_permille,omitempty"`
 }
 
 // Spread is a distribution. Its quartiles are within 2 % of the exact ones.
@@ -155,6 +159,9 @@ type Call struct {
 	Completes []Completion `json:"completes,omitempty"`
 	// Init is the call that it refers to (init_seq): of which event, and which.
 	Init *Completion `json:"init,omitempty"`
+	// ComputeNs is the mean of the compute times before the calls like this one, in ns; nil where it is not known, and where an event has one
+	// kind of call only: then the event's Times have it. Calls that differ in nothing else are the same.
+	ComputeNs *int64 `json:"compute_ns,omitempty"`
 }
 
 // Side is one side of a communication: the peer's world rank minus the rank's own, tag, count, datatype, bytes; and, where the peer has no world

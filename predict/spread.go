@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/commq/commq/schema"
@@ -31,6 +32,52 @@ func (t *timesOf) spreads() *Times {
 	return all
 }
 
+// mostTimed is how many values of an event have the distribution of their times: of those beyond it is the mean alone.
+const mostTimed = 1 << 12
+
+// time counts the time of a call that has a value.
+func (f *interned) time(value int32, ns int64) {
+	if ns == schema.NullInt64 {
+		return
+	}
+	for int(value) >= len(f.calls) {
+		f.calls = append(f.calls, counted{})
+	}
+	c := &f.calls[value]
+	if value < mostTimed {
+		c.add(ns)
+		return
+	}
+	c.n++
+	c.sum += max(ns, 0)
+}
+
+// callTimes gives an event's values the means of their times, and the event how far from these times are.
+func (v *Values) callTimes(calls []counted) {
+	var noise counted
+	for i := range calls {
+		c := &calls[i]
+		if c.n == 0 {
+			continue
+		}
+		mean := float64(c.sum) / float64(c.n)
+		if len(v.Events) > 1 {
+			ns := int64(math.Round(mean))
+			v.Events[i].ComputeNs = &ns
+		}
+		if mean == 0 || c.n < 2 {
+			continue
+		}
+		for class, n := range c.classes {
+			noise.many(int64(math.Round(1000*float64(middle(class))/mean)), n)
+		}
+	}
+	if noise.n > 0 && v.Times != nil {
+		s := noise.spread()
+		v.Times.Noise = &s
+	}
+}
+
 // counted counts numbers that are not negative by size: classes of a power of two, each in subClasses equal parts, so that a number is known to
 // within 1/subClasses. Null is not counted.
 type counted struct {
@@ -41,16 +88,20 @@ type counted struct {
 const subBits, subClasses = 6, 1 << 6
 
 func (c *counted) add(x int64) {
-	if x == schema.NullInt64 {
-		return
+	if x != schema.NullInt64 {
+		c.many(x, 1)
 	}
+}
+
+// many counts a number n times.
+func (c *counted) many(x, n int64) {
 	if c.classes == nil {
 		c.classes = map[int32]int64{}
 	}
 	x = max(x, 0)
-	c.n++
-	c.sum += x
-	c.classes[classOf(x)]++
+	c.n += n
+	c.sum += x * n
+	c.classes[classOf(x)] += n
 }
 
 // classOf is the class of x: x itself for the least.

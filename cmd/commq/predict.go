@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/predict"
 	"github.com/commq/commq/writer"
 )
@@ -20,6 +22,9 @@ type predictOptions struct {
 	ranks     int32    // --ranks
 	holdout   bool     // --holdout
 	explained float64  // --explained
+	machine   string   // --machine
+	dialect   string   // --dialect
+	set       []string // --set
 	format    string   // --format
 }
 
@@ -47,10 +52,15 @@ needed for most programs, captured with --stack 16, so that a call is known by i
 	f.Int32Var(&o.ranks, "ranks", 0, "number of ranks to predict")
 	f.BoolVar(&o.holdout, "holdout", false, "leave the largest run out, predict it and compare")
 	f.Float64Var(&o.explained, "explained", 0.95, "least part of the messages whose destinations must have a law, 0 to 1")
+	f.StringVar(&o.machine, "machine", "", "also predict the execution time on a machine: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
+	f.StringVar(&o.dialect, "dialect", "", "how messages and collectives behave there: "+strings.Join(simulate.Dialects, ", ")+" (default: dimemas5 for a configuration of Dimemas, else paper)")
+	f.StringArrayVar(&o.set, "set", nil, "change a `KEY=VALUE` of the machine, as commq simulate does; several times for several")
 	f.StringVar(&o.format, "format", "table", "format of the answer: table, json")
 	register(c, completeRuns(a), "runs")
+	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
+	complete(c, "dialect", simulate.Dialects...)
 	complete(c, "format", "table", "json")
-	completeNothing(c, "ranks", "explained")
+	completeNothing(c, "ranks", "explained", "set")
 	return c
 }
 
@@ -99,6 +109,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		p.Warnings = append(p.Warnings, x.Warnings...)
 	} else {
 		p.fill(x, held)
+		refused = o.time(ctx, a, m, x, held, &p)
 	}
 	if o.format == "json" {
 		err = printJSON(a.stdout, &p)
@@ -145,6 +156,9 @@ type printedPrediction struct {
 	Numbers     int64          `json:"numbers"`
 	Inexact     int64          `json:"numbers_inexact"`
 	Score       *predict.Score `json:"holdout,omitempty"`
+	// Time is the predicted execution time, TimeRefused why there is none though it was asked for.
+	Time        *predictedTime `json:"time,omitempty"`
+	TimeRefused string         `json:"time_refused,omitempty"`
 	Laws        []printedLaw   `json:"laws"`
 	Unexplained []string       `json:"unexplained"`
 	Warnings    []string       `json:"warnings"`
@@ -178,6 +192,11 @@ func (p *printedPrediction) table(w io.Writer) error {
 	if s := p.Score; s != nil {
 		fmt.Fprintf(&b, "measured: %s with %d bytes\npairs of ranks: precision %.4g, recall %.4g; off by %s of the messages, %s of the bytes, %s of the calls of collectives\n",
 			counted(s.Messages, "message"), s.Bytes, s.EdgePrecision, s.EdgeRecall, percent(s.MessageError), percent(s.ByteError), percent(s.CollectiveError))
+	}
+	if p.Time != nil {
+		if err := p.Time.print(&b); err != nil {
+			return err
+		}
 	}
 	for _, l := range p.Laws {
 		fmt.Fprintf(&b, "%s: %s", l.Communication, l.Law)

@@ -289,20 +289,25 @@ func (s *runSimulation) readProgram(ctx context.Context) error {
 		return err
 	}
 	s.program = p
-	return writer.ReadTable(ctx, s.dir, &schema.CommsTable, smallRows, func(b schema.Batch) error {
-		t := b.(*schema.Comms)
-		for i, id := range t.Comm {
-			if n := len(p.Comms); n == 0 || p.Comms[n-1].ID != id {
-				p.Comms = append(p.Comms, simulate.Comm{ID: id})
-			}
-			c := &p.Comms[len(p.Comms)-1]
-			c.Inter = c.Inter || t.Remote[i] != 0
-			if t.WorldRank[i] != schema.NullInt32 {
-				c.Members = append(c.Members, t.WorldRank[i])
-			}
+	comms, err := tableRows[schema.Comm](ctx, s.dir, &schema.CommsTable)
+	p.Comms = simulatedComms(comms)
+	return err
+}
+
+// simulatedComms are the communicators of the table comms as a simulation has them.
+func simulatedComms(rows []schema.Comm) (comms []simulate.Comm) {
+	for i := range rows {
+		row := &rows[i]
+		if n := len(comms); n == 0 || comms[n-1].ID != row.Comm {
+			comms = append(comms, simulate.Comm{ID: row.Comm})
 		}
-		return nil
-	})
+		c := &comms[len(comms)-1]
+		c.Inter = c.Inter || row.Remote != 0
+		if row.WorldRank != schema.NullInt32 {
+			c.Members = append(c.Members, row.WorldRank)
+		}
+	}
+	return comms
 }
 
 // callsite finds a call site in words, and reads the table when it is asked the first time.
