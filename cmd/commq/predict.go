@@ -153,9 +153,9 @@ type printedPrediction struct {
 	Bytes       *int64 `json:"bytes"`
 	Collectives *int64 `json:"collective_calls"`
 	// Inexact is how many of Numbers (bytes, counts, tags) are estimates: no law has all runs, or laws that do disagree here.
-	Numbers     int64          `json:"numbers"`
-	Inexact     int64          `json:"numbers_inexact"`
-	Score       *predict.Score `json:"holdout,omitempty"`
+	Numbers int64          `json:"numbers"`
+	Inexact int64          `json:"numbers_inexact"`
+	Score   *predict.Score `json:"holdout,omitempty"`
 	// Time is the predicted execution time, TimeRefused why there is none though it was asked for.
 	Time        *predictedTime `json:"time,omitempty"`
 	TimeRefused string         `json:"time_refused,omitempty"`
