@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -15,6 +16,25 @@ func (s *Signature) link() {
 		c := &s.Comms[i]
 		s.comms[c.ID] = c
 		c.places, c.remotePlaces = c.Members.places(), c.Remote.places()
+	}
+	s.referred, s.inits = nil, nil
+}
+
+// refer finds the events whose calls others refer to, once.
+func (s *Signature) refer() {
+	if s.referred != nil {
+		return
+	}
+	s.referred, s.inits = make([]bool, len(s.nodes)), make([]bool, len(s.nodes))
+	for i := range s.Values {
+		for _, c := range s.Values[i].Events {
+			for _, q := range c.Completes {
+				s.referred[q[0]] = true
+			}
+			if c.Init != nil {
+				s.referred[c.Init[0]], s.inits[c.Init[0]] = true, true
+			}
+		}
 	}
 }
 
@@ -92,44 +112,78 @@ func (c *cursor) next() (*Node, int32) {
 // Expand gives back the rows of a rank as they are in events, but for times, counters, polls, epochs, buffers and hashes. Requests are numbered
 // anew, in the order in which calls make them. It is an error when a call refers to one that is not there.
 func (s *Signature) Expand(rank int32) ([]schema.Event, error) {
-	x := expansion{sig: s, rank: rank, made: make([][]int64, len(s.nodes)), instances: map[int32]int64{}, starts: map[int64]int64{}}
-	s.Walk(rank, x.call)
-	return x.rows, x.err
+	x := s.expansion(rank)
+	return x.next(math.MaxInt64)
 }
 
-// expansion makes the rows of a rank.
+// expansion makes the rows of a rank, as many at a time as are asked for. It holds of those before what later ones may refer to.
 type expansion struct {
 	sig       *Signature
 	rank      int32
+	cursor    cursor
+	seq       int64 // of the next row
 	rows      []schema.Event
-	made      [][]int64       // seqs of the calls of an event, by node
-	instances map[int32]int64 // operations of a communicator so far
-	starts    map[int64]int64 // of a persistent collective, by the seq of the call that made it
-	requests  int64           // so far
-	err       error           // the first
+	first     int64            // seq of rows[0]
+	made      []int32          // calls of each event so far, by node
+	kept      map[post]keptRow // that others may refer to
+	instances map[int32]int64  // operations of a communicator so far
+	starts    map[int64]int64  // of a persistent collective, by the seq of the call that made it
+	requests  int64            // so far
+	done      map[int64]int64  // done_seq of rows that are completed by later ones than are made together with them
 }
 
-func (x *expansion) call(n *Node, c *Call) {
-	if x.err != nil {
-		return
+// keptRow is what is needed of a row that others refer to.
+type keptRow struct{ seq, request, instance int64 }
+
+func (s *Signature) expansion(rank int32) *expansion {
+	s.refer()
+	return &expansion{sig: s, rank: rank, cursor: s.cursor(rank), made: make([]int32, len(s.nodes)), kept: map[post]keptRow{}, instances: map[int32]int64{}, starts: map[int64]int64{}}
+}
+
+// next makes the next rows, at most as many as that; none at the end. They are valid until it is called again.
+func (x *expansion) next(rows int64) ([]schema.Event, error) {
+	x.rows, x.first = x.rows[:0], x.seq
+	for int64(len(x.rows)) < rows {
+		n, value := x.cursor.next()
+		if n == nil {
+			break
+		}
+		if err := x.call(n, x.sig.Values[n.ID].Events[value]); err != nil {
+			return nil, fmt.Errorf("rank %d, seq %d: %w", x.rank, x.seq, err)
+		}
 	}
-	if x.err = x.refers(c); x.err != nil {
-		return
-	}
-	e := x.sig.row(x.rank, int64(len(x.rows)), n, c)
+	return x.rows, nil
+}
+
+func (x *expansion) call(n *Node, c *Call) error {
+	e := x.sig.row(x.rank, x.seq, n, c)
 	for _, q := range c.Completes {
 		for k := range q[2] {
-			row := &x.rows[x.seq(q, k)]
-			row.DoneSeq = e.Seq
+			at := x.at(q, k)
+			row, there := x.kept[at]
+			if !there {
+				return fmt.Errorf("the call completes one of node %d, %d calls ago, that is not there, or completed", q[0], q[1]-k)
+			}
+			if i := row.seq - x.first; i >= 0 {
+				x.rows[i].DoneSeq = e.Seq
+			}
 			if c.Request {
-				e.Request = row.Request
+				e.Request = row.request
+			}
+			if !x.sig.inits[q[0]] {
+				delete(x.kept, at)
 			}
 		}
 	}
+	var init keptRow
 	if c.Init != nil {
-		e.InitSeq = x.seq(*c.Init, 0)
+		var there bool
+		if init, there = x.kept[x.at(*c.Init, 0)]; !there {
+			return fmt.Errorf("the call refers to one of node %d, %d calls ago, that is not there", c.Init[0], c.Init[1])
+		}
+		e.InitSeq = init.seq
 		if c.Request {
-			e.Request = x.rows[e.InitSeq].Request
+			e.Request = init.request
 		}
 	}
 	if c.Request && e.Request == schema.NullInt64 {
@@ -139,33 +193,52 @@ func (x *expansion) call(n *Node, c *Call) {
 	switch {
 	case !c.Instance:
 	case c.Init != nil && schema.Class(e.Class) == schema.ClassCollective: // a start, see the column instance
-		e.Instance = (x.rows[e.InitSeq].Instance+1)<<32 + x.starts[e.InitSeq]
+		e.Instance = (init.instance+1)<<32 + x.starts[e.InitSeq]
 		x.starts[e.InitSeq]++
 	default:
 		e.Instance = x.instances[e.Comm]
 		x.instances[e.Comm]++
 	}
-	x.made[n.ID] = append(x.made[n.ID], e.Seq)
+	if done, later := x.done[e.Seq]; later {
+		e.DoneSeq = done
+		delete(x.done, e.Seq)
+	}
+	if x.sig.referred[n.ID] {
+		x.kept[post{n.ID, x.made[n.ID]}] = keptRow{e.Seq, e.Request, e.Instance}
+	}
+	x.made[n.ID]++
+	x.seq++
 	x.rows = append(x.rows, e)
-}
-
-// refers says whether all calls that a call refers to are there.
-func (x *expansion) refers(c *Call) error {
-	for _, q := range c.Completes {
-		if int(q[1]) >= len(x.made[q[0]]) {
-			return fmt.Errorf("rank %d, seq %d: the call completes one of node %d, %d calls ago, and there are %d", x.rank, len(x.rows), q[0], q[1], len(x.made[q[0]]))
-		}
-	}
-	if q := c.Init; q != nil && int(q[1]) >= len(x.made[q[0]]) {
-		return fmt.Errorf("rank %d, seq %d: the call refers to one of node %d, %d calls ago, and there are %d", x.rank, len(x.rows), q[0], q[1], len(x.made[q[0]]))
-	}
 	return nil
 }
 
-// seq is the row that a call refers to, or the k-th after it of the same event.
-func (x *expansion) seq(q Completion, k int32) int64 {
-	made := x.made[q[0]]
-	return made[int32(len(made))-1-q[1]+k]
+// at is the call that q refers to, or the k-th after it of the same event.
+func (x *expansion) at(q Completion, k int32) post { return post{q[0], x.made[q[0]] - 1 - q[1] + k} }
+
+// late finds which rows of a rank are completed in a later window of as many rows, and by which; and how many rows there are.
+func (s *Signature) late(rank int32, window int64) (rows int64, done map[int64]int64) {
+	s.refer()
+	c, made, open := s.cursor(rank), make([]int32, len(s.nodes)), map[post]int64{}
+	for n, value := c.next(); n != nil; n, value = c.next() {
+		for _, q := range s.Values[n.ID].Events[value].Completes {
+			for k := range q[2] {
+				at := post{q[0], made[q[0]] - 1 - q[1] + k}
+				if seq, there := open[at]; there && seq/window != rows/window {
+					if done == nil {
+						done = map[int64]int64{}
+					}
+					done[seq] = rows
+				}
+				delete(open, at)
+			}
+		}
+		if s.referred[n.ID] && !s.inits[n.ID] {
+			open[post{n.ID, made[n.ID]}] = rows
+		}
+		made[n.ID]++
+		rows++
+	}
+	return rows, done
 }
 
 // row is the row of a call, but for what depends on others.

@@ -48,6 +48,8 @@ type Signature struct {
 	nodes []*Node
 	comms map[int32]*Comm
 	bands []Band
+	// By node: calls of the event are referred to, and by init_seq.
+	referred, inits []bool
 }
 
 // Comm is a communicator.

@@ -50,9 +50,6 @@ func (d *decoder) decode(e int32, shard int) error {
 		if err := d.fill(&row, b, e); err != nil {
 			return d.bad(d.action.line, "%w", err)
 		}
-		if schema.Class(row.Class) == schema.ClassRecv {
-			d.recvs = append(d.recvs, recv{shard, b.Len()})
-		}
 		b.Append(&row)
 		d.seq++
 		if d.action.what == actionEnd {

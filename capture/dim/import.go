@@ -1,12 +1,10 @@
 package dim
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/commq/commq/capture/match"
 	"github.com/commq/commq/schema"
@@ -145,9 +143,7 @@ type pass struct {
 	first    bool
 	decoders []*decoder
 	shards   []shard
-	matcher  match.Matcher
-	recvs    []recv
-	early    []match.Pair
+	matcher  match.Rows
 }
 
 // shard is a range of ranks whose rows go to one file.
@@ -156,18 +152,12 @@ type shard struct {
 	messages schema.Messages
 }
 
-// recv is a receive of the epoch; its row is known to be complete when the epoch is decoded.
-type recv struct {
-	shard, row int
-}
-
 // epoch makes the rows of an epoch and says whether more follow.
 func (p *pass) epoch(e int32) (more bool, err error) {
 	for i := range p.shards {
 		p.shards[i].events.Resize(0)
 		p.shards[i].messages.Resize(0)
 	}
-	p.recvs = p.recvs[:0]
 	for i, d := range p.decoders {
 		s := 0
 		if p.shardOf != nil {
@@ -193,56 +183,16 @@ func (p *pass) epoch(e int32) (more bool, err error) {
 	return more, nil
 }
 
-// match pairs the epoch's sends and receives. Receives come first: then a send finds its partner at once, and the messages of a
-// shard come in the order of their sends, but for those whose send waited since an earlier epoch, which come before.
+// match pairs the epoch's sends and receives.
 func (p *pass) match(e int32) {
-	p.early = p.early[:0]
-	for _, x := range p.recvs {
-		r := recvOf(&p.shards[x.shard].events, x.row)
-		if s := p.matcher.Recv(&r); s != nil {
-			p.pair(s, &r)
-			p.early = append(p.early, match.Pair{Send: *s, Recv: r})
-		}
-	}
-	slices.SortFunc(p.early, func(a, b match.Pair) int {
-		return cmp.Or(cmp.Compare(a.Send.Src, b.Send.Src), cmp.Compare(a.Send.Seq, b.Send.Seq))
-	})
-	early := p.early
+	pieces := make([]*schema.Events, len(p.shards))
 	for i := range p.shards {
-		s := &p.shards[i]
-		for row, class := range s.events.Class {
-			if schema.Class(class) != schema.ClassSend {
-				continue
-			}
-			send := sendOf(&s.events, row)
-			for len(early) > 0 && early[0].Send.Src <= send.Src {
-				p.message(e, &early[0].Send, &early[0].Recv)
-				early = early[1:]
-			}
-			if r := p.matcher.Send(&send); r != nil {
-				p.pair(&send, r)
-				p.message(e, &send, r)
-			}
-		}
+		pieces[i] = &p.shards[i].events
 	}
-	for i := range early {
-		p.message(e, &early[i].Send, &early[i].Recv)
-	}
-	p.matcher.Sweep()
-}
-
-func sendOf(b *schema.Events, i int) match.Send {
-	return match.Send{Channel: match.Channel{Comm: b.Comm[i], Src: b.Rank[i], Dst: b.SendWorld[i], Tag: b.SendTag[i]},
-		Seq: b.Seq[i], Bytes: b.SendBytes[i]}
-}
-
-func recvOf(b *schema.Events, i int) match.Recv {
-	r := match.Recv{Channel: match.Channel{Comm: b.Comm[i], Src: b.RecvWorld[i], Dst: b.Rank[i], Tag: b.RecvTag[i]},
-		PostSeq: b.Seq[i], DoneSeq: b.DoneSeq[i], Bytes: b.RecvBytes[i]}
-	if b.Request[i] == null64 {
-		r.DoneSeq = r.PostSeq
-	}
-	return r
+	p.matcher.Epoch(pieces, func(s *match.Send, r *match.Recv) {
+		p.pair(s, r)
+		p.message(e, s, r)
+	})
 }
 
 // pair learns the size of a message whose receive says another.

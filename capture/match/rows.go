@@ -1,0 +1,83 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/commq/commq/schema"
+)
+
+// Rows pairs the sends and receives of the rows of an untimed run, epoch by epoch: of rows that say whom they receive from, and when a receive is
+// completed. The zero value is ready to use.
+type Rows struct {
+	matcher Matcher
+	early   []Pair
+}
+
+// Epoch pairs those of an epoch, which is rows of ranks in order, in pieces. It calls paired for the messages, those of a source one after another, in
+// the order of their sends. Receives come first: then a send finds its partner at once, and messages come in the order of their sends, but for
+// those whose send waited since an earlier epoch, which come before.
+func (m *Rows) Epoch(pieces []*schema.Events, paired func(s *Send, r *Recv)) {
+	m.early = m.early[:0]
+	for _, b := range pieces {
+		for row := range b.Rank {
+			if !receives(b, row) {
+				continue
+			}
+			r := recvOf(b, row)
+			if s := m.matcher.Recv(&r); s != nil {
+				m.early = append(m.early, Pair{*s, r})
+			}
+		}
+	}
+	slices.SortFunc(m.early, func(a, b Pair) int {
+		return cmp.Or(cmp.Compare(a.Send.Src, b.Send.Src), cmp.Compare(a.Send.Seq, b.Send.Seq))
+	})
+	early := m.early
+	for _, b := range pieces {
+		for row := range b.Rank {
+			if !sends(b, row) {
+				continue
+			}
+			s := sendOf(b, row)
+			for len(early) > 0 && early[0].Send.Src <= s.Src {
+				paired(&early[0].Send, &early[0].Recv)
+				early = early[1:]
+			}
+			if r := m.matcher.Send(&s); r != nil {
+				paired(&s, r)
+			}
+		}
+	}
+	for i := range early {
+		paired(&early[i].Send, &early[i].Recv)
+	}
+	m.matcher.Sweep()
+}
+
+// Waiting is the number of sends and of receives that have no partner.
+func (m *Rows) Waiting() (sends, recvs int64) { return m.matcher.Waiting() }
+
+func sends(b *schema.Events, i int) bool {
+	class := schema.Class(b.Class[i])
+	return (class == schema.ClassSend || class == schema.ClassSendrecv) && b.SendWorld[i] != schema.NullInt32
+}
+
+func receives(b *schema.Events, i int) bool {
+	class := schema.Class(b.Class[i])
+	return (class == schema.ClassRecv || class == schema.ClassSendrecv) && b.RecvWorld[i] != schema.NullInt32
+}
+
+func sendOf(b *schema.Events, i int) Send {
+	return Send{Channel: Channel{Comm: b.Comm[i], Src: b.Rank[i], Dst: b.SendWorld[i], Tag: b.SendTag[i]},
+		Seq: b.Seq[i], Bytes: b.SendBytes[i], Count: b.SendCount[i], Datatype: b.SendDatatype[i], Callsite: b.Callsite[i]}
+}
+
+func recvOf(b *schema.Events, i int) Recv {
+	r := Recv{Channel: Channel{Comm: b.Comm[i], Src: b.RecvWorld[i], Dst: b.Rank[i], Tag: b.RecvTag[i]},
+		Any: b.PostedAny[i], PostSeq: b.Seq[i], DoneSeq: b.DoneSeq[i], Bytes: b.RecvBytes[i]}
+	if b.Request[i] == schema.NullInt64 {
+		r.DoneSeq = r.PostSeq
+	}
+	return r
+}

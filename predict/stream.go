@@ -1,0 +1,39 @@
+package predict
+
+import "github.com/commq/commq/schema"
+
+// Stream gives the rows of all ranks of a signature epoch by epoch, as an untimed run has them: epoch n are the rows of each rank from seq
+// n times the window on. It holds an epoch's rows of one rank, and what is under way.
+type Stream struct {
+	// Epochs is how many epochs there are, at least 1; Calls the number of rows of each rank.
+	Epochs int32
+	Calls  []int64
+
+	window int64
+	epoch  []int32 // of each rank: the next one
+	ranks  []*expansion
+}
+
+// Stream begins to give the rows, so many of a rank in an epoch.
+func (s *Signature) Stream(window int64) *Stream {
+	t := &Stream{Epochs: 1, window: window, epoch: make([]int32, s.Ranks)}
+	for r := range s.Ranks {
+		rows, done := s.late(r, window)
+		x := s.expansion(r)
+		x.done = done
+		t.Calls, t.ranks = append(t.Calls, rows), append(t.ranks, x)
+		t.Epochs = max(t.Epochs, int32((rows+window-1)/window))
+	}
+	return t
+}
+
+// Next adds the rows of a rank's next epoch to b. It is an error when a call refers to one that is not there.
+func (t *Stream) Next(rank int32, b *schema.Events) error {
+	rows, err := t.ranks[rank].next(t.window)
+	for i := range rows {
+		rows[i].Epoch = t.epoch[rank]
+		b.Append(&rows[i])
+	}
+	t.epoch[rank]++
+	return err
+}
