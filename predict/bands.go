@@ -105,6 +105,7 @@ func (s *signer) findPhases() error {
 	if err != nil {
 		return err
 	}
+	s.unmatched = f.unmatched
 	if s.sig.TimeOrigin != "untimed" {
 		if err := s.measure(f); err != nil {
 			return err

@@ -1,7 +1,9 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/commq/commq/schema"
@@ -84,15 +86,16 @@ type clockRank struct {
 func (s *Signature) Clock() (*Clock, error) {
 	c := &Clock{Ticks: make([][]int32, s.Ranks)}
 	var err error
-	c.Last, err = s.ticks(func(rank int32, _ int64, tick int32) { c.Ticks[rank] = append(c.Ticks[rank], tick) })
+	c.Last, _, err = s.ticks(func(rank int32, _ int64, tick int32) { c.Ticks[rank] = append(c.Ticks[rank], tick) })
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// ticks calls visit with the logical time of every call, each rank's in their order, and returns the last.
-func (s *Signature) ticks(visit func(rank int32, seq int64, tick int32)) (last int32, err error) {
+// ticks calls visit with the logical time of every call, each rank's in their order. It returns the last, and says of messages that are sent and
+// not received, or received and not sent, which they are.
+func (s *Signature) ticks(visit func(rank int32, seq int64, tick int32)) (last int32, unmatched []string, err error) {
 	w := &clockwork{sig: s, visit: visit, channels: map[channel]int32{}, collectives: map[instance]int32{}, waiting: map[need][]int32{}, ranks: make([]clockRank, s.Ranks)}
 	for r := range w.ranks {
 		w.ranks[r] = clockRank{cursor: s.cursor(int32(r)), made: make([]int32, len(s.nodes)), open: map[post][]need{}, instances: map[int32]int64{}}
@@ -112,9 +115,27 @@ func (s *Signature) ticks(visit func(rank int32, seq int64, tick int32)) (last i
 		}
 	}
 	if n := len(stuck); n > 0 {
-		return 0, fmt.Errorf("%d ranks wait for ever: %s", n, strings.Join(stuck[:min(n, 3)], "; "))
+		return 0, nil, fmt.Errorf("%d ranks wait for ever: %s", n, strings.Join(stuck[:min(n, 3)], "; "))
 	}
-	return w.last, nil
+	return w.last, w.unmatched(), nil
+}
+
+// unmatched says which messages have no partner.
+func (w *clockwork) unmatched() (all []string) {
+	var keys []channel
+	for k, id := range w.channels {
+		if q := &w.queues[id]; q.first+int32(len(q.sent)) != q.posted {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b channel) int {
+		return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst), cmp.Compare(a.comm, b.comm), cmp.Compare(a.tag, b.tag))
+	})
+	for _, k := range keys {
+		q := &w.queues[w.channels[k]]
+		all = append(all, fmt.Sprintf("rank %d sends %d messages with tag %d on communicator %d to rank %d, which receives %d", k.src, q.first+int32(len(q.sent)), k.tag, k.comm, k.dst, q.posted))
+	}
+	return all
 }
 
 // blocking are the recorders of calls that receive before they return.

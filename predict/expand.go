@@ -116,6 +116,34 @@ func (s *Signature) Expand(rank int32) ([]schema.Event, error) {
 	return x.next(math.MaxInt64)
 }
 
+// rows gives the rows of all ranks, rank by rank.
+func (s *Signature) rows(add func(*schema.Events) error) error {
+	const most = 1 << 12
+	b := &schema.Events{}
+	for r := range s.Ranks {
+		_, done := s.late(r, most)
+		x := s.expansion(r)
+		x.done = done
+		for {
+			rows, err := x.next(most)
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 {
+				break
+			}
+			b.Resize(0)
+			for i := range rows {
+				b.Append(&rows[i])
+			}
+			if err := add(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // expansion makes the rows of a rank, as many at a time as are asked for. It holds of those before what later ones may refer to.
 type expansion struct {
 	sig       *Signature

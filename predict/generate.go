@@ -12,10 +12,12 @@ import (
 
 // Extrapolation is what a model says of a number of ranks.
 type Extrapolation struct {
-	// Signature is that of the run that would be.
+	// Signature is that of the run that would be, Run the run itself.
 	Signature *Signature
-	// Run gives its rows.
-	Run *Run
+	Run       *Run
+	// Unmatched says of sends that nobody would receive, and of receives that would get nothing, which they are; a run has none where the program
+	// is right.
+	Unmatched []string
 	// Inexact is how many numbers (bytes, counts, tags) are from laws that do not have all runs, or that others that do disagree with; Numbers how
 	// many there are.
 	Inexact, Numbers int64
@@ -72,6 +74,7 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: ranks, TimeOrigin: "untimed", ComputeClock: m.times.clock, Record: "all", Hash: "none",
 			Callsites: len(m.t.Frames) > 0, Stack: last.Stack, Ended: "finalized"}}
 	g.tables(run)
+	run.Events = func(add func(*schema.Events) error) error { return g.signer.sig.rows(add) }
 	err := g.sign(ctx, run, progress)
 	if ctx.Err() != nil {
 		return g.result, ctx.Err()
@@ -91,7 +94,7 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 	if err != nil {
 		return g.result, fmt.Errorf("at %d ranks: %w", ranks, err)
 	}
-	g.result.Signature, g.result.Compute = g.signer.sig, g.computeTime()
+	g.result.Signature, g.result.Run, g.result.Unmatched, g.result.Compute = g.signer.sig, run, g.signer.unmatched, g.computeTime()
 	return g.result, nil
 }
 

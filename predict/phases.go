@@ -155,6 +155,7 @@ type phased struct {
 	time      []int64 // of all repetitions and ranks, ns
 	share     []int64 // of one repetition, summed over ranks
 	span      []int64
+	unmatched []string
 }
 
 // phases finds them, without times, and runs the logical clock.
@@ -169,7 +170,7 @@ func (s *Signature) phases() (*phased, error) {
 		}
 	}
 	var err error
-	s.Ticks, err = s.ticks(func(rank int32, seq int64, tick int32) { borders[rank].note(seq, tick) })
+	s.Ticks, f.unmatched, err = s.ticks(func(rank int32, seq int64, tick int32) { borders[rank].note(seq, tick) })
 	if err != nil {
 		return nil, err
 	}

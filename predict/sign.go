@@ -92,6 +92,8 @@ type signer struct {
 	met   map[instance]*meeting
 	pairs map[[2]int32]bool
 	size  map[int32]int32
+	// Of the logical clock: messages without a partner.
+	unmatched []string
 }
 
 type symbolKey struct {

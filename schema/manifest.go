@@ -141,6 +141,8 @@ type Origin struct {
 	Replacement *Replacement `json:"replacement,omitempty"`
 	// Replay says which run was played; nil in any other run.
 	Replay *Replay `json:"replay,omitempty"`
+	// Prediction says of which runs the run was extrapolated; nil in any other run.
+	Prediction *Prediction `json:"prediction,omitempty"`
 }
 
 // Replay is the run that was played, and how.
@@ -152,6 +154,22 @@ type Replay struct {
 	Compute string `json:"compute"`
 	// Skip are the classes of calls that were left out.
 	Skip []string `json:"skip,omitempty"`
+}
+
+// Prediction is how a run was predicted from others.
+type Prediction struct {
+	// Runs are the runs, with fewer or more ranks, by number of ranks.
+	Runs []PredictedFrom `json:"runs"`
+	// Inexact is how many of Numbers (bytes, counts, tags, roots) are estimates.
+	Numbers int64 `json:"numbers"`
+	Inexact int64 `json:"inexact"`
+}
+
+// PredictedFrom is a run that another one was predicted from.
+type PredictedFrom struct {
+	Run    string `json:"run"`
+	Digest string `json:"digest"`
+	Ranks  int32  `json:"ranks"`
 }
 
 // Replacement is what was replaced in a run.

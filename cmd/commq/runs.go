@@ -271,6 +271,9 @@ func showOrigin(line func(name, format string, args ...any), o schema.Origin) {
 	if o.Trace != nil {
 		line("trace", "%s", traceText(o.Trace))
 	}
+	if o.Prediction != nil {
+		line("extrapolated", "from %s", predictedFrom(o.Prediction))
+	}
 	if len(o.Launcher) > 0 {
 		line("launcher", "%s", shellquote.Join(o.Launcher...))
 	}
