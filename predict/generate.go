@@ -562,14 +562,14 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 			return e
 		}
 	}
-	if v, ok := w.number(x.root, &p); ok {
+	if v, ok := w.number(x, "root", x.root, &p); ok {
 		e.RootWorld = v.int32()
 		p.root = e.RootWorld == w.rank
 	}
 	if x.sendLike != nil {
 		q := p
 		e.SendWorld, e.SendPeer = w.peer(x, w.ask3(x, index).to, e.Comm, &q)
-		w.side(x.sendTag, x.sendCount, x.sendBytes, x.sendUnit, x.sendLike, &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
+		w.side(x, x.sendTag, x.sendCount, x.sendBytes, x.sendUnit, x.sendLike, &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
 		if x.sends && e.SendWorld == schema.NullInt32 {
 			e.SendTag, e.ProcNull = schema.NullInt32, max(e.ProcNull, 0)|schema.ProcNullSend
 		}
@@ -577,7 +577,7 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 	if x.recvLike != nil {
 		q := p
 		e.RecvWorld, e.RecvPeer = w.peer(x, w.ask3(x, index).from, e.Comm, &q)
-		w.side(x.recvTag, x.recvCount, x.recvBytes, x.recvUnit, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
+		w.side(x, x.recvTag, x.recvCount, x.recvBytes, x.recvUnit, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
 	}
 	return e
 }
@@ -599,13 +599,14 @@ func (w *rankWriter) peer(x *siteModel, m *pattern.Map, comm int32, p *point) (w
 	return dst, at
 }
 
-// number is what a law says.
-func (w *rankWriter) number(l *valueLaw, p *point) (Int, bool) {
-	if l == nil {
+// number is what a law says of a site's tag, count or other number.
+func (w *rankWriter) number(x *siteModel, what string, l *valueLaw, p *point) (Int, bool) {
+	if l == nil { // there is no such number
 		return null, false
 	}
 	s, known := l.at(p)
 	if !known {
+		w.missing[fmt.Sprintf("%s, %s", w.t.name(x.node), what)] = "no run has that place in the loops, and no law says it"
 		return null, false
 	}
 	w.result.Numbers++
@@ -616,19 +617,19 @@ func (w *rankWriter) number(l *valueLaw, p *point) (Int, bool) {
 }
 
 // side writes the numbers of a side.
-func (w *rankWriter) side(tag, count, bytes *valueLaw, unit int64, like Side, p *point, toTag *int32, toCount *int64, toType *int32, toBytes *int64) {
-	if v, ok := w.number(tag, p); ok {
+func (w *rankWriter) side(x *siteModel, tag, count, bytes *valueLaw, unit int64, like Side, p *point, toTag *int32, toCount *int64, toType *int32, toBytes *int64) {
+	if v, ok := w.number(x, "tag", tag, p); ok {
 		*toTag = v.int32()
 	}
 	*toType = like[SideDatatype].int32()
-	if v, ok := w.number(bytes, p); ok {
+	if v, ok := w.number(x, "bytes", bytes, p); ok {
 		*toBytes = int64(v)
 		if unit > 0 {
 			*toCount = int64(v) / unit
 		}
 	}
 	if unit == 0 {
-		if v, ok := w.number(count, p); ok {
+		if v, ok := w.number(x, "count", count, p); ok {
 			*toCount = int64(v)
 		}
 	}

@@ -22,15 +22,12 @@ type Options struct {
 	// Origin is what the caller knows of where the run comes from.
 	Origin schema.Origin
 
-	epochRows, shardRows int64 // 0: the targets below. Tests use tiny ones.
+	epochRows, shardRows int64 // 0: the target below, and the writer's. Tests use tiny ones.
 }
 
 const (
 	// epochTarget is the number of rows of an epoch over all ranks: what is held in memory at once.
 	epochTarget = 1 << 20
-	// shardTarget is the number of rows per file of a table that has several, up to maxShards.
-	shardTarget = 2 << 20
-	maxShards   = 8
 	// bufferTarget is the memory for reading all tasks at once.
 	bufferTarget, leastBuffer, mostBuffer = 64 << 20, 4 << 10, 1 << 20
 )
@@ -57,9 +54,6 @@ type sink interface {
 func importTo(ctx context.Context, in io.ReaderAt, size int64, out sink, o Options) (*schema.Manifest, error) {
 	if o.epochRows == 0 {
 		o.epochRows = epochTarget
-	}
-	if o.shardRows == 0 {
-		o.shardRows = shardTarget
 	}
 	t, err := openTrace(in, size, o.Name)
 	if err != nil {
@@ -245,13 +239,11 @@ func (j *job) settle() {
 		rows += j.ranks[i].rows
 	}
 	j.counts.Calls = rows
-	j.shards = int(min(1+(rows-1)/j.o.shardRows, maxShards, int64(len(j.ranks))))
-	j.shardOf = make([]int, len(j.ranks))
-	before := int64(0)
+	calls := make([]int64, len(j.ranks))
 	for i := range j.ranks {
-		j.shardOf[i] = int((before + j.ranks[i].rows/2) * int64(j.shards) / rows)
-		before += j.ranks[i].rows
+		calls[i] = j.ranks[i].rows
 	}
+	j.shardOf, j.shards = writer.Shards(calls, j.o.shardRows)
 	j.byName = map[string]int64{}
 	for _, c := range j.comms.list {
 		for call, n := range c.calls {

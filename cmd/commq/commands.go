@@ -28,6 +28,7 @@ func commands(a *app) []*cobra.Command {
 		newSignCommand(a),
 		newPredictCommand(a),
 		newFitCommand(a),
+		newExtrapolateCommand(a),
 		newExportCommand(a),
 		newCompletionCommand(a),
 		newSimrankCommand(a),

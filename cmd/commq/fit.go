@@ -15,6 +15,8 @@ import (
 
 // fitOptions are the flags of commq fit.
 type fitOptions struct {
+	runs    []string // --runs
+	output  string   // --output
 	table   string   // --table
 	columns []string // --columns
 	at      []int64  // --at
@@ -26,8 +28,12 @@ func newFitCommand(a *app) *cobra.Command {
 	var o fitOptions
 	c := &cobra.Command{
 		Use:   "fit",
-		Short: "Say what a value will be at a number of ranks, from what it was at others",
-		Long: `fit reads a table of two columns, a number of ranks and a value (bytes, seconds, counts), and says what the value will be at another number
+		Short: "Find the laws of a program's runs, or of a table, by the number of ranks",
+		Long: `fit --runs finds, from runs of a program at several numbers of ranks, who talks to whom, how much and how often, and writes it into a file
+of models (--output), which commq extrapolate makes runs of at other numbers of ranks. Instead of runs it takes files of commq sign too, which are
+small enough to be kept. It prints the laws of destinations, and what has none.
+
+fit --table reads a table of two columns, a number of ranks and a value (bytes, seconds, counts), and says what the value will be at another number
 of ranks, with an interval, the form it found, what else it could be, and what to be careful about. Laws of whole numbers that have every
 value come first, then forms by least squares; among these the one is taken that best predicts points it has not seen, not the one closest to
 those it has. docs/method/prediction-regression.md has the forms and the rules.
@@ -38,25 +44,34 @@ names these two. Lines that begin with # are left out. A number of ranks may hav
 
 --form takes a form by its name, whether or not it is the best: power is the power law as the paper has it (Panadero et al., figure 7), with its
 exponent rounded to three digits; power-law is the same with all digits.`,
-		Example: `  commq fit --table volume.csv --at 49
+		Example: `  commq fit --runs 'cg.W.*' -o models.json
+  commq fit --runs 'signatures/cg.W.*.json.gz' -o models.json
+  commq fit --table volume.csv --at 49
   commq fit --table volume.csv --at 49,64 --format json
   commq fit --table volume.csv --at 49 --form power
   commq fit --table times.csv --columns np,seconds --at 1024`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the table with --table"),
+		Args:              wantArgs(0, 0, "no arguments but flags; name runs with --runs, or a table with --table"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
+			}
+			if o.runs != nil {
+				return runFitRuns(c.Context(), a, &o)
 			}
 			return runFitTable(&o, a.stdin, a.screen())
 		},
 	}
 	f := c.Flags()
+	f.StringSliceVar(&o.runs, "runs", nil, "`RUNS` to learn from, separated by commas: names, paths or patterns of runs, or of files of commq sign")
+	f.StringVarP(&o.output, "output", "o", "", "write the models of --runs to `FILE`; compressed where it ends in .gz")
 	f.StringVar(&o.table, "table", "", "`FILE` with numbers of ranks and values, as CSV; - for stdin")
 	f.StringSliceVar(&o.columns, "columns", nil, "names of the columns of ranks and value, with a comma")
 	f.Int64SliceVar(&o.at, "at", nil, "`RANKS` to predict the value for; several with commas")
 	f.StringVar(&o.form, "form", "", "form to take: "+strings.Join(regress.Forms(), ", ")+" (default: the one with the smallest error on points left out)")
 	f.StringVar(&o.format, "format", "text", "format of the answer: text, json or csv")
+	register(c, completeRuns(a), "runs")
+	completeFiles(c, "output", "json", "gz")
 	completeFiles(c, "table", "csv", "tsv", "txt")
 	complete(c, "form", regress.Forms()...)
 	complete(c, "format", "text", "json", "csv")
@@ -66,8 +81,18 @@ exponent rounded to three digits; power-law is the same with all digits.`,
 
 func (o *fitOptions) check() error {
 	switch {
+	case o.runs != nil && o.table != "":
+		return errors.New("fit: --runs and --table: want one of them")
+	case o.runs != nil && (o.at != nil || o.form != "" || o.columns != nil):
+		return errors.New("fit: --at, --form and --columns are for --table; commq extrapolate --models FILE --ranks P says what --runs tell of P ranks")
+	case o.runs != nil && o.format == "csv":
+		return errors.New("--format csv: want text or json with --runs")
+	case o.runs == nil && o.output != "":
+		return errors.New("fit: --output is for the models of --runs; no runs are given")
+	case o.runs != nil:
+		return oneOf("format", o.format, "text", "json")
 	case o.table == "":
-		return errors.New("fit: no table given; name one with --table")
+		return errors.New("fit: no runs and no table given; name runs with --runs, or a table with --table")
 	case len(o.at) == 0:
 		return errors.New("fit: no number of ranks given; name one with --at")
 	case o.columns != nil && len(o.columns) != 2:

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +13,6 @@ import (
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/predict"
-	"github.com/commq/commq/writer"
 )
 
 // predictOptions are the flags of commq predict.
@@ -25,6 +24,8 @@ type predictOptions struct {
 	machine   string   // --machine
 	dialect   string   // --dialect
 	set       []string // --set
+	keep      bool     // --keep
+	name      string   // --name
 	format    string   // --format
 }
 
@@ -48,10 +49,12 @@ needed for most programs, captured with --stack 16, so that a call is known by i
 		RunE:              func(c *cobra.Command, _ []string) error { return runPredict(c.Context(), a, &o) },
 	}
 	f := c.Flags()
-	f.StringSliceVar(&o.runs, "runs", nil, "`RUNS` to learn from: names, paths or patterns, separated by commas")
+	f.StringSliceVar(&o.runs, "runs", nil, "`RUNS` to learn from, separated by commas: names, paths or patterns of runs, or of files of commq sign")
 	f.Int32Var(&o.ranks, "ranks", 0, "number of ranks to predict")
 	f.BoolVar(&o.holdout, "holdout", false, "leave the largest run out, predict it and compare")
-	f.Float64Var(&o.explained, "explained", 0.95, "least part of the messages whose destinations must have a law, 0 to 1")
+	explainedFlag(c, &o.explained)
+	f.BoolVar(&o.keep, "keep", false, "write the predicted run into the store, as commq extrapolate does")
+	f.StringVar(&o.name, "name", "", "`NAME` of that run, which --keep does not need (default: the largest training run's, with the number of ranks and .extrapolated)")
 	f.StringVar(&o.machine, "machine", "", "also predict the execution time on a machine: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
 	f.StringVar(&o.dialect, "dialect", "", "how messages and collectives behave there: "+strings.Join(simulate.Dialects, ", ")+" (default: dimemas5 for a configuration of Dimemas, else paper)")
 	f.StringArrayVar(&o.set, "set", nil, "change a `KEY=VALUE` of the machine, as commq simulate does; several times for several")
@@ -60,7 +63,7 @@ needed for most programs, captured with --stack 16, so that a call is known by i
 	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
 	complete(c, "dialect", simulate.Dialects...)
 	complete(c, "format", "table", "json")
-	completeNothing(c, "ranks", "explained", "set")
+	completeNothing(c, "ranks", "set", "name")
 	return c
 }
 
@@ -72,8 +75,9 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		return errors.New("want either --ranks, or --holdout")
 	case o.ranks < 0:
 		return fmt.Errorf("--ranks %d: want 1 or more", o.ranks)
-	case !(o.explained >= 0 && o.explained <= 1):
-		return fmt.Errorf("--explained %v: want a part from 0 to 1", o.explained)
+	}
+	if err := checkExplained(o.explained); err != nil {
+		return err
 	}
 	if err := oneOf("format", o.format, "table", "json"); err != nil {
 		return err
@@ -88,27 +92,27 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		held, training = training[last], training[:last]
 		ranks = held.Ranks
 	}
-	m, err := predict.NewModel(training)
+	m, err := newModel(ctx, training)
 	if err != nil {
 		return fmt.Errorf("predict: %w", err)
 	}
 	p := printedPrediction{Ranks: ranks, Training: m.Training, TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Warnings: m.Warnings}
-	for i := range m.Pattern.Laws {
-		if l := &m.Pattern.Laws[i]; len(l.Forms) > 0 {
-			p.Laws = append(p.Laws, printedLaw{l.Site, l.Forms[0].String(), len(l.Forms)})
-		}
-	}
+	p.Laws = m.Laws()
 	for _, u := range m.Pattern.Unexplained {
 		p.Unexplained = append(p.Unexplained, u.Slot+": "+u.Why)
 	}
 	var refused error
-	if share := 1 - float64(m.Unexplained)/float64(max(m.Traffic, 1)); share < o.explained {
-		refused = fmt.Errorf("predict: laws explain only %s of the messages of the largest run, less than --explained %v", percent(share), o.explained)
-	} else if x, err := m.Extrapolate(ctx, ranks, nil); err != nil {
+	if x, err := extrapolate(ctx, a, m, ranks, o.explained); err != nil {
 		refused = fmt.Errorf("predict: %w", err)
 		p.Warnings = append(p.Warnings, x.Warnings...)
 	} else {
 		p.fill(x, held)
+		if o.keep || o.name != "" {
+			p.Run = cmp.Or(o.name, extrapolatedName(m, ranks))
+			if _, err := saveExtrapolation(ctx, a, m, x, p.Run); err != nil {
+				return err
+			}
+		}
 		refused = o.time(ctx, a, m, x, held, &p)
 	}
 	if o.format == "json" {
@@ -117,29 +121,6 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		err = p.table(a.screen())
 	}
 	return errors.Join(err, refused)
-}
-
-// signatures are those of the runs that patterns name, by their numbers of ranks.
-func signatures(ctx context.Context, a *app, patterns []string) (all []*predict.Signature, err error) {
-	for _, pattern := range patterns {
-		dirs, _, err := writer.FindAll(a.storeDir(), pattern)
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range dirs {
-			run, err := predicted(ctx, dir)
-			if err != nil {
-				return nil, err
-			}
-			s, err := predict.Sign(run)
-			if err != nil {
-				return nil, fmt.Errorf("predict: %w", err)
-			}
-			all = append(all, s)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *predict.Signature) int { return int(a.Ranks) - int(b.Ranks) })
-	return all, nil
 }
 
 // printedPrediction is the answer.
@@ -159,17 +140,11 @@ type printedPrediction struct {
 	// Time is the predicted execution time, TimeRefused why there is none though it was asked for.
 	Time        *predictedTime `json:"time,omitempty"`
 	TimeRefused string         `json:"time_refused,omitempty"`
-	Laws        []printedLaw   `json:"laws"`
-	Unexplained []string       `json:"unexplained"`
-	Warnings    []string       `json:"warnings"`
-}
-
-// printedLaw is a law of destinations.
-type printedLaw struct {
-	Communication string `json:"communication"`
-	Law           string `json:"law"`
-	// Forms is how many laws have all runs and are about as simple.
-	Forms int `json:"forms"`
+	// Run is the name of the run that was written; empty: none was.
+	Run         string               `json:"run,omitempty"`
+	Laws        []predict.PrintedLaw `json:"laws"`
+	Unexplained []string             `json:"unexplained"`
+	Warnings    []string             `json:"warnings"`
 }
 
 func (p *printedPrediction) fill(x *predict.Extrapolation, held *predict.Signature) {
@@ -198,12 +173,11 @@ func (p *printedPrediction) table(w io.Writer) error {
 			return err
 		}
 	}
-	for _, l := range p.Laws {
-		fmt.Fprintf(&b, "%s: %s", l.Communication, l.Law)
-		if l.Forms > 1 {
-			fmt.Fprintf(&b, " (%d laws)", l.Forms)
-		}
-		b.WriteByte('\n')
+	if p.Run != "" {
+		fmt.Fprintf(&b, "written as %s: commq simulate --run %s --machine MACHINE times it\n", p.Run, p.Run)
+	}
+	if err := lawsText(&b, p.Laws); err != nil {
+		return err
 	}
 	for _, u := range p.Unexplained {
 		fmt.Fprintf(&b, "not explained: %s\n", u)

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +68,7 @@ func runSign(ctx context.Context, a *app, o *signOptions) error {
 	if o.output == "" {
 		return s.Write(a.stdout)
 	}
-	return writeSignature(o.output, s)
+	return writeFile(o.output, packed(o.output, s.Write))
 }
 
 // findPredicted is the run that a name or path names, as prediction sees it.
@@ -121,18 +118,4 @@ func tableRows[R any](ctx context.Context, dir string, t *schema.Table) (all []R
 		return nil
 	})
 	return all, err
-}
-
-// writeSignature writes a signature into a file, compressed where its name says so.
-func writeSignature(name string, s *predict.Signature) (err error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if !strings.HasSuffix(name, ".gz") {
-		return s.Write(f)
-	}
-	z := gzip.NewWriter(f)
-	return errors.Join(s.Write(z), z.Close())
 }

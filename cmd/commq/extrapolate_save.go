@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/commq/commq/capture/match"
+	"github.com/commq/commq/predict"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+const (
+	// extrapolatedRows is how many rows of events an epoch of an extrapolated run has at most, over all ranks.
+	extrapolatedRows = 1 << 20
+	// unmatchedShown is how many messages without a partner an error names.
+	unmatchedShown = 3
+)
+
+// extrapolated is an extrapolated run that is being written.
+type extrapolated struct {
+	run      *predict.Run
+	stream   *predict.Stream
+	out      *writer.Run
+	matcher  match.Rows
+	shardOf  []int
+	events   []schema.Events // by shard, of the epoch
+	messages []schema.Messages
+	manifest *schema.Manifest
+	first    map[int32]int32 // the world rank of the first member of each communicator
+}
+
+// saveExtrapolation writes the run. It is an error when a send has no receive or a receive no send.
+func saveExtrapolation(ctx context.Context, a *app, m *predict.Model, x *predict.Extrapolation, name string) (*schema.Manifest, error) {
+	if n := len(x.Unmatched); n > 0 {
+		return nil, fmt.Errorf("write run %q: messages without a partner at %d places: %s", name, n, strings.Join(x.Unmatched[:min(n, unmatchedShown)], "; "))
+	}
+	out, err := writer.Create(a.storeDir(), name, writer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer out.Abort()
+	w := &extrapolated{run: x.Run, out: out, first: map[int32]int32{}}
+	update, finish := newProgress(a, "writing "+name)
+	err = w.write(ctx, x.Signature, update)
+	finish()
+	if err != nil {
+		return nil, fmt.Errorf("extrapolate: %w", err)
+	}
+	w.manifest.Origin = schema.Origin{Commq: version, Prediction: &schema.Prediction{Numbers: x.Numbers, Inexact: x.Inexact}}
+	for _, s := range m.Runs() {
+		w.manifest.Origin.Prediction.Runs = append(w.manifest.Origin.Prediction.Runs, schema.PredictedFrom{Run: s.Run, Digest: s.Digest, Ranks: s.Ranks})
+	}
+	w.manifest.Warnings = x.Warnings
+	return w.manifest, out.Commit(w.manifest)
+}
+
+// write writes the tables and begins the manifest.
+func (w *extrapolated) write(ctx context.Context, s *predict.Signature, update func(done, total int64)) error {
+	var err error
+	w.stream, err = await(ctx, func() (*predict.Stream, error) { return s.Stream(max(extrapolatedRows/int64(s.Ranks), 1)), nil })
+	if err != nil {
+		return err
+	}
+	m := *w.run.Manifest
+	w.manifest = &m
+	m.TimeResolutionNs, m.Epochs, m.Collectives = 1, w.stream.Epochs, map[string]int64{}
+	m.Counts.Calls = s.Calls
+	if err := w.tables(); err != nil {
+		return err
+	}
+	shards := 0
+	w.shardOf, shards = writer.Shards(w.stream.Calls, 0)
+	w.events, w.messages = make([]schema.Events, shards), make([]schema.Messages, shards)
+	done := int64(0)
+	for epoch := range w.stream.Epochs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rows, err := w.epoch(epoch)
+		if err != nil {
+			return err
+		}
+		done += rows
+		update(done, s.Calls)
+	}
+	c := &m.Counts
+	if c.UnmatchedSends, c.UnmatchedReceives = w.matcher.Waiting(); c.UnmatchedSends+c.UnmatchedReceives > 0 {
+		return fmt.Errorf("%s and %s have no partner", counted(c.UnmatchedSends, "send"), counted(c.UnmatchedReceives, "receive"))
+	}
+	return nil
+}
+
+// tables writes the small tables.
+func (w *extrapolated) tables() error {
+	comms, sites, types, ranks := &schema.Comms{}, &schema.Callsites{}, &schema.Datatypes{}, &schema.RankInfos{}
+	for i := range w.run.Comms {
+		c := &w.run.Comms[i]
+		comms.Append(c)
+		if c.CommRank == 0 && c.Remote == 0 {
+			w.first[c.Comm] = c.WorldRank
+		}
+	}
+	for i := range w.run.Callsites {
+		sites.Append(&w.run.Callsites[i])
+	}
+	for i := range w.run.Datatypes {
+		types.Append(&w.run.Datatypes[i])
+	}
+	for rank, calls := range w.stream.Calls {
+		row := schema.NullRankInfo
+		row.Rank, row.Threads, row.Events, row.Ended = int32(rank), 1, calls, schema.EndedFinalized
+		ranks.Append(&row)
+	}
+	return errors.Join(w.out.Write(0, comms), w.out.Write(0, sites), w.out.Write(0, types), w.out.Write(0, ranks))
+}
+
+// epoch writes the rows of an epoch, and says how many there are.
+func (w *extrapolated) epoch(epoch int32) (rows int64, err error) {
+	for i := range w.events {
+		w.events[i].Resize(0)
+		w.messages[i].Resize(0)
+	}
+	for rank, shard := range w.shardOf {
+		if err := w.stream.Next(int32(rank), &w.events[shard]); err != nil {
+			return 0, err
+		}
+	}
+	pieces := make([]*schema.Events, len(w.events))
+	for i := range w.events {
+		pieces[i] = &w.events[i]
+		w.count(pieces[i])
+		rows += int64(pieces[i].Len())
+	}
+	w.matcher.Epoch(pieces, func(s *match.Send, r *match.Recv) { w.message(epoch, s, r) })
+	for i := range w.events {
+		if err := errors.Join(w.out.Write(i, &w.events[i]), w.out.Write(i, &w.messages[i])); err != nil {
+			return 0, err
+		}
+	}
+	return rows, nil
+}
+
+// count counts collectives, each at the first rank of its communicator.
+func (w *extrapolated) count(b *schema.Events) {
+	for i, rank := range b.Rank {
+		if schema.Class(b.Class[i]) == schema.ClassCollective && b.Instance[i] != schema.NullInt64 && w.first[b.Comm[i]] == rank {
+			w.manifest.Collectives[schema.CallID(b.Call[i]).String()]++
+			w.manifest.Counts.Collectives++
+		}
+	}
+}
+
+// message makes the row of a message.
+func (w *extrapolated) message(epoch int32, s *match.Send, r *match.Recv) {
+	m := schema.NullMessage
+	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes = s.Src, s.Dst, epoch, s.Comm, s.Tag, s.Bytes
+	m.SendCount, m.SendDatatype, m.SendCallsite = s.Count, s.Datatype, s.Callsite
+	m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = s.Seq, r.PostSeq, r.DoneSeq
+	w.messages[w.shardOf[s.Src]].Append(&m)
+	c := &w.manifest.Counts
+	c.Messages++
+	c.MessageBytes += s.Bytes
+	if r.Any > 0 {
+		c.WildcardReceives++
+	}
+}
+
+// predictedFrom names the runs that a run was predicted from.
+func predictedFrom(p *schema.Prediction) string {
+	var names []string
+	for _, r := range p.Runs {
+		names = append(names, r.Run)
+	}
+	return strings.Join(names, ", ")
+}
