@@ -428,17 +428,19 @@ func (e *engine) probe(i int32) {
 	s := &e.streams[i]
 	o := &s.op
 	c := e.channels.find(channelKey{o.peer, s.rank, o.tag, o.comm})
-	if !e.noticed(i, &e.channels.channels[c]) {
-		e.channels.channels[c].refs++
-		e.probing = append(e.probing, probing{i, c})
-		e.block(i)
+	if e.noticed(i, &e.channels.channels[c]) {
+		e.completed(i, true)
+		return
 	}
+	e.channels.channels[c].refs++
+	e.probing = append(e.probing, probing{i, c})
+	e.block(i)
 }
 
 // probing is a stream that is blocked in a probe.
 type probing struct{ stream, channel int32 }
 
-// noticed completes the stream's probe when the next message is there: its data, or of one that waits for its receiver the word
+// noticed says whether the stream's probe sees the next message: its data is there, or of one that waits for its receiver the word
 // that it does.
 func (e *engine) noticed(i int32, ch *channel) bool {
 	if ch.sends.empty() {

@@ -123,6 +123,8 @@ func TestSemantics(t *testing.T) {
 		}, []int64{10_500, 11_100}, 0},
 		{"probe: the message is there after 11,100 ns", world, nil, [][]call{{send, end},
 			{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150}, 0},
+		{"probe that comes when the message is there: it takes no time", world, nil, [][]call{{send, end},
+			{{schema.CallProbe, 12_000, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 12_050}, 0},
 		{"iprobe that found something", world, nil, [][]call{{send, end},
 			{{schema.CallIprobe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150}, 0},
 		{"probe of a synchronous send: its word is there after 10,100 ns", world, nil, [][]call{{{schema.CallSsend, 100, to(1, 1000)}, end},

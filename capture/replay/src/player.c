@@ -136,6 +136,7 @@ static void keep(void *in, void *inout, int *len, MPI_Datatype *type)
 
 static MPI_Datatype *types;
 static word *extents; // of types
+static char *made;    // which types are ours
 static MPI_Op ops[] = {MPI_OP_NULL, REDUCE_OPS};
 
 // A predefined type that the library does not have is made of bytes, like a derived one.
@@ -143,12 +144,14 @@ static void make_types(const word *list, word n, const char *names)
 {
     types = calloc(n, sizeof *types);
     extents = calloc(n, sizeof *extents);
+    made = calloc(n, 1);
     for (word i = 0; i < n; i++, list += 3) {
         types[i] = list[0] >= 0 ? named(names + list[0], list[1]) : MPI_DATATYPE_NULL;
         int size = -1;
         if (types[i] != MPI_DATATYPE_NULL) MPI_Type_size(types[i], &size);
         extents[i] = list[2];
         if (size == list[1]) continue;
+        made[i] = 1;
         MPI_Datatype bytes;
         MPI_Type_contiguous((int)list[1], MPI_BYTE, &bytes);
         MPI_Type_create_resized(bytes, 0, list[2], &types[i]);
@@ -469,6 +472,9 @@ static int exchange(int what, int form, const word *a, Lists *l)
         int sone = 0, rone = 0; // of those without lists every neighbour has the same
         for (int i = 0; i < x->out; i++) sone = l->scounts[i] > sone ? l->scounts[i] : sone;
         for (int i = 0; i < x->in; i++) rone = l->rcounts[i] > rone ? l->rcounts[i] : rone;
+        // Open MPI returns at once where a count is 0: so that of a rank without neighbours on one side is the other side's
+        if (x->in == 0) rone = sone, rtype = stype;
+        if (x->out == 0) sone = rone, stype = rtype;
         switch (what) {
         case COLL_Neighbor_allgather: FORMS(Neighbor_allgather, neighbor_allgather, send, sone, stype, recv, rone, rtype, comm);
         case COLL_Neighbor_alltoall: FORMS(Neighbor_alltoall, neighbor_alltoall, send, sone, stype, recv, rone, rtype, comm);
@@ -595,7 +601,11 @@ static int play(int op, const word *a)
     case OP_Comm_free: return MPI_Comm_free(&comms[a[0]]);
     case OP_Comm_disconnect: return MPI_Comm_disconnect(&comms[a[0]]);
     case OP_Collective: return collective(a);
-    case OP_Finalize: return MPI_Finalize();
+    case OP_Finalize:
+        for (word i = 0; i < file[2]; i++)
+            if (made[i]) MPI_Type_free(&types[i]);
+        MPI_Op_free(&ops[0]);
+        return MPI_Finalize();
     }
     return constructor(op, a);
 }
