@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/commq/commq/schema"
@@ -33,6 +34,8 @@ type rankState struct {
 	starting []*request           // of an MPI_Startall whose other rows follow
 	startRow schema.Event
 	ended    bool
+	window   *windowState // that its rows are in; nil: none
+	before   []int64      // words before it
 }
 
 // request is a request of a rank.
@@ -40,6 +43,7 @@ type request struct {
 	slot       int64
 	piece      piece
 	persistent bool
+	over       bool          // completed
 	call       schema.CallID // that made it
 }
 
@@ -82,6 +86,10 @@ func (s *rankState) post(e *schema.Event, recvBytes, sendBytes int64, persistent
 
 // completedBy notes which row completes a request.
 func (s *rankState) completedBy(e *schema.Event, r *request) {
+	r.over = false
+	if s.window != nil && !slices.Contains(s.window.posted[s.rank], r) {
+		s.window.posted[s.rank] = append(s.window.posted[s.rank], r)
+	}
 	if e.DoneSeq != schema.NullInt64 {
 		s.done[e.DoneSeq] = append(s.done[e.DoneSeq], r)
 	}
@@ -127,7 +135,11 @@ func (b *builder) build() error {
 				s.pending += max(e.ComputeNs, 0)
 				continue
 			}
-			if err := b.row(s, &e); err != nil {
+			make := b.row
+			if len(b.windows) > 0 {
+				make = b.windowRow
+			}
+			if err := make(s, &e); err != nil {
 				return err
 			}
 		}
@@ -141,13 +153,14 @@ func (b *builder) build() error {
 		if len(s.starting) > 0 {
 			s.startall()
 		}
+		s.leave()
+		b.appendWindows(s)
 		if !s.ended {
 			e := schema.NullEvent
 			s.emit(opcodes["Finalize"], &e)
 		}
 		s.out.recvArea = s.area.end
 		b.out.ranks = append(b.out.ranks, s.out)
-		b.out.Calls += int64(len(s.out.words))
 	}
 	b.out.init = int64(b.level)
 	return nil
@@ -446,6 +459,7 @@ func (b *builder) completes(s *rankState, e *schema.Event, op opcode) error {
 	args := []int64{int64(len(list))}
 	for _, r := range list {
 		args = append(args, r.slot)
+		r.over = true
 		if !r.persistent {
 			s.free = append(s.free, r.slot)
 			s.area.give(r.piece)

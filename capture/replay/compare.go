@@ -21,8 +21,8 @@ type Side struct {
 	Messages func(add func(*schema.Messages) error) error
 }
 
-// MessageColumns are the columns of messages that Compare needs; those of events are in Columns.
-var MessageColumns = []string{"src", "dst", "comm", "tag", "bytes", "send_seq"}
+// MessageColumns are the columns of messages that Compare and windows need; those of events are in Columns.
+var MessageColumns = []string{"src", "dst", "comm", "tag", "bytes", "send_seq", "recv_post_seq"}
 
 // Comparison is what two runs have in common, until they differ.
 type Comparison struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/binary"
+	"fmt"
 	"io"
 
 	"github.com/commq/commq/capture/shim"
@@ -31,7 +32,7 @@ const (
 func (s *Schedule) WriteTo(w io.Writer) (int64, error) {
 	out := &wordWriter{w: bufio.NewWriterSize(w, 1<<20)}
 	names := (len(s.names) + 7) / 8
-	out.words(magic, int64(s.Ranks), int64(len(s.types)), int64(names), int64(s.comms), s.init, int64(s.phases), 0)
+	out.words(magic, int64(s.Ranks), int64(len(s.types)), int64(names), int64(s.comms), s.init, int64(s.phases), int64(s.repeat))
 	at := int64(headerWords + 3*len(s.types) + names + rankWords*len(s.ranks))
 	for _, t := range s.types {
 		out.words(t.name, t.bytes, t.extent)
@@ -72,4 +73,51 @@ func (o *wordWriter) words(list ...int64) {
 		_, o.err = o.w.Write(b[:])
 		o.n += 8
 	}
+}
+
+// Times are when things ended while a schedule was played, by rank, in ns on the clock of the rank's node.
+type Times struct {
+	// Start and End are those of the whole, between a barrier and MPI_Finalize.
+	Start, End []int64
+	// Phases are the ends of the repetitions of each phase, the first of them one to warm up: by phase, rank and repetition.
+	Phases [][][]int64
+}
+
+// ReadTimes reads what the player wrote of a schedule.
+func (s *Schedule) ReadTimes(r io.Reader) (*Times, error) {
+	each := 2 + s.phases*(s.repeat+1)
+	words := make([]int64, s.Ranks*each)
+	if err := binary.Read(r, binary.LittleEndian, words); err != nil {
+		return nil, fmt.Errorf("the times of %d ranks: %w", s.Ranks, err)
+	}
+	t := &Times{Phases: make([][][]int64, s.phases)}
+	for rank := range s.Ranks {
+		own := words[rank*each : (rank+1)*each]
+		t.Start, t.End = append(t.Start, own[0]), append(t.End, own[1])
+		for i := range s.phases {
+			t.Phases[i] = append(t.Phases[i], own[2+i*(s.repeat+1):2+(i+1)*(s.repeat+1)])
+		}
+	}
+	return t, nil
+}
+
+// Whole is the longest that a rank took for the whole.
+func (t *Times) Whole() (ns int64) {
+	for rank := range t.Start {
+		ns = max(ns, t.End[rank]-t.Start[rank])
+	}
+	return ns
+}
+
+// Repetitions are the times of the repetitions of a phase, each the mean over the ranks, in ns.
+func (t *Times) Repetitions(phase int) (ns []float64) {
+	ranks := t.Phases[phase]
+	for k := 1; k < len(ranks[0]); k++ {
+		sum := 0.0
+		for _, ends := range ranks {
+			sum += float64(ends[k] - ends[k-1])
+		}
+		ns = append(ns, sum/float64(len(ranks)))
+	}
+	return ns
 }

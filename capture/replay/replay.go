@@ -21,6 +21,8 @@ type Source struct {
 	// Events gives the rows of events to add, in batches that add does not keep, each rank's in the order of seq. It is called several
 	// times, and gives the same every time. It returns what add returns.
 	Events func(add func(*schema.Events) error) error
+	// Messages gives the rows of messages likewise; it is asked for windows only, and may be nil without.
+	Messages func(add func(*schema.Messages) error) error
 }
 
 // Columns are the columns of events that a schedule is made of.
@@ -53,15 +55,14 @@ type Schedule struct {
 	Ranks int
 	// Notes are what is played otherwise than it was, or not at all, a sentence each.
 	Notes []string
-	// MinCalls is how many calls are played.
-	Calls int64
 
 	types  []typeWords
 	names  []byte
 	comms  int
 	ranks  []rankSchedule
-	init   int64 // thread level + 1; 0: MPI_Init
+	init   int64 // thread level; 0: MPI_Init
 	phases int
+	repeat int
 }
 
 // rankSchedule is what a rank does.
@@ -89,6 +90,9 @@ func New(src *Source, o *Options) (*Schedule, error) {
 			b.level = max(b.level, r.ThreadLevel)
 		}
 	}
+	if err := b.checkWindows(); err != nil {
+		return nil, err
+	}
 	if err := b.readComms(); err != nil {
 		return nil, err
 	}
@@ -97,10 +101,14 @@ func New(src *Source, o *Options) (*Schedule, error) {
 		return nil, err
 	}
 	b.assignComms()
+	if err := b.prepareWindows(); err != nil {
+		return nil, err
+	}
 	if err := b.build(); err != nil {
 		return nil, err
 	}
 	b.out.comms = len(b.comms) + b.extra
+	b.out.phases, b.out.repeat = len(o.Windows), o.Repeat
 	for what, n := range b.notes {
 		b.out.Notes = append(b.out.Notes, fmt.Sprintf("%s: %d", what, n))
 	}
@@ -126,6 +134,11 @@ type builder struct {
 	ranks     []rankState
 	early     map[int]bool // communicators that are made before the first call
 	instances map[instanceKey]*instance
+
+	windows    []*windowState
+	used       map[int32]bool       // communicators that windows use, or that those are made from
+	makers     map[instanceKey]bool // constructors that make one for some rank
+	persistent map[rowKey]bool      // rows that make persistent requests which windows start
 }
 
 // rowKey is a row.

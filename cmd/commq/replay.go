@@ -65,6 +65,10 @@ type replayOptions struct {
 	ranks  int    // --ranks
 	name   string // --name
 	format string // --format
+	// phases is --phases, repeat and threshold are --repeat and --threshold.
+	phases    bool
+	repeat    int
+	threshold float64
 }
 
 func newReplayCommand(a *app) *cobra.Command {
@@ -81,15 +85,26 @@ What is played is captured, and is a run with measured times. It is compared wit
 collective; where they differ the first difference is told and the exit status is 1.
 
 Before anything is launched the run is checked: messages without a partner, collectives that do not match, ranks that wait for each other for ever and
-calls that cannot be played are errors that name the ranks and calls. docs/method/replay-run.md has what is played how.`,
+calls that cannot be played are errors that name the ranks and calls.
+
+With --phases only the phases are played (commq phases), one repetition of each, --repeat times: what they take times how often the program repeats
+them is the time that the program would take here, by PAS2P's equation 1. That needs seconds where the program needs hours. No run is written.
+docs/method/replay-run.md has what is played how.`,
 		Example: `  commq replay --run cg.A.4
   commq replay --run bt.W.16 --mpi mpich --compute zero --name bt.W.16.bare
+  commq replay --run bt.A.16 --phases --repeat 10
   commq replay --run bt-io.S.4 --skip io --launcher "mpirun --oversubscribe"`,
 		Args:              wantArgs(0, 0, "no arguments but flags; name the run with --run"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, "text", "json"); err != nil {
 				return err
+			}
+			if err := o.checkPhases(); err != nil {
+				return err
+			}
+			if o.phases {
+				return runReplayPhases(c.Context(), a, &o)
 			}
 			return runReplay(c.Context(), a, &o)
 		},
@@ -98,11 +113,14 @@ calls that cannot be played are errors that name the ranks and calls. docs/metho
 	f.StringVar(&o.run, "run", "", "`RUN` to play: a name in the store, or a path")
 	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, which is the run's (default: that)")
 	f.StringVar(&o.name, "name", "", "`NAME` of the new run (default: the run's with .replay)")
-	f.StringVar(&o.format, "format", "text", "what the comparison is printed as: text or json")
+	f.StringVar(&o.format, "format", "text", "what the answer is printed as: text or json")
+	f.BoolVar(&o.phases, "phases", false, "play the relevant phases only, and say what the whole would take")
+	f.IntVar(&o.repeat, "repeat", 5, "how often a phase is played with --phases, after once to warm up")
+	f.Float64Var(&o.threshold, "threshold", 0.01, "least part of the time that a phase has which --phases plays, 0 to 1")
 	o.playOptions.flags(c)
 	register(c, completeRuns(a), "run")
 	complete(c, "format", "text", "json")
-	completeNothing(c, "ranks", "name")
+	completeNothing(c, "ranks", "name", "repeat", "threshold")
 	return c
 }
 
@@ -168,6 +186,7 @@ func readPlayed(ctx context.Context, a *app, run string, o *playOptions) (*playe
 		return nil, err
 	}
 	p.source.Events = streamEvents(ctx, dir, replay.Columns...)
+	p.source.Messages = streamMessages(ctx, dir, replay.MessageColumns...)
 	return p, nil
 }
 
@@ -179,6 +198,17 @@ func streamEvents(ctx context.Context, dir string, columns ...string) func(add f
 			return err
 		}
 		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Events)) })
+	}
+}
+
+// streamMessages gives the rows of messages of a run, some columns of them.
+func streamMessages(ctx context.Context, dir string, columns ...string) func(add func(*schema.Messages) error) error {
+	return func(add func(*schema.Messages) error) error {
+		rows, err := writer.ReadEpochs(dir, &schema.MessagesTable, eventRows, columns...)
+		if err != nil {
+			return err
+		}
+		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
 	}
 }
 
@@ -291,13 +321,7 @@ func side(ctx context.Context, dir string) (*replay.Side, error) {
 	if s.Comms, err = tableRows[schema.Comm](ctx, dir, &schema.CommsTable); err != nil {
 		return nil, err
 	}
-	s.Messages = func(add func(*schema.Messages) error) error {
-		rows, err := writer.ReadEpochs(dir, &schema.MessagesTable, eventRows, replay.MessageColumns...)
-		if err != nil {
-			return err
-		}
-		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Messages)) })
-	}
+	s.Messages = streamMessages(ctx, dir, replay.MessageColumns...)
 	return s, nil
 }
 

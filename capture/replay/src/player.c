@@ -523,6 +523,33 @@ static int collective(const word *a)
     return rc;
 }
 
+// ---- times ----
+
+static const char *times_file;
+static int64_t *times; // start, end, and the ends of the repetitions of each phase
+
+static word times_words(void) { return 2 + file[6] * (file[7] + 1); }
+
+// The barrier and the gather are ours, and no recorder's.
+static void begin_times(void)
+{
+    times = calloc(times_words(), sizeof *times);
+    if (times_file) PMPI_Barrier(MPI_COMM_WORLD);
+    times[0] = wall_now();
+}
+
+static void end_times(void)
+{
+    times[1] = wall_now();
+    if (!times_file) return;
+    const size_t n = times_words() * sizeof *times;
+    char *all = rank == 0 ? malloc(n * ranks) : NULL;
+    PMPI_Gather(times, small(n), MPI_BYTE, all, small(n), MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rank) return;
+    FILE *f = fopen(times_file, "wb");
+    if (!f || fwrite(all, n, ranks, f) != (size_t)ranks || fclose(f)) fail("cannot write the times");
+}
+
 // ---- all calls ----
 
 #define SENDS(Name) \
@@ -601,7 +628,9 @@ static int play(int op, const word *a)
     case OP_Comm_free: return MPI_Comm_free(&comms[a[0]]);
     case OP_Comm_disconnect: return MPI_Comm_disconnect(&comms[a[0]]);
     case OP_Collective: return collective(a);
+    case OP_Compute: return MPI_SUCCESS;
     case OP_Finalize:
+        end_times();
         for (word i = 0; i < file[2]; i++)
             if (made[i]) MPI_Type_free(&types[i]);
         MPI_Op_free(&ops[0]);
@@ -665,12 +694,26 @@ int main(int argc, char **argv)
     recv_area = reserve(mine[3], 0);
     buffer_bytes = mine[6];
     attach();
-    const word *p = file + mine[0], *end = p + mine[1];
+    times_file = argc > 3 ? argv[3] : NULL;
+    const word *p = file + mine[0], *end = p + mine[1], *phase = NULL;
+    word repetition = 0;
+    begin_times();
     while (p < end) {
         const int op = (int)(p[0] & 0xffff), flags = (int)(p[0] >> 16 & 0xffff);
         const word n = p[0] >> 32;
         at = p[2];
+        if (op == OP_Phase) {
+            PMPI_Barrier(MPI_COMM_WORLD);
+            repetition = 0;
+            p += 3 + n, phase = p;
+            continue;
+        }
         compute(p[1]);
+        if (op == OP_Phase_end) {
+            times[2 + p[3] * (file[7] + 1) + repetition] = wall_now();
+            p = repetition++ < file[7] ? phase : p + 3 + n;
+            continue;
+        }
         const int rc = play(op, p + 3);
         if (rc != MPI_SUCCESS && !(flags & FLAG_MAY_FAIL)) {
             char text[MPI_MAX_ERROR_STRING];
