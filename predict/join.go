@@ -26,8 +26,8 @@ func (s *signer) meet(k instance, symbol int32) {
 	}
 }
 
-// join makes one symbol of those that meet in collective operations and that no rank has both of: ranks go different ways through the program, often
-// because the compiler made two loops of one with a condition in it, and do the same.
+// join makes one symbol of those that meet in collective operations and that no rank has both of, or has one after the other: ranks go different ways
+// through the program, often because the compiler made two loops of one with a condition in it, or copies of what comes behind one, and do the same.
 func (s *signer) join() {
 	s.same = make([]int32, len(s.sig.Symbols))
 	for i := range s.same {
@@ -58,7 +58,7 @@ func (s *signer) join() {
 	slices.SortFunc(pairs, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	for _, p := range pairs {
 		a, b := to[p[0]], to[p[1]]
-		if a == b || overlap(ranks[a], ranks[b]) {
+		if a == b || overlap(ranks[a], ranks[b]) && s.adjacent(to, a, b) {
 			continue
 		}
 		for r := range ranks[b] {
@@ -71,6 +71,19 @@ func (s *signer) join() {
 		}
 	}
 	s.relabel(to)
+}
+
+// adjacent says whether some rank makes calls of two symbols one after the other.
+func (s *signer) adjacent(to []int32, a, b int32) bool {
+	is := func(symbol, of int32) bool { return symbol != outside && to[symbol] == of }
+	for _, f := range s.flows {
+		for e := range f {
+			if is(e.from, a) && is(e.to, b) || is(e.from, b) && is(e.to, a) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func overlap(a, b map[int32]bool) bool {
