@@ -25,7 +25,6 @@ type Model struct {
 	byNode []*siteModel
 	loops  []*valueLaw // by node: iterations
 	unif   []bool
-	names  map[string]string // of slots: those with the same tables have one name
 	slots  []pattern.Slot
 	comms  []*commModel
 	times  *computeTimes
@@ -80,7 +79,7 @@ func NewModel(runs []*Signature) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{t: t, byNode: make([]*siteModel, len(t.nodes)), loops: make([]*valueLaw, len(t.nodes)), unif: s.uniform, names: map[string]string{}}
+	m := &Model{t: t, byNode: make([]*siteModel, len(t.nodes)), loops: make([]*valueLaw, len(t.nodes)), unif: s.uniform}
 	for _, r := range t.runs {
 		m.Training = append(m.Training, r.Ranks)
 	}
@@ -90,6 +89,7 @@ func NewModel(runs []*Signature) (*Model, error) {
 		m.byNode[w.node.ID] = x
 		m.patterns(x)
 	}
+	m.partners()
 	m.commSlots()
 	if m.Pattern, err = pattern.Fit(m.slots, pattern.Options{Sizes: m.Training}); err != nil {
 		return nil, err
@@ -159,11 +159,10 @@ func peerOf(rank int32, s Side) int32 {
 	return rank + s[SidePeer].int32()
 }
 
-// family makes the slots of a site, and returns its name: that of one with the same tables, if there is one.
+// family makes the slots of a site, and returns its name.
 func (m *Model) family(x *siteModel, kind string, of func(rank int32, c *Call) int32) string {
 	name := fmt.Sprintf("%d %s", x.node.ID, kind)
 	var slots []pattern.Slot
-	var key strings.Builder
 	for _, s := range x.slots {
 		p := pattern.Slot{Name: slotName(name, s.index()), Site: name, Index: s.index()}
 		for i, calls := range s.runs {
@@ -181,17 +180,12 @@ func (m *Model) family(x *siteModel, kind string, of func(rank int32, c *Call) i
 			}
 		}
 		if len(p.Runs) > 0 {
-			fmt.Fprint(&key, p.Index, p.Runs)
 			slots = append(slots, p)
 		}
 	}
 	if len(slots) == 0 {
 		return ""
 	}
-	if known, ok := m.names[key.String()]; ok {
-		return known
-	}
-	m.names[key.String()] = name
 	m.slots = append(m.slots, slots...)
 	return name
 }
@@ -201,6 +195,57 @@ func slotName(family string, index []int32) string {
 		return family
 	}
 	return fmt.Sprintf("%s %v", family, index)
+}
+
+// partners finds of each slot those that may be the other side of its messages: they have the same messages, by ranks and tags, in all runs.
+func (m *Model) partners() {
+	named := map[string]*pattern.Slot{}
+	for i := range m.slots {
+		named[m.slots[i].Name] = &m.slots[i]
+	}
+	sides := map[string][2][]string{} // by messages: names of slots that send and that receive them
+	for _, x := range m.sites {
+		for _, s := range x.slots {
+			for i, side := range []struct {
+				family string
+				of     func(*Call) Side
+			}{{x.to, func(c *Call) Side { return c.Send }}, {x.from, func(c *Call) Side { return c.Recv }}} {
+				if side.family == "" {
+					continue
+				}
+				var messages [][4]int32
+				for run, calls := range s.runs {
+					for r, c := range calls {
+						if c == nil || peerless(side.of(c)) {
+							continue
+						}
+						from, to := int32(r), peerOf(int32(r), side.of(c))
+						if i == 1 {
+							from, to = to, from
+						}
+						messages = append(messages, [4]int32{int32(run), from, to, side.of(c)[SideTag].int32()})
+					}
+				}
+				slices.SortFunc(messages, func(a, b [4]int32) int { return slices.Compare(a[:], b[:]) })
+				k := fmt.Sprint(messages)
+				both := sides[k]
+				both[i] = append(both[i], slotName(side.family, s.index()))
+				sides[k] = both
+			}
+		}
+	}
+	for _, both := range sides {
+		for i, names := range both {
+			if len(both[1-i]) == 0 {
+				continue
+			}
+			for _, name := range names {
+				if s := named[name]; s != nil {
+					s.Partners = both[1-i]
+				}
+			}
+		}
+	}
 }
 
 // commSlots finds which communicators sites use, and the tables of those that have not all ranks: each member with the next one.

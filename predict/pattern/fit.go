@@ -124,8 +124,8 @@ func (f *fitter) fit(slots []Slot) {
 	for _, u := range f.families(slots) {
 		f.fitUnit(u)
 	}
-	chosen := f.cover()
-	f.settle(chosen)
+	chosen, first := f.cover()
+	f.settle(first)
 	for _, c := range chosen {
 		if len(c.dims[0]) > 1 {
 			f.p.Grids = append(f.p.Grids, c.grids)
@@ -431,7 +431,8 @@ func (m *Map) anyone() bool {
 // cover chooses the grids: the line, the class of grids that makes the description of all slots shortest, and further ones as long as
 // each makes it much shorter. Every class that would do as well in the place of a chosen one, within the margin, is kept beside it:
 // few axes make a class the first, but do not rule the others out.
-func (f *fitter) cover() []*class {
+// It returns them, and per class whether it is the line, the first grid, or would do as well as that.
+func (f *fitter) cover() (grids []*class, first []bool) {
 	const another = 25 // bits that a second grid must save
 	for _, u := range f.units {
 		u.bounded = make([]bool, len(f.classes))
@@ -441,6 +442,8 @@ func (f *fitter) cover() []*class {
 		}
 	}
 	chosen := []int{0}
+	first = make([]bool, len(f.classes))
+	first[0] = true
 	rivals := map[int]bool{0: true}
 	total := f.total(chosen)
 	for len(chosen) < 4 {
@@ -465,12 +468,16 @@ func (f *fitter) cover() []*class {
 				rivals[i] = true
 			}
 		}
-		chosen = append(chosen, best)
+		if chosen = append(chosen, best); len(chosen) == 2 {
+			for i := range f.classes {
+				first[i] = rivals[i]
+			}
+			first[best] = true
+		}
 		total = f.total(chosen)
 	}
-	var out []*class
 	for _, i := range chosen {
-		out = append(out, f.classes[i])
+		grids = append(grids, f.classes[i])
 	}
 	for i := range f.classes {
 		if !rivals[i] {
@@ -479,7 +486,7 @@ func (f *fitter) cover() []*class {
 			}
 		}
 	}
-	return out
+	return grids, first
 }
 
 // bounds says whether the extents of a class, or the process count, say where each component of a family's index ends.
@@ -581,11 +588,18 @@ func (f *fitter) total(chosen []int) float64 {
 	return sum
 }
 
-// settle pools each unit's forms on the chosen grids, and lets what is decided speak for what is not.
-func (f *fitter) settle(chosen []*class) {
+// settle pools each unit's forms on the chosen grids, those of further grids where the first has none, and lets what is decided speak for what is not.
+func (f *fitter) settle(first []bool) {
 	for _, u := range f.units {
-		for _, fs := range u.forms {
-			u.pool = append(u.pool, fs...)
+		for i, fs := range u.forms {
+			if first[i] {
+				u.pool = append(u.pool, fs...)
+			}
+		}
+		for i, fs := range u.forms {
+			if !first[i] && len(u.pool) == 0 {
+				u.pool = append(u.pool, fs...)
+			}
 		}
 		u.pool = cheapest(u.pool)
 	}
@@ -715,12 +729,12 @@ func (f *fitter) transfer() {
 	}
 }
 
-// hierarchy returns the guard by an index that all forms of a unit have on each axis with more than two ranks, and whose number is the
+// hierarchy returns the guard, of a family by an index, that all forms of a unit have on each axis with more than two ranks, and whose number is the
 // displacement.
 func (f *fitter) hierarchy(u *unit) (Guard, bool) {
 	for _, r := range u.pool[0].Rules {
 		g := r.Guard.floored()
-		if g.Kind != LowBits || g.N.Kind != Power || g.N.Log == NoLog || g.N.B == 0 {
+		if g.Kind != LowBits || g.N.Kind != Power || g.N.Log == NoLog || g.N.B == 0 && len(u.vary) > 0 {
 			continue
 		}
 		if !slices.ContainsFunc(u.pool, func(o Form) bool { return !f.shows(o, g) }) {
@@ -937,6 +951,75 @@ func (f *fitter) borrowSigns() {
 		axes = append(axes, b)
 	}
 	borrowBlocks(axes)
+	f.borrowInSite()
+	f.borrowFromPartner()
+}
+
+// borrowInSite decides what is open of a slot by the others of its site, which move along other axes in the same way, if these all go one way.
+func (f *fitter) borrowInSite() {
+	sites := map[string][]*unit{}
+	for _, u := range f.units {
+		if _, _, ok := u.direction(); ok {
+			sites[u.site] = append(sites[u.site], u)
+		}
+	}
+	for _, units := range sites {
+		for _, u := range units {
+			axis, s, _ := u.direction()
+			if s != open {
+				continue
+			}
+			var seen []sign
+			for _, o := range units {
+				if a, other, _ := o.direction(); a != axis && other != open && !slices.Contains(seen, other) {
+					seen = append(seen, other)
+				}
+			}
+			if len(seen) == 1 {
+				u.turn(axis, seen[0])
+			}
+		}
+	}
+}
+
+// borrowFromPartner decides what is open of a slot by that of the other side of its messages, which goes the other way.
+func (f *fitter) borrowFromPartner() {
+	of := map[string]*unit{}
+	for _, u := range f.units {
+		for _, s := range u.slots {
+			of[s.Name] = u
+		}
+	}
+	for _, u := range f.units {
+		axis, s, ok := u.direction()
+		if !ok || s != open {
+			continue
+		}
+		var seen []sign
+		for _, x := range u.slots {
+			for _, name := range x.Partners {
+				o := of[name]
+				if o == nil {
+					continue
+				}
+				if a, other, ok := o.direction(); ok && a == axis && !slices.Contains(seen, other) {
+					seen = append(seen, other)
+				}
+			}
+		}
+		if len(seen) == 1 && seen[0] != open {
+			u.turn(axis, plus+minus-seen[0])
+		}
+	}
+}
+
+// turn leaves the forms of one direction.
+func (u *unit) turn(axis int, s sign) {
+	u.pool = slices.DeleteFunc(u.pool, func(form Form) bool {
+		m, moves := form.move()
+		return !moves || m.axis != axis || m.negative != (s == minus)
+	})
+	u.borrowed = true
 }
 
 // way is how a form moves, but for axis and direction: operation, number and the guards of all axes.
@@ -967,11 +1050,7 @@ func borrowBlocks(blocks []signBlock) {
 			if b.signs[i] != open {
 				continue
 			}
-			u.pool = slices.DeleteFunc(u.pool, func(form Form) bool {
-				m, moves := form.move()
-				return !moves || m.axis != b.axis || m.negative != (order[i] == minus)
-			})
-			u.borrowed = true
+			u.turn(b.axis, order[i])
 			b.signs[i] = order[i]
 		}
 	}

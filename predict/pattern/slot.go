@@ -20,8 +20,11 @@ type Slot struct {
 	// Site names the place in the program. Slots of one site whose Index is not nil are a family: one law may cover them all.
 	Site string `json:"site"`
 	// Index is the slot's place in its family: level, step of an exchange, ordinal of a message. Nil when there is none.
-	Index []int32   `json:"index,omitempty"`
-	Runs  []Mapping `json:"runs"`
+	Index []int32 `json:"index,omitempty"`
+	// Partners are the names of the slots of the other side of its messages, as far as that is known: they receive from where this one is whom it
+	// sends to, or the reverse.
+	Partners []string  `json:"partners,omitempty"`
+	Runs     []Mapping `json:"runs"`
 }
 
 // Mapping is whom each rank sends to in one run. A rank is one of the world or of a communicator; the caller says which.
