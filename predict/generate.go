@@ -438,14 +438,15 @@ func (w *rankWriter) times(n *Node, p *point) (said, bool) {
 func (g *generator) extent(n *Node) (said, bool) {
 	r, some := said{}, false
 	for _, x := range g.sites {
-		d := slices.Index(x.loops, n)
+		d := slices.IndexFunc(x.loops, func(r round) bool { return r.loop == n && !r.within })
 		if d < 0 {
 			continue
 		}
+		times := int64(max(x.loops[d].period, 1))
 		for _, family := range []string{x.to, x.from, x.in} {
 			for _, l := range g.families[family] {
 				if least, most, ok := l.Last(g.ranks, d); ok {
-					r.low, r.high, some = max(r.low, int64(least)+1), max(r.high, int64(most)+1), true
+					r.low, r.high, some = max(r.low, (int64(least)+1)*times), max(r.high, (int64(most)+1)*times), true
 				}
 			}
 		}
@@ -458,7 +459,11 @@ func (g *generator) extent(n *Node) (said, bool) {
 func (w *rankWriter) around(n *Node) (index []int32) {
 	for l := n.parent; l != nil; l = l.parent {
 		if !w.unif[l.ID] {
-			index = append([]int32{w.at[l.ID]}, index...)
+			var mine []int32
+			for _, r := range rounds(l, w.period[l.ID]) {
+				mine = append(mine, r.of(w.at[l.ID]))
+			}
+			index = append(mine, index...)
 		}
 	}
 	return index
@@ -476,7 +481,7 @@ func (w *rankWriter) some(n *Node) bool {
 		x := w.byNode[c.ID]
 		inside := false // a loop that is not gone through yet has the site's place
 		for _, l := range x.loops {
-			_, now := w.at[l.ID]
+			_, now := w.at[l.loop.ID]
 			inside = inside || !now
 		}
 		if inside || w.takes(x, w.rank, w.index(x)) {
@@ -499,7 +504,7 @@ func (w *rankWriter) body(n *Node) {
 // index is where a site is now.
 func (w *rankWriter) index(x *siteModel) (index []int32) {
 	for _, l := range x.loops {
-		index = append(index, w.at[l.ID])
+		index = append(index, l.of(w.at[l.loop.ID]))
 	}
 	return index
 }

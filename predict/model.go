@@ -25,6 +25,7 @@ type Model struct {
 	byNode []*siteModel
 	loops  []*valueLaw // by node: iterations
 	unif   []bool
+	period []int32 // of loops, by node; 0: none
 	slots  []pattern.Slot
 	comms  []*commModel
 	times  *computeTimes
@@ -79,7 +80,7 @@ func NewModel(runs []*Signature) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{t: t, byNode: make([]*siteModel, len(t.nodes)), loops: make([]*valueLaw, len(t.nodes)), unif: s.uniform}
+	m := &Model{t: t, byNode: make([]*siteModel, len(t.nodes)), loops: make([]*valueLaw, len(t.nodes)), unif: s.uniform, period: s.periods}
 	for _, r := range t.runs {
 		m.Training = append(m.Training, r.Ranks)
 	}
@@ -538,7 +539,7 @@ func (m *Model) iterations(n *Node, s *slotter, v *values) *valueLaw {
 	around := 0
 	for l := n.parent; l != nil; l = l.parent {
 		if !m.unif[l.ID] {
-			around++
+			around += len(rounds(l, m.period[l.ID]))
 		}
 	}
 	most := map[int32]int64{}

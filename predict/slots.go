@@ -27,12 +27,39 @@ type done struct {
 // site is an event of the joint template with all that ranks did there.
 type site struct {
 	node  *Node
-	loops []*Node // around it, of which places are kept, outermost first
+	loops []round // around it, of which places are kept, outermost first
 	all   []done
 	slots []*slot // in the order of their places
 	at    map[place]*slot
 	// sends and receives say what it is.
 	sends, receives bool
+}
+
+// round is a component of places: the iteration of a loop, or, where the calls of its iterations come again and again after a period, which time that
+// is, or which iteration of the period.
+type round struct {
+	loop   *Node
+	period int32 // 0: none
+	within bool  // the iteration of the period
+}
+
+// of is the component at an iteration.
+func (r round) of(iteration int32) int32 {
+	switch {
+	case r.period == 0:
+		return iteration
+	case r.within:
+		return iteration % r.period
+	}
+	return iteration / r.period
+}
+
+// rounds are the components of places that a loop has.
+func rounds(n *Node, period int32) []round {
+	if period == 0 {
+		return []round{{loop: n}}
+	}
+	return []round{{n, period, false}, {n, period, true}}
 }
 
 // slot is a site at a place.
@@ -48,31 +75,34 @@ const mostDone = 1 << 23
 // slotter finds slots.
 type slotter struct {
 	*training
-	uniform []bool // loops, by node, whose iterations are all the same wherever a rank goes through them
+	uniform []bool  // loops, by node, whose iterations are all the same wherever a rank goes through them
+	periods []int32 // of loops, by node; 0: none
 	sites   []*site
 	byNode  []*site
 	count   int
 	run     int32
 	rank    int32
-	at      []int32 // iterations of the loops that it is in and that are not uniform
+	at      []int32 // the place of the loops that it is in and that are not uniform
 	// iterations is how many iterations a loop has, by node and where.
 	iterations []map[where]int32
 }
 
 // slots finds the sites and slots of all runs.
 func (t *training) slots() ([]*site, *slotter, error) {
-	s := &slotter{training: t, uniform: make([]bool, len(t.nodes)), byNode: make([]*site, len(t.nodes)),
+	s := &slotter{training: t, uniform: make([]bool, len(t.nodes)), periods: make([]int32, len(t.nodes)), byNode: make([]*site, len(t.nodes)),
 		iterations: make([]map[where]int32, len(t.nodes))}
 	for _, n := range t.nodes {
 		if n.Loop {
 			s.iterations[n.ID] = map[where]int32{}
-			s.uniform[n.ID] = n.ID == 0 || uniform(t.Values[n.ID].Loops)
+			if s.uniform[n.ID] = n.ID == 0 || uniform(t.Values[n.ID].Loops); !s.uniform[n.ID] {
+				s.periods[n.ID] = period(&t.Values[n.ID])
+			}
 			continue
 		}
 		w := &site{node: n, at: map[place]*slot{}}
 		for l := n.parent; l != nil; l = l.parent {
 			if !s.uniform[l.ID] {
-				w.loops = append([]*Node{l}, w.loops...)
+				w.loops = append(rounds(l, s.periods[l.ID]), w.loops...)
 			}
 		}
 		if len(w.loops) > maxLoops {
@@ -106,6 +136,51 @@ func uniform(loops [][]Item) bool {
 		}
 	}
 	return true
+}
+
+// Bounds of the period of a loop.
+const (
+	leastPeriod = 2
+	mostPeriod  = 8
+)
+
+// period is after how many iterations the calls of a loop come again, in all executions that have two periods or more; 0: they do not. It is a loop of
+// loops whose inner one is the same call with something else each time, as the axes of a grid.
+func period(v *Values) int32 {
+	made := make([]string, len(v.Bodies)) // what is called
+	for i, b := range v.Bodies {
+		var places []int32
+		for k := 0; k < len(b); k += 2 {
+			places = append(places, b[k])
+		}
+		made[i] = fmt.Sprint(places)
+	}
+	fits := func(m int) bool {
+		some := false
+		for _, l := range v.Loops {
+			var all []string
+			each(l, func(body int32) bool {
+				all = append(all, made[body])
+				return true
+			})
+			if len(all)%m != 0 {
+				return false
+			}
+			for i := range all {
+				if i >= m && all[i] != all[i-m] {
+					return false
+				}
+			}
+			some = some || len(all) >= 2*m && slices.ContainsFunc(all[:m], func(x string) bool { return x != all[0] })
+		}
+		return some
+	}
+	for m := leastPeriod; m <= mostPeriod; m++ {
+		if fits(m) {
+			return int32(m)
+		}
+	}
+	return 0
 }
 
 // walk goes through what the rank did at a node.
@@ -142,14 +217,18 @@ func (s *slotter) walk(n *Node, value int32) error {
 		}
 		return nil
 	}
-	s.at = append(s.at, 0)
+	depth, count := len(s.at), int32(0)
+	all := rounds(n, s.periods[n.ID])
 	var err error
 	each(v.Loops[value], func(body int32) bool {
+		for _, r := range all {
+			s.at = append(s.at, r.of(count))
+		}
 		err = iteration(v.Bodies[body])
-		s.at[len(s.at)-1]++
+		s.at = s.at[:depth]
+		count++
 		return err == nil
 	})
-	s.at = s.at[:len(s.at)-1]
 	return err
 }
 
@@ -226,11 +305,20 @@ func (s *slotter) constant(w *site, i int) bool {
 		}
 		x.count++
 	}
+	r := w.loops[i]
+	first := slices.IndexFunc(w.loops, func(o round) bool { return o.loop == r.loop })
 	for k, x := range at {
-		for j := i; j < maxLoops; j++ { // the loop's execution is at the places of those around it
+		for j := first; j < maxLoops; j++ { // the loop's execution is at the places of those around it
 			k.place[j] = 0
 		}
-		if x.count != s.iterations[w.loops[i].ID][k] {
+		want := s.iterations[r.loop.ID][k]
+		switch {
+		case r.within:
+			want = r.period
+		case r.period > 0:
+			want /= r.period
+		}
+		if x.count != want {
 			return false
 		}
 	}

@@ -110,6 +110,7 @@ type fitter struct {
 	p       *Program
 	classes []*class
 	units   []*unit
+	once    []*unit // slots that are there at one process count only
 	// memo has the results of search by what was observed: many sites of a program do the same.
 	memo map[string]found
 }
@@ -126,6 +127,7 @@ func (f *fitter) fit(slots []Slot) {
 	}
 	chosen, first := f.cover()
 	f.settle(first)
+	f.fromSiblings()
 	for _, c := range chosen {
 		if len(c.dims[0]) > 1 {
 			f.p.Grids = append(f.p.Grids, c.grids)
@@ -212,6 +214,10 @@ func (f *fitter) fitUnit(u *unit) {
 		return
 	}
 	if len(u.slots) == 1 {
+		if why == seenOnce {
+			f.once = append(f.once, u)
+			return
+		}
 		f.unexplained(u.slots[0], why)
 		return
 	}
@@ -306,13 +312,16 @@ func (u *unit) key() string {
 	return b.String()
 }
 
+// seenOnce is why a slot has no law that nothing can be compared with.
+const seenOnce = "seen at one process count only"
+
 func (f *fitter) searchNew(u *unit) string {
 	sizes := map[int]bool{}
 	for _, o := range u.obs {
 		sizes[o.size] = true
 	}
 	if len(sizes) < 2 {
-		return "seen at one process count only"
+		return seenOnce
 	}
 	lib := newLibrary(u.vary, literals(u.obs))
 	u.forms = make([][]Form, len(f.classes))
@@ -618,6 +627,74 @@ func (f *fitter) settle(first []bool) {
 	f.findShort()
 }
 
+// fromSiblings gives slots that are there at one process count only the laws of others with the axes changed, as far as these have what is seen, and
+// nobody who sends at the other process counts: what a program does along one axis when that is long enough, it does along the others.
+func (f *fitter) fromSiblings() {
+	var forms []Form
+	for _, u := range f.units {
+		if len(u.vary) > 0 {
+			continue
+		}
+		for _, o := range u.pool {
+			if len(o.Rules) > 1 && o.Presence.Kind != Erratic {
+				forms = append(forms, o)
+			}
+		}
+	}
+	for _, u := range f.once {
+		for _, o := range forms {
+			for _, order := range permutations(len(o.Rules)) {
+				p := o.turned(order)
+				if !slices.ContainsFunc(u.pool, func(x Form) bool { return x.same(p) }) && f.onlyAt(p, u) {
+					u.pool = append(u.pool, p)
+				}
+			}
+		}
+		if u.pool = cheapest(u.pool); len(u.pool) == 0 {
+			f.unexplained(u.slots[0], seenOnce)
+			continue
+		}
+		u.borrowed = true
+		f.units = append(f.units, u)
+	}
+}
+
+// turned is the form with the axes in another order: axis a does what axis order[a] did.
+func (f Form) turned(order []int) Form {
+	p := f
+	p.Rules = make([]Rule, len(order))
+	for a, from := range order {
+		p.Rules[a] = f.Rules[from]
+		p.Rules[a].From = slices.Index(order, f.Rules[from].From)
+		if (f.Presence.Kind == Extent || f.Presence.Kind == OddExtent) && f.Presence.Axis == from {
+			p.Presence.Axis = a
+		}
+	}
+	p.Short = nil
+	return p
+}
+
+// same says whether two forms say the same.
+func (f Form) same(o Form) bool {
+	return slices.Equal(f.Rules, o.Rules) && f.Bits == o.Bits && f.Where == o.Where && f.Presence == o.Presence && slices.EqualFunc(f.Grids, o.Grids, sameGrid)
+}
+
+// onlyAt says whether a form gives what is seen of a unit, and nobody who sends at the other process counts.
+func (f *fitter) onlyAt(o Form, u *unit) bool {
+	for _, p := range f.p.Sizes {
+		dims, ok := o.Grids[0].Dims(p)
+		if !ok {
+			return false
+		}
+		m := o.bind(p, dims, nil)
+		i := slices.IndexFunc(u.obs, func(x observation) bool { return x.m.Ranks == p })
+		if i < 0 && m.anyone() || i >= 0 && !slices.Equal(m.Mapping().Dst, u.obs[i].m.Dst) {
+			return false
+		}
+	}
+	return true
+}
+
 // shape is a rule without sign and axis: what siblings share.
 type shape struct {
 	op    Op
@@ -771,13 +848,14 @@ func (f *fitter) shows(o Form, g Guard) bool {
 	return moves
 }
 
-// thinned says whether all axes of a form have a guard, and its displacement is by the guard's number.
+// thinned says whether all axes of a form have a guard, and its displacement, if it has one, is by the guard's number.
 func (f Form) thinned(g Guard) bool {
-	moves := false
-	for _, r := range f.Rules {
+	moves, stays := false, true
+	for a, r := range f.Rules {
 		if r.Guard.floored() != g {
 			return false
 		}
+		stays = stays && !r.moves(a)
 		if r.Op == Shift || r.Op == Wrap {
 			n := r.N
 			n.Negative = false
@@ -787,7 +865,7 @@ func (f Form) thinned(g Guard) bool {
 			moves = true
 		}
 	}
-	return moves
+	return moves || stays
 }
 
 // guardLike returns a guard of the unit's forms of the shape of another.

@@ -308,7 +308,9 @@ func (r Rule) numbered() bool { return r.Op != Keep && r.Op != ParentLow && r.Op
 // program stands behind all of them.
 func (f Form) cost() float64 {
 	const again = 0.5
+	const unlike = 6 // axes that go by the index in different ways
 	c := 0.0
+	ways := 0
 	var numbers []Number
 	seen := func(n Number) bool {
 		n.Negative = false
@@ -325,6 +327,10 @@ func (f Form) cost() float64 {
 		c += r.cost()
 		if r.numbered() && seen(r.N) {
 			c += again - r.N.cost()
+		} else if r.numbered() && r.N.B != 0 {
+			if ways++; ways > 1 {
+				c += unlike
+			}
 		}
 		switch {
 		case slices.ContainsFunc(f.Rules[:a], func(o Rule) bool { return o.Guard == r.Guard && r.Guard.Kind != All }):
