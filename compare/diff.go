@@ -123,7 +123,7 @@ func lacking(b, n Side, bases, news int) string {
 // sideOf is a measure in a set.
 func sideOf(key string, set []Sample) (s Side, values []Value) {
 	for i := range set {
-		v, known := set[i].find(key)
+		v, known := set[i].Find(key)
 		if !known {
 			continue
 		}

@@ -40,13 +40,26 @@ func (g *grid) text() string {
 	return b.String()
 }
 
-// markdown is the grid as a table of Markdown; its first line is the head.
+// markdown is the grid as a table of Markdown that shows cells as they are; its first line is the head.
 func (g *grid) markdown() string {
+	escaped := &grid{}
+	for _, line := range g.lines {
+		var cells []string
+		for _, cell := range line {
+			cells = append(cells, escape(cell))
+		}
+		escaped.add(cells...)
+	}
+	return escaped.raw()
+}
+
+// raw is the grid, whose cells are Markdown, as a table.
+func (g *grid) raw() string {
 	var b strings.Builder
 	for k, line := range g.lines {
 		b.WriteString("|")
 		for _, cell := range line {
-			b.WriteString(" " + escape(cell) + " |")
+			b.WriteString(" " + cell + " |")
 		}
 		b.WriteString("\n")
 		if k > 0 {

@@ -50,8 +50,8 @@ type Sample struct {
 	Values []Value
 }
 
-// find is the value of a key. A part that has no value, of a whole that has one, is 0.
-func (s *Sample) find(key string) (v Value, known bool) {
+// Find is the value of a key. A part that has no value, of a whole that has one, is 0.
+func (s *Sample) Find(key string) (v Value, known bool) {
 	measure, item, _ := strings.Cut(key, "/")
 	for i := range s.Values {
 		switch {

@@ -42,6 +42,9 @@ var operationNames = [...]string{"MPI_Bcast", "MPI_Allgather", "MPI_Allgatherv",
 	"MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_allgather", "MPI_Neighbor_alltoall", "MPI_Neighbor_alltoallv",
 	"MPI_Neighbor_alltoallw"}
 
+// Operations are the names of all operations that are looked for, without those between neighbours.
+func Operations() []string { return operationNames[:NeighborAllgather] }
+
 // String is the name of the MPI function.
 func (o Operation) String() string { return operationNames[o] }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/commq/commq/internal/keyed"
 )
 
 // Set changes one key of the machine, as its YAML has it: nodes, cpus_per_node, cpu_ratio, eager_threshold_bytes, and those of
@@ -18,7 +20,7 @@ func (m *Machine) Set(name, value string) error {
 	var link *Interconnect
 	switch {
 	case !dotted:
-		if !slices.ContainsFunc(keys, func(k key) bool { return k.name == name }) {
+		if !slices.ContainsFunc(keys, func(k keyed.Key) bool { return k.Name == name }) {
 			link = &m.Network
 		}
 	case part == "network":
@@ -32,11 +34,11 @@ func (m *Machine) Set(name, value string) error {
 			name = rest
 		}
 	}
-	k := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
+	k := slices.IndexFunc(keys, func(k keyed.Key) bool { return k.Name == name })
 	if k < 0 {
-		return fmt.Errorf("%q is no key of a machine; there are %s, and for network and intra_node (network.latency_ns) %s", name, names(m.scalars()), names(m.Network.keys()))
+		return fmt.Errorf("%q is no key of a machine; there are %s, and for network and intra_node (network.latency_ns) %s", name, keyed.Names(m.scalars()), keyed.Names(m.Network.keys()))
 	}
-	if err := keys[k].set(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, name); err != nil {
+	if err := keys[k].Set(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, name); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "0: "))
 	}
 	if link != nil && name == "bandwidth_bytes_per_s" {

@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"writer":   {"writer", "schema"},
 	"capture":  {"capture", "writer", "models", "schema"},
 	"queries":  {"queries", "schema"},
-	"models":   {"models", "schema"},
+	"models":   {"models", "schema", "internal"},
 	"detect":   {"detect", "schema"},
 	"predict":  {"predict", "schema"},
 	"compare":  {"compare", "internal"},
@@ -40,7 +40,7 @@ var only = map[string][]string{
 	"github.com/duckdb/duckdb-go/v2":       {"queries"},
 	"github.com/spf13/cobra":               {"cmd"},
 	"github.com/apache/arrow-go/v18/arrow": {"writer", "queries"},
-	"go.yaml.in/yaml/v4":                   {"models"},
+	"go.yaml.in/yaml/v4":                   {"models", "internal", "compare"},
 	"golang.org/x/perf/benchmath":          {"compare"},
 }
 

@@ -18,6 +18,8 @@ func commands(a *app) []*cobra.Command {
 		newSQLCommand(a),
 		newReportCommand(a),
 		newDiffCommand(a),
+		newBaselineCommand(a),
+		newCheckCommand(a),
 		newCriticalPathCommand(a),
 		newCalibrateCommand(a),
 		newSimulateCommand(a),

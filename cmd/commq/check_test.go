@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/compare"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// checkFolder is a store with the runs of diffStore, and a folder with rules and a baseline of a.3.
+func checkFolder(t *testing.T) (store, dir string) {
+	t.Helper()
+	store, dir = diffStore(t), t.TempDir()
+	rules := "commq_check: 1\nbaseline: base.yaml\nrules:\n  - name: no more\n    no_more: [messages, pairs]\n"
+	if err := os.WriteFile(filepath.Join(dir, "commq-check.yaml"), []byte(rules), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, errs := commandLine("", "baseline", "write", "--store", store, "--run", "a.3", "-o", filepath.Join(dir, "base.yaml")); status != 0 {
+		t.Fatal(errs)
+	}
+	return store, dir
+}
+
+func TestCheckCommand(t *testing.T) {
+	store, dir := checkFolder(t)
+	check := func(args ...string) (int, string, string) {
+		return commandLine("", append([]string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml")}, args...)...)
+	}
+	if status, out, errs := check("--run", "a.3"); status != exitDone || errs != "" || !strings.Contains(out, "passed     no more\n1 rule passed, 0 failed (") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	xmlFile, jsonFile := filepath.Join(dir, "c.xml"), filepath.Join(dir, "c.json")
+	status, out, _ := check("--run", "b.3", "--write", "junit="+xmlFile, "--write", "json="+jsonFile)
+	if status != exitFailed || !strings.Contains(out, "messages of run b.3 is 4, the baseline has 3 (+33.33%)") || strings.Contains(out, "pairs") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	text, err := os.ReadFile(xmlFile)
+	if err != nil || xml.Unmarshal(text, new(struct{})) != nil || !strings.Contains(string(text), `<testsuite name="commq check `) {
+		t.Errorf("%v %s", err, text)
+	}
+	var v compare.Verdict
+	text, err = os.ReadFile(jsonFile)
+	if err != nil || json.Unmarshal(text, &v) != nil || v.Results[0].Status != compare.Failed {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
+// emptyRun writes a run without any row of a call or message.
+func emptyRun(t *testing.T, store, name string, m schema.Manifest) {
+	t.Helper()
+	run, err := writer.Create(store, name, writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Abort()
+	comms := &schema.Comms{}
+	for rank := range m.Ranks {
+		c := schema.NullComm
+		c.CommRank, c.WorldRank, c.Kind = rank, rank, int16(schema.CommWorld)
+		comms.Append(&c)
+	}
+	m.TimeOrigin, m.ComputeClock, m.Record, m.Hash, m.Epochs = "untimed", "none", "messages", "none", 1
+	if err := run.Write(0, comms); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Commit(&m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCheckFailsClosed: whatever is missing, the status is 2 and never 0.
+func TestCheckFailsClosed(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(store, dir string)
+		args    []string
+		want    string
+	}{
+		"no baseline":   {func(_, dir string) { os.Remove(filepath.Join(dir, "base.yaml")) }, nil, "write it with commq baseline write"},
+		"no rules":      {func(_, dir string) { os.Remove(filepath.Join(dir, "commq-check.yaml")) }, nil, "write one (docs/method/check.md has the rules)"},
+		"no run":        {nil, []string{"--run", "nothing.3"}, "nothing.3"},
+		"no pattern":    {nil, []string{"--run", "nothing.*"}, "nothing.*"},
+		"empty run":     {func(store, _ string) { emptyRun(t, store, "e.3", schema.Manifest{Ranks: 3, Ended: "finalized"}) }, []string{"--run", "e.3"}, `run "e.3" is empty`},
+		"killed":        {func(store, _ string) { emptyRun(t, store, "e.3", schema.Manifest{Ranks: 3, Ended: "killed"}) }, []string{"--run", "e.3"}, `run "e.3" was killed before MPI_Finalize`},
+		"base missing":  {nil, []string{"--run", "a.3", "--base", "main.*"}, "main.*"},
+		"damaged run":   {func(store, _ string) { damage(t, filepath.Join(store, "a.3")) }, []string{"--run", "a.3"}, "damaged"},
+		"no file":       {nil, []string{"--run", "a.3", "--write", "junit=" + filepath.Join(t.TempDir(), "none", "c.xml")}, "no such file"},
+		"wrong format":  {nil, []string{"--run", "a.3", "--write", "xunit=c.xml"}, "--write xunit=c.xml: want FORMAT=FILE"},
+		"wrong measure": {func(_, dir string) { rewrite(t, filepath.Join(dir, "commq-check.yaml"), "messages", "mesages") }, nil, ""},
+		"renamed":       {func(_, dir string) { rewrite(t, filepath.Join(dir, "base.yaml"), "messages:", "message_count:") }, nil, ""},
+		"unknown key":   {func(_, dir string) { rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more", "nomore") }, nil, `commq-check.yaml:5: rules[0]."nomore" is no key here`},
+		"other column": {func(_, dir string) {
+			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]", "no_rows: SELECT source FROM messages")
+		}, nil, ""},
+		"no hashes": {func(_, dir string) {
+			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]", "no_manual: [all]")
+		}, nil, ""},
+		"one number of ranks": {func(_, dir string) {
+			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]", "scaling: messages\n    exponent_at_most: 1")
+		}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, dir := checkFolder(t)
+			if c.prepare != nil {
+				c.prepare(store, dir)
+			}
+			if c.args == nil {
+				c.args = []string{"--run", "a.3"}
+			}
+			status, out, errs := commandLine("", append([]string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml")}, c.args...)...)
+			if status != exitCannot || !strings.Contains(errs, c.want) || c.want == "" && !strings.Contains(out, "undecided  no more\n") {
+				t.Errorf("status %d\n%s%s", status, out, errs)
+			}
+		})
+	}
+	store, dir := checkFolder(t)
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	var out, errs strings.Builder
+	if status := run(stopped, []string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml"), "--run", "a.3"}, strings.NewReader(""), &out, &errs); status != exitCannot {
+		t.Errorf("interrupted: %d %s%s", status, out.String(), errs.String())
+	}
+}
+
+// rewrite replaces text in a file.
+func rewrite(t *testing.T, name, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%v: no %q in %s", err, old, text)
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(string(text), old, new, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damage cuts a byte off a run's messages.
+func damage(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "messages", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	info, err := os.Stat(files[0])
+	if err == nil {
+		err = os.Truncate(files[0], info.Size()-1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHaloCheck: of the sample program each change that is worse breaks the rules that it should, with the line that does it, and those
+// that are not pass. The time rule has its own runs, five of each side, because one run has no p-value.
+func TestHaloCheck(t *testing.T) {
+	captureEnvironment(t)
+	dir := t.TempDir()
+	exe := filepath.Join(dir, "halo")
+	if out, err := exec.Command("mpicc.mpich", "-g", "-O1", "-o", exe, filepath.Join(programsDir, "halo.c"), "-lm").CombinedOutput(); err != nil {
+		t.Fatalf("compile halo.c: %v\n%s", err, out)
+	}
+	store := filepath.Join(dir, "runs")
+	capture := func(name, ranks, change string) {
+		t.Helper()
+		status, _, errs := commandLine("", "capture", "-q", "--store", store, "--mpi", "mpich", "--hash", "crc64", "--run", name, "-n", ranks, "--", exe, change)
+		if status != 0 {
+			t.Fatalf("%s: status %d\n%s", name, status, errs)
+		}
+	}
+	for _, ranks := range []string{"2", "4", "8"} {
+		capture("main."+ranks, ranks, "none")
+	}
+	rules, err := os.ReadFile(filepath.Join(programsDir, "halo-check.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, times, _ := strings.Cut(string(rules), "  - name: not slower\n")
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	exactRules := write("exact.yaml", exact)
+	timeRules := write("times.yaml", "commq_check: 1\nrules:\n  - name: not slower\n"+times)
+	if status, _, errs := commandLine("", "baseline", "write", "--store", store, "--run", "main.*", "-o", filepath.Join(dir, "halo-baseline.yaml")); status != 0 {
+		t.Fatal(errs)
+	}
+	for _, c := range []struct {
+		change string
+		status int
+		want   []string
+	}{
+		{"none", exitDone, nil},
+		{"order", exitDone, nil},
+		{"renamed", exitDone, nil},
+		{"extra", exitFailed, []string{"failed     no more messages\n", "messages of run extra.4 is 240, the baseline has 160 (+50.00%); MPI_Sendrecv in report_progress (halo.c), line "}},
+		{"double", exitFailed, []string{"failed     no more messages\n", "message_bytes of run double.4 is 43,520, the baseline has 21,760 (+100.00%); MPI_Sendrecv in exchange_wide (halo.c)"}},
+		{"byhand", exitFailed, []string{"failed     no collective by hand\n", "run byhand.4 does MPI_Bcast by hand: MPI_Bcast over MPI_COMM_WORLD (4 ranks), root 0: 1 instance of 4,104 bytes"}},
+		{"allpairs", exitFailed, []string{"failed     messages per rank stay constant\n", "grows as ranks^0.792 (60 with 2, 100 with 4, 180 with 8 ranks); an exponent of at most 0.05 is allowed"}},
+	} {
+		for _, ranks := range []string{"2", "4", "8"} {
+			capture(c.change+"."+ranks, ranks, c.change)
+		}
+		status, out, errs := commandLine("", "check", "--store", store, "--rules", exactRules, "--run", c.change+".*")
+		if status != c.status || errs != "" {
+			t.Errorf("%s: status %d, want %d\n%s%s", c.change, status, c.status, out, errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s", c.change, want, out)
+			}
+		}
+	}
+	for _, n := range []string{"a", "b", "c", "d", "e"} { // in turn, so that both sides meet the same noise
+		capture("base."+n, "4", "none")
+		capture("same."+n, "4", "renamed")
+		capture("slow."+n, "4", "slow")
+	}
+	for name, want := range map[string]int{"same.*": exitDone, "slow.*": exitFailed} {
+		status, out, errs := commandLine("", "check", "--store", store, "--rules", timeRules, "--run", name, "--base", "base.*")
+		if status != want || errs != "" {
+			t.Errorf("%s: status %d, want %d\n%s%s", name, status, want, out, errs)
+		}
+	}
+	if status, out, _ := commandLine("", "check", "--store", store, "--rules", timeRules, "--run", "slow.a", "--base", "base.*"); status != exitCannot || !strings.Contains(out, "not enough data") {
+		t.Errorf("one run: status %d\n%s", status, out)
+	}
+}

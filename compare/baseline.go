@@ -1,0 +1,276 @@
+package compare
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/commq/commq/internal/keyed"
+)
+
+// Baseline are measures to compare with, kept as a small file beside a program's source.
+type Baseline struct {
+	// Sections are by number of ranks.
+	Sections map[int32]*Section
+	// Equations are what measures are of the number of ranks, by their keys; nil where none were fitted.
+	Equations map[string]string
+}
+
+// Section is what runs of one number of ranks measure.
+type Section struct {
+	// Kept says which rows the runs keep, as Kept of a check does: runs that keep others cannot be compared with them.
+	Kept string
+	// Exact are the exact measures, by key.
+	Exact map[string]int64
+	// Times are samples of times, by key; nil where they were not written.
+	Times map[string][]int64
+}
+
+// maxFileBytes bounds what is read of a baseline or of rules.
+const maxFileBytes = 16 << 20
+
+// NewBaseline makes a baseline of runs. kept says of each which rows it keeps. Exact measures that differ between runs of one number of
+// ranks are left out and named. times says whether times are kept.
+func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unsteady []string, err error) {
+	if len(samples) == 0 {
+		return nil, nil, errors.New("baseline: no run")
+	}
+	b = &Baseline{Sections: map[int32]*Section{}}
+	left := map[string]bool{}
+	for i := range samples {
+		s := &samples[i]
+		section := b.Sections[s.Ranks]
+		first := section == nil
+		if first {
+			section = &Section{Kept: kept[i], Exact: map[string]int64{}}
+			b.Sections[s.Ranks] = section
+		}
+		if section.Kept != kept[i] {
+			return nil, nil, fmt.Errorf("baseline: runs of %s keep different rows (%s; %s): capture them alike", plural(int64(s.Ranks), "rank"), section.Kept, kept[i])
+		}
+		for k := range s.Values {
+			v := &s.Values[k]
+			switch {
+			case v.Exact:
+				section.Exact[v.Key()] = v.Value
+			case times:
+				if section.Times == nil {
+					section.Times = map[string][]int64{}
+				}
+				section.Times[v.Key()] = append(section.Times[v.Key()], v.Value)
+			}
+		}
+	}
+	for i := range samples {
+		section := b.Sections[samples[i].Ranks]
+		for key, value := range section.Exact {
+			if v, known := samples[i].Find(key); !known || v.Value != value {
+				left[key] = true
+			}
+		}
+	}
+	for key := range left {
+		unsteady = append(unsteady, key)
+		for _, section := range b.Sections {
+			delete(section.Exact, key)
+		}
+	}
+	slices.SortFunc(unsteady, compareKeys)
+	return b, unsteady, nil
+}
+
+// Write writes the baseline as YAML: a line per measure, in one order, so that a diff of two of them reads like a diff of programs.
+func (b *Baseline) Write(w io.Writer) error {
+	var s strings.Builder
+	s.WriteString("# Written by commq baseline write. commq check compares runs with it; commit it with the program.\ncommq_baseline: 1\nranks:\n")
+	for _, ranks := range slices.Sorted(maps.Keys(b.Sections)) {
+		section := b.Sections[ranks]
+		fmt.Fprintf(&s, "  %d:\n    kept: %s\n    exact:\n", ranks, scalar(section.Kept))
+		for _, key := range slices.SortedFunc(maps.Keys(section.Exact), compareKeys) {
+			fmt.Fprintf(&s, "      %s: %d\n", scalar(key), section.Exact[key])
+		}
+		if len(section.Times) == 0 {
+			continue
+		}
+		s.WriteString("    times:\n")
+		for _, key := range slices.SortedFunc(maps.Keys(section.Times), compareKeys) {
+			fmt.Fprintf(&s, "      %s: [%s]\n", scalar(key), strings.Trim(strings.ReplaceAll(fmt.Sprint(section.Times[key]), " ", ", "), "[]"))
+		}
+	}
+	if len(b.Equations) > 0 {
+		s.WriteString("equations:\n")
+		for _, key := range slices.SortedFunc(maps.Keys(b.Equations), compareKeys) {
+			fmt.Fprintf(&s, "  %s: %s\n", scalar(key), scalar(b.Equations[key]))
+		}
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// scalar is a text as a scalar of YAML: as it is where nothing in it means anything, else quoted.
+func scalar(s string) string {
+	plain := s != ""
+	for i, r := range s {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
+		plain = plain && (letter || i > 0 && (r >= '0' && r <= '9' || r == '/'))
+	}
+	if plain {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// ReadBaseline reads a baseline. The name, a path, is for messages; errors say the line, the key, what was found and what it should be.
+func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
+	b := &Baseline{Sections: map[int32]*Section{}}
+	err := readYAML("baseline", name, r, func(root *yaml.Node) error {
+		var version int
+		return keyed.Mapping(root, "", []keyed.Key{
+			{Name: "commq_baseline", Required: true, Set: keyed.Whole(&version, 1, 1)},
+			{Name: "ranks", Required: true, Set: b.readSections},
+			{Name: "equations", Set: b.readEquations},
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// readYAML reads a file of YAML and says its name before what is wrong with it.
+func readYAML(what, name string, r io.Reader, read func(root *yaml.Node) error) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s %s: %w", what, name, err)
+	case len(data) > maxFileBytes:
+		return fmt.Errorf("%s %s: more than %d bytes: none of commq's", what, name, maxFileBytes)
+	case len(bytes.TrimSpace(data)) == 0:
+		return fmt.Errorf("%s %s: empty", what, name)
+	}
+	root, err := keyed.Load(data)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, name, err)
+	}
+	if err := read(root); err != nil {
+		return fmt.Errorf("%s %s:%w", what, name, err)
+	}
+	return nil
+}
+
+// entries gives each key of a mapping that may have any.
+func entries(what string, each func(name, value *yaml.Node, path string) error) func(*yaml.Node, string) error {
+	return func(v *yaml.Node, path string) error {
+		if v.Kind != yaml.MappingNode || len(v.Content) == 0 {
+			return keyed.Wrong(v, path, "a mapping of "+what)
+		}
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(v.Content); i += 2 {
+			name := v.Content[i]
+			var text string
+			if err := keyed.Text(&text)(name, path); err != nil {
+				return err
+			}
+			if seen[text] {
+				return keyed.At(name, keyed.Join(path, text)+" is there a second time; remove one of them")
+			}
+			seen[text] = true
+			if err := each(name, v.Content[i+1], keyed.Join(path, text)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func (b *Baseline) readSections(v *yaml.Node, path string) error {
+	return entries("numbers of ranks", func(name, value *yaml.Node, path string) error {
+		var ranks int
+		if err := keyed.Whole(&ranks, 1, math.MaxInt32)(name, path); err != nil {
+			return err
+		}
+		if b.Sections[int32(ranks)] != nil { // 4 and 4e0
+			return keyed.At(name, path+" is there a second time; remove one of them")
+		}
+		s := &Section{Exact: map[string]int64{}}
+		b.Sections[int32(ranks)] = s
+		return keyed.Mapping(value, path, []keyed.Key{
+			{Name: "kept", Required: true, Set: keyed.Text(&s.Kept)},
+			{Name: "exact", Required: true, Set: entries("measures", s.readExact)},
+			{Name: "times", Set: entries("times", s.readTimes)},
+		})
+	})(v, path)
+}
+
+func (s *Section) readExact(name, value *yaml.Node, path string) error {
+	var n int64
+	if err := keyed.Whole(&n, 0, math.MaxInt64)(value, path); err != nil {
+		return err
+	}
+	s.Exact[name.Value] = n
+	return nil
+}
+
+func (s *Section) readTimes(name, value *yaml.Node, path string) error {
+	if s.Times == nil {
+		s.Times = map[string][]int64{}
+	}
+	return keyed.List("ns", func(v *yaml.Node, path string) error {
+		var n int64
+		if err := keyed.Whole(&n, 0, math.MaxInt64)(v, path); err != nil {
+			return err
+		}
+		s.Times[name.Value] = append(s.Times[name.Value], n)
+		return nil
+	})(value, path)
+}
+
+func (b *Baseline) readEquations(v *yaml.Node, path string) error {
+	b.Equations = map[string]string{}
+	return entries("measures", func(name, value *yaml.Node, path string) error {
+		var text string
+		err := keyed.Text(&text)(value, path)
+		b.Equations[name.Value] = text
+		return err
+	})(v, path)
+}
+
+// samples are the section as runs: one with the exact measures, and where there are times as many as those have.
+func (s *Section) samples(ranks int32) []Sample {
+	first := Sample{Run: "baseline", Ranks: ranks}
+	for _, key := range slices.SortedFunc(maps.Keys(s.Exact), compareKeys) {
+		first.Values = append(first.Values, valueOf(key, s.Exact[key], true))
+	}
+	return []Sample{first}
+}
+
+// times are a time's samples as runs.
+func (s *Section) times(ranks int32, key string) (set []Sample) {
+	for _, ns := range s.Times[key] {
+		set = append(set, Sample{Run: "baseline", Ranks: ranks, Values: []Value{valueOf(key, ns, false)}})
+	}
+	return set
+}
+
+// valueOf is a value of a key.
+func valueOf(key string, value int64, exact bool) Value {
+	measure, item, _ := strings.Cut(key, "/")
+	v := Value{Measure: measure, Item: item, Value: value, Exact: exact, Unit: "1"}
+	switch {
+	case measure == "payloads":
+		v.Unit = Fingerprint
+	case strings.HasSuffix(measure, "_ns"):
+		v.Unit = "ns"
+	case strings.Contains(measure, "bytes"):
+		v.Unit = "bytes"
+	}
+	return v
+}

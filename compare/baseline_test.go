@@ -1,0 +1,103 @@
+package compare
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBaselineIsReadAsItWasWritten(t *testing.T) {
+	a := sampleWith("a", exactly("messages", 40), exactly("messages/<= 1 Ki", 40), exactly("messages/<= 16", 7), exactly("calls", 97), exactly(`site_calls/MPI_Send in f "x" (a:b.c)`, 3),
+		Value{Measure: "end_ns", Value: 5009, Unit: "ns"})
+	b := sampleWith("b", exactly("messages", 40), exactly("messages/<= 1 Ki", 40), exactly("messages/<= 16", 7), exactly("calls", 98), exactly(`site_calls/MPI_Send in f "x" (a:b.c)`, 3),
+		Value{Measure: "end_ns", Value: 5011, Unit: "ns"})
+	c := Sample{Run: "c", Ranks: 5, Values: []Value{exactly("messages", 71)}}
+	base, unsteady, err := NewBaseline([]Sample{a, b, c}, []string{"record all", "record all", "record messages"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"calls"}, unsteady); diff != "" {
+		t.Error(diff)
+	}
+	base.Equations = map[string]string{"messages": "31 P: 3"}
+	var out bytes.Buffer
+	if err := base.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := `# Written by commq baseline write. commq check compares runs with it; commit it with the program.
+commq_baseline: 1
+ranks:
+  3:
+    kept: "record all"
+    exact:
+      messages: 40
+      "messages/<= 16": 7
+      "messages/<= 1 Ki": 40
+      "site_calls/MPI_Send in f \"x\" (a:b.c)": 3
+    times:
+      end_ns: [5009, 5011]
+  5:
+    kept: "record messages"
+    exact:
+      messages: 71
+equations:
+  messages: "31 P: 3"
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	again, err := ReadBaseline("b.yaml", &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(base, again); diff != "" {
+		t.Errorf("-written +read:\n%s", diff)
+	}
+}
+
+func TestBaselinesThatAreNone(t *testing.T) {
+	good := "commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      messages: 4\n"
+	if _, err := ReadBaseline("b.yaml", strings.NewReader(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{good, "", "baseline b.yaml: empty"},
+		{good, "a: [", "baseline b.yaml: not YAML: "},
+		{"commq_baseline: 1", "commq_baseline: 2", `baseline b.yaml:1: commq_baseline is "2"; want a whole number from 1 to 1`},
+		{"commq_baseline: 1\n", "", "baseline b.yaml:1: commq_baseline is missing; add it"},
+		{"ranks:\n  4:", "ranks:\n  none:", `baseline b.yaml:3: ranks.none is "none"; want a whole number from 1 to 2147483647`},
+		{"messages: 4", "messages: 4.5", `baseline b.yaml:6: ranks.4.exact.messages is "4.5"; want a whole number`},
+		{"messages: 4", "messages: 4\n      messages: 5", "baseline b.yaml:7: ranks.4.exact.messages is there a second time"},
+		{"    exact:", "    exactly:", `baseline b.yaml:5: ranks.4."exactly" is no key here; there are kept, exact, times`},
+		{"      messages: 4\n", "", "baseline b.yaml:5: ranks.4.exact is empty; want a mapping of measures"},
+		{good, good + "  4e0:\n    kept: record all\n    exact: {messages: 4}\n", "baseline b.yaml:7: ranks.4e0 is there a second time"},
+	} {
+		text := strings.Replace(good, c.from, c.to, 1)
+		if _, err := ReadBaseline("b.yaml", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v\nwant %s", text, err, c.want)
+		}
+	}
+}
+
+func FuzzReadBaseline(f *testing.F) {
+	f.Add([]byte("commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      \"messages/<= 16\": 4\n    times:\n      end_ns: [7, 9]\nequations:\n  messages: 3 P\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, err := ReadBaseline("b.yaml", bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		var first, second bytes.Buffer
+		if err := b.Write(&first); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadBaseline("b.yaml", bytes.NewReader(first.Bytes()))
+		if err != nil {
+			t.Fatalf("what was written is not read: %v\n%s", err, first.String())
+		}
+		if err := again.Write(&second); err != nil || first.String() != second.String() {
+			t.Fatalf("%v\n%s\nis written as\n%s", err, first.String(), second.String())
+		}
+	})
+}

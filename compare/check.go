@@ -1,0 +1,516 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// What became of a rule.
+const (
+	Passed    = "passed"
+	Failed    = "failed"
+	Undecided = "undecided" // something that the verdict needs is missing
+)
+
+// Finding is one thing that a rule found.
+type Finding struct {
+	// Message says what was found, what the rule allows and where it comes from.
+	Message string `json:"message"`
+	// File and Line are where in the source it is; empty and 0 where that is not known.
+	File string `json:"file,omitempty"`
+	Line int32  `json:"line,omitempty"`
+}
+
+// Result is the verdict of a rule.
+type Result struct {
+	Rule   string `json:"rule"`
+	Kind   string `json:"kind"`
+	Status string `json:"status"`
+	// Findings are what is wrong: with a rule that is undecided, what is missing.
+	Findings []Finding `json:"findings"`
+	// Notes are what is better than it has to be, and what was looked at.
+	Notes []string `json:"notes"`
+	// Line is where the rule stands.
+	Line int `json:"line"`
+}
+
+// Verdict is the answer of commq check.
+type Verdict struct {
+	// Rules is the file of the rules, Runs are the runs that were checked.
+	Rules   string   `json:"rules"`
+	Runs    []string `json:"runs"`
+	Results []Result `json:"results"`
+}
+
+// Status is what became of all rules together: undecided where one is, else failed where one is.
+func (v *Verdict) Status() string {
+	status := Passed
+	for i := range v.Results {
+		switch v.Results[i].Status {
+		case Undecided:
+			return Undecided
+		case Failed:
+			status = Failed
+		}
+	}
+	if len(v.Results) == 0 { // nothing was checked
+		return Undecided
+	}
+	return status
+}
+
+// Growth is how a measure grows with the number of ranks.
+type Growth struct {
+	// Series is the name of the runs that were fitted together.
+	Series string
+	// Exponent is that of the power law, between Low and High with 95 % confidence; those are NaN for two points.
+	Exponent, Low, High float64
+	// Ranks and Values are the points, by ranks.
+	Ranks  []int32
+	Values []float64
+}
+
+// Manual is a collective that a run does by hand.
+type Manual struct {
+	// Operation is the collective that would do it: MPI_Bcast.
+	Operation string
+	// Text says over whom, how often and how much.
+	Text string
+	File string
+	Line int32
+}
+
+// Evidence is what rules look at. Its functions are asked when a rule needs them; their errors leave it undecided.
+type Evidence struct {
+	// New are the runs that are checked, and Kept says of each which rows it keeps. Base are runs that times are compared with, if any.
+	New  []Sample
+	Kept []string
+	Base []Sample
+	// Baseline is what was measured before, nil where there is none.
+	Baseline *Baseline
+	// Grow says how a measure grows over the runs of these numbers of ranks; none are all.
+	Grow func(measure string, ranks []int32) ([]Growth, error)
+	// Operations are the collectives that can be found, ByHand those that a run does by hand.
+	Operations []string
+	ByHand     func(run string) ([]Manual, error)
+	// Rows are the first rows that SQL gives for a run, in words, and how many there are.
+	Rows func(run, sql string) (first []string, count int64, err error)
+	// Equation is what a measure is of the number of ranks over all runs.
+	Equation func(key string) (string, error)
+}
+
+// Check asks each rule. It never passes a rule that could not look at everything it is about.
+func Check(rules *Rules, e *Evidence) []Result {
+	var results []Result
+	for i := range rules.Rules {
+		r := &rules.Rules[i]
+		j := &judge{Rule: r, e: e, result: Result{Rule: r.Name, Kind: r.Kind, Line: r.Line, Findings: []Finding{}, Notes: []string{}}}
+		j.judge()
+		results = append(results, j.result)
+	}
+	return results
+}
+
+// judge is a rule that looks at evidence.
+type judge struct {
+	*Rule
+	e      *Evidence
+	result Result
+}
+
+func (j *judge) judge() {
+	j.result.Status = Passed
+	runs := j.runs()
+	switch {
+	case len(runs) == 0 && len(j.Ranks) > 0:
+		j.missing("no run of %s ranks is checked; give one with --run", list(j.Ranks))
+		return
+	case len(runs) == 0:
+		j.missing("no run is checked; give one with --run")
+		return
+	}
+	for _, ranks := range j.Ranks {
+		if !slices.ContainsFunc(runs, func(i int) bool { return j.e.New[i].Ranks == ranks }) {
+			j.missing("no run of %s is checked; give one with --run", plural(int64(ranks), "rank"))
+		}
+	}
+	switch j.Kind {
+	case NoMore, SameAs:
+		j.counts(runs)
+	case Bound:
+		j.bound(runs)
+	case Time:
+		j.time(runs)
+	case Scaling:
+		j.scaling()
+	case NoManual:
+		j.noManual(runs)
+	case NoRows:
+		j.noRows(runs)
+	case Equations:
+		j.equations()
+	}
+}
+
+// runs are the places of the runs that the rule is for.
+func (j *judge) runs() (at []int) {
+	for i := range j.e.New {
+		if j.isFor(j.e.New[i].Ranks) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func (j *judge) missing(format string, args ...any) {
+	j.result.Status = Undecided
+	j.result.Findings = append(j.result.Findings, Finding{Message: fmt.Sprintf(format, args...)})
+}
+
+func (j *judge) broken(f Finding) {
+	if j.result.Status != Undecided {
+		j.result.Status = Failed
+	}
+	j.result.Findings = append(j.result.Findings, f)
+}
+
+func (j *judge) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(j.result.Notes, text) {
+		j.result.Notes = append(j.result.Notes, text)
+	}
+}
+
+func list(ranks []int32) string {
+	var words []string
+	for _, n := range ranks {
+		words = append(words, fmt.Sprint(n))
+	}
+	return strings.Join(words, ", ")
+}
+
+// section is the baseline's section for a run; nil, and said, where there is none that can be compared.
+func (j *judge) section(i int) *Section {
+	s := &j.e.New[i]
+	if j.e.Baseline == nil {
+		j.missing("no baseline; name one in the rules (baseline: FILE), and write it with commq baseline write")
+		return nil
+	}
+	section := j.e.Baseline.Sections[s.Ranks]
+	switch {
+	case section == nil:
+		j.missing("run %s has %s, and the baseline none of so many; write it with commq baseline write", s.Run, plural(int64(s.Ranks), "rank"))
+	case section.Kept != j.e.Kept[i]:
+		j.missing("run %s keeps other rows (%s) than the runs of the baseline (%s); capture it as those", s.Run, j.e.Kept[i], section.Kept)
+	default:
+		return section
+	}
+	return nil
+}
+
+// counts compares exact measures with the baseline.
+func (j *judge) counts(runs []int) {
+	if j.e.Baseline != nil { // a baseline of more than is checked: a job that did not run
+		for ranks := range j.e.Baseline.Sections {
+			if j.isFor(ranks) && !slices.ContainsFunc(runs, func(i int) bool { return j.e.New[i].Ranks == ranks }) {
+				j.missing("the baseline has runs of %s, and none is checked; give one with --run, or name ranks in the rule", plural(int64(ranks), "rank"))
+			}
+		}
+	}
+	for _, i := range runs {
+		section := j.section(i)
+		if section == nil {
+			continue
+		}
+		changes := Diff(section.samples(j.e.New[i].Ranks), j.e.New[i:i+1], DiffOptions{})
+		j.patterns(section, i, changes)
+		for k := range changes {
+			if c := &changes[k]; c.Exact && j.matches(c.Key()) {
+				j.change(&j.e.New[i], c, changes)
+			}
+		}
+	}
+}
+
+// patterns says which of the rule's names fit no measure of a run or of the baseline.
+func (j *judge) patterns(section *Section, i int, changes []Change) {
+	for _, pattern := range j.Measures {
+		known := slices.ContainsFunc(changes, func(c Change) bool { return c.Exact && matched(pattern, c.Key()) })
+		if whole, _, part := strings.Cut(pattern, "/"); !known && part { // a call that neither makes
+			known = slices.ContainsFunc(changes, func(c Change) bool { return c.Measure == whole && c.Item == "" && c.What != Unknown })
+		}
+		if !known {
+			j.missing("run %s and its baseline have no exact measure %q; commq query measures --run %s lists them", j.e.New[i].Run, pattern, j.e.New[i].Run)
+		}
+	}
+}
+
+// change judges an exact measure.
+func (j *judge) change(s *Sample, c *Change, all []Change) {
+	was, is := number(c.Base.Low, c.Unit), number(c.New.Low, c.Unit)
+	switch {
+	case c.What == Same, c.What == Moved:
+	case c.What == Unknown:
+		j.missing("%s of run %s cannot be compared: %s", c.Key(), s.Run, strings.NewReplacer("1 of 1 of base", "the baseline's", "1 of 1 of new", "this one").Replace(c.Notes[0]))
+	case j.Kind == NoMore && c.Unit == Fingerprint:
+		j.missing("%s is a fingerprint, of which nothing is more; check it with %s", c.Key(), SameAs)
+	case j.Kind == NoMore && c.New.Low < c.Base.Low:
+		j.note("%s of run %s is %s, the baseline has %s: better; commq baseline write keeps it", c.Key(), s.Run, is, was)
+	default:
+		percent := ""
+		if ratio, known := c.Ratio(); known {
+			percent = " (" + percentText(ratio-1) + ")"
+		}
+		f := Finding{Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s%s", c.Key(), s.Run, is, was, percent), File: c.New.File, Line: c.New.Line}
+		if c.Item == "" || f.File == "" {
+			j.blame(&f, c, all)
+		}
+		j.broken(f)
+	}
+}
+
+// mostBlamed is how many places a finding names.
+const mostBlamed = 3
+
+// blame says where in the source what a measure grew by comes from: places that call more, or send more.
+func (j *judge) blame(f *Finding, c *Change, all []Change) {
+	places := "site_calls"
+	if strings.Contains(c.Measure, "bytes") {
+		places = "site_bytes"
+	}
+	call := ""
+	if c.Measure == "calls" || strings.HasPrefix(c.Measure, "collective") {
+		call = c.Item
+	}
+	var grown []*Change
+	for i := range all {
+		p := &all[i]
+		fits := p.Measure == places && p.Item != "" && p.What != Moved && p.New.Low != p.Base.Low && (call == "" || strings.HasPrefix(p.Item, call+" in "))
+		if fits && (strings.HasPrefix(c.Measure, "collective") || strings.HasPrefix(c.Measure, "calls") || sends(p.Item)) {
+			grown = append(grown, p)
+		}
+	}
+	slices.SortStableFunc(grown, func(a, b *Change) int { return int(sign(b.New.Low - b.Base.Low - (a.New.Low - a.Base.Low))) })
+	for i, p := range grown {
+		if i == mostBlamed || i > 0 && p.New.Low < p.Base.Low {
+			break
+		}
+		what := "calls"
+		if places == "site_bytes" {
+			what = "bytes"
+		}
+		where := p.Item
+		if p.New.Line > 0 {
+			where += fmt.Sprintf(", line %d", p.New.Line)
+		}
+		f.Message += fmt.Sprintf("; %s: %s %s, before %s", where, number(p.New.Low, "1"), what, number(p.Base.Low, "1"))
+		if f.File == "" {
+			f.File, f.Line = p.New.File, p.New.Line
+		}
+	}
+}
+
+func sign(n int64) int64 {
+	switch {
+	case n > 0:
+		return 1
+	case n < 0:
+		return -1
+	}
+	return 0
+}
+
+// sends says whether a place is of a call that sends messages, by its name: MPI_Isend in f (f.c), MPI_Startall.
+func sends(place string) bool {
+	call, _, _ := strings.Cut(strings.ToLower(place), " in ")
+	return strings.Contains(call, "send") || strings.HasPrefix(call, "mpi_start")
+}
+
+// bound judges a measure by bounds.
+func (j *judge) bound(runs []int) {
+	for _, i := range runs {
+		s := &j.e.New[i]
+		v, known := s.Find(j.Measures[0])
+		switch {
+		case !known:
+			j.missing("run %s has no measure %q; commq query measures --run %s lists them", s.Run, j.Measures[0], s.Run)
+		case v.Unit == Fingerprint:
+			j.missing("%s is a fingerprint, which has no bounds; check it with %s", v.Key(), SameAs)
+		case j.AtMost != nil && v.Value > *j.AtMost:
+			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at most %s is allowed", v.Key(), s.Run, number(v.Value, v.Unit), number(*j.AtMost, v.Unit)), File: v.File, Line: v.Line})
+		case j.AtLeast != nil && v.Value < *j.AtLeast:
+			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at least %s is wanted", v.Key(), s.Run, number(v.Value, v.Unit), number(*j.AtLeast, v.Unit)), File: v.File, Line: v.Line})
+		}
+	}
+}
+
+// time judges a time by the test whether it is longer than what is allowed: than each time of the base made longer by the percentage.
+func (j *judge) time(runs []int) {
+	by := map[int32][]Sample{}
+	var order []int32
+	for _, i := range runs {
+		ranks := j.e.New[i].Ranks
+		if by[ranks] == nil {
+			order = append(order, ranks)
+		}
+		by[ranks] = append(by[ranks], j.e.New[i])
+	}
+	key := j.Measures[0]
+	for _, ranks := range order {
+		var base []Sample
+		for _, s := range j.e.Base {
+			if s.Ranks == ranks {
+				base = append(base, s)
+			}
+		}
+		if len(base) == 0 && j.e.Baseline != nil && j.e.Baseline.Sections[ranks] != nil {
+			base = j.e.Baseline.Sections[ranks].times(ranks, key)
+		}
+		j.compareTimes(key, ranks, base, by[ranks])
+	}
+}
+
+func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
+	b, bv := sideOf(key, base)
+	n, nv := sideOf(key, new)
+	switch {
+	case n.N < len(new) || n.N > 0 && nv[0].Exact:
+		j.missing("%s is no time of all runs of %s; commq query measures lists those of a run", key, plural(int64(ranks), "rank"))
+		return
+	case b.N < len(base):
+		j.missing("%s is no time of all runs of the base", key)
+		return
+	case b.N < j.Runs || n.N < j.Runs:
+		j.missing("not enough data: %s of %s was measured in %s of the base and %d of the new ones, and the rule wants %d of each; capture more, base and new in turn",
+			key, plural(int64(ranks), "rank"), plural(int64(b.N), "run"), n.N, j.Runs)
+		return
+	}
+	allowed := slices.Clone(bv)
+	for i := range allowed {
+		allowed[i].Value = int64(math.Ceil(float64(allowed[i].Value) * (1 + j.Percent/100)))
+	}
+	plain := Change{Base: b, New: n}
+	plain.timed(bv, nv, DiffOptions{Alpha: j.Alpha})
+	c := Change{Base: b, New: n}
+	c.timed(allowed, nv, DiffOptions{Alpha: j.Alpha})
+	text := fmt.Sprintf("%s with %s: %s, the base %s: %s", key, plural(int64(ranks), "rank"), timeText(plain.New), timeText(plain.Base), percentText(plain.New.Center/plain.Base.Center-1))
+	switch {
+	case c.What == Unclear:
+		j.missing("not enough data: %d and %d runs cannot have a p-value below %v", b.N, n.N, j.Alpha)
+	case c.What == More:
+		j.broken(Finding{Message: fmt.Sprintf("%s; more than the %v %% that are allowed (p=%.4f n=%s)", text, j.Percent, c.P, counts(&c))})
+	default:
+		j.note("%s (n=%s)", text, counts(&c))
+	}
+}
+
+// scaling judges how a measure grows.
+func (j *judge) scaling() {
+	all, err := j.e.Grow(j.Measures[0], j.Ranks)
+	if err != nil {
+		j.missing("%v", err)
+		return
+	}
+	if len(all) == 0 {
+		j.missing("no runs to see how %s grows", j.Measures[0])
+	}
+	for _, g := range all {
+		distinct := slices.Compact(slices.Sorted(slices.Values(g.Ranks)))
+		if len(distinct) < j.Points {
+			j.missing("not enough data: %s of %s is known for %s, and the rule wants %d; capture runs of more", j.Measures[0], g.Series, plural(int64(len(distinct)), "number")+" of ranks", j.Points)
+			continue
+		}
+		var points []string
+		for i := range g.Ranks {
+			if text := fmt.Sprintf("%.6g with %d", g.Values[i], g.Ranks[i]); !slices.Contains(points, text) {
+				points = append(points, text)
+			}
+		}
+		text := fmt.Sprintf("%s of %s grows as ranks^%.3g (%s ranks)", j.Measures[0], g.Series, math.Round(g.Exponent*1e6)/1e6+0, strings.Join(points, ", "))
+		switch {
+		case math.IsNaN(g.Exponent):
+			j.missing("no power law fits %s of %s: %s ranks", j.Measures[0], g.Series, strings.Join(points, ", "))
+		case j.ExponentAtMost != nil && g.Exponent > *j.ExponentAtMost+exponentError:
+			j.broken(Finding{Message: fmt.Sprintf("%s; an exponent of at most %v is allowed", text, *j.ExponentAtMost)})
+		case j.ExponentAtLeast != nil && g.Exponent < *j.ExponentAtLeast-exponentError:
+			j.broken(Finding{Message: fmt.Sprintf("%s; an exponent of at least %v is wanted", text, *j.ExponentAtLeast)})
+		default:
+			j.note("%s", text)
+		}
+	}
+}
+
+// exponentError is what rounding may make of an exponent.
+const exponentError = 1e-9
+
+// noManual judges collectives that are done by hand.
+func (j *judge) noManual(runs []int) {
+	for _, name := range j.Measures {
+		if name != "all" && !slices.ContainsFunc(j.e.Operations, func(o string) bool { return matched(name, o) }) {
+			j.missing("%q is no collective that is looked for; there are all, %s", name, strings.Join(j.e.Operations, ", "))
+		}
+	}
+	for _, i := range runs {
+		s := &j.e.New[i]
+		found, err := j.e.ByHand(s.Run)
+		if err != nil {
+			j.missing("%v", err)
+			continue
+		}
+		for _, m := range found {
+			if slices.Contains(j.Measures, "all") || j.matches(m.Operation) {
+				j.broken(Finding{Message: fmt.Sprintf("run %s does %s by hand: %s", s.Run, m.Operation, m.Text), File: m.File, Line: m.Line})
+			}
+		}
+	}
+}
+
+// noRows judges by SQL.
+func (j *judge) noRows(runs []int) {
+	for _, i := range runs {
+		first, count, err := j.e.Rows(j.e.New[i].Run, j.SQL)
+		if err != nil {
+			j.missing("run %s: %v", j.e.New[i].Run, err)
+			continue
+		}
+		if count > 0 {
+			more := ""
+			if n := count - int64(len(first)); n > 0 {
+				more = fmt.Sprintf("; and %d more", n)
+			}
+			j.broken(Finding{Message: fmt.Sprintf("run %s gives %s: %s%s", j.e.New[i].Run, plural(count, "row"), strings.Join(first, "; "), more)})
+		}
+	}
+}
+
+// equations judges whether measures follow the equations of the baseline.
+func (j *judge) equations() {
+	if j.e.Baseline == nil || j.e.Baseline.Equations == nil {
+		j.missing("the baseline has no equations; write it over runs of three numbers of ranks or more: commq baseline write --equations")
+		return
+	}
+	for _, pattern := range j.Measures {
+		known := false
+		for key, want := range j.e.Baseline.Equations {
+			if !matched(pattern, key) {
+				continue
+			}
+			known = true
+			got, err := j.e.Equation(key)
+			switch {
+			case err != nil:
+				j.missing("equation of %s: %v", key, err)
+			case got != want:
+				j.broken(Finding{Message: fmt.Sprintf("%s is now %s of the number of ranks p, the baseline has %s", key, got, want)})
+			default:
+				j.note("%s is %s", key, got)
+			}
+		}
+		if !known {
+			j.missing("the baseline has no equation of %q", pattern)
+		}
+	}
+	slices.SortFunc(j.result.Findings, func(a, b Finding) int { return strings.Compare(a.Message, b.Message) })
+	slices.Sort(j.result.Notes)
+}

@@ -1,0 +1,254 @@
+package compare
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+)
+
+// VerdictFormats are the formats of a verdict.
+func VerdictFormats() []string {
+	return []string{"text", "markdown", "json", "junit", "sarif", "github"}
+}
+
+// Write writes the verdict in a format. tool is the version of commq.
+func (v *Verdict) Write(w io.Writer, format, tool string) error {
+	switch format {
+	case "text":
+		return v.text(w)
+	case "markdown":
+		return v.markdown(w)
+	case "json":
+		return v.json(w)
+	case "junit":
+		return v.junit(w)
+	case "sarif":
+		return v.sarif(w, tool)
+	case "github":
+		return v.github(w)
+	}
+	return fmt.Errorf("format %q: want one of %s", format, strings.Join(VerdictFormats(), ", "))
+}
+
+// count is how many rules have a status.
+func (v *Verdict) count(status string) (n int) {
+	for i := range v.Results {
+		if v.Results[i].Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// summary is the verdict in one line.
+func (v *Verdict) summary() string {
+	text := fmt.Sprintf("%s passed, %d failed", plural(int64(v.count(Passed)), "rule"), v.count(Failed))
+	if n := v.count(Undecided); n > 0 {
+		text += fmt.Sprintf(", %d undecided", n)
+	}
+	return text + fmt.Sprintf(" (%s, %s)", v.Rules, plural(int64(len(v.Runs)), "run"))
+}
+
+// place is where a finding is; empty where that is not known.
+func (f *Finding) place() string {
+	switch {
+	case f.File == "":
+		return ""
+	case f.Line == 0:
+		return f.File
+	}
+	return fmt.Sprintf("%s:%d", f.File, f.Line)
+}
+
+func (v *Verdict) text(w io.Writer) error {
+	var b strings.Builder
+	for i := range v.Results {
+		r := &v.Results[i]
+		fmt.Fprintf(&b, "%-9s  %s\n", r.Status, r.Rule)
+		for k := range r.Findings {
+			f := &r.Findings[k]
+			b.WriteString("           ")
+			if at := f.place(); at != "" {
+				b.WriteString(at + ": ")
+			}
+			b.WriteString(f.Message + "\n")
+		}
+		for _, note := range r.Notes {
+			b.WriteString("           " + note + "\n")
+		}
+	}
+	b.WriteString(v.summary() + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (v *Verdict) markdown(w io.Writer) error {
+	var b strings.Builder
+	head := map[string]string{Passed: "Communication as before", Failed: "Communication has changed", Undecided: "Communication could not be checked"}[v.Status()]
+	fmt.Fprintf(&b, "### %s\n\n%s\n", head, escape(v.summary()))
+	g := &grid{}
+	g.add("rule", "verdict", "what")
+	for i := range v.Results {
+		r := &v.Results[i]
+		var what []string
+		for k := range r.Findings {
+			text := escape(r.Findings[k].Message)
+			if at := r.Findings[k].place(); at != "" {
+				text = "`" + strings.ReplaceAll(at, "`", "'") + "` " + text
+			}
+			what = append(what, text)
+		}
+		for _, note := range r.Notes {
+			what = append(what, escape(note))
+		}
+		status := r.Status
+		if status != Passed {
+			status = "**" + status + "**"
+		}
+		g.add(escape(r.Rule), status, strings.Join(what, "<br>"))
+	}
+	b.WriteString("\n" + g.raw())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (v *Verdict) json(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(struct {
+		Status string `json:"status"`
+		*Verdict
+	}{v.Status(), v})
+}
+
+// The elements of JUnit's XML that continuous integration reads: a suite for the file of rules, a case for each.
+type junitSuites struct {
+	XMLName xml.Name   `xml:"testsuites"`
+	Suite   junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	Failure *junitProblem `xml:"failure,omitempty"`
+	Error   *junitProblem `xml:"error,omitempty"`
+	Out     string        `xml:"system-out,omitempty"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// junit writes JUnit's XML: a rule that failed is a failure, one that is undecided an error.
+func (v *Verdict) junit(w io.Writer) error {
+	s := junitSuite{Name: "commq check " + v.Rules, Tests: len(v.Results), Failures: v.count(Failed), Errors: v.count(Undecided)}
+	for i := range v.Results {
+		r := &v.Results[i]
+		c := junitCase{Name: r.Rule, Class: "commq." + r.Kind, Out: strings.Join(r.Notes, "\n")}
+		var lines []string
+		for k := range r.Findings {
+			line := r.Findings[k].Message
+			if at := r.Findings[k].place(); at != "" {
+				line = at + ": " + line
+			}
+			lines = append(lines, line)
+		}
+		p := &junitProblem{Type: r.Kind, Text: strings.Join(lines, "\n")}
+		if len(r.Findings) > 0 {
+			p.Message = r.Findings[0].Message
+		}
+		switch r.Status {
+		case Failed:
+			c.Failure = p
+		case Undecided:
+			c.Error = p
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(junitSuites{Suite: s}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// sarif writes SARIF 2.1.0: a rule for each rule, a result for each finding; without a place of its own one is at the rule's line.
+func (v *Verdict) sarif(w io.Writer, version string) error {
+	tool := sarif.NewRunWithInformationURI("commq", "https://github.com/commq/commq")
+	tool.Tool.Driver.WithVersion(version)
+	for i := range v.Results {
+		r := &v.Results[i]
+		id := r.Kind + "/" + r.Rule
+		tool.AddRule(id).WithDescription(r.Rule)
+		for k := range r.Findings {
+			f := &r.Findings[k]
+			file, line, text := f.File, int(f.Line), f.Message
+			if file == "" {
+				file, line = v.Rules, r.Line
+			}
+			if r.Status == Undecided {
+				text = "undecided: " + text
+			}
+			uri := url.URL{Path: filepath.ToSlash(file)}
+			if filepath.IsAbs(file) {
+				uri.Scheme = "file"
+			}
+			place := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(uri.String()))
+			if line > 0 {
+				place.WithRegion(sarif.NewRegion().WithStartLine(line))
+			}
+			tool.CreateResultForRule(id).WithLevel("error").WithMessage(sarif.NewTextMessage(text)).AddLocation(sarif.NewLocationWithPhysicalLocation(place))
+		}
+	}
+	report := sarif.NewReport()
+	report.AddRun(tool)
+	return report.PrettyWrite(w)
+}
+
+// github writes workflow commands, which GitHub shows beside the lines of a change.
+func (v *Verdict) github(w io.Writer) error {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	var b strings.Builder
+	for i := range v.Results {
+		r := &v.Results[i]
+		for k := range r.Findings {
+			f := &r.Findings[k]
+			file, line := f.File, int(f.Line)
+			if file == "" {
+				file, line = v.Rules, r.Line
+			}
+			fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", property.Replace(file), max(line, 1), property.Replace("commq check: "+r.Rule+" ("+r.Status+")"), data.Replace(f.Message))
+		}
+		for _, note := range r.Notes {
+			if r.Status == Passed && strings.HasSuffix(note, "keeps it") {
+				fmt.Fprintf(&b, "::notice title=%s::%s\n", property.Replace("commq check: "+r.Rule), data.Replace(note))
+			}
+		}
+	}
+	fmt.Fprintf(&b, "::notice title=commq check::%s\n", data.Replace(v.summary()))
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,212 @@
+// Package keyed reads files of YAML key by key. Decoding into a struct would go through float64, could not tell a missing key from a
+// zero, and takes words for numbers; here every key is one that is known, and an error says the line, the key, what was found there and
+// what it should be.
+package keyed
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Load parses a file and gives its root. An empty file has an empty root.
+func Load(data []byte) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Load(data, &doc); err != nil {
+		return nil, fmt.Errorf("not YAML: %w", err)
+	}
+	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
+		return doc.Content[0], nil
+	}
+	return &doc, nil
+}
+
+// Text takes a text that is not empty.
+func Text(to *string) func(*yaml.Node, string) error {
+	return func(v *yaml.Node, path string) error {
+		if v.Kind != yaml.ScalarNode || strings.TrimSpace(v.Value) == "" {
+			return Wrong(v, path, "a text")
+		}
+		*to = v.Value
+		return nil
+	}
+}
+
+// List takes a list that is not empty and gives each of its items to set.
+func List(what string, set func(v *yaml.Node, path string) error) func(*yaml.Node, string) error {
+	return func(v *yaml.Node, path string) error {
+		if v.Kind != yaml.SequenceNode || len(v.Content) == 0 {
+			return Wrong(v, path, "a list of "+what)
+		}
+		for i, item := range v.Content {
+			if err := set(item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Key is a key of a mapping; Set takes its value, and says with the key's path what is wrong with it.
+type Key struct {
+	Name     string
+	Required bool
+	Set      func(v *yaml.Node, path string) error
+}
+
+// Mapping reads the keys of a mapping. One that is not among keys, is there twice, or is required and missing is an error.
+func Mapping(v *yaml.Node, path string, keys []Key) error {
+	if v.Kind != yaml.MappingNode {
+		return Wrong(v, path, "a mapping with the keys "+Names(keys))
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(v.Content); i += 2 {
+		name, value := v.Content[i], v.Content[i+1]
+		k := slices.IndexFunc(keys, func(k Key) bool { return name.Kind == yaml.ScalarNode && k.Name == name.Value })
+		switch {
+		case k < 0:
+			return At(name, fmt.Sprintf("%s is no key here; there are %s", Join(path, Found(name)), Names(keys)))
+		case seen[name.Value]:
+			return At(name, fmt.Sprintf("%s is there a second time; remove one of them", Join(path, name.Value)))
+		}
+		seen[name.Value] = true
+		if err := keys[k].Set(value, Join(path, name.Value)); err != nil {
+			return err
+		}
+	}
+	for _, k := range keys {
+		if k.Required && !seen[k.Name] {
+			return At(v, fmt.Sprintf("%s is missing; add it", Join(path, k.Name)))
+		}
+	}
+	return nil
+}
+
+// Has says whether a mapping has a key.
+func Has(v *yaml.Node, name string) bool {
+	for i := 0; i+1 < len(v.Content); i += 2 {
+		if v.Content[i].Value == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Names lists keys.
+func Names(keys []Key) string {
+	var n []string
+	for _, k := range keys {
+		n = append(n, k.Name)
+	}
+	return strings.Join(n, ", ")
+}
+
+// Join is the path of a key in what has a path.
+func Join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// At is an error about a line.
+func At(v *yaml.Node, what string) error { return fmt.Errorf("%d: %w", v.Line, errors.New(what)) }
+
+// Wrong is an error about a value that is not what is wanted.
+func Wrong(v *yaml.Node, path, want string) error {
+	if path == "" {
+		return At(v, fmt.Sprintf("found %s; want %s", Found(v), want))
+	}
+	return At(v, fmt.Sprintf("%s is %s; want %s", path, Found(v), want))
+}
+
+// Found is what stands there, for a message.
+func Found(v *yaml.Node) string {
+	const most = 40
+	switch {
+	case v.Kind == yaml.MappingNode:
+		return "a mapping"
+	case v.Kind == yaml.SequenceNode:
+		return "a list"
+	case v.Kind == yaml.AliasNode:
+		return "an alias (*" + v.Value + ")"
+	case v.Kind != yaml.ScalarNode || v.Value == "":
+		return "empty"
+	case len(v.Value) > most:
+		return fmt.Sprintf("%.*q...", most, v.Value)
+	}
+	return fmt.Sprintf("%q", v.Value)
+}
+
+// numberText is a decimal number as machines have them; its bounded length bounds the work on it. Its bounds also make it long
+// to compile, which each start of commq would wait for.
+var numberText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
+})
+
+// Number is the exact value of a scalar; nil when it is no number.
+func Number(v *yaml.Node) *big.Rat {
+	if v.Kind != yaml.ScalarNode || !numberText().MatchString(v.Value) {
+		return nil
+	}
+	x, ok := new(big.Rat).SetString(v.Value)
+	if !ok {
+		return nil
+	}
+	return x
+}
+
+// Whole takes a whole number from least to most.
+func Whole[T int | int64](to *T, least, most T) func(*yaml.Node, string) error {
+	return func(v *yaml.Node, path string) error {
+		x := Number(v)
+		if x == nil || !x.IsInt() || x.Num().Cmp(big.NewInt(int64(least))) < 0 || x.Num().Cmp(big.NewInt(int64(most))) > 0 {
+			return Wrong(v, path, fmt.Sprintf("a whole number from %d to %d", least, most))
+		}
+		*to = T(x.Num().Int64())
+		return nil
+	}
+}
+
+// OrWord takes a word that stands for a value, or what set takes.
+func OrWord[T int | int64](word string, to *T, value T, set func(*yaml.Node, string) error) func(*yaml.Node, string) error {
+	return func(v *yaml.Node, path string) error {
+		if v.Kind == yaml.ScalarNode && v.Value == word {
+			*to = value
+			return nil
+		}
+		if err := set(v, path); err != nil {
+			return fmt.Errorf("%w, or %s", err, word)
+		}
+		return nil
+	}
+}
+
+// OneOf takes one of some words; the value is its place among them.
+func OneOf[T ~uint8](to *T, words ...string) func(*yaml.Node, string) error {
+	return func(v *yaml.Node, path string) error {
+		i := slices.Index(words, v.Value)
+		if i < 0 || v.Kind != yaml.ScalarNode {
+			return Wrong(v, path, strings.Join(words[:len(words)-1], ", ")+" or "+words[len(words)-1])
+		}
+		*to = T(i)
+		return nil
+	}
+}
+
+// Truth takes false or true.
+func Truth(to *bool) func(*yaml.Node, string) error {
+	var word uint8
+	set := OneOf(&word, "false", "true")
+	return func(v *yaml.Node, path string) error {
+		err := set(v, path)
+		*to = word == 1
+		return err
+	}
+}
