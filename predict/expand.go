@@ -157,6 +157,7 @@ type expansion struct {
 	instances map[int32]int64  // operations of a communicator so far
 	starts    map[int64]int64  // of a persistent collective, by the seq of the call that made it
 	requests  int64            // so far
+	timed     bool             // rows have compute times
 	done      map[int64]int64  // done_seq of rows that are completed by later ones than are made together with them
 }
 
@@ -185,6 +186,9 @@ func (x *expansion) next(rows int64) ([]schema.Event, error) {
 
 func (x *expansion) call(n *Node, c *Call) error {
 	e := x.sig.row(x.rank, x.seq, n, c)
+	if x.timed {
+		e.ComputeNs = x.sig.computeNs(x.rank, x.seq, n, c)
+	}
 	for _, q := range c.Completes {
 		for k := range q[2] {
 			at := x.at(q, k)

@@ -23,8 +23,28 @@ type Extrapolation struct {
 	Inexact, Numbers int64
 	// Compute is what ranks compute; nil where nothing is said of it, see Model.TimesRefused.
 	Compute *ComputeTime
-	// Warnings say what was not known.
+	// Loops are those of which it is not certain how often they are repeated, Unknown the communications that are not known, and why.
+	Loops   []UncertainLoop
+	Unknown []string
+	// Warnings say what else was not known.
 	Warnings []string
+
+	told map[*valueLaw]map[int64][2]int64 // bounds of numbers that are not exact, by law and number
+}
+
+// tell notes the bounds of a number that is not exact.
+func (x *Extrapolation) tell(l *valueLaw, s said) {
+	if x.told == nil {
+		x.told = map[*valueLaw]map[int64][2]int64{}
+	}
+	if x.told[l] == nil {
+		x.told[l] = map[int64][2]int64{}
+	}
+	b, known := x.told[l][s.value]
+	if !known {
+		b = [2]int64{s.low, s.high}
+	}
+	x.told[l][s.value] = [2]int64{min(b[0], s.low), max(b[1], s.high)}
 }
 
 // generator makes what ranks do at a number of ranks.
@@ -84,7 +104,7 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 		for _, k := range sortedKeys(g.missing) {
 			why = append(why, k+": "+g.missing[k])
 		}
-		g.result.Warnings = append(g.result.Warnings, why...)
+		g.result.Unknown = why
 		if err == nil {
 			err = fmt.Errorf("%d communications are not known there: %s", len(why), strings.Join(why[:min(3, len(why))], "; "))
 		} else {
@@ -351,7 +371,7 @@ func (w *rankWriter) loop(n *Node) {
 	}
 	if !said.exact && !w.warned[w.t.name(n)] {
 		w.warned[w.t.name(n)] = true
-		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf("%s: how often it is repeated is not certain: %d to %d times", w.t.name(n), said.low, said.high))
+		w.result.Loops = append(w.result.Loops, UncertainLoop{w.t.name(n), said.low, said.high})
 	}
 	s := w.signer
 	depth := len(w.p.open)
@@ -617,6 +637,7 @@ func (w *rankWriter) number(x *siteModel, what string, l *valueLaw, p *point) (I
 	w.result.Numbers++
 	if !s.exact {
 		w.result.Inexact++
+		w.result.tell(l, s)
 	}
 	return Int(s.value), true
 }

@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/commq/commq/schema"
 )
@@ -132,4 +133,94 @@ func (s *Signature) Traffic() (messages, bytes, collectives int64) {
 		})
 	}
 	return messages, bytes, collectives
+}
+
+// Coverage says how well the intervals of a prediction hold: of the bytes that calls send, each different pair of a predicted and a measured number
+// of a rank at a place in the program counted once.
+type Coverage struct {
+	// Numbers is how many there are, Covered how many of them lie in their interval.
+	Numbers int64 `json:"numbers"`
+	Covered int64 `json:"covered"`
+	// Exact is how many were said to be exact, ExactRight how many of these are.
+	Exact      int64 `json:"exact"`
+	ExactRight int64 `json:"exact_right"`
+	// WidthMedian is the median width of the intervals of the others, a fraction of the number; null where there are none, or half of them are
+	// infinite.
+	WidthMedian *float64 `json:"width_median"`
+}
+
+// Coverage compares the intervals of an extrapolation with what was measured at that number of ranks.
+func (m *Model) Coverage(x *Extrapolation, measured *Signature) (c Coverage) {
+	paths, own := x.Signature.paths(), measured.paths()
+	type number struct {
+		site           string
+		predicted, was int64
+	}
+	var widths []float64
+	for r := range min(x.Signature.Ranks, measured.Ranks) {
+		was := map[string][]int64{}
+		measured.Walk(r, func(n *Node, call *Call) {
+			if len(call.Send) > 0 && call.Send[SideBytes] != null {
+				was[own[n.ID]] = append(was[own[n.ID]], int64(call.Send[SideBytes]))
+			}
+		})
+		at, seen := map[string]int{}, map[number]bool{}
+		x.Signature.Walk(r, func(n *Node, call *Call) {
+			if len(call.Send) == 0 || call.Send[SideBytes] == null {
+				return
+			}
+			k := paths[n.ID]
+			i := at[k]
+			at[k]++
+			if i >= len(was[k]) {
+				return // that it is not there is told by the messages
+			}
+			v := int64(call.Send[SideBytes])
+			q := number{k, v, was[k][i]}
+			if seen[q] {
+				return
+			}
+			seen[q] = true
+			c.Numbers++
+			b, bounded := x.told[m.byNode[n.ID].sendBytes][v]
+			if !bounded {
+				c.Exact++
+				b = [2]int64{v, v}
+			} else {
+				widths = append(widths, (float64(b[1])-float64(b[0]))/float64(max(v, 1)))
+			}
+			if q.was >= b[0] && q.was <= b[1] {
+				c.Covered++
+				if !bounded {
+					c.ExactRight++
+				}
+			}
+		})
+	}
+	slices.Sort(widths)
+	if n := len(widths); n > 0 && !math.IsInf(widths[n/2], 0) && widths[n/2] < 1e12 {
+		c.WidthMedian = &widths[n/2]
+	}
+	return c
+}
+
+// paths are what events are known by in other runs: call and call path.
+func (s *Signature) paths() []string {
+	frames := map[int32]string{}
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		key := f.key()
+		if f.Parent != nil {
+			key = frames[*f.Parent] + key
+		}
+		frames[f.ID] = key
+	}
+	all := make([]string, len(s.nodes))
+	for _, n := range s.nodes {
+		if !n.Loop {
+			sym := &s.Symbols[n.Symbol]
+			all[n.ID] = sym.Call + " " + frames[value(sym.Frame, -1)]
+		}
+	}
+	return all
 }

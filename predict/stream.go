@@ -14,13 +14,14 @@ type Stream struct {
 	ranks  []*expansion
 }
 
-// Stream begins to give the rows, so many of a rank in an epoch.
+// Stream begins to give the rows, so many of a rank in an epoch. They have compute times where the signature has: their means are those of equal calls, and
+// around these they spread as the event's do.
 func (s *Signature) Stream(window int64) *Stream {
 	t := &Stream{Epochs: 1, window: window, epoch: make([]int32, s.Ranks)}
 	for r := range s.Ranks {
 		rows, done := s.late(r, window)
 		x := s.expansion(r)
-		x.done = done
+		x.done, x.timed = done, s.ComputeClock != "none" && s.ComputeClock != ""
 		t.Calls, t.ranks = append(t.Calls, rows), append(t.ranks, x)
 		t.Epochs = max(t.Epochs, int32((rows+window-1)/window))
 	}

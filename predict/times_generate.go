@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/commq/commq/predict/pattern"
-	"github.com/commq/commq/schema"
 )
 
 // ComputeTime is what ranks of an extrapolated run compute.
@@ -203,21 +202,6 @@ func (s *Signature) computeNs(rank int32, seq int64, n *Node, c *Call) int64 {
 		return 0
 	}
 	return int64(math.Round(mean * v.Times.factor(uniformOf(uint64(rank)<<32|uint64(uint32(n.ID)), uint64(seq)))))
-}
-
-// Rows are those of Expand with compute times: their means are those of equal calls, and around these they spread as the event's do. In a signature
-// without compute times they are null.
-func (s *Signature) Rows(rank int32) ([]schema.Event, error) {
-	rows, err := s.Expand(rank)
-	if err != nil || s.ComputeClock == "none" || s.ComputeClock == "" {
-		return rows, err
-	}
-	seq := 0
-	s.Walk(rank, func(n *Node, c *Call) {
-		rows[seq].ComputeNs = s.computeNs(rank, int64(seq), n, c)
-		seq++
-	})
-	return rows, nil
 }
 
 // uniformOf is a number from 0 to 1 that looks random and is the same every time (splitmix64).

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -50,7 +51,7 @@ func (o *predictOptions) time(ctx context.Context, a *app, m *predict.Model, x *
 	if p.TimeRefused = m.TimesRefused(); p.TimeRefused != "" {
 		return fmt.Errorf("predict: no execution time: %s", p.TimeRefused)
 	}
-	if p.Time, err = o.timeOf(x); err != nil || held == nil {
+	if p.Time, err = o.timeOf(ctx, x); err != nil || held == nil {
 		return err
 	}
 	dir, err := o.dirOf(a, held.Run)
@@ -77,7 +78,7 @@ func (o *predictOptions) dirOf(a *app, name string) (string, error) {
 }
 
 // timeOf simulates what was extrapolated on a machine.
-func (o *predictOptions) timeOf(x *predict.Extrapolation) (*predictedTime, error) {
+func (o *predictOptions) timeOf(ctx context.Context, x *predict.Extrapolation) (*predictedTime, error) {
 	s, err := o.onMachine(x.Signature.Run)
 	if err != nil {
 		return nil, err
@@ -91,22 +92,21 @@ func (o *predictOptions) timeOf(x *predict.Extrapolation) (*predictedTime, error
 		program.Comms = append(program.Comms, simulate.Comm{ID: c.ID, Members: c.Members})
 	}
 	once := func(factor float64, done func(rank int32, seq int64, start, end models.Picoseconds)) (int64, error) {
-		options, given := s.options, false
+		options := s.options
 		options.Done = done
+		rows, epoch := x.Signature.Stream(max(extrapolatedRows/int64(x.Signature.Ranks), 1)), int32(0)
 		r, err := simulate.Simulate(s.machine, program, &options, func(add func(*schema.Events) error) error {
-			if given {
+			if epoch == rows.Epochs {
 				return io.EOF
 			}
-			given = true
+			epoch++
 			for rank := range x.Signature.Ranks {
-				rows, err := x.Signature.Rows(rank)
-				if err != nil {
+				b := &schema.Events{}
+				if err := errors.Join(ctx.Err(), rows.Next(rank, b)); err != nil {
 					return err
 				}
-				b := &schema.Events{}
-				for i := range rows {
-					rows[i].ComputeNs = int64(math.Round(float64(rows[i].ComputeNs) * factor))
-					b.Append(&rows[i])
+				for i, ns := range b.ComputeNs {
+					b.ComputeNs[i] = int64(math.Round(float64(ns) * factor))
 				}
 				if err := add(b); err != nil {
 					return err
