@@ -144,22 +144,31 @@ func (d *detector) combines() error {
 			c.taken[sendKey{d.messages[m].src, d.messages[m].sendSeq}] = i
 		}
 	}
-	best := c.look(c.sample)
-	if len(best) == 0 {
-		return nil
-	}
 	whole := true
 	want := map[cell]bool{}
-	for _, b := range best {
-		for _, s := range b.group.cells {
+	room := int64(mostReplayed)
+	best := slices.DeleteFunc(c.look(c.sample), func(b *combined) bool {
+		cells := slices.Clone(b.group.cells)
+		for s := range b.evidence {
+			cells = append(cells, c.sample.cells[s])
+		}
+		count := int64(0)
+		for _, s := range cells {
+			if !want[s.cell] {
+				count += s.count()
+			}
+		}
+		if count > room {
+			d.result.LeftOut += count
+			return true
+		}
+		room -= count
+		for _, s := range cells {
 			want[s.cell] = true
 			whole = whole && s.whole()
 		}
-		for s := range b.evidence {
-			want[s] = true
-			whole = whole && c.sample.cells[s].whole()
-		}
-	}
+		return false
+	})
 	if !whole {
 		all, err := d.wanted(want)
 		if err != nil {
@@ -428,7 +437,7 @@ func (c *combiner) pairs(s *sample, found []*combined) (out []*combined) {
 				}
 				ups[id] = append(ups[id], g)
 			}
-			if converges(g, true) { // a chain is both
+			if converges(g, true) && (len(g.ranks) > 2 || !converges(g, false)) { // a chain is both
 				downs[id] = append(downs[id], g)
 			}
 		}

@@ -27,12 +27,16 @@ type joiner struct {
 	backward  bool
 }
 
+func (c *combiner) newJoiner(g *group, backward bool) *joiner {
+	return &joiner{combiner: c, g: g, kept: newBitset(len(g.ranks)), root: -1, backward: backward}
+}
+
 func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
 	n := len(g.ranks)
 	if n < c.options.MinRanks {
 		return nil
 	}
-	j := &joiner{combiner: c, g: g, kept: newBitset(n), root: -1, backward: backward}
+	j := c.newJoiner(g, backward)
 	b := &combined{group: g}
 	all, same := true, true
 	var roots []int32

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -47,7 +48,10 @@ func (c *combiner) try(g *group) *combined {
 			continue
 		}
 		tried[per] = true
-		list := g.cut(times / per)
+		if begin := g.cut(times/per, 2); begin == nil || !c.may(g, begin[:1]) {
+			continue
+		}
+		list := g.cut(times/per, math.MaxInt64)
 		if list == nil {
 			continue
 		}
@@ -84,6 +88,26 @@ func (c *combiner) taking(g *group) *combined {
 	return nil
 }
 
+// may says whether the first time of a group can be one of any operation: most groups are none, which it shows without the others.
+func (c *combiner) may(g *group, first []*once) bool {
+	bytes := first[0].messages[0].bytes
+	for _, without := range []bool{false, true} {
+		if _, ok := c.newFolding(g, without).replay(first[0], bytes); ok {
+			return true
+		}
+	}
+	for _, backward := range []bool{false, true} {
+		o := first[0]
+		if backward {
+			o = o.backward()
+		}
+		if _, ok := c.newJoiner(g, backward).replay(o); ok {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.slicings(g, first), func(s *slicing) bool { return s.replay(first[0]) })
+}
+
 func gcd(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
@@ -91,9 +115,10 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// cut cuts the messages of a group into so many times, the same number of each way in each; nil where they are not one after the other.
-func (g *group) cut(times int64) []*once {
-	n := times
+// cut cuts the messages of a group into so many times, the same number of each way in each, and returns the first of them, at most so many; nil
+// where they are not one after the other.
+func (g *group) cut(times, most int64) []*once {
+	n := min(times, most)
 	for k, list := range g.lists {
 		n = min(n, int64(len(list))/(g.count[k]/times))
 	}
@@ -273,11 +298,15 @@ func (c *combiner) reduction(g *group, list []*once) *combined {
 	return c.folds(g, list, true)
 }
 
+func (c *combiner) newFolding(g *group, without bool) *folding {
+	return &folding{combiner: c, g: g, hard: newEvidence(), soft: map[proof]*evidence{}, kept: newBitset(len(g.ranks)), regions: 1,
+		without: without, others: newEvidence()}
+}
+
 // folds is a reduction; without says what a rank adds its own to.
 func (c *combiner) folds(g *group, list []*once, without bool) *combined {
 	bytes := list[0].messages[0].bytes
-	f := &folding{combiner: c, g: g, hard: newEvidence(), soft: map[proof]*evidence{}, kept: newBitset(len(g.ranks)), regions: 1,
-		without: without, others: newEvidence()}
+	f := c.newFolding(g, without)
 	b := &combined{group: g}
 	var roots []int32
 	for j, o := range list {

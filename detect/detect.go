@@ -153,7 +153,7 @@ type Result struct {
 	// not leave aside.
 	Messages, Unhashed, Replayed int64
 	// LeftOut are messages that could be part of a collective and were not looked at because there are too many of them: beyond the first million of a
-	// payload, or the first 16 million in all. Unclassed are those among which no alltoall was looked for, because they are of more kinds
+	// payload, or the first 8 million in all. Unclassed are those among which no alltoall was looked for, because they are of more kinds
 	// or larger communicators than are kept.
 	LeftOut, Unclassed int64
 	// Neighborhoods is the number of findings that are exchanges between neighbours, whether they are among Findings or not.

@@ -144,10 +144,11 @@ func (p *pairs) finish(least int) {
 	}
 }
 
-// mostOfPayload bounds how many messages of one payload are looked at, the first ones, and mostReplayed those of all: 2 GiB.
+// mostOfPayload bounds how many messages of one payload are looked at, the first ones, and mostReplayed those of all: 1 GiB,
+// and as much again for what is found in them.
 const (
 	mostOfPayload = 1 << 20
-	mostReplayed  = 1 << 24
+	mostReplayed  = 1 << 23
 )
 
 // Columns of messages that the passes look at. All others, beside those of a message that is kept, are read only where they are needed.
