@@ -159,7 +159,9 @@ func (b *builder) build() error {
 			e := schema.NullEvent
 			s.emit(opcodes["Finalize"], &e)
 		}
-		s.out.recvArea = s.area.end
+		if s.out.recvArea = s.area.end; s.area.end > mostBytes {
+			return fmt.Errorf("rank %d has receives of %d bytes open at a time", s.rank, s.area.end)
+		}
 		b.out.ranks = append(b.out.ranks, s.out)
 	}
 	b.out.init = int64(b.level)
@@ -260,16 +262,22 @@ func (b *builder) sendSide(s *rankState, e *schema.Event) ([]int64, data, error)
 	case e.SendPeer == schema.NullInt32:
 		return nil, d, fmt.Errorf("%s: %w", at(e), errNobody)
 	}
-	if err := fits(e, d); err != nil {
+	if err := b.fits(e, d); err != nil {
 		return nil, d, err
 	}
 	return []int64{d.count, d.kind, dest, int64(max(e.SendTag, 0))}, d, nil
 }
 
+// mostBytes is more than any call sends or receives: rows that say more are wrong.
+const mostBytes = 1 << 40
+
 // fits says that a count is one that the calls for small counts take.
-func fits(e *schema.Event, d data) error {
-	if d.count > math.MaxInt32 {
+func (b *builder) fits(e *schema.Event, d data) error {
+	switch {
+	case d.count > math.MaxInt32:
 		return fmt.Errorf("%s: %d elements are more than a call that has no large counts takes", at(e), d.count)
+	case d.count < 0 || b.span(d) > mostBytes:
+		return fmt.Errorf("%s: %d elements of %d bytes", at(e), d.count, b.out.types[d.kind].bytes)
 	}
 	return nil
 }
@@ -284,7 +292,7 @@ func (b *builder) recvSide(e *schema.Event) ([]int64, data, error) {
 	case e.RecvPeer == schema.NullInt32 || e.RecvTag == schema.NullInt32:
 		source, tag = 0, neverTag
 	}
-	return []int64{d.count, d.kind, source, tag}, d, fits(e, d)
+	return []int64{d.count, d.kind, source, tag}, d, b.fits(e, d)
 }
 
 func (b *builder) send(s *rankState, e *schema.Event, op opcode) error {
@@ -332,7 +340,7 @@ func (b *builder) recv(s *rankState, e *schema.Event, op opcode) error {
 // mrecv receives what a matched probe found.
 func (b *builder) mrecv(s *rankState, e *schema.Event, op opcode) error {
 	d := b.counted(e.RecvCount, e.RecvDatatype, e.RecvBytes)
-	if err := fits(e, d); err != nil {
+	if err := b.fits(e, d); err != nil {
 		return err
 	}
 	slot, ok := s.messages[e.InitSeq]

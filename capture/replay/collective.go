@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -38,9 +39,12 @@ func (b *builder) collective(s *rankState, e *schema.Event) error {
 		return err
 	}
 	for _, d := range []data{x.send, x.recv} {
-		if err := fits(e, d); err != nil {
+		if err := b.fits(e, d); err != nil {
 			return err
 		}
+	}
+	if err := x.sound(); err != nil {
+		return err
 	}
 	root := x.root()
 	span := x.recvSpan
@@ -53,6 +57,21 @@ func (b *builder) collective(s *rankState, e *schema.Event) error {
 		args = append(args, r.piece.at, r.slot)
 	}
 	s.emit(opcodes["Collective"], e, append(args, x.lists...)...)
+	return nil
+}
+
+// sound says that what is exchanged can be.
+func (x *exchange) sound() error {
+	for _, span := range []int64{x.sendSpan, x.recvSpan} {
+		if span < 0 || span > mostBytes || x.op == schema.CallAlltoallw && span > math.MaxInt32 {
+			return fmt.Errorf("%s: %d bytes are more than it can send or receive", at(x.e), span)
+		}
+	}
+	for _, n := range x.lists {
+		if n < 0 || n > math.MaxInt32 {
+			return fmt.Errorf("%s: %d elements for one rank", at(x.e), n)
+		}
+	}
 	return nil
 }
 

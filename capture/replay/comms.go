@@ -83,6 +83,9 @@ func (b *builder) readComms() error {
 		}
 	}
 	for k, c := range b.comms {
+		if len(c.groups[0]) == 0 {
+			return fmt.Errorf("communicator %d has no first group", c.id)
+		}
 		for s, id := range parents[int32(k)] {
 			c.parents[s] = -1
 			if p, ok := b.commOf[id]; ok && id != schema.NullInt32 {

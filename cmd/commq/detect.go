@@ -21,6 +21,7 @@ type detectOptions struct {
 	format  string // --format
 	options detect.Options
 	price   priceOptions
+	replay  detectReplayOptions
 }
 
 // detectFormats are the formats of the findings.
@@ -46,15 +47,21 @@ graph to create.
 A finding has the operation that would do it, its ranks, roots and payload, how often it is done, and the calls to remove. One over
 a part of a communicator names the ranks that are missing. What was seen holds for this run: whether a program may be changed so
 is for its author to say. With --machine it says what each replacement would save there: the run and the one that commq replace
-makes of it are simulated. docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
+makes of it are simulated. With --replay both are played here, by turns, and what that saves is measured (docs/method/replay-run.md). docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
 		Example: `  commq detect --run hpl.16
   commq detect --run hpl.16 --completeness 0.9
   commq detect --run hpl.16 --machine cluster.yaml --ranks 16,64,256
+  commq detect --run hpl.4 --machine cluster.yaml --replay
   commq detect --run hpl.16 --format sarif > findings.sarif
   commq detect --run hpl.16 --format json --messages > findings.json`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runDetect(c.Context(), a, &o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.replay.check(c); err != nil {
+				return err
+			}
+			return runDetect(c.Context(), a, &o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "`RUN` to look at: a name in the store, or a path")
@@ -64,6 +71,7 @@ makes of it are simulated. docs/method/detection.md has the rules; sarif is the 
 	f.BoolVar(&o.options.Neighbors, "neighbors", false, "look for exchanges between neighbours too")
 	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
 	o.price.flags(c)
+	o.replay.flags(c)
 	register(c, completeRuns(a), "run")
 	complete(c, "format", detectFormats[:]...)
 	completeNothing(c, "min-ranks", "completeness")
@@ -90,13 +98,18 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 	}
 	d := &detection{dir: dir, name: filepath.Base(dir)}
 	options := o.options
-	options.Messages = options.Messages || o.price.machine != ""
+	options.Messages = options.Messages || o.price.machine != "" || o.replay.replay
 	if err := d.detect(ctx, options); err != nil {
 		return err
 	}
 	p := d.printed()
 	if o.price.machine != "" {
 		if err := p.price(ctx, a, dir, &o.price); err != nil {
+			return err
+		}
+	}
+	if o.replay.replay {
+		if err := p.replayed(ctx, a, dir, &o.replay); err != nil {
 			return err
 		}
 	}

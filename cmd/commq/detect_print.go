@@ -37,6 +37,8 @@ type printedDetection struct {
 	Findings         []printedFinding `json:"findings"`
 	// Pricing is there with --machine; findings are in the order of what they save then.
 	Pricing *printedPricing `json:"pricing,omitempty"`
+	// Replay is there with --replay.
+	Replay *printedReplay `json:"replay,omitempty"`
 }
 
 // printedFinding is a finding.
@@ -349,6 +351,9 @@ func (p *printedDetection) table(w io.Writer) error {
 		for _, text := range p.Pricing.Warnings {
 			fmt.Fprintf(&s, "%s\n", text)
 		}
+	}
+	if p.Replay != nil {
+		fmt.Fprintf(&s, "%s\n", p.Replay.text())
 	}
 	if p.Neighborhoods > 0 && !slices.ContainsFunc(p.Findings, func(f printedFinding) bool { return f.neighborly() }) {
 		fmt.Fprintf(&s, "%s between neighbours not shown; --neighbors shows them\n", counted(int64(p.Neighborhoods), "exchange"))

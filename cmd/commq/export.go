@@ -20,13 +20,14 @@ import (
 func newExportCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write a run or a machine as a file of another tool",
+		Short: "Write a run or a machine as a file of another tool, or to give away",
 		Long: `export writes a run or a machine in the format of another tool, a file that must not be there yet. What the format cannot
-hold is counted and said.`,
+hold is counted and said. replay writes a run that has its schedule and nothing of what it worked on.`,
 		Example: `  commq export dim --run cg.A.4 -o cg.dim
+  commq export replay --run cg.A.4 -o shared/cg.A.4
   commq export cfg --machine myrinet --ranks 4 -o machine.cfg`,
 	}
-	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportCFGCommand(a))
+	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportCFGCommand(a), newExportReplayCommand(a))
 	return c
 }
 

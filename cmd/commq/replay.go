@@ -40,7 +40,8 @@ func (o *playOptions) flags(c *cobra.Command) {
 	complete(c, "mpi", "openmpi", "mpich")
 	complete(c, "compute", "busy", "sleep", "zero")
 	complete(c, "skip", replay.SkipRMA, replay.SkipIO, replay.SkipSpawn)
-	completeFiles(c, "mpicc", "launcher")
+	completeFiles(c, "mpicc")
+	completeFiles(c, "launcher")
 	completeFolders(c, "schedule-dir")
 }
 
