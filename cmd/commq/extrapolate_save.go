@@ -14,7 +14,7 @@ import (
 
 const (
 	// extrapolatedRows is how many rows of events an epoch of an extrapolated run has at most, over all ranks.
-	extrapolatedRows = 1 << 20
+	extrapolatedRows = 1 << 18
 	// unmatchedShown is how many messages without a partner an error names.
 	unmatchedShown = 3
 )

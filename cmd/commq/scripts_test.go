@@ -72,6 +72,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RUNS", runs)
+			env.Setenv("SIGNATURES", filepath.Join(filepath.Dir(runs), "signatures"))
 			env.Setenv("COMMQ_CACHE", shimCache)
 			env.Setenv("UNSHARE", unshare())
 			env.Setenv("COMMQ_SIM_COMMAND", os.Getenv("COMMQ_SIM_COMMAND"))
