@@ -2764,8 +2764,8 @@ span AS (
   WHERE last_ns IS NOT NULL
 ),
 counted AS (
-  -- Times are made multiples of the step before they are divided: exact in doubles.
-  SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
+  -- Exact below 2^53 ns (104 days): a time 1 ns short of a multiple of the step differs from it by 1 / step, which is more than the quotient is rounded by.
+  SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM (SELECT CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END AS at_ns, bytes
         FROM messages
@@ -2773,7 +2773,7 @@ counted AS (
   WHERE at_ns IS NOT NULL
   GROUP BY 1
   UNION ALL
-  SELECT CAST(CAST(at_ns - at_ns % (SELECT step_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span) AS INTEGER) AS bin,
+  SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
   FROM operations
   WHERE at_ns IS NOT NULL
