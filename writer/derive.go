@@ -44,7 +44,7 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 	if err := r.profileOf(ctx, dir); err != nil {
 		return err
 	}
-	lacks, err := r.writeSums(ctx, dir, m, nil)
+	lacks, err := r.writeSums(ctx, dir, m)
 	if err != nil {
 		return err
 	}

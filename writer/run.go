@@ -38,6 +38,8 @@ type Run struct {
 	files map[shardKey]*tableFile
 	done  bool
 
+	waits *schema.WaitSums // of SumWaits; nil: Commit reads the files again
+
 	counting sync.Mutex
 	repeats  *schema.RepeatSums // has counted the messages that were written; nil: there were none
 }
@@ -181,6 +183,14 @@ func (r *Run) create(t *schema.Table, shard int) (*tableFile, error) {
 	return f, nil
 }
 
+// SumWaits is for who has all rows of an epoch at hand, every row of events among them: the sums want them too, by WaitSums.Epoch, and then Commit
+// does not read them from the files again. They need the hosts of ranks and the members of communicators beforehand.
+func (r *Run) SumWaits(hosts []int32, comms *schema.Comms) *schema.WaitSums {
+	r.waits = schema.NewWaitSums(hosts, true)
+	r.waits.AddComms(comms)
+	return r.waits
+}
+
 // Commit finishes the run: it closes the files, fills in the manifest's SchemaVersion, Tables, Counts.OverlappingCalls, Digest and Origin.Name,
 // writes it, syncs everything, and gives the run its name. A table without rows gets a file without rows. On any error
 // nothing remains in the store, and m may be partly filled.
@@ -207,10 +217,9 @@ func (r *Run) commit(m *schema.Manifest) error {
 	for _, t := range schema.Tables() {
 		if t == &schema.WaitsTable { // the first of those that are made of files
 			var err error
-			if lacks, err = r.writeSums(context.Background(), r.dir, m, r.repeats); err != nil {
+			if lacks, err = r.writeSums(context.Background(), r.dir, m); err != nil {
 				return err
 			}
-			r.repeats = nil
 		}
 		if slices.Contains(lacks, t) {
 			m.Tables = append(m.Tables, schema.TableInfo{Name: t.Name})

@@ -8,18 +8,21 @@ import (
 )
 
 // writeSums writes the tables waits, transfers, collective_waits and repeats of the run in folder dir whose other tables are there. An untimed run
-// has the first three without rows. repeats has counted all messages; nil: nobody has. It returns the tables that the run lacks, as there would be too
-// much to keep for them.
-func (r *Run) writeSums(ctx context.Context, dir string, m *schema.Manifest, repeats *schema.RepeatSums) (lacks []*schema.Table, err error) {
+// has the first three without rows. It returns the tables that the run lacks, as there would be too much to keep for them.
+func (r *Run) writeSums(ctx context.Context, dir string, m *schema.Manifest) (lacks []*schema.Table, err error) {
 	var rows []schema.Batch
 	makes := []*schema.Table{&schema.RepeatsTable}
 	if m.TimeOrigin != "untimed" {
 		makes = append(makes, &schema.WaitsTable, &schema.TransfersTable, &schema.CollectiveWaitsTable)
-		if rows, err = makeWaits(ctx, dir, m.Record == "all" && len(m.Filters) == 0); err != nil {
+		if r.waits != nil {
+			rows = r.waits.Rows()
+		} else if rows, err = makeWaits(ctx, dir, m.Record == "all" && len(m.Filters) == 0); err != nil {
 			return nil, err
 		}
 	}
-	switch again, err := makeRepeats(ctx, dir, repeats); {
+	counted := r.repeats
+	r.waits, r.repeats = nil, nil
+	switch again, err := makeRepeats(ctx, dir, counted); {
 	case err != nil:
 		return nil, err
 	case again != nil:

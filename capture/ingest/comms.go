@@ -478,7 +478,10 @@ func (u *unifier) usedSelves() map[int32]bool {
 }
 
 // write puts the table comms into the run.
-func (t *commTable) write(out sink) error {
+func (t *commTable) write(out sink) error { return out.Write(0, t.rows()) }
+
+// rows are the rows of the table comms.
+func (t *commTable) rows() *schema.Comms {
 	b := &schema.Comms{}
 	for id := range t.comms {
 		m := &t.comms[id]
@@ -503,7 +506,7 @@ func (t *commTable) write(out sink) error {
 			}
 		}
 	}
-	return out.Write(0, b)
+	return b
 }
 
 // validText is a name as it can stand in a table.

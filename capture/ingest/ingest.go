@@ -126,6 +126,11 @@ type sink interface {
 	Write(shard int, b schema.Batch) error
 }
 
+// waitSummer is a sink that wants the rows of an epoch together.
+type waitSummer interface {
+	SumWaits(hosts []int32, comms *schema.Comms) *schema.WaitSums
+}
+
 // run makes all tables and says what they hold.
 func (j *job) run(ctx context.Context, out sink) (*schema.Manifest, error) {
 	if err := j.prepare(ctx); err != nil {

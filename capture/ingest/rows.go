@@ -18,6 +18,8 @@ type pass struct {
 	shards   []shard
 	indexOf  []int32 // index in ranks by world rank; -1: missing
 	parts    schema.Parts
+
+	waits *schema.WaitSums // nil: the writer makes them of the files
 }
 
 // shard is a range of ranks: those whose sends it matches, and whose rows go to one file.
@@ -59,6 +61,9 @@ func (j *job) writeRows(ctx context.Context, out sink) error {
 		for _, d := range p.decoders {
 			d.keep = []bool{}
 		}
+	}
+	if s, ok := out.(waitSummer); ok && j.o.Record == RecordAll && !j.sel.atOnce() {
+		p.waits = s.SumWaits(j.rankRows().Host, j.comms.rows())
 	}
 	for e := range j.epochs {
 		if err := p.epoch(ctx, e); err != nil {
@@ -105,7 +110,12 @@ func (p *pass) epoch(ctx context.Context, e int32) error {
 	if err != nil {
 		return err
 	}
-	err = parallel(ctx, p.o.Workers, 2*len(p.shards), func(k int) error {
+	err = parallel(ctx, p.o.Workers, 1+2*len(p.shards), func(k int) error {
+		if k == 0 {
+			p.sumWaits()
+			return nil
+		}
+		k--
 		s := &p.shards[k/2]
 		if k%2 == 1 {
 			return p.out.Write(s.number, &s.messages)
@@ -129,6 +139,19 @@ func (p *pass) epoch(ctx context.Context, e int32) error {
 	}
 	p.o.Progress(p.progress, p.rows)
 	return nil
+}
+
+// sumWaits adds the epoch's rows to the sums of waits.
+func (p *pass) sumWaits() {
+	if p.waits == nil {
+		return
+	}
+	var events []*schema.Events
+	var messages []*schema.Messages
+	for i := range p.shards {
+		events, messages = append(events, &p.events[i]), append(messages, &p.shards[i].messages)
+	}
+	p.waits.Epoch(events, messages)
 }
 
 // resize makes room for the epoch's rows and returns where each rank's begin in its shard.

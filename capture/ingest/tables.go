@@ -24,6 +24,11 @@ func (j *job) writeDefinitions(out sink) error {
 
 // writeRanks writes a row for every rank; one whose records are missing counts as killed, on the first host.
 func (j *job) writeRanks(out sink) error {
+	return out.Write(0, j.rankRows())
+}
+
+// rankRows are the rows of the table ranks.
+func (j *job) rankRows() *schema.RankInfos {
 	b := &schema.RankInfos{}
 	for _, r := range j.ranks {
 		for next := int32(b.Len()); next < r.rank; next++ {
@@ -34,7 +39,7 @@ func (j *job) writeRanks(out sink) error {
 	for next := int32(b.Len()); next < j.size; next++ {
 		b.Append(missingRank(next))
 	}
-	return out.Write(0, b)
+	return b
 }
 
 func missingRank(rank int32) *schema.RankInfo {
