@@ -85,27 +85,42 @@ static void calibrate(void)
     if (best > reads) loops_per_ns = (double)loops / (double)(best - reads);
 }
 
-// What is shorter is not worth looking at the clock for.
-enum { LONG_NS = 20000, PLAYER_NS = 30 };
+// What is shorter is not worth looking at the clock for; but now and then. How fast the loop is changes: another thread of the same core makes it
+// half as fast.
+enum { LONG_NS = 20000, PLAYER_NS = 30, NOW_AND_THEN = 64 };
+
+// Spins for about so many nanoseconds, and learns from how long that took.
+static int64_t measured(double ns, int64_t from)
+{
+    const double loops = ns * loops_per_ns;
+    spin(loops);
+    const int64_t to = cpu_now();
+    const double took = (double)(to - from) - read_ns;
+    if (took > 1000) loops_per_ns += 0.2 * (loops / took - loops_per_ns);
+    return to;
+}
 
 static void compute(int64_t ns)
 {
+    static unsigned bursts;
     if (mode == ZERO || ns <= 0) return;
     if (mode == SLEEP) {
         struct timespec t = {ns / 1000000000, ns % 1000000000};
         while (nanosleep(&t, &t)) {}
         return;
     }
-    if (ns < LONG_NS) {
+    if (ns < LONG_NS && (ns < 2000 || ++bursts % NOW_AND_THEN)) {
         if (ns > PLAYER_NS) spin((double)(ns - PLAYER_NS) * loops_per_ns);
         return;
     }
     const int64_t start = cpu_now();
-    spin((double)ns * 0.95 * loops_per_ns);
-    for (;;) {
-        const double left = (double)(ns - (cpu_now() - start)) - read_ns;
-        if (left <= 0) return;
-        spin((left < 200 ? left : left * 0.95) * loops_per_ns);
+    for (int64_t now = start;;) {
+        const double left = (double)(ns - (now - start)) - read_ns;
+        if (left < 500) {
+            if (left > 0) spin(left * loops_per_ns);
+            return;
+        }
+        now = measured(left > 2 * LONG_NS ? LONG_NS : left / 2, now);
     }
 }
 
