@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,6 +83,12 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string][]*pattern.Law{},
 		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}}
 	g.said = newTimesSaid()
+	if why := m.thin(ranks); why != "" {
+		return g.result, errors.New(why)
+	}
+	if why := m.unused(); why != "" && ranks > m.Training[len(m.Training)-1] {
+		g.result.Warnings = append(g.result.Warnings, why)
+	}
 	for i := range m.Pattern.Laws {
 		l := &m.Pattern.Laws[i]
 		g.families[l.Site] = append(g.families[l.Site], l)

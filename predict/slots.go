@@ -75,8 +75,9 @@ const mostDone = 1 << 23
 // slotter finds slots.
 type slotter struct {
 	*training
-	uniform []bool  // loops, by node, whose iterations are all the same wherever a rank goes through them
-	periods []int32 // of loops, by node; 0: none
+	uniform []bool    // loops, by node, whose iterations are all the same wherever a rank goes through them
+	periods []int32   // of loops, by node; 0: none
+	order   [][]int32 // by node of loops of which ranks skip iterations, the place of each body among all iterations
 	sites   []*site
 	byNode  []*site
 	count   int
@@ -111,6 +112,7 @@ func (t *training) slots() ([]*site, *slotter, error) {
 		s.sites = append(s.sites, w)
 		s.byNode[n.ID] = w
 	}
+	s.align()
 	for i, run := range t.runs {
 		for r := range run.Ranks {
 			s.run, s.rank = int32(i), r
@@ -221,6 +223,10 @@ func (s *slotter) walk(n *Node, value int32) error {
 	all := rounds(n, s.periods[n.ID])
 	var err error
 	each(v.Loops[value], func(body int32) bool {
+		if order := s.order[n.ID]; order != nil {
+			count = order[body]
+			s.iterations[n.ID][here] = count + 1 // the last one is the farthest
+		}
 		for _, r := range all {
 			s.at = append(s.at, r.of(count))
 		}

@@ -594,13 +594,13 @@ func matters(samples []sample) []int {
 	for i := len(samples[0].at.index) - 1; i >= 0; i-- {
 		less := slices.DeleteFunc(slices.Clone(kept), func(k int) bool { return k == i })
 		type key struct {
-			ranks, rank, peer int32
-			index             place
+			ranks, rank int32
+			index       place
 		}
 		seen := map[key]int64{}
 		same := true
 		for _, s := range samples {
-			k := key{ranks: s.at.ranks, rank: s.at.rank, peer: s.at.peerRank}
+			k := key{ranks: s.at.ranks, rank: s.at.rank}
 			copy(k.index[:], keep(s.at.index, less))
 			if x, known := seen[k]; known && x != s.value {
 				same = false

@@ -71,8 +71,33 @@ func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 			low[o.size], high[o.size] = min(low[o.size], v), max(high[o.size], v)
 		}
 		out[c] = Range{Low: bounds(low, sizes, form, grids), High: bounds(high, sizes, form, grids)}
+		out[c].empty(high, sizes)
 	}
 	return out
+}
+
+// empty leaves the laws of the largest value that have none at the sizes at which nobody sends, if there are such.
+func (r *Range) empty(seen map[int]int32, sizes []int32) {
+	var left []Bound
+	for _, b := range r.High {
+		ok := true
+		for i, p := range sizes {
+			if _, some := seen[i]; some {
+				continue
+			}
+			last, known := b.at(p)
+			for _, lo := range r.Low {
+				first, also := lo.at(p)
+				ok = ok && (!known || !also || last < first)
+			}
+		}
+		if ok {
+			left = append(left, b)
+		}
+	}
+	if len(left) > 0 {
+		r.High = left
+	}
 }
 
 // bounds returns the laws that give a value per size: the constant alone when it is one. Laws of the process count come first, then

@@ -212,6 +212,22 @@ func (p *Partition) cells(r *row, visit func(cell [3]int64) bool) bool {
 	return true
 }
 
+// Domain is the number of cells along the axes of the grid that the law cuts, by axis: of the first of the cuts that say the same. Laws with levels, and
+// such without cuts, have none.
+func (h *Hypothesis) Domain() map[int]int64 {
+	all := map[int]int64{}
+	if h.Level != NoLevel {
+		return all
+	}
+	for k, a := range h.Axes {
+		if h.Partition != nil {
+			a = 0 // both axes of the ranks cut all three of the cells
+		}
+		all[a] = h.Cuts[k][0].Extent
+	}
+	return all
+}
+
 // String is the law with g0, g1, ... for the grid's extents, x0, ... for coordinates, i0, ... for indices, P for the number of ranks.
 func (h *Hypothesis) String() string {
 	var parts []string
