@@ -641,6 +641,10 @@ func (w *rankWriter) number(x *siteModel, what string, l *valueLaw, p *point) (I
 		w.missing[fmt.Sprintf("%s, %s", w.t.name(x.node), what)] = "no run has that place in the loops, and no law says it"
 		return null, false
 	}
+	if s.value < 0 && what != "tag" {
+		w.missing[fmt.Sprintf("%s, %s", w.t.name(x.node), what)] = fmt.Sprintf("its law says %d on rank %d, which cannot be", s.value, w.rank)
+		return null, false
+	}
 	w.result.Numbers++
 	if !s.exact {
 		w.result.Inexact++
