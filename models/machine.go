@@ -27,6 +27,9 @@ type Machine struct {
 	// CPURatio is how many times faster its CPUs are than those that the program ran on; compute times are divided by it.
 	// 0 means infinitely fast: computing takes no time.
 	CPURatio float64
+	// CycleNs is the real cycle time of its CPUs in ns, of floating-point instructions that miss nothing in any cache; 0: not known. Predictions of
+	// runs whose instructions were counted go by it (Panadero et al., section 4.1).
+	CycleNs float64
 	// Network is between nodes, IntraNode between the CPUs of one.
 	Network, IntraNode Interconnect
 	// Uneven are its nodes where they differ, Nodes of them. They go before CPUsPerNode, CPURatio, IntraNode and, of Network,

@@ -65,6 +65,7 @@ func (m *Machine) scalars() []keyed.Key {
 		{Name: "nodes", Set: count(&m.Nodes)},
 		{Name: "cpus_per_node", Set: keyed.Whole(&m.CPUsPerNode, 1, maxCount)},
 		{Name: "cpu_ratio", Set: ratio(&m.CPURatio)},
+		{Name: "cycle_ns", Set: ratio(&m.CycleNs)},
 		{Name: "eager_threshold_bytes", Set: m.readThreshold},
 	}
 }

@@ -26,6 +26,10 @@ func (m *Machine) WriteYAML(w io.Writer, notes map[string][]string) error {
 	y.line("cpus_per_node: %d", m.CPUsPerNode)
 	y.line("mapping: %s", [...]string{Block: "block", RoundRobin: "round-robin"}[m.Mapping])
 	y.line("cpu_ratio: %s", strconv.FormatFloat(m.CPURatio, 'f', -1, 64))
+	if m.CycleNs > 0 {
+		y.note("cycle_ns", "")
+		y.line("cycle_ns: %s", strconv.FormatFloat(m.CycleNs, 'f', 6, 64))
+	}
 	y.interconnect("network", &m.Network)
 	y.interconnect("intra_node", &m.IntraNode)
 	y.note("eager_threshold_bytes", "")

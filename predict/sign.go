@@ -49,10 +49,21 @@ type source interface {
 func emptySigner(run *Run) *signer {
 	m := run.Manifest
 	s := &signer{run: run, sig: &Signature{Version: Version, Run: run.Name, Digest: m.Digest, Ranks: m.Ranks, ComputeClock: m.ComputeClock,
-		TimeOrigin: m.TimeOrigin, Stack: m.Stack}, ids: map[symbolKey]int32{},
+		TimeOrigin: m.TimeOrigin, Oversubscribed: oversubscribed(m), Stack: m.Stack}, ids: map[symbolKey]int32{},
 		met: map[instance]*meeting{}, pairs: map[[2]int32]bool{}, size: map[int32]int32{}}
 	s.tables()
 	return s
+}
+
+// oversubscribed says whether the launcher was told that ranks may share CPUs; nil: the manifest does not say how many CPUs there were.
+func oversubscribed(m *schema.Manifest) *bool {
+	for _, word := range m.Origin.Launcher {
+		if word = strings.ToLower(word); strings.Contains(word, "oversubscribe") && !strings.Contains(word, "nooversubscribe") {
+			yes := true
+			return &yes
+		}
+	}
+	return nil
 }
 
 // signFrom makes the template and finds what ranks did.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/capture/bench"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/calibrate"
 	"github.com/commq/commq/queries"
@@ -228,7 +229,36 @@ func (o *calibrateOptions) learn(ctx context.Context, run queries.Run) (*calibra
 			return nil, err
 		}
 	}
+	if in.CycleNs, err = cycleOf(ctx, run); err != nil {
+		return nil, err
+	}
 	return calibrate.Calibrate(in)
+}
+
+// cycleOf is the real cycle time in ns that a run of the program that measures shows: the least of its rounds. 0: the run is none.
+func cycleOf(ctx context.Context, run queries.Run) (float64, error) {
+	command := run.Manifest.Origin.Command
+	if len(command) == 0 || !strings.HasPrefix(filepath.Base(command[0]), bench.Name) || run.Manifest.ComputeClock == "none" {
+		return 0, nil
+	}
+	least := int64(math.MaxInt64)
+	rows, err := writer.ReadEpochs(run.Dir, &schema.EventsTable, eventRows, "rank", "send_tag", "compute_ns")
+	if err != nil {
+		return 0, err
+	}
+	err = rows.All(ctx, func(b schema.Batch) error {
+		e := b.(*schema.Events)
+		for i, tag := range e.SendTag {
+			if tag == bench.CycleTag && e.ComputeNs[i] > 0 {
+				least = min(least, e.ComputeNs[i])
+			}
+		}
+		return nil
+	})
+	if err != nil || least == math.MaxInt64 {
+		return 0, err
+	}
+	return float64(least) / bench.CycleAdds, nil
 }
 
 // messages asks the queries that commq query message-times and eager are.
@@ -355,6 +385,9 @@ func printCalibration(w io.Writer, run, through string, found *calibrate.Calibra
 				return err
 			}
 		}
+	}
+	if found.CycleNs > 0 {
+		fmt.Fprintf(w, "\nreal cycle time: %.4f ns (%.2f GHz)\n", found.CycleNs, 1/found.CycleNs)
 	}
 	printThreshold(w, found.Threshold)
 	if len(found.Operations) == 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,7 @@ func TestCalibrateLaunch(t *testing.T) {
 					MaxBytes int64 `json:"max_bytes"`
 				} `json:"intra_node"`
 				Threshold   struct{ Sends int64 } `json:"eager_threshold"`
+				CycleNs     float64               `json:"cycle_ns"`
 				Collectives []struct {
 					Operation string
 					MinRanks  int `json:"min_ranks"`
@@ -75,6 +77,13 @@ func TestCalibrateLaunch(t *testing.T) {
 			}
 			if err := json.Unmarshal([]byte(out), &answer); err != nil {
 				t.Fatal(err)
+			}
+			// Processors have cycles of 0.1 to 2 ns; additions that the compiler had added up would take less.
+			if answer.CycleNs < 0.1 || answer.CycleNs > 2 {
+				t.Errorf("a cycle of %v ns", answer.CycleNs)
+			}
+			if m, err := readMachine(machine); err != nil || math.Abs(m.CycleNs/answer.CycleNs-1) > 1e-5 {
+				t.Errorf("the machine has %+v, %v; want a cycle of %v ns", m, err, answer.CycleNs)
 			}
 			if answer.Inside.Line.LatencyNs <= 0 || answer.Inside.MinBytes != 0 || answer.Inside.MaxBytes < 32768 || answer.Threshold.Sends == 0 {
 				t.Errorf("%s", out)

@@ -107,6 +107,13 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		p.unexplained(u.Slot, u.Why)
 	}
 	p.Laws = m.Laws()
+	if o.machine != "" {
+		s, err := o.onMachine("")
+		if err != nil {
+			return err
+		}
+		m.OnCycle(s.machine.CycleNs)
+	}
 	x, err := extrapolate(ctx, a, m, ranks, o.explained)
 	if ctx.Err() != nil {
 		return ctx.Err()

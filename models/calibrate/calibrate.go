@@ -75,6 +75,8 @@ type Input struct {
 	Eager []Eager
 	// Collectives are those of the run; nil: they are left as they are.
 	Collectives *Collectives
+	// CycleNs is the real cycle time of the CPUs; 0: not measured.
+	CycleNs float64
 	// Quantile is which time stands for equal operations: the one that was taken for the messages.
 	Quantile Quantile
 	// Pieces allows bandwidths that depend on the size.
@@ -88,6 +90,8 @@ type Calibration struct {
 	Between *Fit `json:"network"`
 	// Threshold is the eager threshold; nil: no send says anything about it.
 	Threshold *Threshold `json:"eager_threshold"`
+	// CycleNs is the real cycle time of the CPUs; 0: not measured.
+	CycleNs float64 `json:"cycle_ns,omitempty"`
 	// Operations are the collective operations.
 	Operations []Operation `json:"-"`
 	// Warnings say what the run could not tell, a sentence each.
@@ -132,6 +136,7 @@ func Calibrate(in *Input) (*Calibration, error) {
 			m.SetCollective(o.Call, o.Phases)
 		}
 	}
+	m.CycleNs, c.CycleNs = in.CycleNs, in.CycleNs
 	c.Machine = m
 	return c, nil
 }
@@ -188,6 +193,9 @@ func (c *Calibration) Notes(source string) map[string][]string {
 			notes[key] = append(notes[key], fmt.Sprintf("In one piece: latency_ns %.3f, bandwidth_bytes_per_s %s, typical error %.1f %%.",
 				f.Single.LatencyNs, bandwidth(f.Single.NsPerByte), 100*f.SingleErrorTypical))
 		}
+	}
+	if c.CycleNs > 0 {
+		notes["cycle_ns"] = []string{"The least time of a chain of additions, one for a cycle, while floating-point instructions were executed and nothing was missed in a cache."}
 	}
 	say("intra_node", c.Inside, "inside a node")
 	say("network", c.Between, "between nodes")
