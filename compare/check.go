@@ -502,7 +502,7 @@ func (j *judge) equations() {
 			case err != nil:
 				j.missing("equation of %s: %v", key, err)
 			case got != want:
-				j.broken(Finding{Message: fmt.Sprintf("%s is now %s of the number of ranks p, the baseline has %s", key, got, want)})
+				j.broken(Finding{Message: fmt.Sprintf("%s is now %s of the number of ranks P, the baseline has %s", key, got, want)})
 			default:
 				j.note("%s is %s", key, got)
 			}

@@ -208,7 +208,7 @@ func TestOtherRules(t *testing.T) {
 		{"no_rows: SELECT 1", rows(4, nil), Failed, "run a gives 4 rows: src 3, n 9; and 3 more"},
 		{"no_rows: SELECT 1", rows(0, errors.New("no column x")), Undecided, "run a: no column x"},
 		{"equations: [messages]", equation("40 P", nil), Passed, "messages is 40 P"},
-		{"equations: [messages]", equation("40 P^2", nil), Failed, "messages is now 40 P^2 of the number of ranks p, the baseline has 40 P"},
+		{"equations: [messages]", equation("40 P^2", nil), Failed, "messages is now 40 P^2 of the number of ranks P, the baseline has 40 P"},
 		{"equations: [messages]", equation("", errors.New("not enough data")), Undecided, "not enough data"},
 		{"equations: [calls]", equation("40 P", nil), Undecided, `no equation of "calls"`},
 	} {

@@ -315,7 +315,8 @@ FROM (VALUES
   ('time_by_rank(''RUN'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
   ('wait_states(''RUN'', by := ''run'', until := ''needed'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
-  ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.')) AS q (query, summary);
+  ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.'),
+  ('wire(''RUN'', base := '''')', 'The messages and collective contributions whose payloads differ between two runs, the earliest first.')) AS q (query, summary);
 
 -- by-rank: What each rank sends and receives: point-to-point messages, collectives and one-sided calls.
 CREATE OR REPLACE TEMP MACRO "by_rank"(run) AS TABLE
@@ -3969,3 +3970,69 @@ ORDER BY rank, posted DESC, call, comm, wildcard, callsite
 )
 $commq$, '{{run}}', commq_list([commq_dir('query wildcards', run)])),
   '{{by}}', commq_choice('query wildcards', 'by', "by", ['line', 'path', 'function'])));
+
+-- wire: The messages and collective contributions whose payloads differ between two runs, the earliest first.
+CREATE OR REPLACE TEMP MACRO "wire"(run, "base" := '') AS TABLE
+FROM query(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events', 'callsites', 'hashes'], [])
+UNION ALL
+(
+WITH named AS (
+  SELECT MIN(run) AS first_run, MAX(run) AS last_run
+  FROM runs
+),
+sides AS (
+  SELECT CASE WHEN {{base}} = '' THEN first_run ELSE {{base}} END AS base,
+         CASE WHEN {{base}} = last_run THEN first_run ELSE last_run END AS other
+  FROM named
+),
+numbered AS (
+  SELECT run, 'message' AS kind, src AS rank, dst AS peer, comm, tag, bytes, payload_hash, send_start_ns AS at_ns, send_callsite AS callsite,
+         ROW_NUMBER() OVER (PARTITION BY run, src, dst, comm, tag ORDER BY send_seq, recv_post_seq) AS nth
+  FROM messages
+  UNION ALL
+  SELECT run, call, rank, CAST(NULL AS INTEGER), comm, CAST(NULL AS INTEGER), COALESCE(send_bytes, 0), payload_hash, start_ns, callsite, instance + 1
+  FROM events
+  WHERE class = 'collective' AND instance IS NOT NULL AND comm IS NOT NULL
+),
+base_side AS (
+  SELECT n.kind, n.rank, COALESCE(n.peer, -1) AS peer, n.comm, COALESCE(n.tag, -1) AS tag, n.nth, n.bytes, n.payload_hash, n.at_ns, n.callsite, n.run
+  FROM numbered n
+  JOIN sides s ON s.base = n.run
+),
+other_side AS (
+  SELECT n.kind, n.rank, COALESCE(n.peer, -1) AS peer, n.comm, COALESCE(n.tag, -1) AS tag, n.nth, n.bytes, n.payload_hash, n.at_ns, n.callsite, n.run
+  FROM numbered n
+  JOIN sides s ON s.other = n.run
+),
+paired AS (
+  SELECT COALESCE(b.kind, o.kind) AS kind, COALESCE(b.rank, o.rank) AS rank, COALESCE(b.peer, o.peer) AS peer, COALESCE(b.comm, o.comm) AS comm,
+         COALESCE(b.tag, o.tag) AS tag, COALESCE(b.nth, o.nth) AS nth, b.bytes AS base_bytes, o.bytes AS new_bytes, COALESCE(b.at_ns, o.at_ns) AS at_ns,
+         CASE WHEN o.run IS NULL THEN b.run ELSE o.run END AS run, CASE WHEN o.run IS NULL THEN b.callsite ELSE o.callsite END AS callsite,
+         CASE WHEN b.run IS NULL THEN 'new' WHEN o.run IS NULL THEN 'missing' WHEN b.bytes <> o.bytes THEN 'bytes'
+              WHEN b.payload_hash <> o.payload_hash THEN 'payload' END AS differs
+  FROM base_side b
+  FULL OUTER JOIN other_side o ON o.kind = b.kind AND o.rank = b.rank AND o.peer = b.peer AND o.comm = b.comm AND o.tag = b.tag AND o.nth = b.nth
+)
+SELECT p.kind, p.rank, CASE WHEN p.kind = 'message' THEN p.peer END AS peer, p.comm, CASE WHEN p.kind = 'message' THEN p.tag END AS tag,
+       p.nth, p.differs, p.base_bytes, p.new_bytes, p.at_ns, s.function, s.file, s.line
+FROM paired p
+LEFT JOIN callsites s ON s.run = p.run AND s.id = p.callsite
+WHERE p.differs IS NOT NULL
+ORDER BY p.at_ns, p.nth, p.rank, p.peer, p.comm, p.tag, p.kind
+)
+$commq$, '{{run}}', commq_list(commq_dirs('query wire', run))),
+  '{{base}}', commq_text('query wire', 'base', "base")));

@@ -28,6 +28,7 @@ type diffOptions struct {
 	plot      string   // --plot
 	by        string   // --by
 	exit      bool     // --exit-code
+	wire      bool     // --wire
 	memory    int      // --memory-mib
 }
 
@@ -48,11 +49,15 @@ the runs would take on a machine that is simulated, which does not know the nois
 
 A place in the source is a call, its function and file, but not its line. One that has another name and does what one did that
 vanished is said to have moved. diff informs: its exit status is 0 whatever it finds, but with --exit-code. commq check decides.
+--wire compares what two runs send, message by message and contribution by contribution, by the hashes of payloads, and names the first
+that differs: a test that a program that was rewritten still sends the same, and a way to find where a run that should repeat does not.
+
 docs/method/compare.md says what each measure is.`,
 		Example: `  commq diff main.1 pr.1
   commq diff --base 'main.*' --new 'pr.*' --format markdown
   commq diff --base 'main.*' --new 'pr.*' --machine myrinet
-  commq diff main.1 pr.1 --plot difference.png --by bytes`,
+  commq diff main.1 pr.1 --plot difference.png --by bytes
+  commq diff main.1 pr.1 --wire --exit-code`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: completeTwoRuns(a),
 		RunE:              func(c *cobra.Command, args []string) error { return runDiff(c.Context(), a, &o, args) },
@@ -67,6 +72,7 @@ docs/method/compare.md says what each measure is.`,
 	f.StringVar(&o.machine, "machine", "", "also compare the times on a machine: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
 	f.StringVar(&o.plot, "plot", "", "draw what the first runs' matrices differ in into a `FILE`.png, .svg or .pdf: red is more in the new one, blue less")
 	f.StringVar(&o.by, "by", "messages", "what the picture shows: messages, bytes")
+	f.BoolVar(&o.wire, "wire", false, "compare payloads message by message, by their hashes, and name the first that differs")
 	f.BoolVar(&o.exit, "exit-code", false, "exit with status 1 where anything differs")
 	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use")
 	register(c, completeRuns(a), "base", "new")
@@ -114,7 +120,10 @@ func (o *diffOptions) check(args []string) error {
 	if o.memory < 64 {
 		return fmt.Errorf("--memory-mib %d: want at least 64", o.memory)
 	}
-	if o.plot != "" {
+	switch {
+	case o.wire && (o.plot != "" || o.machine != "" || o.format == "markdown"):
+		return errors.New("--wire: it has no --plot, --machine and --format markdown; ask without them")
+	case o.plot != "":
 		return plot.Known(o.plot)
 	}
 	return nil
@@ -153,6 +162,9 @@ func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
 	s, err := o.find(a)
 	if err != nil {
 		return err
+	}
+	if o.wire {
+		return runDiffWire(ctx, a, o, s)
 	}
 	d, err := o.compare(ctx, a, s)
 	if err != nil {

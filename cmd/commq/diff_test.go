@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/perf/benchfmt"
+
 	"github.com/commq/commq/compare"
 	"github.com/commq/commq/schema"
 )
@@ -90,5 +92,89 @@ func TestDiffWrongUse(t *testing.T) {
 		if status != exitCannot || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: status %d, %q; want %q", c.args, status, errs, c.want)
 		}
+	}
+}
+
+// wireStore has runs of three ranks in which rank 1 sends rank 2 two messages with tag 9 and rank 2 sends rank 0 one. In c.3 the second
+// has another payload; in d.3 the order of what the two ranks send is another, and nothing else; in e.3 the last has another size.
+func wireStore(t *testing.T) string {
+	t.Helper()
+	store := t.TempDir()
+	message := func(src, dst int32, seq, bytes, hash int64) schema.Message {
+		m := schema.NullMessage
+		m.Src, m.Dst, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.PayloadHash = src, dst, 9, bytes, seq, seq, hash
+		return m
+	}
+	writeSmall(t, store, "a.3", 3, message(1, 2, 1, 4097, 77), message(1, 2, 2, 4097, 78), message(2, 0, 1, 17, 79))
+	writeSmall(t, store, "c.3", 3, message(1, 2, 1, 4097, 77), message(1, 2, 2, 4097, 99), message(2, 0, 1, 17, 79))
+	writeSmall(t, store, "d.3", 3, message(1, 2, 4, 4097, 77), message(1, 2, 6, 4097, 78), message(2, 0, 9, 17, 79))
+	writeSmall(t, store, "e.3", 3, message(1, 2, 1, 4097, 77), message(1, 2, 2, 4097, 78), message(2, 0, 1, 18, 79), message(2, 1, 3, 5, 3))
+	writeSmall(t, store, "none.3", 3)
+	return store
+}
+
+func TestDiffWire(t *testing.T) {
+	store := wireStore(t)
+	for _, c := range []struct {
+		base, new string
+		status    int
+		want      string
+	}{
+		{"a.3", "d.3", exitDone, "3 messages of a.3 and all contributions to collectives are the same in d.3, byte by byte\n"},
+		{"a.3", "c.3", exitFailed, "first difference: message 2 from rank 1 to rank 2 with tag 9 on communicator 0: another payload of 4,097 bytes\n" +
+			"all differences: 1 with another payload (--format csv lists them); a.3 has 3 messages\n"},
+		{"a.3", "e.3", exitFailed, "first difference: message 1 from rank 2 to rank 0 with tag 9 on communicator 0: 18 bytes, before 17\n" +
+			"all differences: 1 with another size, 1 only in e.3 (--format csv lists them); a.3 has 3 messages\n"},
+		{"e.3", "a.3", exitFailed, "first difference: message 1 from rank 2 to rank 0 with tag 9 on communicator 0: 17 bytes, before 18\n" +
+			"all differences: 1 with another size, 1 only in e.3 (--format csv lists them); e.3 has 4 messages\n"},
+	} {
+		status, out, errs := commandLine("", "diff", "--store", store, c.base, c.new, "--wire", "--exit-code")
+		if status != c.status || out != c.want {
+			t.Errorf("%s and %s: status %d\n%s%s\nwant %s", c.base, c.new, status, out, errs, c.want)
+		}
+	}
+	var w wireAnswer
+	status, out, _ := commandLine("", "diff", "--store", store, "a.3", "c.3", "--wire", "--format", "json")
+	if err := json.Unmarshal([]byte(out), &w); status != 0 || err != nil || w.First == nil || w.First.Rank != 1 || *w.First.Peer != 2 || w.First.Nth != 2 || w.Counts["payload"] != 1 {
+		t.Errorf("%d %v %s", status, err, out)
+	}
+	status, out, _ = commandLine("", "diff", "--store", store, "a.3", "e.3", "--wire", "--format", "csv")
+	if status != 0 || !strings.Contains(out, "\nmessage,2,0,0,9,1,bytes,17,18,") || !strings.Contains(out, "\nmessage,2,1,0,9,1,new,,5,") {
+		t.Errorf("%d %s", status, out)
+	}
+	if status, _, errs := commandLine("", "diff", "--store", store, "a.3", "none.3", "--wire"); status != exitCannot || !strings.Contains(errs, `run "none.3" was captured without payload hashes; capture it again with --hash crc64`) {
+		t.Errorf("%d %s", status, errs)
+	}
+}
+
+// TestExportBenchfmt reads what is written with benchstat's own reader.
+func TestExportBenchfmt(t *testing.T) {
+	store := diffStore(t)
+	status, out, errs := commandLine("", "export", "benchfmt", "--store", store, "--run", "a.3", "--run", "b.3", "--name", "halo-x")
+	if status != 0 || errs != "" {
+		t.Fatal(status, errs)
+	}
+	r := benchfmt.NewReader(strings.NewReader(out), "a.txt")
+	var messages []float64
+	for r.Scan() {
+		switch record := r.Result().(type) {
+		case *benchfmt.SyntaxError:
+			t.Fatalf("%v in\n%s", record, out)
+		case *benchfmt.Result:
+			if name := record.Name.String(); name != "Halo_x/ranks=3" {
+				t.Errorf("the name is %q", name)
+			}
+			v, ok := record.Value("messages")
+			if !ok {
+				t.Errorf("no messages in\n%s", out)
+			}
+			messages = append(messages, v)
+		}
+	}
+	if err := r.Err(); err != nil || len(messages) != 2 || messages[0] != 3 || messages[1] != 4 {
+		t.Errorf("%v %v in\n%s", err, messages, out)
+	}
+	if unit := r.Units()[benchfmt.UnitMetadataKey{Unit: "messages", Key: "assume"}]; unit == nil || unit.Value != "exact" {
+		t.Errorf("messages are not exact in\n%s", out)
 	}
 }

@@ -27,7 +27,7 @@ hold is counted and said. replay writes a run that has its schedule and nothing 
   commq export replay --run cg.A.4 -o shared/cg.A.4
   commq export cfg --machine myrinet --ranks 4 -o machine.cfg`,
 	}
-	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportCFGCommand(a), newExportReplayCommand(a))
+	c.AddCommand(newExportDimCommand(a), newExportPerfettoCommand(a), newExportPrvCommand(a), newExportCFGCommand(a), newExportReplayCommand(a), newExportBenchfmtCommand(a))
 	return c
 }
 
