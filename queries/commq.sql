@@ -3987,7 +3987,7 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events', 'callsites', 'hashes'], [])
+SELECT NULL AS "kind", NULL AS "rank", NULL AS "peer", NULL AS "comm", NULL AS "tag", NULL AS "nth", NULL AS "differs", NULL AS "base_bytes", NULL AS "new_bytes", NULL AS "at_ns", NULL AS "function", NULL AS "file", NULL AS "line" FROM commq_refuse('query wire', {{run}}, ['messages', 'events', 'hashes'], [])
 UNION ALL
 (
 WITH named AS (

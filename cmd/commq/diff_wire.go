@@ -79,8 +79,8 @@ func runDiffWire(ctx context.Context, a *app, o *diffOptions, s sides) (err erro
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	args := map[string]string{"base": s.base[0].Name}
-	answer := &wireAnswer{Base: s.base[0].Name, New: s.new[0].Name, Compared: s.base[0].Manifest.Counts.Messages, Counts: map[string]int64{}}
-	if answer.Unhashed, err = unhashed(ctx, db); err != nil {
+	answer := &wireAnswer{Base: s.base[0].Name, New: s.new[0].Name, Counts: map[string]int64{}}
+	if err := answer.population(ctx, db); err != nil {
 		return err
 	}
 	rows, err := db.Ask(ctx, q[0], args)
@@ -102,16 +102,20 @@ func runDiffWire(ctx context.Context, a *app, o *diffOptions, s sides) (err erro
 	return nil
 }
 
-// unhashed counts messages without a hash.
-func unhashed(ctx context.Context, db *queries.DB) (n int64, err error) {
-	rows, err := db.Query(ctx, "SELECT count(*) AS messages FROM messages WHERE payload_hash IS NULL AND bytes > 0")
+// population counts the messages of the base, and those of both runs without a hash.
+func (w *wireAnswer) population(ctx context.Context, db *queries.DB) error {
+	rows, err := db.Query(ctx, "SELECT run, count(*) AS messages, count(*) FILTER (payload_hash IS NULL AND bytes > 0) AS unhashed FROM messages GROUP BY run")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for rows.Next() {
-		n = rows.Row()[0].(int64)
+		r := rows.Row()
+		if r[0].(string) == w.Base {
+			w.Compared = r[1].(int64)
+		}
+		w.Unhashed += r[2].(int64)
 	}
-	return n, errors.Join(rows.Err(), rows.Close())
+	return errors.Join(rows.Err(), rows.Close())
 }
 
 // write writes the answer: csv has all that differs, the others the first of them and how many there are.

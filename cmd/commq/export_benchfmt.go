@@ -33,7 +33,8 @@ func newExportBenchfmtCommand(a *app) *cobra.Command {
 is built on it then compare files of several runs. Exact measures are declared so (Unit ... assume=exact), times are in seconds. The benchmark is
 called by the program, with the number of ranks behind it.`,
 		Example: `  commq export benchfmt --run 'main.*' -o main.txt
-  commq export benchfmt --run 'pr.*' -o pr.txt      # then: benchstat main.txt pr.txt`,
+  commq export benchfmt --run 'pr.*' -o pr.txt
+  benchstat main.txt pr.txt`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportBenchfmt(c.Context(), a, &o) },

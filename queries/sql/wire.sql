@@ -1,6 +1,6 @@
 -- summary: The messages and collective contributions whose payloads differ between two runs, the earliest first.
 -- source: MPI's rule of matching, by which the n-th message of a rank to another on a communicator with a tag is known in both runs
--- needs: messages, events, callsites, hashes
+-- needs: messages, events, hashes
 -- over: runs
 -- param base text = '': Name of the run that is the base; empty: the first by name.
 -- column kind VARCHAR -: message, or the collective function that a rank contributes to.
