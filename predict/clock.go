@@ -10,7 +10,8 @@ import (
 )
 
 // Clock is the logical time of every call, as PAS2P orders them: a call is one tick after the one before it on its rank; one that receives or completes
-// receives, at least one after the sends; one that ends a collective is as late as the last rank that entered it. Sends wait for nobody.
+// receives, at least one after the sends; one that ends a collective is as late as the last rank that entered it. Sends wait for nobody, nor does
+// what a call sends for what it receives: that is sent one tick after the call before it.
 type Clock struct {
 	// Ticks are, by rank, those of its calls, from 1.
 	Ticks [][]int32
@@ -255,6 +256,12 @@ func (w *clockwork) advance(rank int32) {
 			return
 		}
 		tick := p.tick + 1
+		if id := p.send; id != none {
+			p.send = none // a call that sends and receives comes here again when it waited
+			q := &w.queues[id]
+			q.sent = append(q.sent, tick)
+			w.wake(need{id, q.first + int32(len(q.sent)) - 1, false})
+		}
 		if id := p.enters; id != none {
 			p.enters = none // it comes here again when it waited
 			w.entered[id]++
@@ -276,11 +283,6 @@ func (w *clockwork) advance(rank int32) {
 		}
 		w.visit(rank, p.seq, tick)
 		w.last = max(w.last, tick)
-		if p.send != none {
-			q := &w.queues[p.send]
-			q.sent = append(q.sent, tick)
-			w.wake(need{p.send, q.first + int32(len(q.sent)) - 1, false})
-		}
 		p.at, p.tick = nil, tick
 		p.seq++
 	}
