@@ -1,11 +1,11 @@
 #!/bin/bash
 # first_look.sh OUT [PROGRAM...]: fits each program on its training runs, extrapolates to the held-out ones and scores them.
-# COMMQ is the frozen commq, STORE has the captured runs. The two functions are the commands as issue 8 has them: change them here where they came out otherwise.
+# COMMQ is the commq to be scored, STORE has the captured runs.
 # OUT/table gets a line per program and held-out P: status of fit and extrapolate, the score, the verdict wanted; all output is kept.
 COMMQ=${COMMQ:-commq} here=$(cd "$(dirname "$0")" && pwd) out=$1; shift
 store=${STORE:-$here/store}
 fit() { "$COMMQ" fit --store "$store" "${runs[@]}" -o "$models"; }
-extrapolate() { "$COMMQ" extrapolate --models "$models" --ranks "$p" --store "$out/store" --run "$name.$p"; }
+extrapolate() { "$COMMQ" extrapolate --models "$models" --ranks "$p" --store "$out/store" --name "$name.$p"; }
 mkdir -p "$out/store"; : > "$out/table"
 grep -v '^#' "$here/programs.tsv" | while IFS=$'\t' read -r name training held verdict; do
 	[ $# -gt 0 ] && [[ " $* " != *" $name "* ]] && continue
