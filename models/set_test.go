@@ -21,7 +21,7 @@ func TestSet(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range [][3]string{
-		{"latency", "3", `"latency" is no key of a machine; there are nodes, cpus_per_node, cpu_ratio, eager_threshold_bytes, and for network and intra_node`},
+		{"latency", "3", `"latency" is no key of a machine; there are nodes, cpus_per_node, cpu_ratio, cycle_ns, eager_threshold_bytes, and for network and intra_node`},
 		{"wan.latency_ns", "3", `is no key of a machine`},
 		{"latency_ns", "fast", `latency_ns is "fast"; want nanoseconds from 0`},
 		{"nodes", "0", `nodes is "0"; want a whole number from 1 to 1073741824, or unlimited`},

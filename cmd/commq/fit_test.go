@@ -67,7 +67,7 @@ func TestFitTablesThatAreWrong(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"fit --at 16":                            "name one with --table",
+		"fit --at 16":                            "name runs with --runs, or a table with --table",
 		"fit --table t.csv":                      "name one with --at",
 		"fit --table nowhere/t.csv --at 16":      "open nowhere/t.csv: no such file",
 		"fit --table " + t.TempDir() + " --at 3": "is a directory",
