@@ -14,7 +14,7 @@ import (
 type place [maxLoops]int32
 
 // maxLoops is how many loops around a call can have places.
-const maxLoops = 6
+const maxLoops = 8
 
 // done is a call that a rank made at a place.
 type done struct {

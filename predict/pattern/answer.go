@@ -277,13 +277,14 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 				}
 				continue
 			}
+			m := f.bind(ranks, dims, index)
+			m.Borrowed = l.Borrowed
 			for _, a := range f.Short {
-				if dims[a] > 2 {
+				// Who is told to go to 0 and is at 0 does not move.
+				if dims[a] > 2 && m.moves(a) {
 					short = f.String()
 				}
 			}
-			m := f.bind(ranks, dims, index)
-			m.Borrowed = l.Borrowed
 			if !slices.ContainsFunc(maps, func(o *Map) bool { return sameMap(o, m) }) {
 				maps = append(maps, m)
 				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Where: f.Where, Presence: f.Presence})
@@ -291,6 +292,16 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 		}
 	}
 	return maps, of, missing, short
+}
+
+// moves says whether somebody sends to another coordinate of an axis.
+func (m *Map) moves(axis int) bool {
+	for r := range m.Ranks {
+		if dst, ok := m.Dst(r); ok && coords(m.Dims, r)[axis] != coords(m.Dims, dst)[axis] {
+			return true
+		}
+	}
+	return false
 }
 
 // Suggestion is a process count and how many slots that cannot be answered a run there would decide.
