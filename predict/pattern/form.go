@@ -165,6 +165,8 @@ const (
 	HeapParent Op = "heap-parent" // (x-1)/n; 0 does not send
 	HeapChild  Op = "heap-child"  // 2x+1+n; nobody sends over the end
 	FoldXor    Op = "fold-xor"    // x ^ n among 2^floor(log2 g) that are left when the first even coordinates have folded into odd ones
+	Pair       Op = "pair"        // the other one of pairs, which begin at the even coordinates where n is even, at the odd ones where it is odd
+	Skew       Op = "skew"        // (x + n times the coordinate on axis From) mod g
 )
 
 // Rule says what becomes of one coordinate, and which coordinates take part.
@@ -214,6 +216,10 @@ func apply(op Op, n, x, g int32) (int32, bool) {
 		return y, y >= 0 && y < g
 	case FoldXor:
 		return foldXor(n, x, g)
+	case Pair:
+		n = mod(n, 2)
+		y := (x+n)^1 - n
+		return y, y >= 0 && y < g
 	}
 	return 0, false
 }
@@ -295,6 +301,8 @@ func (op Op) cost() float64 {
 		return 2.5
 	case Reflect:
 		return 3
+	case Pair, Skew:
+		return 3.5
 	case FoldXor:
 		return 4
 	}

@@ -271,7 +271,7 @@ func (m *Map) Dst(rank int32) (dst int32, sends bool) {
 		if !holds(r.guard, r.guardN, r.offset, mod(x[a]-r.root, r.g), r.g) {
 			return None, false
 		}
-		y, ok := rooted(r.op, r.n, r.root, x[r.from], r.g)
+		y, ok := r.coordinate(a, x[:])
 		if !ok || y >= r.g {
 			return None, false
 		}
@@ -281,6 +281,14 @@ func (m *Map) Dst(rank int32) (dst int32, sends bool) {
 		return None, false
 	}
 	return dst, true
+}
+
+// coordinate is that of the destination on the rule's axis, for the coordinates of a rank.
+func (r *boundRule) coordinate(axis int, x []int32) (int32, bool) {
+	if r.op == Skew {
+		return mod(x[axis]+r.n*x[r.from], r.g), true
+	}
+	return rooted(r.op, r.n, r.root, x[r.from], r.g)
 }
 
 // Mapping is the whole table.
@@ -344,7 +352,13 @@ func (f Form) ruleText() string {
 		case ParentLow, ParentHigh:
 			text = fmt.Sprintf("%s_%s", r.Op, name)
 		}
-		if r.From != a && r.Op != Keep {
+		if r.Op == Skew {
+			text = fmt.Sprintf("skew_%s(%s%s)", name, n, from)
+			if n[0] != '-' {
+				text = fmt.Sprintf("skew_%s(+%s%s)", name, n, from)
+			}
+			text = strings.Replace(text, "1"+from, from, 1)
+		} else if r.From != a && r.Op != Keep {
 			text += " of " + from
 		}
 		if r.Root != zero {

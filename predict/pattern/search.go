@@ -229,7 +229,7 @@ func fitClass(c *class, obs []observation, lib *library) []Form {
 		box = box && ps[i].box
 		for a := range k {
 			if !slices.ContainsFunc(ps[i].to[a], func(t []int32) bool { return t != nil }) {
-				return nil
+				return c.fitSkew(obs)
 			}
 		}
 	}
@@ -244,6 +244,30 @@ func fitClass(c *class, obs []observation, lib *library) []Form {
 	rules := axisRules(ps, k, lib, false)
 	for _, w := range wheres {
 		out = append(out, c.combine(obs, rules, w)...)
+	}
+	return cheapest(out)
+}
+
+// fitSkew returns the forms on a plane that move along one axis by the coordinate on the other, as the blocks of a matrix do before Cannon's algorithm.
+func (c *class) fitSkew(obs []observation) []Form {
+	if len(c.dims[0]) != 2 {
+		return nil
+	}
+	var out []Form
+	for a := range 2 {
+		for _, n := range []Number{literal(1), literal(-1)} {
+			rules := make([]Rule, 2)
+			for b := range rules {
+				rules[b] = Rule{From: b, Op: Keep, N: zero, Root: zero, Guard: Guard{Kind: All, N: zero}}
+			}
+			rules[a].From, rules[a].Op, rules[a].N = 1-a, Skew, n
+			for _, w := range []Where{Anywhere, NotSelf} {
+				f := Form{Grids: c.grids, Rules: rules, Where: w}
+				if f.Cost = f.cost(); c.explains(f, obs) {
+					out = append(out, f)
+				}
+			}
+		}
 	}
 	return cheapest(out)
 }
