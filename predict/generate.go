@@ -595,7 +595,9 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 		}
 	}
 	if v, ok := w.number(x, "root", x.root, &p); ok {
-		e.RootWorld = v.int32()
+		if e.RootWorld = v.int32(); x.rootPlace {
+			e.RootWorld = w.member(x, e.Comm, v.int32())
+		}
 		p.root = e.RootWorld == w.rank
 	}
 	if x.sendLike != nil {
@@ -612,6 +614,17 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 		w.side(x, x.recvTag, x.recvCount, x.recvBytes, x.recvUnit, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
 	}
 	return e
+}
+
+// member is the rank at a place in a communicator.
+func (w *rankWriter) member(x *siteModel, comm, place int32) int32 {
+	for world, p := range w.place[comm] {
+		if p == place {
+			return world
+		}
+	}
+	w.missing[w.t.name(x.node)+", root"] = fmt.Sprintf("its law says rank %d of a communicator of %d, which cannot be", place, len(w.place[comm]))
+	return schema.NullInt32
 }
 
 // peer is who is at the other side.

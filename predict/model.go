@@ -49,6 +49,7 @@ type siteModel struct {
 	recvCount          *valueLaw
 	recvBytes          *valueLaw
 	root               *valueLaw
+	rootPlace          bool  // root is the rank in the communicator
 	like               *Call // what is the same in all calls
 	sendLike           Side
 	recvLike           Side
@@ -311,7 +312,7 @@ func (m *Model) commSlots() {
 
 // values finds the laws of numbers of a site; those that are open, v settles.
 func (m *Model) values(x *siteModel, v *values) {
-	var tagS, countS, bytesS, tagR, countR, bytesR, root []sample
+	var tagS, countS, bytesS, tagR, countR, bytesR, root, rootPlace []sample
 	grid := m.grid(x)
 	for _, s := range x.slots {
 		for i, calls := range s.runs {
@@ -347,7 +348,11 @@ func (m *Model) values(x *siteModel, v *values) {
 				}
 				if c.Root != nil {
 					at.root = false
-					add(&root, at, Int(*c.Root-m.t.base[i]))
+					world := *c.Root - m.t.base[i]
+					add(&root, at, Int(world))
+					if p, is := m.place(x, c, world); is {
+						add(&rootPlace, at, Int(p))
+					}
 				}
 			}
 		}
@@ -360,6 +365,9 @@ func (m *Model) values(x *siteModel, v *values) {
 	}
 	x.sendTag, x.sendBytes = v.fit(tagS, grid, false), v.fit(bytesS, grid, true)
 	x.recvTag, x.recvBytes = v.fit(tagR, grid, false), v.fit(bytesR, grid, true)
+	if x.rootPlace = len(root) > 0 && len(rootPlace) == len(root); x.rootPlace {
+		root = rootPlace
+	}
 	x.root = v.fit(root, grid, false)
 	if x.sendUnit = unit(countS, bytesS); x.sendUnit == 0 {
 		x.sendCount = v.fit(countS, grid, true)
@@ -367,6 +375,15 @@ func (m *Model) values(x *siteModel, v *values) {
 	if x.recvUnit = unit(countR, bytesR); x.recvUnit == 0 {
 		x.recvCount = v.fit(countR, grid, true)
 	}
+}
+
+// place is the rank in the communicator of a call, where that has not all ranks of the run.
+func (m *Model) place(x *siteModel, c *Call, rank int32) (int32, bool) {
+	if x.comm == nil || x.comm.world >= 0 || c.Comm == null {
+		return 0, false
+	}
+	p, is := m.t.commOf[c.Comm].comm.places[rank]
+	return p, is
 }
 
 // unit is how many bytes an element has, where bytes are always count times it; 0: they are not.

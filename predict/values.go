@@ -96,6 +96,7 @@ type feature struct {
 	Kind featureKind   `json:"kind"`
 	N    int           `json:"n,omitempty"`    // component of the index, or axis
 	Grid *pattern.Grid `json:"grid,omitempty"` // of coordinates and extents
+	Of   int           `json:"of,omitempty"`   // component of the index that turns round the axis N
 }
 
 type featureKind string
@@ -114,6 +115,7 @@ const (
 	ofRanks    featureKind = "P"
 	ofRanksLog featureKind = "log2 P"
 	ofPower    featureKind = "2^i"
+	ofTurn     featureKind = "i mod g"
 )
 
 // of is the feature's number, and false where the point has none.
@@ -159,6 +161,11 @@ func (f feature) of(p *point) (int64, bool) {
 		return logOf(g)
 	case ofHalf:
 		return int64(g / 2), true
+	case ofTurn:
+		if f.Of >= len(p.index) || p.index[f.Of] < 0 || g < 1 {
+			return 0, false
+		}
+		return int64(p.index[f.Of] % g), true
 	}
 	x, _ := f.Grid.Coords(p.ranks, p.rank)
 	if f.Kind == ofLeft {
@@ -183,6 +190,8 @@ func (f feature) String() string {
 		return fmt.Sprintf("(g%d-1-x%d)", f.N, f.N)
 	case ofHalf:
 		return fmt.Sprintf("floor(g%d/2)", f.N)
+	case ofTurn:
+		return fmt.Sprintf("(i%d mod g%d)", f.Of, f.N)
 	}
 	return fmt.Sprintf("%s%d", f.Kind, f.N)
 }
@@ -192,7 +201,7 @@ func (f feature) cost() float64 {
 	switch f.Kind {
 	case ofIndex, ofRanks, ofExtent:
 		return 1
-	case ofHalf, ofLeft, ofPower, ofRank, ofPeerRank:
+	case ofHalf, ofLeft, ofPower, ofRank, ofPeerRank, ofTurn:
 		return 3
 	}
 	return 1.5
@@ -452,6 +461,19 @@ func (v *values) features(p *point, grid *pattern.Grid) (all []feature) {
 	return all
 }
 
+// turns are features of what goes round an axis of a grid from iteration to iteration, as the root of a broadcast of panels that are dealt out.
+func turns(p *point, grid *pattern.Grid) (all []feature) {
+	if grid == nil {
+		return nil
+	}
+	for i := range p.index {
+		for a := range grid.Axes {
+			all = append(all, feature{Kind: ofTurn, N: a, Of: i, Grid: grid})
+		}
+	}
+	return all
+}
+
 // Costs of sums, in bits.
 const (
 	sumMargin  = 3  // how much dearer than the simplest a sum is kept
@@ -461,7 +483,13 @@ const (
 
 // sumsOf finds the sums of at most two features that have all samples, as far as these say more than naming the sum takes.
 func (v *values) sumsOf(samples []sample, grid *pattern.Grid) (found []sum) {
-	all := v.features(&samples[0].at, grid)
+	if found = sumsOfFeatures(samples, v.features(&samples[0].at, grid)); len(found) == 0 {
+		found = sumsOfFeatures(samples, turns(&samples[0].at, grid))
+	}
+	return found
+}
+
+func sumsOfFeatures(samples []sample, all []feature) (found []sum) {
 	var columns [][]int64
 	kept := all[:0:0]
 	for _, f := range all {

@@ -218,7 +218,7 @@ func apply(op Op, n, x, g int32) (int32, bool) {
 		return foldXor(n, x, g)
 	case Pair:
 		n = mod(n, 2)
-		y := (x+n)^1 - n
+		y := (x + n) ^ 1 - n
 		return y, y >= 0 && y < g
 	}
 	return 0, false
