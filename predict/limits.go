@@ -9,10 +9,14 @@ import (
 const leastBlock = 3
 
 // thin says why a number of ranks is more than the program's domain allows: a rank would have fewer cells along an axis than any has in the training runs,
-// and fewer than leastBlock, so that all are at a border. Nothing shows that the program runs so. Empty: it is not.
+// and fewer than leastBlock, so that all are at a border; of collective operations none. Nothing shows that the program runs so. Empty: it is not.
 func (m *Model) thin(ranks int32) string {
 	most := m.Training[len(m.Training)-1]
 	for _, x := range m.sites {
+		least, why := int64(leastBlock), fmt.Sprintf("with fewer than %d all are at a border", leastBlock)
+		if !x.sends && !x.receives {
+			least, why = 1, "no run has ranks with none" // a collective operation knows no border
+		}
 		for _, l := range []*valueLaw{x.sendBytes, x.recvBytes} {
 			for _, g := range l.groups() {
 				if g.Grid == nil || len(g.Law.Laws) == 0 || !g.exact {
@@ -32,9 +36,9 @@ func (m *Model) thin(ranks int32) string {
 							seen = min(seen, extent/int64(d[axis]))
 						}
 					}
-					if b := extent / int64(dims[axis]); b < leastBlock && b < seen {
-						return fmt.Sprintf("%d ranks are too many for its domain: %d cells along an axis are cut into %d parts, so that a rank has %d, while ranks have %d or more at up to %d ranks, and with fewer than %d all are at a border",
-							ranks, extent, dims[axis], b, seen, most, leastBlock)
+					if b := extent / int64(dims[axis]); b < least && b < seen {
+						return fmt.Sprintf("%d ranks are too many for its domain: %d cells along an axis are cut into %d parts, so that a rank has %d, while ranks have %d or more at up to %d ranks, and %s",
+							ranks, extent, dims[axis], b, seen, most, why)
 					}
 				}
 			}

@@ -225,9 +225,42 @@ func (m *Model) numberWarnings(x *Extrapolation, next []int32) (all []Warning) {
 		all = append(all, Warning{LawsDiffer, "laws that have all runs say different things (mostly since the extents of the runs' grids all divide the domain's): " + list(differ), run})
 	}
 	if len(estimated) > 0 {
-		all = append(all, Warning{Estimated, "no law has all runs, and there is an interval: " + list(estimated), 0})
+		e := m.estimates(x)
+		interval := fmt.Sprintf("from %d to %d", e.low, e.high)
+		if e.high == math.MaxInt64 {
+			interval = fmt.Sprintf("from %d to no known end", e.low)
+		}
+		all = append(all, Warning{Estimated, fmt.Sprintf("no law has all runs: %s. %.3g %% of the bytes that are sent, %d, are estimates, in an interval %s that holds if what the runs show goes on; sizes that depend on data need not go on",
+			list(estimated), 100*float64(e.bytes)/float64(max(e.all, 1)), e.bytes, interval), 0})
 	}
 	return all
+}
+
+// estimatedBytes is how much of what is sent is by laws that do not have all runs.
+type estimatedBytes struct{ all, bytes, low, high int64 }
+
+// estimates adds up the bytes of all sends and collective operations.
+func (m *Model) estimates(x *Extrapolation) (e estimatedBytes) {
+	if x.Signature == nil {
+		return e
+	}
+	occurrences := x.Signature.occurrences()
+	for _, s := range m.sites {
+		if class := schema.Calls[m.t.Symbols[s.node.Symbol].call].Class; !s.sends && class != schema.ClassCollective {
+			continue
+		}
+		for i, c := range x.Signature.Values[s.node.ID].Events {
+			if len(c.Send) == 0 || c.Send[SideBytes] == null {
+				continue
+			}
+			n, v := occurrences[s.node.ID][i], int64(c.Send[SideBytes])
+			e.all = addUp(e.all, n, v)
+			if b, known := x.told[s.sendBytes][v]; known && !s.sendBytes.exact() {
+				e.bytes, e.low, e.high = addUp(e.bytes, n, v), addUp(e.low, n, max(b[0], 0)), addUp(e.high, n, b[1])
+			}
+		}
+	}
+	return e
 }
 
 // resolves is the number of ranks at which the laws that a number has differ most; 0: none is known.

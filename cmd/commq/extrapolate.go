@@ -87,6 +87,11 @@ func runExtrapolate(ctx context.Context, a *app, o *extrapolateOptions) error {
 	for _, w := range append(slices.Clone(m.Warnings), x.Warnings...) {
 		a.note("%s", w)
 	}
+	for _, w := range m.WarningsAt(o.ranks, x) {
+		if w.Name == predict.Estimated || w.Name == predict.LawsDiffer {
+			a.warn("%s: %s", w.Name, w.Text)
+		}
+	}
 	name := cmp.Or(o.name, extrapolatedName(m, o.ranks))
 	manifest, err := saveExtrapolation(ctx, a, m, x, name)
 	if err != nil {
