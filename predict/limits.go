@@ -12,6 +12,16 @@ const leastBlock = 3
 // and fewer than leastBlock, so that all are at a border; of collective operations none. Nothing shows that the program runs so. Empty: it is not.
 func (m *Model) thin(ranks int32) string {
 	most := m.Training[len(m.Training)-1]
+	largest := int64(0) // a coarse level of a hierarchy of grids is thin sooner, and is no limit
+	for _, x := range m.sites {
+		for _, g := range append(x.sendBytes.groups(), x.recvBytes.groups()...) {
+			if g.Grid != nil && len(g.Law.Laws) > 0 && g.exact {
+				for _, extent := range g.Law.Laws[0].Domain() {
+					largest = max(largest, extent)
+				}
+			}
+		}
+	}
 	for _, x := range m.sites {
 		least, why := int64(leastBlock), fmt.Sprintf("with fewer than %d all are at a border", leastBlock)
 		if !x.sends && !x.receives {
@@ -27,7 +37,7 @@ func (m *Model) thin(ranks int32) string {
 					continue
 				}
 				for axis, extent := range g.Law.Laws[0].Domain() {
-					if axis >= len(dims) {
+					if axis >= len(dims) || 2*extent <= largest {
 						continue
 					}
 					seen := extent

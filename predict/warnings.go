@@ -226,6 +226,9 @@ func (m *Model) numberWarnings(x *Extrapolation, next []int32) (all []Warning) {
 	}
 	if len(estimated) > 0 {
 		e := m.estimates(x)
+		if e.bytes == 0 { // what is received is estimated, and what is sent is known
+			return append(all, Warning{Estimated, "no law has all runs, and there is an interval: " + list(estimated), 0})
+		}
 		interval := fmt.Sprintf("from %d to %d", e.low, e.high)
 		if e.high == math.MaxInt64 {
 			interval = fmt.Sprintf("from %d to no known end", e.low)
@@ -236,7 +239,7 @@ func (m *Model) numberWarnings(x *Extrapolation, next []int32) (all []Warning) {
 	return all
 }
 
-// estimatedBytes is how much of what is sent is by laws that do not have all runs.
+// estimatedBytes is how much of what is sent is not known exactly, of all.
 type estimatedBytes struct{ all, bytes, low, high int64 }
 
 // estimates adds up the bytes of all sends and collective operations.
@@ -255,7 +258,7 @@ func (m *Model) estimates(x *Extrapolation) (e estimatedBytes) {
 			}
 			n, v := occurrences[s.node.ID][i], int64(c.Send[SideBytes])
 			e.all = addUp(e.all, n, v)
-			if b, known := x.told[s.sendBytes][v]; known && !s.sendBytes.exact() {
+			if b, known := x.told[s.sendBytes][v]; known {
 				e.bytes, e.low, e.high = addUp(e.bytes, n, v), addUp(e.low, n, max(b[0], 0)), addUp(e.high, n, b[1])
 			}
 		}
