@@ -88,7 +88,7 @@ func runExtrapolate(ctx context.Context, a *app, o *extrapolateOptions) error {
 		a.note("%s", w)
 	}
 	for _, w := range m.WarningsAt(o.ranks, x) {
-		if w.Name == predict.Estimated || w.Name == predict.LawsDiffer {
+		if w.Name == predict.Estimated {
 			a.warn("%s: %s", w.Name, w.Text)
 		}
 	}
