@@ -12,7 +12,9 @@ import (
 // (then src is dst).
 type operand struct {
 	message
-	sum int64
+	sum   int64
+	asked bool // of combiner.of, which said this
+	taker *instance
 }
 
 // cell is what messages have in common that one call sends for one purpose.
@@ -127,23 +129,12 @@ type combiner struct {
 	kinds   map[int32]kind
 	records map[int32][]*operand // by rank, in its order: what it has by commq_send_to_self, or sends to itself
 	sends   map[int32][]*operand // by rank, in its order: all that it sends, for what comes out
-	taken   map[sendKey]*instance
-}
-
-// sendKey names a message.
-type sendKey struct {
-	src int32
-	seq int64
+	takers  *takers
 }
 
 // combines finds operations with hashes that are put together, taken apart and combined.
 func (d *detector) combines() error {
-	c := &combiner{detector: d, sample: d.sample, crc: newChecksum(max(d.run.HashBits, 32)), kinds: kindsOf(d.run.Datatypes), taken: map[sendKey]*instance{}}
-	for _, i := range d.found {
-		for _, m := range i.messages {
-			c.taken[sendKey{d.messages[m].src, d.messages[m].sendSeq}] = i
-		}
-	}
+	c := &combiner{detector: d, sample: d.sample, crc: newChecksum(max(d.run.HashBits, 32)), kinds: kindsOf(d.run.Datatypes), takers: newTakers(d.messages, d.found)}
 	whole := true
 	want := map[cell]bool{}
 	room := int64(mostReplayed)
@@ -377,7 +368,12 @@ func (c *combiner) elsewhere(g *group) bool {
 }
 
 // of is the instance that a message is part of; nil where there is none.
-func (c *combiner) of(m *operand) *instance { return c.taken[sendKey{m.src, m.sendSeq}] }
+func (c *combiner) of(m *operand) *instance {
+	if !m.asked {
+		m.asked, m.taker = true, c.takers.of(m.src, m.sendSeq)
+	}
+	return m.taker
+}
 
 func sortedWays(ways map[way]*sampledWay) []way {
 	out := make([]way, 0, len(ways))

@@ -24,12 +24,7 @@ func (d *detector) halos() error {
 	if !d.options.Neighbors {
 		return nil
 	}
-	taken := map[sendKey]bool{}
-	for _, i := range d.found {
-		for _, m := range d.wholes(i.messages) {
-			taken[sendKey{d.messages[m].src, d.messages[m].sendSeq}] = true
-		}
-	}
+	taken := newTakers(d.messages, d.found) // by its pieces a message is taken too
 	found := d.halosIn(d.sample, taken)
 	want, whole, total := map[cell]bool{}, true, int64(0)
 	for _, h := range found {
@@ -82,7 +77,7 @@ var haloScopes = []haloScope{
 }
 
 // halosIn are the exchanges between neighbours among the messages of a sample that nothing has taken.
-func (d *detector) halosIn(s *sample, taken map[sendKey]bool) (out []*halo) {
+func (d *detector) halosIn(s *sample, taken *takers) (out []*halo) {
 	list, known := s.untaken(taken), map[string]bool{}
 	bySite := map[int32][]*operand{}
 	for _, m := range list {
@@ -128,7 +123,7 @@ func (d *detector) halosIn(s *sample, taken map[sendKey]bool) (out []*halo) {
 }
 
 // untaken are the messages of a sample, in the order of their sources, as far as all messages of both their ranks are in it.
-func (s *sample) untaken(taken map[sendKey]bool) (list []*operand) {
+func (s *sample) untaken(taken *takers) (list []*operand) {
 	end := map[int32]int64{} // by rank: the row up to which all is there
 	limit := func(rank int32, seq int64) {
 		if old, ok := end[rank]; !ok || seq < old {
@@ -152,7 +147,7 @@ func (s *sample) untaken(taken map[sendKey]bool) (list []*operand) {
 			messages := of.ways[w]
 			for i := range messages.list {
 				m := &messages.list[i]
-				if m.src != m.dst && !taken[sendKey{m.src, m.sendSeq}] && within(m.src, m.sendSeq) && within(m.dst, m.doneSeq) {
+				if m.src != m.dst && taken.of(m.src, m.sendSeq) == nil && within(m.src, m.sendSeq) && within(m.dst, m.doneSeq) {
 					list = append(list, m)
 				}
 			}

@@ -233,9 +233,8 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 	if exchanged {
 		columns = streamColumns
 	}
-	ordinal, kept := int64(-1), map[payload]*int32{}
-	var last payload // and how many of it are kept: the next one often is of the same
-	var same *int32
+	ordinal, kept := int64(-1), newKeptPayloads()
+	d.messages = make([]message, 0, min(counter.Found(), mostReplayed)) // to grow step by step would take more than twice as much
 	return d.rows(columns, func(b *schema.Messages, list []int32, rest func() error) error {
 		for _, i := range list {
 			if b.Src[i] == b.Dst[i] {
@@ -254,17 +253,12 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 				d.result.LeftOut++
 				continue
 			}
-			if of := (payload{hash: hash, bytes: bytes}); same == nil || of != last {
-				if last, same = of, kept[of]; same == nil {
-					same = new(int32)
-					kept[of] = same
-				}
-			}
-			if *same >= mostOfPayload {
+			of := payload{hash: hash, bytes: bytes}
+			if kept.full(of, d.messages) {
 				d.result.LeftOut++
 				continue
 			}
-			*same++
+			kept.add(of)
 			if err := rest(); err != nil {
 				return err
 			}
