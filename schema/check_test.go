@@ -243,6 +243,13 @@ func TestCheckerFindsBreaches(t *testing.T) {
 		{manifest: func(m *Manifest) {
 			m.Tables = []TableInfo{{Name: "waits", Files: []FileInfo{{Path: "waits.parquet"}}}}
 		}, want: []string{"the 0 rows of waits are not the 3 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
+		// messages of three sizes; and of three ranks whom each needs, and who is last
+		{manifest: func(m *Manifest) {
+			m.Tables = []TableInfo{{Name: "transfers", Files: []FileInfo{{Path: "transfers.parquet"}}}}
+		}, want: []string{"the 0 rows of transfers are not the 3 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
+		{manifest: func(m *Manifest) {
+			m.Tables = []TableInfo{{Name: "collective_waits", Files: []FileInfo{{Path: "collective_waits.parquet"}}}}
+		}, want: []string{"the 0 rows of collective_waits are not the 6 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
 	} {
 		text, m := tinyRun, tinyManifest()
 		if test.old != "" {
