@@ -30,6 +30,13 @@ type extrapolated struct {
 	messages []schema.Messages
 	manifest *schema.Manifest
 	first    map[int32]int32 // the world rank of the first member of each communicator
+	received map[rowOf]int64 // bytes of receives that get other than their law says
+}
+
+// rowOf names a row of events.
+type rowOf struct {
+	rank int32
+	seq  int64
 }
 
 // saveExtrapolation writes the run. It is an error when a send has no receive or a receive no send.
@@ -43,9 +50,16 @@ func saveExtrapolation(ctx context.Context, a *app, m *predict.Model, x *predict
 	}
 	defer out.Abort()
 	w := &extrapolated{run: x.Run, out: out, first: map[int32]int32{}}
-	update, finish := newProgress(a, "writing "+name)
-	err = w.write(ctx, x.Signature, update)
-	finish()
+	if x.Inexact > 0 {
+		update, finish := newProgress(a, "pairing "+name)
+		w.received, err = received(ctx, x.Signature, update)
+		finish()
+	}
+	if err == nil {
+		update, finish := newProgress(a, "writing "+name)
+		err = w.write(ctx, x.Signature, update)
+		finish()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("extrapolate: %w", err)
 	}
@@ -57,10 +71,47 @@ func saveExtrapolation(ctx context.Context, a *app, m *predict.Model, x *predict
 	return w.manifest, out.Commit(w.manifest)
 }
 
+// streamed is the rows of a signature in epochs of the size that an extrapolated run has.
+func streamed(ctx context.Context, s *predict.Signature) (*predict.Stream, error) {
+	return await(ctx, func() (*predict.Stream, error) { return s.Stream(max(extrapolatedRows/int64(s.Ranks), 1)), nil })
+}
+
+// received are the bytes of receives of which the law says other than the law of the send that they get, by the row that posts them: where one side is
+// an estimate the two need not agree. A message has what is sent.
+func received(ctx context.Context, s *predict.Signature, update func(done, total int64)) (map[rowOf]int64, error) {
+	stream, err := streamed(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	other := map[rowOf]int64{}
+	var matcher match.Rows
+	events := &schema.Events{}
+	done := int64(0)
+	for range stream.Epochs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		events.Resize(0)
+		for rank := range s.Ranks {
+			if err := stream.Next(rank, events); err != nil {
+				return nil, err
+			}
+		}
+		matcher.Epoch([]*schema.Events{events}, func(s *match.Send, r *match.Recv) {
+			if r.Bytes != s.Bytes {
+				other[rowOf{r.Dst, r.PostSeq}] = s.Bytes
+			}
+		})
+		done += int64(events.Len())
+		update(done, s.Calls)
+	}
+	return other, nil
+}
+
 // write writes the tables and begins the manifest.
 func (w *extrapolated) write(ctx context.Context, s *predict.Signature, update func(done, total int64)) error {
 	var err error
-	w.stream, err = await(ctx, func() (*predict.Stream, error) { return s.Stream(max(extrapolatedRows/int64(s.Ranks), 1)), nil })
+	w.stream, err = streamed(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -124,8 +175,15 @@ func (w *extrapolated) epoch(epoch int32) (rows int64, err error) {
 		w.messages[i].Resize(0)
 	}
 	for rank, shard := range w.shardOf {
-		if err := w.stream.Next(int32(rank), &w.events[shard]); err != nil {
+		b := &w.events[shard]
+		first := b.Len()
+		if err := w.stream.Next(int32(rank), b); err != nil {
 			return 0, err
+		}
+		for i := first; i < b.Len() && len(w.received) > 0; i++ {
+			if bytes, other := w.received[rowOf{int32(rank), b.Seq[i]}]; other {
+				b.RecvBytes[i] = bytes
+			}
 		}
 	}
 	pieces := make([]*schema.Events, len(w.events))
