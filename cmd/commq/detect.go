@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -141,8 +142,13 @@ type detection struct {
 	comms     map[int32]string      // names
 }
 
+// detectMemory is how many bytes detection takes before garbage is collected more eagerly than by doubling: by that, what a run of 100 million messages
+// needs at once would be twice as much. It is no bound of what is needed; a lower GOMEMLIMIT holds.
+const detectMemory = 3 << 30
+
 // detect looks for collectives.
 func (d *detection) detect(ctx context.Context, options detect.Options) (err error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(detectMemory, debug.SetMemoryLimit(-1))))
 	if d.manifest, err = writer.ReadManifest(d.dir); err != nil {
 		return err
 	}
