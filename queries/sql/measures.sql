@@ -56,8 +56,8 @@ senders AS (
 ),
 residues AS (
   -- A message's numbers modulo two primes below 2^31, so that squares fit in 64 bits.
-  SELECT run, ((payload_hash % 2147483647 + 2147483647) * 48271 + src * 69621 + dst * 16807 + bytes % 2147483647) % 2147483647 AS a,
-         ((payload_hash % 2147483629 + 2147483629) * 39373 + src * 40014 + dst * 40692 + bytes % 2147483629) % 2147483629 AS b
+  SELECT run, ((payload_hash % 2147483647 + 2147483647) * 48271 + CAST(src AS BIGINT) * 69621 + CAST(dst AS BIGINT) * 16807 + bytes % 2147483647) % 2147483647 AS a,
+         ((payload_hash % 2147483629 + 2147483629) * 39373 + CAST(src AS BIGINT) * 40014 + CAST(dst AS BIGINT) * 40692 + bytes % 2147483629) % 2147483629 AS b
   FROM messages
   WHERE payload_hash IS NOT NULL
 ),
