@@ -9,11 +9,16 @@ import (
 // Band is when a rank was in a phase: all its repetitions.
 type Band struct {
 	Rank int32
-	// Phase is the phase's index in the signature.
+	// Phase is the phase's index in the signature, or Whole.
 	Phase int
-	// FromNs is the end of the call before the first one, ToNs that of the last.
+	// FromNs is the end of the call before the first one, ToNs that of the last; both are schema.NullInt64 where the run has no times.
 	FromNs, ToNs int64
+	// FromTick and ToTick are the same on the logical clock; 0 is before a rank's first call.
+	FromTick, ToTick int32
 }
+
+// Whole is the Phase of a band that is all that a rank did, from the start of its first call to the end of its last. Its phases lie over it.
+const Whole = -1
 
 // phaseTimer takes in when calls began and ended, and finds when ranks were in their phases.
 type phaseTimer struct {
@@ -79,9 +84,37 @@ func (s *signer) measure(f *phased) error {
 		return nil
 	})
 	if err == nil && t.give() {
-		s.sig.bands = slices.Concat(t.bands...)
+		s.sig.bands = t.timed()
 	}
 	return err
+}
+
+// timed are all bands with both clocks.
+func (t *phaseTimer) timed() []Band {
+	all := t.f.untimed()
+	at := 0
+	for r, list := range t.bands {
+		all[at].FromNs, all[at].ToNs = t.first[r], t.last[r]
+		at++
+		for _, b := range list {
+			all[at].FromNs, all[at].ToNs = b.FromNs, b.ToNs
+			at++
+		}
+	}
+	return all
+}
+
+// untimed are all bands, of each rank the whole and then its phases, with the logical clock alone.
+func (f *phased) untimed() (all []Band) {
+	null := schema.NullInt64
+	for r, list := range f.stretches {
+		all = append(all, Band{Rank: int32(r), Phase: Whole, FromNs: null, ToNs: null, ToTick: f.borders[r].last})
+		for k := range list {
+			from, to := f.borders[r].ticks[2*k], f.borders[r].ticks[2*k+1]
+			all = append(all, Band{int32(r), f.keys[[2]int32{list[k].node, list[k].place}], null, null, from, to})
+		}
+	}
+	return all
 }
 
 // TimedPhases are the phases with the times of a simulation of the run. rows gives add every call's start and end in ns, each rank's in the order of
@@ -111,15 +144,21 @@ func (s *signer) findPhases() error {
 			return err
 		}
 	}
+	if s.sig.bands == nil {
+		s.sig.bands = f.untimed()
+	}
 	found := slices.Clone(f.phases)
 	s.sig.Phases = f.sorted()
 	for i := range s.sig.bands {
 		b := &s.sig.bands[i]
+		if b.Phase == Whole {
+			continue
+		}
 		was := &found[b.Phase]
 		b.Phase = slices.IndexFunc(s.sig.Phases, func(p Phase) bool { return p.Node == was.Node && p.Place == was.Place })
 	}
 	return nil
 }
 
-// Bands are when ranks were in phases; nil for a signature that was read, and of an untimed run.
+// Bands are when ranks were in phases: of each rank the whole, then its phases in their order. Nil for a signature that was read.
 func (s *Signature) Bands() []Band { return s.bands }

@@ -155,6 +155,7 @@ type phased struct {
 	time      []int64 // of all repetitions and ranks, ns
 	share     []int64 // of one repetition, summed over ranks
 	span      []int64
+	borders   []ticksAt // by rank
 	unmatched []string
 }
 
@@ -174,6 +175,7 @@ func (s *Signature) phases() (*phased, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.borders = borders
 	for r, list := range f.stretches {
 		for k := range list {
 			f.add(&list[k], borders[r].ticks[2*k], borders[r].ticks[2*k+1])
@@ -192,10 +194,12 @@ func (s *Signature) phases() (*phased, error) {
 type ticksAt struct {
 	seqs  []int64 // in order
 	ticks []int32
+	last  int32 // that of the rank's last call
 }
 
 // note takes the times of a rank's calls, in order.
 func (x *ticksAt) note(seq int64, tick int32) {
+	x.last = tick
 	for len(x.ticks) < len(x.seqs) && x.seqs[len(x.ticks)] < 0 {
 		x.ticks = append(x.ticks, 0)
 	}

@@ -17,7 +17,8 @@ import (
 type Chart struct {
 	// Title stands over the chart, Note in small letters under it.
 	Title, Note string
-	// Kind is bars (stacked), grouped (bars side by side), ranges (bars between two values, of one series), lines or points.
+	// Kind is bars (stacked), grouped (bars side by side), ranges (bars between two values, of one series), lines, points, or bands: of each rank
+	// Y, the first on top, bars from X to To, the later ones over those before.
 	Kind string
 	// X and Y are the axes.
 	X, Y Axis
@@ -28,6 +29,8 @@ type Chart struct {
 	Order []string
 	// Fit is what the curves are called in the legend; "" when there are none.
 	Fit string
+	// Greys are the series of bands that are grey, which come last in the legend.
+	Greys []string
 
 	values []Value
 }
@@ -95,6 +98,7 @@ type page struct {
 	x, y                scale
 	xTicks, yTicks      []mark
 	turned              bool // the labels of x are upright
+	every               int  // of bands: of how many ranks one is drawn
 	left, right, bottom float64
 	area                vg.Rectangle
 	note                string
@@ -126,8 +130,12 @@ func (c *Chart) layOut() *page {
 	if c.bars() {
 		p.fillSlots()
 	}
-	p.scaleX()
-	p.scaleY()
+	if p.Kind == "bands" {
+		p.scaleBands()
+	} else {
+		p.scaleX()
+		p.scaleY()
+	}
 	p.fitLabels()
 	return p
 }
@@ -458,10 +466,14 @@ func meet(marks []mark, at func(mark) float64, width func(string) float64) bool 
 }
 
 func (p *page) draw(c draw.Canvas) {
-	p.grid(c)
-	if p.bars() {
+	switch {
+	case p.Kind == "bands":
+		p.drawBands(c)
+	case p.bars():
+		p.grid(c)
 		p.drawBars(c)
-	} else {
+	default:
+		p.grid(c)
 		p.drawSeries(c)
 	}
 	p.drawGroups(c)

@@ -21,8 +21,13 @@ var anchors = [...]color.RGBA{
 // colour is that of series i of n, dark to light.
 func (p *page) colour(i int) color.Color {
 	n := len(p.names)
+	if p.Kind == "bands" {
+		if n -= len(p.Greys); i >= n {
+			return greys[max(0, len(greys)-len(p.names)+i)]
+		}
+	}
 	lightest := 0.82 // thin lines must be seen on white
-	if p.bars() {
+	if p.bars() || p.Kind == "bands" {
 		lightest = 0.9 // they have an outline
 	}
 	f := 0.3
@@ -275,7 +280,7 @@ func (p *page) swatch(c draw.Canvas, e entry, r vg.Rectangle) {
 	switch {
 	case e.curve:
 		c.StrokeLine2(p.curve(e.series), r.Min.X, mid.Y, r.Max.X, mid.Y)
-	case p.bars():
+	case p.bars() || p.Kind == "bands":
 		c.SetColor(p.colour(e.series))
 		c.Fill(r.Path())
 		outline(c, r)
