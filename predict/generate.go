@@ -646,7 +646,7 @@ func (w *rankWriter) peer(x *siteModel, m *pattern.Map, comm int32, p *point) (w
 
 // number is what a law says of a site's tag, count or other number.
 func (w *rankWriter) number(x *siteModel, what string, l *valueLaw, p *point) (Int, bool) {
-	if l == nil || l.Constant == nil && l.Root == nil && l.Group == nil && len(l.Sums)+len(l.Places) == 0 { // there is no such number
+	if l == nil || l.Constant == nil && l.Root == nil && l.Group == nil && l.Lone == nil && len(l.Sums)+len(l.Places) == 0 { // there is no such number
 		return null, false
 	}
 	s, known := l.at(p)

@@ -144,9 +144,22 @@ type Coverage struct {
 	// Exact is how many were said to be exact, ExactRight how many of these are.
 	Exact      int64 `json:"exact"`
 	ExactRight int64 `json:"exact_right"`
+	// Wrong are the places in the program that have numbers that were said to be exact and are not, with the first of these.
+	Wrong []WrongNumber `json:"wrong"`
 	// WidthMedian is the median width of the intervals of the others, a fraction of the number; null where there are none, or half of them are
 	// infinite.
 	WidthMedian *float64 `json:"width_median"`
+}
+
+// WrongNumber is a place in the program at which numbers were said to be exact and are not.
+type WrongNumber struct {
+	// Call says which call it is, and where.
+	Call string `json:"call"`
+	// Numbers is how many are wrong. Of the first one, Rank made the call, Predicted bytes were predicted, Measured bytes are in the run.
+	Numbers   int64 `json:"numbers"`
+	Rank      int32 `json:"rank"`
+	Predicted int64 `json:"predicted"`
+	Measured  int64 `json:"measured"`
 }
 
 // Coverage compares the intervals of an extrapolation with what was measured at that number of ranks.
@@ -157,6 +170,8 @@ func (m *Model) Coverage(x *Extrapolation, measured *Signature) (c Coverage) {
 		predicted, was int64
 	}
 	var widths []float64
+	wrong := map[int32]int{} // where in c.Wrong, by node
+	c.Wrong = []WrongNumber{}
 	for r := range min(x.Signature.Ranks, measured.Ranks) {
 		was := map[string][]int64{}
 		measured.Walk(r, func(n *Node, call *Call) {
@@ -194,6 +209,14 @@ func (m *Model) Coverage(x *Extrapolation, measured *Signature) (c Coverage) {
 				if !bounded {
 					c.ExactRight++
 				}
+			} else if !bounded {
+				w, known := wrong[n.ID]
+				if !known {
+					w = len(c.Wrong)
+					wrong[n.ID] = w
+					c.Wrong = append(c.Wrong, WrongNumber{Call: m.t.name(m.byNode[n.ID].node), Rank: r, Predicted: q.predicted, Measured: q.was})
+				}
+				c.Wrong[w].Numbers++
 			}
 		})
 	}

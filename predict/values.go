@@ -48,6 +48,8 @@ type valueLaw struct {
 	Places []placeLaw `json:"places,omitempty"`
 	// Keep are the components of the index that Places have.
 	Keep []int `json:"keep,omitempty"`
+	// Lone is of a number that one number of ranks alone has.
+	Lone *loneLaw `json:"lone,omitempty"`
 }
 
 // placeLaw is the law of a place.
@@ -229,6 +231,8 @@ func (l *valueLaw) String() string {
 			text += " of the peer"
 		}
 		return text
+	case l.Lone != nil:
+		return fmt.Sprintf("%d, seen on %d ranks alone", l.Lone.Value, l.Lone.Ranks)
 	case len(l.Places) > 0:
 		return fmt.Sprintf("%d laws by place, the first %s", len(l.Places), l.Places[0].Law)
 	}
@@ -265,6 +269,8 @@ func (l *valueLaw) exact() bool {
 		return l.Root.exact() && l.Others.exact()
 	case l.Group != nil:
 		return l.Group.exact
+	case l.Lone != nil:
+		return false
 	case len(l.Places) > 0:
 		return !slices.ContainsFunc(l.Places, func(p placeLaw) bool { return !p.Law.exact() })
 	}
@@ -287,6 +293,8 @@ func (l *valueLaw) at(p *point) (said, bool) {
 		return l.Group.at(p)
 	case len(l.Places) > 0:
 		return l.place(p)
+	case l.Lone != nil:
+		return l.Lone.at(p)
 	}
 	return said{}, false
 }
@@ -390,6 +398,8 @@ type values struct {
 	known map[string]*valueLaw
 	// open are what package regress has to find, all together, as programs have one domain.
 	open []openValue
+	// lone are those that one number of ranks alone has.
+	lone []loneValue
 }
 
 // openValue is a law that is not found yet.
@@ -405,6 +415,10 @@ func (v *values) fit(samples []sample, grid *pattern.Grid, numbers bool) *valueL
 		return &valueLaw{}
 	}
 	if l := constantLaw(samples); l != nil {
+		if first := samples[0].at.ranks; numbers && !slices.ContainsFunc(samples, func(s sample) bool { return s.at.ranks != first }) {
+			l = &valueLaw{Lone: &loneLaw{Value: samples[0].value, Ranks: first}}
+			v.lone = append(v.lone, loneValue{samples, l.Lone})
+		}
 		return l
 	}
 	key := fmt.Sprint(numbers, grid, samples)
@@ -652,6 +666,11 @@ func (v *values) settle() error {
 	}
 	left := v.open
 	v.open = nil
+	var laws []*valueLaw
+	for _, o := range left {
+		laws = append(laws, o.law)
+	}
+	defer func() { v.relate(laws) }()
 	var tries []try
 	for _, peer := range []bool{false, true} {
 		tries = append(tries, try{nil, peer})

@@ -266,7 +266,11 @@ func (p *printedPrediction) holdout(b *strings.Builder) {
 	if c.WidthMedian != nil {
 		fmt.Fprintf(b, "; the others are %s wide", percent(*c.WidthMedian))
 	}
-	b.WriteByte('\n')
+	fmt.Fprintf(b, "\nsaid to be exact and wrong: %s\n", grouped(c.Exact-c.ExactRight))
+	for i := range c.Wrong {
+		w := &c.Wrong[i]
+		fmt.Fprintf(b, "  %s: %s, the first on rank %d: %s bytes predicted, %s measured\n", w.Call, counted(w.Numbers, "size"), w.Rank, grouped(w.Predicted), grouped(w.Measured))
+	}
 }
 
 // slots prints what is said of communications.
