@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
@@ -88,6 +89,29 @@ func TestForkInHandler(t *testing.T) {
 				}
 				if err := f.Close(); err != nil {
 					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// The shim gets its memory from the kernel: in libc's mmap and munmap the hooks of MPI's memory registration would take locks, for which
+// a handler that forks would wait for good.
+func TestNoHookedMemory(t *testing.T) {
+	for _, library := range libraries {
+		t.Run(library, func(t *testing.T) {
+			f, err := elf.Open(shimFor(t, library))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			imported, err := f.ImportedSymbols()
+			if err != nil || len(imported) == 0 {
+				t.Fatal(imported, err)
+			}
+			for _, s := range imported {
+				if slices.Contains([]string{"mmap", "mmap64", "munmap", "mremap", "madvise", "sbrk", "brk", "shmat", "shmdt"}, s.Name) {
+					t.Errorf("the shim calls libc's %s", s.Name)
 				}
 			}
 		})

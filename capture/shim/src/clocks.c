@@ -1,7 +1,6 @@
 /* Offsets between the clocks of hosts, measured by ping-pongs between rank 0 and the lowest rank of each other host. */
 #include "core.h"
 
-#include <sys/mman.h>
 #include <time.h>
 
 /* At least ROUNDS round trips. Where the best was longer than 2 x GOOD_NS, as when ranks share cores, more are tried, until
@@ -91,7 +90,7 @@ static void measure(void)
 	cq.offset_ns = me.offset;
 	cq.offset_error_ns = me.error;
 	cq.offset_at_ns = me.at;
-	munmap(s.p, s.bytes);
+	cq_pages_free(s.p, s.bytes);
 }
 
 /* hellos has one entry per rank that begins with the hash of its host. */

@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,11 +71,11 @@ void *cq_scratch_get(cq_scratch *s, size_t bytes)
 	size_t want = s->bytes != 0 ? s->bytes : 16384;
 	while (want < bytes)
 		want *= 2;
-	void *p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
+	void *p = cq_pages(want);
+	if (p == NULL)
 		return NULL;
 	if (s->p != NULL)
-		munmap(s->p, s->bytes);
+		cq_pages_free(s->p, s->bytes);
 	s->p = p;
 	s->bytes = want;
 	return p;
@@ -487,7 +486,7 @@ static void scratch_leave(cq_thread *t)
 		return;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		if (all[i]->p != NULL)
-			munmap(all[i]->p, all[i]->bytes);
+			cq_pages_free(all[i]->p, all[i]->bytes);
 		*all[i] = (cq_scratch){NULL, 0};
 	}
 }
@@ -509,9 +508,9 @@ static void thread_exit(void *p)
 /* Opens the calling thread's file; the error's number is in *e. */
 static cq_thread *thread_open(int *e)
 {
-	cq_thread *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cq_thread *t = cq_pages(sizeof *t);
 	*e = errno;
-	if (t == MAP_FAILED)
+	if (t == NULL)
 		return NULL;
 	t->number = __atomic_fetch_add(&cq.threads, 1, __ATOMIC_RELAXED);
 	CQ_VIRTUAL(cq_sim_thread(t);)
@@ -521,7 +520,7 @@ static cq_thread *thread_open(int *e)
 	t->type = &cq.none_type;
 	*e = cq_sink_open(t);
 	if (*e != 0) {
-		munmap(t, sizeof *t);
+		cq_pages_free(t, sizeof *t);
 		return NULL;
 	}
 	cq_count_open(t);
@@ -992,7 +991,7 @@ static int greet(int error, int *others_fail)
 		complained = 1;
 	*others_fail = failing - 1;
 	cq_clock_offsets_begin(all, sizeof *all);
-	munmap(s.p, s.bytes);
+	cq_pages_free(s.p, s.bytes);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #endif
 
 #include "calls_gen.h"
+#include "pages.h"
 #include "spool.h"
 
 #if defined(OPEN_MPI)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,8 +31,7 @@ static int perf_open(cq_thread *t)
 		t->perf_fd[i] = event_open(configs[i], i == 0 ? -1 : t->perf_fd[0]);
 		if (t->perf_fd[i] < 0)
 			return errno;
-		void *p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, t->perf_fd[i], 0);
-		t->perf_page[i] = p == MAP_FAILED ? NULL : p;
+		t->perf_page[i] = cq_file_pages((size_t)sysconf(_SC_PAGESIZE), PROT_READ, t->perf_fd[i], 0);
 	}
 	return ioctl(t->perf_fd[0], PERF_EVENT_IOC_ID, &t->perf_id) != 0 ? errno : 0;
 }
@@ -141,7 +139,7 @@ void cq_count_close(cq_thread *t)
 	int ours = t->perf_fd[0] >= 0 && (t->perf_id == 0 || (ioctl(t->perf_fd[0], PERF_EVENT_IOC_ID, &id) == 0 && id == t->perf_id));
 	for (int i = 0; i < COUNTERS; i++) {
 		if (t->perf_page[i] != NULL)
-			munmap(t->perf_page[i], (size_t)sysconf(_SC_PAGESIZE));
+			cq_pages_free(t->perf_page[i], (size_t)sysconf(_SC_PAGESIZE));
 		if (ours && t->perf_fd[i] >= 0)
 			close(t->perf_fd[i]);
 		t->perf_page[i] = NULL;

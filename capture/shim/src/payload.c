@@ -4,7 +4,6 @@
 
 #include <link.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "hash.h"
 
@@ -210,8 +209,8 @@ static void look_inside(MPI_Datatype h, cq_shape *s, int depth)
 	MPI_Datatype *types = small.types;
 	run r = {0, 0, 0, -1};
 	if (n[0] > SMALL || n[1] > SMALL || n[2] > SMALL) {
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p == MAP_FAILED)
+		p = cq_pages(bytes);
+		if (p == NULL)
 			return;
 		addresses = (MPI_Aint *)(void *)p;
 		types = (MPI_Datatype *)(void *)(p + a);
@@ -230,7 +229,7 @@ static void look_inside(MPI_Datatype h, cq_shape *s, int depth)
 		s->element = (uint8_t)(r.element > 0 ? r.element : CQ_E_NONE);
 	}
 	if (p != NULL)
-		munmap(p, bytes);
+		cq_pages_free(p, bytes);
 }
 
 /* What can be asked of a type without looking into it; 0: not even that. */

@@ -22,7 +22,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,7 +217,7 @@ static cq_sim_pending *pending_new(uint32_t serial, int what)
 static void ranks_release(cq_sim_ranks *r)
 {
 	if (r != NULL && __atomic_sub_fetch(&r->holders, 1, __ATOMIC_ACQ_REL) == 0)
-		munmap(r, r->bytes);
+		cq_pages_free(r, r->bytes);
 }
 
 static cq_sim_ranks *ranks_hold(cq_sim_ranks *r)
@@ -479,8 +478,8 @@ static cq_sim_ranks *ranks_new(MPI_Group g, uint64_t *hash, int *least)
 	int n = 0;
 	cq_p.Group_size(g, &n);
 	size_t bytes = sizeof(cq_sim_ranks) + 2 * (size_t)n * sizeof(int);
-	cq_sim_ranks *r = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (r == MAP_FAILED)
+	cq_sim_ranks *r = cq_pages(bytes);
+	if (r == NULL)
 		return NULL;
 	int *in = r->list + n;
 	for (int i = 0; i < n; i++)
@@ -504,7 +503,7 @@ static cq_sim_ranks *ranks_new(MPI_Group g, uint64_t *hash, int *least)
 	if (r->same) { /* the list is not needed, but for its first page */
 		size_t page = (size_t)sysconf(_SC_PAGESIZE);
 		size_t keep = (sizeof *r + page - 1) / page * page;
-		if (bytes > keep && munmap((char *)r + keep, (bytes + page - 1) / page * page - keep) == 0)
+		if (bytes > keep && cq_pages_free((char *)r + keep, (bytes + page - 1) / page * page - keep) == 0)
 			r->bytes = keep;
 	}
 	return r;

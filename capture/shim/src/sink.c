@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -186,8 +185,8 @@ static void die(cq_thread *t, int e)
 /* Maps [off, off + bytes) of the file, allocated before, as the next window. */
 static int window_map(cq_thread *t, size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, t->size);
-	if (p == MAP_FAILED)
+	void *p = cq_file_pages(bytes, PROT_READ | PROT_WRITE, t->fd, t->size);
+	if (p == NULL)
 		return errno;
 	t->window = p;
 	t->window_bytes = bytes;
@@ -206,14 +205,14 @@ static void window_leave(cq_thread *t)
 	if (!here && !there)
 		t->call = &t->trash; /* it is over, and its window may go */
 	if (t->held != NULL && !there) {
-		munmap(t->held, t->held_bytes);
+		cq_pages_free(t->held, t->held_bytes);
 		t->held = NULL;
 	}
 	if (here) {
 		t->held = t->window;
 		t->held_bytes = t->window_bytes;
 	} else {
-		munmap(t->window, t->window_bytes);
+		cq_pages_free(t->window, t->window_bytes);
 	}
 	t->window = t->next = t->end = NULL;
 }
@@ -407,13 +406,13 @@ static int open_mapped(cq_thread *t)
 	if (e != 0)
 		return e;
 	long page = sysconf(_SC_PAGESIZE);
-	void *head = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
-	if (head == MAP_FAILED)
+	void *head = cq_file_pages((size_t)page, PROT_READ | PROT_WRITE, t->fd, 0);
+	if (head == NULL)
 		return errno;
 	t->head = head;
 	e = window_map(t, bytes);
 	if (e != 0) {
-		munmap(head, (size_t)page);
+		cq_pages_free(head, (size_t)page);
 		t->head = &t->own;
 		return e;
 	}
@@ -429,8 +428,8 @@ static int open_buffered(cq_thread *t)
 	if (e != 0)
 		return e;
 	size_t bytes = cq.count_only ? COUNT_BYTES : BUFFER_BYTES;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
+	void *p = cq_pages(bytes);
+	if (p == NULL)
 		return errno;
 	t->buffered = 1;
 	t->counted = cq.count_only;
@@ -449,8 +448,8 @@ static int open_buffered(cq_thread *t)
 static int open_streamed(cq_thread *t)
 {
 	size_t room = 128;
-	uint8_t *p = mmap(NULL, STREAM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
+	uint8_t *p = cq_pages(STREAM_BYTES);
+	if (p == NULL)
 		return errno;
 	t->fd = INT32_MAX; /* of no file */
 	t->streamed = t->buffered = 1;
@@ -583,11 +582,11 @@ void cq_sink_leave(cq_thread *t)
 		return;
 	cq_sink_close(t);
 	cq_due(t, CQ_DUE_DROP);
-	munmap(t->window, t->window_bytes);
+	cq_pages_free(t->window, t->window_bytes);
 	if (t->held != NULL)
-		munmap(t->held, t->held_bytes);
+		cq_pages_free(t->held, t->held_bytes);
 	if (head != &t->own)
-		munmap(head, (size_t)sysconf(_SC_PAGESIZE));
+		cq_pages_free(head, (size_t)sysconf(_SC_PAGESIZE));
 	t->window = t->held = t->next = t->end = NULL;
 }
 

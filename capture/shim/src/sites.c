@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <ucontext.h>
@@ -86,19 +85,13 @@ static void table_unlock(void)
 	__atomic_store_n(&table.lock, 0, __ATOMIC_RELEASE);
 }
 
-static void *pages(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 /* Memory that is never given back. */
 static void *pool_get(size_t bytes)
 {
 	bytes = (bytes + 15) & ~(size_t)15;
 	if (table.pool_left < bytes) {
 		size_t more = bytes > 65536 ? bytes : 65536;
-		table.pool = pages(more);
+		table.pool = cq_pages(more);
 		table.pool_left = table.pool != NULL ? more : 0;
 	}
 	if (table.pool_left < bytes)
@@ -290,7 +283,7 @@ static int is_path(const callpath *p, uint64_t hash, const uint64_t *at, uint32_
 static int grow(void)
 {
 	uint64_t n = table.slots == NULL ? 1024 : 2 * (table.mask + 1);
-	callpath **slots = pages(n * sizeof(callpath *)), **old = table.slots;
+	callpath **slots = cq_pages(n * sizeof(callpath *)), **old = table.slots;
 	if (slots == NULL)
 		return 0;
 	for (uint64_t i = 0; old != NULL && i <= table.mask; i++) {
@@ -302,7 +295,7 @@ static int grow(void)
 		slots[at] = old[i];
 	}
 	if (old != NULL)
-		munmap(old, (table.mask + 1) * sizeof(callpath *));
+		cq_pages_free(old, (table.mask + 1) * sizeof(callpath *));
 	table.slots = slots;
 	table.mask = n - 1;
 	return 1;

@@ -1,21 +1,13 @@
 /* What handles stand for: communicators, datatypes, requests, reduction operations. All memory is anonymous and mapped. */
 #include "core.h"
 
-#include <sys/mman.h>
-
 #include "sink.h"
-
-static void *pages(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
 
 /* Entries of communicators and datatypes never move, because threads remember the last one they used. */
 void *cq_pool_get(size_t bytes)
 {
 	if (cq.pool_left < bytes) {
-		cq.pool = pages(65536);
+		cq.pool = cq_pages(65536);
 		cq.pool_left = cq.pool != NULL ? 65536 : 0;
 	}
 	if (cq.pool_left < bytes)
@@ -48,8 +40,8 @@ static int map_grow(cq_map *m)
 		live += old.keys[i] > GONE;
 	while (slots < live * 4)
 		slots *= 2;
-	m->keys = pages(slots * sizeof *m->keys);
-	m->values = pages(slots * sizeof *m->values);
+	m->keys = cq_pages(slots * sizeof *m->keys);
+	m->values = cq_pages(slots * sizeof *m->values);
 	if (m->keys == NULL || m->values == NULL) {
 		*m = old;
 		return 0;
@@ -61,8 +53,8 @@ static int map_grow(cq_map *m)
 			map_put_raw(m, old.keys[i], old.values[i]);
 	}
 	if (old.keys != NULL) {
-		munmap(old.keys, (old.mask + 1) * sizeof *old.keys);
-		munmap(old.values, (old.mask + 1) * sizeof *old.values);
+		cq_pages_free(old.keys, (old.mask + 1) * sizeof *old.keys);
+		cq_pages_free(old.values, (old.mask + 1) * sizeof *old.values);
 	}
 	return 1;
 }
@@ -119,7 +111,7 @@ static int *neighbor_list(cq_comm *m, size_t ints)
 		m->room_bytes = m->room != NULL ? room : 0;
 		return m->room;
 	}
-	m->neighbors = pages(bytes);
+	m->neighbors = cq_pages(bytes);
 	m->neighbors_bytes = bytes;
 	return m->neighbors;
 }
@@ -188,7 +180,7 @@ static void comm_end(cq_comm *m)
 	m->key = 0;
 	m->sources_n = m->destinations_n = 0;
 	if (m->neighbors != NULL)
-		munmap(m->neighbors, m->neighbors_bytes);
+		cq_pages_free(m->neighbors, m->neighbors_bytes);
 	m->neighbors = NULL;
 }
 
@@ -678,7 +670,7 @@ int cq_op_code(MPI_Op op)
 /* Says whether there was memory. */
 int cq_reqtab_init(cq_reqtab *q)
 {
-	q->slots = pages((4096 + 1) * sizeof *q->slots);
+	q->slots = cq_pages((4096 + 1) * sizeof *q->slots);
 	q->mask = 4095;
 	return q->slots != NULL;
 }
@@ -697,7 +689,7 @@ static void reqtab_grow(cq_reqtab *q)
 		live += old.slots[i].key != 0 && !idle(&old.slots[i]);
 	while (slots < live * 4)
 		slots *= 2;
-	q->slots = pages((slots + 1) * sizeof *q->slots);
+	q->slots = cq_pages((slots + 1) * sizeof *q->slots);
 	if (q->slots == NULL) {
 		*q = old;
 		return;
@@ -712,7 +704,7 @@ static void reqtab_grow(cq_reqtab *q)
 			j = (j + 1) & q->mask;
 		q->slots[j] = old.slots[i];
 	}
-	munmap(old.slots, (old.mask + 2) * sizeof *old.slots);
+	cq_pages_free(old.slots, (old.mask + 2) * sizeof *old.slots);
 }
 
 cq_reqslot *cq_req_slot_slow(cq_reqtab *q, uint64_t key)
@@ -746,12 +738,12 @@ static uint32_t node_get(cq_reqtab *q)
 	}
 	if (q->nodes_used == q->nodes_cap) {
 		uint32_t cap = q->nodes_cap != 0 ? q->nodes_cap * 2 : 4096;
-		cq_req *p = pages((size_t)cap * sizeof *p);
+		cq_req *p = cq_pages((size_t)cap * sizeof *p);
 		if (p == NULL)
 			return 0;
 		if (q->nodes != NULL) {
 			memcpy(p, q->nodes, (size_t)q->nodes_cap * sizeof *p);
-			munmap(q->nodes, (size_t)q->nodes_cap * sizeof *p);
+			cq_pages_free(q->nodes, (size_t)q->nodes_cap * sizeof *p);
 		}
 		q->nodes = p;
 		q->nodes_cap = cap;
@@ -1016,9 +1008,9 @@ void cq_tables_leave(cq_thread *t)
 		live_add(own, -(int)own->live);
 		cq_req_release(own);
 		if (old.slots != NULL)
-			munmap(old.slots, (old.mask + 2) * sizeof *old.slots);
+			cq_pages_free(old.slots, (old.mask + 2) * sizeof *old.slots);
 		if (old.nodes != NULL)
-			munmap(old.nodes, (size_t)old.nodes_cap * sizeof *old.nodes);
+			cq_pages_free(old.nodes, (size_t)old.nodes_cap * sizeof *old.nodes);
 	}
 	cq_lock();
 	for (cq_thread **u = &cq.active; *u != NULL; u = &(*u)->active) {

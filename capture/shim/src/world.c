@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "bridge.h"
 
@@ -140,8 +139,8 @@ int cq_world_meet(int role)
 		cq_say("commq: commq-bridge runs on all the job's ranks (%d), a program on none; start both in one job, as commq capture --sim-ranks does\n", size);
 	if (n == size || (n == 0 && !divert(places, size, rank))) {
 		cq_p.Comm_free(&cq_world.channel);
-		munmap(places_s.p, places_s.bytes);
-		munmap(ranks_s.p, ranks_s.bytes);
+		cq_pages_free(places_s.p, places_s.bytes);
+		cq_pages_free(ranks_s.p, ranks_s.bytes);
 		return CQ_WORLD_APP;
 	}
 	for (int kind = CQ_WORLD_APP; kind <= CQ_WORLD_SIM; kind++) {
@@ -156,7 +155,7 @@ int cq_world_meet(int role)
 	}
 	role = places[rank].role;
 	cq_world.ranks = ranks;
-	munmap(places_s.p, places_s.bytes);
+	cq_pages_free(places_s.p, places_s.bytes);
 	cq_p.Comm_split(MPI_COMM_WORLD, role, rank, &cq_world.app);
 	cq_p.Comm_set_name(cq_world.app, "MPI_COMM_WORLD");
 #if CQ_OPENMPI
