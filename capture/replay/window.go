@@ -2,13 +2,14 @@ package replay
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
 )
 
-// Window is a part of the run that its ranks repeat, and of which one repetition is played by itself: what is computed in it is the mean over all
-// repetitions.
+// Window is a part of the run that its ranks repeat, and of which one repetition is played by itself, again and again with the compute times of
+// repetitions spread evenly over all of them: each time as unevenly as ranks and calls computed in one of these, and as much in all as the mean of all.
 type Window struct {
 	// First is the first row of the first repetition on each rank, Rows the number of rows in a repetition, and Times how often it is repeated.
 	First, Rows []int64
@@ -17,10 +18,23 @@ type Window struct {
 	Nth int64
 }
 
+// mostTimes is how many compute times of a window a rank has at most in the schedule.
+const mostTimes = 1 << 24
+
+// variants is the number of repetitions whose compute times are played.
+func (w *Window) variants(repeat int) int64 {
+	return max(1, min(int64(repeat), w.Times, mostTimes/max(1, slices.Max(w.Rows))))
+}
+
+// repetition is which one the variant k of n has the compute times of.
+func (w *Window) repetition(k, n int64) int64 { return (2*k + 1) * w.Times / (2 * n) }
+
 // windowState is a window while it is made.
 type windowState struct {
 	Window
-	compute   [][]int64 // sums over the repetitions, by rank and place, ns
+	variants  [][][]int64     // compute times, by variant, rank and place, ns
+	variantOf map[int64]int64 // by repetition
+	computed  float64         // by all ranks in all repetitions, ns
 	sends     map[rowKey]bool
 	receives  map[rowKey]bool
 	arrived   map[instanceKey]int // ranks whose row of a collective is in the window
@@ -36,9 +50,15 @@ type probeKey struct{ rank, comm, source, tag int32 }
 func (b *builder) prepareWindows() error {
 	for _, w := range b.o.Windows {
 		s := &windowState{Window: w, sends: map[rowKey]bool{}, receives: map[rowKey]bool{}, arrived: map[instanceKey]int{}, mustProbe: map[probeKey]int64{},
-			out: make([][]int64, len(b.ranks)), posted: make([][]*request, len(b.ranks)), compute: make([][]int64, len(b.ranks))}
-		for r := range b.ranks {
-			s.compute[r] = make([]int64, w.Rows[r])
+			out: make([][]int64, len(b.ranks)), posted: make([][]*request, len(b.ranks)), variantOf: map[int64]int64{}}
+		n := w.variants(b.o.Repeat)
+		for k := range n {
+			s.variantOf[w.repetition(k, n)] = k
+			times := make([][]int64, len(b.ranks))
+			for r := range b.ranks {
+				times[r] = make([]int64, w.Rows[r])
+			}
+			s.variants = append(s.variants, times)
 		}
 		b.windows = append(b.windows, s)
 	}
@@ -75,7 +95,11 @@ func (b *builder) prepareWindows() error {
 			if w == nil {
 				continue
 			}
-			w.compute[rows.Rank[i]][place] += max(rows.ComputeNs[i], 0)
+			compute := max(rows.ComputeNs[i], 0)
+			w.computed += float64(compute)
+			if k, ok := w.variantOf[nth]; ok {
+				w.variants[k][rows.Rank[i]][place] = compute
+			}
 			if nth != w.Nth {
 				continue
 			}
@@ -92,6 +116,9 @@ func (b *builder) prepareWindows() error {
 		}
 		return nil
 	})
+	for _, w := range b.windows {
+		w.level()
+	}
 	b.needed()
 	b.makers = map[instanceKey]bool{}
 	for r := range b.ranks {
@@ -102,6 +129,41 @@ func (b *builder) prepareWindows() error {
 		}
 	}
 	return err
+}
+
+// begin is the first row of the repetition that is played.
+func (w *Window) begin(rank int32) int64 { return w.First[rank] + w.Nth*w.Rows[rank] }
+
+// level makes all variants compute as much in all as the mean of all repetitions.
+func (w *windowState) level() {
+	for _, ranks := range w.variants {
+		total := 0.0
+		for _, times := range ranks {
+			for _, ns := range times {
+				total += float64(ns)
+			}
+		}
+		for _, times := range ranks {
+			for i := range times {
+				times[i] = int64(float64(times[i]) * w.computed / float64(w.Times) / math.Max(total, 1))
+			}
+		}
+	}
+}
+
+// times are what a rank computes in a variant before each operation of its words: what it computed before their rows and those left out before.
+func (w *windowState) times(rank int32, variant int, words []int64) (ns []int64) {
+	own := w.variants[variant][rank]
+	next := int64(0)
+	for len(words) > 0 {
+		sum := int64(0)
+		for place := words[2] - w.begin(rank); next <= place; next++ {
+			sum += own[next]
+		}
+		ns = append(ns, sum)
+		words = words[3+words[0]>>32:]
+	}
+	return ns
 }
 
 // needed adds the communicators that others are made from.
@@ -143,17 +205,13 @@ func (b *builder) played(k rowKey) *windowState {
 // windowRow makes the operation of a row of a run of which only windows are played. Before them, without computing, come the communicators and
 // persistent requests that they use.
 func (b *builder) windowRow(s *rankState, e *schema.Event) error {
-	w, place, nth := b.window(e.Rank, e.Seq)
-	if w == nil || nth != w.Nth {
+	w := b.played(rowKey{e.Rank, e.Seq})
+	if w == nil {
 		s.leave()
 		return b.prologue(s, e)
 	}
 	s.enter(w)
-	if e.ComputeNs != schema.NullInt64 {
-		e.ComputeNs = (w.compute[e.Rank][place] + w.Times/2) / w.Times
-	}
 	if !b.whole(w, e) {
-		s.pending += max(e.ComputeNs, 0)
 		return nil
 	}
 	return b.row(s, e)
@@ -260,7 +318,7 @@ func (s *rankState) leave() {
 		s.startall()
 	}
 	e := schema.NullEvent
-	e.Rank, e.Seq = s.rank, w.First[s.rank]
+	e.Rank, e.Seq = s.rank, w.begin(s.rank)+w.Rows[s.rank]-1
 	args := []int64{0}
 	for _, r := range w.posted[s.rank] {
 		if !r.over {
@@ -274,7 +332,7 @@ func (s *rankState) leave() {
 	}
 	if args[0] > 0 {
 		s.emit(opcodes["Waitall"], &e, args...)
-	} else if s.pending > 0 {
+	} else {
 		s.emit(opcodes["Compute"], &e)
 	}
 	w.out[s.rank] = s.out.words
@@ -286,9 +344,15 @@ func (b *builder) appendWindows(s *rankState) {
 	e := schema.NullEvent
 	e.Rank = s.rank
 	for i, w := range b.windows {
-		s.emit(opcodes["Phase"], &e, int64(i))
+		args := []int64{int64(len(w.variants)), 0}
+		for k := range w.variants {
+			times := w.times(s.rank, k, w.out[s.rank])
+			args[1] = int64(len(times))
+			args = append(args, times...)
+		}
+		s.emit(opcodes["Phase"], &e, args...)
 		s.out.words = append(s.out.words, w.out[s.rank]...)
-		s.emit(opcodes["Phase_end"], &e, int64(i), int64(b.o.Repeat))
+		s.emit(opcodes["Phase_end"], &e, int64(i))
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/commq/commq/capture/replay"
 	"github.com/commq/commq/predict"
 	"github.com/commq/commq/queries"
@@ -24,11 +26,11 @@ type playedPhase struct {
 	// Phase is its number, from 1, as commq phases has it, Weight how often the program repeats it.
 	Phase  int   `json:"phase"`
 	Weight int64 `json:"weight"`
-	// TimeNs is the median of the repetitions, each the mean over ranks; the other two are the shortest and the longest.
+	// TimeNs is the mean of the repetitions, since the whole takes their sum, each the mean over ranks; the other two are the shortest and the longest.
 	TimeNs    int64 `json:"time_ns"`
 	TimeNsMin int64 `json:"time_ns_min"`
 	TimeNsMax int64 `json:"time_ns_max"`
-	// TotalNs is the median times the weight.
+	// TotalNs is TimeNs times the weight.
 	TotalNs int64 `json:"total_ns"`
 	// RunNs is the time of a repetition in the run that was played, and Share its part of the ranks' time, of calls in an untimed run.
 	RunNs *int64  `json:"run_time_ns"`
@@ -41,8 +43,8 @@ type playedSignature struct {
 	Ranks  int32         `json:"ranks"`
 	Repeat int           `json:"repeat"`
 	Phases []playedPhase `json:"phases"`
-	// PETNs is the predicted execution time, the sum of each phase's time times its weight (PAS2P, equation 1), of the median repetitions; the
-	// other two are of the sums that single repetitions give, the least and the greatest.
+	// PETNs is the predicted execution time, the sum of each phase's time times its weight (PAS2P, equation 1); the other two are the least and the
+	// greatest of the sums that single repetitions give.
 	PETNs    int64 `json:"pet_ns"`
 	PETNsMin int64 `json:"pet_ns_min"`
 	PETNsMax int64 `json:"pet_ns_max"`
@@ -153,8 +155,9 @@ func (s *playedSignature) fill(t *replay.Times, m *schema.Manifest) {
 		for k, x := range ns {
 			sums[k] += x * float64(f.Weight)
 		}
-		f.TimeNs, f.TimeNsMin, f.TimeNsMax = int64(medianOf(ns)), int64(slices.Min(ns)), int64(slices.Max(ns))
-		f.TotalNs = int64(medianOf(ns) * float64(f.Weight))
+		mean := stat.Mean(ns, nil)
+		f.TimeNs, f.TimeNsMin, f.TimeNsMax = int64(mean), int64(slices.Min(ns)), int64(slices.Max(ns))
+		f.TotalNs = int64(mean * float64(f.Weight))
 		s.PETNs += f.TotalNs
 	}
 	s.PETNsMin, s.PETNsMax = int64(slices.Min(sums)), int64(slices.Max(sums))

@@ -710,7 +710,8 @@ int main(int argc, char **argv)
     buffer_bytes = mine[6];
     attach();
     times_file = argc > 3 ? argv[3] : NULL;
-    const word *p = file + mine[0], *end = p + mine[1], *phase = NULL;
+    const word *p = file + mine[0], *end = p + mine[1];
+    const word *phase = NULL, *variants = NULL, *own = NULL; // where a phase begins, and its compute times
     word repetition = 0;
     begin_times();
     while (p < end) {
@@ -720,15 +721,22 @@ int main(int argc, char **argv)
         if (op == OP_Phase) {
             PMPI_Barrier(MPI_COMM_WORLD);
             repetition = 0;
+            variants = p + 3, own = variants + 2;
             p += 3 + n, phase = p;
             continue;
         }
-        compute(p[1]);
         if (op == OP_Phase_end) {
             times[2 + p[3] * (file[7] + 1) + repetition] = wall_now();
-            p = repetition++ < file[7] ? phase : p + 3 + n;
+            own = variants + 2 + repetition % variants[0] * variants[1];
+            if (repetition++ < file[7]) {
+                p = phase;
+            } else {
+                p += 3 + n;
+                phase = NULL;
+            }
             continue;
         }
+        compute(phase ? *own++ : p[1]);
         const int rc = play(op, p + 3);
         if (rc != MPI_SUCCESS && !(flags & FLAG_MAY_FAIL)) {
             char text[MPI_MAX_ERROR_STRING];
