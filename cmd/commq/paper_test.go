@@ -25,7 +25,7 @@ var measuredRuns = strings.Fields(`
 	ep.A.4 ep.A.64 ep.B.64 ep.C.64
 	ft.A.4 ft.A.16 ft.A.64 ft.B.64 ft.C.64
 	is.A.4 is.A.16 is.A.64 is.B.64 is.C.64
-	lu.A.64 lu.B.64
+	lu.A.64 lu.B.64 lu.C.64
 	mg.A.16 mg.A.64 mg.B.64 mg.C.64
 	sp.A.4 sp.A.16 sp.A.64 sp.B.64 sp.C.64`)
 
