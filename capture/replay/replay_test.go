@@ -2,11 +2,33 @@ package replay
 
 import (
 	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 )
+
+// TestPlayerCompilesWithoutWarnings compiles the player with warnings as errors, which a user's compiler is spared.
+func TestPlayerCompilesWithoutWarnings(t *testing.T) {
+	for _, library := range []string{"openmpi", "mpich"} {
+		t.Run(library, func(t *testing.T) {
+			testenv.MPI(t, library)
+			source := filepath.Join(t.TempDir(), "player.c")
+			if err := os.WriteFile(source, append([]byte(definitions()), player...), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("mpicc."+library, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-c", "-o", source+".o", source)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %v\n%s", cmd, err, out)
+			}
+		})
+	}
+}
 
 // source is a run of so many ranks on MPI_COMM_WORLD.
 func source(ranks int, rows []schema.Event) *Source {
@@ -106,6 +128,37 @@ func TestOpenReceivesHavePlacesOfTheirOwn(t *testing.T) {
 	}
 	if got := s.ranks[0].recvArea; got != 2*4096 {
 		t.Errorf("the area has %d bytes, want two receives' of 4096", got)
+	}
+}
+
+// TestPlayedRepetitionsComputeUnevenly makes a window of 4 repetitions of two rows on 2 ranks, of which the second and the last are played. Those computed 12 and
+// 48 us, all of them 120: 30 is the mean. So the times of the second are 30/12 of what they were, those of the last 30/48.
+func TestPlayedRepetitionsComputeUnevenly(t *testing.T) {
+	us := [4][2][2]int64{{{9, 5}, {7, 3}}, {{1, 5}, {4, 2}}, {{8, 9}, {10, 9}}, {{16, 8}, {4, 20}}} // by repetition, rank and row
+	var rows []schema.Event
+	for k := range us {
+		for rank := range int32(2) {
+			for i, x := range us[k][rank] {
+				rows = append(rows, row(rank, int64(2*k+i), schema.CallBarrier, func(e *schema.Event) {
+					e.ComputeNs, e.Instance = 1000*x, int64(2*k+i)
+				}))
+			}
+		}
+	}
+	s, err := New(source(2, rows), &Options{Windows: []Window{{First: []int64{0, 0}, Rows: []int64{2, 2}, Times: 4, Nth: 2}}, Repeat: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// variants, operations: two barriers and the end, which has nothing left
+	want := [2][]int64{{2, 3, 2500, 12500, 0, 10000, 5000, 0}, {2, 3, 10000, 5000, 0, 2500, 12500, 0}}
+	for r := range want {
+		w := s.ranks[r].words
+		if opcode(w[0]&0xffff) != opcodes["Phase"] {
+			t.Fatalf("rank %d begins with operation %d", r, w[0]&0xffff)
+		}
+		if got := w[3 : 3+w[0]>>32]; !slices.Equal(got, want[r]) {
+			t.Errorf("rank %d: got %v want %v", r, got, want[r])
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (o *detectReplayOptions) flags(c *cobra.Command) {
 
 func (o *detectReplayOptions) check(c *cobra.Command) error {
 	if !o.replay {
-		for _, name := range []string{"repeat", "mpi", "mpicc", "launcher", "compute", "skip", "schedule-dir"} {
+		for _, name := range []string{"repeat", "mpi", "mpicc", "launcher", "compute", "skip", "schedule-dir", "eager-threshold-bytes"} {
 			if c.Flags().Changed(name) {
 				return fmt.Errorf("--%s: it is for what is played; say --replay", name)
 			}

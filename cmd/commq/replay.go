@@ -15,6 +15,7 @@ import (
 	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/capture/replay"
 	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/models"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -27,6 +28,7 @@ type playOptions struct {
 	compute  string   // --compute
 	skip     []string // --skip
 	folder   string   // --schedule-dir
+	eager    int64    // --eager-threshold-bytes; less than 0: not given
 }
 
 func (o *playOptions) flags(c *cobra.Command) {
@@ -37,12 +39,15 @@ func (o *playOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.compute, "compute", "busy", "what ranks do where the program computed: busy (as long, on the CPU), sleep, or zero (nothing)")
 	f.StringSliceVar(&o.skip, "skip", nil, "classes of calls to leave out, which cannot be played: rma, io, spawn")
 	f.StringVar(&o.folder, "schedule-dir", "", "existing folder for the schedule that ranks read, one that all nodes see (default: the folder for temporary files)")
+	f.Int64Var(&o.eager, "eager-threshold-bytes", -1, "size from which on a send is taken to wait for its receiver when the run is checked (default: none does in a run that a program made, since that ended; else 4096)")
+	f.Lookup("eager-threshold-bytes").DefValue = ""
 	complete(c, "mpi", "openmpi", "mpich")
 	complete(c, "compute", "busy", "sleep", "zero")
 	complete(c, "skip", replay.SkipRMA, replay.SkipIO, replay.SkipSpawn)
 	completeFiles(c, "mpicc")
 	completeFiles(c, "launcher")
 	completeFolders(c, "schedule-dir")
+	completeNothing(c, "eager-threshold-bytes")
 }
 
 func (o *playOptions) check() error {
@@ -66,6 +71,7 @@ type replayOptions struct {
 	ranks  int    // --ranks
 	name   string // --name
 	format string // --format
+	gather string // --gather
 	// phases is --phases, repeat and threshold are --repeat and --threshold.
 	phases    bool
 	repeat    int
@@ -83,7 +89,8 @@ same communicators, of as many bytes, with the same requests, and the same colle
 which collectives were replaced, an imported or an extrapolated one.
 
 What is played is captured, and is a run with measured times. It is compared with the one that was played, message by message and collective by
-collective; where they differ the first difference is told and the exit status is 1.
+collective; where they differ the first difference is told and the exit status is 1. On several nodes it needs --gather, as commq capture does, and
+--schedule-dir.
 
 Before anything is launched the run is checked: messages without a partner, collectives that do not match, ranks that wait for each other for ever and
 calls that cannot be played are errors that name the ranks and calls.
@@ -115,13 +122,14 @@ docs/method/replay-run.md has what is played how.`,
 	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, which is the run's (default: that)")
 	f.StringVar(&o.name, "name", "", "`NAME` of the new run (default: the run's with .replay)")
 	f.StringVar(&o.format, "format", "text", "what the answer is printed as: text or json")
+	f.StringVar(&o.gather, "gather", "", "shell command, run after the ranks, that copies the records of other nodes into the folder $COMMQ_SPOOL")
 	f.BoolVar(&o.phases, "phases", false, "play the relevant phases only, and say what the whole would take")
 	f.IntVar(&o.repeat, "repeat", 5, "how often a phase is played with --phases, after once to warm up")
 	f.Float64Var(&o.threshold, "threshold", 0.01, "least part of the time that a phase has which --phases plays, 0 to 1")
 	o.playOptions.flags(c)
 	register(c, completeRuns(a), "run")
 	complete(c, "format", "text", "json")
-	completeNothing(c, "ranks", "name", "repeat", "threshold")
+	completeNothing(c, "ranks", "name", "repeat", "threshold", "gather")
 	return c
 }
 
@@ -144,7 +152,7 @@ func runReplay(ctx context.Context, a *app, o *replayOptions) error {
 		fmt.Fprintf(a.summaries(), "replay %s: %s\n", p.name, n)
 	}
 	name := cmp.Or(o.name, p.name+".replay")
-	if err := p.play(ctx, a, s, name); err != nil {
+	if err := p.play(ctx, a, s, name, o.gather); err != nil {
 		return err
 	}
 	return p.compare(ctx, a, filepath.Join(a.storeDir(), name), o.format)
@@ -243,10 +251,30 @@ func (p *played) schedule(ctx context.Context, o replay.Options) (*replay.Schedu
 	if err := sim.readProgram(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := sim.simulate(ctx, machine.Ideal()); err != nil {
-		return nil, fmt.Errorf("replay %s: it would not come to an end: %w", p.name, err)
+	ideal := machine.Ideal()
+	ideal.EagerThresholdBytes = p.eagerThreshold()
+	if _, err := sim.simulate(ctx, ideal); err != nil {
+		hint := ""
+		if ideal.EagerThresholdBytes != models.NoThreshold {
+			hint = fmt.Sprintf("\nsends of %d bytes and more are taken to wait for their receivers; where those of your MPI library do not, say so with --eager-threshold-bytes", ideal.EagerThresholdBytes)
+		}
+		return nil, fmt.Errorf("replay %s: it would not come to an end: %w%s", p.name, err, hint)
 	}
 	return s, nil
+}
+
+// leastEager is the size from which on sends of a run that no program made are taken to wait: no MPI library in common use lets smaller ones wait.
+const leastEager = 4096
+
+// eagerThreshold is the size from which on sends are taken to wait for their receivers when the run is checked.
+func (p *played) eagerThreshold() int64 {
+	switch {
+	case p.eager >= 0:
+		return p.eager
+	case p.manifest.TimeOrigin == "measured" || p.manifest.TimeOrigin == "virtual":
+		return models.NoThreshold
+	}
+	return leastEager
 }
 
 // library is the MPI library that the run is played with.
@@ -297,13 +325,13 @@ func (p *played) write(ctx context.Context, s *replay.Schedule, times string) (c
 }
 
 // play launches the ranks under capture, and writes the run.
-func (p *played) play(ctx context.Context, a *app, s *replay.Schedule, name string) error {
+func (p *played) play(ctx context.Context, a *app, s *replay.Schedule, name, gather string) error {
 	command, library, remove, err := p.write(ctx, s, "")
 	if err != nil {
 		return err
 	}
 	defer remove()
-	c := captureOptions{run: name, ranks: int(p.manifest.Ranks), launcher: p.launcher, resolution: 1, format: "text",
+	c := captureOptions{run: name, ranks: int(p.manifest.Ranks), launcher: p.launcher, gather: gather, resolution: 1, format: "text",
 		preloadOptions: preloadOptions{mpi: library, mpicc: p.mpicc, clock: "cpu", hash: "none"}, filter: filterOptions{record: ingest.RecordAll},
 		origin: func(o *schema.Origin) {
 			o.Command = nil

@@ -127,6 +127,11 @@ func TestSlurm(t *testing.T) {
 			}
 			w.check(t, "capture."+c.library, c.where)
 
+			out = run("commq", "replay", "--store", "runs", "--run", "capture."+c.library, "-q", "--mpi", c.library, "--launcher", srun, "--gather", slurmGather, "--schedule-dir", ".")
+			if want := "capture." + c.library + ".replay: equal to capture." + c.library + ": "; !strings.HasPrefix(out, want) {
+				t.Errorf("got %s want %s", out, want)
+			}
+
 			// The user's own line: two programs, chosen by rank, and labels before each line.
 			spool := filepath.Join(w.dir, "local", "spool."+c.library)
 			rank := "commq exec --spool " + spool + " -- " + program
