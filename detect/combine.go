@@ -119,6 +119,8 @@ type group struct {
 	whole bool
 	dense bool // more ways than one operation has that puts payloads together, with one root
 	all   bool // it has messages of allgathers over all of its ranks
+	// routed says that it has messages of alltoalls over less ranks, which may be rounds of one over all.
+	routed bool
 }
 
 // combiner looks for operations that put payloads together or take them apart.
@@ -358,6 +360,10 @@ func (c *combiner) elsewhere(g *group) bool {
 			if i == nil || i.op == Bcast {
 				continue
 			}
+			if i.op == Alltoall && len(i.ranks) < len(g.ranks) {
+				g.routed = true
+				continue
+			}
 			if i.op != Allgather && i.op != Allgatherv {
 				return true
 			}
@@ -397,6 +403,7 @@ type combined struct {
 	checks     int64
 	instances  []combinedInstance
 	kept       []int32
+	others     []Operation   // that fit as well
 	evidence   map[cell]bool // of messages that carry results
 }
 
@@ -528,7 +535,7 @@ func (c *combiner) keep(b *combined) {
 		}
 	}
 	for old, n := range covered {
-		if (n < len(old.messages) || old.op != Bcast && b.op != Allreduce) && b.certainty != Verified {
+		if (n < len(old.messages) || old.op != Bcast && b.op != Allreduce && b.op != Alltoall) && b.certainty != Verified {
 			return
 		}
 	}

@@ -25,10 +25,11 @@ type joiner struct {
 	own       []int64 // of the last time: by rank, its block in bytes; -1: unknown
 	root      int
 	backward  bool
+	overlaid  bool // roots get all blocks at one address, each time
 }
 
 func (c *combiner) newJoiner(g *group, backward bool) *joiner {
-	return &joiner{combiner: c, g: g, kept: newBitset(len(g.ranks)), root: -1, backward: backward}
+	return &joiner{combiner: c, g: g, kept: newBitset(len(g.ranks)), root: -1, backward: backward, overlaid: true}
 }
 
 func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
@@ -123,6 +124,9 @@ func (j *joiner) conclude(b *combined, roots []int32, same bool) bool {
 		b.certainty = Addressed
 	default:
 		b.certainty = Inferred
+		if j.overlaid && !j.backward && j.kinds[j.g.cells[0].cell.datatype].class != opaque {
+			b.others = []Operation{Reduce} // the root may add them up
+		}
 		return same && (slices.Min(roots) == slices.Max(roots) || inTurn(roots)) && j.complete(j.g) && j.alone(j.g)
 	}
 	return true
@@ -297,6 +301,9 @@ func byAddress(blocks []*operand) []*operand {
 
 // rooted looks at how the blocks lie at the root: side by side, but for its own.
 func (j *joiner) rooted(at *held, o *once, r int) {
+	j.overlaid = j.overlaid && !slices.ContainsFunc(at.parts, func(m *operand) bool {
+		return m.dstBuffer != at.parts[0].dstBuffer || m.dstBuffer == schema.NullInt64
+	})
 	gaps, gap := 0, int64(0)
 	end := int64(schema.NullInt64)
 	for _, b := range byAddress(at.parts) {

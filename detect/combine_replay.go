@@ -55,13 +55,19 @@ func (c *combiner) try(g *group) *combined {
 		if list == nil {
 			continue
 		}
+		if g.routed {
+			if b := c.routing(g, list); b != nil {
+				return b
+			}
+			continue
+		}
 		if g.all {
 			if b := c.reduction(g, list); b != nil && b.certainty == Verified {
 				return b
 			}
 			continue
 		}
-		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering, c.scattering, c.scatteringReduction} {
+		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering, c.scattering, c.scatteringReduction, c.routing} {
 			if b := look(g, list); b != nil {
 				return b
 			}
@@ -72,7 +78,7 @@ func (c *combiner) try(g *group) *combined {
 
 // taking looks for operations whose roots take turns.
 func (c *combiner) taking(g *group) *combined {
-	if len(g.ranks) < max(3, c.options.MinRanks) || g.all {
+	if len(g.ranks) < max(3, c.options.MinRanks) || g.all || g.routed {
 		return nil
 	}
 	if list := g.turns(false); list != nil {
@@ -90,6 +96,9 @@ func (c *combiner) taking(g *group) *combined {
 
 // may says whether the first time of a group can be one of any operation: most groups are none, which it shows without the others.
 func (c *combiner) may(g *group, first []*once) bool {
+	if r := c.newRouter(g, first[0]); r != nil && r.rounds(first[0]) != nil {
+		return true
+	}
 	bytes := first[0].messages[0].bytes
 	for _, without := range []bool{false, true} {
 		if _, ok := c.newFolding(g, without).replay(first[0], bytes); ok {
@@ -274,6 +283,8 @@ type folding struct {
 	back    bool     // what is complete is sent on to all
 	without bool     // what a rank has itself is not in what it sends once it has got anything: an MPI_Exscan
 	others  evidence // of results that have only what came
+	whole   evidence // of results that have a rank's own too, of the same ranks
+	between bool     // some of these ranks do not have all
 }
 
 // proof is what a comparison rests on beyond the messages of a time.
@@ -300,7 +311,7 @@ func (c *combiner) reduction(g *group, list []*once) *combined {
 
 func (c *combiner) newFolding(g *group, without bool) *folding {
 	return &folding{combiner: c, g: g, hard: newEvidence(), soft: map[proof]*evidence{}, kept: newBitset(len(g.ranks)), regions: 1,
-		without: without, others: newEvidence()}
+		without: without, others: newEvidence(), whole: newEvidence()}
 }
 
 // folds is a reduction; without says what a rank adds its own to.
@@ -510,7 +521,7 @@ func (f *folding) result(at *folded, o *once, r int, bytes int64) {
 	}
 }
 
-// resultWithout compares what a rank records in the end with what came to it, without its own.
+// resultWithout compares what a rank records in the end with what came to it, without its own and with it.
 func (f *folding) resultWithout(at *folded, o *once, r int, bytes int64) {
 	if len(at.got) == 0 {
 		return
@@ -518,6 +529,28 @@ func (f *folding) resultWithout(at *folded, o *once, r int, bytes int64) {
 	events := o.events[r]
 	if m := f.recorded(f.g.ranks[r], events[len(events)-1].seq(), o.before[r], bytes, at.got[0].datatype); m != nil {
 		f.compare(&f.others, m, at.got)
+		if at.known != nil {
+			f.compare(&f.whole, m, append([]*operand{at.known}, at.since...))
+			f.between = f.between || at.set.len() < len(f.g.ranks)
+		}
+	}
+}
+
+// agreesWith says whether there were comparisons, and none of them excludes all of the operations.
+func (e *evidence) agreesWith(ops reductions) bool { return e.seen > 0 && !e.broken && e.ops&ops != 0 }
+
+// scans says whether what ranks record tells a scan without their own part from one with it, and what else it may be where they do not.
+func (f *folding) scans(b *combined, ops reductions, chain bool) {
+	without, with := f.others.agreesWith(ops), f.whole.agreesWith(ops)
+	switch {
+	case without && !with:
+		b.op = Exscan
+		b.checks += f.others.seen
+	case without || !with:
+		b.others = append(b.others, Exscan)
+	}
+	if chain && !(f.between && (without || with)) {
+		b.others = append(b.others, Reduce)
 	}
 }
 
@@ -584,9 +617,8 @@ func (f *folding) conclude(b *combined, list []*once, roots []int32) bool {
 		f.regions = 1
 	}
 	b.checks = all.seen + f.equal.seen - f.equal.differ
-	if e := f.soft[proof{what: onResult}]; b.op == Scan && f.others.seen > 0 && !f.others.broken && f.others.ops&all.ops != 0 && e != nil && e.ops&all.ops == 0 {
-		b.op = Exscan // that is what is recorded
-		b.checks += f.others.seen
+	if b.op == Scan {
+		f.scans(b, all.ops, len(list[0].messages) == n-1)
 	}
 	switch {
 	case f.hard.broken:

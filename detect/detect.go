@@ -203,6 +203,8 @@ type Finding struct {
 	Checks int64
 	// Kept are the ranks whose own contribution is in no message and in no record of commq_send_to_self, ascending: it is inferred.
 	Kept []int32
+	// Others are operations that fit all that was seen as well: the messages are the same, and what ranks do with them is not known.
+	Others []Operation
 	// Neighbors are those of an operation between neighbours; nil for others.
 	Neighbors *Neighbors
 	// RootOrder are the Roots, where they are the roots of the instances in turn: of the first, of the second ... and then again from the

@@ -17,6 +17,7 @@ type findingKey struct {
 	ranks      string
 	certainty  Certainty
 	reductions string
+	others     string
 }
 
 // report makes findings of instances.
@@ -29,7 +30,7 @@ func (d *detector) report() {
 	slices.SortStableFunc(d.found, func(a, b *instance) int { return cmp.Compare(a.messages[0], b.messages[0]) })
 	for _, i := range d.found {
 		f := d.finding(i)
-		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Certainty, fmt.Sprint(f.Reductions)}
+		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Certainty, fmt.Sprint(f.Reductions), fmt.Sprint(f.Others)}
 		if f.Completeness < d.options.Completeness {
 			continue
 		}
@@ -117,7 +118,7 @@ func (d *detector) finding(i *instance) Finding {
 	}
 	if i.of != nil {
 		f.Checks = i.checks
-		f.Certainty, f.Reductions, f.Kept = i.of.certainty, i.of.reductions, i.of.kept
+		f.Certainty, f.Reductions, f.Kept, f.Others = i.of.certainty, i.of.reductions, i.of.kept, i.of.others
 	}
 	one := Instance{Root: i.root, Bytes: i.bytes, RankBytes: i.rankBytes}
 	comms := map[int32]bool{}

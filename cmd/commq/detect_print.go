@@ -70,6 +70,8 @@ type printedFinding struct {
 	Reductions []string `json:"reductions"`
 	Checks     int64    `json:"checks"`
 	KeptRanks  []int32  `json:"kept_ranks"`
+	// Others are operations that fit all that was seen as well.
+	Others []string `json:"others,omitempty"`
 	// SendSites are where messages are sent, ReceiveSites where they are received or their receives are posted, CompletionSites where
 	// requests of both are completed. Of a persistent request they have the call that makes it and the one that starts it.
 	SendSites       []printedSite `json:"send_sites"`
@@ -129,6 +131,9 @@ func (d *detection) finding(f *detect.Finding) printedFinding {
 		Certainty: f.Certainty.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks, KeptRanks: notNil(f.Kept),
 		SendSites: d.places(f.SendSites), ReceiveSites: d.places(f.RecvSites), CompletionSites: d.places(f.DoneSites)}
 	p.RootOrder = f.RootOrder
+	for _, op := range f.Others {
+		p.Others = append(p.Others, op.String())
+	}
 	if x := f.Neighbors; x != nil {
 		p.Neighbors = &printedNeighbors{Least: x.Least, Most: x.Most, Dims: x.Dims, Periods: x.Periods, Along: x.Along}
 	}
@@ -274,6 +279,9 @@ func (f *printedFinding) remarks() (out []string) {
 	if len(f.KeptRanks) > 0 {
 		out = append(out, "not seen, so inferred, is what these ranks keep or contribute: "+ranges(f.KeptRanks))
 	}
+	if len(f.Others) > 0 {
+		out = append(out, fmt.Sprintf("the messages fit %s as well: what ranks make of them is not seen", strings.Join(f.Others, " and ")))
+	}
 	if len(f.PossibleRoots) > len(f.Roots) {
 		out = append(out, "could have as root: "+ranges(f.PossibleRoots))
 	}
@@ -374,7 +382,7 @@ func (p *printedDetection) table(w io.Writer) error {
 // csv writes a row per finding; lists have blanks between their members.
 func (p *printedDetection) csv(w io.Writer) error {
 	rows := [][]string{{"operation", "communicator", "ranks", "missing_ranks", "completeness", "roots", "possible_roots", "payload_bytes_min",
-		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions", "checks", "kept_ranks"}}
+		"payload_bytes_max", "segments", "instances", "repeats", "messages", "message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions", "checks", "kept_ranks", "others"}}
 	if p.Pricing != nil {
 		rows[0] = append(rows[0], "finding", "replaced_ns", "saved_ns", "pays_from")
 	}
@@ -388,7 +396,7 @@ func (p *printedDetection) csv(w io.Writer) error {
 		rows = append(rows, []string{f.Operation, comm, blanks(f.Ranks), blanks(f.MissingRanks), strconv.FormatFloat(f.Completeness, 'g', -1, 64),
 			blanks(f.Roots), blanks(f.PossibleRoots), number(f.PayloadBytesMin), number(f.PayloadBytesMax), strconv.Itoa(f.Segments),
 			number(f.Instances), number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites), placesText(f.ReceiveSites), placesText(f.CompletionSites),
-			f.Certainty, strings.Join(f.Reductions, " "), number(f.Checks), blanks(f.KeptRanks)})
+			f.Certainty, strings.Join(f.Reductions, " "), number(f.Checks), blanks(f.KeptRanks), strings.Join(f.Others, " ")})
 		if f.Price != nil {
 			rows[len(rows)-1] = append(rows[len(rows)-1], append([]string{strconv.Itoa(f.Finding)}, f.Price.cells()...)...)
 		}
