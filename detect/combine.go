@@ -111,16 +111,15 @@ func (c *sampled) whole() bool {
 
 // group is messages that one operation may consist of: those of some cells on connected ranks.
 type group struct {
-	cells []*sampled
-	ranks []int32 // world ranks, sorted
-	ways  []way
-	lists [][]*operand // by way, in the order of the sends
-	count []int64      // by way, of those that there are
-	whole bool
-	dense bool // more ways than one operation has that puts payloads together, with one root
-	all   bool // it has messages of allgathers over all of its ranks
-	// routed says that it has messages of alltoalls over less ranks, which may be rounds of one over all.
-	routed bool
+	cells  []*sampled
+	ranks  []int32 // world ranks, sorted
+	ways   []way
+	lists  [][]*operand // by way, in the order of the sends
+	count  []int64      // by way, of those that there are
+	whole  bool
+	dense  bool // more ways than one operation has that puts payloads together, with one root
+	all    bool // it has messages of allgathers over all of its ranks
+	routed bool // it has messages of alltoalls over less ranks, which may be rounds of one over all
 }
 
 // combiner looks for operations that put payloads together or take them apart.
@@ -208,7 +207,18 @@ func (c *combiner) look(s *sample) []*combined {
 			}
 		}
 	}
+	for _, scope := range c.functionScopes() {
+		for _, g := range c.groups(s, scope) {
+			if len(sitesOf(g)) < 2 {
+				continue // it was looked at by call site
+			}
+			if found := c.try(g); found != nil {
+				all = append(all, found)
+			}
+		}
+	}
 	all = append(all, c.pairs(s, all)...)
+	all = append(all, c.routes(s)...)
 	slices.SortStableFunc(all, func(a, b *combined) int {
 		return cmp.Or(cmp.Compare(a.certainty/Inferred, b.certainty/Inferred), cmp.Compare(len(b.group.ranks), len(a.group.ranks)),
 			cmp.Compare(a.certainty, b.certainty), cmp.Compare(b.size(), a.size()))
@@ -275,6 +285,26 @@ var cellScopes = []func(cell) (cell, bool){
 	func(c cell) (cell, bool) { c.tag, c.bytes = 0, anySize; return c, c.site != schema.NullInt32 },
 	func(c cell) (cell, bool) { c.site, c.bytes = 0, anySize; return c, true },
 	func(c cell) (cell, bool) { c.site, c.tag, c.bytes = 0, 0, anySize; return c, true },
+}
+
+// functionScopes are what cells are looked at together by whose calls stand in one function: what goes up and what comes down a tree, or what ranks
+// that are left over send before and get behind.
+func (c *combiner) functionScopes() []func(cell) (cell, bool) {
+	in := func(k cell) (cell, bool) {
+		f, known := c.run.Functions[k.site]
+		k.site, k.tag = f, 0
+		return k, known
+	}
+	return []func(cell) (cell, bool){in, func(k cell) (cell, bool) { k.bytes = anySize; return in(k) }}
+}
+
+// sitesOf are the call sites that send a group's messages.
+func sitesOf(g *group) map[int32]bool {
+	out := map[int32]bool{}
+	for _, of := range g.cells {
+		out[of.cell.site] = true
+	}
+	return out
 }
 
 // mostWays bounds how many ways there may be per rank: an operation of which each rank has to do with more others is none of these.

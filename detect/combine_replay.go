@@ -35,6 +35,9 @@ func (c *combiner) try(g *group) *combined {
 	if n < c.options.MinRanks && (n < 2 || c.options.MinRanks > DefaultMinRanks) {
 		return nil
 	}
+	if g.routed {
+		return nil
+	}
 	if g.dense {
 		return c.taking(g)
 	}
@@ -55,19 +58,13 @@ func (c *combiner) try(g *group) *combined {
 		if list == nil {
 			continue
 		}
-		if g.routed {
-			if b := c.routing(g, list); b != nil {
-				return b
-			}
-			continue
-		}
 		if g.all {
 			if b := c.reduction(g, list); b != nil && b.certainty == Verified {
 				return b
 			}
 			continue
 		}
-		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering, c.scattering, c.scatteringReduction, c.routing} {
+		for _, look := range []func(*group, []*once) *combined{c.reduction, c.gathering, c.scattering, c.scatteringReduction} {
 			if b := look(g, list); b != nil {
 				return b
 			}
@@ -78,7 +75,7 @@ func (c *combiner) try(g *group) *combined {
 
 // taking looks for operations whose roots take turns.
 func (c *combiner) taking(g *group) *combined {
-	if len(g.ranks) < max(3, c.options.MinRanks) || g.all || g.routed {
+	if len(g.ranks) < max(3, c.options.MinRanks) || g.all {
 		return nil
 	}
 	if list := g.turns(false); list != nil {
@@ -96,9 +93,6 @@ func (c *combiner) taking(g *group) *combined {
 
 // may says whether the first time of a group can be one of any operation: most groups are none, which it shows without the others.
 func (c *combiner) may(g *group, first []*once) bool {
-	if r := c.newRouter(g, first[0]); r != nil && r.rounds(first[0]) != nil {
-		return true
-	}
 	bytes := first[0].messages[0].bytes
 	for _, without := range []bool{false, true} {
 		if _, ok := c.newFolding(g, without).replay(first[0], bytes); ok {
@@ -636,7 +630,8 @@ func (f *folding) conclude(b *combined, list []*once, roots []int32) bool {
 	}
 	switch b.op {
 	case Allreduce:
-		return f.back && len(list[0].messages) == 2*(n-1)
+		messages := len(list[0].messages) // a token that goes round twice comes back to the first once or twice
+		return f.back && messages >= 2*(n-1) && messages <= 2*n
 	case Reduce:
 		for k, o := range list {
 			if !tree(o, roots[k]) {

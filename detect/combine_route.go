@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -52,6 +53,123 @@ type router struct {
 	block  int64 // bytes
 	even   bool  // messages of all rounds are of one size
 	checks int64
+}
+
+// routes looks for operations of log2(ranks) rounds, of which each may have another size, and another datatype.
+func (c *combiner) routes(s *sample) (out []*combined) {
+	mixed := func(scope func(cell) (cell, bool)) func(cell) (cell, bool) {
+		return func(k cell) (cell, bool) { k.datatype, k.bytes = 0, anySize; return scope(k) }
+	}
+	for _, scope := range slices.Concat(cellScopes[:3], c.functionScopes()[:1]) {
+		for _, g := range c.groups(s, mixed(scope)) {
+			n, rounds := len(g.ranks), 0
+			for step := 1; step < n; step *= 2 {
+				rounds++
+			}
+			times := slices.Min(g.count)
+			if n < max(leastRouted, c.options.MinRanks) || g.all || len(g.ways) != n*rounds || times != slices.Max(g.count) {
+				continue
+			}
+			for _, look := range []func(*group, []*once) *combined{c.circling, c.routing} {
+				if begin := g.cut(times, 1); begin == nil || look(g, begin) == nil && times < 2 {
+					continue
+				}
+				if list := g.cut(times, math.MaxInt64); list != nil {
+					if b := look(g, list); b != nil {
+						out = append(out, b)
+						break
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// circling looks for allgathers in log2(ranks) rounds after Bruck and others, section 4: in each round a rank has twice as many blocks, from its own
+// on, and sends them on, in the last round as many as the other needs. Every block is a message in the first round.
+func (c *combiner) circling(g *group, list []*once) *combined {
+	n := len(g.ranks)
+	b := &combined{group: g, op: Allgather, certainty: Verified}
+	ranks := c.members(g)
+	place := make([]int, n)
+	for k, rank := range g.ranks {
+		place[k] = slices.Index(ranks, rank)
+	}
+	for _, o := range list {
+		fits := false
+		for _, turn := range []int{1, -1} {
+			checks, ok := c.circles(o, &route{turn: turn}, ranks, place)
+			if fits = ok; ok {
+				b.checks += checks
+				break
+			}
+		}
+		if !fits {
+			return nil
+		}
+		b.instances = append(b.instances, combinedInstance{messages: o.messages, root: schema.NullInt32, bytes: o.messages[0].bytes})
+	}
+	return b
+}
+
+// circles says whether each message of a time is the blocks that its sender has by then, and how many of more than one block are.
+func (c *combiner) circles(o *once, t *route, ranks []int32, place []int) (checks int64, ok bool) {
+	n := len(ranks)
+	blocks := make([]*operand, n) // by place
+	for round, step := 0, 1; step < n; round, step = round+1, 2*step {
+		size := min(step, n-step)
+		for at, events := range o.events {
+			p, m := place[at], nthSend(events, round)
+			if m == nil || m.dst != ranks[t.to(p, step, n)] {
+				return 0, false
+			}
+			if round == 0 {
+				blocks[p] = m
+				continue
+			}
+			if m.bytes != int64(size)*blocks[p].bytes || !slices.ContainsFunc(events, func(e operandEvent) bool {
+				return !e.send && e.m.src == ranks[t.to(p, -step/2, n)] && e.m.doneSeq < m.sendSeq
+			}) {
+				return 0, false
+			}
+		}
+		if round == 0 {
+			if slices.ContainsFunc(blocks, func(m *operand) bool { return m.bytes != blocks[0].bytes }) {
+				return 0, false
+			}
+			continue
+		}
+		for at, events := range o.events {
+			var parts []*operand
+			for k := range size {
+				parts = append(parts, blocks[t.to(place[at], -k, n)])
+			}
+			m := nthSend(events, round)
+			back := slices.Clone(parts)
+			slices.Reverse(back)
+			if !c.inOrder(m, parts) && !c.inOrder(m, back) {
+				return 0, false
+			}
+			if size > 1 {
+				checks++
+			}
+		}
+	}
+	return checks, checks > 0
+}
+
+// nthSend is what a rank sends in a round, counted from 0; nil where it sends less.
+func nthSend(events []operandEvent, n int) *operand {
+	for _, e := range events {
+		if e.send {
+			if n == 0 {
+				return e.m
+			}
+			n--
+		}
+	}
+	return nil
 }
 
 // routing looks for alltoalls whose blocks pass other ranks, put together anew in each round. No message has a block of its own, so hashes

@@ -176,7 +176,11 @@ func (g *machine) run() *Run {
 	for r := range g.ranks {
 		world.Members = append(world.Members, int32(r))
 	}
-	return &Run{Ranks: int32(g.ranks), HashBits: 64, Comms: []Comm{world}, Selves: g.selves,
+	functions := map[int32]int32{}
+	for k := range g.rows {
+		functions[g.rows[k].SendCallsite] = g.rows[k].SendCallsite / 10
+	}
+	return &Run{Ranks: int32(g.ranks), HashBits: 64, Comms: []Comm{world}, Selves: g.selves, Functions: functions,
 		Datatypes: []Datatype{{1, true, "MPI_INT", 4}, {2, true, "MPI_DOUBLE", 8}},
 		Messages: allColumns(func(add func(*schema.Messages) error) error {
 			rows := slices.Clone(g.rows)
@@ -486,6 +490,29 @@ func (g *machine) routed(ranks []int, times int) {
 		}
 	}
 	g.want = append(g.want, g.wants(Alltoall, ranks, 0, times))
+}
+
+// circled is an allgather in log2 rounds by Bruck's way: from its own on a rank has twice as many blocks after each round.
+func (g *machine) circled(ranks []int, times int) {
+	n, turn := len(ranks), 1-2*g.IntN(2)
+	at := func(i, distance int) int { return ((i+turn*distance)%n + n) % n }
+	for range times {
+		x := g.contributions(n)
+		for s := 1; s < n; s *= 2 {
+			sent := make([]int, n)
+			for i := range n {
+				var have vector
+				for k := range min(s, n-s) {
+					have = joinedVectors(have, x[at(i, -k)])
+				}
+				sent[i] = g.send(ranks[i], ranks[at(i, s)], have, everything)
+			}
+			for _, m := range sent {
+				g.recv(m, everything+int64(s*g.elems)*g.size())
+			}
+		}
+	}
+	g.want = append(g.want, g.wants(Allgather, ranks, 0, times))
 }
 
 // circulant exchanges what is new each time with the ranks that are 1, 2, 4 ... away, both ways.
@@ -828,7 +855,7 @@ func (g *machine) add() {
 	name := ""
 	before := len(g.want)
 	g.spreads = g.spreads || g.op == "MPI_MAX" || g.op == "MPI_MIN" || g.op == "MPI_PROD" || g.ranks == 3
-	switch k := g.IntN(30); k {
+	switch k := g.IntN(31); k {
 	case 0, 1:
 		name = "reduce " + shape
 		g.reduce(ranks, shape, times)
@@ -908,6 +935,13 @@ func (g *machine) add() {
 		name, times = "alltoall by Bruck", times+1
 		slices.Sort(ranks)
 		g.routed(ranks, times)
+	case 19:
+		if g.ranks < 4 {
+			return
+		}
+		name, g.self = "allgather by Bruck", false
+		slices.Sort(ranks)
+		g.circled(ranks, times)
 	default:
 		decoys := []func([]int, int){g.halo, g.cube, g.pipeline, g.wavefront, g.pingPong, g.token, g.shift, g.branches, g.buckets, g.service, g.circulant}
 		names := []string{"halo", "cube", "pipeline", "wavefront", "ping-pong", "token", "shift", "branches", "buckets", "service", "circulant"}

@@ -93,6 +93,8 @@ type Run struct {
 	Datatypes []Datatype
 	// Selves are what ranks recorded that they have without sending it, in any order.
 	Selves []Self
+	// Functions are, by call site, the numbers of the functions in which calls stand, where that is known; nil: it is not.
+	Functions map[int32]int32
 	// Messages calls add with the rows of the table messages in the order of their epochs. add finds the given columns filled, and calls
 	// rest, again and again even, before it looks at others of Columns; it does not keep the batch. Messages is called several times, and must
 	// give the same rows each time. Rows without a payload_hash are counted and left out. Errors of add and of rest are its errors too.

@@ -469,7 +469,7 @@ const leastHalos = 2
 func (d *detector) isHalo(h *halo, known bool) bool {
 	n := len(h.ranks)
 	if n < max(d.options.MinRanks, 3) || len(h.instances) < leastHalos && !known || len(h.ways) == n*(n-1) || len(h.ways) <= n ||
-		n > 3 && h.hub() {
+		h.hub(n == 3) {
 		return false
 	}
 	last := map[int32]int64{}
@@ -485,10 +485,11 @@ func (d *detector) isHalo(h *halo, known bool) bool {
 	return true
 }
 
-// hub says whether one rank has to do with all others, and they only with it: a master with its workers.
-func (h *halo) hub() bool {
+// hub says whether one rank has to do with all others, and they only with it: a master with its workers. The middle one of three is none
+// where they may be in line.
+func (h *halo) hub(line bool) bool {
 	return slices.ContainsFunc([]int32{h.ways[0].src, h.ways[0].dst}, func(hub int32) bool {
-		return !slices.ContainsFunc(h.ways, func(w way) bool { return w.src != hub && w.dst != hub })
+		return (!line || hub != h.ranks[1]) && !slices.ContainsFunc(h.ways, func(w way) bool { return w.src != hub && w.dst != hub })
 	})
 }
 

@@ -220,6 +220,9 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 	if run.Selves, err = d.readSelves(ctx); err != nil {
 		return nil, err
 	}
+	if run.Functions, err = d.readFunctions(ctx); err != nil {
+		return nil, err
+	}
 	run.Messages = func(columns []string, add func(b *schema.Messages, rest func() error) error) error {
 		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, detectRows, detect.Columns...)
 		if err != nil {
@@ -236,6 +239,26 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Events)) })
 	}
 	return run, nil
+}
+
+// readFunctions numbers the functions in which calls stand, by call site.
+func (d *detection) readFunctions(ctx context.Context) (map[int32]int32, error) {
+	type function struct{ name, file string }
+	out, numbers := map[int32]int32{}, map[function]int32{}
+	return out, writer.ReadTable(ctx, d.dir, &schema.CallsitesTable, smallRows, func(b schema.Batch) error {
+		t := b.(*schema.Callsites)
+		for i, id := range t.ID {
+			if t.Function[i] == schema.NullText {
+				continue
+			}
+			f := function{t.Function[i], t.File[i]}
+			if _, known := numbers[f]; !known {
+				numbers[f] = int32(len(numbers))
+			}
+			out[id] = numbers[f]
+		}
+		return nil
+	})
 }
 
 // readSites reads where the findings' call sites are.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -41,6 +42,57 @@ var habits = map[string]struct {
 		"pivot_rows MPI_Bcast [] verified 0-5 [0 1 2 3 4 5] 14 x 88 by 70 kept ",
 		"transpose_blocks MPI_Alltoall [] verified 0-5 [] 7 x 440 by 210 kept ",
 	}},
+}
+
+// textbook is what testdata/programs/textbook.c does.
+var textbook = []string{
+	"bruck_allgather MPI_Allgather [] verified 0-5 [] 5 x 56 by 90 kept ",
+	"bruck_alltoall MPI_Alltoall [] inferred 0-5 [] 5 x 280 by 90 kept ",
+	"dissemination_barrier MPI_Barrier [] verified 0-5 [] 5 x 0 by 90 kept ",
+	"election MPI_Allreduce [] inferred 0-5 [] 5 x 4 by 60 kept 1-5",
+	"energy MPI_Gather [] inferred 0-5 [0] 5 x 144 by 25 kept 0",
+	"floyd MPI_Bcast [] verified 0-5 [0 1 2 3 4 5] 18 x 96 by 90 kept ",
+	"folded_norm MPI_Allreduce [MPI_SUM] verified 0-5 [] 5 x 8 by 60 kept 0-1",
+	"gauss_pipeline MPI_Bcast [] verified 0-5 [0 1 2 3 4 5] 12 x 192 by 60 kept ",
+	"jacobi MPI_Allreduce [] inferred 0-5 [] 15 x 8 by 150 kept 0",
+	"packed_gather MPI_Gather [] addressed 0-5 [0] 5 x 168 by 25 kept 0,2,4",
+	"sample_sort MPI_Alltoall [] verified 0-5 [] 5 x 20 by 150 kept ",
+	"sample_sort MPI_Alltoallv [] verified 0-5 [] 5 x 232 by 150 kept ",
+	"sample_sort MPI_Bcast [] verified 0-5 [0] 5 x 24 by 25 kept ",
+	"sample_sort MPI_Gather [] addressed 0-5 [0] 5 x 72 by 25 kept 0",
+	"summa MPI_Bcast [] verified 0-2 [0 1 2] 6 x 192 by 12 kept ",
+	"summa MPI_Bcast [] verified 3-5 [3 4 5] 6 x 192 by 12 kept ",
+	"two_level_broadcast MPI_Bcast [] verified 0-5 [0] 5 x 192 by 25 kept ",
+	"two_level_sum MPI_Allreduce [MPI_SUM] verified 0-5 [] 5 x 16 by 50 kept 0,3",
+}
+
+// TestDetectFindsTextbooks captures collectives as textbooks have them, on six ranks: in rounds of which each has its own datatype, with ranks left over
+// whose calls stand elsewhere, in two levels, packed. Nothing is found of stages that each change what they pass on, of halos with flags, and of
+// offsets that go from rank to rank, which may be stages too.
+func TestDetectFindsTextbooks(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		t.Run(library, func(t *testing.T) {
+			commq(t, "capture", "build", "--mpi", library)
+			exe, store := program{name: "textbook"}.build(t, library, flavour{"c", ".c", "mpicc.", []string{"-w", "-g", "-lm"}}), t.TempDir()
+			if out := commq(t, "capture", "--store", store, "--run", "textbook", "-q", "--hash", "crc64", "-n", "6", "--", exe); out != "ok\n" {
+				t.Fatalf("the program prints %q, want ok", out)
+			}
+			var d printedDetection
+			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "textbook", "--format", "json")), &d); err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(textbook, combinedLines(&d)); diff != "" {
+				t.Errorf("want, got:\n%s", diff)
+			}
+			for _, f := range d.Findings {
+				others := strings.Join(f.Others, " ")
+				if want := map[bool]string{true: "MPI_Reduce"}[f.PayloadBytesMax == 144]; others != want {
+					t.Errorf("%s of %d bytes fits %q as well, want %q: what a root receives at one address it may add up", f.Operation, f.PayloadBytesMax, others, want)
+				}
+			}
+		})
+	}
 }
 
 // TestDetectFindsHabits captures collectives as other programs have them: with persistent requests, probes, MPI_Waitany and MPI_Testsome, derived
