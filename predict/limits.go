@@ -13,15 +13,17 @@ const leastBlock = 3
 func (m *Model) thin(ranks int32) string {
 	most := m.Training[len(m.Training)-1]
 	largest := int64(0) // a coarse level of a hierarchy of grids is thin sooner, and is no limit
+	var extents []int64
 	for _, x := range m.sites {
 		for _, g := range append(x.sendBytes.groups(), x.recvBytes.groups()...) {
 			if g.Grid != nil && len(g.Law.Laws) > 0 && g.exact {
 				for _, extent := range g.Law.Laws[0].Domain() {
-					largest = max(largest, extent)
+					largest, extents = max(largest, extent), append(extents, extent)
 				}
 			}
 		}
 	}
+	slices.Sort(extents)
 	for _, x := range m.sites {
 		least, why := int64(leastBlock), fmt.Sprintf("with fewer than %d all are at a border", leastBlock)
 		if !x.sends && !x.receives {
@@ -40,6 +42,7 @@ func (m *Model) thin(ranks int32) string {
 					if axis >= len(dims) || 2*extent <= largest {
 						continue
 					}
+					extent = wholeAxis(extents, extent)
 					seen := extent
 					for _, p := range m.Training {
 						if d, ok := g.Grid.Dims(p); ok {
@@ -55,6 +58,18 @@ func (m *Model) thin(ranks int32) string {
 		}
 	}
 	return ""
+}
+
+// wholeAxis is an extent with the cells at both ends of the axis that a message may leave out, where other messages have them: the largest of all extents
+// that is at most that much larger.
+func wholeAxis(ascending []int64, extent int64) int64 {
+	const ends = 2
+	for _, e := range slices.Backward(ascending) {
+		if e <= extent+ends {
+			return max(e, extent)
+		}
+	}
+	return extent
 }
 
 // groups are the laws of package regress that a law is made of.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -688,6 +689,9 @@ func (v *values) settle() error {
 			grid := t.grid
 			if own {
 				grid = o.grid
+			} else if !t.peer && sameGrid(grid, o.grid) { // it was tried
+				rest = append(rest, *o)
+				continue
 			}
 			if gs, as, ok := o.groups(grid, t.peer, len(asked)); ok {
 				groups, asked = append(groups, gs...), append(asked, as...)
@@ -726,6 +730,11 @@ func (v *values) settle() error {
 		left = slices.Clone(rest)
 	}
 	return nil
+}
+
+// sameGrid says whether grids are the same, or there is none.
+func sameGrid(a, b *pattern.Grid) bool {
+	return a == b || a != nil && b != nil && reflect.DeepEqual(a, b)
 }
 
 // groupAsked is a group of samples and what it is for.

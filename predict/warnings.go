@@ -92,7 +92,7 @@ func (m *Model) WarningsAt(ranks int32, x *Extrapolation) (all []Warning) {
 		}
 		add(NewPaths, run, "%d call paths are in the largest run alone: larger ones may have others that no run shows", paths)
 	}
-	if w, is := m.layoutSwitch(ranks); is {
+	if w, is := m.SwitchesLayout(ranks); is {
 		all = append(all, w)
 	}
 	all = append(all, m.otherWarnings(x)...)
@@ -305,10 +305,10 @@ func (m *Model) newPaths() (n int) {
 	return n
 }
 
-// layoutSwitch looks for fields that are cut in slabs: all ranks send all others the same, which becomes less as the square of their number grows. Slabs
-// are planes, and the program has to cut a second axis, in another layout, when ranks are more than planes. How many there are no run shows; a
-// cube of elements would have the cube root of them.
-func (m *Model) layoutSwitch(ranks int32) (w Warning, is bool) {
+// SwitchesLayout is the warning LayoutSwitch, and whether there is one at a number of ranks. It looks for fields that are cut in slabs: all ranks send all
+// others the same, which becomes less as the square of their number grows. Slabs are planes, and the program has to cut a second axis, in another layout,
+// when ranks are more than planes. How many there are no run shows; a cube of elements would have the cube root of them.
+func (m *Model) SwitchesLayout(ranks int32) (w Warning, is bool) {
 	for _, x := range m.sites {
 		if x.comm == nil || x.comm.world < 0 || x.like == nil || len(x.sendLike) == 0 {
 			continue

@@ -16,10 +16,11 @@ import (
 
 // extrapolateOptions are the flags of commq extrapolate.
 type extrapolateOptions struct {
-	models    string  // --models
-	ranks     int32   // --ranks
-	name      string  // --name
-	explained float64 // --explained
+	models    string   // --models
+	ranks     int32    // --ranks
+	name      string   // --name
+	explained float64  // --explained
+	accept    []string // --accept
 }
 
 func newExtrapolateCommand(a *app) *cobra.Command {
@@ -33,7 +34,7 @@ machine. Before it gets its name it is looked at: every receive has its send and
 end, so that no rank waits for ever.
 
 Where the models do not tell there is no run: destinations without a law, laws that agree on all runs and not on what is asked, or less than
---explained of the messages explained. Then the exit status is 2. Numbers (bytes, counts) that no law has exactly are estimates; how many
+--explained of the messages explained, or a field in slabs that may be cut otherwise there (layout-switch). Then the exit status is 2. Numbers (bytes, counts) that no law has exactly are estimates; how many
 there are is told, and written into the run's manifest. Memory grows with what ranks do that is different, not with the number of calls.`,
 		Example: `  commq fit --runs 'cg.W.*' -o models.json
   commq extrapolate --models models.json --ranks 1024
@@ -47,6 +48,7 @@ there are is told, and written into the run's manifest. Memory grows with what r
 	f.Int32Var(&o.ranks, "ranks", 0, "number of ranks of the run")
 	f.StringVar(&o.name, "name", "", "`NAME` of the run (default: that of the largest run the models are of, with the number of ranks and .extrapolated)")
 	explainedFlag(c, &o.explained)
+	acceptFlag(c, &o.accept)
 	completeFiles(c, "models", "json", "gz")
 	completeNothing(c, "ranks", "name")
 	return c
@@ -56,6 +58,22 @@ there are is told, and written into the run's manifest. Memory grows with what r
 func explainedFlag(c *cobra.Command, to *float64) {
 	c.Flags().Float64Var(to, "explained", 0.95, "least part of the messages whose destinations must have a law, 0 to 1")
 	completeNothing(c, "explained")
+}
+
+// acceptFlag is the flag that names warnings which would refuse an answer.
+func acceptFlag(c *cobra.Command, to *[]string) {
+	c.Flags().StringSliceVar(to, "accept", nil, "answer in spite of a `WARNING` that would refuse it: "+predict.LayoutSwitch)
+	complete(c, "accept", predict.LayoutSwitch)
+}
+
+// checkAccept looks at it.
+func checkAccept(names []string) error {
+	for _, name := range names {
+		if err := oneOf("accept", name, predict.LayoutSwitch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkExplained looks at it.
@@ -76,11 +94,14 @@ func runExtrapolate(ctx context.Context, a *app, o *extrapolateOptions) error {
 	if err := checkExplained(o.explained); err != nil {
 		return err
 	}
+	if err := checkAccept(o.accept); err != nil {
+		return err
+	}
 	m, err := readModels(ctx, a, o.models)
 	if err != nil {
 		return err
 	}
-	x, err := extrapolate(ctx, a, m, o.ranks, o.explained)
+	x, err := extrapolate(ctx, a, m, o.ranks, o.explained, o.accept)
 	if err != nil {
 		return fmt.Errorf("extrapolate: %w", err)
 	}
@@ -88,7 +109,7 @@ func runExtrapolate(ctx context.Context, a *app, o *extrapolateOptions) error {
 		a.note("%s", w)
 	}
 	for _, w := range m.WarningsAt(o.ranks, x) {
-		if w.Name == predict.Estimated {
+		if w.Name == predict.Estimated || w.Name == predict.LayoutSwitch {
 			a.warn("%s: %s", w.Name, w.Text)
 		}
 	}
@@ -165,9 +186,12 @@ func await[T any](ctx context.Context, compute func() (T, error)) (T, error) {
 }
 
 // extrapolate makes the run at a number of ranks, where enough of the messages is explained. On an error the extrapolation has what is known all the same.
-func extrapolate(ctx context.Context, a *app, m *predict.Model, ranks int32, explained float64) (*predict.Extrapolation, error) {
+func extrapolate(ctx context.Context, a *app, m *predict.Model, ranks int32, explained float64, accept []string) (*predict.Extrapolation, error) {
 	if share := 1 - float64(m.Unexplained)/float64(max(m.Traffic, 1)); share < explained {
 		return &predict.Extrapolation{}, fmt.Errorf("laws explain only %s of the messages of the largest run, less than --explained %v", percent(share), explained)
+	}
+	if w, is := m.SwitchesLayout(ranks); is && !slices.Contains(accept, w.Name) {
+		return &predict.Extrapolation{}, fmt.Errorf("at %d ranks: %s: %s; with --accept %s the layout is taken to stay as it is", ranks, w.Name, w.Text, w.Name)
 	}
 	show, clear := statusLine(a)
 	defer clear()

@@ -22,6 +22,7 @@ type predictOptions struct {
 	ranks     int32    // --ranks
 	holdout   bool     // --holdout
 	explained float64  // --explained
+	accept    []string // --accept
 	machine   string   // --machine
 	dialect   string   // --dialect
 	set       []string // --set
@@ -43,7 +44,7 @@ do not wait for one another for ever. With --holdout the largest run is left out
 the predicted and the measured pairs of ranks that talk, and their messages and bytes.
 
 Where the runs do not tell, there is no answer: destinations without a law, laws that agree on all runs and not on what is asked, or less
-than --explained of the messages explained. Then the exit status is 2, and what is known is printed all the same. Four runs or more are
+than --explained of the messages explained, or a field in slabs that the program may cut otherwise there (layout-switch). Then the exit status is 2, and what is known is printed all the same. Four runs or more are
 needed for most programs, captured with --stack 16, so that a call is known by its path from main. docs/method/prediction.md has the method.`,
 		Example: `  commq predict --runs 'bt.W.*' --holdout
   commq predict --runs cg.W.4,cg.W.8,cg.W.16,cg.W.32 --ranks 64 --format json`,
@@ -56,6 +57,7 @@ needed for most programs, captured with --stack 16, so that a call is known by i
 	f.Int32Var(&o.ranks, "ranks", 0, "number of ranks to predict")
 	f.BoolVar(&o.holdout, "holdout", false, "leave the largest run out, predict it and compare")
 	explainedFlag(c, &o.explained)
+	acceptFlag(c, &o.accept)
 	f.BoolVar(&o.keep, "keep", false, "write the predicted run into the store, as commq extrapolate does")
 	f.StringVar(&o.name, "name", "", "`NAME` of that run, which --keep does not need (default: the largest training run's, with the number of ranks and .extrapolated)")
 	f.BoolVar(&o.suggest, "suggest", false, "also say on how many ranks to run the program next, and for what")
@@ -82,6 +84,9 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		return fmt.Errorf("--ranks %d: want 1 or more", o.ranks)
 	}
 	if err := checkExplained(o.explained); err != nil {
+		return err
+	}
+	if err := checkAccept(o.accept); err != nil {
 		return err
 	}
 	if err := oneOf("format", o.format, "table", "json"); err != nil {
@@ -114,7 +119,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		}
 		m.OnCycle(s.machine.CycleNs)
 	}
-	x, err := extrapolate(ctx, a, m, ranks, o.explained)
+	x, err := extrapolate(ctx, a, m, ranks, o.explained, o.accept)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

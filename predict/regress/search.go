@@ -2,6 +2,7 @@ package regress
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -15,6 +16,7 @@ type searcher struct {
 	budget  *int  // how many groups more may be searched through all extents for multipartitions in vain
 	found   []Hypothesis
 	names   names
+	fits    []bool // of ways: the last cut that was tried has both rows
 }
 
 // mostKept is how many exact laws of a group are kept; where there are more, they do not stand alone.
@@ -480,7 +482,11 @@ func (s *searcher) two(l leveling, a, b int) {
 				want[n] = cut.at(l.level, l.of(r), r.g[b], r.x[b])
 			}
 			others, _ := s.spots(l, b, want)
-			s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a, b}, Cuts: [][]Cut{cuts, s.allowed(cutsOf(l.level, others))}})
+			same := s.allowed(cutsOf(l.level, others))
+			if len(same) == 0 { // the spots leave too wide a range of extents: what is known is the cut itself
+				same = []Cut{cut}
+			}
+			s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a, b}, Cuts: [][]Cut{cuts, same}})
 		}
 	})
 }
@@ -566,6 +572,7 @@ type way struct {
 	Partition
 	a0, a1        int
 	near, distant [][2]int64
+	like          int // the first way with these places, in any order: what it says of the two rows is the same
 }
 
 func (s *searcher) waysOf(far int) (all []way) {
@@ -573,6 +580,7 @@ func (s *searcher) waysOf(far int) (all []way) {
 	for i := range s.rows[0].index {
 		sent = append(sent, Partition{Step: 1, StepIndex: i}, Partition{Step: -1, StepIndex: i})
 	}
+	first := map[string]int{}
 	for normal := range 3 {
 		for _, p := range sent {
 			for turn := range 4 {
@@ -580,6 +588,11 @@ func (s *searcher) waysOf(far int) (all []way) {
 				w := way{Partition: p, a0: (normal + 1) % 3, a1: (normal + 2) % 3}
 				w.near, w.distant = w.places(&s.rows[0]), w.places(&s.rows[far])
 				if len(w.near) > 0 && len(w.distant) > 0 {
+					k := fmt.Sprint(w.near, w.distant)
+					if _, known := first[k]; !known {
+						first[k] = len(all)
+					}
+					w.like = first[k]
 					all = append(all, w)
 				}
 			}
@@ -590,6 +603,7 @@ func (s *searcher) waysOf(far int) (all []way) {
 
 func (w *way) places(r *row) (all [][2]int64) {
 	w.cells(r, func(cell [3]int64) bool { all = append(all, [2]int64{cell[w.a0], cell[w.a1]}); return true })
+	slices.SortFunc(all, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
 	return all
 }
 
@@ -597,8 +611,15 @@ func (w *way) places(r *row) (all [][2]int64) {
 func (s *searcher) faces(ways []way, cut Cut, far int) {
 	near, distant := &s.rows[0], &s.rows[far]
 	b0, b1 := cut.all(near.g[0]), cut.all(distant.g[0])
+	if len(s.fits) != len(ways) {
+		s.fits = make([]bool, len(ways))
+	}
 	for i := range ways {
 		w := &ways[i]
+		if w.like < i && !s.fits[w.like] {
+			continue
+		}
+		s.fits[i] = false
 		m0, m1 := momentsOf(w.near, b0), momentsOf(w.distant, b1)
 		for _, h0 := range halos {
 			for _, h1 := range halos {
@@ -606,6 +627,7 @@ func (s *searcher) faces(ways []way, cut Cut, far int) {
 				if first <= 0 || first*distant.v != second*near.v || near.v%first != 0 || s.full() {
 					continue
 				}
+				s.fits[i] = true
 				c0, c1 := cut, cut
 				c0.Add, c1.Add = h0, h1
 				where := w.Partition
