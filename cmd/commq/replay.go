@@ -337,7 +337,11 @@ func (p *played) play(ctx context.Context, a *app, s *replay.Schedule, name, gat
 			o.Command = nil
 			o.Replay = &schema.Replay{Run: p.name, RunDigest: p.manifest.Digest, Compute: p.compute, Skip: p.skip}
 		}}
-	if err := runCapture(ctx, a, &c, command); err != nil {
+	err = runCapture(ctx, a, &c, command)
+	if status := exitError(0); errors.As(err, &status) { // of the launcher: it is not ours, which would say that the runs differ
+		return fmt.Errorf("replay %s: %s ended with status %d; what was recorded until then is run %q", p.name, filepath.Base(command[0]), int(status), name)
+	}
+	if err != nil {
 		return fmt.Errorf("replay %s: %w", p.name, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -131,6 +132,10 @@ func (p *played) measure(ctx context.Context, a *app, s *replay.Schedule) (*repl
 	line = append(append(line, "-n", strconv.Itoa(s.Ranks)), command...)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Stdout, cmd.Stderr = a.stderr, a.stderr
+	// A launcher that is killed leaves its ranks; asked once, it ends them. A terminal would ask it as well, and the second time it does not clean up.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("replay %s: %s: %w", p.name, line[0], err)
 	}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -99,6 +103,48 @@ func TestReplayOfPhases(t *testing.T) {
 	}
 	if sum := p.Phases[0].TotalNs + p.Phases[1].TotalNs; p.PETNs != sum || p.PETNsMin > p.PETNsMax || p.PETNsMin <= 0 {
 		t.Errorf("PET %d (%d to %d), the phases have %d", p.PETNs, p.PETNsMin, p.PETNsMax, sum)
+	}
+}
+
+// TestInterruptedReplayLeavesNothing stops phases that would be played for hours: no rank goes on, and no file is left.
+func TestInterruptedReplayLeavesNothing(t *testing.T) {
+	captureEnvironment(t)
+	for _, library := range []string{"openmpi", "mpich"} {
+		t.Run(library, func(t *testing.T) {
+			folder := t.TempDir()
+			ranks := func() (n int) {
+				files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+				for _, f := range files {
+					line, _ := os.ReadFile(f)
+					if program, rest, _ := strings.Cut(string(line), "\x00"); filepath.Base(program) == "commq-replay" && strings.Contains(rest, folder) {
+						n++
+					}
+				}
+				return n
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			go func() {
+				for ctx.Err() == nil && ranks() < 4 {
+					time.Sleep(50 * time.Millisecond)
+				}
+				stop()
+			}()
+			var errs strings.Builder
+			status := run(ctx, []string{"replay", "--run", filepath.Join(runsDir, "cg.A.4"), "--phases", "--repeat", "1000000", "--mpi", library, "--schedule-dir", folder}, nil, io.Discard, &errs)
+			if status != exitCannot {
+				t.Errorf("exit status %d: %s", status, errs.String())
+			}
+			for deadline := time.Now().Add(10 * time.Second); ranks() > 0 && time.Now().Before(deadline); {
+				time.Sleep(50 * time.Millisecond)
+			}
+			if n := ranks(); n > 0 {
+				t.Errorf("%d ranks go on", n)
+			}
+			if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
 	}
 }
 
