@@ -89,6 +89,12 @@ func computed(t *testing.T, dir string) map[int32]int64 {
 // writeStar writes a run of 4 ranks in which rank 0 sends 4097 bytes to one rank after the other.
 func writeStar(t *testing.T, store, name string) {
 	t.Helper()
+	writeStars(t, store, name, 0)
+}
+
+// writeStars writes a run of 4 ranks in which one root after the other sends 4097 bytes of its own to one rank after the other.
+func writeStars(t *testing.T, store, name string, roots ...int32) {
+	t.Helper()
 	run, err := writer.Create(store, name, writer.Options{Check: true})
 	if err != nil {
 		t.Fatal(err)
@@ -100,27 +106,36 @@ func writeStar(t *testing.T, store, name string) {
 		c, info := schema.NullComm, schema.NullRankInfo
 		c.CommRank, c.WorldRank, c.Kind = rank, rank, int16(schema.CommWorld)
 		comms.Append(&c)
-		info.Rank, info.Threads, info.Ended, info.Events = rank, 1, schema.EndedFinalized, 1
-		if rank == 0 {
-			info.Events = 3
+		seq, seen := int64(0), [4]int64{} // the row of this rank; how many rows each rank has before the root's turn
+		for _, root := range roots {
+			for to := range int32(4) {
+				e := schema.NullEvent
+				e.Rank, e.Seq, e.Comm, e.ComputeNs, e.ProcNull = rank, seq, 0, 0, 0
+				switch {
+				case to == root || rank != root && rank != to:
+					continue
+				case rank == root:
+					e.Call, e.Class = int16(schema.CallSend), int16(schema.ClassSend)
+					e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.SendCount = to, to, 9, 4097, 0, 4097
+					m := schema.NullMessage
+					m.Src, m.Dst, m.Tag, m.Bytes, m.PayloadHash, m.SendSeq, m.SendDatatype = root, to, 9, 4097, 4711+int64(root), seq, 0
+					m.Comm, m.RecvPostSeq, m.RecvDoneSeq = 0, seen[to], seen[to]
+					messages.Append(&m)
+				default:
+					e.Call, e.Class, e.PostedAny = int16(schema.CallRecv), int16(schema.ClassRecv), 0
+					e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.RecvCount = root, root, 9, 4097, 0, 4097
+				}
+				events.Append(&e)
+				seq++
+			}
+			for of := range seen {
+				if seen[of]++; int32(of) == root {
+					seen[of] += 2
+				}
+			}
 		}
+		info.Rank, info.Threads, info.Ended, info.Events = rank, 1, schema.EndedFinalized, seq
 		ranks.Append(&info)
-	}
-	for to := range int32(3) {
-		e := schema.NullEvent
-		e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = int64(to), int16(schema.CallSend), int16(schema.ClassSend), 0, 0, 0
-		e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.SendCount = to+1, to+1, 9, 4097, 0, 4097
-		events.Append(&e)
-		m := schema.NullMessage
-		m.Dst, m.Tag, m.Bytes, m.PayloadHash, m.SendSeq, m.SendDatatype = to+1, 9, 4097, 4711, int64(to), 0
-		m.Comm, m.RecvPostSeq, m.RecvDoneSeq = 0, 0, 0
-		messages.Append(&m)
-	}
-	for rank := range int32(3) {
-		e := schema.NullEvent
-		e.Rank, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull, e.PostedAny = rank+1, int16(schema.CallRecv), int16(schema.ClassRecv), 0, 0, 0, 0
-		e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.RecvCount = 0, 0, 9, 4097, 0, 4097
-		events.Append(&e)
 	}
 	for _, b := range []schema.Batch{comms, ranks, types, events, messages} {
 		if err := run.Write(0, b); err != nil {
@@ -128,7 +143,8 @@ func writeStar(t *testing.T, store, name string) {
 		}
 	}
 	m := &schema.Manifest{Ranks: 4, TimeOrigin: "untimed", TimeResolutionNs: 1, ComputeClock: "cpu", Record: "all", Hash: "crc64", Ended: "finalized", Epochs: 1}
-	m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes = 6, 3, 3*4097
+	n := int64(len(roots))
+	m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes = 6*n, 3*n, 3*n*4097
 	if err := run.Commit(m); err != nil {
 		t.Fatal(err)
 	}
@@ -181,6 +197,28 @@ func TestDetectPricesFindings(t *testing.T) {
 		if status != 2 || errs != c.want {
 			t.Errorf("%s: status %d, %q; want 2 and %q", c.args, status, errs, c.want)
 		}
+	}
+}
+
+// TestDetectPricesRootsInTurn: a root begins when it has what the roots before it sent, while those still send to others. On the machine of
+// TestDetectPricesFindings root 0's link is busy until 12291 ns; rank 1 has its message at 5097, sends to 0, 2 and 3 until 17388; rank
+// 2 has that at 14291, sends until 26582; rank 3 has that at 27582, sends until 39873, and rank 2 has the last at 40873. Four MPI_Bcast of
+// 10194 ns one after the other take 40776: one alone saves 3097 ns, the four together 97.
+func TestDetectPricesRootsInTurn(t *testing.T) {
+	store := t.TempDir()
+	writeStars(t, store, "stars.4", 0, 1, 2, 3)
+	machine := filepath.Join(store, "m.yaml")
+	putFile(t, machine, "network:\n  latency_ns: 1000\n  bandwidth_bytes_per_s: 1e9\n  output_links: 1\n", 0o644)
+	var d printedDetection
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "stars.4", "--machine", machine, "--format", "json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Findings) != 1 || d.Findings[0].Operation != "MPI_Bcast" || !gocmp.Equal(d.Findings[0].RootOrder, []int32{0, 1, 2, 3}) {
+		t.Fatalf("found %+v, want one MPI_Bcast whose roots are 0 to 3 in turn", d.Findings)
+	}
+	p := d.Findings[0].Price
+	if d.Pricing.PredictedNs != 40873 || *p.ReplacedNs != 40776 || *p.SavedNs != 97 || p.Collectives != 4 || p.Left != 0 {
+		t.Errorf("got %+v, %+v; want 40873 ns by hand, 4 x 10194 = 40776 ns called", d.Pricing, p)
 	}
 }
 
