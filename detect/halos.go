@@ -469,7 +469,7 @@ const leastHalos = 2
 func (d *detector) isHalo(h *halo, known bool) bool {
 	n := len(h.ranks)
 	if n < max(d.options.MinRanks, 3) || len(h.instances) < leastHalos && !known || len(h.ways) == n*(n-1) || len(h.ways) <= n ||
-		h.hub(n == 3) {
+		n > 3 && h.hub() || n == 3 && d.deals(h) {
 		return false
 	}
 	last := map[int32]int64{}
@@ -485,12 +485,39 @@ func (d *detector) isHalo(h *halo, known bool) bool {
 	return true
 }
 
-// hub says whether one rank has to do with all others, and they only with it: a master with its workers. The middle one of three is none
-// where they may be in line.
-func (h *halo) hub(line bool) bool {
+// hub says whether one rank has to do with all others, and they only with it: a master with its workers.
+func (h *halo) hub() bool {
 	return slices.ContainsFunc([]int32{h.ways[0].src, h.ways[0].dst}, func(hub int32) bool {
-		return (!line || hub != h.ranks[1]) && !slices.ContainsFunc(h.ways, func(w way) bool { return w.src != hub && w.dst != hub })
+		return !slices.ContainsFunc(h.ways, func(w way) bool { return w.src != hub && w.dst != hub })
 	})
+}
+
+// deals says whether the one of three ranks that has to do with both others is a master who has more workers: at the same call sites it exchanges
+// with other ranks too, and they with none but it. In a line of three it is in the middle.
+func (d *detector) deals(h *halo) bool {
+	sites := map[int32]bool{}
+	for c := range h.cells {
+		sites[c.site] = true
+	}
+	var hub int32
+	for _, r := range h.ranks {
+		if !slices.ContainsFunc(h.ways, func(w way) bool { return w.src != r && w.dst != r }) {
+			hub = r
+		}
+	}
+	more := false
+	for _, of := range d.sample.order {
+		if !sites[of.cell.site] || of.cell.comm != h.comm {
+			continue
+		}
+		for w := range of.ways {
+			if w.src != hub && w.dst != hub {
+				return false
+			}
+			more = more || !slices.Contains(h.ranks, w.src) || !slices.Contains(h.ranks, w.dst)
+		}
+	}
+	return more
 }
 
 // keepHalo makes instances of an exchange between neighbours.
