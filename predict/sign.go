@@ -28,6 +28,7 @@ func Sign(run *Run) (*Signature, error) {
 	if err := s.findPhases(); err != nil {
 		return nil, err
 	}
+	s.sig.FindCommunications()
 	return s.sig, nil
 }
 

@@ -44,6 +44,9 @@ type Signature struct {
 	// Ticks is the last time of the logical clock. Phases are in the order of the template.
 	Ticks  int32   `json:"ticks"`
 	Phases []Phase `json:"phases"`
+	// Communications say whom ranks send to, in the order of the template; Irregular says why there are none though ranks send.
+	Communications []Communication `json:"communications,omitempty"`
+	Irregular      string          `json:"communications_irregular,omitempty"`
 
 	nodes []*Node
 	comms map[int32]*Comm

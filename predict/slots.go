@@ -86,12 +86,27 @@ type slotter struct {
 	at      []int32 // the place of the loops that it is in and that are not uniform
 	// iterations is how many iterations a loop has, by node and where.
 	iterations []map[where]int32
+	most       int // bounds count
 }
 
 // slots finds the sites and slots of all runs.
 func (t *training) slots() ([]*site, *slotter, error) {
+	s, err := t.places(mostDone)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range s.sites {
+		if err := w.fill(t); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s.sites, s, nil
+}
+
+// places finds the sites of all runs with all that ranks did there, each at its place; most bounds how much that is.
+func (t *training) places(most int) (*slotter, error) {
 	s := &slotter{training: t, uniform: make([]bool, len(t.nodes)), periods: make([]int32, len(t.nodes)), byNode: make([]*site, len(t.nodes)),
-		iterations: make([]map[where]int32, len(t.nodes))}
+		iterations: make([]map[where]int32, len(t.nodes)), most: most}
 	for _, n := range t.nodes {
 		if n.Loop {
 			s.iterations[n.ID] = map[where]int32{}
@@ -107,7 +122,7 @@ func (t *training) slots() ([]*site, *slotter, error) {
 			}
 		}
 		if len(w.loops) > maxLoops {
-			return nil, nil, fmt.Errorf("call %s is in %d loops with changing iterations; prediction knows at most %d", t.name(n), len(w.loops), maxLoops)
+			return nil, fmt.Errorf("call %s is in %d loops with changing iterations; prediction knows at most %d", t.name(n), len(w.loops), maxLoops)
 		}
 		s.sites = append(s.sites, w)
 		s.byNode[n.ID] = w
@@ -117,17 +132,14 @@ func (t *training) slots() ([]*site, *slotter, error) {
 		for r := range run.Ranks {
 			s.run, s.rank = int32(i), r
 			if err := s.walk(t.nodes[0], t.Roots[t.base[i]+r]); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 	}
 	for _, w := range s.sites {
 		s.reduce(w)
-		if err := w.fill(t); err != nil {
-			return nil, nil, err
-		}
 	}
-	return s.sites, s, nil
+	return s, nil
 }
 
 // uniform says whether in each execution of a loop all iterations are the same.
@@ -189,8 +201,8 @@ func period(v *Values) int32 {
 func (s *slotter) walk(n *Node, value int32) error {
 	v := &s.Values[n.ID]
 	if !n.Loop {
-		if s.count++; s.count > mostDone {
-			return fmt.Errorf("the runs have more than %d calls that are not alike: nothing regular is found in them", mostDone)
+		if s.count++; s.count > s.most {
+			return fmt.Errorf("the runs have more than %d calls that are not alike: nothing regular is found in them", s.most)
 		}
 		d := done{run: s.run, rank: s.rank, call: value}
 		copy(d.place[:], s.at)
@@ -239,15 +251,15 @@ func (s *slotter) walk(n *Node, value int32) error {
 }
 
 // name says what a node is, for people.
-func (t *training) name(n *Node) string {
+func (s *Signature) name(n *Node) string {
 	if n.Loop {
 		return fmt.Sprintf("loop %d", n.ID)
 	}
-	sym := &t.Symbols[n.Symbol]
+	sym := &s.Symbols[n.Symbol]
 	if sym.Frame == nil {
 		return fmt.Sprintf("%s (%d)", sym.Call, n.ID)
 	}
-	f := t.frame(*sym.Frame)
+	f := s.frame(*sym.Frame)
 	switch {
 	case f == nil:
 		return fmt.Sprintf("%s (%d)", sym.Call, n.ID)
