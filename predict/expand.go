@@ -121,7 +121,7 @@ func (s *Signature) rows(add func(*schema.Events) error) error {
 	const most = 1 << 12
 	b := &schema.Events{}
 	for r := range s.Ranks {
-		_, done := s.late(r, most)
+		_, done, _ := s.late(r, most)
 		x := s.expansion(r)
 		x.done = done
 		for {
@@ -247,8 +247,8 @@ func (x *expansion) call(n *Node, c *Call) error {
 // at is the call that q refers to, or the k-th after it of the same event.
 func (x *expansion) at(q Completion, k int32) post { return post{q[0], x.made[q[0]] - 1 - q[1] + k} }
 
-// late finds which rows of a rank are completed in a later window of as many rows, and by which; and how many rows there are.
-func (s *Signature) late(rank int32, window int64) (rows int64, done map[int64]int64) {
+// late finds which rows of a rank are completed in a later window of as many rows, by which, and these rows' call sites; and how many rows there are.
+func (s *Signature) late(rank int32, window int64) (rows int64, done map[int64]int64, sites map[int64]int32) {
 	s.refer()
 	c, made, open := s.cursor(rank), make([]int32, len(s.nodes)), map[post]int64{}
 	for n, value := c.next(); n != nil; n, value = c.next() {
@@ -257,9 +257,9 @@ func (s *Signature) late(rank int32, window int64) (rows int64, done map[int64]i
 				at := post{q[0], made[q[0]] - 1 - q[1] + k}
 				if seq, there := open[at]; there && seq/window != rows/window {
 					if done == nil {
-						done = map[int64]int64{}
+						done, sites = map[int64]int64{}, map[int64]int32{}
 					}
-					done[seq] = rows
+					done[seq], sites[rows] = rows, s.callsite(n, s.Values[n.ID].Events[value])
 				}
 				delete(open, at)
 			}
@@ -270,7 +270,12 @@ func (s *Signature) late(rank int32, window int64) (rows int64, done map[int64]i
 		made[n.ID]++
 		rows++
 	}
-	return rows, done
+	return rows, done, sites
+}
+
+// callsite is the call site of a call of an event, or null.
+func (s *Signature) callsite(n *Node, c *Call) int32 {
+	return value(c.Frame, value(s.Symbols[n.Symbol].Frame, schema.NullInt32))
 }
 
 // row is the row of a call, but for what depends on others.
@@ -283,7 +288,7 @@ func (s *Signature) row(rank int32, seq int64, n *Node, c *Call) schema.Event {
 		e.Class = int16(slices.Index(schema.ClassNames, c.Class))
 	}
 	e.Comm = c.Comm.int32()
-	e.Callsite = value(c.Frame, value(sym.Frame, schema.NullInt32))
+	e.Callsite = s.callsite(n, c)
 	comm := s.comms[e.Comm]
 	e.SendWorld, e.SendPeer = c.Send.peer(rank, comm)
 	e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = c.Send.rest()

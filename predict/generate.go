@@ -64,6 +64,7 @@ type generator struct {
 	asked    map[madeCall]*askedMaps
 	signer   *signer
 	said     *timesSaid
+	worlds   int // communicators that have all ranks
 }
 
 // askedMaps are the maps of a site's families at a place: who takes part, whom it sends to, whom it receives from.
@@ -168,10 +169,40 @@ func (g *generator) tables(run *Run) {
 	}
 }
 
+// worldLike is the communicator of the largest run that is the number-th of those with all ranks; nil where there is none, or runs do not agree on its kind
+// and name.
+func (g *generator) worldLike(number int) (like *Comm) {
+	for i, s := range g.t.runs {
+		of := s.wholeComms()
+		if number >= len(of) {
+			return nil
+		}
+		c := of[number]
+		if i > 0 && (like == nil || c.Kind != like.Kind || c.Name != like.Name) {
+			return nil
+		}
+		like = c
+	}
+	return like
+}
+
+// parent is the id of the parent of a communicator of the largest run, where it has all ranks; else null.
+func (g *generator) parent(c *Comm) int32 {
+	if c.Parent == nil {
+		return schema.NullInt32
+	}
+	of := g.t.runs[len(g.t.runs)-1].wholeComms()
+	i := slices.IndexFunc(of, func(x *Comm) bool { return x.ID == *c.Parent })
+	if i < 0 || i >= g.worlds {
+		return schema.NullInt32
+	}
+	return int32(i) // those with all ranks come first, in this order
+}
+
 // communicators makes those of the run.
 func (g *generator) communicators() error {
 	next := int32(0)
-	add := func(members []int32, kind string) int32 {
+	add := func(members []int32, kind string, like *Comm) int32 {
 		id := next
 		next++
 		g.place[id] = map[int32]int32{}
@@ -179,6 +210,9 @@ func (g *generator) communicators() error {
 			row := schema.NullComm
 			row.Comm, row.CommRank, row.WorldRank = id, int32(p), world
 			row.Kind = int16(max(0, slices.Index(schema.CommKindNames, kind)))
+			if like != nil {
+				row.Name, row.Parent = orNull(like.Name), g.parent(like)
+			}
 			g.comms = append(g.comms, row)
 			g.place[id][world] = int32(p)
 		}
@@ -188,17 +222,21 @@ func (g *generator) communicators() error {
 	for r := range all {
 		all[r] = int32(r)
 	}
-	worlds := 1
+	g.worlds = 1
 	for _, c := range g.Model.comms {
-		worlds = max(worlds, c.world+1)
+		g.worlds = max(g.worlds, c.world+1)
 	}
 	ids := []int32{}
-	for w := range worlds {
+	for w := range g.worlds {
 		kind := "dup"
 		if w == 0 {
 			kind = "world"
 		}
-		ids = append(ids, add(all, kind))
+		like := g.worldLike(w)
+		if like != nil {
+			kind = like.Kind
+		}
+		ids = append(ids, add(all, kind, like))
 	}
 	for _, c := range g.Model.comms {
 		if c.world >= 0 {
@@ -223,7 +261,7 @@ func (g *generator) communicators() error {
 				}
 			}
 			if _, in := m.Dst(r); in {
-				add(members, c.kind)
+				add(members, c.kind, c.like)
 			} else {
 				of[r] = -1
 			}

@@ -36,6 +36,7 @@ type commModel struct {
 	world int // which of those that have all ranks, in the order of their ids; -1: none
 	slot  string
 	kind  string
+	like  *Comm // that of the largest run; nil where runs do not agree on its kind
 }
 
 // siteModel is what is known of a site.
@@ -250,20 +251,30 @@ func (m *Model) partners() {
 	}
 }
 
+// wholeComms are the communicators that have all ranks in their order, in the order of their ids.
+func (s *Signature) wholeComms() (all []*Comm) {
+	for k := range s.Comms {
+		if c := &s.Comms[k]; len(c.Remote) == 0 && len(c.Members) == int(s.Ranks) && slices.IsSorted(c.Members) && (s.Ranks > 1 || c.Kind != "self") {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // commSlots finds which communicators sites use, and the tables of those that have not all ranks: each member with the next one.
 func (m *Model) commSlots() {
 	worlds := make([]map[int32]int, len(m.t.runs)) // of a run's communicators, which of those that have all ranks
 	for i, s := range m.t.runs {
 		worlds[i] = map[int32]int{}
-		for k := range s.Comms {
-			if c := &s.Comms[k]; len(c.Remote) == 0 && len(c.Members) == int(s.Ranks) && slices.IsSorted(c.Members) && (s.Ranks > 1 || c.Kind != "self") {
-				worlds[i][c.ID] = len(worlds[i])
-			}
+		for k, c := range s.wholeComms() {
+			worlds[i][c.ID] = k
 		}
 	}
 	byKey := map[string]*commModel{}
 	for _, x := range m.sites {
 		key, world, mixed, some := strings.Builder{}, -1, false, false
+		var like *Comm
+		kinds := map[string]bool{}
 		var maps []pattern.Mapping
 		for i := range m.t.runs {
 			next := pattern.Mapping{Ranks: m.Training[i], Dst: slices.Repeat([]int32{pattern.None}, int(m.Training[i]))}
@@ -281,6 +292,7 @@ func (m *Model) commSlots() {
 						mixed = true
 					}
 					world, some = w, true
+					like, kinds[of.Kind+" "+of.Name] = of, true
 					if p, is := of.places[int32(r)]; is {
 						next.Dst[r] = of.Members[(int(p)+1)%len(of.Members)]
 					}
@@ -303,6 +315,9 @@ func (m *Model) commSlots() {
 			if world < 0 || mixed {
 				c.world, c.slot = -1, fmt.Sprintf("%d comm", x.node.ID)
 				m.slots = append(m.slots, pattern.Slot{Name: c.slot, Site: c.slot, Runs: maps})
+			}
+			if len(kinds) == 1 {
+				c.kind, c.like = like.Kind, like
 			}
 			m.comms = append(m.comms, c)
 		}

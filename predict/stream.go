@@ -12,6 +12,7 @@ type Stream struct {
 	window int64
 	epoch  []int32 // of each rank: the next one
 	ranks  []*expansion
+	sites  []map[int64]int32 // of each rank, call sites of rows that complete those of epochs before, by seq
 }
 
 // Stream begins to give the rows, so many of a rank in an epoch. They have compute times where the signature has: their means are those of equal calls, and
@@ -19,10 +20,10 @@ type Stream struct {
 func (s *Signature) Stream(window int64) *Stream {
 	t := &Stream{Epochs: 1, window: window, epoch: make([]int32, s.Ranks)}
 	for r := range s.Ranks {
-		rows, done := s.late(r, window)
+		rows, done, sites := s.late(r, window)
 		x := s.expansion(r)
 		x.done, x.timed = done, s.ComputeClock != "none" && s.ComputeClock != ""
-		t.Calls, t.ranks = append(t.Calls, rows), append(t.ranks, x)
+		t.Calls, t.ranks, t.sites = append(t.Calls, rows), append(t.ranks, x), append(t.sites, sites)
 		t.Epochs = max(t.Epochs, int32((rows+window-1)/window))
 	}
 	return t
@@ -37,4 +38,12 @@ func (t *Stream) Next(rank int32, b *schema.Events) error {
 	}
 	t.epoch[rank]++
 	return err
+}
+
+// Callsite is the call site of a row that completes one of an epoch before; null of others.
+func (t *Stream) Callsite(rank int32, seq int64) int32 {
+	if site, late := t.sites[rank][seq]; late {
+		return site
+	}
+	return schema.NullInt32
 }

@@ -10,6 +10,9 @@ import (
 // Rows pairs the sends and receives of the rows of an untimed run, epoch by epoch: of rows that say whom they receive from, and when a receive is
 // completed. The zero value is ready to use.
 type Rows struct {
+	// Callsite gives the call site of a row of a later epoch, which completes a receive of this one, or null; nil: they are not known.
+	Callsite func(rank int32, seq int64) int32
+
 	matcher Matcher
 	early   []Pair
 }
@@ -24,7 +27,7 @@ func (m *Rows) Epoch(pieces []*schema.Events, paired func(s *Send, r *Recv)) {
 			if !receives(b, row) {
 				continue
 			}
-			r := recvOf(b, row)
+			r := m.recvOf(b, row)
 			if s := m.matcher.Recv(&r); s != nil {
 				m.early = append(m.early, Pair{*s, r})
 			}
@@ -73,11 +76,20 @@ func sendOf(b *schema.Events, i int) Send {
 		Seq: b.Seq[i], Bytes: b.SendBytes[i], Count: b.SendCount[i], Datatype: b.SendDatatype[i], Callsite: b.Callsite[i]}
 }
 
-func recvOf(b *schema.Events, i int) Recv {
+func (m *Rows) recvOf(b *schema.Events, i int) Recv {
 	r := Recv{Channel: Channel{Comm: b.Comm[i], Src: b.RecvWorld[i], Dst: b.Rank[i], Tag: b.RecvTag[i]},
-		Any: b.PostedAny[i], PostSeq: b.Seq[i], DoneSeq: b.DoneSeq[i], Bytes: b.RecvBytes[i]}
+		Any: b.PostedAny[i], PostSeq: b.Seq[i], DoneSeq: b.DoneSeq[i], Bytes: b.RecvBytes[i], Callsite: schema.NullInt32}
 	if b.Request[i] == schema.NullInt64 {
 		r.DoneSeq = r.PostSeq
+	}
+	if r.DoneSeq == schema.NullInt64 {
+		return r
+	}
+	// Rows of a rank stand one after another.
+	if at := int64(i) + r.DoneSeq - r.PostSeq; at >= 0 && at < int64(b.Len()) && b.Rank[at] == r.Dst && b.Seq[at] == r.DoneSeq {
+		r.Callsite = b.Callsite[at]
+	} else if m.Callsite != nil {
+		r.Callsite = m.Callsite(r.Dst, r.DoneSeq)
 	}
 	return r
 }

@@ -115,6 +115,7 @@ func (w *extrapolated) write(ctx context.Context, s *predict.Signature, update f
 	if err != nil {
 		return err
 	}
+	w.matcher.Callsite = w.stream.Callsite
 	m := *w.run.Manifest
 	w.manifest = &m
 	m.TimeResolutionNs, m.Epochs, m.Collectives = 1, w.stream.Epochs, map[string]int64{}
@@ -216,7 +217,7 @@ func (w *extrapolated) message(epoch int32, s *match.Send, r *match.Recv) {
 	m := schema.NullMessage
 	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes = s.Src, s.Dst, epoch, s.Comm, s.Tag, s.Bytes
 	m.SendCount, m.SendDatatype, m.SendCallsite = s.Count, s.Datatype, s.Callsite
-	m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = s.Seq, r.PostSeq, r.DoneSeq
+	m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq, m.RecvCallsite = s.Seq, r.PostSeq, r.DoneSeq, r.Callsite
 	w.messages[w.shardOf[s.Src]].Append(&m)
 	c := &w.manifest.Counts
 	c.Messages++

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,8 @@ func newPredictCommand(a *app) *cobra.Command {
 		Long: `predict finds, from runs of a program at several numbers of ranks, who talks to whom, how much and how often, and says it for another
 number: messages, bytes and collectives. What is predicted is made as a run, call by call, and looked at: every receive has its send, and ranks
 do not wait for one another for ever. With --holdout the largest run is left out and predicted from the others, and how far off that is is told:
-the predicted and the measured pairs of ranks that talk, and their messages and bytes.
+the predicted and the measured pairs of ranks that talk, and their messages and bytes. Several captures on that many ranks are all left out: with
+--machine they tell how far apart the times of two captures are, and so how near a prediction of the time can be.
 
 Where the runs do not tell, there is no answer: destinations without a law, laws that agree on all runs and not on what is asked, or less
 than --explained of the messages explained, or a field in slabs that the program may cut otherwise there (layout-switch). Then the exit status is 2, and what is known is printed all the same. Four runs or more are
@@ -98,9 +100,9 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 	}
 	ranks, held := o.ranks, (*predict.Signature)(nil)
 	if o.holdout {
-		last := len(training) - 1
-		held, training = training[last], training[:last]
+		held = training[len(training)-1]
 		ranks = held.Ranks
+		training = slices.DeleteFunc(training, func(s *predict.Signature) bool { return s.Ranks == ranks })
 	}
 	m, err := newModel(ctx, training)
 	if err != nil {

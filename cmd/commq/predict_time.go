@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/commq/commq/models"
@@ -29,9 +30,14 @@ type predictedTime struct {
 	OtherNs int64        `json:"other_ns"`
 	// Compute is what ranks compute in it.
 	Compute *predict.ComputeTime `json:"compute"`
-	// MeasuredNs is the time of the run that was left out, simulated on the same machine; Error is how far off PetNs is, a fraction of it.
+	// MeasuredNs is the time of the run that was left out, simulated on the same machine, the mean of several captures; Error is how far off PetNs is, a
+	// fraction of it.
 	MeasuredNs *int64   `json:"measured_ns,omitempty"`
 	Error      *float64 `json:"error,omitempty"`
+	// Captures are the times of all runs that were left out. NoiseFloor is how far captures of the same are from one another: half of the range, a
+	// fraction of the mean; no prediction can be asked to be nearer. Nil where there is one capture, which does not tell.
+	Captures   []int64  `json:"captures_ns,omitempty"`
+	NoiseFloor *float64 `json:"noise_floor,omitempty"`
 }
 
 // timedPhase is a phase of the predicted run.
@@ -54,27 +60,37 @@ func (o *predictOptions) time(ctx context.Context, a *app, m *predict.Model, x *
 	if p.Time, err = o.timeOf(ctx, x); err != nil || held == nil {
 		return err
 	}
-	dir, err := o.dirOf(a, held.Run)
+	dirs, err := o.dirsOf(a, held.Ranks)
 	if err != nil {
 		return err
 	}
-	return o.compare(ctx, a, dir, p.Time)
+	return o.compare(ctx, a, dirs, p.Time)
 }
 
-// dirOf is the folder of one of the runs.
-func (o *predictOptions) dirOf(a *app, name string) (string, error) {
+// dirsOf are the folders of the runs on that many ranks.
+func (o *predictOptions) dirsOf(a *app, ranks int32) (all []string, err error) {
 	for _, pattern := range o.runs {
+		if files, err := signatureFiles(pattern); err != nil || files != nil {
+			continue // signatures have no rows
+		}
 		dirs, _, err := writer.FindAll(a.storeDir(), pattern)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		for _, dir := range dirs {
-			if filepath.Base(dir) == name {
-				return dir, nil
+			m, err := writer.ReadManifest(dir)
+			if err != nil {
+				return nil, err
+			}
+			if m.Ranks == ranks {
+				all = append(all, dir)
 			}
 		}
 	}
-	return "", fmt.Errorf("predict: no folder of run %q; its rows are needed to simulate it", name)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("predict: no folder of a run on %d ranks; its rows are needed to simulate it", ranks)
+	}
+	return all, nil
 }
 
 // timeOf simulates what was extrapolated on a machine.
@@ -163,28 +179,47 @@ func (o *predictOptions) onMachine(name string) (*runSimulation, error) {
 	return s, of.readMachine(s)
 }
 
-// compare simulates the run that was left out on the same machine.
-func (o *predictOptions) compare(ctx context.Context, a *app, dir string, t *predictedTime) error {
-	of := simulateOptions{run: dir, machine: o.machine, set: o.set, dialect: o.dialect}
-	s, err := of.simulation(ctx, a)
-	if err != nil {
-		return err
+// compare simulates the runs that were left out on the same machine.
+func (o *predictOptions) compare(ctx context.Context, a *app, dirs []string, t *predictedTime) error {
+	sum := int64(0)
+	for _, dir := range dirs {
+		of := simulateOptions{run: dir, machine: o.machine, set: o.set, dialect: o.dialect}
+		s, err := of.simulation(ctx, a)
+		if err != nil {
+			return err
+		}
+		r, err := s.simulate(ctx, s.machine)
+		if err != nil {
+			return fmt.Errorf("simulate %s on %s: %w", filepath.Base(dir), s.machine.Name, err)
+		}
+		t.Captures = append(t.Captures, inNs(r.Time))
+		sum += inNs(r.Time)
 	}
-	r, err := s.simulate(ctx, s.machine)
-	if err != nil {
-		return fmt.Errorf("simulate %s on %s: %w", filepath.Base(dir), s.machine.Name, err)
-	}
-	ns := inNs(r.Time)
-	off := float64(t.PetNs-ns) / float64(max(ns, 1))
-	t.MeasuredNs, t.Error = &ns, &off
+	t.measured(sum / int64(len(dirs)))
 	return nil
+}
+
+// measured says how far off the prediction is from the mean of the captures, and these from one another.
+func (t *predictedTime) measured(mean int64) {
+	off := float64(t.PetNs-mean) / float64(max(mean, 1))
+	t.MeasuredNs, t.Error = &mean, &off
+	if len(t.Captures) > 1 {
+		floor := float64(slices.Max(t.Captures)-slices.Min(t.Captures)) / 2 / float64(max(mean, 1))
+		t.NoiseFloor = &floor
+	}
 }
 
 // print prints it for people.
 func (t *predictedTime) print(w io.Writer) error {
 	fmt.Fprintf(w, "\npredicted execution time on %s: %s s (%s to %s), dialect %s\n", t.Machine, seconds(t.PetNs), seconds(t.LowNs), seconds(t.HighNs), t.Dialect)
-	if t.MeasuredNs != nil {
-		fmt.Fprintf(w, "the run that was left out, simulated there: %s s; the prediction is off by %+.1f %%\n", seconds(*t.MeasuredNs), 100**t.Error)
+	fmt.Fprintln(w, "the interval is that of the compute times; what the machine's network, another layout or the data do to the time is not in it")
+	switch {
+	case t.NoiseFloor != nil:
+		fmt.Fprintf(w, "%d captures that were left out, simulated there: %s s in the mean (%s to %s, so a noise floor of %.1f %%); the prediction is off by %+.1f %%\n",
+			len(t.Captures), seconds(*t.MeasuredNs), seconds(slices.Min(t.Captures)), seconds(slices.Max(t.Captures)), 100**t.NoiseFloor, 100**t.Error)
+	case t.MeasuredNs != nil:
+		fmt.Fprintf(w, "the run that was left out, simulated there: %s s; the prediction is off by %+.1f %% (one capture does not tell how much of that is noise)\n",
+			seconds(*t.MeasuredNs), 100**t.Error)
 	}
 	if c := t.Compute; c != nil {
 		fmt.Fprintf(w, "a rank computes %s s of it (%s to %s)\n", seconds(int64(c.RankNs)), seconds(int64(c.LowNs)), bound(c.HighNs))
