@@ -490,8 +490,10 @@ func (w *rankWriter) times(n *Node, p *point) (said, bool) {
 		return s, true
 	}
 	s, known := w.extent(n)
-	if !known {
+	if all := w.loops[n.ID].Constant; !known {
 		s, known = w.loops[n.ID].at(p)
+	} else if all != nil && *all > s.high { // slots that are in no family come after the last of those that are
+		s = exactly(*all)
 	}
 	if known {
 		w.extents[n.ID] = s
