@@ -182,10 +182,10 @@ func (d *detector) combines() error {
 func (d *detector) wanted(want map[cell]bool) (*sample, error) {
 	all := newSample(d.run.Ranks)
 	all.want = want
-	err := d.rows(streamColumns, func(b *schema.Messages, list []int32, rest func() error) error {
+	err := d.rows(streamColumns, func(b *schema.Messages, list []int32, rest func(first, end int) error) error {
 		for _, i := range list {
 			if w := all.way(cellOf(b, int(i)), way{b.Src[i], b.Dst[i]}); w != nil {
-				if err := rest(); err != nil {
+				if err := rest(int(i), b.Len()); err != nil {
 					return err
 				}
 				all.add(w, b, int(i))

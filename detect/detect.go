@@ -96,9 +96,10 @@ type Run struct {
 	// Functions are, by call site, the numbers of the functions in which calls stand, where that is known; nil: it is not.
 	Functions map[int32]int32
 	// Messages calls add with the rows of the table messages in the order of their epochs. add finds the given columns filled, and calls
-	// rest, again and again even, before it looks at others of Columns; it does not keep the batch. Messages is called several times, and must
+	// rest before it looks at others of Columns, for the rows from first to before end; again and again even, for the same rows or those behind. It does not
+	// keep the batch. Messages is called several times, and must
 	// give the same rows each time. Rows without a payload_hash are counted and left out. Errors of add and of rest are its errors too.
-	Messages func(columns []string, add func(b *schema.Messages, rest func() error) error) error
+	Messages func(columns []string, add func(b *schema.Messages, rest func(first, end int) error) error) error
 	// Events calls add with the rows of the table events (the columns named in EventColumns), each rank's in their order. It is called
 	// when something was found: messages name only the call sites that send and that complete receives. Nil: there are no others.
 	Events func(add func(*schema.Events) error) error

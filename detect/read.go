@@ -153,8 +153,9 @@ const (
 
 // Columns of messages that the passes look at. All others, beside those of a message that is kept, are read only where they are needed.
 var (
-	payloadColumns = []string{"src", "dst", "bytes", "payload_hash"}
-	streamColumns  = append([]string{"comm", "send_datatype", "tag", "send_callsite"}, payloadColumns...)
+	payloadColumns = []string{"bytes", "payload_hash"}
+	rankColumns    = append([]string{"src", "dst"}, payloadColumns...)
+	streamColumns  = append([]string{"comm", "send_datatype", "tag", "send_callsite"}, rankColumns...)
 	bufferColumns  = append([]string{"src_buffer", "dst_buffer"}, streamColumns...)
 )
 
@@ -185,7 +186,7 @@ func (d *detector) read() error {
 
 // count counts payloads, and what is asked of streams.
 func (d *detector) count(counter *payloads.Counter, l *streams) error {
-	return d.rows(bufferColumns, func(b *schema.Messages, list []int32, rest func() error) (err error) {
+	return d.rows(bufferColumns, func(b *schema.Messages, list []int32, rest func(first, end int) error) (err error) {
 		var counted sync.WaitGroup
 		counted.Go(func() {
 			for _, i := range list {
@@ -212,7 +213,7 @@ func (d *detector) cuts(counter *payloads.Counter, cuts map[int64][]piece) error
 			counter.Add(payloads.Key(p.hash, p.bytes))
 		}
 	})
-	err := d.rows(Columns, func(b *schema.Messages, list []int32, _ func() error) error {
+	err := d.rows(Columns, func(b *schema.Messages, list []int32, _ func(first, end int) error) error {
 		for _, i := range list {
 			if b.Src[i] != b.Dst[i] {
 				m := row(b, int(i))
@@ -230,14 +231,19 @@ func (d *detector) cuts(counter *payloads.Counter, cuts map[int64][]piece) error
 // keep keeps the messages whose payload, or a piece of it, is sent often enough, and those of complete exchanges.
 func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]piece) error {
 	columns, exchanged := payloadColumns, l.exchangers.any()
-	if exchanged {
+	switch {
+	case exchanged:
 		columns = streamColumns
+	case l.selves:
+		columns = rankColumns
 	}
 	ordinal, kept := int64(-1), newKeptPayloads()
 	d.messages = make([]message, 0, min(counter.Found(), mostReplayed)) // to grow step by step would take more than twice as much
-	return d.rows(columns, func(b *schema.Messages, list []int32, rest func() error) error {
+	var rows []int32                                                    // of the batch that are kept
+	return d.rows(columns, func(b *schema.Messages, list []int32, rest func(first, end int) error) error {
+		rows = rows[:0]
 		for _, i := range list {
-			if b.Src[i] == b.Dst[i] {
+			if l.selves && b.Src[i] == b.Dst[i] {
 				continue
 			}
 			ordinal++
@@ -259,14 +265,22 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 				continue
 			}
 			kept.add(of)
-			if err := rest(); err != nil {
-				return err
-			}
 			if len(pieces) > 0 {
 				d.pieces[int32(len(d.messages))] = pieces
 			}
-			d.messages = append(d.messages, row(b, int(i)))
-			d.result.Replayed++
+			d.messages = append(d.messages, message{hash: hash, bytes: bytes})
+			rows = append(rows, i)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		if err := rest(int(rows[0]), int(rows[len(rows)-1])+1); err != nil {
+			return err
+		}
+		d.result.Replayed += int64(len(rows))
+		added := d.messages[len(d.messages)-len(rows):]
+		for k, i := range rows {
+			added[k] = row(b, int(i))
 		}
 		return nil
 	})
@@ -274,10 +288,10 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 
 // rows goes through batches of messages, of which it reads these columns, with the list of those whose payload is known. rest reads the
 // other columns of the batch.
-func (d *detector) rows(columns []string, visit func(b *schema.Messages, list []int32, rest func() error) error) error {
+func (d *detector) rows(columns []string, visit func(b *schema.Messages, list []int32, rest func(first, end int) error) error) error {
 	var list []int32
 	d.result.Messages, d.result.Unhashed = 0, 0
-	return d.run.Messages(columns, func(b *schema.Messages, rest func() error) error {
+	return d.run.Messages(columns, func(b *schema.Messages, rest func(first, end int) error) error {
 		list = list[:0]
 		for i := range b.Src {
 			if hashed(b, i) {

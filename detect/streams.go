@@ -34,6 +34,7 @@ type streams struct {
 	layout     *layout         // nil once all messages were seen
 	perSize    map[int64]int64 // messages by their size; what is too much is counted as anySize
 	all        map[streamKey]*stream
+	selves     bool // there are messages from a rank to itself
 	recent     [1 << 14]*stream
 }
 
@@ -69,7 +70,9 @@ func (l *streams) begin(n *stream) {
 	if !l.sample.over {
 		n.sampled = l.sample.way(n.cell, n.way)
 	}
-	if n.src != n.dst {
+	if n.src == n.dst {
+		l.selves = true
+	} else {
 		m := n.message()
 		n.classed = l.exchangers.add(&m)
 	}
@@ -81,7 +84,7 @@ func (n *stream) message() message {
 }
 
 // add counts row i, and keeps it if it is one of the first.
-func (l *streams) add(b *schema.Messages, i int, rest func() error) error {
+func (l *streams) add(b *schema.Messages, i int, rest func(first, end int) error) error {
 	n := l.of(b, i)
 	n.count++
 	if n.src != n.dst && (n.count == 1 || n.buffer != b.SrcBuffer[i] || n.dstBuffer != b.DstBuffer[i]) {
@@ -96,7 +99,7 @@ func (l *streams) add(b *schema.Messages, i int, rest func() error) error {
 		n.sampled.count++
 		return nil
 	}
-	if err := rest(); err != nil {
+	if err := rest(i, b.Len()); err != nil {
 		return err
 	}
 	l.sample.add(n.sampled, b, i)

@@ -126,8 +126,8 @@ func (r *RepeatSums) Again() bool {
 	return false
 }
 
-// Add looks at some messages; rest is called where more than src, bytes and payload_hash is needed. It returns rest's error.
-func (r *RepeatSums) Add(m *Messages, rest func() error) error {
+// Add looks at some messages; rest is called where more than src, bytes and payload_hash of some rows is needed. It returns rest's error.
+func (r *RepeatSums) Add(m *Messages, rest func(first, end int) error) error {
 	whole := false
 	for i, hash := range m.PayloadHash {
 		if hash == NullInt64 || m.Bytes[i] <= 0 || !r.counter.Often(repeatCounted(m.Src[i], hash, m.Bytes[i])) {
@@ -137,7 +137,7 @@ func (r *RepeatSums) Add(m *Messages, rest func() error) error {
 			if r.tooMuch || r.tooMany {
 				return nil
 			}
-			if err := rest(); err != nil {
+			if err := rest(i, m.Len()); err != nil {
 				return err
 			}
 			whole = true

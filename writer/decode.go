@@ -256,8 +256,9 @@ func takeDeltas[T int16 | int32 | int64](d *deltas, out []T) error {
 // chunkDecoder reads a column chunk after another.
 type chunkDecoder interface {
 	reset(pages file.PageReader, optional bool)
-	fill(column any) error // with the next rows, as many as it has
-	skip(rows int) error   // goes past the next rows
+	fill(column any) error                     // with the next rows, as many as it has
+	fillPart(column any, first, end int) error // these rows of it, with the next ones
+	skip(rows int) error                       // goes past the next rows
 }
 
 // newDecoder makes a decoder for the column, whose names have these numbers; nil: arrow-go has to read it.
@@ -303,9 +304,14 @@ func (d *columnDecoder[T]) reset(pages file.PageReader, optional bool) {
 	d.pages, d.optional, d.rows, d.dictionary = pages, optional, 0, d.dictionary[:0]
 }
 
-func (d *columnDecoder[T]) fill(column any) (err error) {
+func (d *columnDecoder[T]) fill(column any) error { return d.fillRows(column.([]T)) }
+
+func (d *columnDecoder[T]) fillPart(column any, first, end int) error {
+	return d.fillRows(column.([]T)[first:end])
+}
+
+func (d *columnDecoder[T]) fillRows(out []T) (err error) {
 	defer recovered(&err) // a number that the dictionary does not have
-	out := column.([]T)
 	for len(out) > 0 {
 		if d.rows == 0 {
 			if err := d.nextPage(); err != nil {

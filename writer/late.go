@@ -38,9 +38,9 @@ func (b *readBuffers) delay(columns []string) error {
 }
 
 // readLate reads the row groups [g, end), which belong together. Where these are several they have to be merged, and no column is late.
-func (r *tableReader) readLate(ctx context.Context, g, end int, fn func(b schema.Batch, rest func() error) error) error {
+func (r *tableReader) readLate(ctx context.Context, g, end int, fn func(b schema.Batch, rest func(first, end int) error) error) error {
 	if end > g+1 {
-		return r.readTogether(ctx, g, end, func(b schema.Batch) error { return fn(b, func() error { return nil }) })
+		return r.readTogether(ctx, g, end, func(b schema.Batch) error { return fn(b, func(int, int) error { return nil }) })
 	}
 	return r.readWith(g, func(p *file.Reader) error { return r.rowGroupLate(ctx, p, g, fn) })
 }
@@ -52,7 +52,7 @@ type aheadBatch struct {
 }
 
 // rowGroupLate reads a row group, a batch ahead of fn.
-func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int, fn func(b schema.Batch, rest func() error) error) error {
+func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int, fn func(b schema.Batch, rest func(first, end int) error) error) error {
 	late := &lateColumns{tableReader: r, group: p.RowGroup(g)}
 	readers, err := late.readers(g)
 	if err != nil {
@@ -154,12 +154,12 @@ func (l *lateColumns) readers(g int) (readers []func(column any) error, err erro
 }
 
 // look has fn look at a batch.
-func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest func() error) error) error {
+func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest func(first, end int) error) error) error {
 	var broken error
-	read := false
-	err := fn(x.batch, func() error {
-		if !read {
-			read, broken = true, l.fill(x)
+	read := 0 // the rows before are read, or will never be
+	err := fn(x.batch, func(first, end int) error {
+		if first = max(first, read); first < end && broken == nil {
+			read, broken = end, l.fill(x, first, end)
 		}
 		return broken
 	})
@@ -172,17 +172,17 @@ func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest func() err
 	return nil
 }
 
-// fill reads the late columns of a batch.
-func (l *lateColumns) fill(x aheadBatch) error {
+// fill reads the late columns of rows [first, end) of a batch.
+func (l *lateColumns) fill(x aheadBatch, first, end int) error {
 	for k := range l.list {
-		if err := l.list[k].fill(l, x); err != nil {
+		if err := l.list[k].fill(l, x, first, end); err != nil {
 			return locatedRows(l.list[k].column, x, err)
 		}
 	}
 	return nil
 }
 
-func (c *lateColumn) fill(l *lateColumns, x aheadBatch) (err error) {
+func (c *lateColumn) fill(l *lateColumns, x aheadBatch, first, end int) (err error) {
 	defer recovered(&err)
 	if c.decoder == nil {
 		i := l.columns[c.column]
@@ -193,11 +193,11 @@ func (c *lateColumn) fill(l *lateColumns, x aheadBatch) (err error) {
 		c.decoder = l.ours[c.column]
 		c.decoder.reset(pages, l.meta.Schema.Column(i).MaxDefinitionLevel() > 0)
 	}
-	if err := c.decoder.skip(int(x.first - c.at)); err != nil {
+	if err := c.decoder.skip(int(x.first + int64(first) - c.at)); err != nil {
 		return err
 	}
-	c.at = x.first + int64(x.batch.Len())
-	return c.decoder.fill(x.batch.Data(c.column))
+	c.at = x.first + int64(end)
+	return c.decoder.fillPart(x.batch.Data(c.column), first, end)
 }
 
 // readWith calls fn with the file open, for row group g.

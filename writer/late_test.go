@@ -71,7 +71,7 @@ func rowsText(v *schema.Messages) string {
 	return s.String()
 }
 
-// What is read late is what All reads, whichever of the batches it is read of.
+// What is read late is what All reads, whichever of the batches and rows it is read of.
 func TestAllLate(t *testing.T) {
 	dir := lateRun(t)
 	var want []string
@@ -85,15 +85,19 @@ func TestAllLate(t *testing.T) {
 	for _, share := range []int{1, 2, 7, 1 << 30} {
 		rng := rand.New(rand.NewPCG(uint64(share), 9))
 		at, asked := 0, 0
-		err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(b schema.Batch, rest func() error) error {
+		err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(b schema.Batch, rest func(first, end int) error) error {
 			v := b.(*schema.Messages)
 			if rng.IntN(share) == 0 {
 				asked++
-				if err := errors.Join(rest(), rest()); err != nil {
-					return err
-				}
-				if d := cmp.Diff(want[at], rowsText(v)); d != "" {
-					return fmt.Errorf("1 in %d, batch %d: want, got:\n%s", share, at, d)
+				wanted := strings.Split(want[at], "\n")
+				for first, end := rng.IntN(2)*rng.IntN(v.Len()), 0; first < v.Len(); first = end + rng.IntN(9) {
+					end = first + 1 + rng.IntN(v.Len()-first)
+					if err := errors.Join(rest(first, end), rest(first, end)); err != nil {
+						return err
+					}
+					if d := cmp.Diff(wanted[first:end], strings.Split(rowsText(v), "\n")[first:end]); d != "" {
+						return fmt.Errorf("1 in %d, batch %d, rows %d to %d: want, got:\n%s", share, at, first, end-1, d)
+					}
 				}
 			}
 			if lines := strings.Count(want[at], "\n"); lines != v.Len() {
@@ -115,16 +119,16 @@ func TestAllLateErrors(t *testing.T) {
 	dir := lateRun(t)
 	stop := errors.New("stop")
 	calls := 0
-	err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(schema.Batch, func() error) error { calls++; return stop })
+	err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(schema.Batch, func(int, int) error) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("%v after %d calls, want %v after 1", err, calls, stop)
 	}
-	err = lateRows(t, dir).AllLate(context.Background(), []string{"comm"}, func(schema.Batch, func() error) error { return nil })
+	err = lateRows(t, dir).AllLate(context.Background(), []string{"comm"}, func(schema.Batch, func(int, int) error) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), `column "comm" of table messages cannot be read late`) {
 		t.Errorf("a column that is not read at all: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	err = lateRows(t, dir).AllLate(ctx, lateColumnNames, func(schema.Batch, func() error) error { cancel(); return nil })
+	err = lateRows(t, dir).AllLate(ctx, lateColumnNames, func(schema.Batch, func(int, int) error) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}

@@ -223,13 +223,13 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 	if run.Functions, err = d.readFunctions(ctx); err != nil {
 		return nil, err
 	}
-	run.Messages = func(columns []string, add func(b *schema.Messages, rest func() error) error) error {
+	run.Messages = func(columns []string, add func(b *schema.Messages, rest func(first, end int) error) error) error {
 		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, detectRows, detect.Columns...)
 		if err != nil {
 			return err
 		}
 		late := slices.DeleteFunc(slices.Clone(detect.Columns), func(name string) bool { return slices.Contains(columns, name) })
-		return rows.AllLate(ctx, late, func(b schema.Batch, rest func() error) error { return add(b.(*schema.Messages), rest) })
+		return rows.AllLate(ctx, late, func(b schema.Batch, rest func(first, end int) error) error { return add(b.(*schema.Messages), rest) })
 	}
 	run.Events = func(add func(*schema.Events) error) error {
 		rows, err := writer.ReadEpochs(d.dir, &schema.EventsTable, eventRows, detect.EventColumns...)

@@ -13,18 +13,21 @@ import (
 // cache. Those that come again at once are counted as they come, so that a constant payload fills no memory. Beyond mostHeld keys they
 // are counted in a sketch of fixed size.
 type Counter struct {
-	recent  [1 << recentBits]recentKey
+	recent  [1 << recentBits]uint64         // keys that came lately; in their lowest two bits how often they have come since
+	waiting [1 << partBits][lineKeys]uint32 // keys on their way into parts: a line of the cache each, where a part's chunk is three misses away
+	waits   [1 << partBits]uint8            // how many
 	parts   [1 << partBits]part
-	held    int64 // keys in parts
-	all     int64 // keys that were ever in parts
+	held    int64 // keys in parts, and on their way there
+	all     int64 // keys that were ever held, and are no more
 	limit   int64 // of held
 	spilled *sketch
 
 	found  int64    // keys that Finish counted, of payloads in often
 	least  int      // what counts as often
-	starts []int32  // by part: where its payloads are in often; one more
-	often  []uint32 // low bits of payloads that come at least so often, sorted in each part
-	filter []uint64 // a bit for each of them, by their low bits: most payloads have none
+	often  []uint32 // low bits of payloads that come at least so often, by their parts, sorted in each
+	starts []int32  // by their highest bits: where payloads are in often; one more
+	shift  int      // of a payload's 42 bits, to have those
+	filter []uint64 // a bit for each of them, by their low bits: most payloads have none; nil where most have one
 }
 
 // MostCounted is how far a Counter counts.
@@ -37,13 +40,8 @@ const (
 	filterShare = 16      // bits of the filter for each payload
 	leastFilter = 1 << 16 // its bits
 	mostFilter  = 1 << 30
+	lineKeys    = 16
 )
-
-// recentKey is a key that came lately, and how often it has come since.
-type recentKey struct {
-	key   uint64
-	count int8
-}
 
 // part are the low 32 bits of payloads, the last ones in chunks' last.
 type part struct{ chunks [][]uint32 }
@@ -72,24 +70,44 @@ func named(key uint64) (part uint64, low uint32) {
 func (c *Counter) Add(key uint64) {
 	r := &c.recent[key&(1<<recentBits-1)]
 	switch {
-	case r.key != key || r.count == 0:
-		*r = recentKey{key, 1}
-	case r.count == MostCounted:
+	case (*r^key)>>2 != 0 || *r&3 == 0:
+		*r = key&^3 | 1
+	case *r&3 == MostCounted:
 		return
 	default:
-		r.count++
+		*r++
 	}
 	at, low := named(key)
+	n := c.waits[at] % lineKeys
+	c.waiting[at][n] = low
+	c.waits[at] = n + 1
+	c.held++
+	if n+1 == lineKeys {
+		c.settle(at)
+		if c.held >= c.limit {
+			c.spill()
+		}
+	}
+}
+
+// settle puts the keys that wait into their part.
+func (c *Counter) settle(at uint64) {
 	p := &c.parts[at]
 	n := len(p.chunks) - 1
-	if n < 0 || len(p.chunks[n]) == cap(p.chunks[n]) {
+	if n < 0 || len(p.chunks[n])+lineKeys > cap(p.chunks[n]) {
 		p.chunks = append(p.chunks, make([]uint32, 0, min(leastChunk<<min(2*len(p.chunks), 16), mostChunk)))
 		n++
 	}
-	p.chunks[n] = append(p.chunks[n], low)
-	c.all++
-	if c.held++; c.held >= c.limit {
-		c.spill()
+	p.chunks[n] = append(p.chunks[n], c.waiting[at][:c.waits[at]]...)
+	c.waits[at] = 0
+}
+
+// settleAll leaves none waiting.
+func (c *Counter) settleAll() {
+	for at := range c.parts {
+		if c.waits[at] > 0 {
+			c.settle(uint64(at))
+		}
 	}
 }
 
@@ -98,6 +116,7 @@ func (c *Counter) spill() {
 	if c.spilled == nil {
 		c.spilled = newSketch(c.limit)
 	}
+	c.settleAll()
 	for at := range c.parts {
 		p := &c.parts[at]
 		for _, chunk := range p.chunks {
@@ -107,6 +126,7 @@ func (c *Counter) spill() {
 		}
 		p.chunks = nil
 	}
+	c.all += c.held
 	c.held = 0
 }
 
@@ -114,10 +134,11 @@ func (c *Counter) spill() {
 func (c *Counter) Finish(least int) {
 	c.least = least
 	if c.spilled != nil {
-		c.found = c.all
 		c.spill()
+		c.found = c.all
 		return
 	}
+	c.settleAll()
 	var found [1 << partBits][]uint32
 	var keys [1 << partBits]int64
 	var all sync.WaitGroup
@@ -132,12 +153,28 @@ func (c *Counter) Finish(least int) {
 		})
 	}
 	all.Wait()
-	c.starts = append(c.starts, 0)
 	c.found = 0
+	total := 0
 	for at, list := range found {
 		c.found += keys[at]
+		total += len(list)
+	}
+	c.often = make([]uint32, 0, total)
+	directory := max(partBits, bits.Len(uint(total/bucketSize)))
+	c.shift = payloadBits - directory
+	c.starts = make([]int32, 1<<directory+1)
+	for at, list := range found {
+		for _, low := range list {
+			c.starts[(uint64(at)<<32|uint64(low))>>c.shift+1]++
+		}
 		c.often = append(c.often, list...)
-		c.starts = append(c.starts, int32(len(c.often)))
+		found[at] = nil
+	}
+	for k := range 1 << directory {
+		c.starts[k+1] += c.starts[k]
+	}
+	if 2*c.found > c.held {
+		return
 	}
 	size := leastFilter
 	for size < mostFilter && size < filterShare*len(c.often) {
@@ -160,22 +197,32 @@ func (c *Counter) Often(key uint64) bool {
 	if c.spilled != nil {
 		return c.spilled.most(part<<32|uint64(low)) >= c.least
 	}
-	at := int(low) & (64*len(c.filter) - 1)
-	if c.filter[at/64]>>(at%64)&1 == 0 {
+	if at := int(low) & (64*len(c.filter) - 1); c.filter != nil && c.filter[at/64]>>(at%64)&1 == 0 {
 		return false
 	}
-	_, found := slices.BinarySearch(c.often[c.starts[part]:c.starts[part+1]], low)
-	return found
+	bucket := (part<<32 | uint64(low)) >> c.shift
+	for _, x := range c.often[c.starts[bucket]:c.starts[bucket+1]] {
+		if x == low {
+			return true
+		}
+	}
+	return false
 }
 
-// sorter sorts numbers that are spread evenly, but for those that come again: into buckets by their highest bits first.
+// sorter finds numbers that come again among numbers that are spread evenly: those that share a bit of a map with another are sorted, into buckets by
+// their highest bits first.
 type sorter struct {
-	sorted []uint32
-	ends   []int32
+	once, again []uint64 // bits
+	few, sorted []uint32
+	ends        []int32
 }
 
-// bucketSize is about how many different numbers come into a bucket; those with many more numbers are sorted in another way.
-const bucketSize = 8
+// bucketSize is about how many different numbers come into a bucket; those with many more numbers are sorted in another way. bitShare is how many bits
+// of a map there are at least for each number.
+const (
+	bucketSize = 8
+	bitShare   = 8
+)
 
 // often are the numbers that come at least so often, each once, sorted, and how often they come together.
 func (s *sorter) often(chunks [][]uint32, least int) (out []uint32, times int64) {
@@ -186,31 +233,14 @@ func (s *sorter) often(chunks [][]uint32, least int) (out []uint32, times int64)
 	if n < least {
 		return nil, 0
 	}
-	width := bits.Len(uint(n / bucketSize))
-	s.ends = slices.Grow(s.ends[:0], 1<<width+1)[:1<<width+1]
-	clear(s.ends)
-	bucket := func(x uint32) uint64 { return uint64(x) >> (32 - width) }
-	for _, chunk := range chunks {
-		for _, x := range chunk {
-			s.ends[bucket(x)+1]++
-		}
+	s.few = slices.Grow(s.few[:0], n)
+	if least < 2 {
+		s.few = slices.Concat(chunks...)
+	} else {
+		s.repeated(chunks, n)
 	}
-	for b := range 1 << width {
-		s.ends[b+1] += s.ends[b]
-	}
-	s.sorted = slices.Grow(s.sorted[:0], n)[:n]
-	for _, chunk := range chunks {
-		for _, x := range chunk {
-			at := &s.ends[bucket(x)]
-			s.sorted[*at] = x
-			*at++
-		}
-	}
-	begin := int32(0)
-	for _, end := range s.ends[:1<<width] {
-		sortFew(s.sorted[begin:end])
-		begin = end
-	}
+	s.sort()
+	n = len(s.sorted)
 	for i := 0; i < n; {
 		j := i + 1
 		for j < n && s.sorted[j] == s.sorted[i] {
@@ -222,6 +252,56 @@ func (s *sorter) often(chunks [][]uint32, least int) (out []uint32, times int64)
 		i = j
 	}
 	return out, times
+}
+
+// repeated leaves the numbers in few that may come again: all that do, and some that share a bit with others.
+func (s *sorter) repeated(chunks [][]uint32, n int) {
+	words := 1 << bits.Len(uint(bitShare*n/64))
+	mask := uint32(words - 1)
+	s.once, s.again = slices.Grow(s.once[:0], words)[:words], slices.Grow(s.again[:0], words)[:words]
+	clear(s.once)
+	clear(s.again)
+	for _, chunk := range chunks {
+		for _, x := range chunk {
+			w, bit := x>>6&mask, uint64(1)<<(x&63)
+			seen := s.once[w]
+			s.again[w] |= seen & bit
+			s.once[w] = seen | bit
+		}
+	}
+	k, few := 0, s.few[:n]
+	for _, chunk := range chunks {
+		for _, x := range chunk {
+			few[k] = x
+			k += int(s.again[x>>6&mask] >> (x & 63) & 1) // nothing to predict
+		}
+	}
+	s.few = few[:k]
+}
+
+// sort sorts few.
+func (s *sorter) sort() {
+	n := len(s.few)
+	width := bits.Len(uint(n / bucketSize))
+	s.ends = slices.Grow(s.ends[:0], 1<<width+1)[:1<<width+1]
+	clear(s.ends)
+	for _, x := range s.few {
+		s.ends[uint64(x)>>(32-width)+1]++
+	}
+	for b := range 1 << width {
+		s.ends[b+1] += s.ends[b]
+	}
+	s.sorted = slices.Grow(s.sorted[:0], n)[:n]
+	for _, x := range s.few {
+		at := &s.ends[uint64(x)>>(32-width)]
+		s.sorted[*at] = x
+		*at++
+	}
+	begin := int32(0)
+	for _, end := range s.ends[:1<<width] {
+		sortFew(s.sorted[begin:end])
+		begin = end
+	}
 }
 
 // sortFew sorts a few numbers.
