@@ -294,15 +294,18 @@ func (d *detector) exchangesFirst() {
 
 // exchange makes alltoalls of messages of one class on connected ranks, where all of them are part of one.
 func (d *detector) exchange(list []int32) {
+	n := len(newNumbers(d.messages, list).ranks)
+	if n < d.options.MinRanks || len(list)%(n*(n-1)) != 0 {
+		return
+	}
 	ways := map[way][]int32{}
-	ranks := map[int32]bool{}
 	for _, m := range list {
 		w := way{d.messages[m].src, d.messages[m].dst}
-		ways[w] = append(ways[w], m)
-		ranks[w.src], ranks[w.dst] = true, true
+		if ways[w] = append(ways[w], m); len(ways[w]) > len(list)/(n*(n-1)) {
+			return
+		}
 	}
-	n := len(ranks)
-	if n < d.options.MinRanks || len(ways) != n*(n-1) || len(list)%len(ways) != 0 {
+	if len(ways) != n*(n-1) {
 		return
 	}
 	times := len(list) / len(ways)

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"hash/crc64"
 	"math/bits"
+	"sync/atomic"
 )
 
 // checksum does arithmetic with payload hashes, which are cyclic redundancy checks whose register and result are inverted: CRC-64/XZ
@@ -14,6 +15,13 @@ type checksum struct {
 	polynomial uint64     // reflected
 	powers     [64]uint64 // x^(8 2^k) mod the polynomial, reflected
 	of         func([]byte) uint64
+	factors    [1 << 6]atomic.Pointer[factor]
+}
+
+// factor is what the hash of 8 bytes is multiplied by to have that of the same 8 bytes so many times.
+type factor struct {
+	times int64
+	by    uint64
 }
 
 var ecma = crc64.MakeTable(crc64.ECMA)
@@ -61,15 +69,24 @@ func (c *checksum) repeated(head, n int64) uint64 {
 	if n < 8 {
 		return c.of(first[:n])
 	}
-	h, count := c.of(first[:]), n/8
-	whole, power, size := uint64(0), h, int64(8) // the hash of nothing is 0
-	for ; count != 0; count >>= 1 {
+	return c.join(c.multiply(c.factor(n/8), c.of(first[:])), c.of(first[:n%8]), n%8)
+}
+
+// factor is the factor for so many times, the sum of x^64k. Sizes of messages come again and again.
+func (c *checksum) factor(times int64) uint64 {
+	place := &c.factors[uint64(times)*0x9e3779b97f4a7c15>>58]
+	if f := place.Load(); f != nil && f.times == times {
+		return f.by
+	}
+	by, power, size := uint64(0), uint64(1)<<(c.width-1), int64(8) // of no bytes, and 1
+	for count := times; count != 0; count >>= 1 {
 		if count&1 != 0 {
-			whole = c.join(whole, power, size)
+			by = c.join(by, power, size)
 		}
 		power, size = c.join(power, power, size), 2*size
 	}
-	return c.join(whole, c.of(first[:n%8]), n%8)
+	place.Store(&factor{times, by})
+	return by
 }
 
 // rest are the n bytes behind the first 8 of a payload, head, low byte first; n is at most the width of the hash. It says whether there are

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -41,14 +40,9 @@ func (d *detector) doubt() {
 			ofCell[d.messages[m].cell()]++
 		}
 	}
-	whole := map[string]bool{}
-	for _, c := range d.run.Comms {
-		members := slices.Clone(c.Members)
-		slices.Sort(members)
-		whole[fmt.Sprint(members)] = true
-	}
+	whole, sent := d.wholeSets(), map[cell]int64{}
 	d.found = slices.DeleteFunc(d.found, func(i *instance) bool {
-		if i.op != Bcast || !i.blank && whole[fmt.Sprint(i.ranks)] {
+		if i.op != Bcast || !i.blank && slices.ContainsFunc(whole[setKeyOf(i.ranks)], func(members []int32) bool { return slices.Equal(members, i.ranks) }) {
 			return false
 		}
 		used, of := int64(0), int64(0)
@@ -56,8 +50,14 @@ func (d *detector) doubt() {
 			m := &d.messages[m]
 			if i.blank {
 				used, of = used+found[m.spot()], of+d.used[m.spot()]
-			} else if n := d.sample.sent(m.cell()); m.whole == none {
-				used, of = used+ofCell[m.cell()], of+n
+			} else if m.whole == none {
+				c := m.cell()
+				n, known := sent[c]
+				if !known {
+					n = d.sample.sent(c)
+					sent[c] = n
+				}
+				used, of = used+ofCell[c], of+n
 			}
 		}
 		if leastUse*used >= of {
@@ -68,6 +68,29 @@ func (d *detector) doubt() {
 		}
 		return true
 	})
+}
+
+// setKey is what equal sets of ranks have in common, and most others have not.
+type setKey struct {
+	size        int
+	least, most int32
+}
+
+func setKeyOf(ranks []int32) setKey { return setKey{len(ranks), ranks[0], ranks[len(ranks)-1]} }
+
+// wholeSets are the members of communicators, sorted.
+func (d *detector) wholeSets() map[setKey][][]int32 {
+	sets := map[setKey][][]int32{}
+	for _, c := range d.run.Comms {
+		if len(c.Members) == 0 {
+			continue
+		}
+		members := slices.Clone(c.Members)
+		slices.Sort(members)
+		k := setKeyOf(members)
+		sets[k] = append(sets[k], members)
+	}
+	return sets
 }
 
 // cell is what a message has in common with others of its kind.

@@ -130,6 +130,9 @@ func (d *detector) spreads() {
 		d.divide()
 	}
 	d.apart(d.payloads(), func(d *detector, list []int32) {
+		if d.messages[list[0]].bytes > mostToken && d.star(list) {
+			return
+		}
 		if d.messages[list[0]].bytes != 0 {
 			if tokens, others := d.tokens(list); len(tokens) > 0 {
 				list = d.scoped(tokens, scopes[3:], func(list []int32, _ bool) []int32 { return d.barriers(list) })
@@ -144,6 +147,45 @@ func (d *detector) spreads() {
 		list = d.scoped(list, narrowest, func(list []int32, _ bool) []int32 { return d.barriers(list) })
 		d.scoped(list, scopes[1:], d.broadcasts)
 	})
+}
+
+// star takes the messages of a payload that one rank sends to each of some others once, and says whether they are that. It is the broadcast that
+// scoped and broadcasts would find of them, without a replay.
+func (d *detector) star(list []int32) bool {
+	n, root := len(list)+1, d.messages[list[0]].src
+	if n < d.options.MinRanks {
+		return false
+	}
+	for _, m := range list {
+		if d.messages[m].src != root {
+			return false
+		}
+	}
+	numbers := make([]int32, 2*n) // one piece of memory: there are millions
+	ranks, messages, possible := numbers[:n:n], numbers[n:2*n-1:2*n-1], numbers[2*n-1:]
+	for k, m := range list {
+		ranks[k] = d.messages[m].dst
+	}
+	ranks[n-1], possible[0] = root, root
+	slices.Sort(ranks)
+	for k := range ranks[1:] {
+		if ranks[k] == ranks[k+1] {
+			return false
+		}
+	}
+	copy(messages, list)
+	first, last := &d.messages[list[0]], &d.messages[list[0]]
+	for _, m := range list[1:] {
+		if d.messages[m].sendSeq < first.sendSeq {
+			first = &d.messages[m]
+		}
+		if d.messages[m].sendSeq > last.sendSeq {
+			last = &d.messages[m]
+		}
+	}
+	d.take(&instance{op: Bcast, root: root, ranks: ranks, possible: possible, messages: messages, bytes: first.bytes, segments: 1, blank: d.blank(first),
+		first: first.sendSeq, last: last.sendSeq, buffer: first.buffer})
+	return true
 }
 
 // mostToken is the size in bytes of the largest payload that may be there only because something must be sent. More may be a value: what goes round a ring

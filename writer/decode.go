@@ -119,7 +119,11 @@ func lookUp[T any](h *hybrid, dictionary, out []T) error {
 			}
 		default:
 			mask := uint64(1)<<h.width - 1
-			for i := range out[:n] {
+			done := 0
+			if h.width < 8 {
+				done = lookUpEights(h, dictionary, out[:n])
+			}
+			for i := done; i < n; i++ {
 				out[i] = dictionary[bitsAt(h.packed, (h.at+i)*h.width)&mask]
 			}
 		}
@@ -128,6 +132,27 @@ func lookUp[T any](h *hybrid, dictionary, out []T) error {
 		out = out[n:]
 	}
 	return nil
+}
+
+// lookUpEights fills out by eight indexes at a time, of up to 7 bits each, and returns how many it has filled: all but the last ones.
+func lookUpEights[T any](h *hybrid, dictionary, out []T) (done int) {
+	width := uint(h.width) & 7
+	mask := uint64(1)<<width - 1
+	bit := h.at * h.width
+	for ; len(out)-done >= 8 && bit/8+8 <= len(h.packed); done += 8 {
+		x := binary.LittleEndian.Uint64(h.packed[bit/8:]) >> (bit % 8)
+		to := (*[8]T)(out[done:])
+		to[0], x = dictionary[x&mask], x>>width
+		to[1], x = dictionary[x&mask], x>>width
+		to[2], x = dictionary[x&mask], x>>width
+		to[3], x = dictionary[x&mask], x>>width
+		to[4], x = dictionary[x&mask], x>>width
+		to[5], x = dictionary[x&mask], x>>width
+		to[6], x = dictionary[x&mask], x>>width
+		to[7] = dictionary[x&mask]
+		bit += 8 * h.width
+	}
+	return done
 }
 
 // bitsAt are the next 57 bits, or more, from a bit on.
