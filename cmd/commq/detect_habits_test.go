@@ -74,7 +74,7 @@ func TestDetectFindsTextbooks(t *testing.T) {
 	for _, library := range []string{"openmpi", "mpich"} {
 		t.Run(library, func(t *testing.T) {
 			commq(t, "capture", "build", "--mpi", library)
-			exe, store := program{name: "textbook"}.build(t, library, flavour{"c", ".c", "mpicc.", []string{"-w", "-g", "-lm"}}), t.TempDir()
+			exe, store := program{name: "textbook"}.build(t, library, flavour{"c", ".c", "mpicc.", []string{"-w", "-g"}}), t.TempDir()
 			if out := commq(t, "capture", "--store", store, "--run", "textbook", "-q", "--hash", "crc64", "-n", "6", "--", exe); out != "ok\n" {
 				t.Fatalf("the program prints %q, want ok", out)
 			}
