@@ -221,7 +221,11 @@ func (w *network) run(t *testing.T, args ...string) (stdout, stderr string, stat
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	status = cmd.ProcessState.ExitCode()
+	if status < 0 { // timeout has killed itself too
+		status = 137
+	}
+	return out.String(), errs.String(), status
 }
 
 // launcher is the library's launcher line for all hosts, and where it puts ranks.

@@ -109,7 +109,9 @@ func TestSlurm(t *testing.T) {
 			run := func(line ...string) string {
 				t.Helper()
 				out, errs, status := w.run(t, line...)
-				if status == 137 { // seen once: Open MPI under srun never came out of its own MPI_Init
+				// Open MPI 4.1 under srun may not come out of its own MPI_Init: a rank gets a message before it listens, dies, and the others wait
+				// (open-mpi/ompi issue 12495; of 150 runs of the program alone, without commq, one did).
+				for tries := 1; status == 137 && tries < 3; tries++ {
 					t.Logf("%s: not done after a minute, once more\n%s%s\n%s", strings.Join(line, " "), out, errs, w.logs())
 					w.run(t, "scancel", "--state=RUNNING", "--user=root")
 					w.run(t, "srun", "-N", "3", "-n", "3", "rm", "-rf", filepath.Join(w.dir, "local", "spool."+c.library))
