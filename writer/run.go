@@ -206,6 +206,20 @@ func (r *Run) Commit(m *schema.Manifest) error {
 }
 
 func (r *Run) commit(m *schema.Manifest) error {
+	if err := r.seal(context.Background(), m); err != nil {
+		return err
+	}
+	if err := r.targetFree(); err != nil {
+		return err
+	}
+	if err := os.Rename(r.dir, r.target()); err != nil {
+		return err
+	}
+	return syncFolder(r.store)
+}
+
+// seal makes a whole run of the hidden folder; it has no name yet.
+func (r *Run) seal(ctx context.Context, m *schema.Manifest) error {
 	if err := checkManifest(m); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
@@ -217,7 +231,7 @@ func (r *Run) commit(m *schema.Manifest) error {
 	for _, t := range schema.Tables() {
 		if t == &schema.WaitsTable { // the first of those that are made of files
 			var err error
-			if lacks, err = r.writeSums(context.Background(), r.dir, m); err != nil {
+			if lacks, err = r.writeSums(ctx, r.dir, m); err != nil {
 				return err
 			}
 		}
@@ -239,16 +253,7 @@ func (r *Run) commit(m *schema.Manifest) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if err := r.syncFolders(); err != nil {
-		return err
-	}
-	if err := r.targetFree(); err != nil {
-		return err
-	}
-	if err := os.Rename(r.dir, r.target()); err != nil {
-		return err
-	}
-	return syncFolder(r.store)
+	return r.syncFolders()
 }
 
 // endProfiles writes the sums of events that are still at hand.

@@ -14,6 +14,7 @@ func commands(a *app) []*cobra.Command {
 		newHangCommand(a),
 		newDoctorCommand(a),
 		newRunsCommand(a),
+		newCompactCommand(a),
 		newQueryCommand(a),
 		newSQLCommand(a),
 		newReportCommand(a),
