@@ -42,7 +42,8 @@ func compact(ctx context.Context, dir string, perFile int64, progress func(done,
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, nil, err
 	}
-	r, err := replacement(dir)
+	store, name := filepath.Split(dir)
+	r, err := rewriting(dir, filepath.Join(store, "."+name+".partial"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,23 +64,6 @@ func compact(ctx context.Context, dir string, perFile int64, progress func(done,
 		return nil, nil, fmt.Errorf("the digest of what was read is %s, and the manifest says %s; commq runs check says what is wrong", after.Digest, before.Digest)
 	}
 	return before, after, r.exchange(dir)
-}
-
-// replacement is a Run that is written to take the place of the one in folder dir.
-func replacement(dir string) (*Run, error) {
-	store, name := filepath.Split(dir)
-	l, err := takeLock(filepath.Join(store, "."+name+".lock"))
-	if errors.Is(err, errLocked) {
-		return nil, errors.New("another process is at it; wait for that to end")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lock the run: %w", err)
-	}
-	r := &Run{store: store, name: name, dir: filepath.Join(store, "."+name+".partial"), lock: l, files: map[shardKey]*tableFile{}}
-	if err := errors.Join(os.RemoveAll(r.dir), os.Mkdir(r.dir, 0o777)); err != nil {
-		return nil, errors.Join(err, l.release())
-	}
-	return r, nil
 }
 
 // exchange gives the run the name of the folder dir, which is removed. At no time is there no run of that name, where the file system can do that.

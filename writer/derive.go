@@ -31,16 +31,11 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	store, name := filepath.Split(dir)
-	l, err := takeLock(filepath.Join(store, "."+name+".lock"))
+	r, err := rewriting(dir, filepath.Join(dir, ".profile.partial"))
 	if err != nil {
-		return fmt.Errorf("lock the run: %w", err)
-	}
-	r := &Run{store: store, name: name, dir: filepath.Join(dir, ".profile.partial"), lock: l, files: map[shardKey]*tableFile{}}
-	defer func() { err = errors.Join(err, r.end()) }()
-	if err := errors.Join(os.RemoveAll(r.dir), os.Mkdir(r.dir, 0o777)); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, r.end()) }()
 	if err := r.profileOf(ctx, dir); err != nil {
 		return err
 	}
@@ -68,6 +63,24 @@ func makeProfile(ctx context.Context, dir string) (err error) {
 		}
 	}
 	return errors.Join(err, os.Rename(filepath.Join(r.dir, manifestName), filepath.Join(dir, manifestName)), syncFolder(dir))
+}
+
+// rewriting is a Run that is written into a hidden folder, from the one in folder dir and for its place; both an absolute path. What a killed process
+// left there is removed.
+func rewriting(dir, hidden string) (*Run, error) {
+	store, name := filepath.Split(dir)
+	l, err := takeLock(filepath.Join(store, "."+name+".lock"))
+	if errors.Is(err, errLocked) {
+		return nil, errors.New("another process writes it; wait for that to end")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the run: %w", err)
+	}
+	r := &Run{store: store, name: name, dir: hidden, lock: l, files: map[shardKey]*tableFile{}}
+	if err := errors.Join(os.RemoveAll(r.dir), os.Mkdir(r.dir, 0o777)); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return r, nil
 }
 
 // moveTable puts a table of the run into folder dir, in the place of the one there.
