@@ -156,8 +156,8 @@ func signSummary(w io.Writer, s *predict.Signature) error {
 }
 
 // communicationColumns are the columns of the communications of a signature.
-var communicationColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT"}, {Name: "communication", Type: "INTEGER"},
-	{Name: "event", Type: "INTEGER"}, {Name: "call", Type: "VARCHAR"}, {Name: "places", Type: "INTEGER"}, {Name: "event_calls", Type: "BIGINT"},
+var communicationColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT", Unit: "1"}, {Name: "communication", Type: "INTEGER"},
+	{Name: "event", Type: "INTEGER"}, {Name: "call", Type: "VARCHAR"}, {Name: "places", Type: "INTEGER", Unit: "1"}, {Name: "event_calls", Type: "BIGINT", Unit: "1"},
 	{Name: "event_bytes", Type: "BIGINT", Unit: "B"}, {Name: "pattern", Type: "VARCHAR"}, {Name: "dependent", Type: "BOOLEAN"}, {Name: "equation", Type: "VARCHAR"}}
 
 func communicationRows(s *predict.Signature) queries.Rows {
