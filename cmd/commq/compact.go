@@ -30,6 +30,7 @@ new files are whole, in one step; until then, and when compact is interrupted, i
 		},
 	}
 	c.Flags().Int64Var(&perFile, "rows-per-file", 0, "rows of events to a file, about; at most 8 files\n(default 2097152)")
+	completeNothing(c, "rows-per-file")
 	return c
 }
 

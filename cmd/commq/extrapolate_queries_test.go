@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/queries"
 )
 
 // TestExtrapolatedQueries captures a stencil on 4 to 20 ranks and on 16, extrapolates to 16 from the others, and asks both runs all questions that an
 // untimed run without payload hashes answers: the answers are the same.
 func TestExtrapolatedQueries(t *testing.T) {
-	testenv.MPI(t, "openmpi")
+	captureEnvironment(t)
 	exe := compileMPI(t, "openmpi", "torus.c")
 	dir := t.TempDir()
 	training, measured, made := filepath.Join(dir, "training"), filepath.Join(dir, "measured"), filepath.Join(dir, "made")
