@@ -45,14 +45,21 @@ func join(runs []*Signature) (*training, error) {
 		j.read(i, s, all)
 	}
 	all.Events = j.rows
-	s := emptySigner(all)
-	t.Signature = s.sig
+	s, calls := emptySigner(all), source(nil)
 	if x := j.restate(s); x != nil {
-		return t, s.signFrom(x)
+		calls = x
+	} else {
+		s, calls = emptySigner(all), rowsOf{all}
 	}
-	s, err := newSigner(all)
 	t.Signature = s.sig
-	return t, err
+	if err := s.signFrom(calls); err != nil {
+		return t, err
+	}
+	if s.cuts = t.straighten(); s.cuts == nil {
+		return t, nil
+	}
+	s.sig.link()
+	return t, s.readValues(calls)
 }
 
 // joiner gives the ids of runs' tables joint ones.

@@ -128,6 +128,31 @@ func corners(ranks int) *Run {
 	})
 }
 
+// fourCorners sweeps over a grid from each of its corners in turn, blocks blocks a sweep: a rank waits for its two neighbours upwind, then sends to those downwind. The
+// rank at the corner in which a sweep ends has its last block and then, where the next one begins there, the first of that.
+func fourCorners(blocks int) func(ranks int) *Run {
+	return func(ranks int) *Run {
+		rows, columns := squarish(ranks)
+		return played(ranks, func(rank int) (all []step) {
+			row, column := rank/columns, rank%columns
+			for sweep := range 8 {
+				dr, dc := 1-2*(sweep%2), 1-2*(sweep/2%2)
+				for range blocks {
+					for i, way := range []int{-1, 1} {
+						if r := row + way*dr; r >= 0 && r < rows {
+							all = append(all, step{sent{2 * i, r*columns + column, 10, 16 * block(58, columns, column)}, i == 0})
+						}
+						if c := column + way*dc; c >= 0 && c < columns {
+							all = append(all, step{sent{2*i + 1, row*columns + c, 20, 16 * block(62, rows, row)}, i == 0})
+						}
+					}
+				}
+			}
+			return all
+		})
+	}
+}
+
 // others are programs that the forms were not made with.
 var others = []struct {
 	name     string
@@ -141,6 +166,8 @@ var others = []struct {
 	{"recursive doubling on any ranks", folded, []int{3, 4, 5, 6, 7, 8, 9, 11, 12, 14}, []int{15, 16, 22}},
 	{"pipeline", pipeline, []int{3, 4, 5, 7}, []int{11, 16}},
 	{"27 points", corners, []int{27, 64}, []int{125}},
+	{"sweeps from four corners", fourCorners(3), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
+	{"sweeps of one block", fourCorners(1), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
 }
 
 // TestOutside: programs as others write them are exact at numbers of ranks that were not run.

@@ -12,15 +12,38 @@ import (
 // sent is a message that a rank sends.
 type sent struct{ site, to, tag, bytes int }
 
+// step is a message that a rank sends, or receives: then to is who sent it.
+type step struct {
+	sent
+	receives bool
+}
+
 // program makes a run whose ranks send what says.
 func program(ranks int, says func(rank int) []sent) *Run {
+	return played(ranks, func(rank int) (all []step) {
+		for _, s := range says(rank) {
+			all = append(all, step{sent: s})
+		}
+		return all
+	})
+}
+
+// played makes a run whose ranks send and receive what says.
+func played(ranks int, says func(rank int) []step) *Run {
 	run := sites(make([]string, ranks)...)
 	run.Events = func(add func(*schema.Events) error) error {
 		b := &schema.Events{}
 		for r := range ranks {
 			for seq, s := range says(r) {
 				e := schema.NullEvent
-				e.Rank, e.Seq, e.Call, e.Class, e.Callsite, e.Comm = int32(r), int64(seq), int16(schema.CallSend), int16(schema.ClassSend), 'a'+int32(s.site), 0
+				e.Rank, e.Seq, e.Callsite, e.Comm = int32(r), int64(seq), 'a'+int32(s.site), 0
+				if s.receives {
+					e.Call, e.Class = int16(schema.CallRecv), int16(schema.ClassRecv)
+					e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(s.to), int32(s.to), int32(s.tag), int64(s.bytes), 5, int64(s.bytes)
+					b.Append(&e)
+					continue
+				}
+				e.Call, e.Class = int16(schema.CallSend), int16(schema.ClassSend)
 				e.SendPeer, e.SendWorld, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = int32(s.to), int32(s.to), int32(s.tag), int64(s.bytes), 5, int64(s.bytes)
 				b.Append(&e)
 			}

@@ -100,6 +100,7 @@ type signer struct {
 	ranks []signedRank
 	found []interned // by node
 	times []*timesOf // by node
+	cuts  [][]int64  // by rank: calls before which an iteration ends; nil: the template says it all
 	// Of collective operations: those that not all ranks have come to, symbols that have met, and the sizes of communicators.
 	met   map[instance]*meeting
 	pairs map[[2]int32]bool
@@ -260,6 +261,8 @@ type signedRank struct {
 	made    []int32    // calls of each event so far, by node
 	pending map[int64][]post
 	inits   map[int64]post // calls that later ones refer to
+	calls   int64          // so far
+	cuts    []int64        // calls that are to come before which an iteration ends, whatever the template says
 }
 
 // post is a call of an event.
@@ -301,6 +304,9 @@ func (s *signer) readValues(calls source) error {
 	s.ranks = make([]signedRank, s.sig.Ranks)
 	for r := range s.ranks {
 		s.ranks[r] = signedRank{open: []openLoop{{node: s.sig.nodes[0]}}, made: make([]int32, len(s.sig.nodes)), pending: map[int64][]post{}, inits: map[int64]post{}}
+		if s.cuts != nil {
+			s.ranks[r].cuts = s.cuts[r]
+		}
 	}
 	if err := calls.values(s); err != nil {
 		return err
@@ -327,6 +333,7 @@ func (s *signer) take(p *signedRank, n *Node, value int32) {
 	top.body = append(top.body, n.place, value)
 	p.at = n
 	p.made[n.ID]++
+	p.calls++
 }
 
 // goTo goes from the rank's last event to n: ends loops and iterations, and begins loops.
@@ -337,7 +344,7 @@ func (s *signer) goTo(p *signedRank, n *Node) {
 		for p.open[len(p.open)-1].node != loop {
 			s.leave(p)
 		}
-		if next <= from {
+		if next <= from || p.cut() {
 			s.endIteration(&p.open[len(p.open)-1])
 		}
 		to = loop
@@ -347,6 +354,14 @@ func (s *signer) goTo(p *signedRank, n *Node) {
 		p.open = append(p.open, openLoop{node: l})
 	}
 	slices.Reverse(p.open[depth:])
+}
+
+// cut says whether an iteration ends before the call that comes, and forgets it.
+func (p *signedRank) cut() bool {
+	for len(p.cuts) > 0 && p.cuts[0] < p.calls {
+		p.cuts = p.cuts[1:]
+	}
+	return len(p.cuts) > 0 && p.cuts[0] == p.calls
 }
 
 // leave ends the innermost loop of a rank: it becomes part of the iteration of the one around it.
