@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/commq/commq/predict/pattern"
@@ -130,7 +131,7 @@ func corners(ranks int) *Run {
 
 // fourCorners sweeps over a grid from each of its corners in turn, blocks blocks a sweep: a rank waits for its two neighbours upwind, then sends to those downwind. The
 // rank at the corner in which a sweep ends has its last block and then, where the next one begins there, the first of that.
-func fourCorners(blocks int) func(ranks int) *Run {
+func fourCorners(blocks, cells int) func(ranks int) *Run {
 	return func(ranks int) *Run {
 		rows, columns := squarish(ranks)
 		return played(ranks, func(rank int) (all []step) {
@@ -143,7 +144,7 @@ func fourCorners(blocks int) func(ranks int) *Run {
 							all = append(all, step{sent{2 * i, r*columns + column, 10, 16 * block(58, columns, column)}, i == 0})
 						}
 						if c := column + way*dc; c >= 0 && c < columns {
-							all = append(all, step{sent{2*i + 1, row*columns + c, 20, 16 * block(62, rows, row)}, i == 0})
+							all = append(all, step{sent{2*i + 1, row*columns + c, 20, 16 * block(cells, rows, row)}, i == 0})
 						}
 					}
 				}
@@ -166,8 +167,8 @@ var others = []struct {
 	{"recursive doubling on any ranks", folded, []int{3, 4, 5, 6, 7, 8, 9, 11, 12, 14}, []int{15, 16, 22}},
 	{"pipeline", pipeline, []int{3, 4, 5, 7}, []int{11, 16}},
 	{"27 points", corners, []int{27, 64}, []int{125}},
-	{"sweeps from four corners", fourCorners(3), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
-	{"sweeps of one block", fourCorners(1), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
+	{"sweeps from four corners", fourCorners(3, 62), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
+	{"sweeps of one block", fourCorners(1, 62), []int{4, 6, 8, 9, 12, 16, 18, 24}, []int{27, 30, 48}},
 }
 
 // TestOutside: programs as others write them are exact at numbers of ranks that were not run.
@@ -190,6 +191,40 @@ func TestOutside(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSuggestedRunSettles: 60 rows of cells are divided by the 2, 3, 4 and 6 rows of ranks of all runs and not by the 8 of 48 ranks. Nothing is said to be exact there that is
+// not; the run that is proposed is of more than one column, since a grid of one sends nothing along rows. With it all is exact.
+func TestSuggestedRunSettles(t *testing.T) {
+	of, training := fourCorners(3, 60), []int{4, 6, 8, 9, 12, 16, 18, 24}
+	m := trained(t, training, of)
+	x, err := m.Extrapolate(t.Context(), 48, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := signed(t, of(48))
+	if v := m.Coverage(x, measured); len(v.Wrong) > 0 || v.Exact == v.Numbers {
+		t.Errorf("without it: %+v", v)
+	}
+	warnings := m.WarningsAt(48, x)
+	i := slices.IndexFunc(warnings, func(w Warning) bool { return w.Name == LawsDiffer })
+	if i < 0 {
+		t.Fatalf("warnings are %+v, want %s", warnings, LawsDiffer)
+	}
+	next := int(warnings[i].Run)
+	if rows, columns := squarish(next); columns < 2 || 60%rows == 0 {
+		t.Fatalf("a run on %d ranks is proposed, %d x %d", next, rows, columns)
+	}
+	m = trained(t, append(training, next), of)
+	if x, err = m.Extrapolate(t.Context(), 48, nil); err != nil {
+		t.Fatal(err)
+	}
+	if v := m.Coverage(x, measured); len(v.Wrong) > 0 || v.Exact != v.Numbers {
+		t.Errorf("with it: %+v", v)
+	}
+	if s := x.Signature.Score(measured); s.EdgePrecision != 1 || s.EdgeRecall != 1 || s.MessageError != 0 || s.ByteError != 0 {
+		t.Errorf("with it: %+v", s)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/schema"
 )
 
@@ -207,7 +208,7 @@ func (m *Model) numberWarnings(x *Extrapolation, next []int32) (all []Warning) {
 					differ = append(differ, text)
 				}
 				if run == 0 {
-					run = resolves(n.law, next)
+					run = resolves(n.law, m.makes(s, next))
 				}
 			} else if !slices.Contains(estimated, text) {
 				estimated = append(estimated, text)
@@ -282,8 +283,29 @@ func resolves(l *valueLaw, next []int32) int32 {
 		return dims, func(rank int32) []int32 { c, _ := l.Group.Grid.Coords(ranks, rank); return c }, ok
 	}
 	index := make([]int32, len(l.Group.Keep))
-	run, _, _, _ := l.Group.Law.Resolve(next[:min(len(next), 16)], grid, index)
+	run, _, _, _ := l.Group.Law.Resolve(next, grid, index)
 	return run
+}
+
+// mostAsked is of how many numbers of ranks it is asked which would resolve what laws differ in.
+const mostAsked = 16
+
+// makes are the first numbers of ranks of next at which some rank sends or receives at a site, so that a run has its sizes: on a grid of one row nothing goes from row
+// to row.
+func (m *Model) makes(x *siteModel, next []int32) (all []int32) {
+	family := cmp.Or(x.to, x.from)
+	for _, ranks := range next {
+		if len(all) == mostAsked {
+			break
+		}
+		if family == "" || slices.ContainsFunc(x.slots, func(s *slot) bool {
+			to, err := m.Pattern.At(slotName(family, s.index()), ranks)
+			return err == nil && slices.ContainsFunc(to.Mapping().Dst, func(dst int32) bool { return dst != pattern.None })
+		}) {
+			all = append(all, ranks)
+		}
+	}
+	return all
 }
 
 // newPaths counts the calls that the largest run alone has.
