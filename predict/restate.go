@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/commq/commq/schema"
 )
@@ -75,19 +76,113 @@ func (x *restated) values(s *signer) error {
 	x.link(s)
 	for i, run := range x.runs {
 		for r := range run.Ranks {
-			p := &s.ranks[x.base[i]+r]
-			run.walk(run.nodes[0], run.Roots[r], func(n *Node, value int32) {
-				to := s.sig.nodes[x.nodes[i][n.ID]]
-				call := &x.calls[i][n.ID][value]
-				if *call < 0 {
-					*call = s.intern(to, x.call(i, to, run, n, value, s))
-				}
-				s.goTo(p, to)
-				s.take(p, to, *call)
-			})
+			w := restatedRank{restated: x, s: s, run: i, sig: run, rank: &s.ranks[x.base[i]+r]}
+			w.loop(run.nodes[0], run.Values[0].Loops[run.Roots[r]])
 		}
 	}
 	return nil
+}
+
+// restatedRank takes in what a rank of a run did.
+type restatedRank struct {
+	*restated
+	s    *signer
+	run  int
+	sig  *Signature
+	rank *signedRank
+}
+
+// loop takes in iterations of a loop. Of what is repeated it takes in as much as it needs to see that all that comes only makes the last item of one
+// sequence longer.
+func (w *restatedRank) loop(n *Node, items []Item) {
+	for i := range items {
+		x := &items[i]
+		if x.Times == 0 {
+			w.body(n, w.sig.Values[n.ID].Bodies[x.Value])
+			continue
+		}
+		for k := int64(0); k < x.Times; k++ {
+			var before []openLoop
+			at := w.rank.at
+			if left := x.Times - k - 1; k > 1 && k&(k-1) == 0 && left > 2 { // an item has to be there twice first
+				before = w.rank.copied()
+			}
+			w.loop(n, x.Items)
+			if before != nil && at == w.rank.at && w.rank.repeats(before, x.Times-k-1) {
+				break
+			}
+		}
+	}
+}
+
+func (w *restatedRank) body(n *Node, b []int32) {
+	for i := 0; i < len(b); i += 2 {
+		c, value := n.Children[b[i]], b[i+1]
+		if c.Loop {
+			w.loop(c, w.sig.Values[c.ID].Loops[value])
+			continue
+		}
+		to := w.s.sig.nodes[w.nodes[w.run][c.ID]]
+		call := &w.calls[w.run][c.ID][value]
+		if *call < 0 {
+			*call = w.s.intern(to, w.call(w.run, to, w.sig, c, value, w.s))
+		}
+		w.s.goTo(w.rank, to)
+		w.s.take(w.rank, to, *call)
+	}
+}
+
+// copied is where a rank is, to be compared.
+func (p *signedRank) copied() []openLoop {
+	all := slices.Clone(p.open)
+	for i := range all {
+		all[i].body, all[i].items.items = slices.Clone(all[i].body), slices.Clone(all[i].items.items)
+	}
+	return all
+}
+
+// repeats says whether a rank is where it was before, but for one item of one sequence that comes more often; then it takes in the same so many times
+// more. What calls do hangs on where the rank is, and on that number only where it is compared with another: where there is one that it may be
+// equal to on the way, it is false.
+func (p *signedRank) repeats(before []openLoop, times int64) bool {
+	if len(before) != len(p.open) {
+		return false
+	}
+	var grown *Item
+	var by int64
+	for i := range before {
+		a, b := &before[i], &p.open[i]
+		if a.node != b.node || !slices.Equal(a.body, b.body) || len(a.items.items) != len(b.items.items) {
+			return false
+		}
+		for k := range b.items.items {
+			was, is := &a.items.items[k], &b.items.items[k]
+			if was.equal(is) {
+				continue
+			}
+			if by = is.Times - was.Times; grown != nil || by <= 0 || was.Times == 0 || !sameItems(was.Items, is.Items) {
+				return false
+			}
+			// What comes in the meantime is not as long as the item.
+			behind := b.items.items[k+1:]
+			if (was.Times-by)*countItems(was.Items) <= countItems(behind) || repeatedIn(b.items.items[:k], was) || repeatedIn(behind, was) {
+				return false
+			}
+			grown = is
+		}
+	}
+	if grown == nil {
+		return false
+	}
+	grown.Times += times * by
+	return true
+}
+
+// repeatedIn says whether items have, at any depth, what x repeats, as often or more.
+func repeatedIn(items []Item, x *Item) bool {
+	return slices.ContainsFunc(items, func(i Item) bool {
+		return i.Times >= x.Times && sameItems(i.Items, x.Items) || repeatedIn(i.Items, x)
+	})
 }
 
 // link finds which node of the joint template, as it is now, an event of a run is.

@@ -42,6 +42,23 @@ type term struct {
 	at   func(ranks float64) float64
 }
 
+// knownAt is the same term, which has its values at some numbers of ranks at hand: a fit asks for these again and again.
+func (t term) knownAt(ranks []int64) term {
+	type value struct{ ranks, at float64 }
+	known := make([]value, len(ranks))
+	for i, p := range ranks {
+		known[i] = value{float64(p), t.at(float64(p))}
+	}
+	return term{t.name, func(p float64) float64 {
+		for i := range known {
+			if known[i].ranks == p {
+				return known[i].at
+			}
+		}
+		return t.at(p)
+	}}
+}
+
 // form is a hypothesis: one or two terms, each with a coefficient, or the power law.
 type form struct {
 	family string

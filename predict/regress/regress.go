@@ -171,6 +171,9 @@ func (c *Curve) fitAll() {
 	all := forms()
 	for i := range all {
 		f := &all[i]
+		for k := range f.terms {
+			f.terms[k] = f.terms[k].knownAt(c.ranks)
+		}
 		r, ok := leastSquares(f, c.points, c.weight)
 		if !ok {
 			continue

@@ -408,8 +408,17 @@ func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, r
 	}
 	seen := map[string]bool{}
 	factors, rest := make([]int64, len(s.rows)), make([]int64, len(s.rows))
+	few := s.rows[:min(len(s.rows), 2)] // the most different ones: what these do not have is most of what is tried
+	able := make([]nearDivisors, len(few))
 	for _, n := range extents {
+	roundings:
 		for _, rounding := range roundings {
+			for k := range few {
+				r := &few[k]
+				if !able[k].has(want[k], rounding.block(l.level.of(n, l.of(r)), r.g[a], r.x[a])) {
+					continue roundings
+				}
+			}
 			for _, add := range halos {
 			trims:
 				for _, trim := range trims {
@@ -437,6 +446,36 @@ func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, r
 			}
 		}
 	}
+}
+
+// nearDivisors says of blocks whether what they are with some halo and trim divides a number; it keeps what it was asked: 0 not asked, 1 yes, 2 no.
+type nearDivisors []byte
+
+func (d *nearDivisors) has(want, block int64) bool {
+	const most = 1 << 10 // blocks that are kept
+	if block < 0 || block >= most {
+		return dividesNear(want, block)
+	}
+	for int64(len(*d)) <= block {
+		*d = append(*d, 0)
+	}
+	if (*d)[block] == 0 {
+		(*d)[block] = 2
+		if dividesNear(want, block) {
+			(*d)[block] = 1
+		}
+	}
+	return (*d)[block] == 1
+}
+
+// dividesNear reports whether a number is divided by some factor that a cut can make of a block: see halos and Trim.cells.
+func dividesNear(want, block int64) bool {
+	for f := max(1, block-4); f <= block+2; f++ {
+		if want%f == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // profile is a key of numbers.
@@ -621,10 +660,18 @@ func (s *searcher) faces(ways []way, cut Cut, far int) {
 		}
 		s.fits[i] = false
 		m0, m1 := momentsOf(w.near, b0), momentsOf(w.distant, b1)
+		// Both rows have one coefficient: first distant.v - second near.v is 0, and is linear in the moments.
+		var d moments
+		for k := range d {
+			d[k] = m0[k]*distant.v - m1[k]*near.v
+		}
 		for _, h0 := range halos {
 			for _, h1 := range halos {
-				first, second := m0.with(h0, h1), m1.with(h0, h1)
-				if first <= 0 || first*distant.v != second*near.v || near.v%first != 0 || s.full() {
+				if d.with(h0, h1) != 0 {
+					continue
+				}
+				first := m0.with(h0, h1)
+				if first <= 0 || near.v%first != 0 || s.full() {
 					continue
 				}
 				s.fits[i] = true
