@@ -47,7 +47,8 @@ func (s *signer) callOf(n *Node, e *schema.Event) Call {
 // intern is the number of a call among those of event n.
 func (s *signer) intern(n *Node, c *Call) int32 {
 	v, found := &s.sig.Values[n.ID], s.found[n.ID].events
-	key := c.key()
+	key := c.appendKey(s.key[:0])
+	s.key = key
 	id, known := found[string(key)]
 	if !known {
 		id = int32(len(v.Events))
@@ -104,9 +105,8 @@ func sideOf(rank, world, peer, tag int32, count int64, datatype int32, bytes int
 	return nil
 }
 
-// key is the same for equal calls only.
-func (c *Call) key() []byte {
-	key := make([]byte, 0, 128)
+// appendKey appends a key that is the same for equal calls only.
+func (c *Call) appendKey(key []byte) []byte {
 	number := func(x int64) { key = binary.AppendVarint(key, x) }
 	maybe := func(x *int32) {
 		if x == nil {

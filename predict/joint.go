@@ -49,7 +49,7 @@ func join(runs []*Signature) (*training, error) {
 	if x := j.restate(s); x != nil {
 		calls = x
 	} else {
-		s, calls = emptySigner(all), rowsOf{all}
+		s, calls = emptySigner(all), jointRows{&j}
 	}
 	t.Signature = s.sig
 	if err := s.signFrom(calls); err != nil {
@@ -59,7 +59,7 @@ func join(runs []*Signature) (*training, error) {
 		return t, nil
 	}
 	s.sig.link()
-	return t, s.readValues(calls)
+	return t, s.readValues(jointRows{&j}) // call by call: what is repeated may end in the middle now
 }
 
 // joiner gives the ids of runs' tables joint ones.

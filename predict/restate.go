@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commq/commq/schema"
@@ -251,24 +252,63 @@ func (x *restated) side(i int, s Side) Side {
 	return to
 }
 
-// rows are the same calls as rows.
+// rows are the same calls as rows, in batches of the table events.
 func (j *joiner) rows(add func(*schema.Events) error) error {
 	b := &schema.Events{}
+	return j.each(func(rows []schema.Event) error {
+		b.Resize(0)
+		for k := range rows {
+			b.Append(&rows[k])
+		}
+		return add(b)
+	})
+}
+
+// each makes the rows of one rank after the other, which are valid until the next.
+func (j *joiner) each(visit func([]schema.Event) error) error {
+	var rows []schema.Event
 	for i, s := range j.runs {
 		for r := range s.Ranks {
-			rows, err := s.Expand(r)
-			if err != nil {
+			x := s.expansion(r)
+			x.rows = rows
+			var err error
+			if rows, err = x.next(math.MaxInt64); err != nil {
 				return fmt.Errorf("signature of %q: %w", s.Run, err)
 			}
-			b.Resize(0)
 			for k := range rows {
 				j.row(i, &rows[k])
-				b.Append(&rows[k])
 			}
-			if err := add(b); err != nil {
+			if err := visit(rows); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// jointRows are the calls of training runs as rows.
+type jointRows struct{ *joiner }
+
+func (x jointRows) flows(s *signer) error {
+	return x.each(func(rows []schema.Event) error {
+		for k := range rows {
+			e := &rows[k]
+			symbol := s.symbolOf(e.Call, e.Callsite, e.Comm)
+			if e.Instance != schema.NullInt64 && e.Comm != schema.NullInt32 && schema.Class(e.Class) == schema.ClassCollective {
+				s.meet(instance{e.Comm, e.Instance}, symbol)
+			}
+			s.follow(e.Rank, symbol)
+		}
+		return nil
+	})
+}
+
+func (x jointRows) values(s *signer) error {
+	return x.each(func(rows []schema.Event) error {
+		for k := range rows {
+			e := &rows[k]
+			s.takeRow(s.leaf[s.symbolOf(e.Call, e.Callsite, e.Comm)], e)
+		}
+		return nil
+	})
 }

@@ -101,6 +101,7 @@ type signer struct {
 	found []interned // by node
 	times []*timesOf // by node
 	cuts  [][]int64  // by rank: calls before which an iteration ends; nil: the template says it all
+	key   []byte     // of what is looked up, to be used again
 	// Of collective operations: those that not all ranks have come to, symbols that have met, and the sizes of communicators.
 	met   map[instance]*meeting
 	pairs map[[2]int32]bool
@@ -218,15 +219,20 @@ func (x rowsOf) values(s *signer) error {
 			if int(symbol) >= len(s.leaf) || e.Rank < 0 || int(e.Rank) >= len(s.ranks) {
 				return fmt.Errorf("rank %d, seq %d: the events changed while they were read", e.Rank, e.Seq)
 			}
-			p, n := &s.ranks[e.Rank], s.leaf[symbol]
-			s.goTo(p, n)
-			value := s.call(p, n, &e)
-			s.take(p, n, value)
-			s.times[n.ID].add(&e)
-			s.found[n.ID].time(value, e.ComputeNs)
+			s.takeRow(s.leaf[symbol], &e)
 		}
 		return nil
 	})
+}
+
+// takeRow takes a row of event n in.
+func (s *signer) takeRow(n *Node, e *schema.Event) {
+	p := &s.ranks[e.Rank]
+	s.goTo(p, n)
+	value := s.call(p, n, e)
+	s.take(p, n, value)
+	s.times[n.ID].add(e)
+	s.found[n.ID].time(value, e.ComputeNs)
 }
 
 // symbol is the symbol of row i.
@@ -376,10 +382,11 @@ func (s *signer) leave(p *signedRank) {
 // endIteration ends the iteration of a loop: its number.
 func (s *signer) endIteration(l *openLoop) int32 {
 	v, found := &s.sig.Values[l.node.ID], s.found[l.node.ID].bodies
-	var key []byte
+	key := s.key[:0]
 	for _, x := range l.body {
 		key = binary.AppendUvarint(key, uint64(x))
 	}
+	s.key = key
 	id, known := found[string(key)]
 	if !known {
 		id = int32(len(v.Bodies))
@@ -397,11 +404,11 @@ func (s *signer) endLoop(l *openLoop) int32 {
 		s.endIteration(l)
 	}
 	v, found := &s.sig.Values[l.node.ID], s.found[l.node.ID].loops
-	key := string(appendItems(nil, l.items.items))
-	id, known := found[key]
+	s.key = appendItems(s.key[:0], l.items.items)
+	id, known := found[string(s.key)]
 	if !known {
 		id = int32(len(v.Loops))
-		found[key] = id
+		found[string(s.key)] = id
 		v.Loops = append(v.Loops, l.items.items)
 	}
 	return id

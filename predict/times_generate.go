@@ -95,6 +95,7 @@ func (g *generator) computeTime() *ComputeTime {
 	}
 	c := &ComputeTime{}
 	asked := map[*timeLaw]float64{} // calls, as many as their parts say
+	var laws []*timeLaw             // of asked, in the order that they are met: sums come out the same each time
 	sig := g.signer.sig
 	occurrences := sig.occurrences()
 	for _, n := range sig.nodes {
@@ -110,6 +111,9 @@ func (g *generator) computeTime() *ComputeTime {
 				continue
 			}
 			p := g.said.laws[toldTime{n.ID, *ns}]
+			if _, known := asked[p.law]; !known {
+				laws = append(laws, p.law)
+			}
 			asked[p.law] += p.part * float64(calls)
 			sum.Count += calls
 			sum.Sum += calls * *ns
@@ -120,8 +124,8 @@ func (g *generator) computeTime() *ComputeTime {
 		}
 	}
 	var low, high, once float64
-	for l, calls := range asked {
-		s := l.at(g.ranks)
+	for _, l := range laws {
+		s, calls := l.at(g.ranks), asked[l]
 		c.RankNs += s.value * calls
 		if l.curve == nil { // one point: it bounds nothing, and is told by itself
 			once += s.value * calls

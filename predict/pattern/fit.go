@@ -378,7 +378,8 @@ func (f *fitter) presences(u *unit, c *class, forms []Form) []Form {
 	conditions := f.conditions(c, slices.Index(present, true))
 	var out []Form
 	for _, form := range forms {
-		if f.presentAs(u, c, form, present) {
+		sends := f.sends(u, c, form)
+		if slices.Equal(sends, present) {
 			out = append(out, form)
 			continue
 		}
@@ -387,7 +388,7 @@ func (f *fitter) presences(u *unit, c *class, forms []Form) []Form {
 			o := form
 			o.Presence = k
 			o.Cost += 3
-			if f.presentAs(u, c, o, present) {
+			if f.presentAs(c, k, sends, present) {
 				out = append(out, o)
 				found = true
 			}
@@ -417,10 +418,19 @@ func (f *fitter) conditions(c *class, first int) []Presence {
 	return out
 }
 
-// presentAs says whether a form has senders at just the sizes at which the slot is there.
-func (f *fitter) presentAs(u *unit, c *class, form Form, present []bool) bool {
+// sends says at which sizes a form, which has no condition yet, has senders.
+func (f *fitter) sends(u *unit, c *class, form Form) []bool {
+	out := make([]bool, len(f.p.Sizes))
 	for i, p := range f.p.Sizes {
-		if form.bind(p, c.dims[i], u.slots[0].Index).anyone() != present[i] {
+		out[i] = form.bind(p, c.dims[i], u.slots[0].Index).anyone()
+	}
+	return out
+}
+
+// presentAs says whether what sends at some sizes does so, under a condition, at just the sizes at which the slot is there.
+func (f *fitter) presentAs(c *class, k Presence, sends, present []bool) bool {
+	for i, p := range f.p.Sizes {
+		if (sends[i] && k.holds(p, c.dims[i])) != present[i] {
 			return false
 		}
 	}
@@ -636,7 +646,7 @@ func (f *fitter) fromSiblings() {
 			continue
 		}
 		for _, o := range u.pool {
-			if len(o.Rules) > 1 && o.Presence.Kind != Erratic {
+			if len(o.Rules) > 1 && o.Presence.Kind != Erratic && !slices.ContainsFunc(forms, o.same) {
 				forms = append(forms, o)
 			}
 		}

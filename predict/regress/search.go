@@ -419,9 +419,14 @@ func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, r
 					continue roundings
 				}
 			}
+			r0 := &s.rows[0]
+			block := rounding.block(l.level.of(n, l.of(r0)), r0.g[a], r0.x[a])
 			for _, add := range halos {
 			trims:
 				for _, trim := range trims {
+					if f := block + add - trim.cells(r0.g[a], r0.x[a]); f < 1 || want[0]%f != 0 {
+						continue
+					}
 					c := Cut{n, rounding, add, trim}
 					varies := false
 					for k := range s.rows {
@@ -666,8 +671,9 @@ func (s *searcher) faces(ways []way, cut Cut, far int) {
 			d[k] = m0[k]*distant.v - m1[k]*near.v
 		}
 		for _, h0 := range halos {
+			least, more := d[0]+h0*d[2], d[1]+h0*d[3]
 			for _, h1 := range halos {
-				if d.with(h0, h1) != 0 {
+				if least+h1*more != 0 {
 					continue
 				}
 				first := m0.with(h0, h1)
