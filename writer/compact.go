@@ -168,7 +168,7 @@ func (r *Run) sortTable(ctx context.Context, dir string, t *schema.Table, of []i
 	}
 }
 
-// shardOf is the file of a rank; one that has no rows of events, as a receiver's neighbour outside, goes to the first.
+// shardOf is the file of a rank; that of one beyond all that have rows of events is the first.
 func shardOf(of []int, rank int32) int {
 	if rank < 0 || int(rank) >= len(of) {
 		return 0
