@@ -89,10 +89,7 @@ listed AS (
 ),
 found AS (
   SELECT path[-3] AS run, path[-2] || '/' || path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/profile/*.parquet'] FOR d IN dirs]))) AS folders
-  UNION ALL
-  SELECT path[-2] AS run, path[-1] AS path
-  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/parts.parquet', d || '/comms.parquet', d || '/ranks.parquet', d || '/callsites.parquet', d || '/datatypes.parquet', d || '/waits.parquet', d || '/transfers.parquet', d || '/collective_waits.parquet', d || '/repeats.parquet'] FOR d IN dirs]))) AS files
+  FROM (SELECT string_split(file, '/') AS path FROM glob(flatten([[d || '/events/*.parquet', d || '/messages/*.parquet', d || '/parts/*.parquet', d || '/comms/*.parquet', d || '/ranks/*.parquet', d || '/callsites/*.parquet', d || '/datatypes/*.parquet', d || '/profile/*.parquet', d || '/waits/*.parquet', d || '/transfers/*.parquet', d || '/collective_waits/*.parquet', d || '/repeats/*.parquet'] FOR d IN dirs]))) AS files
 ),
 wrong AS (
   SELECT 1 AS place, 'run "' || run || '" has schema version ' || COALESCE(CAST(m.schema_version AS VARCHAR), 'NULL')
@@ -168,44 +165,44 @@ SELECT string_split(filename, '/')[-3] AS run, CAST("src" AS INTEGER) AS "src", 
 FROM read_parquet([d || '/messages/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_parts(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("seq" AS BIGINT) AS "seq", CAST("epoch" AS INTEGER) AS "epoch", CAST("peer_world" AS INTEGER) AS "peer_world", CAST("send_bytes" AS BIGINT) AS "send_bytes", CAST("recv_bytes" AS BIGINT) AS "recv_bytes"
-FROM read_parquet([d || '/parts.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("seq" AS BIGINT) AS "seq", CAST("epoch" AS INTEGER) AS "epoch", CAST("peer_world" AS INTEGER) AS "peer_world", CAST("send_bytes" AS BIGINT) AS "send_bytes", CAST("recv_bytes" AS BIGINT) AS "recv_bytes"
+FROM read_parquet([d || '/parts/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_comms(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("comm" AS INTEGER) AS "comm", CAST("remote" AS INTEGER) AS "remote", CAST("comm_rank" AS INTEGER) AS "comm_rank", CAST("world_rank" AS INTEGER) AS "world_rank", CAST("name" AS VARCHAR) AS "name", CAST("parent" AS INTEGER) AS "parent", CAST("kind" AS VARCHAR) AS "kind", CAST("cart_dims" AS VARCHAR) AS "cart_dims", CAST("cart_periods" AS VARCHAR) AS "cart_periods", CAST("graph_edges" AS VARCHAR) AS "graph_edges"
-FROM read_parquet([d || '/comms.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("comm" AS INTEGER) AS "comm", CAST("remote" AS INTEGER) AS "remote", CAST("comm_rank" AS INTEGER) AS "comm_rank", CAST("world_rank" AS INTEGER) AS "world_rank", CAST("name" AS VARCHAR) AS "name", CAST("parent" AS INTEGER) AS "parent", CAST("kind" AS VARCHAR) AS "kind", CAST("cart_dims" AS VARCHAR) AS "cart_dims", CAST("cart_periods" AS VARCHAR) AS "cart_periods", CAST("graph_edges" AS VARCHAR) AS "graph_edges"
+FROM read_parquet([d || '/comms/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_ranks(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("host" AS INTEGER) AS "host", CAST("threads" AS INTEGER) AS "threads", CAST("thread_level" AS INTEGER) AS "thread_level", CAST("ended" AS VARCHAR) AS "ended", CAST("events" AS BIGINT) AS "events", CAST("polls" AS BIGINT) AS "polls", CAST("dropped" AS BIGINT) AS "dropped", CAST("clock_offset_init_ns" AS BIGINT) AS "clock_offset_init_ns", CAST("clock_error_init_ns" AS BIGINT) AS "clock_error_init_ns", CAST("clock_offset_final_ns" AS BIGINT) AS "clock_offset_final_ns", CAST("clock_error_final_ns" AS BIGINT) AS "clock_error_final_ns"
-FROM read_parquet([d || '/ranks.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("host" AS INTEGER) AS "host", CAST("threads" AS INTEGER) AS "threads", CAST("thread_level" AS INTEGER) AS "thread_level", CAST("ended" AS VARCHAR) AS "ended", CAST("events" AS BIGINT) AS "events", CAST("polls" AS BIGINT) AS "polls", CAST("dropped" AS BIGINT) AS "dropped", CAST("clock_offset_init_ns" AS BIGINT) AS "clock_offset_init_ns", CAST("clock_error_init_ns" AS BIGINT) AS "clock_error_init_ns", CAST("clock_offset_final_ns" AS BIGINT) AS "clock_offset_final_ns", CAST("clock_error_final_ns" AS BIGINT) AS "clock_error_final_ns"
+FROM read_parquet([d || '/ranks/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_callsites(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("id" AS INTEGER) AS "id", CAST("parent" AS INTEGER) AS "parent", CAST("module" AS VARCHAR) AS "module", CAST("build_id" AS VARCHAR) AS "build_id", CAST("offset" AS BIGINT) AS "offset", CAST("function" AS VARCHAR) AS "function", CAST("file" AS VARCHAR) AS "file", CAST("line" AS INTEGER) AS "line"
-FROM read_parquet([d || '/callsites.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("id" AS INTEGER) AS "id", CAST("parent" AS INTEGER) AS "parent", CAST("module" AS VARCHAR) AS "module", CAST("build_id" AS VARCHAR) AS "build_id", CAST("offset" AS BIGINT) AS "offset", CAST("function" AS VARCHAR) AS "function", CAST("file" AS VARCHAR) AS "file", CAST("line" AS INTEGER) AS "line"
+FROM read_parquet([d || '/callsites/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_datatypes(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("id" AS INTEGER) AS "id", CAST("name" AS VARCHAR) AS "name", CAST("combiner" AS VARCHAR) AS "combiner", CAST("bytes" AS BIGINT) AS "bytes", CAST("extent_bytes" AS BIGINT) AS "extent_bytes"
-FROM read_parquet([d || '/datatypes.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("id" AS INTEGER) AS "id", CAST("name" AS VARCHAR) AS "name", CAST("combiner" AS VARCHAR) AS "combiner", CAST("bytes" AS BIGINT) AS "bytes", CAST("extent_bytes" AS BIGINT) AS "extent_bytes"
+FROM read_parquet([d || '/datatypes/*.parquet' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_profile(dirs) AS TABLE
 SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("epoch" AS INTEGER) AS "epoch", CAST("thread" AS INTEGER) AS "thread", CAST("call" AS VARCHAR) AS "call", CAST("class" AS VARCHAR) AS "class", CAST("comm" AS INTEGER) AS "comm", CAST("callsite" AS INTEGER) AS "callsite", CAST("error_class" AS INTEGER) AS "error_class", CAST("posted_any" AS INTEGER) AS "posted_any", CAST("proc_null" AS INTEGER) AS "proc_null", CAST("in_progress" AS INTEGER) AS "in_progress", CAST("recv_world" AS INTEGER) AS "recv_world", CAST("recv_tag" AS INTEGER) AS "recv_tag", CAST("calls" AS BIGINT) AS "calls", CAST("sends" AS BIGINT) AS "sends", CAST("receives" AS BIGINT) AS "receives", CAST("send_bytes" AS BIGINT) AS "send_bytes", CAST("recv_bytes" AS BIGINT) AS "recv_bytes", CAST("time_ns" AS BIGINT) AS "time_ns", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns", CAST("first_ns" AS BIGINT) AS "first_ns", CAST("last_ns" AS BIGINT) AS "last_ns", CAST("compute_ns" AS BIGINT) AS "compute_ns", CAST("polls" AS BIGINT) AS "polls", CAST("poll_ns" AS BIGINT) AS "poll_ns"
 FROM read_parquet([d || '/profile/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_waits(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("src" AS INTEGER) AS "src", CAST("dst" AS INTEGER) AS "dst", CAST("messages" AS BIGINT) AS "messages", CAST("late_sends" AS BIGINT) AS "late_sends", CAST("late_send_ns" AS BIGINT) AS "late_send_ns", CAST("late_send_max_ns" AS BIGINT) AS "late_send_max_ns", CAST("late_receives" AS BIGINT) AS "late_receives", CAST("late_receive_ns" AS BIGINT) AS "late_receive_ns", CAST("late_receive_max_ns" AS BIGINT) AS "late_receive_max_ns"
-FROM read_parquet([d || '/waits.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("src" AS INTEGER) AS "src", CAST("dst" AS INTEGER) AS "dst", CAST("messages" AS BIGINT) AS "messages", CAST("late_sends" AS BIGINT) AS "late_sends", CAST("late_send_ns" AS BIGINT) AS "late_send_ns", CAST("late_send_max_ns" AS BIGINT) AS "late_send_max_ns", CAST("late_receives" AS BIGINT) AS "late_receives", CAST("late_receive_ns" AS BIGINT) AS "late_receive_ns", CAST("late_receive_max_ns" AS BIGINT) AS "late_receive_max_ns"
+FROM read_parquet([d || '/waits/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_transfers(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("same_host" AS INTEGER) AS "same_host", CAST("bytes" AS BIGINT) AS "bytes", CAST("timed" AS INTEGER) AS "timed", CAST("step" AS INTEGER) AS "step", CAST("messages" AS BIGINT) AS "messages", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns"
-FROM read_parquet([d || '/transfers.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("same_host" AS INTEGER) AS "same_host", CAST("bytes" AS BIGINT) AS "bytes", CAST("timed" AS INTEGER) AS "timed", CAST("step" AS INTEGER) AS "step", CAST("messages" AS BIGINT) AS "messages", CAST("min_ns" AS BIGINT) AS "min_ns", CAST("max_ns" AS BIGINT) AS "max_ns"
+FROM read_parquet([d || '/transfers/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_collective_waits(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("until" AS VARCHAR) AS "until", CAST("pattern" AS VARCHAR) AS "pattern", CAST("call" AS VARCHAR) AS "call", CAST("comm" AS INTEGER) AS "comm", CAST("calls" AS BIGINT) AS "calls", CAST("waits" AS BIGINT) AS "waits", CAST("wait_ns" AS BIGINT) AS "wait_ns", CAST("max_ns" AS BIGINT) AS "max_ns", CAST("caused" AS BIGINT) AS "caused", CAST("caused_ns" AS BIGINT) AS "caused_ns"
-FROM read_parquet([d || '/collective_waits.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("rank" AS INTEGER) AS "rank", CAST("nth" AS BIGINT) AS "nth", CAST("until" AS VARCHAR) AS "until", CAST("pattern" AS VARCHAR) AS "pattern", CAST("call" AS VARCHAR) AS "call", CAST("comm" AS INTEGER) AS "comm", CAST("calls" AS BIGINT) AS "calls", CAST("waits" AS BIGINT) AS "waits", CAST("wait_ns" AS BIGINT) AS "wait_ns", CAST("max_ns" AS BIGINT) AS "max_ns", CAST("caused" AS BIGINT) AS "caused", CAST("caused_ns" AS BIGINT) AS "caused_ns"
+FROM read_parquet([d || '/collective_waits/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 CREATE OR REPLACE TEMP MACRO commq_rows_repeats(dirs) AS TABLE
-SELECT string_split(filename, '/')[-2] AS run, CAST("src" AS INTEGER) AS "src", CAST("nth" AS BIGINT) AS "nth", CAST("dst" AS INTEGER) AS "dst", CAST("callsite" AS INTEGER) AS "callsite", CAST("bytes" AS BIGINT) AS "bytes", CAST("blank" AS INTEGER) AS "blank", CAST("again" AS BIGINT) AS "again", CAST("copied" AS BIGINT) AS "copied"
-FROM read_parquet([d || '/repeats.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
+SELECT string_split(filename, '/')[-3] AS run, CAST("src" AS INTEGER) AS "src", CAST("nth" AS BIGINT) AS "nth", CAST("dst" AS INTEGER) AS "dst", CAST("callsite" AS INTEGER) AS "callsite", CAST("bytes" AS BIGINT) AS "bytes", CAST("blank" AS INTEGER) AS "blank", CAST("again" AS BIGINT) AS "again", CAST("copied" AS BIGINT) AS "copied"
+FROM read_parquet([d || '/repeats/*.parque[t: it is missing; commq runs profile makes it; commq query answers without]' FOR d IN dirs], filename = true, hive_partitioning = false);
 
 -- The tables of runs, which docs/SCHEMA.md describes, with the column run before them.
 

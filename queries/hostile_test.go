@@ -567,7 +567,7 @@ func TestFlippedBytes(t *testing.T) {
 		before[q.Name] = printed(t, answered(t, db, q, nil), "csv")
 	}
 	failed, other := 0, 0
-	for _, table := range []string{"events/0000.parquet", "messages/0000.parquet", "callsites.parquet"} {
+	for _, table := range []string{"events/0000.parquet", "messages/0000.parquet", "callsites/0000.parquet"} {
 		file := filepath.Join(run.Dir, table)
 		whole, err := os.ReadFile(file)
 		if err != nil {

@@ -30,11 +30,11 @@ func Macros(all []*Query) (string, error) {
 
 // macros is what the template needs.
 type macros struct {
-	Generated, NoFile, Run, App, FolderFiles, Files, Tables string
-	Version                                                 int
-	Facts                                                   []macroFact
-	Rows                                                    []macroTable
-	Queries                                                 []macroQuery
+	Generated, NoFile, Run, App, Files, Tables string
+	Version                                    int
+	Facts                                      []macroFact
+	Rows                                       []macroTable
+	Queries                                    []macroQuery
 }
 
 // macroFact is a fact with its parts as SQL.
@@ -65,17 +65,13 @@ func macrosOf(all []*Query) macros {
 		App:       appRe.String(),
 		Version:   schema.Version,
 	}
-	var tables, folderFiles, files []string
+	var tables, files []string
 	for _, t := range schema.Tables() {
 		tables = append(tables, quote(t.Name))
-		if f := "d || " + quote("/"+tablePattern(t)); t.Folder {
-			folderFiles = append(folderFiles, f)
-		} else {
-			files = append(files, f)
-		}
+		files = append(files, "d || "+quote("/"+tablePattern(t)))
 		m.Rows = append(m.Rows, macroTableOf(t, all))
 	}
-	m.Tables, m.FolderFiles, m.Files = strings.Join(tables, ", "), strings.Join(folderFiles, ", "), strings.Join(files, ", ")
+	m.Tables, m.Files = strings.Join(tables, ", "), strings.Join(files, ", ")
 	for i, f := range facts() {
 		m.Facts = append(m.Facts, macroFact{Place: 3 + i, Name: quote(f.name), Lacks: f.lacks, Without: quote(f.without)})
 	}
@@ -87,10 +83,7 @@ func macrosOf(all []*Query) macros {
 
 // tablePattern are the files of a table in a run's folder.
 func tablePattern(t *schema.Table) string {
-	if t.Folder {
-		return t.Name + "/*.parquet"
-	}
-	return t.Name + ".parquet"
+	return t.Name + "/*.parquet"
 }
 
 // readPattern is tablePattern as the engine reads it. A run may lack a derived table, and then the engine says, before anything of commq.sql can run, that no file
@@ -112,16 +105,12 @@ func macroTableOf(t *schema.Table, all []*Query) macroTable {
 			name = t.Name + "_table"
 		}
 	}
-	run := "string_split(filename, '/')[-2]"
-	if t.Folder {
-		run = "string_split(filename, '/')[-3]"
-	}
 	columns, nulls := make([]string, len(t.Columns)), []string{"NULL AS run"}
 	for i, c := range t.Columns {
 		columns[i] = fmt.Sprintf("CAST(%s AS %s) AS %[1]s", quoteName(c.Name), c.Type.SQL())
 		nulls = append(nulls, "NULL AS "+quoteName(c.Name))
 	}
-	return macroTable{Name: name, Inner: innerRows(t), Table: t.Name, Run: run, Columns: strings.Join(columns, ", "),
+	return macroTable{Name: name, Inner: innerRows(t), Table: t.Name, Columns: strings.Join(columns, ", "),
 		Pattern: readPattern(t), Nulls: strings.Join(nulls, ", ")}
 }
 

@@ -444,7 +444,7 @@ func TestMacrosRefuseDamagedRuns(t *testing.T) {
 	fails(t, conn, "FROM density('extra')", `run "extra": its manifest does not name the file messages/0001.parquet; see commq runs check`)
 
 	lacks := changedCopy(t, heat, "lacks", func(m *schema.Manifest) { m.Tables = m.Tables[:7] }).Dir
-	for _, missing := range []struct{ file, query string }{{"profile", "calls"}, {"waits.parquet", "late_senders"}, {"repeats.parquet", "duplicates"}, {"collective_waits.parquet", "collective_wait"}} {
+	for _, missing := range []struct{ file, query string }{{"profile", "calls"}, {"waits", "late_senders"}, {"repeats", "duplicates"}, {"collective_waits", "collective_wait"}} {
 		if err := os.RemoveAll(filepath.Join(lacks, missing.file)); err != nil {
 			t.Fatal(err)
 		}

@@ -241,14 +241,14 @@ func TestCheckerFindsBreaches(t *testing.T) {
 			m.Tables = []TableInfo{{Name: "profile", Files: []FileInfo{{Path: "profile/0000.parquet"}}}}
 		}, want: []string{"the 0 rows of profile are not the 13 sums of the rows of events; commq runs profile makes them again (profile)"}},
 		{manifest: func(m *Manifest) {
-			m.Tables = []TableInfo{{Name: "waits", Files: []FileInfo{{Path: "waits.parquet"}}}}
+			m.Tables = []TableInfo{{Name: "waits", Files: []FileInfo{{Path: "waits/0000.parquet"}}}}
 		}, want: []string{"the 0 rows of waits are not the 3 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
 		// messages of three sizes; and of three ranks whom each needs, and who is last
 		{manifest: func(m *Manifest) {
-			m.Tables = []TableInfo{{Name: "transfers", Files: []FileInfo{{Path: "transfers.parquet"}}}}
+			m.Tables = []TableInfo{{Name: "transfers", Files: []FileInfo{{Path: "transfers/0000.parquet"}}}}
 		}, want: []string{"the 0 rows of transfers are not the 3 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
 		{manifest: func(m *Manifest) {
-			m.Tables = []TableInfo{{Name: "collective_waits", Files: []FileInfo{{Path: "collective_waits.parquet"}}}}
+			m.Tables = []TableInfo{{Name: "collective_waits", Files: []FileInfo{{Path: "collective_waits/0000.parquet"}}}}
 		}, want: []string{"the 0 rows of collective_waits are not the 6 sums of the rows of events and messages; commq runs profile makes them again (waits)"}},
 	} {
 		text, m := tinyRun, tinyManifest()

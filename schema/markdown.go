@@ -12,11 +12,7 @@ func Markdown() string {
 	fmt.Fprintf(&b, "Schema version %d. A run is a folder with `manifest.json` and these tables as Parquet files; `commq runs show RUN` prints what a run holds.\n", Version)
 	b.WriteString("Null means not applicable or not known. World ranks are ranks in MPI_COMM_WORLD.\n")
 	for _, t := range Tables() {
-		where := "`" + t.Name + ".parquet`"
-		if t.Folder {
-			where = "`" + t.Name + "/*.parquet`"
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\nIn %s; rows of a file are sorted by %s.\n\n", t.Name, t.Doc, where, strings.Join(t.Key, ", "))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\nIn `%[1]s/*.parquet`; rows of a file are sorted by %[3]s.\n\n", t.Name, t.Doc, strings.Join(t.Key, ", "))
 		b.WriteString("| column | type | unit | null | meaning |\n|---|---|---|---|---|\n")
 		for _, c := range t.Columns {
 			null := ""

@@ -23,7 +23,7 @@ func join(parts ...[]Column) []Column {
 
 // EventsTable describes the table events: one row per MPI call.
 var EventsTable = Table{
-	Name: "events", Goname: "Event", Folder: true, Key: []string{"epoch", "rank", "seq"},
+	Name: "events", Goname: "Event", Sharded: true, Key: []string{"epoch", "rank", "seq"},
 	Doc: "One row per MPI call that was recorded. MPI_Startall has one row per request: the first spans the call, the others start and end at its end. Failed tests and probes are counted in polls of the rank's next row, not recorded. In long runs the rows of an epoch that are not point-to-point (class collective, comm, rma, io, mark, other) stand in a row group of their own behind the others, sorted likewise.",
 	Columns: join([]Column{
 		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the call."},
@@ -63,7 +63,7 @@ var EventsTable = Table{
 
 // MessagesTable describes the table messages: one row per matched point-to-point message.
 var MessagesTable = Table{
-	Name: "messages", Goname: "Message", Folder: true, Key: []string{"epoch", "src", "send_seq"},
+	Name: "messages", Goname: "Message", Sharded: true, Key: []string{"epoch", "src", "send_seq"},
 	Doc: "One row per matched point-to-point message. Sends and receives are matched by MPI's rule: by the message handle for matched probes, else in posting order per communicator, source, destination and tag.",
 	Columns: []Column{
 		{Name: "src", Goname: "Src", Type: Int32, Unit: "1", Doc: "World rank that sent it."},
@@ -176,7 +176,7 @@ var DatatypesTable = Table{
 
 // ProfileTable describes the table profile: the flat profile of each rank.
 var ProfileTable = Table{
-	Name: "profile", Goname: "Profile", Folder: true, Derived: true, Key: []string{"epoch", "rank", "nth"},
+	Name: "profile", Goname: "Profile", Sharded: true, Derived: true, Key: []string{"epoch", "rank", "nth"},
 	Doc: "The flat profile: one row per rank for the rows of events that agree in the columns from thread to recv_tag, with their number and sums. It says nothing that events does not, in a thousandth of the rows; the writer makes it of any run. Where the rows of a file of events have more than a million different such columns, some are summed in several rows, so always add up.",
 	Columns: []Column{
 		{Name: "rank", Goname: "Rank", Type: Int32, Unit: "1", Doc: "World rank that made the calls."},

@@ -60,12 +60,13 @@ type Column struct {
 
 // Table describes one table of a run.
 type Table struct {
-	// Name is the table's name in SQL and the stem of its file or folder in a run.
+	// Name is the table's name in SQL and of its folder in a run.
 	Name string
 	// Doc says what a row is.
 	Doc string
-	// Folder says whether the table lies in a folder of files (events/0000.parquet) or in one file (comms.parquet).
-	Folder bool
+	// Sharded says that the table's rows are in a file for each range of ranks (events/0000.parquet, events/0001.parquet, ...); other tables have
+	// one file (comms/0000.parquet).
+	Sharded bool
 	// Derived says that the rows follow from those of other tables: the writer makes them, the run's digest is without them, and a run of an
 	// older commq may lack them.
 	Derived bool

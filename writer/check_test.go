@@ -100,17 +100,17 @@ func TestCheckFindsBrokenFiles(t *testing.T) {
 				m.Digest = schema.RunDigest(m).String()
 			})
 		}, []string{"events/0000.parquet: 2 rows; the manifest says 3"}},
-		{"file gone", func(dir string) { os.Remove(filepath.Join(dir, "comms.parquet")) }, []string{"comms.parquet: "}},
+		{"file gone", func(dir string) { os.Remove(filepath.Join(dir, "comms/0000.parquet")) }, []string{"comms/0000.parquet: "}},
 		{"file added", func(dir string) {
 			overwrite(t, filepath.Join(dir, "events/0007.parquet"), read(t, filepath.Join(dir, "events/0000.parquet")))
 		}, []string{"events/0007.parquet: the manifest does not list this file"}},
 		{"file cut", func(dir string) {
-			p := filepath.Join(dir, "ranks.parquet")
+			p := filepath.Join(dir, "ranks/0000.parquet")
 			overwrite(t, p, read(t, p)[:500])
-		}, []string{"ranks.parquet: not a whole Parquet file"}},
+		}, []string{"ranks/0000.parquet: not a whole Parquet file"}},
 		{"other table's file", func(dir string) {
-			overwrite(t, filepath.Join(dir, "ranks.parquet"), read(t, filepath.Join(dir, "comms.parquet")))
-		}, []string{"ranks.parquet: no column rank"}},
+			overwrite(t, filepath.Join(dir, "ranks/0000.parquet"), read(t, filepath.Join(dir, "comms/0000.parquet")))
+		}, []string{"ranks/0000.parquet: no column rank"}},
 	} {
 		dir := lonely(t, t.TempDir())
 		test.spoil(dir)
@@ -206,6 +206,9 @@ func FuzzReadTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, which uint8) {
 		table := tables[int(which)%len(tables)]
 		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, table.Name), 0o777); err != nil {
+			t.Fatal(err)
+		}
 		overwrite(t, filepath.Join(dir, tablePath(table, 0)), text)
 		rows := 0
 		_ = ReadTable(context.Background(), dir, table, 7, func(b schema.Batch) error {

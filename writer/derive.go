@@ -85,19 +85,12 @@ func rewriting(dir, hidden string) (*Run, error) {
 
 // moveTable puts a table of the run into folder dir, in the place of the one there.
 func (r *Run) moveTable(dir string, info schema.TableInfo) error {
-	place := info.Name // a folder, or a file
-	if len(info.Files) == 0 || !strings.Contains(info.Files[0].Path, "/") {
-		place += ".parquet"
-	}
-	err := os.RemoveAll(filepath.Join(dir, place))
+	place := filepath.Join(dir, info.Name)
+	err := os.RemoveAll(place)
 	if len(info.Files) == 0 {
 		return err
 	}
-	err = errors.Join(err, os.Rename(filepath.Join(r.dir, place), filepath.Join(dir, place)))
-	if !strings.HasSuffix(place, ".parquet") {
-		err = errors.Join(err, syncFolder(filepath.Join(dir, place)))
-	}
-	return err
+	return errors.Join(err, os.Rename(filepath.Join(r.dir, info.Name), place), syncFolder(place))
 }
 
 // profiledColumns are what a schema.Profiler looks at, with the key.

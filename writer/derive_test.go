@@ -78,7 +78,7 @@ func TestMakeProfile(t *testing.T) {
 	if d := schema.RunDigest(&old).String(); d != whole.Digest {
 		t.Errorf("the digest without derived tables is %s, with them %s", d, whole.Digest)
 	}
-	for _, table := range []string{"profile", "waits.parquet", "transfers.parquet", "collective_waits.parquet", "repeats.parquet"} {
+	for _, table := range []string{"profile", "waits", "transfers", "collective_waits", "repeats"} {
 		if err := os.RemoveAll(filepath.Join(dir, table)); err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,7 @@ func checkTableInfo(t *schema.Table, info schema.TableInfo) error {
 	if _, err := schema.ParseDigest(info.Digest); err != nil {
 		return fmt.Errorf("table %s: %w", t.Name, err)
 	}
-	if len(info.Files) == 0 || !t.Folder && len(info.Files) != 1 {
+	if len(info.Files) == 0 || !t.Sharded && len(info.Files) != 1 {
 		return fmt.Errorf("table %s: %d files", t.Name, len(info.Files))
 	}
 	rows, last := info.Rows, ""
@@ -148,14 +148,11 @@ func checkTableInfo(t *schema.Table, info schema.TableInfo) error {
 
 // tablePath is the path, with slashes, of a shard's file in a run.
 func tablePath(t *schema.Table, shard int) string {
-	if !t.Folder {
-		return t.Name + ".parquet"
-	}
 	return fmt.Sprintf("%s/%04d.parquet", t.Name, shard)
 }
 
 func isTableFile(t *schema.Table, p string) bool {
-	if !t.Folder {
+	if !t.Sharded {
 		return p == tablePath(t, 0)
 	}
 	dir, base := path.Split(p)

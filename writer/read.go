@@ -33,7 +33,7 @@ func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, 
 
 // tableFiles lists the files of a table that are there, in order, with slashes.
 func tableFiles(dir string, t *schema.Table) ([]string, error) {
-	if !t.Folder {
+	if !t.Sharded {
 		return []string{tablePath(t, 0)}, nil
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, t.Name))

@@ -151,7 +151,7 @@ func (r *Run) count(m *schema.Messages) {
 
 // file returns the open file of a shard.
 func (r *Run) file(t *schema.Table, shard int) (*tableFile, error) {
-	if shard < 0 || shard >= maxShards || shard > 0 && !t.Folder {
+	if shard < 0 || shard >= maxShards || shard > 0 && !t.Sharded {
 		return nil, fmt.Errorf("write run %q: table %s has no shard %d", r.name, t.Name, shard)
 	}
 	r.mu.Lock()
@@ -171,10 +171,8 @@ func (r *Run) file(t *schema.Table, shard int) (*tableFile, error) {
 }
 
 func (r *Run) create(t *schema.Table, shard int) (*tableFile, error) {
-	if t.Folder {
-		if err := os.MkdirAll(filepath.Join(r.dir, t.Name), 0o777); err != nil {
-			return nil, fmt.Errorf("write run %q: %w", r.name, err)
-		}
+	if err := os.MkdirAll(filepath.Join(r.dir, t.Name), 0o777); err != nil {
+		return nil, fmt.Errorf("write run %q: %w", r.name, err)
 	}
 	f, err := createTableFile(filepath.Join(r.dir, filepath.FromSlash(tablePath(t, shard))), t)
 	if err != nil {
@@ -332,10 +330,8 @@ func (r *Run) overlaps(t *schema.Table) (n int64) {
 // syncFolders makes the names of the run's files durable.
 func (r *Run) syncFolders() error {
 	for _, t := range schema.Tables() {
-		if t.Folder {
-			if err := syncFolder(filepath.Join(r.dir, t.Name)); err != nil {
-				return err
-			}
+		if err := syncFolder(filepath.Join(r.dir, t.Name)); err != nil {
+			return err
 		}
 	}
 	return syncFolder(r.dir)

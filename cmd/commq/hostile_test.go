@@ -147,23 +147,23 @@ func TestDamagedRunsOnTheCommandLine(t *testing.T) {
 		want   string
 	}{
 		{"events cut short", func(t *testing.T, dir string) { cut(t, filepath.Join(dir, "events", "0000.parquet"), 2) }, "events/0000.parquet has"},
-		{"ranks empty", func(t *testing.T, dir string) { cut(t, filepath.Join(dir, "ranks.parquet"), 1<<40) }, "ranks.parquet has 0 bytes"},
+		{"ranks empty", func(t *testing.T, dir string) { cut(t, filepath.Join(dir, "ranks/0000.parquet"), 1<<40) }, "ranks/0000.parquet has 0 bytes"},
 		{"messages of a foreign program", func(t *testing.T, dir string) { put(t, dir, "messages/0000.parquet", foreignFile(t)) }, "messages/0000.parquet: no column src"},
 		{"comms from messages", func(t *testing.T, dir string) {
 			text, err := os.ReadFile(messages)
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, dir, "comms.parquet", text)
-		}, "comms.parquet: no column"},
+			put(t, dir, "comms/0000.parquet", text)
+		}, "comms/0000.parquet: no column"},
 		{"messages not Parquet", func(t *testing.T, dir string) {
 			put(t, dir, "messages/0000.parquet", []byte(strings.Repeat("PAR1", 30)))
 		}, "messages/0000.parquet: not a whole Parquet file"},
 		{"parts gone", func(t *testing.T, dir string) {
-			if err := os.Remove(filepath.Join(dir, "parts.parquet")); err != nil {
+			if err := os.Remove(filepath.Join(dir, "parts/0000.parquet")); err != nil {
 				t.Fatal(err)
 			}
-		}, "parts.parquet: no such file"},
+		}, "parts/0000.parquet: no such file"},
 	} {
 		dir := filepath.Join(t.TempDir(), "hurt.4")
 		copyRun(t, "ep.W.4", dir)
@@ -248,8 +248,8 @@ func TestBrokenManifests(t *testing.T) {
 		{"no ranks", replaced(`"ranks": 4`, `"ranks": 0`), "ranks is 0"},
 		{"ranks of text", replaced(`"ranks": 4`, `"ranks": "4"`), "not JSON of a manifest"},
 		{"too many ranks", replaced(`"ranks": 4`, `"ranks": 99999999999`), "not JSON of a manifest"},
-		{"a file elsewhere", replaced(`"path": "comms.parquet"`, `"path": "../comms.parquet"`), `"../comms.parquet"`},
-		{"a file anywhere", replaced(`"path": "comms.parquet"`, `"path": "/etc/passwd"`), `"/etc/passwd"`},
+		{"a file elsewhere", replaced(`"path": "comms/0000.parquet"`, `"path": "../comms/0000.parquet"`), `"../comms/0000.parquet"`},
+		{"a file anywhere", replaced(`"path": "comms/0000.parquet"`, `"path": "/etc/passwd"`), `"/etc/passwd"`},
 		{"a table twice", replaced(`"name": "comms"`, `"name": "parts"`), `lists "parts" where "comms" is wanted`},
 		{"a hostile time origin", replaced(`"time_origin": "measured"`, `"time_origin": "\u001b[31m'; DROP"`), "time_origin is"},
 	} {
