@@ -29,11 +29,14 @@ type Options struct {
 	TempDir string
 	// Threads is how many cores it uses; 0 is all.
 	Threads int
+	// Trino is the address of a Trino server that the runs are registered with, as Dial has it: it is asked instead of the engine
+	// in this process, which the other options are about. Empty is none.
+	Trino string
 }
 
 const defaultMemoryBytes = 4 << 30
 
-// DB is an engine in memory over the files of one or more runs. Its views are the tables of the schema with the column
+// DB is an engine over one or more runs: DuckDB in memory over their files, or a Trino server that knows them. Its views are the tables of the schema with the column
 // run before them, and runs, a row per run with what its manifest says. Nothing is ever written into a run's folder:
 // only SELECT runs, and no file but those of the runs can be read. It must be closed.
 type DB struct {
@@ -41,10 +44,14 @@ type DB struct {
 	conn     *sql.Conn
 	runs     []Run
 	preamble string
+	remote   *remote // nil: the engine is in this process
 }
 
 // Open makes an engine over runs. Names of runs must differ. Errors name the run and what is wrong with it.
 func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
+	if o.Trino != "" {
+		return openTrino(ctx, runs, o.Trino)
+	}
 	views, paths, err := viewsOf(runs)
 	if err != nil {
 		return nil, err
@@ -95,8 +102,14 @@ func (d *DB) Close() error {
 	return errors.Join(d.conn.Close(), d.db.Close())
 }
 
-// Preamble is the SQL that makes the views: before a query it makes a text that the duckdb shell runs.
-func (d *DB) Preamble() string { return d.preamble }
+// Whole is the text of a query with the SQL before it that makes the tables of the runs: the duckdb shell, or a client of the Trino server, runs it.
+func (d *DB) Whole(text string) string {
+	if d.remote != nil {
+		whole, _ := d.remote.with(text)
+		return whole
+	}
+	return d.preamble + "\n" + text
+}
 
 func (d *DB) exec(ctx context.Context, s string) error {
 	_, err := d.conn.ExecContext(ctx, s)
@@ -279,31 +292,42 @@ func textOrNull(s string) string {
 	return quote(s)
 }
 
+// runColumn is a column of runs, with the value of a run.
+type runColumn struct{ name, typ, literal string }
+
+// runColumns are the columns of runs: what the run's manifest says.
+func runColumns(r Run) []runColumn {
+	m, c := r.Manifest, r.Manifest.Counts
+	app, class := appOf(r.Name)
+	text := func(name, literal string) runColumn { return runColumn{name, "VARCHAR", literal} }
+	number := func(name, typ string, value int64) runColumn {
+		return runColumn{name, typ, fmt.Sprintf("CAST(%d AS %s)", value, typ)}
+	}
+	all := []runColumn{text("run", quote(r.Name)), text("app", textOrNull(app)), text("class", textOrNull(class)), number("ranks", "INTEGER", int64(m.Ranks)),
+		text("label", textOrNull(m.Origin.Label)), text("time_origin", quote(m.TimeOrigin)), text("compute_clock", quote(m.ComputeClock)),
+		text("record", quote(m.Record)), text("hash", quote(m.Hash)), text("ended", quote(m.Ended)),
+		number("end_ns", "BIGINT", m.EndNs), number("epochs", "INTEGER", int64(m.Epochs))}
+	for _, v := range []struct {
+		value int64
+		name  string
+	}{{c.Calls, "calls"}, {c.Polls, "polls"}, {c.Messages, "messages"}, {c.MessageBytes, "message_bytes"},
+		{c.Collectives, "collectives"}, {c.UnmatchedSends, "unmatched_sends"}, {c.UnmatchedReceives, "unmatched_receives"},
+		{c.WildcardReceives, "wildcard_receives"}, {c.Dropped, "dropped"}, {c.InProgress, "in_progress"}, {c.OverlappingCalls, "overlapping_calls"}} {
+		all = append(all, number(v.name, "BIGINT", v.value))
+	}
+	return append(all, text("digest", quote(m.Digest)), text("command", quote(strings.Join(m.Origin.Command, " "))),
+		text("mpi", quote(m.Origin.MPI)), text("started", quote(m.Origin.Started)))
+}
+
 // runsView is the view runs: what the manifests say.
 func runsView(runs []Run) string {
 	parts := make([]string, len(runs))
 	for i, r := range runs {
-		m, c := r.Manifest, r.Manifest.Counts
-		var b strings.Builder
-		app, class := appOf(r.Name)
-		fmt.Fprintf(&b, "SELECT %s AS run, %s AS app, %s AS class, CAST(%d AS INTEGER) AS ranks, %s AS label",
-			quote(r.Name), textOrNull(app), textOrNull(class), m.Ranks, textOrNull(m.Origin.Label))
-		for _, v := range []struct{ value, name string }{
-			{m.TimeOrigin, "time_origin"}, {m.ComputeClock, "compute_clock"}, {m.Record, "record"}, {m.Hash, "hash"}, {m.Ended, "ended"}} {
-			fmt.Fprintf(&b, ", %s AS %s", quote(v.value), v.name)
+		var columns []string
+		for _, c := range runColumns(r) {
+			columns = append(columns, c.literal+" AS "+c.name)
 		}
-		fmt.Fprintf(&b, ", CAST(%d AS BIGINT) AS end_ns, CAST(%d AS INTEGER) AS epochs", m.EndNs, m.Epochs)
-		for _, v := range []struct {
-			value int64
-			name  string
-		}{{c.Calls, "calls"}, {c.Polls, "polls"}, {c.Messages, "messages"}, {c.MessageBytes, "message_bytes"},
-			{c.Collectives, "collectives"}, {c.UnmatchedSends, "unmatched_sends"}, {c.UnmatchedReceives, "unmatched_receives"},
-			{c.WildcardReceives, "wildcard_receives"}, {c.Dropped, "dropped"}, {c.InProgress, "in_progress"}, {c.OverlappingCalls, "overlapping_calls"}} {
-			fmt.Fprintf(&b, ", CAST(%d AS BIGINT) AS %s", v.value, v.name)
-		}
-		fmt.Fprintf(&b, ", %s AS digest, %s AS command, %s AS mpi, %s AS started",
-			quote(m.Digest), quote(strings.Join(m.Origin.Command, " ")), quote(m.Origin.MPI), quote(m.Origin.Started))
-		parts[i] = b.String()
+		parts[i] = "SELECT " + strings.Join(columns, ", ")
 	}
 	return "CREATE VIEW runs AS\n" + strings.Join(parts, "\nUNION ALL\n")
 }
@@ -313,7 +337,7 @@ func runsView(runs []Run) string {
 func (d *DB) CheckCondition(ctx context.Context, table, cond string) error {
 	text, err := (&Param{Name: "condition", Kind: "condition"}).literal(cond)
 	if err == nil {
-		err = d.prepare(ctx, "SELECT 1 FROM "+quoteName(table)+" WHERE "+text, nil)
+		err = d.valid(ctx, "SELECT 1 FROM "+quoteName(table)+" WHERE "+text)
 	}
 	if err == nil {
 		return nil
@@ -324,6 +348,14 @@ func (d *DB) CheckCondition(ctx context.Context, table, cond string) error {
 		names[i] = c.Name
 	}
 	return fmt.Errorf("%w\ncolumns of %s: %s", err, table, strings.Join(names, ", "))
+}
+
+// valid says whether a query means something.
+func (d *DB) valid(ctx context.Context, text string) error {
+	if d.remote != nil {
+		return d.remote.valid(ctx, text)
+	}
+	return d.prepare(ctx, text, nil)
 }
 
 // prepare prepares exactly one statement and gives it to use, which may be nil.
@@ -353,6 +385,9 @@ var explainRe = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN(\s+A
 // readOnly says whether the text is one statement that only reads. EXPLAIN ANALYZE runs what it explains, so what counts
 // is the statement after it.
 func (d *DB) readOnly(ctx context.Context, text string) error {
+	if d.remote != nil {
+		return d.remote.readOnly(text)
+	}
 	if loc := explainRe.FindStringIndex(text); loc != nil {
 		text = text[loc[1]:]
 	}

@@ -32,7 +32,7 @@ type Param struct {
 }
 
 // reserved are the names of flags that commq query has for every query.
-var reserved = [...]string{"format", "help", "limit", "list", "memory-mib", "output", "plot", "quiet", "run", "sql", "store", "threads", "version"}
+var reserved = [...]string{"dsn", "engine", "format", "help", "limit", "list", "memory-mib", "output", "plot", "quiet", "run", "sql", "store", "threads", "version"}
 
 // noFile is the value of a file parameter that stands for a table without rows.
 const noFile = "none"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/commq/commq/schema"
 )
@@ -35,6 +36,9 @@ func (d *DB) Query(ctx context.Context, text string) (Rows, error) {
 
 // query runs a statement, with arguments for its parameters, and gives its rows, as described where described is not nil.
 func (d *DB) query(ctx context.Context, described []Column, text string, args ...any) (Rows, error) {
+	if d.remote != nil {
+		return d.remote.query(ctx, d.conn, described, text)
+	}
 	rows, err := d.conn.QueryContext(ctx, text, args...)
 	if err != nil {
 		if err = plain(err); damagedRe.MatchString(err.Error()) {
@@ -42,7 +46,7 @@ func (d *DB) query(ctx context.Context, described []Column, text string, args ..
 		}
 		return nil, err
 	}
-	r := &rowsOf{rows: rows, columns: described}
+	r := &rowsOf{rows: rows, columns: described, plain: plain}
 	if err := r.prepare(); err != nil {
 		rows.Close()
 		return nil, err
@@ -69,7 +73,7 @@ func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string) (Rows, e
 // again when it runs. Of a text that is an argument nothing can be prepared, so that it is planned once. A text with
 // SQL of the user's runs as it is, for the engine shows the line where an error is.
 func (d *DB) ask(ctx context.Context, q *Query, args map[string]string, text string) (Rows, error) {
-	if q.File != "" { // commq's own have tests for that
+	if d.remote != nil || q.File != "" { // commq's own have tests for that
 		if err := d.readOnly(ctx, text); err != nil {
 			return nil, err
 		}
@@ -137,6 +141,9 @@ type rowsOf struct {
 	values  []any
 	targets []any
 	err     error
+	// plain makes the engine's errors ours, and fix its values; nil where they need none.
+	plain func(error) error
+	fix   func(typ string, value any) any
 }
 
 // columnError says that an answer has other columns than its query's header describes.
@@ -153,7 +160,7 @@ func compare(types []*sql.ColumnType, header []Column) error {
 		if i == len(types) {
 			return columnError{c.Name, fmt.Sprintf("the SELECT has %d columns and the header %d: there is no %s", len(types), len(header), c.Name)}
 		}
-		if name, typ := types[i].Name(), types[i].DatabaseTypeName(); name != c.Name || typ != c.Type {
+		if name, typ := types[i].Name(), typeName(types[i]); name != c.Name || typ != c.Type {
 			return columnError{c.Name, fmt.Sprintf("column %d of the SELECT is %s %s, in the header it is %s %s; cast or rename it, or change the header", i+1, name, typ, c.Name, c.Type)}
 		}
 	}
@@ -175,7 +182,7 @@ func (r *rowsOf) prepare() error {
 		}
 	} else {
 		for _, t := range types {
-			r.columns = append(r.columns, Column{Name: t.Name(), Type: t.DatabaseTypeName(), Unit: unitOf(t.Name(), t.DatabaseTypeName())})
+			r.columns = append(r.columns, Column{Name: t.Name(), Type: typeName(t), Unit: unitOf(t.Name(), typeName(t))})
 		}
 	}
 	r.values, r.targets = make([]any, len(types)), make([]any, len(types))
@@ -204,6 +211,15 @@ func unitOf(name, typ string) string {
 	return "1"
 }
 
+// typeName is a type as DuckDB calls it: Trino says varchar(3) for VARCHAR.
+func typeName(t *sql.ColumnType) string {
+	name, _, _ := strings.Cut(strings.ToUpper(t.DatabaseTypeName()), "(")
+	if name == "DECIMAL" {
+		return t.DatabaseTypeName()
+	}
+	return name
+}
+
 func (r *rowsOf) Columns() []Column { return r.columns }
 func (r *rowsOf) Row() []any        { return r.values }
 
@@ -212,6 +228,11 @@ func (r *rowsOf) Next() bool {
 		return false
 	}
 	r.err = r.rows.Scan(r.targets...)
+	if r.fix != nil {
+		for i, c := range r.columns {
+			r.values[i] = r.fix(c.Type, r.values[i])
+		}
+	}
 	return r.err == nil
 }
 
@@ -219,7 +240,7 @@ func (r *rowsOf) Err() error {
 	if r.err != nil {
 		return r.err
 	}
-	return plain(r.rows.Err())
+	return r.plain(r.rows.Err())
 }
 
 // interrupted is the error of a query whose context ended; it is also that context's.

@@ -15,6 +15,7 @@ func commands(a *app) []*cobra.Command {
 		newDoctorCommand(a),
 		newRunsCommand(a),
 		newCompactCommand(a),
+		newStoreCommand(a),
 		newQueryCommand(a),
 		newSQLCommand(a),
 		newReportCommand(a),

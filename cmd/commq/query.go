@@ -29,6 +29,8 @@ type answerOptions struct {
 	limit   int      // --limit
 	memory  int      // --memory-mib
 	threads int      // --threads
+	trino   string   // the address that engineOptions settle on; "" is DuckDB
+	engineOptions
 }
 
 func (o *answerOptions) flags(c *cobra.Command, a *app) {
@@ -39,6 +41,7 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 	f.IntVar(&o.limit, "limit", 0, "print at most `N` rows, 0 for all (default: all; 40 of a table on a terminal)")
 	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use; beyond, it spills to the folder for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "`CORES` that the engine may use (default: all)")
+	o.engineOptions.flags(c)
 	complete(c, "format", output.Formats()...)
 	register(c, completeRuns(a), "run")
 	completeFiles(c, "output")
@@ -46,11 +49,14 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 }
 
 func (o *answerOptions) engine() queries.Options {
-	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads}
+	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, Trino: o.trino}
 }
 
 // check validates the flags and settles the format.
-func (o *answerOptions) check(a *app) error {
+func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
+	if o.trino, err = o.address(c, "memory-mib", "threads"); err != nil {
+		return err
+	}
 	if len(o.runs) == 0 {
 		return errors.New("no run given; name one with --run")
 	}
@@ -337,13 +343,13 @@ func (v *paramValue) Type() string {
 
 // runAsk asks each run in turn and prints or draws the answers.
 func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *askOptions) error {
-	if err := o.check(a); err != nil {
+	if err := o.check(a, c); err != nil {
 		return err
 	}
 	if err := o.checkPlot(); err != nil {
 		return err
 	}
-	runs, err := findRuns(a, o.runs)
+	runs, err := askedRuns(ctx, a, o.trino, o.runs)
 	if err != nil {
 		return err
 	}
@@ -454,7 +460,7 @@ func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs
 			return err
 		}
 		text, err := db.Text(ctx, q, o.args)
-		preamble := db.Preamble()
+		whole := db.Whole(text)
 		if err := errors.Join(err, db.Close()); err != nil {
 			return err
 		}
@@ -462,7 +468,7 @@ func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs
 		for i, run := range batch {
 			names[i] = printable.Line(run.Name) // a comment ends with its line
 		}
-		if _, err := fmt.Fprintf(a.screen(), "-- %s of run %s\n%s\n%s;\n", q.Name, strings.Join(names, ", "), preamble, text); err != nil {
+		if _, err := fmt.Fprintf(a.screen(), "-- %s of run %s\n%s;\n", q.Name, strings.Join(names, ", "), whole); err != nil {
 			return err
 		}
 	}

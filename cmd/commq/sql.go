@@ -74,7 +74,7 @@ func printMacros(a *app) error {
 const sqlBytes = 16 << 20
 
 func runSQL(ctx context.Context, a *app, c *cobra.Command, o *answerOptions, text string) error {
-	if err := o.check(a); err != nil {
+	if err := o.check(a, c); err != nil {
 		return err
 	}
 	if text == "-" {
@@ -90,7 +90,7 @@ func runSQL(ctx context.Context, a *app, c *cobra.Command, o *answerOptions, tex
 	if strings.TrimSpace(text) == "" {
 		return errors.New("no SQL given")
 	}
-	runs, err := findRuns(a, o.runs)
+	runs, err := askedRuns(ctx, a, o.trino, o.runs)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newStoreCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "store",
+		Short: "Let other engines read the runs of a store",
+		Long: `store works on where runs lie, and on who knows of them. A store is a folder of runs: --store, else $COMMQ_STORE, else ./runs.
+A server answers the questions of many
+people about the runs of a month, on several machines; the files stay where they are.`,
+		Example: `  export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
+  commq store register --engine trino
+  commq store unregister --engine trino ring.4`,
+	}
+	subcommands := []*cobra.Command{
+		newStoreRegisterCommand(a),
+		newStoreUnregisterCommand(a),
+	}
+	var names []string
+	for _, s := range subcommands {
+		c.AddCommand(s)
+		names = append(names, s.Name())
+	}
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		return fmt.Errorf("store %s: want one of %s", args[0], strings.Join(names, ", "))
+	}
+	return c
+}

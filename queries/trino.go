@@ -1,0 +1,333 @@
+package queries
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os/user"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/trinodb/trino-go-client/trino"
+
+	"github.com/commq/commq/schema"
+)
+
+// server is a Trino server and where in it the tables are.
+type server struct {
+	db              *sql.DB
+	address         string // as people may read it: without a password
+	catalog, schema string
+}
+
+const addressHelp = "want http://USER@HOST:8080?catalog=hive&schema=commq"
+
+// newServer reads an address. Without a catalog it is hive, without a schema commq, without a user that of the process.
+func newServer(address string) (*server, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("address %q of a Trino server: %s", shownAddress(u, address), addressHelp)
+	}
+	if u.User == nil {
+		who, err := user.Current()
+		if err != nil {
+			return nil, fmt.Errorf("address %q of a Trino server has no user: %w; %s", address, err, addressHelp)
+		}
+		u.User = url.User(who.Username)
+	}
+	q := u.Query()
+	for name, value := range map[string]string{"catalog": "hive", "schema": "commq", "source": "commq",
+		"request_retry_timeout": "5s"} { // the driver's two minutes are long for a wrong address
+		if q.Get(name) == "" {
+			q.Set(name, value)
+		}
+	}
+	u.RawQuery = q.Encode()
+	db, err := sql.Open("trino", u.String())
+	if err != nil {
+		return nil, fmt.Errorf("address %q of a Trino server: %w; %s", u.Redacted(), err, addressHelp)
+	}
+	return &server{db: db, address: u.Scheme + "://" + u.Host, catalog: q.Get("catalog"), schema: q.Get("schema")}, nil
+}
+
+func shownAddress(u *url.URL, address string) string {
+	if u == nil {
+		return address
+	}
+	return u.Redacted()
+}
+
+func (s *server) schemaName() string { return quoteName(s.catalog) + "." + quoteName(s.schema) }
+
+// table is a table's name in full.
+func (s *server) table(name string) string { return s.schemaName() + "." + quoteName(name) }
+
+func (s *server) exec(ctx context.Context, text string) error {
+	rows, err := s.db.QueryContext(ctx, text)
+	if err != nil {
+		return s.explained(err, text, 0)
+	}
+	for rows.Next() {
+	}
+	return s.explained(errors.Join(rows.Err(), rows.Close()), text, 0)
+}
+
+// each gives use each row of a statement whose columns are texts.
+func (s *server) each(ctx context.Context, text string, use func(row []string)) error {
+	rows, err := s.db.QueryContext(ctx, text)
+	if err != nil {
+		return s.explained(err, text, 0)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	row := make([]string, len(columns))
+	targets := make([]any, len(row))
+	for i := range row {
+		targets[i] = &row[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return err
+		}
+		use(row)
+	}
+	return s.explained(rows.Err(), text, 0)
+}
+
+// openTrino is Open on a Trino server where the runs are registered. The server has no views of a session: the tables of the runs
+// stand before each query, after WITH.
+func openTrino(ctx context.Context, runs []Run, address string) (*DB, error) {
+	if len(runs) == 0 {
+		return nil, errors.New("no run given; name one with --run")
+	}
+	s, err := newServer(address)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		if slices.Contains(names[:i], r.Name) {
+			return nil, errors.Join(fmt.Errorf("two runs are called %q", r.Name), s.db.Close())
+		}
+		names[i] = r.Name
+	}
+	remote := &remote{server: s}
+	for _, t := range schema.Tables() {
+		view, err := remote.view(t, runs)
+		if err != nil {
+			return nil, errors.Join(err, s.db.Close())
+		}
+		remote.views = append(remote.views, view)
+	}
+	var columns []string
+	for _, c := range runColumns(runs[0]) {
+		columns = append(columns, quoteName(c.name))
+	}
+	remote.views = append(remote.views, remoteView{name: "runs",
+		text: fmt.Sprintf("SELECT %s FROM %s WHERE run IN (%s)", strings.Join(columns, ", "), s.table("runs"), quoteAll(names))})
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(s.explained(err, "", 0), s.db.Close())
+	}
+	return &DB{db: s.db, conn: conn, runs: runs, remote: remote}, nil
+}
+
+// remote is how a DB asks a Trino server.
+type remote struct {
+	*server
+	views []remoteView
+}
+
+// remoteView is a table of the runs that are asked, as a query in WITH.
+type remoteView struct {
+	name, text string
+	// made says that the text names other tables of the runs.
+	made bool
+}
+
+// view is a table of the runs: their partitions of the server's table, and what is derived of other tables where a run lacks it.
+func (r *remote) view(t *schema.Table, runs []Run) (remoteView, error) {
+	v := remoteView{name: t.Name}
+	var there, parts []string
+	for _, run := range runs {
+		if info := tableInfo(run.Manifest, t.Name); !t.Derived || info != nil && len(info.Files) > 0 {
+			there = append(there, run.Name)
+			continue
+		}
+		if t == &schema.ProfileTable {
+			parts = append(parts, profileOfEvents("SELECT * FROM events WHERE run = "+quote(run.Name)))
+		} else {
+			part, err := madeOf(t, run.Name, len(runs) == 1)
+			if err != nil {
+				return v, err
+			}
+			parts = append(parts, part)
+		}
+		v.made = true
+	}
+	if len(there) > 0 {
+		columns := []string{"run"}
+		for _, c := range t.Columns {
+			columns = append(columns, quoteName(c.Name))
+		}
+		parts = append(parts, fmt.Sprintf("SELECT %s FROM %s WHERE run IN (%s)", strings.Join(columns, ", "), r.table(t.Name), quoteAll(there)))
+	}
+	v.text = strings.Join(parts, "\nUNION ALL\n")
+	return v, nil
+}
+
+var (
+	// leading is what may stand before a statement's first word.
+	leading = regexp.MustCompile(`^(?s:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*`)
+	// withRe is how a query begins that has a WITH of its own.
+	withRe    = regexp.MustCompile(`(?i)^WITH(\s+RECURSIVE)?\b`)
+	explainAt = regexp.MustCompile(`(?i)^EXPLAIN(\s+ANALYZE)?(\s+VERBOSE)?(\s*\([^)]*\))?`)
+	readsRe   = regexp.MustCompile(`(?i)^(SELECT|WITH|VALUES|TABLE|\()`)
+	showsRe   = regexp.MustCompile(`(?i)^(SHOW|DESCRIBE|DESC)\b`)
+)
+
+// with puts the tables of the runs that a query names before it, and says how many lines that are. Places of errors in the lines
+// after them stay what they are in the query.
+func (r *remote) with(text string) (full string, lines int) {
+	at := len(leading.FindString(text))
+	if loc := explainAt.FindString(text[at:]); loc != "" {
+		at += len(loc)
+		at += len(leading.FindString(text[at:]))
+	}
+	if !readsRe.MatchString(text[at:]) {
+		return text, 0
+	}
+	named := text
+	var views []string
+	for _, v := range slices.Backward(r.views) {
+		if !regexp.MustCompile(`(?i)\b` + v.name + `\b`).MatchString(named) {
+			continue
+		}
+		if v.made {
+			named += "\n" + v.text
+		}
+		views = append(views, quoteName(v.name)+" AS (\n"+v.text+"\n)")
+	}
+	if len(views) == 0 {
+		return text, 0
+	}
+	slices.Reverse(views)
+	word, before, end := "WITH", strings.Join(views, ",\n"), "\n"
+	body := text[at:]
+	if own := withRe.FindString(body); own != "" {
+		word, end = own, ",\n"
+		body = blank(own) + body[len(own):]
+	}
+	before = word + " " + before + end
+	head := text[:at]
+	if strings.TrimSpace(leading.ReplaceAllString(head, "")) == "" { // no EXPLAIN: what stands there is a comment
+		return before + head + body, strings.Count(before, "\n")
+	}
+	return head + before + blank(head) + body, strings.Count(before, "\n")
+}
+
+// blank is as much room as a text takes.
+func blank(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' {
+			return c
+		}
+		return ' '
+	}, text)
+}
+
+// readOnly says whether a text reads and does nothing else. There is one statement to a request.
+func (r *remote) readOnly(text string) error {
+	body := text[len(leading.FindString(text)):]
+	if loc := explainAt.FindString(body); loc != "" {
+		body = body[len(loc):]
+		body = body[len(leading.FindString(body)):]
+	} else if showsRe.MatchString(body) {
+		return nil
+	}
+	if !readsRe.MatchString(body) {
+		return errors.New("only SELECT (also WITH, VALUES, TABLE, SHOW, DESCRIBE, EXPLAIN) runs here: runs are never changed; write results with --output")
+	}
+	return nil
+}
+
+// valid says whether a query means something.
+func (r *remote) valid(ctx context.Context, text string) error {
+	full, lines := r.with(text)
+	rows, err := r.db.QueryContext(ctx, "EXPLAIN (TYPE VALIDATE) "+full)
+	if err == nil {
+		err = rows.Close()
+	}
+	return r.explained(err, text, lines)
+}
+
+// placeRe is where the server says an error is.
+var placeRe = regexp.MustCompile(`^line (\d+):(\d+): `)
+
+// explained is an error about a text that was sent with so many lines before it. It is what the server said, with the line
+// that it means as DuckDB shows it, or that the server cannot be reached.
+func (s *server) explained(err error, text string, lines int) error {
+	if err == nil {
+		return nil
+	}
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, cause) {
+			return interrupted{cause}
+		}
+	}
+	var said *trino.ErrTrino
+	if errors.As(err, &said) {
+		message := placeRe.ReplaceAllString(said.Message, "")
+		if said.ErrorName == "TABLE_NOT_FOUND" || said.ErrorName == "SCHEMA_NOT_FOUND" || said.ErrorName == "CATALOG_NOT_FOUND" {
+			return fmt.Errorf("%s: %s; commq store register makes the tables, and --dsn names catalog and schema", s.address, message)
+		}
+		if m := placeRe.FindStringSubmatch(said.Message); m != nil {
+			var line, column int
+			fmt.Sscan(m[1], &line)
+			fmt.Sscan(m[2], &column)
+			if all := strings.Split(text, "\n"); line > lines && line-lines <= len(all) && column > 0 {
+				mark := fmt.Sprintf("LINE %d: ", line-lines)
+				return fmt.Errorf("%s\n\n%s%s\n%s^", message, mark, all[line-lines-1], strings.Repeat(" ", len(mark)+column-1))
+			}
+		}
+		if said.ErrorType != "USER_ERROR" {
+			return fmt.Errorf("%s: %s (%s); the server's log says more", s.address, message, said.ErrorName)
+		}
+		return errors.New(message)
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) || strings.Contains(err.Error(), "giving up after") {
+		return fmt.Errorf("ask the Trino server at %s: %w; is it up, and is the address right (--dsn)?", s.address, err)
+	}
+	return fmt.Errorf("ask the Trino server at %s: %w", s.address, err)
+}
+
+// query runs a query, and gives its rows as described where described is not nil.
+func (r *remote) query(ctx context.Context, conn *sql.Conn, described []Column, text string) (Rows, error) {
+	full, lines := r.with(text)
+	rows, err := conn.QueryContext(ctx, full)
+	explained := func(err error) error { return r.explained(err, text, lines) }
+	if err != nil {
+		return nil, explained(err)
+	}
+	answer := &rowsOf{rows: rows, columns: described, plain: explained, fix: fixed}
+	if err := answer.prepare(); err != nil {
+		return nil, errors.Join(explained(err), rows.Close())
+	}
+	return answer, nil
+}
+
+// fixed is a value of the driver, which has one Go type for all integers, as DuckDB's driver gives it.
+func fixed(typ string, value any) any {
+	if n, ok := value.(int64); ok && typ == "INTEGER" {
+		return int32(n)
+	}
+	return value
+}
