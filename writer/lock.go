@@ -74,7 +74,7 @@ func samePath(f *os.File, path string) bool {
 
 // release frees the lock. The file goes first: whoever opened it before looks again.
 func (l *lock) release() error {
-	if l.file == nil {
+	if l == nil || l.file == nil {
 		return nil
 	}
 	err := errors.Join(os.Remove(l.file.Name()), l.file.Close())

@@ -38,6 +38,9 @@ type Run struct {
 	files map[shardKey]*tableFile
 	done  bool
 
+	whole map[shardKey]PartFile // files that were written before, in parts
+	keep  bool                  // the hidden folder stays when the run does not get its name: a later process goes on with it
+
 	waits *schema.WaitSums // of SumWaits; nil: Commit reads the files again
 
 	counting sync.Mutex
@@ -52,11 +55,11 @@ type shardKey struct {
 // Create begins a run of that name in the store, which it makes where it is missing. The name is taken from now on: a
 // second Create fails until Commit or Abort, in any process, and after Commit. What a killed process left is removed.
 func Create(store, name string, o Options) (*Run, error) {
-	if err := checkName(name); err != nil {
+	if err := makeStore(store, name); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(store, 0o777); err != nil {
-		return nil, fmt.Errorf("make the store: %w; name another with --store or $COMMQ_STORE", err)
+	if dir := partsFolder(store, name); isFolder(dir) {
+		return nil, fmt.Errorf("run %q in %s is being written in parts by several processes (commq ingest --parts); choose another name, end that, or remove %s", name, store, dir)
 	}
 	l, err := takeLock(filepath.Join(store, "."+name+".lock"))
 	if errors.Is(err, errLocked) {
@@ -71,6 +74,17 @@ func Create(store, name string, o Options) (*Run, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// makeStore checks the name of a run that is to be made in the store, and makes the store where it is missing.
+func makeStore(store, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(store, 0o777); err != nil {
+		return fmt.Errorf("make the store: %w; name another with --store or $COMMQ_STORE", err)
+	}
+	return nil
 }
 
 // target is the folder that the run gets.
@@ -294,6 +308,11 @@ func (r *Run) closeTable(t *schema.Table) (schema.TableInfo, error) {
 			shards = append(shards, key.shard)
 		}
 	}
+	for key := range r.whole {
+		if key.table == t.Name {
+			shards = append(shards, key.shard)
+		}
+	}
 	slices.Sort(shards)
 	if len(shards) == 0 {
 		shards = []int{0}
@@ -304,14 +323,13 @@ func (r *Run) closeTable(t *schema.Table) (schema.TableInfo, error) {
 	info := schema.TableInfo{Name: t.Name}
 	var sum schema.Digest
 	for _, shard := range shards {
-		f := r.files[shardKey{t.Name, shard}]
-		bytes, err := f.close()
+		f, err := r.closeFile(shardKey{t.Name, shard})
 		if err != nil {
 			return info, fmt.Errorf("%s: %w", tablePath(t, shard), err)
 		}
-		info.Files = append(info.Files, schema.FileInfo{Path: tablePath(t, shard), Rows: f.digester.Rows(), Bytes: bytes})
-		info.Rows += f.digester.Rows()
-		sum = sum.Add(f.digester.Sum())
+		info.Files = append(info.Files, schema.FileInfo{Path: tablePath(t, shard), Rows: f.Rows, Bytes: f.Bytes})
+		info.Rows += f.Rows
+		sum = sum.Add(f.Digest)
 	}
 	info.Digest = sum.String()
 	return info, nil
@@ -322,6 +340,11 @@ func (r *Run) overlaps(t *schema.Table) (n int64) {
 	for key, f := range r.files {
 		if key.table == t.Name {
 			n += f.overlaps.Count()
+		}
+	}
+	for key, f := range r.whole {
+		if key.table == t.Name {
+			n += f.Overlaps
 		}
 	}
 	return n
@@ -362,6 +385,9 @@ func (r *Run) end() error {
 	r.mu.Unlock()
 	for _, f := range files {
 		f.abandon()
+	}
+	if r.keep {
+		return r.lock.release()
 	}
 	return errors.Join(os.RemoveAll(r.dir), r.lock.release())
 }

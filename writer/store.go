@@ -70,7 +70,7 @@ func Remove(store, name string) error {
 		err = os.Rename(dir, hidden)
 	}
 	if err == nil {
-		err = os.RemoveAll(hidden)
+		err = errors.Join(os.RemoveAll(hidden), os.RemoveAll(partsFolder(store, name))) // and what the process that made it left, killed at its end
 	}
 	if err = errors.Join(err, l.release()); err != nil {
 		return fmt.Errorf("remove run %q: %w", name, err)

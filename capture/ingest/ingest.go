@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/commq/commq/capture/symbols"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -52,6 +53,7 @@ type Options struct {
 
 	epochRows int64 // rows per epoch; 0: epochTarget. Tests use tiny ones.
 	shardRows int64 // rows per shard; 0: shardTarget
+	maxShards int64 // files of a table, of each part; 0: maxShards
 }
 
 const (
@@ -84,6 +86,9 @@ func (o *Options) withDefaults() error {
 	}
 	if o.shardRows <= 0 {
 		o.shardRows = shardTarget
+	}
+	if o.maxShards <= 0 {
+		o.maxShards = maxShards
 	}
 	if o.Progress == nil {
 		o.Progress = func(done, total int64) {}
@@ -153,16 +158,20 @@ type job struct {
 	size  int32        // of MPI_COMM_WORLD
 	ranks []*rankSpool // those present, ascending
 
-	hosts    []host
-	comms    *commTable
-	types    *typeTable
-	sites    *siteTable
-	sel      selection
-	epochs   int32
-	shards   int
-	shardOf  []int32 // by index in ranks
-	rows     int64   // of events, in all
-	progress int64
+	hosts  []host
+	comms  *commTable
+	types  *typeTable
+	sites  *siteTable
+	paths  []sitePath                  // of ranks that are known by a part's index
+	frames map[siteKey][]symbols.Frame // looked up already, by the parts; nil: not
+	// moduleWarnings are what the parts could not look up.
+	moduleWarnings []string
+	sel            selection
+	epochs         int32
+	shards         int
+	shardOf        []int32 // by index in ranks
+	rows           int64   // of events, in all
+	progress       int64
 
 	warnings []string
 	counts   schema.Counts
@@ -177,40 +186,58 @@ func (j *job) warn(format string, args ...any) {
 
 // prepare is the first pass and what follows from it.
 func (j *job) prepare(ctx context.Context) error {
+	if err := j.scan(ctx); err != nil {
+		return err
+	}
+	bounds, err := j.unify()
+	if err != nil {
+		return err
+	}
+	j.setShards()
+	return j.split(ctx, bounds)
+}
+
+// scan is the first pass.
+func (j *job) scan(ctx context.Context) error {
 	err := parallel(ctx, j.o.Workers, len(j.ranks), func(i int) error { return j.ranks[i].scan() })
 	if err != nil {
 		return err
 	}
-	if err := j.checkKept(); err != nil {
-		return err
-	}
+	return j.checkKept()
+}
+
+// unify is what follows from the first pass over all ranks. It returns where epochs 1, 2, ... begin.
+func (j *job) unify() (bounds []int64, err error) {
 	if err := j.checkEnds(); err != nil {
-		return err
+		return nil, err
 	}
 	for _, r := range j.ranks {
 		j.rows += r.rows
 	}
 	if err := j.setSelection(); err != nil {
-		return err
+		return nil, err
 	}
 	if j.comms, err = unifyComms(j); err != nil {
-		return err
+		return nil, err
 	}
 	j.types = unifyTypes(j.ranks)
 	j.sites = unifySites(j)
 	if err := j.setClocks(); err != nil {
-		return err
+		return nil, err
 	}
-	j.setShards()
-	bounds := j.epochBounds()
+	bounds = j.epochBounds()
 	j.epochs = int32(len(bounds)) + 1
+	return bounds, nil
+}
+
+// split cuts the ranks' rows into epochs.
+func (j *job) split(ctx context.Context, bounds []int64) error {
 	return parallel(ctx, j.o.Workers, len(j.ranks), func(i int) error { return j.ranks[i].split(bounds) })
 }
 
 // setShards cuts the ranks into ranges of about equal numbers of rows. It depends on the job alone, not on the machine.
 func (j *job) setShards() {
-	shards := min(1+(j.rows-1)/j.o.shardRows, maxShards, int64(len(j.ranks)))
-	j.shards = int(max(shards, 1))
+	j.shards = j.shardsFor(j.rows, len(j.ranks))
 	j.shardOf = make([]int32, len(j.ranks))
 	var before int64
 	last := int32(0)
@@ -223,6 +250,11 @@ func (j *job) setShards() {
 		j.shardOf[i] = last
 		before += r.rows
 	}
+}
+
+// shardsFor is the number of files of a table for so many rows of so many ranks.
+func (j *job) shardsFor(rows int64, ranks int) int {
+	return int(max(min(1+(rows-1)/j.o.shardRows, j.o.maxShards, int64(ranks)), 1))
 }
 
 // manifest says what was ingested; the tables are filled in by Commit.

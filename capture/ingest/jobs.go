@@ -126,7 +126,9 @@ func openJob(dir string, o Options) (*job, error) {
 		return nil, err
 	}
 	j := &job{o: o, dir: dir, id: id, size: info.Ranks}
-	err = j.open(info.Files)
+	if err = j.open(info.Files); err == nil {
+		err = j.checkPresent()
+	}
 	if err == nil {
 		err = j.readSummaries(info.Summaries)
 	}
@@ -177,7 +179,7 @@ func (j *job) open(names []string) error {
 		}
 	}
 	j.sort()
-	return j.checkPresent()
+	return nil
 }
 
 // add adds a file to its rank.
@@ -278,7 +280,7 @@ func (j *job) warnDropped() {
 			}
 			limited += int64(f.Header.Dropped)
 			files++
-			if ns := r.clock.at(lastTick(f)); ns < first.ns {
+			if ns := r.clock.at(r.lastTick(f)); ns < first.ns {
 				first.ns, first.file = ns, f
 			}
 		}
@@ -293,8 +295,11 @@ func (j *job) warnDropped() {
 	}
 }
 
-// lastTick is when the last recorded call of a file was entered.
-func lastTick(f *spool.File) uint64 {
+// lastTick is when the last recorded call of a file of the rank was entered.
+func (r *rankSpool) lastTick(f *spool.File) uint64 {
+	if r.elsewhere {
+		return r.lastTicks[f.Header.Thread]
+	}
 	tick := f.Header.Clock0Tick
 	for i := range f.Slots {
 		if f.Slots[i].Kind == spool.End {

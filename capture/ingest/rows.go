@@ -20,6 +20,11 @@ type pass struct {
 	parts    schema.Parts
 
 	waits *schema.WaitSums // nil: the writer makes them of the files
+
+	keepParts func(epoch int32, parts *schema.Parts) error // where they are not for the sink
+
+	away    []bool         // by world rank: its records are on another machine, where its sends are matched; nil: none are
+	foreign [][]match.Recv // by shard: the epoch's receives of such ranks from ranks that are here
 }
 
 // shard is a range of ranks: those whose sends it matches, and whose rows go to one file.
@@ -70,7 +75,7 @@ func (j *job) writeRows(ctx context.Context, out sink) error {
 			return err
 		}
 	}
-	p.count()
+	j.count(p.tally())
 	j.warnOpen()
 	if j.o.Record != RecordMessages {
 		return nil
@@ -131,7 +136,13 @@ func (p *pass) epoch(ctx context.Context, e int32) error {
 	if err != nil {
 		return err
 	}
-	if err := p.writeParts(e, e == p.epochs-1); err != nil {
+	p.gatherParts(e)
+	if p.keepParts != nil {
+		err = p.keepParts(e, &p.parts)
+	} else {
+		err = writeParts(p.out, &p.parts, e == p.epochs-1)
+	}
+	if err != nil {
 		return err
 	}
 	for _, r := range p.ranks {
@@ -191,6 +202,9 @@ func (d *decoder) route(p *pass) {
 		if d.state[i] != recvKnown {
 			continue
 		}
+		if p.away != nil && p.away[d.recvs[i].Src] {
+			continue
+		}
 		k := p.indexOf[d.recvs[i].Src]
 		s := int32(0) // the sender's records are missing: it waits anywhere
 		if k >= 0 {
@@ -210,6 +224,14 @@ func (p *pass) match(s *shard, e int32) {
 			r := &d.recvs[i]
 			if send := s.matcher.Recv(r); send != nil {
 				s.early = append(s.early, match.Pair{Send: *send, Recv: *r})
+			}
+		}
+	}
+	if p.foreign != nil {
+		of := p.foreign[s.number]
+		for i := range of {
+			if send := s.matcher.Recv(&of[i]); send != nil {
+				s.early = append(s.early, match.Pair{Send: *send, Recv: of[i]})
 			}
 		}
 	}
@@ -284,8 +306,8 @@ func (s *shard) add(e int32, send *match.Send, r *match.Recv) {
 	}
 }
 
-// writeParts gathers the epoch's parts, in the order of ranks, and writes them when there are many, and at the end.
-func (p *pass) writeParts(e int32, last bool) error {
+// gatherParts adds the epoch's parts, in the order of ranks.
+func (p *pass) gatherParts(e int32) {
 	for _, d := range p.decoders {
 		slices.SortStableFunc(d.parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.world, b.world)) })
 		for _, a := range d.parts {
@@ -297,11 +319,15 @@ func (p *pass) writeParts(e int32, last bool) error {
 			p.parts.Append(&schema.Part{Rank: d.rank, Seq: a.seq, Epoch: e, PeerWorld: a.world, SendBytes: a.send, RecvBytes: a.recv})
 		}
 	}
-	if p.parts.Len() == 0 || !last && p.parts.Len() < partsRows {
+}
+
+// writeParts writes the parts when there are many, and at the end.
+func writeParts(out sink, parts *schema.Parts, last bool) error {
+	if parts.Len() == 0 || !last && parts.Len() < partsRows {
 		return nil
 	}
-	err := p.out.Write(0, &p.parts)
-	p.parts.Resize(0)
+	err := out.Write(0, parts)
+	parts.Resize(0)
 	return err
 }
 
@@ -340,10 +366,25 @@ func (p *pass) unmatched() []map[int64]bool {
 	return rows
 }
 
-// count adds up the counts of the manifest.
-func (p *pass) count() {
-	j := p.job
-	c := &j.counts
+// tally is what a pass counted.
+type tally struct {
+	Counts                        schema.Counts // of these those that are sums over ranks
+	EndNs                         int64
+	Backwards, Alien, WithoutSite int64
+	Collectives                   []collectiveCount
+}
+
+// collectiveCount is how often a rank entered a collective call on a communicator: of the rank that did so most.
+type collectiveCount struct {
+	Call  schema.CallID
+	Comm  int32
+	Times int64
+}
+
+// tally adds up what the pass counted.
+func (p *pass) tally() *tally {
+	j, t := p.job, &tally{}
+	c := &t.Counts
 	c.Calls = j.rows
 	for s := range p.shards {
 		sh := &p.shards[s]
@@ -356,14 +397,13 @@ func (p *pass) count() {
 		c.HashesVerified += sh.verified
 		c.HashMismatches += sh.mismatches
 	}
-	var backwards, alien, noSite int64
 	for _, d := range p.decoders {
 		c.UnmatchedSends += d.count.sends
 		c.UnmatchedReceives += d.count.recvs
-		backwards += d.count.backwards
-		alien += d.count.alien
-		noSite += d.count.noSite
-		j.endNs = max(j.endNs, d.count.endNs)
+		t.Backwards += d.count.backwards
+		t.Alien += d.count.alien
+		t.WithoutSite += d.count.noSite
+		t.EndNs = max(t.EndNs, d.count.endNs)
 	}
 	for _, r := range j.ranks {
 		c.Polls += int64(r.polls)
@@ -372,7 +412,39 @@ func (p *pass) count() {
 			c.Dropped += int64(f.Header.Dropped)
 		}
 	}
-	j.countCollectives(p)
+	t.Collectives = p.collectives()
+	return t
+}
+
+// add adds what another pass counted, over other ranks.
+func (t *tally) add(o *tally) {
+	c, d := &t.Counts, &o.Counts
+	c.Calls += d.Calls
+	c.UnmatchedSends += d.UnmatchedSends
+	c.UnmatchedReceives += d.UnmatchedReceives
+	c.Messages += d.Messages
+	c.MessageBytes += d.MessageBytes
+	c.WildcardReceives += d.WildcardReceives
+	c.HashesVerified += d.HashesVerified
+	c.HashMismatches += d.HashMismatches
+	c.Polls += d.Polls
+	c.InProgress += d.InProgress
+	c.Dropped += d.Dropped
+	t.Backwards += o.Backwards
+	t.Alien += o.Alien
+	t.WithoutSite += o.WithoutSite
+	t.EndNs = max(t.EndNs, o.EndNs)
+	t.Collectives = append(t.Collectives, o.Collectives...)
+}
+
+// count fills in the counts of the manifest, and says what is to be said about them.
+func (j *job) count(t *tally) {
+	c, simulated := &j.counts, j.counts
+	*c = t.Counts
+	c.Choices, c.OutOfOrder, c.EarlyCollectives = simulated.Choices, simulated.OutOfOrder, simulated.EarlyCollectives
+	j.endNs = t.EndNs
+	backwards, alien, noSite := t.Backwards, t.Alien, t.WithoutSite
+	j.countCollectives(t.Collectives)
 	j.warnDropped()
 	j.warnVirtual()
 	if c.HashMismatches > 0 {
@@ -391,23 +463,41 @@ func (p *pass) count() {
 
 // countCollectives counts operations: of a communicator's ranks each counts the same calls, unless the job was cut
 // short; the largest count stands.
-func (j *job) countCollectives(p *pass) {
-	type key struct {
-		call schema.CallID
-		comm int32
-	}
-	most := map[key]int64{}
-	for _, d := range p.decoders {
-		for call, of := range d.count.byName {
-			for comm, n := range of {
-				k := key{call, comm}
-				most[k] = max(most[k], n)
-			}
-		}
+func (j *job) countCollectives(of []collectiveCount) {
+	most := map[collectiveKey]int64{}
+	for _, n := range of {
+		k := collectiveKey{n.Call, n.Comm}
+		most[k] = max(most[k], n.Times)
 	}
 	j.byName = map[string]int64{}
 	for k, n := range most {
 		j.byName[k.call.String()] += n
 		j.counts.Collectives += n
 	}
+}
+
+type collectiveKey struct {
+	call schema.CallID
+	comm int32
+}
+
+// collectives are the collective calls of the pass's ranks, sorted.
+func (p *pass) collectives() []collectiveCount {
+	most := map[collectiveKey]int64{}
+	for _, d := range p.decoders {
+		for call, of := range d.count.byName {
+			for comm, n := range of {
+				k := collectiveKey{call, comm}
+				most[k] = max(most[k], n)
+			}
+		}
+	}
+	list := make([]collectiveCount, 0, len(most))
+	for k, n := range most {
+		list = append(list, collectiveCount{k.call, k.comm, n})
+	}
+	slices.SortFunc(list, func(a, b collectiveCount) int {
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Comm, b.Comm))
+	})
+	return list
 }

@@ -48,6 +48,9 @@ type rankSpool struct {
 	host  int32
 	clock clock
 
+	elsewhere bool             // its records are on another machine: all that is known is what a part's index says
+	lastTicks map[int32]uint64 // by thread, of such a rank, where records reached their bound
+
 	whole map[slotAt]int // behind calls that never returned: how many definitions are whole
 
 	starts []epochStart // by epoch; the last is the rank's end

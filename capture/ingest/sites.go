@@ -54,9 +54,12 @@ func unifySites(j *job) *siteTable {
 	}
 	leaves := make([]map[uint32]*siteNode, len(j.ranks))
 	for i, r := range j.ranks {
-		if r.files[0].Header.Stack > 0 {
+		if r.files[0].Header.Stack > 0 && !r.elsewhere {
 			leaves[i] = t.add(&r.sites)
 		}
+	}
+	for _, p := range j.paths {
+		t.addPath(p)
 	}
 	t.number(j)
 	for i, r := range j.ranks {
@@ -80,7 +83,9 @@ func (t *siteTable) add(s *symbols.Sites) map[uint32]*siteNode {
 	return leaves
 }
 
-func (n *siteNode) child(a symbols.Address) *siteNode {
+func (n *siteNode) child(a symbols.Address) *siteNode { return n.childOf(keyOf(a), a) }
+
+func keyOf(a symbols.Address) siteKey {
 	key := siteKey{offset: a.Offset}
 	if m := a.Module; m != nil {
 		key.module, key.buildID = m.Name(), m.BuildID
@@ -88,6 +93,10 @@ func (n *siteNode) child(a symbols.Address) *siteNode {
 			key.path = m.Path
 		}
 	}
+	return key
+}
+
+func (n *siteNode) childOf(key siteKey, a symbols.Address) *siteNode {
 	c := n.children[key]
 	if c == nil {
 		if n.children == nil {
@@ -101,10 +110,11 @@ func (n *siteNode) child(a symbols.Address) *siteNode {
 
 // number makes the rows, and the ids with them.
 func (t *siteTable) number(j *job) {
-	frames := map[siteKey][]symbols.Frame{}
-	if !j.o.NoSymbols {
+	frames := j.frames
+	if frames == nil && !j.o.NoSymbols {
 		frames = j.resolve(&t.root)
 	}
+	j.warnModules(j.moduleWarnings)
 	t.rowsOf(&t.root, schema.NullInt32, frames)
 }
 
@@ -169,12 +179,17 @@ func (j *job) resolve(root *siteNode) map[siteKey][]symbols.Frame {
 	for _, n := range list {
 		frames[n.key] = r.Frames(n.address)
 	}
-	for i, w := range r.Warnings() {
+	j.warnModules(r.Warnings())
+	return frames
+}
+
+// warnModules says of which modules functions are not known.
+func (j *job) warnModules(warnings []string) {
+	for i, w := range warnings {
 		if i < maxNamed {
 			j.warn("%s", w)
 		}
 	}
-	return frames
 }
 
 // each visits the nodes below n.

@@ -1,0 +1,283 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/capture/spool/spoolgen"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+const testJobID = "0000000000000abc"
+
+// nodes links the files of a spool into as many folders, those of a rank into the one that nodeOf says.
+func nodes(t testing.TB, dir string, n int, nodeOf func(rank int) int) []string {
+	t.Helper()
+	base := t.TempDir()
+	var dirs []string
+	for i := range n {
+		dirs = append(dirs, filepath.Join(base, fmt.Sprint(i)))
+		if err := os.Mkdir(dirs[i], 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job, err := Find(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range job.Files {
+		var rank int
+		if _, err := fmt.Sscanf(strings.SplitN(name, ".", 3)[1], "%d", &rank); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(filepath.Join(dir, name), filepath.Join(dirs[nodeOf(rank)], name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dirs
+}
+
+// ingestOne ingests one folder into run of the store.
+func ingestOne(ctx context.Context, store, dir string, o PartOptions) (*schema.Manifest, error) {
+	p, err := writer.OpenParts(store, "run", testJobID)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	return IngestPart(ctx, dir, p, o)
+}
+
+// together ingests all folders at once; it returns the manifest of the one that made the run.
+func together(t testing.TB, store string, dirs []string, o Options) *schema.Manifest {
+	t.Helper()
+	type result struct {
+		m   *schema.Manifest
+		err error
+	}
+	results := make(chan result)
+	for _, dir := range dirs {
+		go func() {
+			m, err := ingestOne(context.Background(), store, dir, PartOptions{Options: o, Parts: len(dirs), Patience: time.Minute})
+			results <- result{m, err}
+		}()
+	}
+	var made *schema.Manifest
+	for range dirs {
+		r := <-results
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if r.m != nil && made != nil {
+			t.Error("two processes made the run")
+		}
+		if r.m != nil {
+			made = r.m
+		}
+	}
+	if made == nil {
+		t.Fatal("nobody made the run")
+	}
+	return made
+}
+
+// sameRun compares the run in parts with the whole one: digest, and all else that a manifest says but files.
+func sameRun(t *testing.T, name, store string, m *schema.Manifest, whole *result) {
+	t.Helper()
+	x, y := *m, *whole.Manifest
+	for _, z := range []*schema.Manifest{&x, &y} {
+		z.Tables = slices.Clone(z.Tables)
+		for i := range z.Tables {
+			z.Tables[i].Files = nil
+		}
+	}
+	if d := diff.Diff(y, x); d != "" {
+		t.Errorf("%s: in parts (+) it is another run than whole (-):\n%s", name, d)
+	}
+	problems, err := writer.Check(context.Background(), filepath.Join(store, "run"))
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%s: %v %v", name, err, problems)
+	}
+	entries, err := os.ReadDir(store)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%s: the store holds %v (%v), want the run alone", name, entries, err)
+	}
+}
+
+// Three processes ingest a random program's ranks, dealt out like cards or in ranges, with epochs so short that most messages go across some.
+func TestPartsMakeTheSameRunAsOneProcess(t *testing.T) {
+	for seed := range uint64(8) {
+		ranks := 3 + int(seed%5)
+		dir, _, _, _ := randomSpool(t, seed, ranks, 100+int(seed)*20)
+		o := Options{epochRows: []int64{1 << 20, 60, 7}[seed%3], shardRows: 40, Workers: 2, Record: []string{RecordAll, RecordCollectives}[seed/6]}
+		if seed == 5 {
+			o.Calls = []string{"-MPI_I*"}
+		}
+		whole := ingested(t, dir, o)
+		for name, nodeOf := range map[string]func(int) int{
+			"dealt out": func(rank int) int { return rank % 3 },
+			"ranges":    func(rank int) int { return rank * 3 / ranks },
+		} {
+			store := t.TempDir()
+			m := together(t, store, nodes(t, dir, 3, nodeOf), o)
+			sameRun(t, fmt.Sprintf("seed %d, %s", seed, name), store, m, whole)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// Ranks on three hosts whose clocks differ, with communicators, hashes, a v-collective, a call that never returned and two threads: what one part has to
+// know of others.
+func TestPartsKnowOfEachOther(t *testing.T) {
+	p := program{ranks: 5, header: func(h *spool.Header) {
+		host := h.Rank % 3
+		copy(h.Host[:], fmt.Sprintf("node%d", host))
+		h.Clock0Tick, h.Clock0Ns = 0, 1000*int64(host)
+		h.OffsetInitNs, h.OffsetInitErrorNs, h.OffsetInitAtNs = 1000*int64(host), 3, 1000*int64(host)
+		h.Hash = spool.AlgorithmCRC64
+		if h.Rank == 4 {
+			h.Ended = spool.EndedNot
+		}
+	}, body: func(rank int, s *script) {
+		making(s, schema.CallCommSplit, rank, 2, 0, 0, []int32{4, 3, 2, 1, 0}, nil)
+		s.call(schema.CallSend, to(2, 4-int32(rank+1)%5, 9, 7, 0)) // rank k of communicator 2 is world rank 4-k
+		s.Hash(sentHash(0, 77+uint64(rank)))
+		s.call(schema.CallRecv, received(2, 4-int32(rank+4)%5, 9, 28, 0))
+		s.call(schema.CallAlltoallv, func(c *spool.Call) { c.Comm = 0 })
+		coll := spoolgen.NewColl(1)
+		coll.Rdtype, coll.Rcount, coll.Sbytes, coll.Rbytes = 0, 5, 20, 20
+		s.Coll(coll)
+		var with []spool.Part
+		for peer := range int32(5) {
+			with = append(with, spool.Part{Peer: peer, SendBytes: 4, RecvBytes: 4})
+		}
+		s.Parts(with...)
+		if rank == 4 {
+			c := spoolgen.NewCall(schema.CallRecv, s.now, 0)
+			c.Comm, c.Peer, c.Tag, c.Count = 0, 3, 11, 4097
+			s.Call(&c)
+		}
+	}, second: func(rank int, s *script) {
+		s.now = 5
+		s.call(schema.CallSend, to(0, int32(rank+2)%5, 13, 3, 0))
+	}}
+	dir := p.write(t)
+	o := Options{epochRows: 9, shardRows: 10, Workers: 2}
+	whole := ingested(t, dir, o)
+	if whole.Counts.Messages != 5 || whole.Counts.UnmatchedSends != 5 || whole.Counts.InProgress != 1 || len(whole.Warnings) == 0 || len(whole.Origin.Hosts) != 3 || whole.Epochs < 2 {
+		t.Fatalf("the run that parts are compared with: %+v", whole.Manifest)
+	}
+	store := t.TempDir()
+	m := together(t, store, nodes(t, dir, 3, func(rank int) int { return rank % 3 }), o)
+	sameRun(t, "three hosts", store, m, whole)
+}
+
+// Each process is stopped after each thing that it waits for, and begun again: nothing that looks like a run is there before the end, and then the same one.
+func TestPartsGoOnWhereTheyWereStopped(t *testing.T) {
+	dir, _, _, _ := randomSpool(t, 17, 6, 400)
+	o := Options{epochRows: 60, shardRows: 40, Workers: 2}
+	whole := ingested(t, dir, o)
+	dirs := nodes(t, dir, 2, func(rank int) int { return rank % 2 })
+	store := t.TempDir()
+	stopped := 0
+	var made *schema.Manifest
+	for i := 0; made == nil; i++ {
+		if i > 20 {
+			t.Fatal("the run is never made")
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		m, err := ingestOne(ctx, store, dirs[i%2], PartOptions{Options: o, Parts: 2, Waiting: func(string) { stopped++; cancel() }})
+		cancel()
+		runs, e := writer.List(store)
+		if e != nil {
+			t.Fatal(e)
+		}
+		if made = m; made == nil && (err == nil || len(runs) > 0) {
+			t.Fatalf("stopped with %v; the store lists %v", err, runs)
+		}
+	}
+	if stopped != 3 {
+		t.Errorf("stopped %d times, want at indexes, receives and rows", stopped)
+	}
+	sameRun(t, "stopped and begun again", store, made, whole)
+}
+
+func TestPartsSayWhatIsWrong(t *testing.T) {
+	dir, _, _, _ := randomSpool(t, 3, 4, 60)
+	dirs := nodes(t, dir, 2, func(rank int) int { return rank / 2 })
+	store := t.TempDir()
+	want := func(name, text string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: error %v, want %q", name, err, text)
+		}
+	}
+	_, err := ingestOne(context.Background(), store, dirs[0], PartOptions{Options: Options{Record: RecordMessages}, Parts: 2})
+	want("record", "--record messages is not there with --parts", err)
+	_, err = ingestOne(context.Background(), store, dirs[0], PartOptions{Parts: 2, Patience: time.Millisecond})
+	want("patience", "nothing new for 1ms from 1 of 2 parts: records of 2 of 4 ranks are not there yet; what is done is kept", err)
+	_, err = ingestOne(context.Background(), store, dirs[0], PartOptions{Parts: 3, Patience: time.Millisecond})
+	want("other options", "was begun with another job or other options than these", err)
+	_, err = writer.Create(store, "run", writer.Options{})
+	want("create", `run "run" in `+store+` is being written in parts by several processes`, err)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	waits, ended := make(chan bool), make(chan error)
+	go func() {
+		_, err := ingestOne(ctx, store, dirs[0], PartOptions{Parts: 2, Waiting: func(string) { close(waits) }})
+		ended <- err
+	}()
+	<-waits
+	_, err = ingestOne(context.Background(), store, dirs[0], PartOptions{Parts: 2})
+	want("the same part twice", "another process ingests the part of rank 0; wait for it to end", err)
+	cancel()
+	want("cancel", "context canceled", <-ended)
+
+	both := t.TempDir()
+	go func() {
+		_, err := ingestOne(context.Background(), both, dirs[0], PartOptions{Parts: 2, Patience: time.Minute})
+		ended <- err
+	}()
+	_, err = ingestOne(context.Background(), both, nodes(t, dir, 2, func(rank int) int { return min(1, rank) })[1], PartOptions{Parts: 2, Patience: time.Minute})
+	want("a rank twice", "the records of rank 1 are in two parts", err)
+	want("a rank twice", "the records of rank 1 are in two parts", <-ended)
+}
+
+// One folder that all see, of which each process takes a share.
+func TestSharesOfOneSpool(t *testing.T) {
+	dir, _, _, _ := randomSpool(t, 8, 7, 300)
+	o := Options{epochRows: 60, shardRows: 40, Workers: 2}
+	whole := ingested(t, dir, o)
+	store := t.TempDir()
+	ended := make(chan error)
+	for share := range 3 {
+		go func() {
+			_, err := ingestOne(context.Background(), store, dir, PartOptions{Options: o, Parts: 3, Share: share, Shares: 3, Patience: time.Minute})
+			ended <- err
+		}()
+	}
+	for range 3 {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := writer.ReadManifest(filepath.Join(store, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.Manifest, err = writer.ReadManifest(whole.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRun(t, "shares", store, m, whole)
+}
