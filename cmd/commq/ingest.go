@@ -46,7 +46,7 @@ folder (--job chooses).
 With --parts N the job's records are in N folders, each on its own node, and N processes ingest them together into a store
 that all see, each those of its own folder:
 
-    srun --ntasks-per-node=1 commq ingest /tmp/spool --store /shared/runs --run bt.C.64 --parts $SLURM_NNODES
+    srun --ntasks-per-node=1 commq ingest /tmp/spool --run r --parts 8
 
 Each reads and writes its part, and waits for the others where it needs them; the one that finishes last makes the run. The
 run is the same as that of one ingest of all records, and appears whole or not at all. Where a process is killed, start it
@@ -57,7 +57,7 @@ What a crashed or killed job recorded until then becomes a run too: calls that n
 summary stands what each rank was doing and who waited for whom (commq hang SPOOL has all of it).`,
 		Example: `  commq ingest /scratch/spool --run bt.C.64
   commq ingest /scratch/spool --run crashed --partial --keep
-  srun --ntasks-per-node=1 commq ingest /tmp/spool --store /shared/runs --run bt.C.64 --parts $SLURM_NNODES`,
+  srun --ntasks-per-node=1 commq ingest /tmp/spool --run r --parts 8`,
 		Args:              wantArgs(1, 1, "the spool folder"),
 		ValidArgsFunction: oneFolder,
 		RunE:              func(c *cobra.Command, args []string) error { return runIngest(c.Context(), a, &o, args[0]) },
@@ -111,7 +111,7 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 		return err
 	}
 	if err := o.checkParts(); err != nil {
-		return err
+		return fmt.Errorf("ingest: %w", err)
 	}
 	if _, err := simrank.Wait(ctx, spoolDir, simulatorPatience); err != nil {
 		return fmt.Errorf("ingest: %w", err)
