@@ -72,12 +72,14 @@ type request struct {
 // engine is a simulation under way.
 type engine struct {
 	rules
-	machine *models.Machine
-	program *Program
-	options *Options
+	machine *models.Machine `snapshot:"-"`
+	program *Program        `snapshot:"-"`
+	options *Options        `snapshot:"-"`
 	input   *rows
-	more    func(add func(*schema.Events) error) error
-	ended   bool // there are no more rows
+	more    func(add func(*schema.Events) error) error `snapshot:"-"`
+	epochs  int                                        // that were read
+	ended   bool                                       // there are no more rows
+	border  bool                                       // rows were read since the state could be kept last
 
 	now      Picoseconds
 	events   eventQueue
@@ -110,21 +112,26 @@ type engine struct {
 
 	running int
 	result  Result
-	err     error
+	err     error `snapshot:"-"`
 }
 
 // run simulates.
 func (e *engine) run() error {
-	for i := range e.streams {
-		if !e.next(int32(i)) {
-			e.finish(int32(i))
-			continue
-		}
-		e.ready(int32(i), false)
+	if e.options.State == nil {
+		e.begin()
+	} else if err := e.restore(); err != nil {
+		return err
 	}
-	e.settle()
 	var ev event
-	for e.err == nil && e.events.pop(&ev) {
+	for e.err == nil {
+		if e.border {
+			if err := e.keep(); err != nil {
+				return err
+			}
+		}
+		if !e.events.pop(&ev) {
+			break
+		}
 		if ev.at >= models.Forever {
 			return fmt.Errorf("the program takes longer than %d days of simulated time; is the machine's bandwidth that of a file of other units?", int64(models.Forever)/86_400_000_000_000_000)
 		}
@@ -156,6 +163,18 @@ func (e *engine) run() error {
 		return e.err
 	}
 	return e.left()
+}
+
+// begin makes the streams ready.
+func (e *engine) begin() {
+	for i := range e.streams {
+		if !e.next(int32(i)) {
+			e.finish(int32(i))
+			continue
+		}
+		e.ready(int32(i), false)
+	}
+	e.settle()
 }
 
 // fail ends the simulation.
@@ -206,8 +225,13 @@ func (e *engine) refill(s *stream) bool {
 			return false
 		}
 		err := e.more(e.input.add)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			e.ended, err = true, nil
+		case err == nil:
+			e.epochs++
+			e.border = true
+			err = e.fits(s)
 		}
 		if err != nil {
 			e.fail(err)

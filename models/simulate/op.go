@@ -105,6 +105,7 @@ func (q *opQueue) empty() bool { return q.first == nil }
 // opPool knows the types of operations, and keeps chunks for the next use.
 type opPool struct {
 	free  *chunk
+	slabs int // that were made
 	types []opType
 	ids   map[opType]uint16
 	after []uint16 // by type: the one that came after it last
@@ -257,6 +258,7 @@ func (p *opPool) word(q *opQueue, w uint64) {
 func (p *opPool) grow(q *opQueue) {
 	if p.free == nil {
 		slab := make([]chunk, slabChunks)
+		p.slabs++
 		for i := range slab {
 			slab[i].next, p.free = p.free, &slab[i]
 		}

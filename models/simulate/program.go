@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/schema"
@@ -66,6 +67,15 @@ type Options struct {
 	Dialect Dialect
 	// Done is called for each row when it is over, for those of a thread in the order in which they end; nil: nobody is interested.
 	Done func(rank int32, seq int64, start, end Picoseconds)
+	// MemoryBytes bounds what is kept of rows that were read and are not simulated yet, and of messages and requests under way; beyond it the
+	// simulation ends with an error that says who is behind. 0 is no bound.
+	MemoryBytes int64
+	// Border is called when rows were read, with the number of times that next had some: then save writes all that the simulation knows. Its
+	// error ends the simulation. Nil: nobody keeps anything.
+	Border func(epochs int, save func(w io.Writer) error) error
+	// State is what save wrote in a simulation of the same program on the same machine with the same options, from where this one goes on; next then goes on
+	// behind the rows that had been read. Nil: it begins.
+	State io.Reader
 }
 
 // Times are a rank's times; its threads' added up, but Finish, which is the last one's.
