@@ -35,20 +35,50 @@ func NewRowTimes(rows []int64) (*RowTimes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep the times of rows: %w; name another folder in $TMPDIR", err)
 	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep the times of rows: %w", err), f.Close())
+	}
+	return newRowTimes(f, rows)
+}
+
+// KeepRowTimes is NewRowTimes in a file of that path, which stays: what it has, where it is there already, is as if it had been put. Who puts a row again
+// must give it the same times.
+func KeepRowTimes(rows []int64, path string) (*RowTimes, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("keep the times of rows: %w", err)
+	}
+	return newRowTimes(f, rows)
+}
+
+func newRowTimes(f *os.File, rows []int64) (*RowTimes, error) {
 	t := &RowTimes{file: f, ranks: make([]rankTimes, len(rows))}
 	base := int64(0)
 	for i, n := range rows {
 		t.ranks[i] = rankTimes{base: base, rows: n, first: -1}
 		base += n
 	}
-	if err := errors.Join(os.Remove(f.Name()), f.Truncate(base*timesBytes)); err != nil {
+	if err := f.Truncate(base * timesBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("keep the times of rows: %w", err), f.Close())
 	}
 	return t, nil
 }
 
-// Close removes what was kept.
+// Close ends the use of what was kept; it is gone then, unless KeepRowTimes made it.
 func (t *RowTimes) Close() error { return t.file.Close() }
+
+// Sync sees to it that all that was put is on disk.
+func (t *RowTimes) Sync() error {
+	for i := range t.ranks {
+		if err := t.flush(&t.ranks[i]); err != nil {
+			return err
+		}
+	}
+	if err := t.file.Sync(); err != nil {
+		return fmt.Errorf("keep the times of rows: %w", err)
+	}
+	return nil
+}
 
 // at is the place of a row, in a window that holds it.
 func (t *RowTimes) at(rank int32, seq int64) ([]byte, error) {

@@ -1,0 +1,248 @@
+package writer
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Checkpoint is a folder in which a long task keeps what it knows, so that it can go on when it was killed. The state is one file, which is written
+// beside its place, synced and renamed: a task that is killed while it keeps something has what it kept before.
+type Checkpoint struct {
+	// Every is the least time between two states that are kept.
+	Every time.Duration
+
+	dir   string
+	own   []string // files of the task's own
+	made  bool     // the folder is ours
+	lock  *lock
+	facts []Fact
+	last  time.Time
+	held  bool  // there is a state
+	start int64 // where its bytes begin, and how many they are
+	body  int64
+}
+
+// Fact is something that a state depends on: a state is of use where all facts are the same.
+type Fact struct{ Name, Value string }
+
+const (
+	checkpointMagic = "commq checkpoint 1\n"
+	checkpointState = "state"
+	checkpointLock  = "lock"
+	mostFactBytes   = 1 << 24
+)
+
+// OpenCheckpoint opens a folder, which it makes where it is missing. It is an error when another process uses it, when what it keeps is damaged, and when that
+// is of another task: then the message names the first fact that differs.
+func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoint, err error) {
+	c = &Checkpoint{Every: every, dir: dir, facts: facts, last: time.Now()}
+	switch err := os.Mkdir(dir, 0o777); {
+	case err == nil:
+		c.made = true
+	case !errors.Is(err, os.ErrExist):
+		return nil, fmt.Errorf("make the folder of checkpoints: %w; name another with --checkpoint", err)
+	}
+	c.lock, err = takeLock(c.path(checkpointLock))
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("--checkpoint %s: another process uses it; name another folder or wait for it to end", dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--checkpoint %s: %w", dir, err)
+	}
+	if err := c.check(); err != nil {
+		return nil, errors.Join(fmt.Errorf("--checkpoint %s: %w", dir, err), c.lock.release())
+	}
+	return c, nil
+}
+
+// Own is the path of a file of the task's own in the folder, beside the state. It goes when the task is over.
+func (c *Checkpoint) Own(name string) string {
+	c.own = append(c.own, name)
+	return c.path(name)
+}
+
+func (c *Checkpoint) path(name string) string { return filepath.Join(c.dir, name) }
+
+// Held says whether there is a state to go on from.
+func (c *Checkpoint) Held() bool { return c.held }
+
+// check looks whether what is kept is whole and the task's own.
+func (c *Checkpoint) check() error {
+	f, err := os.Open(c.path(checkpointState))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	facts, start, err := checkedState(f, info.Size())
+	if err != nil {
+		return fmt.Errorf("what it keeps is damaged: %w; remove the folder to begin anew", err)
+	}
+	for i, want := range c.facts {
+		if i >= len(facts) || facts[i] != want {
+			got := Fact{want.Name, "none"}
+			if i < len(facts) {
+				got = facts[i]
+			}
+			return fmt.Errorf("it keeps what another task knows: %s %s, here %s %s; name another folder, or remove it to begin anew", got.Name, got.Value, want.Name, want.Value)
+		}
+	}
+	c.start, c.body, c.held = start, info.Size()-sha256.Size-start, true
+	return nil
+}
+
+// checkedState reads a state's facts and where its bytes begin, and compares the checksum of all.
+func checkedState(r io.Reader, size int64) (facts []Fact, start int64, err error) {
+	if size < sha256.Size+int64(len(checkpointMagic)) {
+		return nil, 0, errors.New("it is too short")
+	}
+	sum := sha256.New()
+	in := bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, size-sha256.Size), sum), 1<<20)
+	magic := make([]byte, len(checkpointMagic))
+	if _, err := io.ReadFull(in, magic); err != nil || string(magic) != checkpointMagic {
+		return nil, 0, errors.New("it does not begin as one")
+	}
+	var line []byte
+	for len(line) == 0 || line[len(line)-1] != '\n' {
+		b, err := in.ReadByte()
+		if err != nil || len(line) > mostFactBytes {
+			return nil, 0, errors.New("it does not say what it is of")
+		}
+		line = append(line, b)
+	}
+	if err := json.Unmarshal(line, &facts); err != nil {
+		return nil, 0, fmt.Errorf("what it is of: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return nil, 0, err
+	}
+	var want [sha256.Size]byte
+	if _, err := io.ReadFull(r, want[:]); err != nil {
+		return nil, 0, err
+	}
+	if !bytes.Equal(sum.Sum(nil), want[:]) {
+		return nil, 0, errors.New("its checksum does not fit")
+	}
+	return facts, int64(len(checkpointMagic) + len(line)), nil
+}
+
+// Load calls read with the state that is kept.
+func (c *Checkpoint) Load(read func(r *bufio.Reader) error) (err error) {
+	f, err := os.Open(c.path(checkpointState))
+	if err != nil {
+		return fmt.Errorf("--checkpoint %s: %w", c.dir, err)
+	}
+	defer f.Close()
+	if err := read(bufio.NewReaderSize(io.NewSectionReader(f, c.start, c.body), 1<<20)); err != nil {
+		return fmt.Errorf("--checkpoint %s: %w; remove the folder to begin anew", c.dir, err)
+	}
+	return nil
+}
+
+// Due says whether it is time to keep a state.
+func (c *Checkpoint) Due() bool { return time.Since(c.last) >= c.Every }
+
+// Save keeps what write writes in place of what was kept before.
+func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
+	part := c.path(checkpointState + ".part")
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("keep a checkpoint in %s: %w", c.dir, err), removeThere(part))
+		}
+	}()
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	err = c.write(f, write)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Rename(part, c.path(checkpointState)), syncFolder(c.dir)); err != nil {
+		return err
+	}
+	c.last, c.held = time.Now(), true
+	return nil
+}
+
+func (c *Checkpoint) write(f *os.File, write func(w io.Writer) error) error {
+	facts, err := json.Marshal(c.facts)
+	if err != nil {
+		return err
+	}
+	w := &summing{to: bufio.NewWriterSize(f, 1<<20), sum: sha256.New()}
+	if _, err := w.Write(append([]byte(checkpointMagic), append(facts, '\n')...)); err != nil {
+		return err
+	}
+	c.start = w.n
+	if err := write(w); err != nil {
+		return err
+	}
+	c.body = w.n - c.start
+	if _, err := w.to.Write(w.sum.Sum(nil)); err != nil {
+		return err
+	}
+	return w.to.Flush()
+}
+
+// summing writes, and sums up what it writes.
+type summing struct {
+	to  *bufio.Writer
+	sum hash.Hash
+	n   int64
+}
+
+func (s *summing) Write(b []byte) (int, error) {
+	s.sum.Write(b)
+	s.n += int64(len(b))
+	return s.to.Write(b)
+}
+
+// Close ends the use of the folder; what is kept stays for the next time. Where nothing is, all that is there goes.
+func (c *Checkpoint) Close() error {
+	if !c.held {
+		err := c.removeFiles()
+		if c.made {
+			err = errors.Join(err, removeThere(c.dir))
+		}
+		return err
+	}
+	return c.lock.release()
+}
+
+// Done removes what is kept, and the folder where nothing else is in it: the task is over.
+func (c *Checkpoint) Done() error {
+	err := c.removeFiles()
+	_ = os.Remove(c.dir) // others may have put something into it
+	return err
+}
+
+func (c *Checkpoint) removeFiles() (err error) {
+	for _, name := range append(c.own, checkpointState, checkpointState+".part") {
+		err = errors.Join(err, removeThere(c.path(name)))
+	}
+	return errors.Join(err, c.lock.release())
+}
+
+// removeThere removes what may not be there.
+func removeThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
