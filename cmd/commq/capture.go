@@ -378,7 +378,7 @@ func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, na
 
 // ingestJob ingests one job with a progress line on a terminal.
 func ingestJob(ctx context.Context, a *app, spoolDir string, out *writer.Run, o ingest.Options) (*schema.Manifest, error) {
-	update, finish := newProgress(a, "ingesting")
+	update, finish := newProgress(a, "ingesting", "calls")
 	defer finish()
 	o.Progress = update
 	return ingest.Ingest(ctx, spoolDir, out, o)

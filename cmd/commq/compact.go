@@ -40,7 +40,7 @@ func runCompact(ctx context.Context, a *app, perFile int64, runs []string) error
 		if err != nil {
 			return err
 		}
-		update, finish := newProgress(a, "compact "+run)
+		update, finish := newProgress(a, "compact "+run, "rows")
 		before, after, err := writer.Compact(ctx, dir, perFile, update)
 		finish()
 		if err != nil {

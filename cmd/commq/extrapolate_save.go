@@ -51,12 +51,12 @@ func saveExtrapolation(ctx context.Context, a *app, m *predict.Model, x *predict
 	defer out.Abort()
 	w := &extrapolated{run: x.Run, out: out, first: map[int32]int32{}}
 	if x.Inexact > 0 {
-		update, finish := newProgress(a, "pairing "+name)
+		update, finish := newProgress(a, "pairing "+name, "calls")
 		w.received, err = received(ctx, x.Signature, update)
 		finish()
 	}
 	if err == nil {
-		update, finish := newProgress(a, "writing "+name)
+		update, finish := newProgress(a, "writing "+name, "calls")
 		err = w.write(ctx, x.Signature, update)
 		finish()
 	}

@@ -9,8 +9,8 @@ import (
 const progressEvery = 100 * time.Millisecond
 
 // newProgress shows how far a long task is, on one line of stderr, when that is a terminal and --quiet is not given; otherwise
-// both functions do nothing. Calls of update must not overlap; finish removes the line.
-func newProgress(a *app, what string) (update func(done, total int64), finish func()) {
+// both functions do nothing. unit is what is counted, in the plural. Calls of update must not overlap; finish removes the line.
+func newProgress(a *app, what, unit string) (update func(done, total int64), finish func()) {
 	f := a.stderr
 	if a.quiet || !understands(f) {
 		return func(done, total int64) {}, func() {}
@@ -20,15 +20,26 @@ func newProgress(a *app, what string) (update func(done, total int64), finish fu
 	update = func(done, total int64) {
 		if now := time.Now(); total > 0 && now.Sub(last) >= progressEvery {
 			last = now
-			fmt.Fprintf(f, "\r\x1b[K%s: %s", what, progressText(done, total, now.Sub(began)))
+			fmt.Fprintf(f, "\r\x1b[K%s: %s", what, progressText(done, total, unit, now.Sub(began)))
 		}
 	}
 	finish = func() {
 		if !last.IsZero() {
 			fmt.Fprint(f, "\r\x1b[K")
 		}
+		last = time.Time{}
 	}
 	return update, finish
+}
+
+// countProgress is newProgress for who knows only how many more are done.
+func countProgress(a *app, what, unit string, total int64) (more func(n int), finish func()) {
+	update, finish := newProgress(a, what, unit)
+	done := int64(0)
+	return func(n int) {
+		done = min(done+int64(n), total)
+		update(done, total)
+	}, finish
 }
 
 // statusLine shows what a long task is doing, on one line of stderr, when that is a terminal and --quiet is not given; otherwise
@@ -42,9 +53,9 @@ func statusLine(a *app) (show func(text string), clear func()) {
 }
 
 // progressText says how much is done and how fast it goes.
-func progressText(done, total int64, elapsed time.Duration) string {
+func progressText(done, total int64, unit string, elapsed time.Duration) string {
 	rate := float64(done) / max(elapsed.Seconds(), 1e-3)
-	text := fmt.Sprintf("%d%% of %s calls, %s/s", 100*done/total, grouped(total), grouped(int64(rate)))
+	text := fmt.Sprintf("%d%% of %s %s, %s/s", 100*done/total, grouped(total), unit, grouped(int64(rate)))
 	if rate > 0 && done < total {
 		left := time.Duration(float64(total-done) / rate * float64(time.Second))
 		text += fmt.Sprintf(", %s left", left.Round(time.Second))

@@ -34,6 +34,7 @@ type simulateOptions struct {
 	save    string   // --save
 	path    bool     // --critical-path
 	sweep   sweepOptions
+	long    longOptions
 }
 
 func newSimulateCommand(a *app) *cobra.Command {
@@ -59,15 +60,19 @@ docs/method/time-model.md. --critical-path says which calls the predicted time i
   commq simulate --run bt.C.64 --machine myrinet --save bt.C.64.myrinet
   commq simulate --run mg.W.16 --machine flat --sweep latency_ns=1e3..1e5:log:20
   commq simulate --run mg.W.16 --machine flat --sweep buses=1,2,4 --plot b.png
-  commq simulate --run mg.W.16 --machine flat --critical-path`,
+  commq simulate --run mg.W.16 --machine flat --critical-path
+  commq simulate --run bt.C.64 --machine myrinet --checkpoint $HOME/bt.checkpoint`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, runsFormats[:]...); err != nil {
 				return err
 			}
-			if err := o.sweep.check(c); err != nil {
+			if err := errors.Join(o.sweep.check(c), o.long.check(c)); err != nil {
 				return err
+			}
+			if len(o.sweep.sweeps) > 0 && o.long.checkpoint != "" {
+				return errors.New("--checkpoint: a sweep keeps none; simulate one machine at a time")
 			}
 			if len(o.sweep.sweeps) > 0 {
 				return runSweep(c.Context(), a, c, &o)
@@ -86,6 +91,7 @@ docs/method/time-model.md. --critical-path says which calls the predicted time i
 	f.BoolVar(&o.path, "critical-path", false, "also simulate once more for the critical path, by call site (docs/method/critical-path.md); with --format csv its rows are all that is printed")
 	formatFlag(c, &o.format)
 	o.sweep.flags(c)
+	o.long.flags(c, defaultMemoryMiB, "calls that are read and not simulated yet; beyond it the simulation ends")
 	register(c, completeRuns(a), "run")
 	register(c, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return models.Names(), cobra.ShellCompDirectiveDefault
@@ -105,25 +111,39 @@ type runSimulation struct {
 	program  *simulate.Program
 	options  simulate.Options
 	changed  []string // on the machine
+	kept     *keptSimulation
+	read     func(rows int) // is told of rows that were read; nil: nobody is
 }
 
-func runSimulate(ctx context.Context, a *app, o *simulateOptions) error {
+func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 	s, err := o.simulation(ctx, a)
 	if err != nil {
 		return err
 	}
+	if s.kept, err = newKeptSimulation(a, &o.long, s, writer.Fact{Name: "name to save it under", Value: o.save}, writer.Fact{Name: "split", Value: strconv.FormatBool(o.split)}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.kept.end(err)) }()
+	parts := int64(1)
+	if o.split {
+		parts++
+	}
+	var finish func()
+	s.read, finish = countProgress(a, "simulate "+s.name, "calls", parts*s.manifest.Counts.Calls)
+	defer finish()
 	r, err := s.run(ctx, a, o.save)
 	if err != nil {
 		return fmt.Errorf("simulate %s on %s: %w", s.name, s.machine.Name, err)
 	}
 	p := s.prediction(r)
 	if o.split {
-		ideal, err := s.simulate(ctx, s.machine.Ideal())
+		ideal, err := s.kept.simulate(ctx, s, s.machine.Ideal(), onIdeal)
 		if err != nil {
 			return fmt.Errorf("simulate %s on an ideal network: %w; --split=false leaves this out", s.name, err)
 		}
 		p.split(r, ideal)
 	}
+	finish()
 	var path *pathOf
 	if o.path {
 		if path, err = s.criticalPath(ctx); err != nil {
@@ -148,7 +168,7 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) error {
 // run simulates, and writes the run where it is to have a name.
 func (s *runSimulation) run(ctx context.Context, a *app, name string) (*simulate.Result, error) {
 	if name == "" {
-		return s.simulate(ctx, s.machine)
+		return s.kept.simulate(ctx, s, s.machine, onMachine)
 	}
 	return s.save(ctx, a.storeDir(), name)
 }
@@ -172,7 +192,7 @@ func (o *simulateOptions) simulation(ctx context.Context, a *app) (*runSimulatio
 	if err != nil {
 		return nil, err
 	}
-	s := &runSimulation{dir: dir, name: filepath.Base(dir)}
+	s := &runSimulation{dir: dir, name: filepath.Base(dir), options: simulate.Options{MemoryBytes: int64(o.long.memory) << 20}}
 	if s.manifest, err = writer.ReadManifest(dir); err != nil {
 		return nil, err
 	}
@@ -349,13 +369,11 @@ const eventRows = 1 << 13
 
 // simulate runs the program on a machine.
 func (s *runSimulation) simulate(ctx context.Context, m *models.Machine) (*simulate.Result, error) {
-	rows, err := writer.ReadEpochs(s.dir, &schema.EventsTable, eventRows, simulate.Columns...)
+	rows, err := s.rows()
 	if err != nil {
 		return nil, err
 	}
-	return simulate.Simulate(m, s.program, &s.options, func(add func(*schema.Events) error) error {
-		return rows.Next(ctx, func(b schema.Batch) error { return add(b.(*schema.Events)) })
-	})
+	return simulate.Simulate(m, s.program, &s.options, s.source(ctx, rows))
 }
 
 // prediction is the answer of commq simulate.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
+	"reflect"
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
@@ -22,12 +24,27 @@ type saving struct {
 	*runSimulation
 	out   *writer.Run
 	times *writer.RowTimes
-	endNs int64
+	endNs *int64
 	err   error // of a row's times
+}
+
+// open makes room for the times of rows: where the simulation is kept, with them.
+func (v *saving) open(rows []int64) (err error) {
+	if v.kept == nil {
+		v.endNs = new(int64)
+		v.times, err = writer.NewRowTimes(rows)
+		return err
+	}
+	v.times, err = writer.KeepRowTimes(rows, v.kept.folder.Own("times"))
+	v.kept.times, v.endNs = v.times, &v.kept.EndNs
+	return err
 }
 
 // save simulates the run and writes it with the times it gets.
 func (s *runSimulation) save(ctx context.Context, store, name string) (r *simulate.Result, err error) {
+	if r := s.saved(filepath.Join(store, name)); r != nil {
+		return r, nil
+	}
 	out, err := writer.Create(store, name, writer.Options{})
 	if err != nil {
 		return nil, err
@@ -38,12 +55,12 @@ func (s *runSimulation) save(ctx context.Context, store, name string) (r *simula
 		return nil, err
 	}
 	v := &saving{runSimulation: s, out: out}
-	if v.times, err = writer.NewRowTimes(rows); err != nil {
+	if err := v.open(rows); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.times.Close()) }()
 	s.options.Done = v.done
-	r, err = s.simulate(ctx, s.machine)
+	r, err = s.kept.simulate(ctx, s, s.machine, onMachine)
 	s.options.Done = nil
 	if err = errors.Join(err, v.err); err != nil {
 		return nil, err
@@ -52,6 +69,18 @@ func (s *runSimulation) save(ctx context.Context, store, name string) (r *simula
 		return nil, fmt.Errorf("write run %q: %w", name, err)
 	}
 	return r, out.Commit(v.simulated())
+}
+
+// saved is what was simulated, where a process that was killed later has already written the run; nil where that is not so.
+func (s *runSimulation) saved(dir string) *simulate.Result {
+	if s.kept == nil || len(s.kept.Results) == 0 {
+		return nil
+	}
+	m, err := writer.ReadManifest(dir)
+	if err != nil || m.Origin.Simulation == nil || !reflect.DeepEqual(m.Origin.Simulation, (&saving{runSimulation: s}).origin()) {
+		return nil
+	}
+	return &s.kept.Results[onMachine]
 }
 
 // rowsPerRank is the number of rows of events of each rank: their seq counts from 0.
@@ -68,7 +97,7 @@ func (v *saving) done(rank int32, seq int64, start, end models.Picoseconds) {
 	if v.err != nil {
 		return
 	}
-	v.endNs = max(v.endNs, inNs(end))
+	*v.endNs = max(*v.endNs, inNs(end))
 	v.err = v.times.Put(rank, seq, inNs(start), inNs(end))
 }
 
@@ -147,12 +176,17 @@ func (v *saving) ranks(b *schema.RankInfos) {
 // simulated is the manifest of the simulated run.
 func (v *saving) simulated() *schema.Manifest {
 	m := *v.manifest
-	m.TimeOrigin, m.TimeResolutionNs, m.EndNs = "simulated", 1, v.endNs
+	m.TimeOrigin, m.TimeResolutionNs, m.EndNs = "simulated", 1, *v.endNs
 	m.Counts.Polls, m.Counts.InProgress = 0, 0
 	m.Counts.Choices, m.Counts.OutOfOrder, m.Counts.EarlyCollectives = 0, 0, 0
 	m.Origin.Commq = version
-	sum := sha256.Sum256([]byte(v.machine.Description))
-	m.Origin.Simulation = &schema.Simulation{Machine: v.machine.Name, Description: v.machine.Description, Digest: hex.EncodeToString(sum[:]),
-		Dialect: v.options.Dialect.String(), Run: v.name, RunDigest: v.manifest.Digest, Set: v.changed}
+	m.Origin.Simulation = v.origin()
 	return &m
+}
+
+// origin says what was simulated.
+func (v *saving) origin() *schema.Simulation {
+	sum := sha256.Sum256([]byte(v.machine.Description))
+	return &schema.Simulation{Machine: v.machine.Name, Description: v.machine.Description, Digest: hex.EncodeToString(sum[:]),
+		Dialect: v.options.Dialect.String(), Run: v.name, RunDigest: v.manifest.Digest, Set: v.changed}
 }
