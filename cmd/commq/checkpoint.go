@@ -19,31 +19,24 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// longOptions are the flags of commands that take long: how much memory, and where to keep what they know.
+// longOptions are the flags of commands that take long: where to keep what they know.
 type longOptions struct {
-	memory     int           // --memory-mib
 	checkpoint string        // --checkpoint
 	every      time.Duration // --checkpoint-every
 }
 
-const (
-	checkpointEvery  = 5 * time.Minute
-	defaultMemoryMiB = 4096
-)
+const checkpointEvery = 5 * time.Minute
 
-func (o *longOptions) flags(c *cobra.Command, memory int, bounds string) {
+func (o *longOptions) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&o.memory, "memory-mib", memory, "memory in `MIB` for "+bounds)
 	f.StringVar(&o.checkpoint, "checkpoint", "", "keep in this `FOLDER` how far it is, and go on from there when the same is started again (docs/method/long-jobs.md)")
 	f.DurationVar(&o.every, "checkpoint-every", checkpointEvery, "with --checkpoint: the least `TIME` between two times that it is kept")
-	completeNothing(c, "memory-mib", "checkpoint-every")
+	completeNothing(c, "checkpoint-every")
 	completeFolders(c, "checkpoint")
 }
 
 func (o *longOptions) check(c *cobra.Command) error {
 	switch {
-	case o.memory < 64:
-		return fmt.Errorf("--memory-mib %d: want at least 64", o.memory)
 	case o.checkpoint == "" && c.Flags().Changed("checkpoint-every"):
 		return errors.New("--checkpoint-every: say with --checkpoint where")
 	case o.every < 0:
@@ -93,6 +86,8 @@ type keptSimulation struct {
 	Epochs  int                // that were read of it
 	EndNs   int64              // of the rows that ended in it
 	times   *writer.RowTimes   `snapshot:"-"` // of the run that is being saved; nil: there is none
+
+	timesPath string `snapshot:"-"` // of their file
 }
 
 // newKeptSimulation opens the folder of a simulation's checkpoints, and reads what is over; nil without one.
@@ -103,7 +98,7 @@ func newKeptSimulation(a *app, o *longOptions, s *runSimulation, facts ...writer
 	if folder == nil {
 		return nil, err
 	}
-	k := &keptSimulation{folder: folder}
+	k := &keptSimulation{folder: folder, timesPath: folder.Own("times")}
 	if folder.Held() {
 		if err := folder.Load(func(r *bufio.Reader) error { return snapshot.Read(r, k) }); err != nil {
 			return nil, errors.Join(err, folder.Close())

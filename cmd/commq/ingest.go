@@ -177,7 +177,7 @@ func (o *ingestOptions) ingestPart(ctx context.Context, a *app, spoolDir, name s
 	if !a.quiet {
 		po.Waiting = func(what string) { fmt.Fprintf(a.stderr, "waiting for %s\n", what) }
 	}
-	update, finish := newProgress(a, "ingesting")
+	update, finish := newProgress(a, "ingesting", "calls")
 	po.Progress = update
 	m, err := ingest.IngestPart(ctx, spoolDir, parts, po)
 	finish()

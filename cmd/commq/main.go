@@ -68,7 +68,7 @@ func newRootCommand(a *app) *cobra.Command {
 		Long: `commq captures the communication of an unmodified MPI program as Parquet tables and answers questions about it with SQL.
 
 A run is a folder of Parquet tables and a manifest; runs lie in a store: --store, else $COMMQ_STORE, else ./runs.
-Exit status: 0 done, 1 a check failed, 2 could not do it. Results go to stdout, everything else to stderr: summaries, notes and,
+Exit status: 0 done, 1 a check failed, 2 could not do it, 128 and a signal's number (130 after Ctrl-C) where one ended it. Results go to stdout, everything else to stderr: summaries, notes and,
 on a terminal, progress, all of which --quiet leaves out. Words have colours on a terminal, unless $NO_COLOR is set.`,
 		Example: `  commq capture --run ring.4 -n 4 -- ./ring
   commq query density --run ring.4
@@ -104,6 +104,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.Is(err, syscall.EPIPE):
 		return exitPipe
 	}
+	if by := signalError(0); errors.As(context.Cause(ctx), &by) {
+		fmt.Fprintf(stderr, "commq: ended by a signal: %v\n", by)
+		return 128 + int(by) // what the shell says of other programs
+	}
 	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(err.Error()))
 	return exitCannot
 }
@@ -125,8 +129,30 @@ func wantArgs(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
+// signalError says which signal ended a command.
+type signalError syscall.Signal
+
+func (e signalError) Error() string { return syscall.Signal(e).String() }
+
+// untilSignalled is a context that a signal ends, with a signalError for its cause.
+func untilSignalled(signals ...os.Signal) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, signals...)
+	go func() {
+		if s, ok := (<-c).(syscall.Signal); ok {
+			cancel(signalError(s))
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(c)
+		close(c)
+		cancel(nil)
+	}
+}
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignalled(os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGPIPE) { // a closed pipe is an error, so that what is open is closed and removed
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}

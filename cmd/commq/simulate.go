@@ -34,8 +34,12 @@ type simulateOptions struct {
 	save    string   // --save
 	path    bool     // --critical-path
 	sweep   sweepOptions
+	memory  int // --memory-mib, without a sweep; 0 is no bound
 	long    longOptions
 }
+
+// simulateMemoryMiB is how much memory, in MiB, calls that are read and not simulated yet may take if nothing else is said.
+const simulateMemoryMiB = 4096
 
 func newSimulateCommand(a *app) *cobra.Command {
 	var o simulateOptions
@@ -61,7 +65,7 @@ docs/method/time-model.md. --critical-path says which calls the predicted time i
   commq simulate --run mg.W.16 --machine flat --sweep latency_ns=1e3..1e5:log:20
   commq simulate --run mg.W.16 --machine flat --sweep buses=1,2,4 --plot b.png
   commq simulate --run mg.W.16 --machine flat --critical-path
-  commq simulate --run bt.C.64 --machine myrinet --checkpoint $HOME/bt.checkpoint`,
+  commq simulate --run bt.C.64 --machine flat --checkpoint $HOME/bt.kept`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -77,6 +81,9 @@ docs/method/time-model.md. --critical-path says which calls the predicted time i
 			if len(o.sweep.sweeps) > 0 {
 				return runSweep(c.Context(), a, c, &o)
 			}
+			if o.memory = simulateMemoryMiB; c.Flags().Changed("memory-mib") {
+				o.memory = o.sweep.memory
+			}
 			return runSimulate(c.Context(), a, &o)
 		},
 	}
@@ -91,7 +98,7 @@ docs/method/time-model.md. --critical-path says which calls the predicted time i
 	f.BoolVar(&o.path, "critical-path", false, "also simulate once more for the critical path, by call site (docs/method/critical-path.md); with --format csv its rows are all that is printed")
 	formatFlag(c, &o.format)
 	o.sweep.flags(c)
-	o.long.flags(c, defaultMemoryMiB, "calls that are read and not simulated yet; beyond it the simulation ends")
+	o.long.flags(c)
 	register(c, completeRuns(a), "run")
 	register(c, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return models.Names(), cobra.ShellCompDirectiveDefault
@@ -192,7 +199,7 @@ func (o *simulateOptions) simulation(ctx context.Context, a *app) (*runSimulatio
 	if err != nil {
 		return nil, err
 	}
-	s := &runSimulation{dir: dir, name: filepath.Base(dir), options: simulate.Options{MemoryBytes: int64(o.long.memory) << 20}}
+	s := &runSimulation{dir: dir, name: filepath.Base(dir), options: simulate.Options{MemoryBytes: int64(o.memory) << 20}}
 	if s.manifest, err = writer.ReadManifest(dir); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (v *saving) open(rows []int64) (err error) {
 		v.times, err = writer.NewRowTimes(rows)
 		return err
 	}
-	v.times, err = writer.KeepRowTimes(rows, v.kept.folder.Own("times"))
+	v.times, err = writer.KeepRowTimes(rows, v.kept.timesPath)
 	v.kept.times, v.endNs = v.times, &v.kept.EndNs
 	return err
 }
@@ -58,7 +58,7 @@ func (s *runSimulation) save(ctx context.Context, store, name string) (r *simula
 	if err := v.open(rows); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, v.times.Close()) }()
+	defer func() { err = errors.Join(err, v.close()) }()
 	s.options.Done = v.done
 	r, err = s.kept.simulate(ctx, s, s.machine, onMachine)
 	s.options.Done = nil
@@ -81,6 +81,14 @@ func (s *runSimulation) saved(dir string) *simulate.Result {
 		return nil
 	}
 	return &s.kept.Results[onMachine]
+}
+
+// close ends the use of the times.
+func (v *saving) close() error {
+	if v.kept != nil {
+		v.kept.times = nil
+	}
+	return v.times.Close()
 }
 
 // rowsPerRank is the number of rows of events of each rank: their seq counts from 0.

@@ -43,7 +43,7 @@ func (o *sweepOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.plot, "plot", "", "draw the sweep into a `FILE`.png, .svg or .pdf: lines over one key, a heat map over two; the rows are printed only with --format")
 	f.Float64Var(&o.within, "within", 0, "instead of all rows, the least and greatest value of each key whose time is within this `FRACTION` of the reference's (0.1: 10 %)")
 	f.Int64Var(&o.referenceNs, "reference-ns", 0, "time in `NS` that a sweep compares with (default: the predicted one on the machine as it is)")
-	f.IntVar(&o.memory, "memory-mib", 1024, "memory in `MIB` for the rows of a run that a sweep keeps; of a larger run each simulation reads the rest by itself")
+	f.IntVar(&o.memory, "memory-mib", 1024, "memory in `MIB` for the rows of a run that a sweep keeps; of a larger run each simulation reads the rest by itself. Without --sweep: for calls that are read and not simulated yet, 4096 if it is not given; beyond it the simulation ends")
 	completeFiles(c, "plot", plot.Formats()...)
 	completeNothing(c, "within", "reference-ns", "memory-mib")
 	register(c, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -53,8 +53,11 @@ func (o *sweepOptions) flags(c *cobra.Command) {
 
 // check looks at what can be seen without reading a run.
 func (o *sweepOptions) check(c *cobra.Command) error {
+	if o.memory < 1 {
+		return fmt.Errorf("--memory-mib %d: want at least 1", o.memory)
+	}
 	if len(o.sweeps) == 0 {
-		for _, name := range []string{"plot", "within", "reference-ns", "memory-mib"} {
+		for _, name := range []string{"plot", "within", "reference-ns"} {
 			if c.Flags().Changed(name) {
 				return fmt.Errorf("--%s: it is for sweeps; name a key and its values with --sweep, for example --sweep latency_ns=1e3..1e5:log:20", name)
 			}
@@ -71,8 +74,6 @@ func (o *sweepOptions) check(c *cobra.Command) error {
 		return fmt.Errorf("--within %g: want a fraction above 0 and below 1, for example 0.1", o.within)
 	case o.referenceNs < 0 || c.Flags().Changed("reference-ns") && o.referenceNs == 0:
 		return fmt.Errorf("--reference-ns %d: want a time above 0", o.referenceNs)
-	case o.memory < 1:
-		return fmt.Errorf("--memory-mib %d: want at least 1", o.memory)
 	case o.plot != "":
 		return plot.Known(o.plot)
 	}

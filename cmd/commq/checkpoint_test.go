@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cmp"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// inEpochs writes a committed run again in a new store, in epochs of so many rows of each rank, and returns the store.
+func inEpochs(t *testing.T, name string, perEpoch int64) string {
+	t.Helper()
+	ctx, from, store := context.Background(), filepath.Join("../../testdata/runs", name), t.TempDir()
+	out, err := writer.Create(store, name, writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	events, err := tableRows[schema.Event](ctx, from, &schema.EventsTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	epochs := int32(0)
+	for i := range events {
+		events[i].Epoch = int32(events[i].Seq / perEpoch)
+		epochs = max(epochs, events[i].Epoch+1)
+	}
+	slices.SortStableFunc(events, func(a, b schema.Event) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq))
+	})
+	messages, err := tableRows[schema.Message](ctx, from, &schema.MessagesTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range messages {
+		messages[i].Epoch = int32(messages[i].SendSeq / perEpoch)
+	}
+	slices.SortStableFunc(messages, func(a, b schema.Message) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Src, b.Src), cmp.Compare(a.SendSeq, b.SendSeq))
+	})
+	for i := 0; i < len(events); {
+		b := &schema.Events{}
+		for e := events[i].Epoch; i < len(events) && events[i].Epoch == e; i++ {
+			b.Append(&events[i])
+		}
+		if err := out.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; i < len(messages); {
+		b := &schema.Messages{}
+		for e := messages[i].Epoch; i < len(messages) && messages[i].Epoch == e; i++ {
+			b.Append(&messages[i])
+		}
+		if err := out.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range schema.Tables() {
+		if table == &schema.EventsTable || table == &schema.MessagesTable {
+			continue
+		}
+		if err := out.CopyTable(ctx, from, table, copyRows, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := writer.ReadManifest(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Epochs = epochs
+	if err := out.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// killed starts commq in a process of its own, with temporary files in temp, and kills it when the state in a folder of checkpoints has changed so many times.
+// It says whether that came before the end.
+func killed(t *testing.T, temp, checkpoint string, changes int, args ...string) bool {
+	t.Helper()
+	c := exec.Command("commq", args...)
+	c.Env = append(os.Environ(), "TMPDIR="+temp)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	var last os.FileInfo
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("%v: %v\n%s", args, err, errs.String())
+			}
+			return false
+		case <-time.After(200 * time.Microsecond):
+		}
+		now, err := os.Stat(filepath.Join(checkpoint, "state"))
+		if err != nil || last != nil && os.SameFile(last, now) {
+			continue
+		}
+		last = now
+		if changes--; changes == 0 {
+			if err := c.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+			return <-ended != nil
+		}
+	}
+}
+
+// leftIn lists all that lies in folders, beside what is expected.
+func leftIn(t *testing.T, expected []string, folders ...string) (left []string) {
+	t.Helper()
+	for _, folder := range folders {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if !slices.Contains(expected, e.Name()) {
+				left = append(left, filepath.Join(folder, e.Name()))
+			}
+		}
+	}
+	return left
+}
+
+// answerOf runs commq in a process of its own, and wants it to end well.
+func answerOf(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.Command("commq", args...)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, errs.String())
+	}
+	return string(out)
+}
+
+// A simulation that is killed, at several points, again and again, gives the run and the answer of one that is not.
+func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
+	store := inEpochs(t, "sp.W.4", 400)
+	temp := t.TempDir()
+	line := []string{"simulate", "--store", store, "--run", "sp.W.4", "--machine", "myrinet", "--format", "json"}
+	want := answerOf(t, append(line, "--save", "whole")...)
+	whole, err := writer.ReadManifest(filepath.Join(store, "whole"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kills := 0
+	for _, changes := range []int{1, 9} {
+		name := fmt.Sprintf("parts.%d", changes)
+		checkpoint := filepath.Join(t.TempDir(), "kept")
+		mine := append(slices.Clone(line), "--save", name, "--checkpoint", checkpoint, "--checkpoint-every", "0s")
+		for killed(t, temp, checkpoint, changes, mine...) {
+			kills++
+			if changes = 3*changes + 4; changes > 60 { // it has to end
+				changes = 1 << 30
+			}
+		}
+		m, err := writer.ReadManifest(filepath.Join(store, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Digest != whole.Digest {
+			t.Errorf("%s: digest %s, want %s", name, m.Digest, whole.Digest)
+		}
+		if left := leftIn(t, []string{"sp.W.4", "whole", "parts.1", "parts.9"}, store, temp, checkpoint); len(left) > 0 {
+			t.Errorf("%s: %v stay", name, left)
+		}
+	}
+	if kills < 4 {
+		t.Errorf("killed %d times; want more", kills)
+	}
+	checkpoint := filepath.Join(t.TempDir(), "kept")
+	mine := append(slices.Clone(line), "--checkpoint", checkpoint, "--checkpoint-every", "0s")
+	if !killed(t, temp, checkpoint, 9, mine...) {
+		t.Fatal("it ended before it was killed")
+	}
+	if status, _, errs := commandLine("", append(slices.Clone(mine), "--set", "latency_ns=977")...); status != exitCannot || !strings.Contains(errs, "it keeps what another task knows") {
+		t.Errorf("another machine: status %d\n%s", status, errs)
+	}
+	if got := answerOf(t, mine...); got != want {
+		t.Errorf("the answer is\n%s\nwant\n%s", got, want)
+	}
+}
