@@ -157,6 +157,9 @@ func (w *WaitSums) AddEvents(e *Events) {
 
 // AddMessages keeps rows of messages. Those of an epoch come before the rows of events of the next.
 func (w *WaitSums) AddMessages(m *Messages) {
+	if w.tooLong {
+		return
+	}
 	x := &w.messages
 	x.Src, x.Dst, x.Epoch, x.Bytes = append(x.Src, m.Src...), append(x.Dst, m.Dst...), append(x.Epoch, m.Epoch...), append(x.Bytes, m.Bytes...)
 	x.SendSeq, x.SendStartNs, x.RecvDoneSeq = append(x.SendSeq, m.SendSeq...), append(x.SendStartNs, m.SendStartNs...), append(x.RecvDoneSeq, m.RecvDoneSeq...)
@@ -214,6 +217,9 @@ func (w *WaitSums) epoch(events []*Events, messages []*Messages) {
 	for _, m := range messages {
 		for i := range m.Src {
 			w.message(m, i)
+		}
+		if w.tooLong { // and there will be no rows of waits and transfers
+			break
 		}
 	}
 	w.collectives.epoch(w)

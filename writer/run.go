@@ -195,10 +195,10 @@ func (r *Run) create(t *schema.Table, shard int) (*tableFile, error) {
 	return f, nil
 }
 
-// SumWaits is for who has all rows of an epoch at hand, every row of events among them: the sums want them too, by WaitSums.Epoch, and then Commit
-// does not read them from the files again. They need the hosts of ranks and the members of communicators beforehand.
-func (r *Run) SumWaits(hosts []int32, comms *schema.Comms) *schema.WaitSums {
-	r.waits = schema.NewWaitSums(hosts, true)
+// SumWaits is for who has all rows of an epoch at hand: the sums want them too, by WaitSums.Epoch, and then Commit does not read them from the files
+// again. They need the hosts of ranks and the members of communicators beforehand, and to know whether every row of events is there (dense).
+func (r *Run) SumWaits(hosts []int32, comms *schema.Comms, dense bool) *schema.WaitSums {
+	r.waits = schema.NewWaitSums(hosts, dense)
 	r.waits.AddComms(comms)
 	return r.waits
 }

@@ -133,7 +133,7 @@ type sink interface {
 
 // waitSummer is a sink that wants the rows of an epoch together.
 type waitSummer interface {
-	SumWaits(hosts []int32, comms *schema.Comms) *schema.WaitSums
+	SumWaits(hosts []int32, comms *schema.Comms, dense bool) *schema.WaitSums
 }
 
 // run makes all tables and says what they hold.

@@ -68,7 +68,7 @@ func (j *job) writeRows(ctx context.Context, out sink) error {
 		}
 	}
 	if s, ok := out.(waitSummer); ok && j.o.Record == RecordAll && !j.sel.atOnce() {
-		p.waits = s.SumWaits(j.rankRows().Host, j.comms.rows())
+		p.waits = s.SumWaits(j.rankRows().Host, j.comms.rows(), true)
 	}
 	for e := range j.epochs {
 		if err := p.epoch(ctx, e); err != nil {

@@ -1,0 +1,241 @@
+// Package synth makes runs of any size that look like those of real programs. A pattern (patterns.go) says what each rank of a code calls; the
+// program is then executed in time (clock.go), and its rows and messages go through commq's own writer (write.go). What comes out depends on the
+// options alone: not on the number of threads, nor on the machine.
+package synth
+
+import (
+	"fmt"
+
+	"github.com/commq/commq/schema"
+)
+
+// None stands where a call has no peer, no root and no call to complete.
+const None = -1
+
+// Op is one MPI call of a rank.
+type Op struct {
+	SendTo, RecvFrom     int32 // world ranks; None
+	SendPeer, RecvPeer   int32 // their ranks in the communicator
+	SendBytes, RecvBytes int32
+	Comm                 int32 // index into Program.Comms; None: the call has none
+	Root                 int32 // world rank; None
+	// Completes is, of a call that waits, the number among the ops of the rank's section of the first it completes: MPI_Wait that one, MPI_Waitall all
+	// nonblocking ones from there on. Of a collective it is the number of the operation on its communicator in the section; see Program.seal.
+	Completes        int32
+	SendTag, RecvTag int16
+	SendBuf, RecvBuf int16 // number of the buffer; None
+	Call             int16 // a schema.CallID
+	Site             int16 // index into Program.Sites
+	Gap              int16 // index into Program.Gaps: the compute time before the call
+	Type             int8  // index into datatypes
+	Reduce           int8  // a schema.Op; None
+}
+
+// Comm is a communicator.
+type Comm struct {
+	Name, Dims, Periods string
+	Kind                schema.CommKind
+	Parent              int32
+	Members             []int32 // world ranks; nil: all, in order
+}
+
+// Section is a stretch of a program: each rank makes its calls in order, Times times. Every message is received in the turn it is sent in.
+type Section struct {
+	Times int64
+	first []int32 // the first op of each rank, and the number of all
+	ops   []Op
+
+	partner   []int32    // of an op that sends: the op that receives it
+	from      []int32    // of an op that receives: the op that sends to it
+	done      []int32    // of an op that starts a request: the op that completes it
+	awaits    [][2]int32 // of each op the first and the last of the ops whose messages it waits for
+	rounds    [][]segment
+	ready     [][]int32 // by round: collectives that all have entered when it ends
+	groups    [][]int32 // of each collective its ops
+	groupOf   []int32   // of each op; None
+	perTurn   []int32   // collectives of each communicator
+	requests  []int32   // of each rank
+	sends     []int32   // of each rank
+	dropped   []int32   // of each rank: its calls about messages
+	requestOf []int32   // of each op that starts a request its number in the turn
+}
+
+// Program is what all ranks do.
+type Program struct {
+	Name     string
+	Ranks    int
+	Comms    []Comm
+	Sites    []string // functions
+	Gaps     []Quantiles
+	Sections []*Section
+	Noise    Noise
+	// BufferBytes is how far apart buffers lie.
+	BufferBytes int64
+}
+
+// Noise is what a busy machine does to calls: a call takes CallNs, and with probability Preempted, PreemptedNs longer (the mean of an exponential
+// distribution). A message takes LatencyNs and its bytes at BytesPerUs.
+type Noise struct {
+	CallNs      Quantiles
+	Preempted   float64
+	PreemptedNs float64
+	LatencyNs   int64
+	BytesPerUs  int64
+}
+
+// datatypes that programs use, by Op.Type.
+var datatypes = []schema.Datatype{
+	{ID: 0, Name: "MPI_DOUBLE", Combiner: "named", Bytes: 8, ExtentBytes: 8},
+	{ID: 1, Name: "MPI_INT", Combiner: "named", Bytes: 4, ExtentBytes: 4},
+}
+
+// section adds a section; ops gives the calls of a rank.
+func (p *Program) section(times int64, ops func(rank int, do *calls)) {
+	s := &Section{Times: times, first: make([]int32, p.Ranks+1)}
+	do := &calls{p: p, instances: map[int32]int32{}}
+	for rank := range p.Ranks {
+		do.ops, do.rank = s.ops, int32(rank)
+		do.start = len(s.ops)
+		clear(do.instances)
+		ops(rank, do)
+		s.ops = do.ops
+		s.first[rank+1] = int32(len(s.ops))
+	}
+	p.Sections = append(p.Sections, s)
+}
+
+// calls collects the calls of a rank.
+type calls struct {
+	p         *Program
+	rank      int32
+	start     int
+	ops       []Op
+	instances map[int32]int32
+}
+
+func (c *calls) add(call schema.CallID, site, gap int) *Op {
+	c.ops = append(c.ops, Op{SendTo: None, RecvFrom: None, SendPeer: None, RecvPeer: None, Comm: None, Root: None, Completes: None, SendBuf: None, RecvBuf: None,
+		Call: int16(call), Site: int16(site), Gap: int16(gap), Reduce: None})
+	return &c.ops[len(c.ops)-1]
+}
+
+// side is one end of a message, on a communicator whose ranks are world ranks.
+type side struct {
+	peer  int
+	tag   int
+	bytes int
+	buf   int
+}
+
+func (o *Op) sends(s side) {
+	o.SendTo, o.SendPeer, o.SendTag, o.SendBytes, o.SendBuf = int32(s.peer), int32(s.peer), int16(s.tag), int32(s.bytes), int16(s.buf)
+}
+
+func (o *Op) receives(s side) {
+	o.RecvFrom, o.RecvPeer, o.RecvTag, o.RecvBytes, o.RecvBuf = int32(s.peer), int32(s.peer), int16(s.tag), int32(s.bytes), int16(s.buf)
+}
+
+func (c *calls) sendrecv(comm, site, gap int, out, in side) {
+	o := c.add(schema.CallSendrecv, site, gap)
+	o.Comm = int32(comm)
+	o.sends(out)
+	o.receives(in)
+}
+
+func (c *calls) send(call schema.CallID, comm, site, gap int, out side) {
+	o := c.add(call, site, gap)
+	o.Comm = int32(comm)
+	o.sends(out)
+}
+
+// recv returns the number of the call, for wait.
+func (c *calls) recv(call schema.CallID, comm, site, gap int, in side) int {
+	o := c.add(call, site, gap)
+	o.Comm = int32(comm)
+	o.receives(in)
+	return c.here() - 1
+}
+
+// here is the number of the next call.
+func (c *calls) here() int { return len(c.ops) - c.start }
+
+func (c *calls) wait(call schema.CallID, site, gap, completes int) {
+	c.add(call, site, gap).Completes = int32(completes)
+}
+
+// collective adds a collective operation, or one that makes a communicator.
+func (c *calls) collective(call schema.CallID, comm, site, gap int) *Op {
+	o := c.add(call, site, gap)
+	o.Comm = int32(comm)
+	o.Completes = c.instances[int32(comm)]
+	c.instances[int32(comm)]++
+	return o
+}
+
+// allreduce is of doubles.
+func (c *calls) allreduce(comm, site, gap, bytes int) {
+	o := c.collective(schema.CallAllreduce, comm, site, gap)
+	o.Reduce, o.SendBytes, o.RecvBytes, o.SendBuf, o.RecvBuf = int8(schema.OpSum), int32(bytes), int32(bytes), stackBuf, stackBuf+1
+}
+
+// rooted is MPI_Bcast or MPI_Reduce of so many bytes at rank 0.
+func (c *calls) rooted(call schema.CallID, comm, site, gap, bytes int, t int8) {
+	o := c.collective(call, comm, site, gap)
+	o.Root, o.Type = 0, t
+	atRoot := c.rank == 0
+	switch {
+	case call == schema.CallReduce:
+		o.Reduce, o.SendBytes, o.SendBuf = int8(schema.OpSum), int32(bytes), stackBuf
+		if atRoot {
+			o.RecvBytes, o.RecvBuf = int32(bytes), stackBuf+1
+		}
+	case atRoot:
+		o.SendBytes, o.SendBuf = int32(bytes), stackBuf
+	default:
+		o.RecvBytes, o.RecvBuf = int32(bytes), stackBuf
+	}
+}
+
+// stackBuf is the first number of buffers that lie on the stack.
+const stackBuf = 1000
+
+// isCollective says whether all ranks of the communicator make the call.
+func (o *Op) isCollective() bool {
+	class := schema.Calls[o.Call].Class
+	return class == schema.ClassCollective || class == schema.ClassComm && schema.CallID(o.Call) != schema.CallCommFree
+}
+
+func (o *Op) isRequest() bool {
+	return schema.CallID(o.Call) == schema.CallIsend || schema.CallID(o.Call) == schema.CallIrecv
+}
+
+// Messages is the number of point-to-point messages of the program.
+func (p *Program) Messages() (n int64) {
+	for _, s := range p.Sections {
+		n += s.Times * s.messages()
+	}
+	return n
+}
+
+func (s *Section) messages() (n int64) {
+	for i := range s.ops {
+		if s.ops[i].SendTo != None {
+			n++
+		}
+	}
+	return n
+}
+
+// seal finds out who receives what, and in which order the calls can be made.
+func (p *Program) seal() error {
+	for i, s := range p.Sections {
+		err := s.match()
+		if err == nil {
+			err = s.order(p)
+		}
+		if err != nil {
+			return fmt.Errorf("pattern %s, section %d: %w", p.Name, i, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,368 @@
+package synth
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Options say how a run is made of a program. The zero value is one of commq capture --hash none without call sites, in whole ns.
+type Options struct {
+	// Seed is where all that is random comes from.
+	Seed uint64
+	// TimeResolutionNs is what times are rounded down to multiples of, a power of two; 0 is 1.
+	TimeResolutionNs int64
+	// Hash says whether payloads are hashed. All of them differ.
+	Hash bool
+	// Callsites says whether rows have call sites.
+	Callsites bool
+	// RanksPerHost is how many ranks a host has; 0: all.
+	RanksPerHost int
+	// Record is all or messages: the rows of events that are kept, as of commq capture --record; empty is all.
+	Record string
+	// StopAt ends the run, where not zero, after the first epoch that is made later: it then has fewer messages. It is a run of no machine any more
+	// but of this one; a second with as many messages is the same.
+	StopAt time.Time
+	// Check looks at the run before it gets its name, as commq runs check does.
+	Check bool
+	// Progress, where not nil, is called after each epoch with the number of messages so far.
+	Progress func(messages int64)
+}
+
+const (
+	// epochRows is how many rows of events an epoch has, about.
+	epochRows = 1 << 20
+	// shards is how many files events and messages have, of long runs; shardRanks how many ranks a file has at most.
+	shards     = 8
+	shardRanks = 1 << 14
+	// heldRows is how many rows of events of an epoch are held in memory at most; of longer ones a file at a time is.
+	heldRows = 3 << 20
+)
+
+// recordMessages keeps the rows of events that are not about messages.
+const recordMessages = "messages"
+
+// run is a run that is being made.
+type run struct {
+	p *Program
+	o Options
+
+	out      *writer.Run
+	fillers  []*filler
+	seq      []int64 // of each rank at the beginning of the section
+	request  []int64
+	instance []int64 // of each communicator
+	waits    *schema.WaitSums
+	messages int64
+	manifest schema.Manifest
+}
+
+// Write makes the run of that name in the store.
+func Write(p *Program, store, name string, o Options) error {
+	if o.TimeResolutionNs == 0 {
+		o.TimeResolutionNs = 1
+	}
+	if o.TimeResolutionNs&(o.TimeResolutionNs-1) != 0 {
+		return fmt.Errorf("time resolution of %d ns: want a power of two", o.TimeResolutionNs)
+	}
+	if o.Record == "" {
+		o.Record = "all"
+	}
+	if o.RanksPerHost == 0 {
+		o.RanksPerHost = p.Ranks
+	}
+	if err := p.seal(); err != nil {
+		return err
+	}
+	out, err := writer.Create(store, name, writer.Options{Check: o.Check})
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	r := &run{p: p, o: o, out: out, seq: make([]int64, p.Ranks), request: make([]int64, p.Ranks), instance: make([]int64, len(p.Comms))}
+	if err := r.write(); err != nil {
+		return err
+	}
+	return out.Commit(&r.manifest)
+}
+
+func (r *run) write() error {
+	comms := r.comms()
+	if err := r.definitions(comms); err != nil {
+		return err
+	}
+	held := true
+	for _, s := range r.p.Sections {
+		held = held && len(s.ops) <= heldRows
+	}
+	if held {
+		r.waits = r.out.SumWaits(r.hosts(), comms, r.o.Record != recordMessages)
+	}
+	n := r.files()
+	for i := range n {
+		r.fillers = append(r.fillers, &filler{run: r, first: i * r.p.Ranks / n, last: (i + 1) * r.p.Ranks / n, section: None})
+	}
+	c := newClock(r.p, r.o.Seed, runtime.GOMAXPROCS(0))
+	epoch := int32(0)
+	calls := map[string]int64{}
+	for k, s := range r.p.Sections {
+		turns := int64(max(1, epochRows/max(1, len(s.ops))))
+		free := make(chan *window, 2)
+		free <- &window{}
+		if held {
+			free <- &window{}
+		}
+		full := make(chan *window, 1)
+		stop := make(chan struct{})
+		go func() {
+			defer close(full)
+			for from := int64(0); from < s.Times; from += turns {
+				if from > 0 && !r.o.StopAt.IsZero() && time.Now().After(r.o.StopAt) {
+					s.Times = from
+					return
+				}
+				var w *window
+				select {
+				case w = <-free:
+				case <-stop:
+					return
+				}
+				w.section, w.from, w.turns, w.epoch = k, from, int(min(turns, s.Times-from)), epoch
+				epoch++
+				c.run(k, from, from+int64(w.turns), &w.times)
+				full <- w
+			}
+		}()
+		for w := range full {
+			if err := r.epoch(w); err != nil {
+				close(stop)
+				for range full {
+				}
+				return err
+			}
+			free <- w
+		}
+		r.end(s, calls)
+	}
+	r.finish(c, epoch, calls)
+	return r.ranks()
+}
+
+// files is how many files events and messages get each.
+func (r *run) files() int {
+	rows := int64(0)
+	for _, s := range r.p.Sections {
+		rows += s.Times * int64(len(s.ops))
+	}
+	return min(r.p.Ranks, max(int(min(shards, (rows+epochRows-1)/epochRows)), (r.p.Ranks+shardRanks-1)/shardRanks))
+}
+
+// epoch writes the rows of a window.
+func (r *run) epoch(w *window) error {
+	jobs := make([]func() error, 0, 2*len(r.fillers)+1)
+	if r.waits == nil {
+		for _, f := range r.fillers {
+			jobs = append(jobs, func() error {
+				defer func() { f.events, f.messages, f.section = schema.Events{}, schema.Messages{}, None }()
+				f.fill(w)
+				return f.writeRows(r.out, f.first)
+			})
+		}
+		return r.progress(w, parallel(jobs))
+	}
+	for _, f := range r.fillers {
+		jobs = append(jobs, func() error { f.fill(w); return nil })
+	}
+	if err := parallel(jobs); err != nil {
+		return err
+	}
+	jobs = jobs[:0]
+	var events []*schema.Events
+	var messages []*schema.Messages
+	for _, f := range r.fillers {
+		events, messages = append(events, &f.events), append(messages, &f.messages)
+	}
+	jobs = append(jobs, func() error { r.waits.Epoch(events, messages); return nil })
+	for i, f := range r.fillers {
+		jobs = append(jobs, func() error { return r.out.Write(i, &f.messages) }, func() error { return r.out.Write(i, &f.events) })
+	}
+	return r.progress(w, parallel(jobs))
+}
+
+func (f *filler) writeRows(out *writer.Run, _ int) error {
+	i := f.number()
+	if err := out.Write(i, &f.events); err != nil {
+		return err
+	}
+	return out.Write(i, &f.messages)
+}
+
+// number is the number of the filler's files.
+func (f *filler) number() int {
+	for i, g := range f.fillers {
+		if f == g {
+			return i
+		}
+	}
+	return None
+}
+
+func (r *run) progress(w *window, err error) error {
+	r.messages += int64(w.turns) * r.p.Sections[w.section].messages()
+	if err == nil && r.o.Progress != nil {
+		r.o.Progress(r.messages)
+	}
+	return err
+}
+
+// parallel does all jobs, as many at once as there are threads, and returns one of their errors.
+func parallel(jobs []func() error) error {
+	next := make(chan func() error)
+	errs := make(chan error, len(jobs))
+	var wg sync.WaitGroup
+	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for job := range next {
+				if err := job(); err != nil {
+					errs <- err
+				}
+			}
+		})
+	}
+	for _, job := range jobs {
+		next <- job
+	}
+	close(next)
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return nil
+	}
+}
+
+// end moves on to the next section.
+func (r *run) end(s *Section, calls map[string]int64) {
+	for rank := range r.seq {
+		r.seq[rank] += s.Times * int64(s.first[rank+1]-s.first[rank])
+		r.request[rank] += s.Times * int64(s.requests[rank])
+	}
+	for c := range r.instance {
+		r.instance[c] += s.Times * int64(s.perTurn[c])
+	}
+	for _, g := range s.groups {
+		if o := &s.ops[g[0]]; schema.Calls[o.Call].Class == schema.ClassCollective {
+			calls[schema.CallID(o.Call).String()] += s.Times
+		}
+	}
+	bytes := int64(0)
+	for i := range s.ops {
+		if s.ops[i].SendTo != None {
+			bytes += int64(s.ops[i].SendBytes)
+		}
+	}
+	r.manifest.Counts.Calls += s.Times * int64(len(s.ops))
+	r.manifest.Counts.Messages += s.Times * s.messages()
+	r.manifest.Counts.MessageBytes += s.Times * bytes
+}
+
+// finish fills in the manifest.
+func (r *run) finish(c *clock, epochs int32, calls map[string]int64) {
+	m := &r.manifest
+	m.Ranks, m.TimeOrigin, m.TimeResolutionNs, m.ComputeClock, m.Record, m.Hash = int32(r.p.Ranks), "measured", r.o.TimeResolutionNs, "cpu", r.o.Record, "none"
+	m.Ended, m.Epochs, m.Collectives, m.Callsites = "finalized", epochs, calls, r.o.Callsites
+	if r.o.Hash {
+		m.Hash = "crc64"
+	}
+	if r.o.Callsites {
+		m.Stack = 1
+	}
+	for _, now := range c.now {
+		m.EndNs = max(m.EndNs, now&^(r.o.TimeResolutionNs-1))
+	}
+	for _, n := range calls {
+		m.Counts.Collectives += n
+	}
+	m.Origin.Command = []string{r.p.Name}
+	m.Warnings = []string{"The run was made by a generator: no program ran."}
+}
+
+func (r *run) members(comm int32) int {
+	if m := r.p.Comms[comm].Members; m != nil {
+		return len(m)
+	}
+	return r.p.Ranks
+}
+
+// comms are the rows of comms.
+func (r *run) comms() *schema.Comms {
+	b := &schema.Comms{}
+	for id, c := range r.p.Comms {
+		row := schema.NullComm
+		row.Comm, row.Kind = int32(id), int16(c.Kind)
+		if c.Name != "" {
+			row.Name = c.Name
+		}
+		if c.Dims != "" {
+			row.CartDims, row.CartPeriods = c.Dims, c.Periods
+		}
+		if c.Parent != None {
+			row.Parent = c.Parent
+		}
+		for k := range r.members(int32(id)) {
+			row.CommRank, row.WorldRank = int32(k), int32(k)
+			if c.Members != nil {
+				row.WorldRank = c.Members[k]
+			}
+			b.Append(&row)
+		}
+	}
+	return b
+}
+
+func (r *run) hosts() []int32 {
+	h := make([]int32, r.p.Ranks)
+	for rank := range h {
+		h[rank] = int32(rank / r.o.RanksPerHost)
+	}
+	return h
+}
+
+// definitions writes the tables that rows refer to.
+func (r *run) definitions(comms *schema.Comms) error {
+	sites, types := &schema.Callsites{}, &schema.Datatypes{}
+	for i, name := range r.p.Sites {
+		if !r.o.Callsites {
+			break
+		}
+		c := schema.NullCallsite
+		c.ID, c.Module, c.BuildID, c.Offset, c.Function = int32(i), r.p.Name, "5eed", 0x1000+int64(i)*64, name
+		sites.Append(&c)
+	}
+	for i := range datatypes {
+		types.Append(&datatypes[i])
+	}
+	for _, b := range []schema.Batch{comms, sites, types} {
+		if err := r.out.Write(0, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ranks writes the table of ranks.
+func (r *run) ranks() error {
+	b, hosts := &schema.RankInfos{}, r.hosts()
+	for rank := range r.p.Ranks {
+		i := schema.NullRankInfo
+		i.Rank, i.Host, i.Threads, i.ThreadLevel, i.Ended, i.Events, i.Polls, i.Dropped = int32(rank), hosts[rank], 1, 0, schema.EndedFinalized, r.seq[rank], 0, 0
+		i.ClockOffsetInitNs, i.ClockErrorInitNs, i.ClockOffsetFinalNs, i.ClockErrorFinalNs = 0, 0, 0, 0
+		b.Append(&i)
+	}
+	return r.out.Write(0, b)
+}
