@@ -133,3 +133,41 @@ func TestMakeProfile(t *testing.T) {
 		t.Errorf("no run: %v", err)
 	}
 }
+
+// A run lacks a derived table for which there would be too much to keep: it has neither file nor folder of it, and is a run all the same.
+func TestRunWithoutADerivedTable(t *testing.T) {
+	const rows = 1<<20 + 1 // of different sizes: one more than transfers may have
+	store := t.TempDir()
+	r, b := mustCreate(t, store, "lacks"), &schema.Messages{}
+	b.Resize(rows)
+	for i := range rows {
+		m := schema.NullMessage
+		m.Src, m.Dst, m.Bytes, m.SendSeq = 1, 2, int64(i), int64(i)
+		b.Set(i, &m)
+	}
+	ranks := &schema.RankInfos{}
+	for rank := range int32(3) {
+		i := schema.NullRankInfo
+		i.Rank = rank
+		ranks.Append(&i)
+	}
+	for _, b := range []schema.Batch{ranks, b} {
+		if err := r.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Commit(testManifest()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ReadManifest(filepath.Join(store, "lacks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := m.Tables[slices.Index(schema.Tables(), &schema.TransfersTable)]
+	if info.Name != "transfers" || len(info.Files) != 0 {
+		t.Errorf("the manifest says %+v; want no file of transfers", info)
+	}
+	if _, err := os.Stat(filepath.Join(store, "lacks", "transfers")); !os.IsNotExist(err) {
+		t.Errorf("transfers: %v; want nothing there", err)
+	}
+}

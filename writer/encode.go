@@ -3,6 +3,7 @@ package writer
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // The encodings of Parquet that columns use, written for whole pages at once: arrow-go's go value by value, and cost
@@ -311,6 +312,7 @@ type dictionary struct {
 	entries []int64
 	slots   []int32 // open addressing: the entry's number + 1; 0 is free
 	shift   int
+	direct  []uint32 // of each value of a narrow range: the entry's number + 1; 0: none
 }
 
 // reset empties the dictionary.
@@ -344,6 +346,9 @@ func (d *dictionary) add(v []int64, index []uint32, limit int) bool {
 	if len(v) == 0 {
 		return true
 	}
+	if low, high := extremes(v); uint64(high-low) < directRange && high >= low && len(v) > directRange {
+		return d.addDirect(v, low, high, index, limit)
+	}
 	last, number := v[0], d.number(v[0])
 	for i, x := range v {
 		if x != last {
@@ -353,6 +358,28 @@ func (d *dictionary) add(v []int64, index []uint32, limit int) bool {
 			}
 		}
 		index[i] = uint32(number)
+	}
+	return true
+}
+
+// directRange is how wide a range of values is at most, and how many values there are at least, where their numbers are looked up in an array.
+const directRange = 1 << 14
+
+// addDirect is add of values from low to high.
+func (d *dictionary) addDirect(v []int64, low, high int64, index []uint32, limit int) bool {
+	d.direct = slices.Grow(d.direct[:0], directRange)[:high-low+1]
+	clear(d.direct)
+	for i, x := range v {
+		n := d.direct[x-low]
+		if n == 0 {
+			if len(d.entries) == limit {
+				return false
+			}
+			d.entries = append(d.entries, x)
+			n = uint32(len(d.entries))
+			d.direct[x-low] = n
+		}
+		index[i] = n - 1
 	}
 	return true
 }

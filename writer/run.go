@@ -353,7 +353,7 @@ func (r *Run) overlaps(t *schema.Table) (n int64) {
 // syncFolders makes the names of the run's files durable.
 func (r *Run) syncFolders() error {
 	for _, t := range schema.Tables() {
-		if err := syncFolder(filepath.Join(r.dir, t.Name)); err != nil {
+		if err := syncFolder(filepath.Join(r.dir, t.Name)); err != nil && !(t.Derived && errors.Is(err, os.ErrNotExist)) { // the run may lack it
 			return err
 		}
 	}
