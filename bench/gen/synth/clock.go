@@ -26,6 +26,13 @@ func (q Quantiles) table() []int32 {
 	return t
 }
 
+func scaled(t []int32, share float64) []int32 {
+	for i := range t {
+		t[i] = max(1, int32(float64(t[i])*share))
+	}
+	return t
+}
+
 // mix is a random number that belongs to its arguments (splitmix64).
 func mix(seed, a, b uint64) uint64 {
 	x := seed + a*0x9e3779b97f4a7c15 + b*0xd1342543de82ef95
@@ -49,25 +56,18 @@ func (t *times) resize(n int) {
 
 // clock executes a program in time.
 type clock struct {
-	p         *Program
-	seed      uint64
-	threads   int
-	now       []int64 // of each rank
-	gaps      [][]int32
-	calls     []int32
-	preempted []int32 // extra, mostly 0
+	p       *Program
+	seed    uint64
+	threads int
+	now     []int64 // of each rank
+	gaps    [][]int32
+	calls   [][]int32
 }
 
 func newClock(p *Program, seed uint64, threads int) *clock {
-	c := &clock{p: p, seed: seed, threads: threads, now: make([]int64, p.Ranks), calls: p.Noise.CallNs.table(), preempted: make([]int32, draws)}
-	for _, q := range p.Gaps {
-		c.gaps = append(c.gaps, q.table())
-	}
-	for i := range c.preempted {
-		u := (float64(i) + .5) / draws
-		if u < p.Noise.Preempted {
-			c.preempted[i] = int32(-math.Log(u/p.Noise.Preempted) * p.Noise.PreemptedNs)
-		}
+	c := &clock{p: p, seed: seed, threads: threads, now: make([]int64, p.Ranks)}
+	for _, t := range p.Timings {
+		c.gaps, c.calls = append(c.gaps, t.Gap.table()), append(c.calls, scaled(t.Call.table(), p.OwnShare))
 	}
 	return c
 }
@@ -146,7 +146,7 @@ func (x *turnClock) segment(g *segment) {
 
 func (x *turnClock) enter(i int32, now int64) int64 {
 	u := mix(x.salt, uint64(i), 1)
-	gap := x.gaps[x.s.ops[i].Gap][u%draws]
+	gap := x.gaps[x.s.ops[i].Timing][u%draws]
 	now += int64(gap)
 	x.start[i], x.compute[i] = now, gap
 	return now
@@ -160,11 +160,11 @@ func (x *turnClock) leave(i int32, now int64) int64 {
 	} else {
 		for k, last := s.waitsFor(i); k <= last; k++ {
 			if from := s.from[k]; from != None && (k == i || s.done[k] == i) {
-				now = max(now, x.start[from]+x.p.Noise.LatencyNs+int64(s.ops[k].RecvBytes)*1000/x.p.Noise.BytesPerUs)
+				now = max(now, x.start[from]+x.p.Network.LatencyNs+int64(s.ops[k].RecvBytes)*1000/x.p.Network.BytesPerUs)
 			}
 		}
 	}
-	now += int64(x.calls[u%draws]) + int64(x.preempted[u>>32%draws])
+	now += int64(x.calls[s.ops[i].Timing][u%draws])
 	x.end[i] = now
 	return now
 }
@@ -173,7 +173,7 @@ func (x *turnClock) leave(i int32, now int64) int64 {
 func (x *turnClock) collective(i, g int32) int64 {
 	s, o := x.s, &x.s.ops[i]
 	members := len(s.groups[g])
-	cost := x.p.Noise.LatencyNs * int64(bits.Len(uint(members-1)))
+	cost := x.p.Network.LatencyNs * int64(bits.Len(uint(members-1)))
 	switch schema.CallID(o.Call) {
 	case schema.CallBcast:
 		if s.isRoot(i) {
@@ -185,7 +185,7 @@ func (x *turnClock) collective(i, g int32) int64 {
 			return 0
 		}
 	case schema.CallAlltoall:
-		cost = x.p.Noise.LatencyNs*int64(members) + int64(o.SendBytes)*1000/x.p.Noise.BytesPerUs
+		cost = x.p.Network.LatencyNs*int64(members) + int64(o.SendBytes)*1000/x.p.Network.BytesPerUs
 	}
 	return x.groups[g] + cost
 }

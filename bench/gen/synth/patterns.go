@@ -11,7 +11,13 @@ import (
 
 // patterns are the codes by name. Each makes a program of so many ranks with at least so many messages.
 var patterns = map[string]func(ranks int, messages int64) (*Program, error){
-	"shift": shift,
+	"shift":  shift,
+	"halo":   halo,
+	"cg":     cg,
+	"sp":     sp,
+	"lu":     lu,
+	"mg":     mg,
+	"pencil": pencil,
 }
 
 // Patterns are the names of the codes that New knows.
@@ -97,46 +103,356 @@ func (c cart) text() string {
 
 func world() Comm { return Comm{Name: "MPI_COMM_WORLD", Kind: schema.CommWorld, Parent: None} }
 
-// constant is a time that does not vary.
-func constant(ns int32) Quantiles { return Quantiles{ns, ns} }
+// sites are n call sites of functions that are all named alike.
+func sites(n int, name string) []string {
+	s := make([]string, n)
+	for i := range s {
+		s[i] = name
+	}
+	return s
+}
+
+// begin and end are what programs do first and last.
+func (p *Program) begin(init Timing, more func(do *calls)) int {
+	p.Timings = append(p.Timings, init)
+	at := len(p.Timings) - 1
+	p.section(1, func(_ int, do *calls) {
+		do.add(schema.CallInit, 0, at)
+		if more != nil {
+			more(do)
+		}
+	})
+	return at
+}
+
+func (p *Program) end(timing int) {
+	p.section(1, func(_ int, do *calls) { do.add(schema.CallFinalize, 1, timing) })
+}
+
+// start is what MPI_Init takes, and MPI_Finalize.
+var start = Timing{Quantiles{1, 30000}, Quantiles{50_000_000, 80_000_000}}
+
+// network is one host's.
+var network = Network{LatencyNs: 600, BytesPerUs: 5000}
 
 // shift is testdata/programs/shift.c: Jacobi's iteration on a periodic grid, 24^3 cells a rank; each step shifts six faces with MPI_Sendrecv, every tenth
-// has an MPI_Allreduce. Its times are those of a capture of that program on 8 ranks and two cores, which are ten and more apart: bench/gen.md.
+// has an MPI_Allreduce. Of the times of its calls nearly all is waiting, for others and for a core.
 func shift(ranks int, messages int64) (*Program, error) {
 	const face, steps = 8 * 24 * 24, 10
 	grid := cart(dims(ranks, 3))
-	periods := strings.TrimSuffix(strings.Repeat("1,", 3), ",")
-	p := &Program{Name: "shift", Ranks: ranks, BufferBytes: face + 16,
-		Comms: []Comm{world(), {Kind: schema.CommCart, Parent: 0, Dims: grid.text(), Periods: periods}},
-		Sites: []string{"main", "main", "main", "main", "main", "main", "main", "main"},
-		Gaps: []Quantiles{constant(1), constant(30000), // a quantile every tenth
-			{1617, 10721, 27892, 31941, 39866, 47205, 49003, 51981, 55948, 63076, 110000}, // after relaxing
-			{1337, 1810, 2506, 2917, 3480, 4190, 5100, 5972, 7084, 10839, 40000},
-			{1500, 2200, 2713, 3110, 3570, 4102, 4585, 5142, 6146, 9087, 40000},
-			{1278, 1756, 1916, 2367, 2720, 2913, 3074, 3276, 3683, 5657, 30000},
-			{1300, 1826, 1962, 2385, 2771, 2953, 3108, 3276, 3542, 4525, 40000},
-			{1250, 1593, 1873, 2272, 2561, 2758, 2927, 3111, 3363, 3961, 30000},
-			{20054, 27216, 29482, 35016, 44148, 47235, 48794, 51923, 56041, 63266, 110000}},
-		Noise: Noise{CallNs: Quantiles{1500, 3000, 6000, 20000, 90000}, Preempted: 0.03, PreemptedNs: 3e6, LatencyNs: 600, BytesPerUs: 5000},
-	}
+	p := &Program{Name: "shift", Ranks: ranks, BufferBytes: face + 16, HeadBits: 45, Sites: sites(8, "main"), Timings: shiftTimings, OwnShare: 0.13, Network: network,
+		Comms: []Comm{world(), {Kind: schema.CommCart, Parent: 0, Dims: grid.text(), Periods: "1,1,1"}}}
 	p.section(1, func(_ int, do *calls) {
 		do.add(schema.CallInit, 0, 0)
 		do.collective(schema.CallCartCreate, 0, 1, 1)
-		do.rooted(schema.CallBcast, 1, 2, 1, 4, 1)
+		do.rooted(schema.CallBcast, 1, 2, 2, 4, 1)
 	})
 	p.section(turns(messages, int64(ranks)*6*steps), func(rank int, do *calls) {
 		for range steps {
 			for axis := range 3 {
 				minus, plus := grid.shifted(rank, axis, -1), grid.shifted(rank, axis, 1)
-				do.sendrecv(1, 3, 2+2*axis, side{plus, 2 * axis, face, 0}, side{minus, 2 * axis, face, 1})
-				do.sendrecv(1, 4, 3+2*axis, side{minus, 2*axis + 1, face, 0}, side{plus, 2*axis + 1, face, 1})
+				do.sendrecv(1, 3, 3+axis, side{plus, 2 * axis, face, 0}, side{minus, 2 * axis, face, 1})
+				do.sendrecv(1, 4, 6+axis, side{minus, 2*axis + 1, face, 0}, side{plus, 2*axis + 1, face, 1})
 			}
 		}
-		do.allreduce(1, 5, 8, 8)
+		do.allreduce(1, 5, 9, 8)
 	})
 	p.section(1, func(_ int, do *calls) {
-		do.add(schema.CallCommFree, 6, 1).Comm = 1
-		do.add(schema.CallFinalize, 7, 1)
+		do.add(schema.CallCommFree, 6, 10).Comm = 1
+		do.add(schema.CallFinalize, 7, 11)
 	})
+	return p, nil
+}
+
+// halo is a stencil of 26 neighbours on a periodic grid, nonblocking: MPI_Irecv from all, MPI_Isend to all, MPI_Waitall; every second step two
+// MPI_Allreduce, as solvers do for their dot products. Times are made up.
+func halo(ranks int, messages int64) (*Program, error) {
+	const n, steps = 32, 2
+	grid := cart(dims(ranks, 3))
+	p := &Program{Name: "halo", Ranks: ranks, BufferBytes: 8*n*n + 16, HeadBits: 50, Sites: sites(6, "exchange"), OwnShare: 1, Network: network, Comms: []Comm{world()},
+		Timings: []Timing{{Quantiles{60, 150, 400}, Quantiles{90, 200, 900}}, {Quantiles{80_000, 90_000, 120_000}, Quantiles{300, 900, 9000}}}}
+	finish := p.begin(start, nil)
+	p.section(turns(messages, int64(ranks)*26*steps), func(rank int, do *calls) {
+		for range steps {
+			first, timing := do.here(), 1
+			way := func(to func(way, peer, bytes int)) {
+				for w := range 27 {
+					d := [3]int{w/9 - 1, w/3%3 - 1, w%3 - 1}
+					if d == [3]int{} {
+						continue
+					}
+					at, bytes := grid.coords(rank), 8
+					for i, x := range d {
+						at[i] += x
+						if x == 0 {
+							bytes *= n
+						}
+					}
+					to(w, grid.rank(at), bytes)
+				}
+			}
+			way(func(w, peer, bytes int) {
+				do.recv(schema.CallIrecv, 0, 2, timing, side{peer, 26 - w, bytes, w})
+				timing = 0
+			})
+			way(func(w, peer, bytes int) { do.send(schema.CallIsend, 0, 3, 0, side{peer, w, bytes, 30 + w}) })
+			do.wait(schema.CallWaitall, 4, 1, first)
+		}
+		do.allreduce(0, 5, 1, 8)
+		do.allreduce(0, 5, 1, 8)
+	})
+	p.end(finish)
+	return p, nil
+}
+
+// cg is CG of the NAS Parallel Benchmarks, class A: per iteration of the solver sums along rows of ranks, by halving, the exchange with the transposed
+// rank, and two dot products along the rows; 25 of them and a bit to an outer iteration. Ranks have to be a power of two.
+func cg(ranks int, messages int64) (*Program, error) {
+	columns, rows, steps := 1, 1, 0
+	for columns*rows < ranks {
+		if columns == rows {
+			columns *= 2
+			steps++
+		} else {
+			rows *= 2
+		}
+	}
+	if columns*rows != ranks {
+		return nil, fmt.Errorf("pattern cg: %d ranks; want a power of two", ranks)
+	}
+	bytes := 8 * ((14000 + columns - 1) / columns)
+	p := &Program{Name: "cg", Ranks: ranks, BufferBytes: int64(bytes) + 64, HeadBits: 64, Sites: sites(35, "conj_grad"), Timings: cgTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
+	p.section(1, func(_ int, do *calls) {
+		do.add(schema.CallInit, 24, 24)
+		do.rooted(schema.CallBcast, 0, 25, 25, 4, 1)
+	})
+	peers := func(rank int) (row []int, transposed int) {
+		for div := columns; div > 1; div /= 2 {
+			c := rank % columns
+			row = append(row, rank/columns*columns+(c+div/2)%div+c/div*div)
+		}
+		if rows == columns {
+			return row, rank%rows*rows + rank/rows
+		}
+		return row, 2*(rank/2%rows*rows+rank/2/rows) + rank%2
+	}
+	p.section(turns(messages, int64(ranks)*int64(26*(2*steps+1)+25*steps+2*steps)), func(rank int, do *calls) {
+		row, transposed := peers(rank)
+		swap := func(site, peer, tag, back, bytes, buf int) {
+			k := do.recv(schema.CallIrecv, 0, site, site, side{peer, back, bytes, buf})
+			do.send(schema.CallSend, 0, site+1, site+1, side{peer, tag, bytes, buf + 1})
+			do.wait(schema.CallWait, site+2, site+2, k)
+		}
+		scalar := func(site, bytes int) {
+			for i, peer := range row {
+				swap(site, peer, i+1, i+1, bytes, stackBuf)
+			}
+		}
+		vector := func(site, across int) {
+			for i, peer := range slices.Backward(row) {
+				swap(site, peer, i+1, i+1, bytes, 0)
+			}
+			swap(across, transposed, 1, 1, bytes, 2)
+		}
+		scalar(0, 8)
+		for range 25 {
+			vector(3, 6)
+			scalar(9, 8)
+			scalar(12, 8)
+		}
+		vector(15, 21)
+		scalar(18, 8)
+		scalar(30, 16)
+	})
+	p.section(1, func(_ int, do *calls) {
+		do.rooted(schema.CallReduce, 0, 33, 33, 8, 0)
+		do.add(schema.CallFinalize, 34, 34)
+	})
+	return p, nil
+}
+
+// sp is SP of the NAS Parallel Benchmarks, class W: per step the faces of all cells to six neighbours, and in each direction a pipeline through the cells of
+// the multi-partition, forth and back. Ranks have to be a square.
+func sp(ranks int, messages int64) (*Program, error) {
+	q := 1
+	for q*q < ranks {
+		q++
+	}
+	if q*q != ranks || q < 2 {
+		return nil, fmt.Errorf("pattern sp: %d ranks; want a square, 4 or more", ranks)
+	}
+	cells := 36 / min(q, 18)
+	face, forth, back := 8*5*q*cells*cells*2, 8*22*(cells-1)*(cells-1), 8*10*(cells-1)*(cells-1)
+	p := &Program{Name: "sp", Ranks: ranks, BufferBytes: int64(face), HeadBits: 53, Sites: sites(45, "adi"), Timings: spTimings, OwnShare: 1, Network: network,
+		Comms: []Comm{world(), {Kind: schema.CommDup, Parent: 0}, {Kind: schema.CommDup, Parent: 1}}}
+	p.section(1, func(_ int, do *calls) {
+		do.add(schema.CallInit, 41, 41)
+		do.collective(schema.CallCommDup, 0, 43, 43)
+		do.collective(schema.CallCommDup, 1, 44, 44)
+		do.rooted(schema.CallBcast, 0, 0, 0, 4, 1)
+	})
+	p.section(turns(messages, int64(ranks)*int64(6+6*(q-1))), func(rank int, do *calls) {
+		i, j := rank%q, rank/q
+		at := func(i, j int) int { return (i+q)%q + (j+q)%q*q }
+		next := [3]int{at(i+1, j), at(i, j+1), at(i-1, j-1)}
+		last := [3]int{at(i-1, j), at(i, j-1), at(i+1, j+1)}
+		first := do.here()
+		for axis := range 3 {
+			do.recv(schema.CallIrecv, 2, 8+2*axis, 8+2*axis, side{next[axis], 3 + 2*axis, face, 10 + 2*axis})
+			do.recv(schema.CallIrecv, 2, 9+2*axis, 9+2*axis, side{last[axis], 2 + 2*axis, face, 11 + 2*axis})
+		}
+		for axis := range 3 {
+			do.send(schema.CallIsend, 2, 14+2*axis, 14+2*axis, side{next[axis], 2 + 2*axis, face, 2 * axis})
+			do.send(schema.CallIsend, 2, 15+2*axis, 15+2*axis, side{last[axis], 3 + 2*axis, face, 2*axis + 1})
+		}
+		do.wait(schema.CallWaitall, 20, 20, first)
+		for axis := range 3 {
+			pipeline := func(to, from [3]int, bytes, send, recv, wait int) {
+				for range q - 1 {
+					k := do.here()
+					do.send(schema.CallIsend, 1, send, send, side{to[axis], 0, bytes, 0})
+					do.recv(schema.CallIrecv, 1, recv, recv, side{from[axis], 0, bytes, 1})
+					do.wait(schema.CallWaitall, wait, wait, k)
+				}
+			}
+			pipeline(next, last, forth, 26+6*axis, 21+6*axis, 22+6*axis)
+			pipeline(last, next, back, 25+6*axis, 23+6*axis, 24+6*axis)
+		}
+	})
+	p.section(1, func(_ int, do *calls) {
+		do.allreduce(0, 39, 39, 40)
+		do.rooted(schema.CallReduce, 0, 7, 7, 8, 0)
+		do.add(schema.CallFinalize, 5, 5)
+	})
+	return p, nil
+}
+
+// lu is LU of the NAS Parallel Benchmarks, class S: wavefronts through a grid of ranks, plane by plane, to one corner and back, then the faces of all
+// cells. The planes of a corner's neighbours have nobody before them, so that ranks at the edges make fewer calls.
+func lu(ranks int, messages int64) (*Program, error) {
+	d := dims(ranks, 2)
+	wide, high := d[1], d[0]
+	const planes, edge, face = 10, 8 * 5 * 5, 8 * 10 * 72
+	p := &Program{Name: "lu", Ranks: ranks, BufferBytes: face, HeadBits: 52, Sites: sites(len(luTimings), "ssor"), Timings: luTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
+	p.section(1, func(_ int, do *calls) {
+		do.add(schema.CallInit, 1, 1)
+		do.rooted(schema.CallBcast, 0, 2, 2, 4, 1)
+	})
+	each := int64(2*planes+2) * int64((wide-1)*high+wide*(high-1))
+	p.section(turns(messages, max(1, each)), func(rank int, do *calls) {
+		x, y := rank%wide, rank/wide
+		for range planes {
+			if x > 0 {
+				do.recv(schema.CallRecv, 0, 18, 18, side{rank - 1, 2, edge, 0})
+			}
+			if y > 0 {
+				do.recv(schema.CallRecv, 0, 19, 19, side{rank - wide, 4, edge, 1})
+			}
+			if x < wide-1 {
+				do.send(schema.CallSend, 0, 20, 20, side{rank + 1, 2, edge, 2})
+			}
+			if y < high-1 {
+				do.send(schema.CallSend, 0, 21, 21, side{rank + wide, 4, edge, 3})
+			}
+		}
+		for range planes {
+			if x < wide-1 {
+				do.recv(schema.CallRecv, 0, 18, 18, side{rank + 1, 1, edge, 0})
+			}
+			if y < high-1 {
+				do.recv(schema.CallRecv, 0, 19, 19, side{rank + wide, 3, edge, 1})
+			}
+			if x > 0 {
+				do.send(schema.CallSend, 0, 20, 20, side{rank - 1, 1, edge, 2})
+			}
+			if y > 0 {
+				do.send(schema.CallSend, 0, 21, 21, side{rank - wide, 3, edge, 3})
+			}
+		}
+		faces := func(to, tag int, there bool, send, recv, wait int) {
+			if !there {
+				return
+			}
+			back := tag - 1 + tag%2*2
+			do.send(schema.CallSend, 0, send, send, side{to, tag, face, 4})
+			k := do.recv(schema.CallIrecv, 0, recv, recv, side{to, back, face, 5})
+			do.wait(schema.CallWait, wait, wait, k)
+		}
+		faces(rank+1, 2, x < wide-1, 22, 23, 28)
+		faces(rank-1, 1, x > 0, 22, 23, 28)
+		faces(rank+wide, 4, y < high-1, 24, 31, 33)
+		faces(rank-wide, 3, y > 0, 24, 31, 33)
+	})
+	p.section(1, func(_ int, do *calls) {
+		do.allreduce(0, 13, 13, 40)
+		do.add(schema.CallFinalize, 0, 1)
+	})
+	return p, nil
+}
+
+// mg is MG of the NAS Parallel Benchmarks: V cycles on a periodic grid of ranks; on each level down and up the faces along one axis after the other, to both
+// sides. Coarse levels send less. (The benchmark's own lets ranks drop out of the coarsest levels; here all stay.)
+func mg(ranks int, messages int64) (*Program, error) {
+	grid := cart(dims(ranks, 3))
+	levels := []int{32, 16, 8, 4, 2, 4, 8, 16, 32}
+	p := &Program{Name: "mg", Ranks: ranks, BufferBytes: 40000, HeadBits: 50, Sites: sites(len(mgTimings), "comm3"), Timings: mgTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
+	p.section(1, func(_ int, do *calls) {
+		do.add(schema.CallInit, 18, 18)
+		do.rooted(schema.CallBcast, 0, 22, 22, 4, 1)
+	})
+	p.section(turns(messages, int64(ranks)*int64(6*len(levels))), func(rank int, do *calls) {
+		for _, n := range levels {
+			for axis := range 3 {
+				minus, plus, bytes := grid.shifted(rank, axis, -1), grid.shifted(rank, axis, 1), 8*n*(n+2*min(axis, 1))
+				a := do.recv(schema.CallIrecv, 0, 5, 5, side{minus, 1000*(axis+1) + 100, bytes, 0})
+				b := do.recv(schema.CallIrecv, 0, 5, 5, side{plus, 1000*(axis+1) + 300, bytes, 1})
+				do.send(schema.CallSend, 0, 7+axis, 7+axis, side{minus, 1000*(axis+1) + 300, bytes, 2})
+				do.send(schema.CallSend, 0, 7+axis, 7+axis, side{plus, 1000*(axis+1) + 100, bytes, 3})
+				do.wait(schema.CallWait, 6, 6, a)
+				do.wait(schema.CallWait, 6, 6, b)
+			}
+		}
+		do.allreduce(0, 0, 0, 8)
+		do.allreduce(0, 1, 1, 8)
+	})
+	p.section(1, func(_ int, do *calls) { do.add(schema.CallFinalize, 20, 20) })
+	return p, nil
+}
+
+// pencil is a Fourier transform on a grid of ranks: MPI_Alltoall along rows, then along columns, and a checksum; every step each rank also sends its
+// boundary along the row with MPI_Sendrecv. Times are made up.
+func pencil(ranks int, messages int64) (*Program, error) {
+	d := cart(dims(ranks, 2))
+	p := &Program{Name: "pencil", Ranks: ranks, BufferBytes: 1 << 20, HeadBits: 52, Sites: sites(7, "fft"), OwnShare: 1, Network: network, Comms: []Comm{world()},
+		Timings: []Timing{{Quantiles{300_000, 400_000, 700_000}, Quantiles{2000, 9000, 60_000}}, {Quantiles{200, 900, 4000}, Quantiles{400, 900, 9000}}}}
+	lines := [2][]int32{make([]int32, ranks), make([]int32, ranks)}
+	for axis := range 2 {
+		byLine := map[int]int32{}
+		for rank := range ranks {
+			line := d.coords(rank)[1-axis]
+			id, ok := byLine[line]
+			if !ok {
+				id = int32(len(p.Comms))
+				byLine[line] = id
+				p.Comms = append(p.Comms, Comm{Kind: schema.CommSplit, Parent: 0})
+			}
+			p.Comms[id].Members = append(p.Comms[id].Members, int32(rank))
+			lines[axis][rank] = id
+		}
+	}
+	finish := p.begin(start, func(do *calls) {
+		do.collective(schema.CallCommSplit, 0, 2, 1)
+		do.collective(schema.CallCommSplit, 0, 2, 1)
+	})
+	p.section(turns(messages, int64(ranks)), func(rank int, do *calls) {
+		for axis := range 2 {
+			o := do.collective(schema.CallAlltoall, int(lines[axis][rank]), 3+axis, 0)
+			o.SendBytes = int32(4096 * len(p.Comms[lines[axis][rank]].Members))
+			o.RecvBytes, o.SendBuf, o.RecvBuf = o.SendBytes, 0, 1
+		}
+		do.sendrecv(0, 5, 1, side{d.shifted(rank, 1, 1), 5, 4096, 2}, side{d.shifted(rank, 1, -1), 5, 4096, 3})
+		do.allreduce(0, 6, 1, 16)
+	})
+	p.end(finish)
 	return p, nil
 }

@@ -26,7 +26,7 @@ type Op struct {
 	SendBuf, RecvBuf int16 // number of the buffer; None
 	Call             int16 // a schema.CallID
 	Site             int16 // index into Program.Sites
-	Gap              int16 // index into Program.Gaps: the compute time before the call
+	Timing           int16 // index into Program.Timings
 	Type             int8  // index into datatypes
 	Reduce           int8  // a schema.Op; None
 }
@@ -66,22 +66,23 @@ type Program struct {
 	Ranks    int
 	Comms    []Comm
 	Sites    []string // functions
-	Gaps     []Quantiles
+	Timings  []Timing
 	Sections []*Section
-	Noise    Noise
+	Network  Network
 	// BufferBytes is how far apart buffers lie.
 	BufferBytes int64
+	// OwnShare is how much of the times of Timings calls take by themselves; the rest is waiting for others, which comes on top. With it a run takes about as
+	// long as the one that the times are of.
+	OwnShare float64
+	// HeadBits is how many low bits of a payload's first 8 bytes are random; the others are of the double 1.
+	HeadBits int
 }
 
-// Noise is what a busy machine does to calls: a call takes CallNs, and with probability Preempted, PreemptedNs longer (the mean of an exponential
-// distribution). A message takes LatencyNs and its bytes at BytesPerUs.
-type Noise struct {
-	CallNs      Quantiles
-	Preempted   float64
-	PreemptedNs float64
-	LatencyNs   int64
-	BytesPerUs  int64
-}
+// Timing is what a busy machine makes of a call site: the compute time before the call, and how long the call takes by itself.
+type Timing struct{ Gap, Call Quantiles }
+
+// Network is what messages take: LatencyNs and their bytes at BytesPerUs, from when they are sent to when a call that waits for them returns.
+type Network struct{ LatencyNs, BytesPerUs int64 }
 
 // datatypes that programs use, by Op.Type.
 var datatypes = []schema.Datatype{
@@ -113,9 +114,9 @@ type calls struct {
 	instances map[int32]int32
 }
 
-func (c *calls) add(call schema.CallID, site, gap int) *Op {
+func (c *calls) add(call schema.CallID, site, timing int) *Op {
 	c.ops = append(c.ops, Op{SendTo: None, RecvFrom: None, SendPeer: None, RecvPeer: None, Comm: None, Root: None, Completes: None, SendBuf: None, RecvBuf: None,
-		Call: int16(call), Site: int16(site), Gap: int16(gap), Reduce: None})
+		Call: int16(call), Site: int16(site), Timing: int16(timing), Reduce: None})
 	return &c.ops[len(c.ops)-1]
 }
 
@@ -135,22 +136,22 @@ func (o *Op) receives(s side) {
 	o.RecvFrom, o.RecvPeer, o.RecvTag, o.RecvBytes, o.RecvBuf = int32(s.peer), int32(s.peer), int16(s.tag), int32(s.bytes), int16(s.buf)
 }
 
-func (c *calls) sendrecv(comm, site, gap int, out, in side) {
-	o := c.add(schema.CallSendrecv, site, gap)
+func (c *calls) sendrecv(comm, site, timing int, out, in side) {
+	o := c.add(schema.CallSendrecv, site, timing)
 	o.Comm = int32(comm)
 	o.sends(out)
 	o.receives(in)
 }
 
-func (c *calls) send(call schema.CallID, comm, site, gap int, out side) {
-	o := c.add(call, site, gap)
+func (c *calls) send(call schema.CallID, comm, site, timing int, out side) {
+	o := c.add(call, site, timing)
 	o.Comm = int32(comm)
 	o.sends(out)
 }
 
 // recv returns the number of the call, for wait.
-func (c *calls) recv(call schema.CallID, comm, site, gap int, in side) int {
-	o := c.add(call, site, gap)
+func (c *calls) recv(call schema.CallID, comm, site, timing int, in side) int {
+	o := c.add(call, site, timing)
 	o.Comm = int32(comm)
 	o.receives(in)
 	return c.here() - 1
@@ -159,13 +160,13 @@ func (c *calls) recv(call schema.CallID, comm, site, gap int, in side) int {
 // here is the number of the next call.
 func (c *calls) here() int { return len(c.ops) - c.start }
 
-func (c *calls) wait(call schema.CallID, site, gap, completes int) {
-	c.add(call, site, gap).Completes = int32(completes)
+func (c *calls) wait(call schema.CallID, site, timing, completes int) {
+	c.add(call, site, timing).Completes = int32(completes)
 }
 
 // collective adds a collective operation, or one that makes a communicator.
-func (c *calls) collective(call schema.CallID, comm, site, gap int) *Op {
-	o := c.add(call, site, gap)
+func (c *calls) collective(call schema.CallID, comm, site, timing int) *Op {
+	o := c.add(call, site, timing)
 	o.Comm = int32(comm)
 	o.Completes = c.instances[int32(comm)]
 	c.instances[int32(comm)]++
@@ -173,14 +174,14 @@ func (c *calls) collective(call schema.CallID, comm, site, gap int) *Op {
 }
 
 // allreduce is of doubles.
-func (c *calls) allreduce(comm, site, gap, bytes int) {
-	o := c.collective(schema.CallAllreduce, comm, site, gap)
+func (c *calls) allreduce(comm, site, timing, bytes int) {
+	o := c.collective(schema.CallAllreduce, comm, site, timing)
 	o.Reduce, o.SendBytes, o.RecvBytes, o.SendBuf, o.RecvBuf = int8(schema.OpSum), int32(bytes), int32(bytes), stackBuf, stackBuf+1
 }
 
 // rooted is MPI_Bcast or MPI_Reduce of so many bytes at rank 0.
-func (c *calls) rooted(call schema.CallID, comm, site, gap, bytes int, t int8) {
-	o := c.collective(call, comm, site, gap)
+func (c *calls) rooted(call schema.CallID, comm, site, timing, bytes int, t int8) {
+	o := c.collective(call, comm, site, timing)
 	o.Root, o.Type = 0, t
 	atRoot := c.rank == 0
 	switch {

@@ -234,14 +234,16 @@ func (f *filler) special(s *Section, w *window, row, i, first int, request, turn
 		e.Instance[row] = f.instance[o.Comm] + (w.from+turn)*int64(s.perTurn[o.Comm]) + int64(o.Completes)
 		if f.o.Hash && o.SendBuf != None {
 			e.PayloadHash[row] = int64(mix(f.o.Seed, uint64(e.Instance[row]), uint64(e.Rank[row])))
-			e.PayloadHead[row] = head(uint64(e.PayloadHash[row]))
+			e.PayloadHead[row] = f.head(uint64(e.PayloadHash[row]))
 		}
 	}
 }
 
-// head is the first number of a payload: a double from 1/2 to 2, or its negative.
-func head(hash uint64) int64 {
-	return int64(hash*0xd1342543de82ef95&(1<<52-1) | 0x3fe<<52 | hash&1<<52 | hash&2<<62)
+// head is the first number of a payload.
+func (f *run) head(hash uint64) int64 {
+	const one = 0x3ff << 52
+	random := uint64(1)<<f.p.HeadBits - 1
+	return int64(hash*0xd1342543de82ef95>>3&random | one&^random)
 }
 
 func (f *filler) movingMessage(s *Section, w *window, rank, i, turn int, seq int64, row int) {
@@ -255,6 +257,6 @@ func (f *filler) movingMessage(s *Section, w *window, rank, i, turn int, seq int
 	m.RecvPostNs[row], m.RecvStartNs[row], m.RecvEndNs[row] = w.times.start[all+to]&^mask, w.times.start[all+done]&^mask, w.times.end[all+done]&^mask
 	if f.o.Hash {
 		m.PayloadHash[row] = int64(mix(f.o.Seed, uint64(rank)<<32|uint64(seq), uint64(w.section)))
-		m.PayloadHead[row] = head(uint64(m.PayloadHash[row]))
+		m.PayloadHead[row] = f.head(uint64(m.PayloadHash[row]))
 	}
 }

@@ -31,6 +31,8 @@ type Options struct {
 	Check bool
 	// Progress, where not nil, is called after each epoch with the number of messages so far.
 	Progress func(messages int64)
+
+	epochRows int64 // tests have small epochs
 }
 
 const (
@@ -68,6 +70,9 @@ func Write(p *Program, store, name string, o Options) error {
 	}
 	if o.TimeResolutionNs&(o.TimeResolutionNs-1) != 0 {
 		return fmt.Errorf("time resolution of %d ns: want a power of two", o.TimeResolutionNs)
+	}
+	if o.epochRows == 0 {
+		o.epochRows = epochRows
 	}
 	if o.Record == "" {
 		o.Record = "all"
@@ -110,7 +115,7 @@ func (r *run) write() error {
 	epoch := int32(0)
 	calls := map[string]int64{}
 	for k, s := range r.p.Sections {
-		turns := int64(max(1, epochRows/max(1, len(s.ops))))
+		turns := int64(max(1, r.o.epochRows/int64(max(1, len(s.ops)))))
 		free := make(chan *window, 2)
 		free <- &window{}
 		if held {
@@ -158,7 +163,7 @@ func (r *run) files() int {
 	for _, s := range r.p.Sections {
 		rows += s.Times * int64(len(s.ops))
 	}
-	return min(r.p.Ranks, max(int(min(shards, (rows+epochRows-1)/epochRows)), (r.p.Ranks+shardRanks-1)/shardRanks))
+	return min(r.p.Ranks, max(int(min(shards, (rows+r.o.epochRows-1)/r.o.epochRows)), (r.p.Ranks+shardRanks-1)/shardRanks))
 }
 
 // epoch writes the rows of a window.
