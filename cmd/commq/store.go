@@ -10,17 +10,20 @@ import (
 func newStoreCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
-		Short: "Let other engines read the runs of a store",
+		Short: "Put runs where other engines and machines read them",
 		Long: `store works on where runs lie, and on who knows of them. A store is a folder of runs: --store, else $COMMQ_STORE, else ./runs.
-A server answers the questions of many
-people about the runs of a month, on several machines; the files stay where they are.`,
+register makes a Trino server know its runs, so that it answers the questions of many people about the runs of a month, on several
+machines; the files stay where they are. publish lays runs out as tables that DuckDB, Spark and Trino read without commq.`,
 		Example: `  export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
   commq store register --engine trino
-  commq store unregister --engine trino ring.4`,
+  commq store unregister --engine trino ring.4
+  commq store publish --to /shared/tables`,
 	}
 	subcommands := []*cobra.Command{
 		newStoreRegisterCommand(a),
 		newStoreUnregisterCommand(a),
+		newStorePublishCommand(a),
+		newStoreUnpublishCommand(a),
 	}
 	var names []string
 	for _, s := range subcommands {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/queries"
-	"github.com/commq/commq/writer"
 )
 
 // registerOptions are the flags of commq store register and unregister.
@@ -107,33 +106,8 @@ func (o *registerOptions) locationOf(store, dir string) (string, error) {
 
 // registrations are the runs named, or all of the store, with their places.
 func (o *registerOptions) registrations(a *app, names []string) (all []queries.Registration, base string, err error) {
-	var runs []queries.Run
-	if len(names) > 0 {
-		runs, err = findRuns(a, names)
-		if err != nil {
-			return nil, "", err
-		}
-	} else {
-		infos, err := writer.List(a.storeDir())
-		if err != nil {
-			return nil, "", err
-		}
-		for _, info := range infos {
-			if info.Err != nil {
-				a.warn("left out: %v", info.Err)
-				continue
-			}
-			dir, err := filepath.Abs(info.Dir)
-			if err != nil {
-				return nil, "", err
-			}
-			runs = append(runs, queries.Run{Name: filepath.Base(dir), Dir: dir, Manifest: info.Manifest})
-		}
-		if len(runs) == 0 {
-			return nil, "", fmt.Errorf("the store %s has no runs; name it with --store", a.storeDir())
-		}
-	}
-	if err := distinct(runs); err != nil {
+	runs, err := namedOrAll(a, names)
+	if err != nil {
 		return nil, "", err
 	}
 	for _, r := range runs {

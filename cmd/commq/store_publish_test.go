@@ -1,0 +1,179 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/queries"
+)
+
+// tablesOf makes a store with copies of some captured runs, one of them by a name with a colon, and publishes it.
+func tablesOf(t *testing.T) (store, to string) {
+	t.Helper()
+	store, to = t.TempDir(), filepath.Join(t.TempDir(), "tables")
+	for name, as := range map[string]string{"cg.A.4": "cg.A.4", "sp.A.4": "sp:A+4", "rma.3": "2024-01-07"} {
+		if err := os.CopyFS(filepath.Join(store, as), os.DirFS(filepath.Join("../../testdata/runs", name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commq(t, "store", "publish", "--to", to, "--store", store)
+	return store, to
+}
+
+// duck is the answer of a plain DuckDB as CSV, whose nulls are empty.
+func duck(t *testing.T, tables, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "answer.csv")
+	shell(t, tables+"COPY ("+strings.TrimRight(text, "; \n")+"\n) TO '"+file+"' (FORMAT csv, HEADER)")
+	answer, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// duckTables is SQL that makes views of published tables, with nothing of commq but the paths.
+func duckTables(to string) string {
+	var b strings.Builder
+	for _, t := range []string{"events", "messages", "comms", "ranks", "callsites", "datatypes", "parts", "profile", "waits", "transfers", "collective_waits", "repeats", "runs"} {
+		b.WriteString("CREATE VIEW " + t + " AS FROM read_parquet('" + to + "/" + t + "/*/*.parquet', hive_partitioning = true, hive_types = {'run': VARCHAR});\n")
+	}
+	return b.String()
+}
+
+// DuckDB reads what is published as one table with a column run, and answers canned queries and counts as commq does of the runs themselves.
+func TestDuckDBReadsPublishedRuns(t *testing.T) {
+	store, to := tablesOf(t)
+	tables := duckTables(to)
+	all := []string{"--run", "cg.A.4", "--run", "sp:A+4", "--run", "2024-01-07", "--store", store, "--format", "csv"}
+	for _, text := range []string{
+		"SELECT run, count(*) AS n, CAST(sum(send_bytes) AS BIGINT) AS bytes FROM events GROUP BY run ORDER BY run",
+		"SELECT run, src, dst, count(*) AS n, CAST(sum(bytes) AS BIGINT) AS bytes FROM messages GROUP BY run, src, dst ORDER BY run, src, dst",
+		"SELECT run, app, ranks, calls, messages, message_bytes, collectives, end_ns, epochs, digest, mpi FROM runs ORDER BY run",
+		"SELECT run, world_rank, count(*) AS n FROM comms GROUP BY run, world_rank ORDER BY run, world_rank",
+	} {
+		want := commq(t, append([]string{"sql", text}, all...)...)
+		if got := duck(t, tables, text); lines(got) != lines(want) || strings.Count(got, "\n") < 4 {
+			t.Errorf("%s\n%s", text, diff.Diff(want, got))
+		}
+	}
+	every, err := queries.Named([]string{"density", "data-density", "sizes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := strings.ReplaceAll(tables, "VARCHAR})", "VARCHAR}) WHERE run = 'sp:A+4'")
+	for _, q := range every {
+		text, err := q.SQL(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := commq(t, "query", q.Name, "--run", "sp:A+4", "--store", store, "--format", "csv")
+		got := duck(t, one, text)
+		if strings.Count(got, "\n") < 4 || lines(got) != lines(want) {
+			t.Errorf("%s:\n%s", q.Name, diff.Diff(want, got))
+		}
+	}
+}
+
+// lines are the lines of a text, without an order.
+func lines(s string) string {
+	all := strings.Split(strings.ReplaceAll(s, `"`, ""), "\n")
+	for i := range all {
+		for j := i; j > 0 && all[j] < all[j-1]; j-- {
+			all[j], all[j-1] = all[j-1], all[j]
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// Published again nothing changes; a run that was changed is replaced; unpublished it is gone, and its store untouched.
+func TestPublishAgainAndUnpublish(t *testing.T) {
+	store, to := tablesOf(t)
+	file := filepath.Join(to, "events", "run=cg.A.4", "0000.parquet")
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own, err := os.Stat(filepath.Join(store, "cg.A.4/events/0000.parquet")); err != nil || !os.SameFile(own, before) {
+		t.Errorf("the file of the run and the published one are two (%v)", err)
+	}
+	commq(t, "store", "publish", "--to", to, "--store", store)
+	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
+		t.Errorf("published again the file is another: %v", err)
+	}
+	commq(t, "compact", "cg.A.4", "--store", store, "--rows-per-file", "1000")
+	commq(t, "store", "publish", "--to", to, "--store", store, "cg.A.4")
+	if after, err := os.Stat(file); err != nil || os.SameFile(before, after) {
+		t.Errorf("the compacted run was not published: %v", err)
+	}
+	commq(t, "store", "unpublish", "--to", to, "--store", store, "cg.A.4", "sp:A+4", "2024-01-07")
+	left, err := filepath.Glob(filepath.Join(to, "*", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+	commq(t, "runs", "check", "cg.A.4", "--store", store)
+}
+
+// Whoever is killed while he publishes leaves no row of runs; the next one ends it.
+func TestPublisherIsKilled(t *testing.T) {
+	store, _ := tablesOf(t)
+	halves := 0
+	for round := range 6 {
+		to := filepath.Join(t.TempDir(), "tables")
+		cmd := exec.Command("commq", "store", "publish", "--to", to, "--store", store, "cg.A.4")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		place := []string{"_commq/cg.A.4.partial", "_commq/cg.A.4.partial/events", "events", "messages", "profile", "repeats"}[round]
+		waitForFile(t, filepath.Join(to, place))
+		_ = cmd.Process.Signal(syscall.SIGKILL)
+		_ = cmd.Wait()
+		if _, err := os.Stat(filepath.Join(to, "runs", "run=cg.A.4")); err != nil {
+			halves++
+		}
+		commq(t, "store", "publish", "--to", to, "--store", store, "cg.A.4")
+		tables, err := filepath.Glob(filepath.Join(to, "*", "run=cg.A.4", "*.parquet"))
+		if err != nil || len(tables) < 12 {
+			t.Errorf("published after %s: %v %v", place, tables, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(to, "_commq", "*")); len(left) != 1 {
+			t.Errorf("left after %s: %v", place, left)
+		}
+	}
+	if halves == 0 {
+		t.Error("nobody was killed before the end")
+	}
+}
+
+// Another file system gets copies.
+func TestPublishToAnotherFileSystem(t *testing.T) {
+	to := "/dev/shm"
+	var here, there syscall.Stat_t
+	store := t.TempDir()
+	if syscall.Stat(store, &here) != nil || syscall.Stat(to, &there) != nil || here.Dev == there.Dev {
+		testenv.Skip(t, "/dev/shm is no other file system")
+	}
+	to, err := os.MkdirTemp(to, "commq-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(to) })
+	if err := os.CopyFS(filepath.Join(store, "rma.3"), os.DirFS("../../testdata/runs/rma.3")); err != nil {
+		t.Fatal(err)
+	}
+	commq(t, "store", "publish", "--to", to, "--store", store)
+	want, err := os.ReadFile(filepath.Join(store, "rma.3/events/0000.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(to, "events/run=rma.3/0000.parquet")); err != nil || string(got) != string(want) {
+		t.Errorf("the copy differs (%v)", err)
+	}
+}
