@@ -29,6 +29,10 @@ type Extrapolation struct {
 	Unknown []string
 	// Warnings say what else was not known.
 	Warnings []string
+	// Settled are the communications of which one law was taken of several that disagree (ExtrapolateUndecided); SettledMessages of all Messages go where
+	// they are sent by their calls.
+	Settled                   []string
+	SettledMessages, Messages int64
 
 	told map[*valueLaw]map[int64][2]int64 // bounds of numbers that are not exact, by law and number
 }
@@ -65,6 +69,10 @@ type generator struct {
 	signer   *signer
 	said     *timesSaid
 	worlds   int // communicators that have all ranks
+	// undecided says that of laws that disagree one is taken; settled has it, by slot; wasRival says that there were others.
+	undecided bool
+	settled   map[string]*pattern.Map
+	wasRival  map[string]bool
 }
 
 // askedMaps are the maps of a site's families at a place: who takes part, whom it sends to, whom it receives from.
@@ -77,12 +85,16 @@ type Progress func(done, all int32)
 // when what they tell cannot be: sends without receives, or ranks that wait for one another. Its memory grows with what ranks do that is different, not
 // with what they do. It ends when ctx does.
 func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress) (*Extrapolation, error) {
+	return m.extrapolate(ctx, ranks, progress, false)
+}
+
+func (m *Model) extrapolate(ctx context.Context, ranks int32, progress Progress, undecided bool) (*Extrapolation, error) {
 	if ranks < 1 {
 		return nil, fmt.Errorf("%d ranks: want at least 1", ranks)
 	}
 	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
 		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string][]*pattern.Law{},
-		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}}
+		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}, undecided: undecided, settled: map[string]*pattern.Map{}, wasRival: map[string]bool{}}
 	g.said = newTimesSaid()
 	if why := m.thin(ranks); why != "" {
 		return g.result, errors.New(why)
@@ -122,6 +134,7 @@ func (m *Model) Extrapolate(ctx context.Context, ranks int32, progress Progress)
 	if err != nil {
 		return g.result, fmt.Errorf("at %d ranks: %w", ranks, err)
 	}
+	g.tellSettled()
 	g.result.Signature, g.result.Run, g.result.Unmatched, g.result.Compute = g.signer.sig, run, g.signer.unmatched, g.computeTime()
 	return g.result, nil
 }
@@ -272,12 +285,17 @@ func (g *generator) communicators() error {
 }
 
 // ask is the map of a slot of a family; nil where there is none, or it is not known.
-func (g *generator) ask(family string, index []int32) *pattern.Map {
+func (g *generator) ask(x *siteModel, family string, index []int32) *pattern.Map {
 	name := slotName(family, index)
 	if m, known := g.maps[name]; known {
 		return m
 	}
 	m, err := g.answer(family, name, index)
+	if err != nil && g.undecided {
+		if m = g.settle(x, family, name, index); m != nil {
+			g.wasRival[name], err = true, nil
+		}
+	}
 	if err != nil {
 		g.missing[name] = err.Error()
 		m = nil
@@ -338,7 +356,7 @@ func (g *generator) ask3(x *siteModel, index []int32) *askedMaps {
 			to     **pattern.Map
 		}{{x.in, &a.in}, {x.to, &a.to}, {x.from, &a.from}} {
 			if f.family != "" {
-				*f.to = g.ask(f.family, index)
+				*f.to = g.ask(x, f.family, index)
 			}
 		}
 		g.asked[k] = a

@@ -128,6 +128,15 @@ func (x *slot) index() []int32 {
 	return slices.Clone(x.place[:len(x.site.loops)])
 }
 
+// where says in which loops a slot is, and where in them.
+func (x *slot) where() string {
+	var b strings.Builder
+	for i, r := range x.site.loops {
+		fmt.Fprint(&b, r.loop.ID, r.within, x.place[i], " ")
+	}
+	return b.String()
+}
+
 // patterns makes the tables of a site: who takes part, and the peers.
 func (m *Model) patterns(x *siteModel) {
 	everyone, null := len(x.loops) == 0, false
@@ -169,6 +178,7 @@ func (m *Model) family(x *siteModel, kind string, of func(rank int32, c *Call) i
 	for _, s := range x.slots {
 		p := pattern.Slot{Name: slotName(name, s.index()), Site: name, Index: s.index()}
 		for i, calls := range s.runs {
+			largest := null
 			t := pattern.Mapping{Ranks: m.Training[i], Dst: make([]int32, len(calls))}
 			some := false
 			for r, c := range calls {
@@ -176,10 +186,16 @@ func (m *Model) family(x *siteModel, kind string, of func(rank int32, c *Call) i
 				if c != nil {
 					t.Dst[r] = of(int32(r), c)
 					some = some || t.Dst[r] != pattern.None
+					if len(c.Send) > 0 && kind == "to" {
+						largest = max(largest, c.Send[SideBytes])
+					}
 				}
 			}
 			if some {
 				p.Runs = append(p.Runs, t)
+				if largest != null {
+					p.Bytes = append(p.Bytes, int64(largest))
+				}
 			}
 		}
 		if len(p.Runs) > 0 {
@@ -206,6 +222,7 @@ func (m *Model) partners() {
 	for i := range m.slots {
 		named[m.slots[i].Name] = &m.slots[i]
 	}
+	places := map[string]string{}     // by name of a slot: in which loops it is, and where
 	sides := map[string][2][]string{} // by messages: names of slots that send and that receive them
 	for _, x := range m.sites {
 		for _, s := range x.slots {
@@ -232,7 +249,9 @@ func (m *Model) partners() {
 				slices.SortFunc(messages, func(a, b [4]int32) int { return slices.Compare(a[:], b[:]) })
 				k := fmt.Sprint(messages)
 				both := sides[k]
-				both[i] = append(both[i], slotName(side.family, s.index()))
+				name := slotName(side.family, s.index())
+				places[name] = s.where()
+				both[i] = append(both[i], name)
 				sides[k] = both
 			}
 		}
@@ -245,6 +264,12 @@ func (m *Model) partners() {
 			for _, name := range names {
 				if s := named[name]; s != nil {
 					s.Partners = both[1-i]
+					if i == 1 { // what is posted may be more than comes
+						s.Bytes = nil
+						if k := slices.IndexFunc(both[0], func(sends string) bool { return places[sends] == places[name] }); k >= 0 && named[both[0][k]] != nil {
+							s.Bytes = named[both[0][k]].Bytes
+						}
+					}
 				}
 			}
 		}

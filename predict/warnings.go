@@ -82,6 +82,11 @@ func (m *Model) WarningsAt(ranks int32, x *Extrapolation) (all []Warning) {
 	if x != nil && len(x.Unknown) > 0 {
 		add(Undecided, suggested, "%d communications are not known at %d ranks: %s", len(x.Unknown), ranks, strings.Join(x.Unknown[:min(2, len(x.Unknown))], "; "))
 	}
+	if x != nil {
+		if text, is := x.Undecided(); is {
+			add(Undecided, suggested, "%s", text)
+		}
+	}
 	if axes, run := m.shortAxes(next); len(axes) > 0 {
 		add(ShortAxes, run, "axes with at most two ranks in all runs, on which + and - look alike: %s", strings.Join(axes, ", "))
 	}

@@ -34,8 +34,9 @@ machine. Before it gets its name it is looked at: every receive has its send and
 end, so that no rank waits for ever.
 
 Where the models do not tell there is no run: destinations without a law, laws that agree on all runs and not on what is asked, or less than
---explained of the messages explained, or a field in slabs that may be cut otherwise there (layout-switch). Then the exit status is 2. Numbers (bytes, counts) that no law has exactly are estimates; how many
-there are is told, and written into the run's manifest. Memory grows with what ranks do that is different, not with the number of calls.`,
+--explained of the messages explained, or a field in slabs that may be cut otherwise there (layout-switch). Then the exit status is 2.
+With --accept undecided the simplest of laws that disagree is taken, if sends and receives have one together; which messages these are is told. Numbers (bytes, counts)
+that no law has exactly are estimates; how many there are is told, and written into the run's manifest. Memory grows with what ranks do that is different, not with the number of calls.`,
 		Example: `  commq fit --runs 'cg.W.*' -o models.json
   commq extrapolate --models models.json --ranks 1024
   commq simulate --run cg.W.1024.extrapolated --machine myrinet`,
@@ -60,16 +61,19 @@ func explainedFlag(c *cobra.Command, to *float64) {
 	completeNothing(c, "explained")
 }
 
+// acceptable are the warnings in spite of which there is an answer when it is asked for.
+var acceptable = []string{predict.LayoutSwitch, predict.Undecided}
+
 // acceptFlag is the flag that names warnings which would refuse an answer.
 func acceptFlag(c *cobra.Command, to *[]string) {
-	c.Flags().StringSliceVar(to, "accept", nil, "answer in spite of a `WARNING` that would refuse it: "+predict.LayoutSwitch)
-	complete(c, "accept", predict.LayoutSwitch)
+	c.Flags().StringSliceVar(to, "accept", nil, "answer in spite of a `WARNING` that would refuse it: "+strings.Join(acceptable, ", "))
+	complete(c, "accept", acceptable...)
 }
 
 // checkAccept looks at it.
 func checkAccept(names []string) error {
 	for _, name := range names {
-		if err := oneOf("accept", name, predict.LayoutSwitch); err != nil {
+		if err := oneOf("accept", name, acceptable...); err != nil {
 			return err
 		}
 	}
@@ -109,7 +113,7 @@ func runExtrapolate(ctx context.Context, a *app, o *extrapolateOptions) error {
 		a.note("%s", w)
 	}
 	for _, w := range m.WarningsAt(o.ranks, x) {
-		if w.Name == predict.Estimated || w.Name == predict.LayoutSwitch {
+		if w.Name == predict.Estimated || w.Name == predict.LayoutSwitch || w.Name == predict.Undecided {
 			a.warn("%s: %s", w.Name, w.Text)
 		}
 	}
@@ -195,8 +199,12 @@ func extrapolate(ctx context.Context, a *app, m *predict.Model, ranks int32, exp
 	}
 	show, clear := statusLine(a)
 	defer clear()
+	make := m.Extrapolate
+	if slices.Contains(accept, predict.Undecided) {
+		make = m.ExtrapolateUndecided
+	}
 	x, err := await(ctx, func() (*predict.Extrapolation, error) {
-		return m.Extrapolate(ctx, ranks, func(done, all int32) {
+		return make(ctx, ranks, func(done, all int32) {
 			if done%256 == 0 || done == all {
 				show(fmt.Sprintf("extrapolating: %s of %s", grouped(int64(done)), counted(int64(all), "rank")))
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/commq/commq/capture/match"
@@ -68,6 +69,9 @@ func saveExtrapolation(ctx context.Context, a *app, m *predict.Model, x *predict
 		w.manifest.Origin.Prediction.Runs = append(w.manifest.Origin.Prediction.Runs, schema.PredictedFrom{Run: s.Run, Digest: s.Digest, Ranks: s.Ranks})
 	}
 	w.manifest.Warnings = x.Warnings
+	if text, is := x.Undecided(); is {
+		w.manifest.Warnings = append(slices.Clone(x.Warnings), predict.Undecided+": "+text)
+	}
 	return w.manifest, out.Commit(w.manifest)
 }
 

@@ -210,6 +210,31 @@ func (p *Program) At(slot string, ranks int32) (*Map, error) {
 	return nil, fmt.Errorf("destinations at %d ranks: no slot %q was fitted", ranks, slot)
 }
 
+// Rivals are the maps of a slot, by its name, at a process count at which laws that all give the training runs differ, that of the simplest law first. It is
+// nil where At answers, and where it refuses for another reason.
+func (p *Program) Rivals(slot string, ranks int32) []*Map {
+	for i := range p.Laws {
+		l := &p.Laws[i]
+		for _, m := range l.Members {
+			if m.Slot != slot {
+				continue
+			}
+			if l.Forms[0].Presence.Kind == Erratic {
+				return nil
+			}
+			maps, _, missing, _ := l.bind(ranks, m.Index)
+			if len(maps) < 2 || len(missing) > 0 {
+				return nil
+			}
+			if in, err := l.inRange(ranks, m.Index, maps); err != nil || in.absent {
+				return nil
+			}
+			return maps
+		}
+	}
+	return nil
+}
+
 // Dst is At for one rank; ask At once and the Map for each rank when there are many.
 func (l Law) Dst(ranks, rank int32, index []int32) (dst int32, sends bool, err error) {
 	m, err := l.At(ranks, index)

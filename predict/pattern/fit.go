@@ -789,16 +789,22 @@ func (n Number) shape() Number {
 // can be: short axes, or levels that are not coarse enough, do not show it.
 func (f *fitter) transfer() {
 	var guards []Guard
+	hosts := map[Guard][]*unit{}
 	for _, u := range f.units {
-		if g, ok := f.hierarchy(u); ok && !slices.Contains(guards, g) {
-			guards = append(guards, g)
+		if g, ok := f.hierarchy(u); ok {
+			if hosts[g] == nil {
+				guards = append(guards, g)
+			}
+			hosts[g] = append(hosts[g], u)
 		}
 	}
 	for _, g := range guards {
 		for _, u := range f.units {
 			own := g
 			if len(u.vary) > 0 {
-				f.give(u, g)
+				if own, _ = u.levels(g, hosts[g]); own.Kind != "" {
+					f.give(u, own)
+				}
 			} else if o, ok := u.guardLike(g); ok {
 				own = o // one level of the hierarchy, told by its distance from the coarsest
 			}
@@ -814,6 +820,85 @@ func (f *fitter) transfer() {
 			}
 		}
 	}
+}
+
+// levels is the guard of a hierarchy with the unit's own index in the place of the hosts': where a program goes through the levels from the coarsest to the
+// finest and back, the index of one way falls where that of the other rises. Slots with the same largest messages in all runs, along the same axis, are of the
+// same level. A guard of no kind: sizes say that the unit goes through levels the other way, and not which are the same. It says whether sizes matched at all.
+func (u *unit) levels(g Guard, hosts []*unit) (Guard, bool) {
+	if g.N.B == 0 || len(u.vary) != 1 {
+		return g, false
+	}
+	mine, axis := u.vary[0], u.pool[0].axis()
+	opposite := false
+	for _, h := range hosts {
+		if h.pool[0].axis() != axis || len(h.vary) != 1 {
+			continue
+		}
+		theirs := g.N.Component
+		for _, way := range []int32{1, -1} {
+			if by, ok := u.aligned(h, mine, theirs, way); ok {
+				g.N.C += g.N.B * by
+				g.N.B *= way
+				g.N.Component = mine
+				return g, true
+			}
+		}
+		opposite = opposite || u.rises(mine)*h.rises(theirs) < 0
+	}
+	if opposite {
+		return Guard{}, false
+	}
+	return g, false
+}
+
+// axis is the axis along which a form moves, -1 where it is none or several.
+func (f Form) axis() int {
+	if m, ok := f.move(); ok {
+		return m.axis
+	}
+	return -1
+}
+
+// aligned is by how much the index of a host's slot, counted the same way or the other, is off from that of the unit's slot of the same level; two slots or more
+// have to have the same sizes, and all that have must say the same.
+func (u *unit) aligned(h *unit, mine, theirs int, way int32) (by int32, ok bool) {
+	n := 0
+	for _, s := range u.slots {
+		for _, o := range h.slots {
+			if len(s.Bytes) == 0 || !slices.Equal(s.Bytes, o.Bytes) {
+				continue
+			}
+			b := o.Index[theirs] - way*s.Index[mine]
+			if n > 0 && b != by {
+				return 0, false
+			}
+			by = b
+			n++
+		}
+	}
+	return by, n > 1
+}
+
+// rises is 1 where the largest messages of the unit's slots rise with a component of the index, -1 where they fall, 0 where they do neither or are not known.
+func (u *unit) rises(component int) int {
+	all := slices.Clone(u.slots)
+	slices.SortStableFunc(all, func(a, b *Slot) int { return int(a.Index[component]) - int(b.Index[component]) })
+	up, down := false, false
+	for i := 1; i < len(all); i++ {
+		a, b := all[i-1].Bytes, all[i].Bytes
+		if len(a) == 0 || len(b) == 0 {
+			return 0
+		}
+		up, down = up || b[len(b)-1] > a[len(a)-1], down || b[len(b)-1] < a[len(a)-1]
+	}
+	switch {
+	case up && !down:
+		return 1
+	case down && !up:
+		return -1
+	}
+	return 0
 }
 
 // hierarchy returns the guard, of a family by an index, that all forms of a unit have on each axis with more than two ranks, and whose number is the

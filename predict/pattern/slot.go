@@ -25,6 +25,8 @@ type Slot struct {
 	// sends to, or the reverse.
 	Partners []string  `json:"partners,omitempty"`
 	Runs     []Mapping `json:"runs"`
+	// Bytes is the largest message in each of Runs; nil where it is not known. Slots of two families that have the same are of the same level. Of receives: what comes.
+	Bytes []int64 `json:"bytes,omitempty"`
 }
 
 // Mapping is whom each rank sends to in one run. A rank is one of the world or of a communicator; the caller says which.
