@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -69,10 +70,12 @@ type generator struct {
 	signer   *signer
 	said     *timesSaid
 	worlds   int // communicators that have all ranks
-	// undecided says that of laws that disagree one is taken; settled has it, by slot; wasRival says that there were others.
+	// undecided says that of laws that disagree one is taken; settled has it, by slot; wasRival says that there were others, rivalSite of which
+	// sites.
 	undecided bool
 	settled   map[string]*pattern.Map
 	wasRival  map[string]bool
+	rivalSite map[string]bool
 }
 
 // askedMaps are the maps of a site's families at a place: who takes part, whom it sends to, whom it receives from.
@@ -94,7 +97,7 @@ func (m *Model) extrapolate(ctx context.Context, ranks int32, progress Progress,
 	}
 	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
 		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string][]*pattern.Law{},
-		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}, undecided: undecided, settled: map[string]*pattern.Map{}, wasRival: map[string]bool{}}
+		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}, undecided: undecided, settled: map[string]*pattern.Map{}, wasRival: map[string]bool{}, rivalSite: map[string]bool{}}
 	g.said = newTimesSaid()
 	if why := m.thin(ranks); why != "" {
 		return g.result, errors.New(why)
@@ -293,7 +296,7 @@ func (g *generator) ask(x *siteModel, family string, index []int32) *pattern.Map
 	m, err := g.answer(family, name, index)
 	if err != nil && g.undecided {
 		if m = g.settle(x, family, name, index); m != nil {
-			g.wasRival[name], err = true, nil
+			g.wasRival[name], g.rivalSite[family], err = true, true, nil
 		}
 	}
 	if err != nil {
@@ -717,6 +720,9 @@ func (w *rankWriter) number(x *siteModel, what string, l *valueLaw, p *point) (I
 		return null, false
 	}
 	w.result.Numbers++
+	if w.uncertain(x, what) { // of a level that is not known
+		s.low, s.high, s.exact = 0, math.MaxInt64, false
+	}
 	if !s.exact {
 		w.result.Inexact++
 		w.result.tell(l, s)

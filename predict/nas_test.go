@@ -83,3 +83,27 @@ func TestNothingExactIsWrong(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestTheSimplestOfLawsThatDisagree: MG on 128 ranks has eight along an axis, where 4 to 64 have four at most. Which ranks give to the next level there the laws do
+// not agree on, and there is no answer but when it is asked for; that goes through the levels as the run does, from the coarsest up too, and nothing
+// that is said to be exact is wrong.
+func TestTheSimplestOfLawsThatDisagree(t *testing.T) {
+	m := ofFiles(t, "mg.W", 4, 8, 16, 32, 64)
+	if _, err := m.Extrapolate(t.Context(), 128, nil); err == nil || !strings.Contains(err.Error(), "12 communications are not known there") {
+		t.Errorf("%v", err)
+	}
+	x, err := m.ExtrapolateUndecided(t.Context(), 128, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Unmatched) > 0 || len(x.Settled) != 12 || x.SettledMessages != 640 {
+		t.Errorf("unmatched %v, settled %v, %d messages", x.Unmatched, x.Settled, x.SettledMessages)
+	}
+	measured := ofFile(t, "mg.W", 128)
+	if c := m.Coverage(x, measured); len(c.Wrong) > 0 || c.Exact != c.ExactRight || c.Exact < 20000 || c.Covered < c.Numbers*99/100 {
+		t.Errorf("%+v", c)
+	}
+	if s := x.Signature.Score(measured); s.EdgePrecision != 1 || s.EdgeRecall != 1 || s.MessageError > 0.005 || s.ByteError > 0.0025 || s.CollectiveError != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -20,7 +20,7 @@ func (x *Extrapolation) Undecided() (text string, is bool) {
 	if len(x.Settled) == 0 {
 		return "", false
 	}
-	return fmt.Sprintf("laws that all have the runs disagree about %d communications (%s), by which %d of %d messages go; the simplest law is taken, and there may be as many messages more",
+	return fmt.Sprintf("laws that all have the runs disagree about %d communications (%s), by which %d of %d messages go; the simplest law is taken: who sends there and how much may be otherwise",
 		len(x.Settled), x.Settled[0], x.SettledMessages, x.Messages), true
 }
 
@@ -119,6 +119,11 @@ func (g *generator) settleTakers(x *siteModel, rivals []*pattern.Map, index []in
 		return true
 	})
 	return rivals[max(k, 0)]
+}
+
+// uncertain says whether a number is of a communication of which one law was taken: what is sent there nothing tells.
+func (g *generator) uncertain(x *siteModel, what string) bool {
+	return (what == "bytes" || what == "count") && (g.rivalSite[x.to] || g.rivalSite[x.from])
 }
 
 // tellSettled counts the messages of the slots of which a law was taken, and all.

@@ -518,9 +518,14 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 		return Expected{}, err
 	}
 	e := Expected{Low: math.Inf(1), High: math.Inf(-1)}
+	empty := false // a law of cells says that there are none, though some of its cuts have one: then the others are not certain
 	for i := range l.Laws {
 		s, ok := l.Laws[i].at(&r, &l.names)
 		if !ok {
+			if s, ok = l.Laws[i].anyCut(&r, &l.names); ok {
+				empty = true
+				e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
+			}
 			continue
 		}
 		if e.Form == "" {
@@ -529,7 +534,7 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 		e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
 	}
 	if e.Form != "" && (!l.thin || slices.Contains(l.ranks, r.ranks)) {
-		e.Exact = e.Low == e.High
+		e.Exact = e.Low == e.High && !empty
 		return e, nil
 	}
 	f := l.byRole(&r)
@@ -537,7 +542,7 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 		return f, nil
 	}
 	e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High)
-	e.Exact = e.Low == e.High
+	e.Exact = e.Low == e.High && !empty
 	return e, nil
 }
 

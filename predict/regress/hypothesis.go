@@ -106,7 +106,12 @@ func (n *names) of(name string, r *row) *variable {
 }
 
 // at is what the law says of a place; ok is false where it says nothing.
-func (h *Hypothesis) at(r *row, names *names) (s said, ok bool) {
+func (h *Hypothesis) at(r *row, names *names) (s said, ok bool) { return h.by(r, names, false) }
+
+// anyCut is at where the preferred cut of an axis has no cells and others have some: the range is that of the others.
+func (h *Hypothesis) anyCut(r *row, names *names) (s said, ok bool) { return h.by(r, names, true) }
+
+func (h *Hypothesis) by(r *row, names *names, anyCut bool) (s said, ok bool) {
 	y := h.C
 	for a, p := range h.Powers {
 		if a >= len(r.g) {
@@ -152,7 +157,7 @@ func (h *Hypothesis) at(r *row, names *names) (s said, ok bool) {
 			return s, false
 		}
 		low, value, high, ok := rangeOf(h.Cuts[k], h.Level, i, r.g[a], r.x[a])
-		if !ok {
+		if !ok && !(anyCut && low <= high) {
 			return s, false
 		}
 		s.low, s.value, s.high = s.low*float64(low), s.value*float64(value), s.high*float64(high)
