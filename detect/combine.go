@@ -138,7 +138,7 @@ func (d *detector) combines() error {
 	c := &combiner{detector: d, sample: d.sample, crc: newChecksum(max(d.run.HashBits, 32)), kinds: kindsOf(d.run.Datatypes), takers: newTakers(d.messages, d.found)}
 	whole := true
 	want := map[cell]bool{}
-	room := int64(mostReplayed)
+	room := d.mostReplayed()
 	best := slices.DeleteFunc(c.look(c.sample), func(b *combined) bool {
 		cells := slices.Clone(b.group.cells)
 		for s := range b.evidence {
@@ -152,6 +152,7 @@ func (d *detector) combines() error {
 		}
 		if count > room {
 			d.result.LeftOut += count
+			d.result.NoRoom += count
 			return true
 		}
 		room -= count

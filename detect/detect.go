@@ -6,6 +6,7 @@ package detect
 
 import (
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/payloads"
 )
 
 // Operation is a collective operation, by the MPI function that would do it.
@@ -103,6 +104,11 @@ type Run struct {
 	// Events calls add with the rows of the table events (the columns named in EventColumns), each rank's in their order. It is called
 	// when something was found: messages name only the call sites that send and that complete receives. Nil: there are no others.
 	Events func(add func(*schema.Events) error) error
+	// Stopped, where not nil, is asked now and then while nothing is read: an error ends the detection.
+	Stopped func() error
+	// Spill, where not nil, opens a file for payloads for which there is no memory: 4 bytes for each message. Without one they are counted roughly then, and
+	// more messages are looked at than need be.
+	Spill func() (payloads.Spill, error)
 }
 
 // Comm is a communicator.
@@ -146,7 +152,22 @@ type Options struct {
 	Neighbors bool
 	// Messages asks for the messages of every instance.
 	Messages bool
+	// MemoryBytes is about how much memory may be taken; 0 means DefaultMemoryBytes. It says how many messages that may be part of a collective are looked
+	// at, and how many payloads are held before they are spilled.
+	MemoryBytes int64
+
+	held int64 // payloads while they are counted; 0: as many as MemoryBytes has room for
 }
+
+// DefaultMemoryBytes has room for 8 million messages that may be part of a collective.
+const DefaultMemoryBytes = 3 << 30
+
+// What is taken for a message that is looked at, with what is found in it, and the part of all memory that payloads may take while they are counted, of
+// which each takes 4 bytes.
+const (
+	replayedBytes = DefaultMemoryBytes >> 23
+	countedPart   = 6
+)
 
 // Result is what was found.
 type Result struct {
@@ -156,9 +177,11 @@ type Result struct {
 	// not leave aside.
 	Messages, Unhashed, Replayed int64
 	// LeftOut are messages that could be part of a collective and were not looked at because there are too many of them: beyond the first million of a
-	// payload, or the first 8 million in all. Unclassed are those among which no alltoall was looked for, because they are of more kinds
+	// payload, or those for which Options.MemoryBytes has room. Unclassed are those among which no alltoall was looked for, because they are of more kinds
 	// or larger communicators than are kept.
 	LeftOut, Unclassed int64
+	// NoRoom are those that are left out because there is no memory for them.
+	NoRoom int64
 	// Neighborhoods is the number of findings that are exchanges between neighbours, whether they are among Findings or not.
 	Neighborhoods int
 	// FalseMatch bounds the chance that anywhere in the run two different payloads of one size have the same hash.
@@ -244,6 +267,9 @@ func Detect(run *Run, options Options) (*Result, error) {
 	if options.MinRanks == 0 {
 		options.MinRanks = DefaultMinRanks
 	}
+	if options.MemoryBytes == 0 {
+		options.MemoryBytes = DefaultMemoryBytes
+	}
 	d := &detector{run: run, options: options, named: map[int32]bool{}, result: &Result{}, placed: map[string]Finding{},
 		pieces: map[int32][]piece{}, used: map[spot]int64{}, sum: newChecksum(run.HashBits)}
 	for _, t := range run.Datatypes {
@@ -253,11 +279,12 @@ func Detect(run *Run, options Options) (*Result, error) {
 		return nil, err
 	}
 	d.spreads()
-	d.doubt()
-	d.neighbourhoods()
-	d.gathers()
-	d.rejoin()
-	d.exchangesFirst()
+	for _, look := range []func(){d.doubt, d.neighbourhoods, d.gathers, d.rejoin, d.exchangesFirst} {
+		if err := d.stopped(); err != nil {
+			return nil, err
+		}
+		look()
+	}
 	if err := d.combines(); err != nil {
 		return nil, err
 	}
@@ -267,6 +294,17 @@ func Detect(run *Run, options Options) (*Result, error) {
 	d.report()
 	return d.result, d.locate()
 }
+
+// stopped is an error when nobody wants an answer any more.
+func (d *detector) stopped() error {
+	if d.run.Stopped == nil {
+		return nil
+	}
+	return d.run.Stopped()
+}
+
+// mostReplayed is how many messages are looked at.
+func (d *detector) mostReplayed() int64 { return max(1, d.options.MemoryBytes/replayedBytes) }
 
 // detector is a run that is looked at.
 type detector struct {

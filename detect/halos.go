@@ -37,8 +37,9 @@ func (d *detector) halos() error {
 		}
 	}
 	switch {
-	case total > mostReplayed:
+	case total > d.mostReplayed():
 		d.result.LeftOut += total
+		d.result.NoRoom += total
 		return nil
 	case !whole:
 		all, err := d.wanted(want)

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -144,12 +145,8 @@ func (p *pairs) finish(least int) {
 	}
 }
 
-// mostOfPayload bounds how many messages of one payload are looked at, the first ones, and mostReplayed those of all: 1 GiB,
-// and as much again for what is found in them.
-const (
-	mostOfPayload = 1 << 20
-	mostReplayed  = 1 << 23
-)
+// mostOfPayload bounds how many messages of one payload are looked at, the first ones.
+const mostOfPayload = 1 << 20
 
 // Columns of messages that the passes look at. All others, beside those of a message that is kept, are read only where they are needed.
 var (
@@ -166,6 +163,7 @@ func (d *detector) read() error {
 	l := &streams{detector: d, exchangers: newExchangers(d.run, d.options.MinRanks), perSize: map[int64]int64{}, all: map[streamKey]*stream{},
 		layout: newLayout(d.named)}
 	counter := payloads.NewCounter()
+	counter.Bound(cmp.Or(d.options.held, d.options.MemoryBytes/(countedPart*4)), d.run.Spill)
 	if err := d.count(counter, l); err != nil {
 		return err
 	}
@@ -176,7 +174,9 @@ func (d *detector) read() error {
 		}
 	}
 	l.layout = nil
-	counter.Finish(min(d.options.MinRanks-1, payloads.MostCounted))
+	if err := counter.Finish(min(d.options.MinRanks-1, payloads.MostCounted)); err != nil {
+		return err
+	}
 	l.tally()
 	d.sample.over = true
 	d.result.Unclassed = l.exchangers.unclassed
@@ -238,8 +238,9 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 		columns = rankColumns
 	}
 	ordinal, kept := int64(-1), newKeptPayloads()
-	d.messages = make([]message, 0, min(counter.Found(), mostReplayed)) // to grow step by step would take more than twice as much
-	var rows []int32                                                    // of the batch that are kept
+	d.messages = make([]message, 0, min(counter.Found(), d.mostReplayed())) // to grow step by step would take more than twice as much
+	most := d.mostReplayed()
+	var rows []int32 // of the batch that are kept
 	return d.rows(columns, func(b *schema.Messages, list []int32, rest func(first, end int) error) error {
 		rows = rows[:0]
 		for _, i := range list {
@@ -255,8 +256,9 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 			if len(pieces) == 0 && !counter.Often(payloads.Key(hash, bytes)) && !(exchanged && l.complete(b, int(i))) {
 				continue
 			}
-			if len(d.messages) >= mostReplayed {
+			if int64(len(d.messages)) >= most {
 				d.result.LeftOut++
+				d.result.NoRoom++
 				continue
 			}
 			of := payload{hash: hash, bytes: bytes}

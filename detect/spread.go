@@ -230,7 +230,7 @@ func (d *detector) apart(lists [][]int32, look func(d *detector, list []int32)) 
 		all.Go(func() {
 			for {
 				k := int(next.Add(1)) - 1
-				if k >= len(ends) {
+				if k >= len(ends) || d.stopped() != nil { // who asks for what was found asks that too
 					return
 				}
 				begin := 0

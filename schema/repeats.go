@@ -98,7 +98,7 @@ func (r *RepeatSums) Again() bool {
 	switch {
 	case r.parts == 0:
 		const twice = 2
-		r.counter.Finish(twice)
+		_ = r.counter.Finish(twice) // it has no file
 		if r.counter.Found() == 0 {
 			r.counter = nil
 			return false

@@ -31,14 +31,23 @@ const (
 
 // NewRowTimes makes room for so many rows of each rank.
 func NewRowTimes(rows []int64) (*RowTimes, error) {
-	f, err := os.CreateTemp("", "commq-times-")
+	f, err := Scratch("commq-times-")
 	if err != nil {
-		return nil, fmt.Errorf("keep the times of rows: %w; name another folder in $TMPDIR", err)
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(fmt.Errorf("keep the times of rows: %w", err), f.Close())
+		return nil, fmt.Errorf("keep the times of rows: %w", err)
 	}
 	return newRowTimes(f, rows)
+}
+
+// Scratch is a file in $TMPDIR that has no name any more: it is gone when it is closed, and when the process ends, however it ends.
+func Scratch(pattern string) (*os.File, error) {
+	f, err := os.CreateTemp("", pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%w; name another folder in $TMPDIR", err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // KeepRowTimes is NewRowTimes in a file of that path, which stays: what it has, where it is there already, is as if it had been put. Who puts a row again

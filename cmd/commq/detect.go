@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/commq/commq/detect"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/schema/payloads"
 	"github.com/commq/commq/writer"
 )
 
@@ -20,6 +23,7 @@ import (
 type detectOptions struct {
 	run     string // --run
 	format  string // --format
+	memory  int    // --memory-mib
 	options detect.Options
 	price   priceOptions
 	replay  detectReplayOptions
@@ -71,11 +75,12 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 	f.Float64Var(&o.options.Completeness, "completeness", 0, "least part of its communicator's ranks that a finding must have, 0 to 1")
 	f.BoolVar(&o.options.Neighbors, "neighbors", false, "look for exchanges between neighbours too")
 	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
+	f.IntVar(&o.memory, "memory-mib", detect.DefaultMemoryBytes>>20, "memory in `MIB`: for messages that may be part of a collective, about 2,700 in each; what is left out is told")
 	o.price.flags(c)
 	o.replay.flags(c)
 	register(c, completeRuns(a), "run")
 	complete(c, "format", detectFormats[:]...)
-	completeNothing(c, "min-ranks", "completeness")
+	completeNothing(c, "min-ranks", "completeness", "memory-mib")
 	return c
 }
 
@@ -83,6 +88,8 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 	switch {
 	case o.run == "":
 		return errors.New("no run given; name one with --run")
+	case o.memory < 1:
+		return fmt.Errorf("--memory-mib %d: want at least 1", o.memory)
 	case o.options.MinRanks < 2:
 		return fmt.Errorf("--min-ranks %d: want 2 or more", o.options.MinRanks)
 	case !(o.options.Completeness >= 0 && o.options.Completeness <= 1):
@@ -97,8 +104,9 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 	if err != nil {
 		return err
 	}
-	d := &detection{dir: dir, name: filepath.Base(dir)}
+	d := &detection{a: a, dir: dir, name: filepath.Base(dir)}
 	options := o.options
+	options.MemoryBytes = int64(o.memory) << 20
 	options.Messages = options.Messages || o.price.machine != "" || o.replay.replay
 	if err := d.detect(ctx, options); err != nil {
 		return err
@@ -135,20 +143,23 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 
 // detection is a run in which collectives are looked for, and what was found.
 type detection struct {
+	a         *app // whom to show how far it is; nil: nobody
 	dir, name string
 	manifest  *schema.Manifest
 	result    *detect.Result
 	sites     map[int32]printedSite // those of findings
 	comms     map[int32]string      // names
+	spill     *os.File              // payloads for which there is no memory; nil: there are none
 }
 
-// detectMemory is how many bytes detection takes before garbage is collected more eagerly than by doubling: by that, what a run of 100 million messages
-// needs at once would be twice as much. It is no bound of what is needed; a lower GOMEMLIMIT holds.
-const detectMemory = 3 << 30
+// leastMemoryLimit is what is taken whatever is asked for: the program, batches of rows, tables of streams.
+const leastMemoryLimit = 256 << 20
 
 // detect looks for collectives.
 func (d *detection) detect(ctx context.Context, options detect.Options) (err error) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(detectMemory, debug.SetMemoryLimit(-1))))
+	// Garbage is collected more eagerly from there on than by doubling: by that, what is in use at once would be twice as much. A lower GOMEMLIMIT holds.
+	limit := cmp.Or(options.MemoryBytes, detect.DefaultMemoryBytes)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(max(limit, leastMemoryLimit), debug.SetMemoryLimit(-1))))
 	if d.manifest, err = writer.ReadManifest(d.dir); err != nil {
 		return err
 	}
@@ -159,6 +170,11 @@ func (d *detection) detect(ctx context.Context, options detect.Options) (err err
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if d.spill != nil {
+			err = errors.Join(err, d.spill.Close())
+		}
+	}()
 	if d.result, err = detect.Detect(run, options); err != nil {
 		return fmt.Errorf("detect: %w", err)
 	}
@@ -223,13 +239,29 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 	if run.Functions, err = d.readFunctions(ctx); err != nil {
 		return nil, err
 	}
+	run.Stopped = ctx.Err
+	run.Spill = func() (payloads.Spill, error) {
+		f, err := writer.Scratch("commq-payloads-")
+		d.spill = f
+		return f, err
+	}
+	pass := 0
 	run.Messages = func(columns []string, add func(b *schema.Messages, rest func(first, end int) error) error) error {
+		pass++
+		more, finish := func(int) {}, func() {}
+		if d.a != nil {
+			more, finish = countProgress(d.a, fmt.Sprintf("detect %s, pass %d", d.name, pass), "messages", run.Count)
+		}
+		defer finish()
 		rows, err := writer.ReadEpochs(d.dir, &schema.MessagesTable, detectRows, detect.Columns...)
 		if err != nil {
 			return err
 		}
 		late := slices.DeleteFunc(slices.Clone(detect.Columns), func(name string) bool { return slices.Contains(columns, name) })
-		return rows.AllLate(ctx, late, func(b schema.Batch, rest func(first, end int) error) error { return add(b.(*schema.Messages), rest) })
+		return rows.AllLate(ctx, late, func(b schema.Batch, rest func(first, end int) error) error {
+			more(b.Len())
+			return add(b.(*schema.Messages), rest)
+		})
 	}
 	run.Events = func(add func(*schema.Events) error) error {
 		rows, err := writer.ReadEpochs(d.dir, &schema.EventsTable, eventRows, detect.EventColumns...)

@@ -30,6 +30,8 @@ type printedDetection struct {
 	// looked for.
 	LeftOut   int64 `json:"left_out"`
 	Unclassed int64 `json:"unclassed"`
+	// NoRoom are those of LeftOut for which --memory-mib has no room.
+	NoRoom int64 `json:"no_room,omitempty"`
 	// Neighborhoods is the number of findings that are exchanges between neighbours, shown or not.
 	Neighborhoods int `json:"neighborhoods"`
 	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
@@ -115,7 +117,7 @@ type printedSite struct {
 // printed puts what was found into words.
 func (d *detection) printed() *printedDetection {
 	r := d.result
-	p := &printedDetection{Run: d.name, RunDigest: d.manifest.Digest, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, LeftOut: r.LeftOut, Unclassed: r.Unclassed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
+	p := &printedDetection{Run: d.name, RunDigest: d.manifest.Digest, Hash: d.manifest.Hash, Messages: r.Messages, Unhashed: r.Unhashed, LeftOut: r.LeftOut, NoRoom: r.NoRoom, Unclassed: r.Unclassed, Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []printedFinding{}}
 	for i := range r.Findings {
 		f := d.finding(&r.Findings[i])
 		f.Finding = i + 1
@@ -366,8 +368,11 @@ func (p *printedDetection) table(w io.Writer) error {
 	if p.Neighborhoods > 0 && !slices.ContainsFunc(p.Findings, func(f printedFinding) bool { return f.neighborly() }) {
 		fmt.Fprintf(&s, "%s between neighbours not shown; --neighbors shows them\n", counted(int64(p.Neighborhoods), "exchange"))
 	}
-	if p.LeftOut > 0 {
-		fmt.Fprintf(&s, "%s of payloads that are sent too often were left out\n", counted(p.LeftOut, "message"))
+	if n := p.LeftOut - p.NoRoom; n > 0 {
+		fmt.Fprintf(&s, "%s of payloads that are sent too often were left out\n", counted(n, "message"))
+	}
+	if p.NoRoom > 0 {
+		fmt.Fprintf(&s, "%s that may be part of a collective were left out: there is no room for them; give more memory with --memory-mib\n", counted(p.NoRoom, "message"))
 	}
 	if p.Unclassed > 0 {
 		fmt.Fprintf(&s, "among %s of too many kinds or too large communicators no alltoall was looked for\n", counted(p.Unclassed, "message"))

@@ -2,6 +2,10 @@
 package payloads
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -21,6 +25,12 @@ type Counter struct {
 	all     int64 // keys that were ever held, and are no more
 	limit   int64 // of held
 	spilled *sketch
+
+	open    func() (Spill, error)   // a file for keys for which there is no room; nil: there is none
+	file    Spill                   // once it is open
+	written int64                   // bytes of it
+	extents [1 << partBits][]extent // of parts
+	err     error                   // of the file
 
 	found  int64    // keys that Finish counted, of payloads in often
 	least  int      // what counts as often
@@ -43,6 +53,15 @@ const (
 	lineKeys    = 16
 )
 
+// Spill is a file that is written to and read from.
+type Spill interface {
+	io.WriterAt
+	io.ReaderAt
+}
+
+// extent is where keys of a part are in the file, and how many.
+type extent struct{ at, keys int64 }
+
 // part are the low 32 bits of payloads, the last ones in chunks' last.
 type part struct{ chunks [][]uint32 }
 
@@ -53,6 +72,12 @@ const (
 
 // NewCounter returns a Counter that has counted nothing.
 func NewCounter() *Counter { return &Counter{limit: mostHeld} }
+
+// Bound says how many keys are held, and opens a file for those beyond, which are counted exactly then. Without one they are counted in a sketch. It is called before
+// the first Add.
+func (c *Counter) Bound(held int64, open func() (Spill, error)) {
+	c.limit, c.open = max(1, min(held, mostHeld)), open
+}
 
 // Key is a hash of a payload, by which it is counted.
 func Key(hash, bytes int64) uint64 {
@@ -84,9 +109,9 @@ func (c *Counter) Add(key uint64) {
 	c.held++
 	if n+1 == lineKeys {
 		c.settle(at)
-		if c.held >= c.limit {
-			c.spill()
-		}
+	}
+	if c.held >= c.limit {
+		c.spill()
 	}
 }
 
@@ -111,8 +136,64 @@ func (c *Counter) settleAll() {
 	}
 }
 
-// spill counts what is held in the sketch.
+// spillOut writes what is held to the file.
+func (c *Counter) spillOut() error {
+	if c.file == nil {
+		f, err := c.open()
+		if err != nil {
+			return err
+		}
+		c.file = f
+	}
+	c.settleAll()
+	var out []byte
+	for at := range c.parts {
+		out = out[:0]
+		for _, chunk := range c.parts[at].chunks {
+			for _, low := range chunk {
+				out = binary.LittleEndian.AppendUint32(out, low)
+			}
+		}
+		c.parts[at].chunks = nil
+		if len(out) == 0 {
+			continue
+		}
+		if _, err := c.file.WriteAt(out, c.written); err != nil {
+			return err
+		}
+		c.extents[at] = append(c.extents[at], extent{c.written, int64(len(out) / 4)})
+		c.written += int64(len(out))
+	}
+	return nil
+}
+
+// chunks are all keys of a part: those that are held, and those in the file.
+func (c *Counter) chunks(at int) (chunks [][]uint32, err error) {
+	chunks = c.parts[at].chunks
+	for _, x := range c.extents[at] {
+		in := make([]byte, 4*x.keys)
+		if _, err := c.file.ReadAt(in, x.at); err != nil {
+			return nil, err
+		}
+		keys := make([]uint32, x.keys)
+		for i := range keys {
+			keys[i] = binary.LittleEndian.Uint32(in[4*i:])
+		}
+		chunks = append(chunks, keys)
+	}
+	return chunks, nil
+}
+
+// spill makes room: into the file, where there is one, else what is held is counted in the sketch.
 func (c *Counter) spill() {
+	if c.open != nil {
+		if c.err == nil {
+			c.err = c.spillOut()
+		}
+		c.all += c.held
+		c.held = 0
+		return
+	}
 	if c.spilled == nil {
 		c.spilled = newSketch(c.limit)
 	}
@@ -130,29 +211,42 @@ func (c *Counter) spill() {
 	c.held = 0
 }
 
-// Finish counts what was collected: Often knows then which payloads came at least so often, at most MostCounted.
-func (c *Counter) Finish(least int) {
+// Finish counts what was collected: Often knows then which payloads came at least so often, at most MostCounted. An error is
+// one of the file.
+func (c *Counter) Finish(least int) error {
 	c.least = least
 	if c.spilled != nil {
 		c.spill()
 		c.found = c.all
-		return
+		return nil
+	}
+	if c.err != nil {
+		return fmt.Errorf("spill payloads: %w", c.err)
 	}
 	c.settleAll()
 	var found [1 << partBits][]uint32
 	var keys [1 << partBits]int64
 	var all sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
+	errs := make([]error, workers)
 	for w := range workers {
 		all.Go(func() {
 			var s sorter
 			for at := w; at < len(c.parts); at += workers {
-				found[at], keys[at] = s.often(c.parts[at].chunks, least)
+				chunks, err := c.chunks(at)
+				if err != nil {
+					errs[w] = fmt.Errorf("read spilled payloads: %w", err)
+					return
+				}
+				found[at], keys[at] = s.often(chunks, least)
 				c.parts[at].chunks = nil
 			}
 		})
 	}
 	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
 	c.found = 0
 	total := 0
 	for at, list := range found {
@@ -173,8 +267,8 @@ func (c *Counter) Finish(least int) {
 	for k := range 1 << directory {
 		c.starts[k+1] += c.starts[k]
 	}
-	if 2*c.found > c.held {
-		return
+	if 2*c.found > c.held+c.all {
+		return nil
 	}
 	size := leastFilter
 	for size < mostFilter && size < filterShare*len(c.often) {
@@ -185,6 +279,7 @@ func (c *Counter) Finish(least int) {
 		at := int(low) & (size - 1)
 		c.filter[at/64] |= 1 << (at % 64)
 	}
+	return nil
 }
 
 // Found is how many keys Often holds for, of those that Add was given, but for most of those that came again at once: not known exactly, and no less than

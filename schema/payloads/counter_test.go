@@ -102,3 +102,46 @@ func TestSorterSorts(t *testing.T) {
 		}
 	}
 }
+
+// file is a file in memory.
+type file struct{ bytes []byte }
+
+func (f *file) WriteAt(b []byte, at int64) (int, error) {
+	f.bytes = append(f.bytes[:at], b...)
+	return len(b), nil
+}
+
+func (f *file) ReadAt(b []byte, at int64) (int, error) { return copy(b, f.bytes[at:]), nil }
+
+// Keys for which there is no memory are counted as exactly in a file.
+func TestCounterSpillsToAFile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 9))
+	var keys []uint64
+	times := map[uint64]int{}
+	for range 20000 {
+		k := Key(rng.Int64(), 4097)
+		for range 1 + rng.IntN(4) {
+			keys = append(keys, k)
+			times[k]++
+		}
+	}
+	rng.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for least := 1; least <= MostCounted; least++ {
+		c, f := NewCounter(), &file{}
+		c.Bound(3000, func() (Spill, error) { return f, nil })
+		for _, k := range keys {
+			c.Add(k)
+		}
+		if err := c.Finish(least); err != nil {
+			t.Fatal(err)
+		}
+		for k, n := range times {
+			if got := c.Often(k); got != (n >= least) {
+				t.Fatalf("least %d: a payload that came %d times came often: %v", least, n, got)
+			}
+		}
+		if len(f.bytes) < 4*len(keys)/2 {
+			t.Errorf("the file has %d bytes of %d keys; want most", len(f.bytes), len(keys))
+		}
+	}
+}
