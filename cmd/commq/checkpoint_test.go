@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,4 +201,62 @@ func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
 	if got := answerOf(t, mine...); got != want {
 		t.Errorf("the answer is\n%s\nwant\n%s", got, want)
 	}
+}
+
+// A signal at any moment ends a command with the status that shells expect, and nothing stays: no half run, no temporary file.
+func TestASignalLeavesNothing(t *testing.T) {
+	store := inEpochs(t, "cg.A.16", 400)
+	findings := filepath.Join(t.TempDir(), "findings.json")
+	if err := os.WriteFile(findings, []byte(answerOf(t, "detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	answerOf(t, "runs", "check", "--store", store, "cg.A.16")
+	ended := 0
+	for k, line := range []string{
+		"detect --run cg.A.16 --neighbors --memory-mib 64",
+		"simulate --run cg.A.16 --machine flat --save new",
+		"simulate --run cg.A.16 --machine flat --save new --checkpoint CHECKPOINT",
+		"replace --run cg.A.16 --findings FINDINGS --name new",
+		"query density --run cg.A.16",
+		"compact cg.A.16 --rows-per-file 20000",
+		"sign --run cg.A.16 -o SIGNATURE.json",
+	} {
+		for j, after := range []time.Duration{15 * time.Millisecond, 120 * time.Millisecond, 350 * time.Millisecond} {
+			temp, home, out := t.TempDir(), t.TempDir(), t.TempDir()
+			args := strings.Fields(strings.NewReplacer("FINDINGS", findings, "CHECKPOINT", filepath.Join(out, "kept"), "SIGNATURE", filepath.Join(out, "signature")).Replace(line))
+			c := exec.Command("commq", append([]string{"--store", store}, args...)...)
+			c.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+home)
+			var errs bytes.Buffer
+			c.Stderr = &errs
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(after)
+			signal := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[(k+j)%2]
+			if err := c.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			status := c.ProcessState.Sys().(syscall.WaitStatus)
+			switch {
+			case status.Exited() && status.ExitStatus() == 0:
+				if err := os.RemoveAll(filepath.Join(store, "new")); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			case status.Signaled() && status.Signal() == signal: // it had not begun to listen
+			case !status.Exited() || status.ExitStatus() != 128+int(signal) || !strings.Contains(errs.String(), "commq: ended by a signal: "+signal.String()):
+				t.Errorf("%s, %v after %v: %v\n%s", line, signal, after, status, errs.String())
+			default:
+				ended++
+			}
+			if left := leftIn(t, []string{"cg.A.16"}, store, temp, home, out); len(left) > 0 {
+				t.Errorf("%s, %v after %v: %v stay", line, signal, after, left)
+			}
+		}
+	}
+	if ended < 5 {
+		t.Errorf("%d commands were ended by a signal; want more", ended)
+	}
+	answerOf(t, "runs", "check", "--store", store, "cg.A.16")
 }
