@@ -16,7 +16,6 @@ type training struct {
 	base []int32      // the first rank of a run
 	// Of the joint tables: the run and its own id of a communicator.
 	commOf []commOf
-	all    *Run // all runs side by side
 }
 
 type commOf struct {
@@ -26,18 +25,23 @@ type commOf struct {
 
 // join puts runs together. It is an error when two have the same number of ranks, and when they are fewer than two.
 func join(runs []*Signature) (*training, error) {
+	t, _, err := sideBySide(runs)
+	return t, err
+}
+
+// sideBySide is join, with all runs as one.
+func sideBySide(runs []*Signature) (*training, *Run, error) {
 	t := &training{runs: slices.Clone(runs)}
 	slices.SortFunc(t.runs, func(a, b *Signature) int { return int(a.Ranks) - int(b.Ranks) })
 	for i := 1; i < len(t.runs); i++ {
 		if t.runs[i].Ranks == t.runs[i-1].Ranks {
-			return nil, fmt.Errorf("%q and %q both have %d ranks; give one of them", t.runs[i-1].Run, t.runs[i].Run, t.runs[i].Ranks)
+			return nil, nil, fmt.Errorf("%q and %q both have %d ranks; give one of them", t.runs[i-1].Run, t.runs[i].Run, t.runs[i].Ranks)
 		}
 	}
 	if len(t.runs) < 2 {
-		return nil, fmt.Errorf("%d runs: nothing can be said of other numbers of ranks from less than two, and little from less than four", len(t.runs))
+		return nil, nil, fmt.Errorf("%d runs: nothing can be said of other numbers of ranks from less than two, and little from less than four", len(t.runs))
 	}
 	all := &Run{Name: "all", Manifest: &schema.Manifest{Record: "all"}}
-	t.all = all
 	j := joiner{training: t, sites: map[string]int32{}, datatypes: map[Datatype]int32{}}
 	for i, s := range t.runs {
 		t.base = append(t.base, all.Manifest.Ranks)
@@ -53,13 +57,13 @@ func join(runs []*Signature) (*training, error) {
 	}
 	t.Signature = s.sig
 	if err := s.signFrom(calls); err != nil {
-		return t, err
+		return t, all, err
 	}
 	if s.cuts = t.straighten(); s.cuts == nil {
-		return t, nil
+		return t, all, nil
 	}
 	s.sig.link()
-	return t, s.readValues(jointRows{&j}) // call by call: what is repeated may end in the middle now
+	return t, all, s.readValues(jointRows{&j}) // call by call: what is repeated may end in the middle now
 }
 
 // joiner gives the ids of runs' tables joint ones.

@@ -33,12 +33,12 @@ func TestRestated(t *testing.T) {
 		if len(runs) < 2 {
 			continue
 		}
-		got, err := join(runs)
+		got, all, err := sideBySide(runs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := emptySigner(got.all)
-		if err := want.signFrom(rowsOf{got.all}); err != nil {
+		want := emptySigner(all)
+		if err := want.signFrom(rowsOf{all}); err != nil {
 			t.Fatal(err)
 		}
 		if a, b := nodeTexts(got.Signature), nodeTexts(want.sig); a != b {
