@@ -114,7 +114,7 @@ func (m *Model) extrapolate(ctx context.Context, ranks int32, progress Progress,
 	}
 	last := m.t.runs[len(m.t.runs)-1]
 	run := &Run{Name: fmt.Sprintf("%s at %d", last.Run, ranks), Comms: g.comms,
-		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: ranks, TimeOrigin: "untimed", ComputeClock: m.times.clock, Record: "all", Hash: "none",
+		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: ranks, TimeOrigin: "untimed", ComputeClock: m.times().clock, Record: "all", Hash: "none",
 			Callsites: len(m.t.Frames) > 0, Stack: last.Stack, Ended: "finalized"}}
 	g.tables(run)
 	run.Events = func(add func(*schema.Events) error) error { return g.signer.sig.rows(add) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/commq/commq/predict/pattern"
 )
@@ -28,7 +29,7 @@ type Model struct {
 	period []int32 // of loops, by node; 0: none
 	slots  []pattern.Slot
 	comms  []*commModel
-	times  *computeTimes
+	times  func() *computeTimes // found when they are first asked for
 }
 
 // commModel is communicators that are made alike: one that has all ranks, or several that each have some.
@@ -115,7 +116,7 @@ func NewModel(runs []*Signature) (*Model, error) {
 	m.tags()
 	m.requests()
 	m.count()
-	m.times = m.computeTimes()
+	m.times = sync.OnceValue(m.computeTimes)
 	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
 	return m, nil
 }

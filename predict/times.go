@@ -99,7 +99,7 @@ func unfitForTimes(s *Signature) string {
 // OnCycle makes times those of a machine with a real cycle time in ns, where instructions and cycles were counted: what is executed takes its cycles,
 // and waiting for memory as long as in the runs. 0 is the cycle time of the runs.
 func (m *Model) OnCycle(ns float64) {
-	for _, s := range m.times.sites {
+	for _, s := range m.times().sites {
 		if p := s.mean.parts; p != nil && p.machineCycleNs != ns {
 			p.machineCycleNs = ns
 			clear(s.mean.asked)
@@ -108,7 +108,7 @@ func (m *Model) OnCycle(ns float64) {
 }
 
 // TimesRefused says why nothing is said of compute times, of which runs have none that can be used; "" where they are predicted.
-func (m *Model) TimesRefused() string { return m.times.refused }
+func (m *Model) TimesRefused() string { return m.times().refused }
 
 // computeTimes finds the laws of compute times.
 func (m *Model) computeTimes() *computeTimes {

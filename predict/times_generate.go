@@ -40,7 +40,7 @@ type (
 
 // compute is the time that the rank computes before a call, in ns; nil before one that no run has times of.
 func (w *rankWriter) compute(x *siteModel, k madeCall) *int64 {
-	s := w.Model.times.sites[x.node.ID]
+	s := w.Model.times().sites[x.node.ID]
 	if s == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func newTimesSaid() *timesSaid {
 // computeTime sums up what was said, and gives the events of the signature their times. Laws err independently of one another; the law of all that a
 // rank computes says something of its own, and both intervals count.
 func (g *generator) computeTime() *ComputeTime {
-	if g.times.refused != "" {
+	if g.times().refused != "" {
 		return nil
 	}
 	c := &ComputeTime{}
@@ -120,7 +120,7 @@ func (g *generator) computeTime() *ComputeTime {
 		}
 		if sum.Count > 0 {
 			c.Calls += sum.Count
-			v.Times = g.times.sites[n.ID].spread(sum)
+			v.Times = g.times().sites[n.ID].spread(sum)
 		}
 	}
 	var low, high, once float64
@@ -141,7 +141,7 @@ func (g *generator) computeTime() *ComputeTime {
 	for _, ns := range []*float64{&c.RankNs, &c.LowNs, &c.HighNs} {
 		*ns /= float64(g.ranks)
 	}
-	if all := g.times.total; all.curve != nil {
+	if all := g.times().total; all.curve != nil {
 		s := all.at(g.ranks)
 		c.LowNs, c.HighNs = min(c.LowNs, s.low), max(c.HighNs, s.high)
 	}

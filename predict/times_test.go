@@ -193,7 +193,7 @@ func TestExecutionAndStall(t *testing.T) {
 			return ns, instructions, ns * 5 / 2
 		})
 	})
-	for _, s := range m.times.sites {
+	for _, s := range m.times().sites {
 		p := s.mean.parts
 		if p == nil {
 			t.Fatal("no parts")
