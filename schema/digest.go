@@ -52,6 +52,10 @@ type Digester struct {
 	buf   []byte
 	mask  [digestBlock]uint64
 	end   [digestBlock]int32
+
+	// While in every column so far all rows of the block have a value or none has, they agree in mask and end: even is how long each is, and mask[0] the mask
+	// of all. Else even is -1.
+	even int
 }
 
 const (
@@ -139,10 +143,7 @@ func all[T comparable](s []T, x T) bool {
 // block adds rows [first, first+n), column by column into one encoding per row, then row by row.
 func (d *Digester) block(columns []liveColumn, first, n int) {
 	stride := d.stride()
-	for r := range n {
-		d.mask[r] = 0
-		d.end[r] = int32(r*stride + 8)
-	}
+	d.even, d.mask[0] = 8, 0
 	for _, c := range columns {
 		switch v := c.data.(type) {
 		case []int32:
@@ -155,6 +156,7 @@ func (d *Digester) block(columns []liveColumn, first, n int) {
 			putTexts(d, v[first:first+n], c.index)
 		}
 	}
+	d.uneven(n)
 	for r := range n {
 		row := d.buf[r*stride : d.end[r]]
 		binary.LittleEndian.PutUint64(row, d.mask[r])
@@ -163,8 +165,57 @@ func (d *Digester) block(columns []liveColumn, first, n int) {
 	}
 }
 
+// uneven makes mask and end of n rows that have agreed so far.
+func (d *Digester) uneven(n int) {
+	if d.even < 0 {
+		return
+	}
+	stride := d.stride()
+	for r := range n {
+		d.mask[r] = d.mask[0]
+		d.end[r] = int32(r*stride + d.even)
+	}
+	d.even = -1
+}
+
+// evenly says whether a column's rows, of which some are present, still agree, and where in their encodings its values go: nowhere (-1) where all are null.
+func (d *Digester) evenly(present, n, column int) (at int, ok bool) {
+	switch {
+	case d.even >= 0 && present == 0:
+		return -1, true
+	case d.even >= 0 && present == n:
+		at = d.even
+		d.even += 8
+		d.mask[0] |= 1 << column
+		return at, true
+	}
+	d.uneven(n)
+	return 0, false
+}
+
+// presentOf is how many of some values are not null.
+func presentOf[T int16 | int32 | int64](v []T, null T) (n int) {
+	for _, x := range v {
+		if x != null {
+			n++
+		}
+	}
+	return n
+}
+
 // putInts writes every value, null or not, and moves on only past those that are not: no branch to mispredict.
 func putInts[T int32 | int64](d *Digester, v []T, null T, column int) {
+	if d.even >= 0 {
+		if at, ok := d.evenly(presentOf(v, null), len(v), column); ok {
+			if stride := d.stride(); at >= 0 {
+				for _, x := range v {
+					binary.LittleEndian.PutUint64(d.buf[at:], uint64(int64(x)))
+					at += stride
+				}
+			}
+			return
+		}
+	}
 	for r, x := range v {
 		present := uint64(1)
 		if x == null {
@@ -176,6 +227,17 @@ func putInts[T int32 | int64](d *Digester, v []T, null T, column int) {
 
 func putEnums(d *Digester, v []int16, column int) {
 	names := d.enums[column]
+	if d.even >= 0 {
+		if at, ok := d.evenly(presentOf(v, NullEnum), len(v), column); ok {
+			if stride := d.stride(); at >= 0 {
+				for _, x := range v {
+					binary.LittleEndian.PutUint64(d.buf[at:], names[x])
+					at += stride
+				}
+			}
+			return
+		}
+	}
 	for r, x := range v {
 		if x != NullEnum {
 			d.put(r, column, names[x], 1)
@@ -184,6 +246,7 @@ func putEnums(d *Digester, v []int16, column int) {
 }
 
 func putTexts(d *Digester, v []string, column int) {
+	d.uneven(len(v))
 	for r, x := range v {
 		if x != NullText {
 			d.put(r, column, xxh3.HashString(x), 1)

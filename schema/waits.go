@@ -28,6 +28,8 @@ type WaitSums struct {
 	tooMany bool // different sizes and times
 	tooLong bool // what is carried
 
+	lastTimed lastTimed
+
 	collectives collectiveSums
 
 	events   Events // that were added and are not summed yet
@@ -549,6 +551,11 @@ func (w *WaitSums) add(rank int32, start int64, c *callWaits) {
 
 // timed counts a message whose time is known.
 func (w *WaitSums) timed(size sizeKey, ns int64) {
+	last := &w.lastTimed
+	if last.times != nil && last.ns == ns && last.size == size { // as with rounded times nearly always
+		last.times.messages++
+		return
+	}
 	key := transferKey{size, transferStep(ns)}
 	t := w.times[key]
 	if t == nil {
@@ -560,6 +567,14 @@ func (w *WaitSums) timed(size sizeKey, ns int64) {
 	}
 	t.messages++
 	t.min, t.max = min(t.min, ns), max(t.max, ns)
+	*last = lastTimed{size, ns, t}
+}
+
+// lastTimed is the time that was counted last, and where.
+type lastTimed struct {
+	size  sizeKey
+	ns    int64
+	times *transferTimes
 }
 
 // transferStep is the number of the step of 1/128 of a natural logarithm that a time is in; -1 of no time and less.

@@ -203,7 +203,7 @@ func (e *columnEncoder) choose(c *schema.Column) parquet.Encoding {
 	if e.texts == nil && n > limit && steps(e.values) <= stepBytes {
 		limit = dictionaryLeast
 	}
-	if e.dictionary.add(e.values, e.index, limit) {
+	if e.dictionary.add(e.values, e.low(), e.high(), e.index, limit) {
 		return parquet.Encodings.RLEDict
 	}
 	if c.Type == schema.Int32 && e.high()-e.low() >= 1<<30 {

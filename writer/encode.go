@@ -341,12 +341,12 @@ func (d *dictionary) rehash(order int) {
 
 func (d *dictionary) hash(x int64) int { return int(uint64(x) * 0x9e3779b97f4a7c15 >> d.shift) }
 
-// add numbers the values into index. It stops, and returns false, when there are more than limit different ones.
-func (d *dictionary) add(v []int64, index []uint32, limit int) bool {
+// add numbers the values into index. It stops, and returns false, when there are more than limit different ones. The values are from low to high.
+func (d *dictionary) add(v []int64, low, high int64, index []uint32, limit int) bool {
 	if len(v) == 0 {
 		return true
 	}
-	if low, high := extremes(v); uint64(high-low) < directRange && high >= low && len(v) > directRange {
+	if uint64(high-low) < directRange && len(v) > directRange {
 		return d.addDirect(v, low, high, index, limit)
 	}
 	last, number := v[0], d.number(v[0])

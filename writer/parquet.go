@@ -204,8 +204,8 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema
 				return err
 			}
 		}
+		f.digester.Add(part)
 	}
-	f.digester.Add(b)
 	if events, ok := b.(*schema.Events); ok {
 		f.overlaps.Add(events)
 		return f.profiler.Add(events, profile)

@@ -136,9 +136,10 @@ var start = Timing{Quantiles{1, 30000}, Quantiles{50_000_000, 80_000_000}}
 var network = Network{LatencyNs: 600, BytesPerUs: 5000}
 
 // shift is testdata/programs/shift.c: Jacobi's iteration on a periodic grid, 24^3 cells a rank; each step shifts six faces with MPI_Sendrecv, every tenth
-// has an MPI_Allreduce. Of the times of its calls nearly all is waiting, for others and for a core.
+// (of half a million ranks and more every few) has an MPI_Allreduce. Of the times of its calls nearly all is waiting, for others and for a core.
 func shift(ranks int, messages int64) (*Program, error) {
-	const face, steps = 8 * 24 * 24, 10
+	const face = 8 * 24 * 24
+	steps := max(1, min(10, (4<<20)/ranks)) // a turn has to fit into memory
 	grid := cart(dims(ranks, 3))
 	p := &Program{Name: "shift", Ranks: ranks, BufferBytes: face + 16, HeadBits: 45, Sites: sites(8, "main"), Timings: shiftTimings, OwnShare: 0.13, Network: network,
 		Comms: []Comm{world(), {Kind: schema.CommCart, Parent: 0, Dims: grid.text(), Periods: "1,1,1"}}}
@@ -147,7 +148,7 @@ func shift(ranks int, messages int64) (*Program, error) {
 		do.collective(schema.CallCartCreate, 0, 1, 1)
 		do.rooted(schema.CallBcast, 1, 2, 2, 4, 1)
 	})
-	p.section(turns(messages, int64(ranks)*6*steps), func(rank int, do *calls) {
+	p.section(turns(messages, int64(ranks*6*steps)), func(rank int, do *calls) {
 		for range steps {
 			for axis := range 3 {
 				minus, plus := grid.shifted(rank, axis, -1), grid.shifted(rank, axis, 1)
