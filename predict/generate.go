@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/commq/commq/predict/pattern"
@@ -202,6 +203,37 @@ func (g *generator) worldLike(number int) (like *Comm) {
 	return like
 }
 
+// cart is the extents of the Cartesian topology of the number-th communicator with all ranks, and along which axes it is periodic, as the table comms has them; null
+// where runs have none, or where laws do not say one thing.
+func (g *generator) cart(number int) (dims, periods string) {
+	seen := map[int32][]int32{}
+	for i, s := range g.t.runs {
+		of := s.wholeComms()
+		if number >= len(of) || of[number].Dims == "" || i > 0 && of[number].Periods != periods {
+			return schema.NullText, schema.NullText
+		}
+		periods = of[number].Periods
+		var extents []int32
+		for _, field := range strings.Split(of[number].Dims, ",") {
+			n, err := strconv.ParseInt(field, 10, 32)
+			if err != nil {
+				return schema.NullText, schema.NullText
+			}
+			extents = append(extents, int32(n))
+		}
+		seen[s.Ranks] = extents
+	}
+	extents, ok := pattern.Extents(seen, g.ranks)
+	if !ok {
+		return schema.NullText, schema.NullText
+	}
+	var all []string
+	for _, n := range extents {
+		all = append(all, strconv.Itoa(int(n)))
+	}
+	return strings.Join(all, ","), orNull(periods)
+}
+
 // parent is the id of the parent of a communicator of the largest run, where it has all ranks; else null.
 func (g *generator) parent(c *Comm) int32 {
 	if c.Parent == nil {
@@ -252,7 +284,12 @@ func (g *generator) communicators() error {
 		if like != nil {
 			kind = like.Kind
 		}
+		first := len(g.comms)
 		ids = append(ids, add(all, kind, like))
+		dims, periods := g.cart(w)
+		for i := range g.comms[first:] {
+			g.comms[first+i].CartDims, g.comms[first+i].CartPeriods = dims, periods
+		}
 	}
 	for _, c := range g.Model.comms {
 		if c.world >= 0 {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/schema"
 )
 
 // ofFile is the signature of a NAS benchmark's run in testdata.
@@ -105,5 +107,27 @@ func TestTheSimplestOfLawsThatDisagree(t *testing.T) {
 	}
 	if s := x.Signature.Score(measured); s.EdgePrecision != 1 || s.EdgeRecall != 1 || s.MessageError > 0.005 || s.ByteError > 0.0025 || s.CollectiveError != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestCartesianExtents: the program deals its ranks by MPI_Dims_create, as equally as can be; at 35 ranks too, which are 7 x 5.
+func TestCartesianExtents(t *testing.T) {
+	m := ofFiles(t, "halo", 4, 6, 9, 12, 16, 20)
+	for ranks, want := range map[int32]string{35: "7,5", 36: "6,6", 64: "8,8"} {
+		x, err := m.Extrapolate(t.Context(), ranks, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		carts := 0
+		for _, c := range x.Run.Comms {
+			if c.CartDims != schema.NullText {
+				if carts++; c.CartDims != want || c.CartPeriods != "1,1" {
+					t.Fatalf("at %d ranks: %s, periods %s; want %s", ranks, c.CartDims, c.CartPeriods, want)
+				}
+			}
+		}
+		if carts != int(ranks) {
+			t.Errorf("at %d ranks: %d members of a grid", ranks, carts)
+		}
 	}
 }

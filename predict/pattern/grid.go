@@ -93,6 +93,39 @@ func coords(dims []int32, rank int32) []int32 {
 	return c
 }
 
+// Extents are those that a process grid has at a number of ranks, by its extents at others: what all grid laws say that have these. It is false where none
+// has them, or where one has no extents at that number of ranks or says something else.
+func Extents(seen map[int32][]int32, ranks int32) (dims []int32, ok bool) {
+	var sizes []int32
+	for p := range seen {
+		sizes = append(sizes, p)
+	}
+	slices.Sort(sizes)
+	if len(sizes) < 2 {
+		return nil, false
+	}
+	var laws, usual []Grid
+	for _, g := range grids(sizes) {
+		if slices.ContainsFunc(sizes, func(p int32) bool { d, ok := g.Dims(p); return !ok || !slices.Equal(d, seen[p]) }) {
+			continue
+		}
+		if laws = append(laws, g); !g.unusual() {
+			usual = append(usual, g)
+		}
+	}
+	if len(usual) > 0 {
+		laws = usual
+	}
+	for i, g := range laws {
+		d, has := g.Dims(ranks)
+		if !has || i > 0 && !slices.Equal(d, dims) {
+			return nil, false
+		}
+		dims = d
+	}
+	return dims, len(laws) > 0
+}
+
 // Domain says which process counts the law has a grid for, in words: "any", "powers of two", ...
 func (g Grid) Domain() string {
 	switch g.Shape {
