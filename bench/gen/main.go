@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"time"
@@ -43,6 +44,9 @@ func main() {
 	}
 }
 
+// manyRanks is so many that a machine's memory would hardly hold twice what is kept of them.
+const manyRanks = 1 << 17
+
 func generate(pattern string, ranks int, messages int64, store, name, profile string, o synth.Options) error {
 	if profile != "" {
 		f, err := os.Create(profile)
@@ -58,6 +62,9 @@ func generate(pattern string, ranks int, messages int64, store, name, profile st
 	p, err := synth.New(pattern, ranks, messages)
 	if err != nil {
 		return err
+	}
+	if ranks > manyRanks {
+		debug.SetGCPercent(25) // what is kept grows with the ranks, and is most of the memory
 	}
 	begin, said := time.Now(), time.Now()
 	o.Progress = func(n int64) {

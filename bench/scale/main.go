@@ -213,7 +213,10 @@ func table(names []string) error {
 	return nil
 }
 
-// draw draws the time of cores per message against the number of messages: what took at least a second of cores somewhere.
+// lines is how many things are drawn.
+const lines = 10
+
+// draw draws the time of cores per message against the number of messages, of what takes longest where it was measured with most of them.
 func draw(args []string) error {
 	f := flag.NewFlagSet("plot", flag.ContinueOnError)
 	output := f.String("output", "scale.png", "picture: png, svg or pdf")
@@ -224,33 +227,47 @@ func draw(args []string) error {
 	if err != nil {
 		return err
 	}
+	series := byName(all)
+	if len(series) == 0 {
+		return errors.New("plot: nothing was measured with two numbers of messages")
+	}
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = "messages", "core time per message, ns"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-	p.Legend.Left, p.Legend.Top = false, true
+	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
-	k := 0
-	for i := 0; i < len(all); {
-		var line plotter.XYs
-		worth, what := false, all[i].what
-		for ; i < len(all) && all[i].what == what; i++ {
-			if m := all[i]; m.failed == "" && m.coreTimes > 0 {
-				line = append(line, plotter.XY{X: float64(m.messages), Y: m.coreTimes / float64(m.messages) * 1e9})
-				worth = worth || m.coreTimes >= 1
-			}
+	for k, s := range series[:min(lines, len(series))] {
+		xys := make(plotter.XYs, len(s))
+		for i, m := range s {
+			xys[i] = plotter.XY{X: float64(m.messages), Y: m.coreTimes / float64(m.messages) * 1e9}
 		}
-		if len(line) < 2 || !worth {
-			continue
-		}
-		l, points, err := plotter.NewLinePoints(line)
+		l, points, err := plotter.NewLinePoints(xys)
 		if err != nil {
 			return err
 		}
 		style(l, points, k)
-		k++
 		p.Add(l, points)
-		p.Legend.Add(what, l, points)
+		p.Legend.Add(s[0].what, l, points)
 	}
+	p.X.Max *= 4 // room for the legend
+	p.Y.Max *= 2
 	return p.Save(24*vg.Centimeter, 16*vg.Centimeter, *output)
+}
+
+// byName are the measurements of each thing that was measured with several numbers of messages, that with the longest first.
+func byName(all []measured) (series [][]measured) {
+	for i := 0; i < len(all); {
+		var s []measured
+		for what := all[i].what; i < len(all) && all[i].what == what; i++ {
+			if all[i].failed == "" && all[i].coreTimes > 0 {
+				s = append(s, all[i])
+			}
+		}
+		if len(s) > 1 {
+			series = append(series, s)
+		}
+	}
+	slices.SortFunc(series, func(a, b []measured) int { return cmp.Compare(b[len(b)-1].coreTimes, a[len(a)-1].coreTimes) })
+	return series
 }

@@ -139,7 +139,7 @@ var network = Network{LatencyNs: 600, BytesPerUs: 5000}
 // (of half a million ranks and more every few) has an MPI_Allreduce. Of the times of its calls nearly all is waiting, for others and for a core.
 func shift(ranks int, messages int64) (*Program, error) {
 	const face = 8 * 24 * 24
-	steps := max(1, min(10, (4<<20)/ranks)) // a turn has to fit into memory
+	steps := max(1, min(10, (1<<20)/ranks)) // a turn has to fit into memory
 	grid := cart(dims(ranks, 3))
 	p := &Program{Name: "shift", Ranks: ranks, BufferBytes: face + 16, HeadBits: 45, Sites: sites(8, "main"), Timings: shiftTimings, OwnShare: 0.13, Network: network,
 		Comms: []Comm{world(), {Kind: schema.CommCart, Parent: 0, Dims: grid.text(), Periods: "1,1,1"}}}
