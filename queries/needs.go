@@ -18,6 +18,8 @@ type Run struct {
 	Dir string
 	// Manifest is its manifest.
 	Manifest *schema.Manifest
+	// Registered is what a Trino server knows it as; empty is Name.
+	Registered string
 }
 
 // fact is something a query can need beside tables.

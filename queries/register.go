@@ -268,7 +268,7 @@ func (t *Trino) Find(ctx context.Context, names []string) ([]Run, error) {
 		if manifests[name] == nil {
 			return nil, fmt.Errorf("run %q was unregistered while it was looked for; ask again", name)
 		}
-		runs[i] = Run{Name: name, Dir: locations[name], Manifest: manifests[name]}
+		runs[i] = Run{Name: name, Dir: locations[name], Manifest: manifests[name], Registered: name}
 	}
 	return runs, nil
 }

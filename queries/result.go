@@ -266,7 +266,7 @@ func plain(err error) error {
 }
 
 // refusedRe is what the engine says of the cast with which a query refuses its arguments; the package's comment has it.
-var refusedRe = regexp.MustCompile(`Could not convert string 'refused: (.*?)' to INT`)
+var refusedRe = regexp.MustCompile(`(?:Could not convert string|Cannot cast) 'refused: (.*?)' to INT`)
 
 func (r *rowsOf) Close() error { return r.rows.Close() }
 

@@ -26,6 +26,11 @@ type server struct {
 
 const addressHelp = "want http://USER@HOST:8080?catalog=hive&schema=commq"
 
+// stages is the session property that bounds the parts of a plan. A query in WITH is planned again wherever it is named, so that
+// measures has 249; the server's own bound is 150. Nor are there statistics of partitions that were registered: to look for them
+// made planning of measures and unmatched take twice as long.
+const stages = "query_max_stage_count"
+
 // newServer reads an address. Without a catalog it is hive, without a schema commq, without a user that of the process.
 func newServer(address string) (*server, error) {
 	u, err := url.Parse(address)
@@ -46,6 +51,14 @@ func newServer(address string) (*server, error) {
 			q.Set(name, value)
 		}
 	}
+	properties := q.Get("session_properties")
+	for name, value := range map[string]string{stages: "1000", q.Get("catalog") + ".statistics_enabled": "false",
+		q.Get("catalog") + ".collect_column_statistics_on_write": "false"} {
+		if !strings.Contains(properties, name+":") {
+			properties = strings.TrimPrefix(properties+";"+name+":"+value, ";")
+		}
+	}
+	q.Set("session_properties", properties)
 	u.RawQuery = q.Encode()
 	db, err := sql.Open("trino", u.String())
 	if err != nil {
@@ -126,12 +139,7 @@ func openTrino(ctx context.Context, runs []Run, address string) (*DB, error) {
 		}
 		remote.views = append(remote.views, view)
 	}
-	var columns []string
-	for _, c := range runColumns(runs[0]) {
-		columns = append(columns, quoteName(c.name))
-	}
-	remote.views = append(remote.views, remoteView{name: "runs",
-		text: fmt.Sprintf("SELECT %s FROM %s WHERE run IN (%s)", strings.Join(columns, ", "), s.table("runs"), quoteAll(names))})
+	remote.views = append(remote.views, remoteView{name: "runs", text: remote.runs(runs)})
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return nil, errors.Join(s.explained(err, "", 0), s.db.Close())
@@ -156,9 +164,14 @@ type remoteView struct {
 func (r *remote) view(t *schema.Table, runs []Run) (remoteView, error) {
 	v := remoteView{name: t.Name}
 	var there, parts []string
+	var renamed []Run
 	for _, run := range runs {
 		if info := tableInfo(run.Manifest, t.Name); !t.Derived || info != nil && len(info.Files) > 0 {
-			there = append(there, run.Name)
+			if run.Registered != "" && run.Registered != run.Name {
+				renamed = append(renamed, run)
+			} else {
+				there = append(there, run.Name)
+			}
 			continue
 		}
 		if t == &schema.ProfileTable {
@@ -172,15 +185,42 @@ func (r *remote) view(t *schema.Table, runs []Run) (remoteView, error) {
 		}
 		v.made = true
 	}
+	var columns []string
+	for _, c := range t.Columns {
+		columns = append(columns, quoteName(c.Name))
+	}
+	all := fmt.Sprintf("%s FROM %s WHERE run", strings.Join(columns, ", "), r.table(t.Name))
 	if len(there) > 0 {
-		columns := []string{"run"}
-		for _, c := range t.Columns {
-			columns = append(columns, quoteName(c.Name))
-		}
-		parts = append(parts, fmt.Sprintf("SELECT %s FROM %s WHERE run IN (%s)", strings.Join(columns, ", "), r.table(t.Name), quoteAll(there)))
+		parts = append(parts, fmt.Sprintf("SELECT run, %s IN (%s)", all, quoteAll(there)))
+	}
+	for _, run := range renamed {
+		parts = append(parts, fmt.Sprintf("SELECT %s AS run, %s = %s", quote(run.Name), all, quote(run.Registered)))
 	}
 	v.text = strings.Join(parts, "\nUNION ALL\n")
 	return v, nil
+}
+
+// runs is the table runs: the server's rows, and what their manifests say of runs that are called otherwise here.
+func (r *remote) runs(runs []Run) string {
+	var there, columns, parts []string
+	for _, c := range runColumns(runs[0]) {
+		columns = append(columns, quoteName(c.name))
+	}
+	for _, run := range runs {
+		if run.Registered == "" || run.Registered == run.Name {
+			there = append(there, run.Name)
+			continue
+		}
+		var literals []string
+		for _, c := range runColumns(run) {
+			literals = append(literals, c.literal+" AS "+quoteName(c.name))
+		}
+		parts = append(parts, "SELECT "+strings.Join(literals, ", "))
+	}
+	if len(there) > 0 {
+		parts = append(parts, fmt.Sprintf("SELECT %s FROM %s WHERE run IN (%s)", strings.Join(columns, ", "), r.table("runs"), quoteAll(there)))
+	}
+	return strings.Join(parts, "\nUNION ALL\n")
 }
 
 var (
@@ -285,6 +325,9 @@ func (s *server) explained(err error, text string, lines int) error {
 	var said *trino.ErrTrino
 	if errors.As(err, &said) {
 		message := placeRe.ReplaceAllString(said.Message, "")
+		if m := refusedRe.FindStringSubmatch(message); m != nil {
+			return errors.New(m[1])
+		}
 		if said.ErrorName == "TABLE_NOT_FOUND" || said.ErrorName == "SCHEMA_NOT_FOUND" || said.ErrorName == "CATALOG_NOT_FOUND" {
 			return fmt.Errorf("%s: %s; commq store register makes the tables, and --dsn names catalog and schema", s.address, message)
 		}

@@ -75,7 +75,7 @@ func runBaselineWrite(ctx context.Context, a *app, o *baselineOptions) error {
 	if len(o.runs) == 0 {
 		return errors.New("no run given; name one with --run")
 	}
-	runs, samples, err := checkedRuns(ctx, a, o.runs, o.memory)
+	runs, samples, err := checkedRuns(ctx, a, o.runs, queries.Options{MemoryBytes: int64(o.memory) << 20})
 	if err != nil {
 		return fmt.Errorf("baseline: %w", err)
 	}
@@ -102,11 +102,11 @@ func runBaselineWrite(ctx context.Context, a *app, o *baselineOptions) error {
 }
 
 // checkedRuns finds and measures runs, and refuses those whose counts are not those of the program.
-func checkedRuns(ctx context.Context, a *app, names []string, memory int) ([]queries.Run, []compare.Sample, error) {
-	if memory < 64 {
-		return nil, nil, fmt.Errorf("--memory-mib %d: want at least 64", memory)
+func checkedRuns(ctx context.Context, a *app, names []string, o queries.Options) ([]queries.Run, []compare.Sample, error) {
+	if o.MemoryBytes < 64<<20 {
+		return nil, nil, fmt.Errorf("--memory-mib %d: want at least 64", o.MemoryBytes>>20)
 	}
-	runs, err := findRuns(a, names)
+	runs, err := askedRuns(ctx, a, o.Trino, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +115,7 @@ func checkedRuns(ctx context.Context, a *app, names []string, memory int) ([]que
 			return nil, nil, fmt.Errorf("run %q %s", r.Name, text)
 		}
 	}
-	samples, err := measure(ctx, runs, queries.Options{MemoryBytes: int64(memory) << 20})
+	samples, err := measure(ctx, runs, o)
 	return runs, samples, err
 }
 

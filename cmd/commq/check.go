@@ -17,6 +17,7 @@ import (
 	"github.com/commq/commq/detect"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/writer"
 )
 
 // checkOptions are the flags of commq check.
@@ -29,6 +30,13 @@ type checkOptions struct {
 	write    []string // --write
 	root     string   // --source-root
 	memory   int      // --memory-mib
+	trino    string   // the address that engineOptions settle on; "" is DuckDB
+	engineOptions
+}
+
+// asks is who answers.
+func (o *checkOptions) asks() queries.Options {
+	return queries.Options{MemoryBytes: int64(o.memory) << 20, Trino: o.trino}
 }
 
 func newCheckCommand(a *app) *cobra.Command {
@@ -51,7 +59,12 @@ for annotations. Places in the source are relative to --source-root.`,
   commq check --run halo.4 --write junit=check.xml --write sarif=check.sarif`,
 		Args:              wantArgs(0, 0, "no arguments but flags; name the runs with --run"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runCheck(c.Context(), a, &o) },
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if o.trino, err = o.address(c, "memory-mib"); err != nil {
+				return err
+			}
+			return runCheck(c.Context(), a, &o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.rules, "rules", "commq-check.yaml", "`FILE` with the rules")
@@ -62,6 +75,7 @@ for annotations. Places in the source are relative to --source-root.`,
 	f.StringArrayVar(&o.write, "write", nil, "also write the verdict as `FORMAT=FILE`; several times for several")
 	f.StringVar(&o.root, "source-root", "", "`FOLDER` that paths of sources are relative to (default: the working directory)")
 	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use")
+	o.engineOptions.flags(c)
 	register(c, completeRuns(a), "run", "base")
 	completeFiles(c, "rules", "yaml", "yml")
 	completeFiles(c, "baseline", "yaml", "yml")
@@ -147,14 +161,14 @@ func (c *checking) verdict() (*compare.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.runs, c.samples, err = checkedRuns(c.ctx, c.a, c.o.runs, c.o.memory); err != nil {
+	if c.runs, c.samples, err = checkedRuns(c.ctx, c.a, c.o.runs, c.o.asks()); err != nil {
 		return nil, err
 	}
 	e := &compare.Evidence{New: c.samples, Kept: keptBy(c.runs), Baseline: baseline, Grow: c.grow, Operations: detect.Operations(), ByHand: c.byHand, Rows: c.rows,
 		Equation: func(key string) (string, error) { return equationOf(c.samples, key) }}
 	if len(c.o.base) > 0 {
 		var base []queries.Run
-		if base, e.Base, err = checkedRuns(c.ctx, c.a, c.o.base, c.o.memory); err != nil {
+		if base, e.Base, err = checkedRuns(c.ctx, c.a, c.o.base, c.o.asks()); err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
 		for _, r := range slices.Concat(base, c.runs) {
@@ -223,7 +237,7 @@ func (c *checking) grow(measure string, ranks []int32) (all []compare.Growth, er
 			runs = append(runs, r)
 		}
 	}
-	db, err := queries.Open(c.ctx, runs, queries.Options{MemoryBytes: int64(c.o.memory) << 20})
+	db, err := queries.Open(c.ctx, runs, c.o.asks())
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +274,13 @@ func (c *checking) grow(measure string, ranks []int32) (all []compare.Growth, er
 // byHand looks for collectives that a run does by hand.
 func (c *checking) byHand(name string) (all []compare.Manual, err error) {
 	i := slices.IndexFunc(c.runs, func(r queries.Run) bool { return r.Name == name })
-	d := &detection{dir: c.runs[i].Dir, name: name}
+	dir := c.runs[i].Dir
+	if c.o.trino != "" { // the server knows its rows; detection reads files
+		if dir, err = writer.Find(c.a.storeDir(), name); err != nil {
+			return nil, fmt.Errorf("look for collectives by hand: %w; this rule reads the run's files, so their store must be here (--store)", err)
+		}
+	}
+	d := &detection{dir: dir, name: name}
 	if err := d.detect(c.ctx, detect.Options{MinRanks: detect.DefaultMinRanks}); err != nil {
 		return nil, err
 	}
@@ -287,7 +307,7 @@ const checkedRows = 3
 // rows asks a run the SQL of a rule.
 func (c *checking) rows(name, text string) (first []string, count int64, err error) {
 	i := slices.IndexFunc(c.runs, func(r queries.Run) bool { return r.Name == name })
-	db, err := queries.Open(c.ctx, c.runs[i:i+1], queries.Options{MemoryBytes: int64(c.o.memory) << 20})
+	db, err := queries.Open(c.ctx, c.runs[i:i+1], c.o.asks())
 	if err != nil {
 		return nil, 0, err
 	}

@@ -52,7 +52,7 @@ called by the program, with the number of ranks behind it.`,
 }
 
 func runExportBenchfmt(ctx context.Context, a *app, o *exportBenchfmtOptions) error {
-	runs, samples, err := checkedRuns(ctx, a, o.runs, o.memory)
+	runs, samples, err := checkedRuns(ctx, a, o.runs, queries.Options{MemoryBytes: int64(o.memory) << 20})
 	if err != nil {
 		return fmt.Errorf("export benchfmt: %w", err)
 	}

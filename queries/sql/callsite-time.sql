@@ -25,7 +25,7 @@
 -- order: time_ns DESC, callsite, call
 -- cost: The table profile.
 -- plot: bars callsite time_ns call
-WITH RECURSIVE {{include sites}},
+WITH {{include sites}},
 counted AS (
   SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
          MAX(max_ns) AS max_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns

@@ -21,7 +21,7 @@
 -- order: send_bytes + recv_bytes DESC, calls DESC, callsite, call
 -- cost: The table profile.
 -- plot: bars callsite send_bytes call
-WITH RECURSIVE {{include sites}},
+WITH {{include sites}},
 counted AS (
   -- What returned an error moved nothing, nor do probes and what makes requests.
   SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls,

@@ -23,7 +23,7 @@
 -- cost: The table repeats. With --where, and in runs without that table, two columns of messages and seven more of those with a payload that comes
 --     twice; memory then grows with the different payloads (about 60 bytes each) and spills.
 -- plot: bars callsite duplicate_bytes
-WITH RECURSIVE {{include sites}},
+WITH {{include sites}},
 {{include duplicated}},
 counted AS (
   SELECT src, callsite, CAST(SUM(again + copied) AS BIGINT) AS messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes, CAST(SUM(copied * bytes) AS BIGINT) AS copied_bytes,

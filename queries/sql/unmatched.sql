@@ -96,10 +96,10 @@ unmet AS (
                     WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
 ),
 ends AS (
-  -- What withdrew or failed a request, of the ranks that have something unmet.
+  -- What withdrew or failed a request, of the ranks that may have something unmet.
   SELECT e.rank, e.seq, e.call, e.request, e.error_class
   FROM events e
-  JOIN (SELECT DISTINCT rank FROM unmet WHERE request IS NOT NULL OR done_seq IS NOT NULL) AS u ON u.rank = e.rank
+  JOIN (SELECT DISTINCT rank FROM stretches) AS u ON u.rank = e.rank
   WHERE e.call = 'MPI_Cancel' OR e.error_class IS NOT NULL
 )
 SELECT u.rank, u.seq, u.side, u.call, u.comm, u.peer_world, u.tag, u.bytes

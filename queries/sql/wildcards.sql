@@ -20,7 +20,7 @@
 -- column bytes BIGINT bytes: Payload of those messages; a probe's are received by another call.
 -- order: rank, posted DESC, call, comm, wildcard, callsite
 -- cost: The table profile.
-WITH RECURSIVE {{include sites}},
+WITH {{include sites}},
 met AS (
   SELECT rank, call, comm, posted_any, callsite, recv_world, recv_tag, CAST(SUM(calls) AS BIGINT) AS posted,
          CAST(SUM(CASE WHEN error_class IS NULL THEN receives ELSE 0 END) AS BIGINT) AS matched,

@@ -1,14 +1,23 @@
 -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
 -- it part of. site is the lowest id of those that are one. A path has at most eight callers here.
-paths (id, up, depth, callers) AS (
-  SELECT id, parent, 0, CAST('' AS VARCHAR)
+frames AS (
+  SELECT id, parent, COALESCE(function, module, '?') AS name
   FROM callsites
-  UNION ALL
-  SELECT p.id, c.parent, p.depth + 1,
-         p.callers || CASE WHEN p.depth = 0 THEN '' ELSE ' < ' END || COALESCE(c.function, c.module, '?')
-  FROM paths p
-  JOIN callsites c ON c.id = p.up
-  WHERE {{by}} = 'path' AND p.depth < 8
+  WHERE {{by}} = 'path'
+),
+paths AS (
+  SELECT c0.id,
+         COALESCE(c1.name, '') || COALESCE(' < ' || c2.name, '') || COALESCE(' < ' || c3.name, '') || COALESCE(' < ' || c4.name, '')
+         || COALESCE(' < ' || c5.name, '') || COALESCE(' < ' || c6.name, '') || COALESCE(' < ' || c7.name, '') || COALESCE(' < ' || c8.name, '') AS callers
+  FROM frames c0
+  LEFT JOIN frames c1 ON c1.id = c0.parent
+  LEFT JOIN frames c2 ON c2.id = c1.parent
+  LEFT JOIN frames c3 ON c3.id = c2.parent
+  LEFT JOIN frames c4 ON c4.id = c3.parent
+  LEFT JOIN frames c5 ON c5.id = c4.parent
+  LEFT JOIN frames c6 ON c6.id = c5.parent
+  LEFT JOIN frames c7 ON c7.id = c6.parent
+  LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
   -- Without debug information the place in the module tells two call sites apart.
@@ -22,8 +31,5 @@ sites AS (
               ELSE MIN(s.id) OVER (PARTITION BY s.module, s.function, s.file, s.line, s.code_offset) END AS site,
          s.module, s.function, s.file, s.line, s.code_offset, p.callers
   FROM shown s
-  LEFT JOIN (SELECT id, MAX(CASE WHEN up IS NULL OR depth = 8 THEN callers END) AS callers
-             FROM paths
-             WHERE {{by}} = 'path'
-             GROUP BY id) p ON p.id = s.id
+  LEFT JOIN paths p ON p.id = s.id
 )

@@ -1,0 +1,230 @@
+package testenv
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Trino starts a Trino server for the test: a coordinator that works itself. Its Hive catalog takes partitions and names a file by
+// local:// and its path. The server ends with the test; where it does not start, the end of its log is shown. Where it is not
+// installed the test is skipped; see Need. scripts is the path of the folder scripts. $COMMQ_TEST_TRINO is the address of one that
+// runs already, for who works on the queries.
+func Trino(t testing.TB, scripts string) *TrinoServer {
+	t.Helper()
+	if address := os.Getenv("COMMQ_TEST_TRINO"); address != "" {
+		return &TrinoServer{Address: address}
+	}
+	var why strings.Builder
+	c := exec.Command(filepath.Join(scripts, "trino"), "-n")
+	c.Stderr = &why
+	out, err := c.Output()
+	folders := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(folders) != 2 {
+		Skip(t, fmt.Sprintf("no Trino server: %v: %s", err, strings.TrimSpace(why.String())))
+	}
+	s := &TrinoServer{server: folders[0], java: filepath.Join(folders[1], "bin", "java"), data: t.TempDir(), port: freePort(t)}
+	s.Address = fmt.Sprintf("http://test@127.0.0.1:%d?catalog=hive&schema=commq", s.port)
+	s.start(t, "coordinator", s.port)
+	s.wait(t)
+	return s
+}
+
+// Workers starts so many workers, which take part in what is asked from then on.
+func (s *TrinoServer) Workers(t testing.TB, n int) {
+	t.Helper()
+	if s.server == "" {
+		t.Skip("$COMMQ_TEST_TRINO: its workers are its own")
+	}
+	for i := range n {
+		s.start(t, fmt.Sprintf("worker-%d", i+1), freePort(t))
+	}
+	s.wait(t)
+}
+
+// TrinoServer is a coordinator with its workers.
+type TrinoServer struct {
+	// Address is what queries.Dial takes.
+	Address            string
+	server, java, data string
+	port               int
+	nodes              []trinoNode
+}
+
+// trinoNode is a process of it, that has ended when ended is closed.
+type trinoNode struct {
+	log   string
+	ended chan struct{}
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// start starts a node.
+func (s *TrinoServer) start(t testing.TB, name string, port int) {
+	t.Helper()
+	folder := filepath.Join(s.data, name)
+	coordinator := name == "coordinator"
+	heap := "-Xmx1g"
+	if coordinator {
+		heap = "-Xmx2g"
+	}
+	for file, text := range map[string]string{
+		"etc/config.properties": fmt.Sprintf("coordinator=%t\nnode-scheduler.include-coordinator=true\nhttp-server.http.port=%d\n"+
+			"discovery.uri=http://127.0.0.1:%d\nquery.max-memory=1GB\nquery.max-memory-per-node=300MB\n", coordinator, port, s.port),
+		"etc/log.properties": "io.trino=WARN\n",
+		"etc/node.properties": fmt.Sprintf("node.environment=test\nnode.id=%s\nnode.data-dir=%s\nnode.internal-address=127.0.0.1\nnode.bind-ip=127.0.0.1\n",
+			name, filepath.Join(folder, "data")),
+		"etc/catalog/hive.properties": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local://" + s.data + "/metastore\n" +
+			"fs.native-local.enabled=true\nlocal.location=/\nhive.non-managed-table-writes-enabled=true\nhive.allow-register-partition-procedure=true\n",
+	} {
+		file = filepath.Join(folder, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(trinoLines(coordinator, text)), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(s.data, "metastore"), 0o755), os.MkdirAll(filepath.Join(folder, "plugin"), 0o755),
+		os.Symlink(filepath.Join(s.server, "plugin", "hive"), filepath.Join(folder, "plugin", "hive"))); err != nil {
+		t.Fatal(err)
+	}
+	node := trinoNode{log: filepath.Join(folder, "log"), ended: make(chan struct{})}
+	log, err := os.Create(node.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	// Statements are few and small: to compile them for speed would take longer than they do.
+	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dconfig=etc/config.properties", "-Dlog.levels-file=etc/log.properties", "-Dnode.environment=test",
+		"-cp", filepath.Join(s.server, "lib", "*"), "io.trino.server.TrinoServer")
+	c.Dir, c.Stdout, c.Stderr = folder, log, log
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the test's process, too
+	if err := c.Start(); err != nil {
+		t.Fatalf("start Trino: %v", err)
+	}
+	s.nodes = append(s.nodes, node)
+	go func() {
+		c.Wait() // killed
+		close(node.ended)
+	}()
+	t.Cleanup(func() {
+		c.Process.Kill()
+		<-node.ended
+	})
+}
+
+// trinoLines leaves out what a worker does not know.
+func trinoLines(coordinator bool, text string) string {
+	if coordinator {
+		return text
+	}
+	var lines []string
+	for _, line := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(line, "node-scheduler.") && !strings.HasPrefix(line, "query.max-memory=") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// trinoStart bounds how long the start of all nodes takes; some ten seconds are usual.
+const trinoStart = 4 * time.Minute
+
+// wait waits until all nodes are up.
+func (s *TrinoServer) wait(t testing.TB) {
+	t.Helper()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(trinoStart); ; {
+		for _, n := range s.nodes {
+			select {
+			case <-n.ended:
+				t.Fatalf("Trino ended when it started:\n%s", tail(n.log))
+			case <-late:
+				t.Fatalf("Trino is not up after %s:\n%s", trinoStart, tail(n.log))
+			default:
+			}
+		}
+		if s.up() && s.active(len(s.nodes)) {
+			return
+		}
+		<-tick.C
+	}
+}
+
+// up says whether the coordinator has started.
+func (s *TrinoServer) up() bool {
+	var info struct {
+		Starting bool `json:"starting"`
+	}
+	return s.get("/v1/info", &info) && !info.Starting
+}
+
+// active says whether the coordinator knows so many nodes.
+func (s *TrinoServer) active(nodes int) bool {
+	text := "SELECT COUNT(*) FROM system.runtime.nodes WHERE state = 'active' HAVING COUNT(*) = " + fmt.Sprint(nodes)
+	request, err := http.NewRequest("POST", fmt.Sprintf("http://127.0.0.1:%d/v1/statement", s.port), strings.NewReader(text))
+	if err != nil {
+		return false
+	}
+	request.Header.Set("X-Trino-User", "test")
+	var answer struct {
+		Next string  `json:"nextUri"`
+		Data [][]any `json:"data"`
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	response.Body.Close()
+	rows := 0
+	for err == nil {
+		rows += len(answer.Data)
+		if answer.Next == "" {
+			break
+		}
+		next := strings.TrimPrefix(answer.Next, fmt.Sprintf("http://127.0.0.1:%d", s.port))
+		answer.Next, answer.Data = "", nil
+		if !s.get(next, &answer) {
+			return false
+		}
+	}
+	return err == nil && rows == 1
+}
+
+func (s *TrinoServer) get(path string, into any) bool {
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path))
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK && json.NewDecoder(response.Body).Decode(into) == nil
+}
+
+// tail is the end of a log.
+func tail(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4000):])
+}

@@ -1,0 +1,352 @@
+package queries_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/internal/gendocs/example"
+	"github.com/commq/commq/writer"
+)
+
+// registered makes runs known to a Trino server and gives them as it knows them.
+func registered(t *testing.T, address string, runs ...queries.Run) []queries.Run {
+	t.Helper()
+	ctx := context.Background()
+	server, err := queries.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	if err := server.MakeTables(ctx, "local://"+filepath.Dir(runs[0].Dir)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range runs {
+		if err := server.Register(ctx, queries.Registration{Run: r, Location: "local://" + r.Dir}); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, r.Name)
+	}
+	found, err := server.Find(ctx, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// committed is a run of testdata/runs.
+func committed(t *testing.T, name string) queries.Run {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "testdata", "runs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return queries.Run{Name: name, Dir: dir, Manifest: m}
+}
+
+// untimed is a run without times, with a message that nobody received, and without tables that follow from others, as an older
+// commq wrote runs.
+func untimed(t *testing.T) queries.Run {
+	t.Helper()
+	m := example.Manifest(5)
+	m.TimeOrigin, m.EndNs = "untimed", 0
+	run := newRun(t, "untimed.5", world+pingpong, m)
+	for i, info := range run.Manifest.Tables {
+		if info.Name == "profile" || info.Name == "waits" || info.Name == "repeats" {
+			run.Manifest.Tables[i].Files = nil
+			if err := os.RemoveAll(filepath.Join(run.Dir, info.Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return run
+}
+
+// TestTrino asks a server with one node, and then with workers.
+func TestTrino(t *testing.T) {
+	server := testenv.Trino(t, "../scripts")
+	address := server.Address
+	t.Run("every query", func(t *testing.T) { everyQueryOnTrino(t, address) })
+	t.Run("errors", func(t *testing.T) { trinoSaysWhatIsWrong(t, address) })
+	t.Run("interrupt", func(t *testing.T) { trinoStopsWhenInterrupted(t, address) })
+	t.Run("workers", func(t *testing.T) {
+		server.Workers(t, 2)
+		trinoWithWorkers(t, address)
+	})
+}
+
+// everyQueryOnTrino asks DuckDB and a Trino server every query of the same runs: the rows are the same, numbers with a fraction
+// to a part in a thousand million, as sums of them are in any order.
+func everyQueryOnTrino(t *testing.T, address string) {
+	all, err := queries.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := []queries.Run{
+		committed(t, "rma.3"),     // one-sided communication, hashes, call sites
+		committed(t, "is.W.16"),   // MPI_Alltoallv
+		committed(t, "bt-io.S.4"), // files; hashes of nothing
+		untimed(t),
+		newRun(t, "empty.1", "", example.Manifest(1)),
+	}
+	remote := registered(t, address, local...)
+	var asked []asking
+	for i := range local {
+		for _, q := range all {
+			if err := q.Check(local[i]); (err == nil) != (q.Check(remote[i]) == nil) {
+				t.Errorf("%s of %s: by its manifest %v, by the server's %v", q.Name, local[i].Name, err, q.Check(remote[i]))
+			} else if of, slow := slowToPlan()[q.Name]; err == nil && slow && of != local[i].Name {
+				means(t, address, q, nil, remote[i])
+			} else if err == nil {
+				asked = append(asked, asking{q, nil, local[i : i+1], remote[i : i+1]})
+			}
+		}
+	}
+	is, empty := 1, 4
+	for _, q := range all {
+		if _, slow := slowToPlan()[q.Name]; q.OverRuns && !slow && q.Check(local[0]) == nil { // several at once
+			asked = append(asked, asking{q, nil, local[:2], remote[:2]})
+		}
+		for _, args := range everyChoice(t, q)[1:] {
+			if q.Name == "density" || q.Name == "callsites" {
+				asked = append(asked, asking{q, args, local[is : is+1], remote[is : is+1]})
+			} else if q.Check(remote[empty]) == nil {
+				means(t, address, q, args, remote[empty])
+			}
+		}
+	}
+	askBoth(t, address, asked)
+}
+
+// slowToPlan are queries that take a server a minute to plan, where others take seconds, each with the run that it is asked of.
+func slowToPlan() map[string]string {
+	return map[string]string{"measures": "is.W.16", "unmatched": "untimed.5"}
+}
+
+// means asks the server whether a query means something to it.
+func means(t *testing.T, address string, q *queries.Query, args map[string]string, run queries.Run) {
+	t.Helper()
+	db, err := queries.Open(context.Background(), []queries.Run{run}, queries.Options{Trino: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	sql, err := db.Text(context.Background(), q, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.Query(context.Background(), "EXPLAIN (TYPE VALIDATE) "+sql)
+	if err != nil {
+		t.Errorf("%s %v: %v", q.Name, args, err)
+		return
+	}
+	rows.Close()
+}
+
+// asking is a query of runs on disk and at the server.
+type asking struct {
+	q             *queries.Query
+	args          map[string]string
+	local, remote []queries.Run
+}
+
+// askBoth asks, as many at once as there are cores: to plan a query takes the server longer than to answer it.
+func askBoth(t *testing.T, address string, all []asking) {
+	t.Helper()
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	next := make(chan asking)
+	for range runtime.NumCPU() {
+		wait.Go(func() {
+			for a := range next {
+				begin := time.Now()
+				wrong := a.differs(address)
+				mu.Lock()
+				if wrong != "" {
+					t.Errorf("%s %v of %s: %s", a.q.Name, a.args, a.local[0].Name, wrong)
+				}
+				t.Logf("%s %v of %s: %.1f s", a.q.Name, a.args, a.local[0].Name, time.Since(begin).Seconds())
+				mu.Unlock()
+			}
+		})
+	}
+	for _, a := range all {
+		next <- a
+	}
+	close(next)
+	wait.Wait()
+}
+
+// differs says how the answers differ.
+func (a *asking) differs(address string) string {
+	want, err := answer(a.local, queries.Options{Threads: 1}, a.q, a.args)
+	if err != nil {
+		return err.Error()
+	}
+	got, err := answer(a.remote, queries.Options{Trino: address}, a.q, a.args)
+	if err != nil {
+		return err.Error()
+	}
+	for i := range min(len(want), len(got)) {
+		for k, w := range want[i] {
+			if !alike(w, got[i][k]) {
+				return fmt.Sprintf("row %d, column %s: DuckDB %#v, Trino %#v\n%v\n%v", i, a.q.Columns[k].Name, w, got[i][k], want[i], got[i])
+			}
+		}
+	}
+	if len(want) != len(got) {
+		return fmt.Sprintf("DuckDB has %d rows, Trino %d", len(want), len(got))
+	}
+	return ""
+}
+
+func answer(runs []queries.Run, o queries.Options, q *queries.Query, args map[string]string) ([][]any, error) {
+	ctx := context.Background()
+	db, err := queries.Open(ctx, runs, o)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Ask(ctx, q, args)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all [][]any
+	for rows.Next() {
+		all = append(all, append([]any{}, rows.Row()...))
+	}
+	return all, rows.Err()
+}
+
+func alike(a, b any) bool {
+	x, okX := a.(float64)
+	y, okY := b.(float64)
+	if okX && okY {
+		return x == y || math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= 1e-9*math.Max(math.Abs(x), math.Abs(y))
+	}
+	return a == b
+}
+
+// trinoSaysWhatIsWrong asks a server what it cannot answer.
+func trinoSaysWhatIsWrong(t *testing.T, address string) {
+	run := registered(t, address, newRun(t, "pp.5", world+pingpong, example.Manifest(5)))[0]
+	ctx := context.Background()
+	db, err := queries.Open(ctx, []queries.Run{run}, queries.Options{Trino: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for sql, want := range map[string]string{
+		"SELECT src FROM messages\nWHERE colour = 3":       "Column 'colour' cannot be resolved\n\nLINE 2: WHERE colour = 3\n              ^",
+		"WITH a AS (SELECT colour FROM messages) FROM a":   "mismatched input 'FROM'",
+		"WITH a AS (SELECT colour FROM messages)\nTABLE a": "LINE 1: WITH a AS (SELECT colour FROM messages)\n                          ^",
+		"DELETE FROM messages":                             "only SELECT",
+		"EXPLAIN ANALYZE DELETE FROM messages":             "only SELECT",
+		"SELECT * FROM letters":                            "Table 'hive.commq.letters' does not exist",
+		"SELECT CAST('refused: x' AS INTEGER) AS bad":      "x",
+	} {
+		rows, err := db.Query(ctx, sql)
+		if err == nil {
+			for rows.Next() {
+			}
+			err = rows.Err()
+			rows.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v; want one with %q", sql, err, want)
+		}
+	}
+	if _, err := db.Ask(ctx, named(t, "density"), map[string]string{"where": "colour = 3"}); err == nil || !strings.Contains(err.Error(), "columns of messages: src, dst") {
+		t.Errorf("where colour = 3: %v", err)
+	}
+	server, err := queries.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := server.Find(ctx, []string{"nobody.*"}); err == nil || !strings.Contains(err.Error(), `run "nobody.*" is not registered in "hive"."commq"`) {
+		t.Errorf("find: %v", err)
+	}
+	if known, err := server.Unregister(ctx, "pp.5"); err != nil || !known {
+		t.Errorf("unregister: %v, %v", known, err)
+	}
+	if known, err := server.Unregister(ctx, "pp.5"); err != nil || known {
+		t.Errorf("unregister again: %v, %v", known, err)
+	}
+	if _, err := server.Find(ctx, []string{"pp.5"}); err == nil {
+		t.Error("a run that is not registered was found")
+	}
+}
+
+// trinoStopsWhenInterrupted ends the context of a query that would take hours, and looks whether the server ended the query.
+func trinoStopsWhenInterrupted(t *testing.T, address string) {
+	run := registered(t, address, newRun(t, "pp.5", world+pingpong, example.Manifest(5)))[0]
+	db, err := queries.Open(context.Background(), []queries.Run{run}, queries.Options{Trino: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
+	defer stop()
+	const numbers = "UNNEST(sequence(1, 10000))"
+	rows, err := db.Query(ctx, "SELECT COUNT(*) AS endless FROM "+numbers+" AS a (x), "+numbers+" AS b (y), "+numbers+" AS c (z) WHERE x * y % 7 = z % 5")
+	if err == nil {
+		for rows.Next() {
+		}
+		err = rows.Err()
+		rows.Close()
+	}
+	if err == nil || err.Error() != "the query was interrupted" {
+		t.Fatalf("interrupted: %v", err)
+	}
+	for range 20 {
+		kept, err := queries.Open(context.Background(), []queries.Run{run}, queries.Options{Trino: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := kept.Query(context.Background(), "SELECT state FROM system.runtime.queries WHERE query LIKE 'SELECT COUNT(*) AS endless%'")
+		state := text(t, rows, err)
+		kept.Close()
+		if strings.TrimSpace(state) == "FAILED" {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+	t.Error("the server still works on the query")
+}
+
+// trinoWithWorkers asks a server with two workers, of whom it wants a part of the work.
+func trinoWithWorkers(t *testing.T, address string) {
+	local := []queries.Run{committed(t, "is.W.16")}
+	remote := registered(t, address, local...)
+	var asked []asking
+	for _, name := range []string{"density", "sizes", "callsites", "late-senders", "imbalance"} {
+		asked = append(asked, asking{named(t, name), nil, local, remote})
+	}
+	askBoth(t, address, asked)
+	db, err := queries.Open(context.Background(), remote, queries.Options{Trino: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query(context.Background(), `SELECT t.node_id FROM system.runtime.tasks t JOIN system.runtime.queries q ON q.query_id = t.query_id
+		WHERE q.query LIKE '%AS late_ns%' AND q.state = 'FINISHED' AND t.split_cpu_time_ms IS NOT NULL GROUP BY t.node_id HAVING SUM(t.splits) > 0 ORDER BY t.node_id`)
+	if got, want := text(t, rows, err), "coordinator\nworker-1\nworker-2\n"; got != want {
+		t.Errorf("late-senders was worked on by %q; want %q", got, want)
+	}
+}
