@@ -503,17 +503,26 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "time_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "mpi_share", NULL AS "app_share", NULL AS "cov" FROM commq_refuse('query callsite-time', {{run}}, ['profile', 'callsites', 'every-call', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
+WITH -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
 -- it part of. site is the lowest id of those that are one. A path has at most eight callers here.
-paths (id, up, depth, callers) AS (
-  SELECT id, parent, 0, CAST('' AS VARCHAR)
+frames AS (
+  SELECT id, parent, COALESCE(function, module, '?') AS name
   FROM callsites
-  UNION ALL
-  SELECT p.id, c.parent, p.depth + 1,
-         p.callers || CASE WHEN p.depth = 0 THEN '' ELSE ' < ' END || COALESCE(c.function, c.module, '?')
-  FROM paths p
-  JOIN callsites c ON c.id = p.up
-  WHERE {{by}} = 'path' AND p.depth < 8
+  WHERE {{by}} = 'path'
+),
+paths AS (
+  SELECT c0.id,
+         COALESCE(c1.name, '') || COALESCE(' < ' || c2.name, '') || COALESCE(' < ' || c3.name, '') || COALESCE(' < ' || c4.name, '')
+         || COALESCE(' < ' || c5.name, '') || COALESCE(' < ' || c6.name, '') || COALESCE(' < ' || c7.name, '') || COALESCE(' < ' || c8.name, '') AS callers
+  FROM frames c0
+  LEFT JOIN frames c1 ON c1.id = c0.parent
+  LEFT JOIN frames c2 ON c2.id = c1.parent
+  LEFT JOIN frames c3 ON c3.id = c2.parent
+  LEFT JOIN frames c4 ON c4.id = c3.parent
+  LEFT JOIN frames c5 ON c5.id = c4.parent
+  LEFT JOIN frames c6 ON c6.id = c5.parent
+  LEFT JOIN frames c7 ON c7.id = c6.parent
+  LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
   -- Without debug information the place in the module tells two call sites apart.
@@ -527,10 +536,7 @@ sites AS (
               ELSE MIN(s.id) OVER (PARTITION BY s.module, s.function, s.file, s.line, s.code_offset) END AS site,
          s.module, s.function, s.file, s.line, s.code_offset, p.callers
   FROM shown s
-  LEFT JOIN (SELECT id, MAX(CASE WHEN up IS NULL OR depth = 8 THEN callers END) AS callers
-             FROM paths
-             WHERE {{by}} = 'path'
-             GROUP BY id) p ON p.id = s.id
+  LEFT JOIN paths p ON p.id = s.id
 ),
 counted AS (
   SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
@@ -588,17 +594,26 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "call", NULL AS "calls", NULL AS "ranks", NULL AS "messages", NULL AS "send_bytes", NULL AS "recv_bytes" FROM commq_refuse('query callsites', {{run}}, ['profile', 'callsites', 'every-call'], [])
 UNION ALL
 (
-WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
+WITH -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
 -- it part of. site is the lowest id of those that are one. A path has at most eight callers here.
-paths (id, up, depth, callers) AS (
-  SELECT id, parent, 0, CAST('' AS VARCHAR)
+frames AS (
+  SELECT id, parent, COALESCE(function, module, '?') AS name
   FROM callsites
-  UNION ALL
-  SELECT p.id, c.parent, p.depth + 1,
-         p.callers || CASE WHEN p.depth = 0 THEN '' ELSE ' < ' END || COALESCE(c.function, c.module, '?')
-  FROM paths p
-  JOIN callsites c ON c.id = p.up
-  WHERE {{by}} = 'path' AND p.depth < 8
+  WHERE {{by}} = 'path'
+),
+paths AS (
+  SELECT c0.id,
+         COALESCE(c1.name, '') || COALESCE(' < ' || c2.name, '') || COALESCE(' < ' || c3.name, '') || COALESCE(' < ' || c4.name, '')
+         || COALESCE(' < ' || c5.name, '') || COALESCE(' < ' || c6.name, '') || COALESCE(' < ' || c7.name, '') || COALESCE(' < ' || c8.name, '') AS callers
+  FROM frames c0
+  LEFT JOIN frames c1 ON c1.id = c0.parent
+  LEFT JOIN frames c2 ON c2.id = c1.parent
+  LEFT JOIN frames c3 ON c3.id = c2.parent
+  LEFT JOIN frames c4 ON c4.id = c3.parent
+  LEFT JOIN frames c5 ON c5.id = c4.parent
+  LEFT JOIN frames c6 ON c6.id = c5.parent
+  LEFT JOIN frames c7 ON c7.id = c6.parent
+  LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
   -- Without debug information the place in the module tells two call sites apart.
@@ -612,10 +627,7 @@ sites AS (
               ELSE MIN(s.id) OVER (PARTITION BY s.module, s.function, s.file, s.line, s.code_offset) END AS site,
          s.module, s.function, s.file, s.line, s.code_offset, p.callers
   FROM shown s
-  LEFT JOIN (SELECT id, MAX(CASE WHEN up IS NULL OR depth = 8 THEN callers END) AS callers
-             FROM paths
-             WHERE {{by}} = 'path'
-             GROUP BY id) p ON p.id = s.id
+  LEFT JOIN paths p ON p.id = s.id
 ),
 counted AS (
   -- What returned an error moved nothing, nor do probes and what makes requests.
@@ -1320,17 +1332,26 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "module", NULL AS "code_offset", NULL AS "callers", NULL AS "sources", NULL AS "duplicate_messages", NULL AS "duplicate_bytes", NULL AS "again_bytes", NULL AS "copied_bytes", NULL AS "blank_bytes" FROM commq_refuse('query duplicate-callsites', {{run}}, ['repeats', 'messages', 'hashes', 'callsites'], [])
 UNION ALL
 (
-WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
+WITH -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
 -- it part of. site is the lowest id of those that are one. A path has at most eight callers here.
-paths (id, up, depth, callers) AS (
-  SELECT id, parent, 0, CAST('' AS VARCHAR)
+frames AS (
+  SELECT id, parent, COALESCE(function, module, '?') AS name
   FROM callsites
-  UNION ALL
-  SELECT p.id, c.parent, p.depth + 1,
-         p.callers || CASE WHEN p.depth = 0 THEN '' ELSE ' < ' END || COALESCE(c.function, c.module, '?')
-  FROM paths p
-  JOIN callsites c ON c.id = p.up
-  WHERE {{by}} = 'path' AND p.depth < 8
+  WHERE {{by}} = 'path'
+),
+paths AS (
+  SELECT c0.id,
+         COALESCE(c1.name, '') || COALESCE(' < ' || c2.name, '') || COALESCE(' < ' || c3.name, '') || COALESCE(' < ' || c4.name, '')
+         || COALESCE(' < ' || c5.name, '') || COALESCE(' < ' || c6.name, '') || COALESCE(' < ' || c7.name, '') || COALESCE(' < ' || c8.name, '') AS callers
+  FROM frames c0
+  LEFT JOIN frames c1 ON c1.id = c0.parent
+  LEFT JOIN frames c2 ON c2.id = c1.parent
+  LEFT JOIN frames c3 ON c3.id = c2.parent
+  LEFT JOIN frames c4 ON c4.id = c3.parent
+  LEFT JOIN frames c5 ON c5.id = c4.parent
+  LEFT JOIN frames c6 ON c6.id = c5.parent
+  LEFT JOIN frames c7 ON c7.id = c6.parent
+  LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
   -- Without debug information the place in the module tells two call sites apart.
@@ -1344,10 +1365,7 @@ sites AS (
               ELSE MIN(s.id) OVER (PARTITION BY s.module, s.function, s.file, s.line, s.code_offset) END AS site,
          s.module, s.function, s.file, s.line, s.code_offset, p.callers
   FROM shown s
-  LEFT JOIN (SELECT id, MAX(CASE WHEN up IS NULL OR depth = 8 THEN callers END) AS callers
-             FROM paths
-             WHERE {{by}} = 'path'
-             GROUP BY id) p ON p.id = s.id
+  LEFT JOIN paths p ON p.id = s.id
 ),
 -- duplicated(src, dst, callsite, bytes, blank, again, copied): messages of a payload that src sends more than once, from a call
 -- site to dst. Summed over rows, again are those whose payload had gone the same way before, and copied are the first of it
@@ -3775,10 +3793,10 @@ unmet AS (
                     WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
 ),
 ends AS (
-  -- What withdrew or failed a request, of the ranks that have something unmet.
+  -- What withdrew or failed a request, of the ranks that may have something unmet.
   SELECT e.rank, e.seq, e.call, e.request, e.error_class
   FROM events e
-  JOIN (SELECT DISTINCT rank FROM unmet WHERE request IS NOT NULL OR done_seq IS NOT NULL) AS u ON u.rank = e.rank
+  JOIN (SELECT DISTINCT rank FROM stretches) AS u ON u.rank = e.rank
   WHERE e.call = 'MPI_Cancel' OR e.error_class IS NOT NULL
 )
 SELECT u.rank, u.seq, u.side, u.call, u.comm, u.peer_world, u.tag, u.bytes
@@ -3910,17 +3928,26 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "call", NULL AS "comm", NULL AS "wildcard", NULL AS "callsite", NULL AS "function", NULL AS "file", NULL AS "line", NULL AS "callers", NULL AS "posted", NULL AS "matched", NULL AS "sources", NULL AS "tags", NULL AS "bytes" FROM commq_refuse('query wildcards', {{run}}, ['profile', 'every-call'], [])
 UNION ALL
 (
-WITH RECURSIVE -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
+WITH -- sites(callsite, site, module, function, file, line, code_offset, callers): each call site and what the parameter by makes
 -- it part of. site is the lowest id of those that are one. A path has at most eight callers here.
-paths (id, up, depth, callers) AS (
-  SELECT id, parent, 0, CAST('' AS VARCHAR)
+frames AS (
+  SELECT id, parent, COALESCE(function, module, '?') AS name
   FROM callsites
-  UNION ALL
-  SELECT p.id, c.parent, p.depth + 1,
-         p.callers || CASE WHEN p.depth = 0 THEN '' ELSE ' < ' END || COALESCE(c.function, c.module, '?')
-  FROM paths p
-  JOIN callsites c ON c.id = p.up
-  WHERE {{by}} = 'path' AND p.depth < 8
+  WHERE {{by}} = 'path'
+),
+paths AS (
+  SELECT c0.id,
+         COALESCE(c1.name, '') || COALESCE(' < ' || c2.name, '') || COALESCE(' < ' || c3.name, '') || COALESCE(' < ' || c4.name, '')
+         || COALESCE(' < ' || c5.name, '') || COALESCE(' < ' || c6.name, '') || COALESCE(' < ' || c7.name, '') || COALESCE(' < ' || c8.name, '') AS callers
+  FROM frames c0
+  LEFT JOIN frames c1 ON c1.id = c0.parent
+  LEFT JOIN frames c2 ON c2.id = c1.parent
+  LEFT JOIN frames c3 ON c3.id = c2.parent
+  LEFT JOIN frames c4 ON c4.id = c3.parent
+  LEFT JOIN frames c5 ON c5.id = c4.parent
+  LEFT JOIN frames c6 ON c6.id = c5.parent
+  LEFT JOIN frames c7 ON c7.id = c6.parent
+  LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
   -- Without debug information the place in the module tells two call sites apart.
@@ -3934,10 +3961,7 @@ sites AS (
               ELSE MIN(s.id) OVER (PARTITION BY s.module, s.function, s.file, s.line, s.code_offset) END AS site,
          s.module, s.function, s.file, s.line, s.code_offset, p.callers
   FROM shown s
-  LEFT JOIN (SELECT id, MAX(CASE WHEN up IS NULL OR depth = 8 THEN callers END) AS callers
-             FROM paths
-             WHERE {{by}} = 'path'
-             GROUP BY id) p ON p.id = s.id
+  LEFT JOIN paths p ON p.id = s.id
 ),
 met AS (
   SELECT rank, call, comm, posted_any, callsite, recv_world, recv_tag, CAST(SUM(calls) AS BIGINT) AS posted,
