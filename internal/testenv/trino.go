@@ -92,8 +92,6 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 		"etc/config.properties": fmt.Sprintf("coordinator=%t\nnode-scheduler.include-coordinator=true\nhttp-server.http.port=%d\n"+
 			"discovery.uri=http://127.0.0.1:%d\nquery.max-memory=1GB\nquery.max-memory-per-node=300MB\n", coordinator, port, s.port),
 		"etc/log.properties": "io.trino=WARN\n",
-		"etc/node.properties": fmt.Sprintf("node.environment=test\nnode.id=%s\nnode.data-dir=%s\nnode.internal-address=127.0.0.1\nnode.bind-ip=127.0.0.1\n",
-			name, filepath.Join(folder, "data")),
 		"etc/catalog/hive.properties": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local://" + s.data + "/metastore\n" +
 			"fs.native-local.enabled=true\nlocal.location=/\nhive.non-managed-table-writes-enabled=true\nhive.allow-register-partition-procedure=true\n",
 	} {
@@ -113,7 +111,9 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 	}
 	defer log.Close()
 	// Statements are few and small: to compile them for speed would take longer than they do.
-	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dconfig=etc/config.properties", "-Dlog.levels-file=etc/log.properties", "-Dnode.environment=test",
+	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dconfig=etc/config.properties", "-Dlog.levels-file=etc/log.properties",
+		"-Dnode.environment=test", "-Dnode.id="+name, "-Dnode.data-dir="+filepath.Join(folder, "data"),
+		"-Dnode.internal-address=127.0.0.1", "-Dnode.bind-ip=127.0.0.1",
 		"-cp", filepath.Join(s.server, "lib", "*"), "io.trino.server.TrinoServer")
 	c.Dir, c.Stdout, c.Stderr = folder, log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the test's process, too
@@ -151,7 +151,7 @@ const trinoStart = 4 * time.Minute
 // wait waits until all nodes are up.
 func (s *TrinoServer) wait(t testing.TB) {
 	t.Helper()
-	tick := time.NewTicker(500 * time.Millisecond)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for late := time.After(trinoStart); ; {
 		for _, n := range s.nodes {
