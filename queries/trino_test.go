@@ -349,8 +349,8 @@ func trinoWithWorkers(t *testing.T, address string) {
 	}
 	defer db.Close()
 	rows, err := db.Query(context.Background(), `SELECT t.node_id FROM system.runtime.tasks t JOIN system.runtime.queries q ON q.query_id = t.query_id
-		WHERE q.query LIKE '%AS late_ns%' AND q.state = 'FINISHED' AND t.split_cpu_time_ms IS NOT NULL GROUP BY t.node_id HAVING SUM(t.splits) > 0 ORDER BY t.node_id`)
+		WHERE q.query LIKE '%traffic AS (%' AND q.state = 'FINISHED' AND t.completed_splits > 0 GROUP BY t.node_id ORDER BY t.node_id`)
 	if got, want := text(t, rows, err), "coordinator\nworker-1\nworker-2\n"; got != want {
-		t.Errorf("late-senders was worked on by %q; want %q", got, want)
+		t.Errorf("density was worked on by %q; want %q", got, want)
 	}
 }

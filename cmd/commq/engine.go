@@ -29,7 +29,7 @@ func (e *engineOptions) flags(c *cobra.Command) {
 
 // dsnFlag is the one of them that needs no other.
 func (e *engineOptions) dsnFlag(c *cobra.Command) {
-	c.Flags().StringVar(&e.dsn, "dsn", "", "`URL` of the Trino server: http://USER@HOST:8080?catalog=hive&schema=commq (default $COMMQ_DSN)")
+	c.Flags().StringVar(&e.dsn, "dsn", "", "`URL` of the Trino server, with user, catalog and schema:\nhttp://USER@HOST:8080?catalog=hive&schema=commq\n(default $COMMQ_DSN)")
 	completeNothing(c, "dsn")
 }
 
