@@ -518,13 +518,14 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 		return Expected{}, err
 	}
 	e := Expected{Low: math.Inf(1), High: math.Inf(-1)}
+	low, high := e.Low, e.High
 	empty := false // a law of cells says that there are none, though some of its cuts have one: then the others are not certain
 	for i := range l.Laws {
 		s, ok := l.Laws[i].at(&r, &l.names)
 		if !ok {
 			if s, ok = l.Laws[i].anyCut(&r, &l.names); ok {
 				empty = true
-				e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
+				low, high = math.Min(low, s.low), math.Max(high, s.high)
 			}
 			continue
 		}
@@ -532,6 +533,9 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 			e.Value, e.Form = s.value, l.text(i)
 		}
 		e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
+	}
+	if empty && e.Low == e.High {
+		e.Low, e.High = math.Min(e.Low, low), math.Max(e.High, high)
 	}
 	if e.Form != "" && (!l.thin || slices.Contains(l.ranks, r.ranks)) {
 		e.Exact = e.Low == e.High && !empty
