@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,8 @@ type Options struct {
 	TempDir string
 	// Threads is how many cores it uses; 0 is all.
 	Threads int
+	// Objects is how object storage is reached where runs lie in it, their Dir an s3:// URL.
+	Objects *Objects
 	// Trino is the address of a Trino server that the runs are registered with, as Dial has it: it is asked instead of the engine
 	// in this process, which the other options are about. Empty is none.
 	Trino string
@@ -66,6 +69,11 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	} {
 		if err := d.exec(ctx, s); err != nil {
 			return nil, errors.Join(fmt.Errorf("set up the query engine: %w", err), d.Close())
+		}
+	}
+	if slices.ContainsFunc(runs, func(r Run) bool { return inObjects(r.Dir) }) {
+		if err := d.openObjects(ctx, o.Objects); err != nil {
+			return nil, errors.Join(err, d.Close())
 		}
 	}
 	for _, v := range views {
@@ -175,8 +183,10 @@ func viewsOf(runs []Run) (views, paths []string, err error) {
 	seen := map[string]string{}
 	dirs := make([]string, len(runs))
 	for i, r := range runs {
-		if dirs[i], err = filepath.Abs(r.Dir); err != nil {
-			return nil, nil, err
+		if dirs[i] = r.Dir; !inObjects(r.Dir) {
+			if dirs[i], err = filepath.Abs(r.Dir); err != nil {
+				return nil, nil, err
+			}
 		}
 		if other, twice := seen[r.Name]; twice {
 			return nil, nil, fmt.Errorf("two runs are called %q: %s and %s", r.Name, other, dirs[i])
@@ -214,6 +224,10 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 	for _, f := range info.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
 			return nil, fmt.Errorf("run %q: the manifest names the file %q, which is not in the run's folder", r.Name, f.Path)
+		}
+		if inObjects(dir) {
+			files = append(files, dir+"/"+f.Path)
+			continue
 		}
 		name := filepath.Join(dir, filepath.FromSlash(f.Path))
 		if globMeta.MatchString(name) && strings.Contains(name, `\`) {

@@ -73,6 +73,9 @@ func Find(store, nameOrPath string) (string, error) {
 	if info, err := os.Stat(nameOrPath); err == nil && info.IsDir() && nameOrPath != "" {
 		return "", fmt.Errorf("%s is a folder but not a run: it has no %s", nameOrPath, manifestName)
 	}
+	if err := onlyHere(store); err != nil {
+		return "", fmt.Errorf("run %q: %w", nameOrPath, err)
+	}
 	names, err := names(store)
 	if err != nil || len(names) == 0 {
 		return "", fmt.Errorf("no run %q: the store %s holds no runs; name the store with --store or $COMMQ_STORE, or make a run with commq capture", nameOrPath, store)
@@ -86,7 +89,7 @@ func Find(store, nameOrPath string) (string, error) {
 // error.
 func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err error) {
 	dir, err := Find(store, nameOrPattern)
-	if err == nil || !strings.ContainsAny(nameOrPattern, "*?[") {
+	if err == nil || onlyHere(store) != nil || !strings.ContainsAny(nameOrPattern, "*?[") {
 		return []string{dir}, false, err
 	}
 	names, _ := names(store)
@@ -111,6 +114,14 @@ func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err erro
 	}
 	slices.SortFunc(dirs, natural)
 	return dirs, true, nil
+}
+
+// onlyHere is an error where a store is no folder.
+func onlyHere(store string) error {
+	if !strings.Contains(store, "://") {
+		return nil
+	}
+	return fmt.Errorf("the store %s is object storage, and this needs a folder: commq query, sql, runs list and runs show read runs where they are; for all else copy them with commq store pull %[1]s", store)
 }
 
 // natural compares names so that numbers in them are in the order of their values.

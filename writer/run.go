@@ -81,6 +81,9 @@ func makeStore(store, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
+	if err := onlyHere(store); err != nil {
+		return fmt.Errorf("write run %q: %w; push makes a run of a folder one there", name, err)
+	}
 	if err := os.MkdirAll(store, 0o777); err != nil {
 		return fmt.Errorf("make the store: %w; name another with --store or $COMMQ_STORE", err)
 	}

@@ -24,6 +24,9 @@ type Info struct {
 
 // List lists the runs of a store in the order of their names. A store that is not there holds none.
 func List(store string) ([]Info, error) {
+	if err := onlyHere(store); err != nil {
+		return nil, err
+	}
 	found, err := names(store)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

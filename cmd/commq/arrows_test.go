@@ -36,13 +36,14 @@ var only = map[string][]string{
 	"github.com/apache/arrow-go/v18/parquet":         {"writer", "queries"},
 	"github.com/apache/arrow-go/v18/parquet/file":    {"writer", "queries"},
 	"github.com/apache/arrow-go/v18/parquet/pqarrow": {"writer", "queries"},
-	"database/sql":                             {"queries"},
-	"github.com/duckdb/duckdb-go/v2":           {"queries"},
-	"github.com/trinodb/trino-go-client/trino": {"queries"},
-	"github.com/spf13/cobra":                   {"cmd"},
-	"github.com/apache/arrow-go/v18/arrow":     {"writer", "queries"},
-	"go.yaml.in/yaml/v4":                       {"models", "internal", "compare"},
-	"golang.org/x/perf/benchmath":              {"compare"},
+	"github.com/minio/minio-go/v7":                   {"writer"},
+	"database/sql":                                   {"queries"},
+	"github.com/duckdb/duckdb-go/v2":                 {"queries"},
+	"github.com/trinodb/trino-go-client/trino":       {"queries"},
+	"github.com/spf13/cobra":                         {"cmd"},
+	"github.com/apache/arrow-go/v18/arrow":           {"writer", "queries"},
+	"go.yaml.in/yaml/v4":                             {"models", "internal", "compare"},
+	"golang.org/x/perf/benchmath":                    {"compare"},
 }
 
 // within says which packages of the project some may import beside those of their own folder: arrows inside a top folder.

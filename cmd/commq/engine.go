@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/writer/objects"
 )
 
 // engines are what can answer questions about runs.
@@ -69,6 +70,9 @@ func (e *engineOptions) server() (string, error) {
 
 // askedRuns finds the runs named: those registered with the Trino server at the address, where it is not empty, else those on disk.
 func askedRuns(ctx context.Context, a *app, address string, names []string) ([]queries.Run, error) {
+	if address == "" && objects.Is(a.storeDir()) {
+		return findObjects(ctx, a, names)
+	}
 	if address == "" {
 		return findRuns(a, names)
 	}

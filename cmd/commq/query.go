@@ -23,13 +23,14 @@ import (
 
 // answerOptions are the flags of every command that prints rows.
 type answerOptions struct {
-	runs    []string // --run
-	format  string   // --format
-	output  string   // --output
-	limit   int      // --limit
-	memory  int      // --memory-mib
-	threads int      // --threads
-	trino   string   // the address that engineOptions settle on; "" is DuckDB
+	runs    []string         // --run
+	format  string           // --format
+	output  string           // --output
+	limit   int              // --limit
+	memory  int              // --memory-mib
+	threads int              // --threads
+	trino   string           // the address that engineOptions settle on; "" is DuckDB
+	objects *queries.Objects // how the store is reached where it is object storage; else nil
 	engineOptions
 }
 
@@ -49,13 +50,18 @@ func (o *answerOptions) flags(c *cobra.Command, a *app) {
 }
 
 func (o *answerOptions) engine() queries.Options {
-	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, Trino: o.trino}
+	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, Trino: o.trino, Objects: o.objects}
 }
 
 // check validates the flags and settles the format.
 func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 	if o.trino, err = o.address(c, "memory-mib", "threads"); err != nil {
 		return err
+	}
+	if o.trino == "" {
+		if o.objects, err = a.objectAccess(); err != nil {
+			return err
+		}
 	}
 	if len(o.runs) == 0 {
 		return errors.New("no run given; name one with --run")

@@ -18,6 +18,7 @@ import (
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
+	"github.com/commq/commq/writer/objects"
 )
 
 func newRunsCommand(a *app) *cobra.Command {
@@ -61,11 +62,11 @@ func newRunsListCommand(a *app) *cobra.Command {
   commq runs list --store /scratch/runs --format csv`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
 				return err
 			}
-			return runRunsList(a, format)
+			return runRunsList(c.Context(), a, format)
 		},
 	}
 	formatFlag(c, &format)
@@ -95,9 +96,9 @@ func (l listedRun) cells() []string {
 	return []string{l.Name, n(int64(l.Ranks)), n(l.Calls), n(l.Messages), n(l.MessageBytes), n(l.Collectives), l.TimeOrigin, l.Record, l.Ended, l.Started, n(l.FileBytes), l.Digest}
 }
 
-func runRunsList(a *app, format string) error {
+func runRunsList(ctx context.Context, a *app, format string) error {
 	w, store := a.screen(), a.storeDir()
-	infos, err := writer.List(store)
+	infos, err := a.listRuns(ctx)
 	if err != nil {
 		return err
 	}
@@ -197,19 +198,15 @@ warnings, and its tables. RUN is a name in the store or a path. --format json pr
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
 				return err
 			}
-			return runRunsShow(a.storeDir(), args[0], format, a.screen())
+			return runRunsShow(c.Context(), a, args[0], format, a.screen())
 		},
 	}
 	formatFlag(c, &format)
 	return c
 }
 
-func runRunsShow(store, run, format string, w io.Writer) error {
-	dir, err := writer.Find(store, run)
-	if err != nil {
-		return err
-	}
-	m, err := writer.ReadManifest(dir)
+func runRunsShow(ctx context.Context, a *app, run, format string, w io.Writer) error {
+	dir, m, err := foundRun(ctx, a, run)
 	if err != nil {
 		return err
 	}
@@ -220,6 +217,22 @@ func runRunsShow(store, run, format string, w io.Writer) error {
 		return showCSV(w, m)
 	}
 	return showScreen(printable.Writer(w), dir, m)
+}
+
+// foundRun is the place of a run, in a folder or in object storage, and its manifest.
+func foundRun(ctx context.Context, a *app, run string) (dir string, m *schema.Manifest, err error) {
+	if objects.Is(a.storeDir()) {
+		runs, err := findObjects(ctx, a, []string{run})
+		if err != nil {
+			return "", nil, err
+		}
+		return runs[0].Dir, runs[0].Manifest, nil
+	}
+	if dir, err = writer.Find(a.storeDir(), run); err != nil {
+		return "", nil, err
+	}
+	m, err = writer.ReadManifest(dir)
+	return dir, m, err
 }
 
 // showCSV prints a line per table.

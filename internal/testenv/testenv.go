@@ -32,6 +32,28 @@ func DuckDB(t testing.TB, scripts string) string {
 	return filepath.Join(venv(t, scripts, "duckdb-shell.txt", "duckdb shell"), "bin", "duckdb")
 }
 
+// DuckDBExtensions returns the folder with DuckDB's extension of scripts/duckdb-httpfs.txt, and skips the test where it is not installed; see Need. scripts is
+// the path of the folder scripts.
+func DuckDBExtensions(t testing.TB, scripts string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(venv(t, scripts, "duckdb-httpfs.txt", "extension httpfs of DuckDB"), "lib", "python3*", "site-packages", "duckdb_extension_httpfs", "extensions"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the extension's folder: %v %v", found, err)
+	}
+	return found[0]
+}
+
+// S3Server returns the path of the S3 server of scripts/s3-server, and skips the test where it is not built; see Need. scripts is the path of the folder scripts.
+func S3Server(t testing.TB, scripts string) string {
+	t.Helper()
+	c := exec.Command(filepath.Join(scripts, "s3-server"), "-n")
+	out, err := c.Output()
+	if err != nil {
+		Skip(t, fmt.Sprintf("no S3 server: %v; scripts/setup test builds it", err))
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // Perfetto returns the folder of Perfetto's user interface of scripts/perfetto-ui.txt, and skips the test where it is not installed;
 // see Need. scripts is the path of the folder scripts.
 func Perfetto(t testing.TB, scripts string) string {

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/internal/testenv"
+	"github.com/commq/commq/writer"
+)
+
+// objectStorage starts an S3 server on loopback that ends with the test, with the bucket jobs, and sets the environment for it. It returns the folder in which the
+// server keeps the bucket's objects.
+func objectStorage(t *testing.T) string {
+	t.Helper()
+	server := testenv.S3Server(t, "../../scripts")
+	t.Setenv("COMMQ_DUCKDB_EXTENSIONS", testenv.DuckDBExtensions(t, "../../scripts"))
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	root, beside := t.TempDir(), t.TempDir()
+	bucket := filepath.Join(root, "jobs")
+	if err := os.Mkdir(bucket, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(server, "--port", address, "posix", "--sidecar", beside, root)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=ada", "ROOT_SECRET_KEY=a secret of 1843")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the S3 server does not answer: %v", err)
+		}
+	}
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://" + address, "AWS_ACCESS_KEY_ID": "ada", "AWS_SECRET_ACCESS_KEY": "a secret of 1843",
+		"AWS_ENDPOINT_URL_S3": "", "AWS_SESSION_TOKEN": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": ""} {
+		t.Setenv(name, value)
+	}
+	return bucket
+}
+
+// refused runs a command that must end with status 2, and returns what it says.
+func refused(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if status := run(context.Background(), args, strings.NewReader(""), &out, &errs); status != 2 {
+		t.Errorf("commq %s: exit status %d\n%s%s", strings.Join(args, " "), status, errs.String(), out.String())
+	}
+	return errs.String()
+}
+
+// Runs in object storage are listed, shown and asked as those of a folder are, and come back with the same files.
+func TestRunsInObjectStorage(t *testing.T) {
+	objectStorage(t)
+	local := t.TempDir()
+	for _, name := range []string{"cg.A.4", "mg.W.2", "mg.W.4", "rma.3"} {
+		if err := os.CopyFS(filepath.Join(local, name), os.DirFS(filepath.Join("../../testdata/runs", name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const there = "s3://jobs/2026/11"
+	commq(t, "store", "push", there, "--store", local)
+	for _, args := range [][]string{
+		{"runs", "list"},
+		{"runs", "list", "--format", "csv"},
+		{"runs", "show", "rma.3", "--format", "json"},
+		{"query", "density", "--run", "cg.A.4", "--format", "csv"},
+		{"query", "sizes", "--run", "mg.W.*", "--format", "csv"},
+		{"query", "collectives", "--run", "rma.3", "--run", "cg.A.4", "--format", "csv"},
+		{"query", "callsites", "--run", "cg.A.4", "--format", "csv"},
+		{"query", "late-senders", "--run", "mg.W.4", "--format", "csv"},
+		{"query", "imbalance", "--run", "cg.A.4", "--format", "csv"},
+		{"sql", "SELECT run, count(*) AS n, min(start_ns) AS first FROM events GROUP BY run ORDER BY run", "--run", "*"},
+	} {
+		want, got := commq(t, append(args, "--store", local)...), commq(t, append(args, "--store", there)...)
+		if got != want || want == "" {
+			t.Errorf("commq %s: %s", strings.Join(args, " "), diff.Diff(want, got))
+		}
+	}
+	back := filepath.Join(t.TempDir(), "back")
+	commq(t, "store", "pull", there, "--store", back, "mg.W.*", "rma.3")
+	for _, name := range []string{"mg.W.2", "mg.W.4", "rma.3"} {
+		commq(t, "runs", "check", name, "--store", back)
+		one, err1 := writer.ReadManifest(filepath.Join(local, name))
+		two, err2 := writer.ReadManifest(filepath.Join(back, name))
+		if err1 != nil || err2 != nil || one.Digest != two.Digest {
+			t.Errorf("%s: %v %v", name, err1, err2)
+		}
+	}
+	if entries, err := os.ReadDir(back); err != nil || len(entries) != 3 {
+		t.Errorf("pulled: %v %v", entries, err)
+	}
+	commq(t, "store", "pull", there, "--store", back, "rma.3") // again: it is there
+
+	for _, bad := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"query", "density", "--run", "nobody", "--store", there}, `no run "nobody" in s3://jobs/2026/11`},
+		{[]string{"detect", "--run", "cg.A.4", "--store", there}, `the store s3://jobs/2026/11 is object storage, and this needs a folder`},
+		{[]string{"runs", "check", "cg.A.4", "--store", there}, `copy them with commq store pull s3://jobs/2026/11`},
+		{[]string{"runs", "remove", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
+		{[]string{"report", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
+		{[]string{"sql", "FROM read_parquet('s3://jobs/2026/11/mg.W.2/events/0000.parquet')", "--run", "cg.A.4", "--store", there}, `Cannot access file`},
+		{[]string{"runs", "list", "--store", "s3://nobucket/x"}, `make the bucket first`},
+		{[]string{"store", "push", "s3:///x", "--store", local}, `want s3://BUCKET or s3://BUCKET/PREFIX`},
+	} {
+		if got := refused(t, bad.args...); !strings.Contains(got, bad.want) {
+			t.Errorf("commq %s: %q, want %q", strings.Join(bad.args, " "), got, bad.want)
+		}
+	}
+	t.Setenv("COMMQ_DUCKDB_EXTENSIONS", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	if got := refused(t, "query", "density", "--run", "cg.A.4", "--store", there); !strings.Contains(got, "pip install duckdb-extension-httpfs==1.5.5) and name its folder with $COMMQ_DUCKDB_EXTENSIONS") {
+		t.Errorf("without the extension: %q", got)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "another secret")
+	if got := refused(t, "runs", "list", "--store", there); !strings.Contains(got, "keys come from $AWS_ACCESS_KEY_ID") || strings.Contains(got, "another secret") {
+		t.Errorf("with a wrong key: %q", got)
+	}
+}
+
+// A run that was half pushed is no run; pushed again it is whole. One that replaces another is never a mixture.
+func TestPushIsKilled(t *testing.T) {
+	bucket := objectStorage(t)
+	halves := 0
+	for _, file := range []string{"events", "messages/0000.parquet", "ranks", "profile", "repeats"} {
+		to := "killed-" + strings.ReplaceAll(file, "/", "-")
+		cmd := exec.Command("commq", "store", "push", "s3://jobs/"+to, "cg.A.4", "--store", "../../testdata/runs")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitForFile(t, filepath.Join(bucket, to, "cg.A.4", file))
+		_ = cmd.Process.Signal(syscall.SIGKILL)
+		_ = cmd.Wait()
+		if _, err := os.Stat(filepath.Join(bucket, to, "cg.A.4", "manifest.json")); err != nil {
+			halves++
+			if got := commq(t, "runs", "list", "--store", "s3://jobs/"+to, "--format", "json"); strings.TrimSpace(got) != "[]" {
+				t.Errorf("half a run is listed: %s", got)
+			}
+			if got := refused(t, "query", "density", "--run", "cg.A.4", "--store", "s3://jobs/"+to); !strings.Contains(got, `no run "cg.A.4"`) {
+				t.Errorf("half a run is asked: %s", got)
+			}
+		}
+		commq(t, "store", "push", "s3://jobs/"+to, "cg.A.4", "--store", "../../testdata/runs")
+		back := t.TempDir()
+		commq(t, "store", "pull", "s3://jobs/"+to, "--store", back)
+		commq(t, "runs", "check", "cg.A.4", "--store", back)
+	}
+	if halves < 2 {
+		t.Errorf("killed in the middle %d times of 5", halves)
+	}
+}

@@ -1,0 +1,79 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Objects is how DuckDB reaches object storage that speaks S3.
+type Objects struct {
+	// Endpoint is the service's host and port, Region what requests are signed for.
+	Endpoint, Region string
+	// TLS says that it is asked by https, PathStyle that the bucket is in the path of a request and not in the host's name.
+	TLS, PathStyle bool
+	// KeyID, Secret and Token sign requests; empty: they are not signed.
+	KeyID, Secret, Token string
+}
+
+// inObjects says whether the place of a run is in object storage.
+func inObjects(place string) bool { return strings.HasPrefix(place, "s3://") }
+
+// objectExtension is DuckDB's extension that reads from object storage. It is no part of the engine that commq has in it.
+const objectExtension = "httpfs"
+
+// openObjects makes the engine able to read object storage.
+func (d *DB) openObjects(ctx context.Context, o *Objects) error {
+	if o == nil {
+		return errors.New("a run lies in object storage, and nothing says how to reach that; copy it with commq store pull")
+	}
+	file, err := d.extension(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.exec(ctx, "LOAD "+quote(file)); err != nil {
+		return fmt.Errorf("load DuckDB's extension %s: %w", objectExtension, err)
+	}
+	style := "vhost"
+	if o.PathStyle {
+		style = "path"
+	}
+	secret := fmt.Sprintf("CREATE SECRET commq (TYPE s3, ENDPOINT %s, REGION %s, URL_STYLE %s, USE_SSL %t", quote(o.Endpoint), quote(o.Region), quote(style), o.TLS)
+	if o.KeyID != "" {
+		secret += ", KEY_ID " + quote(o.KeyID) + ", SECRET " + quote(o.Secret)
+	}
+	if o.Token != "" {
+		secret += ", SESSION_TOKEN " + quote(o.Token)
+	}
+	if err := d.exec(ctx, secret+")"); err != nil {
+		return errors.New("tell the query engine how to reach object storage: it takes no secrets") // its message could hold one
+	}
+	return nil
+}
+
+// extension is the file of the extension: in the folder $COMMQ_DUCKDB_EXTENSIONS, or where a DuckDB of this version has installed it.
+func (d *DB) extension(ctx context.Context) (string, error) {
+	var version, platform string
+	if err := d.conn.QueryRowContext(ctx, "SELECT library_version, (SELECT platform FROM pragma_platform()) FROM pragma_version()").Scan(&version, &platform); err != nil {
+		return "", fmt.Errorf("ask the query engine for its version: %w", err)
+	}
+	name := objectExtension + ".duckdb_extension"
+	var folders []string
+	if own := os.Getenv("COMMQ_DUCKDB_EXTENSIONS"); own != "" {
+		folders = append(folders, filepath.Join(own, version, platform), filepath.Join(own, version), own)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append(folders, filepath.Join(home, ".duckdb", "extensions", version, platform))
+	}
+	for _, folder := range folders {
+		file := filepath.Join(folder, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("to read object storage DuckDB %s needs its extension %s for %s, and it is in none of %s; get it with \"INSTALL %[2]s\" in a duckdb shell of that version, or from PyPI (pip install duckdb-extension-%[2]s==%[5]s) and name its folder with $COMMQ_DUCKDB_EXTENSIONS; or copy the run with commq store pull",
+		version, objectExtension, platform, strings.Join(folders, ", "), strings.TrimPrefix(version, "v"))
+}

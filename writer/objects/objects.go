@@ -1,0 +1,293 @@
+// Package objects keeps runs in object storage that speaks S3: a run is the objects under PREFIX/NAME, and its manifest, put last, makes it one.
+package objects
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Is says whether a store's name means object storage: s3://BUCKET or s3://BUCKET/PREFIX.
+func Is(store string) bool { return strings.HasPrefix(store, "s3://") }
+
+// Access is how a service is reached. Nothing of it is ever printed.
+type Access struct {
+	// Endpoint is its host and port.
+	Endpoint string
+	// TLS says that it is asked by https.
+	TLS bool
+	// Region is what requests are signed for.
+	Region string
+	// PathStyle says that the bucket is the first part of a request's path, not of the host's name.
+	PathStyle bool
+	// KeyID, Secret and Token sign requests; empty: they are not signed.
+	KeyID, Secret, Token string
+}
+
+// Store is a store in a bucket.
+type Store struct {
+	// URL is its name: s3://BUCKET/PREFIX, without / at the end.
+	URL string
+	// Access is how it is reached.
+	Access Access
+
+	bucket, prefix string
+	client         *minio.Client
+}
+
+// Open is the store of that name. Endpoint, region and keys come from the environment and the files that AWS's own tools read: $AWS_ENDPOINT_URL_S3 or
+// $AWS_ENDPOINT_URL (none: Amazon's), $AWS_REGION or $AWS_DEFAULT_REGION (none: us-east-1), $AWS_ACCESS_KEY_ID with $AWS_SECRET_ACCESS_KEY, else the profile $AWS_PROFILE
+// of ~/.aws/credentials. Nothing is asked yet.
+func Open(name string) (*Store, error) {
+	rest, ok := strings.CutPrefix(name, "s3://")
+	bucket, prefix, _ := strings.Cut(rest, "/")
+	if !ok || bucket == "" {
+		return nil, fmt.Errorf("store %q: want s3://BUCKET or s3://BUCKET/PREFIX", name)
+	}
+	prefix = strings.Trim(prefix, "/")
+	access, err := accessOf()
+	if err != nil {
+		return nil, err
+	}
+	lookup := minio.BucketLookupDNS
+	if access.PathStyle {
+		lookup = minio.BucketLookupPath
+	}
+	client, err := minio.New(access.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(access.KeyID, access.Secret, access.Token), Secure: access.TLS,
+		Region: access.Region, BucketLookup: lookup})
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", name, err)
+	}
+	s := &Store{URL: strings.TrimRight("s3://"+bucket+"/"+prefix, "/"), Access: access, bucket: bucket, prefix: prefix, client: client}
+	return s, nil
+}
+
+func first(names ...string) string {
+	for _, n := range names {
+		if v := os.Getenv(n); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func accessOf() (Access, error) {
+	a := Access{Region: first("AWS_REGION", "AWS_DEFAULT_REGION"), TLS: true}
+	if a.Region == "" {
+		a.Region = "us-east-1"
+	}
+	a.Endpoint = "s3." + a.Region + ".amazonaws.com"
+	if text := first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"); text != "" {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
+			return a, fmt.Errorf("AWS_ENDPOINT_URL is %q: want http://HOST:PORT or https://HOST", text)
+		}
+		a.Endpoint, a.TLS, a.PathStyle = u.Host, u.Scheme == "https", true
+	}
+	keys, err := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}).Get()
+	if err != nil {
+		return a, fmt.Errorf("keys for object storage: %w", err)
+	}
+	a.KeyID, a.Secret, a.Token = keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken
+	return a, nil
+}
+
+const manifestName = "manifest.json"
+
+// key is the key of a file of a run.
+func (s *Store) key(parts ...string) string {
+	return path.Join(append([]string{s.prefix}, parts...)...)
+}
+
+// Place is the URL of a run.
+func (s *Store) Place(name string) string { return s.URL + "/" + name }
+
+// fail says what was being done, and what may help.
+func (s *Store) fail(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	hint := ""
+	switch minio.ToErrorResponse(err).Code {
+	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch":
+		hint = "; keys come from $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY or the profile $AWS_PROFILE of ~/.aws/credentials"
+	case "NoSuchBucket":
+		hint = "; make the bucket first"
+	}
+	return fmt.Errorf("%s %s: %w%s", doing, s.URL, err, hint)
+}
+
+// Info is a run in the store.
+type Info struct {
+	// Name is the run's name.
+	Name string
+	// Manifest is what the run says of itself; nil when Err is not.
+	Manifest *schema.Manifest
+	// Err says why the manifest cannot be read.
+	Err error
+}
+
+// List lists the runs of the store by name.
+func (s *Store) List(ctx context.Context) ([]Info, error) {
+	prefix := s.prefix
+	if prefix != "" {
+		prefix += "/"
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var infos []Info
+	for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix}) {
+		if o.Err != nil {
+			return nil, s.fail("list", o.Err)
+		}
+		name, folder := strings.CutSuffix(strings.TrimPrefix(o.Key, prefix), "/")
+		if !folder || writer.CheckName(name) != nil {
+			continue
+		}
+		m, err := s.Manifest(ctx, name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		infos = append(infos, Info{name, m, err})
+	}
+	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return infos, nil
+}
+
+// Manifest reads a run's manifest. The error is os.ErrNotExist where there is no run of that name.
+func (s *Store) Manifest(ctx context.Context, name string) (*schema.Manifest, error) {
+	text, err := s.read(ctx, s.key(name, manifestName))
+	if err != nil {
+		return nil, err
+	}
+	m, err := writer.ParseManifest(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s/%s: %w", s.Place(name), manifestName, err)
+	}
+	return m, nil
+}
+
+func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
+	o, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, s.fail("read", err)
+	}
+	defer o.Close()
+	text, err := io.ReadAll(o)
+	if code := minio.ToErrorResponse(err).Code; code == "NoSuchKey" {
+		return nil, fmt.Errorf("s3://%s/%s: %w", s.bucket, key, os.ErrNotExist)
+	}
+	return text, s.fail("read", err)
+}
+
+// Push copies the run in folder dir into the store, by that name: its files and at last its manifest, so that a run that is half there is none. It returns false
+// where the same run is there already. Another one of that name is replaced: first its manifest goes.
+func (s *Store) Push(ctx context.Context, dir, name string) (pushed bool, err error) {
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return false, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		return false, err
+	}
+	there, err := s.read(ctx, s.key(name, manifestName))
+	switch {
+	case err == nil && bytes.Equal(there, text):
+		return false, nil
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return false, err
+	}
+	if err := s.remove(ctx, name); err != nil {
+		return false, err
+	}
+	for _, t := range m.Tables {
+		for _, f := range t.Files {
+			file := filepath.Join(dir, filepath.FromSlash(f.Path))
+			info, err := os.Stat(file)
+			if err == nil && info.Size() != f.Bytes {
+				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check says what is wrong", file, info.Size(), f.Bytes)
+			}
+			if err != nil {
+				return false, err
+			}
+			if _, err := s.client.FPutObject(ctx, s.bucket, s.key(name, f.Path), file, minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet"}); err != nil {
+				return false, s.fail("write "+f.Path+" of run "+name+" to", err)
+			}
+		}
+	}
+	_, err = s.client.PutObject(ctx, s.bucket, s.key(name, manifestName), bytes.NewReader(text), int64(len(text)), minio.PutObjectOptions{ContentType: "application/json"})
+	return err == nil, s.fail("write the manifest of run "+name+" to", err)
+}
+
+// remove removes what there is under a run's name, its manifest first.
+func (s *Store) remove(ctx context.Context, name string) error {
+	if err := s.client.RemoveObject(ctx, s.bucket, s.key(name, manifestName), minio.RemoveObjectOptions{}); err != nil && minio.ToErrorResponse(err).Code != "NoSuchKey" {
+		return s.fail("remove the manifest of run "+name+" from", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var keys []string
+	for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.key(name) + "/", Recursive: true}) {
+		if o.Err != nil {
+			return s.fail("list", o.Err)
+		}
+		keys = append(keys, o.Key)
+	}
+	for _, k := range keys {
+		if err := s.client.RemoveObject(ctx, s.bucket, k, minio.RemoveObjectOptions{}); err != nil {
+			return s.fail("remove "+k+" from", err)
+		}
+	}
+	return nil
+}
+
+// Remove removes a run from the store, its manifest first. The error says where there is none of that name.
+func (s *Store) Remove(ctx context.Context, name string) error {
+	if _, err := s.read(ctx, s.key(name, manifestName)); err != nil {
+		return err
+	}
+	return s.remove(ctx, name)
+}
+
+// Pull copies a run of the store into the folder local, a store on a file system. It appears there whole or not at all.
+func (s *Store) Pull(ctx context.Context, name, local string) error {
+	if _, err := s.Manifest(ctx, name); err != nil {
+		return err
+	}
+	return writer.Receive(local, name, func(dir string) error {
+		text, err := s.read(ctx, s.key(name, manifestName))
+		if err != nil {
+			return err
+		}
+		m, err := writer.ParseManifest(text)
+		if err != nil {
+			return err
+		}
+		for _, t := range m.Tables {
+			for _, f := range t.Files {
+				if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
+					return fmt.Errorf("the manifest names the file %q, which is not in the run's folder", f.Path)
+				}
+				if err := s.client.FGetObject(ctx, s.bucket, s.key(name, f.Path), filepath.Join(dir, filepath.FromSlash(f.Path)), minio.GetObjectOptions{}); err != nil {
+					return s.fail("read "+f.Path+" of run "+name+" from", err)
+				}
+			}
+		}
+		return os.WriteFile(filepath.Join(dir, manifestName), text, 0o666)
+	})
+}
