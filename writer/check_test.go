@@ -163,7 +163,7 @@ func FuzzReadManifest(f *testing.F) {
 	f.Add([]byte(`{"schema_version":1}`))
 	f.Add([]byte(`{"schema_version":1,"ranks":1e99}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := parseManifest(text)
+		m, err := ParseManifest(text)
 		if err != nil {
 			return
 		}

@@ -33,14 +33,15 @@ func ReadManifest(dir string) (*schema.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := parseManifest(text)
+	m, err := ParseManifest(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
 }
 
-func parseManifest(text []byte) (*schema.Manifest, error) {
+// ParseManifest reads and validates the text of a manifest. Its error says what is wrong with it.
+func ParseManifest(text []byte) (*schema.Manifest, error) {
 	if len(text) > manifestBytes {
 		return nil, fmt.Errorf("more than %d bytes; it is not a manifest", manifestBytes)
 	}

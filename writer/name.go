@@ -17,9 +17,9 @@ const manifestName = "manifest.json"
 // nameBytes is how long a run's name may be: file systems allow 255 bytes, and the hidden folder adds to it.
 const nameBytes = 200
 
-// checkName says what is wrong with a run's name. Characters that mean something in a shell, in a path or in a file
+// CheckName says what is wrong with a run's name; nil: nothing. Characters that mean something in a shell, in a path or in a file
 // pattern of an SQL engine (* ? [ { = ') are not allowed.
-func checkName(name string) error {
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("run name is empty; give one, for example bt.C.64")
@@ -62,7 +62,7 @@ func NameFor(file string) string {
 // Find returns the folder of a run: the run of that name in the store, else the folder of that path. When there is
 // neither it returns an error that says which runs of a similar name the store has.
 func Find(store, nameOrPath string) (string, error) {
-	if checkName(nameOrPath) == nil {
+	if CheckName(nameOrPath) == nil {
 		if dir := filepath.Join(store, nameOrPath); isRun(dir) {
 			return dir, nil
 		}
@@ -160,7 +160,7 @@ func names(store string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if checkName(e.Name()) == nil && isRun(filepath.Join(store, e.Name())) {
+		if CheckName(e.Name()) == nil && isRun(filepath.Join(store, e.Name())) {
 			names = append(names, e.Name())
 		}
 	}

@@ -81,7 +81,7 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 func hiddenOf(name, to string) string { return filepath.Join(to, publishedFolder, name+".partial") }
 
 func lockPublished(name, to string) (*lock, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(to, publishedFolder), 0o777); err != nil {

@@ -9,12 +9,6 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// CheckName says what is wrong with a run's name; nil: nothing.
-func CheckName(name string) error { return checkName(name) }
-
-// ParseManifest reads and validates the text of a manifest. Its error says what is wrong with it.
-func ParseManifest(text []byte) (*schema.Manifest, error) { return parseManifest(text) }
-
 // Receive makes a run of that name in the store of files that are a run elsewhere: fill puts them, the manifest too, into a hidden folder, and the run gets its name when all
 // that the manifest lists is there, in the sizes that it says, and its digest is that of what it says. On an error nothing remains.
 func Receive(store, name string, fill func(dir string) error) error {
@@ -59,23 +53,10 @@ func (r *Run) received() error {
 			return err
 		}
 	}
-	for _, t := range schema.Tables() { // a run may lack derived ones
-		if folder := filepath.Join(r.dir, t.Name); isFolder(folder) {
-			if err := syncFolder(folder); err != nil {
-				return err
-			}
-		}
-	}
-	if err := syncFolder(r.dir); err != nil {
+	if err := r.syncFolders(); err != nil {
 		return err
 	}
-	if err := r.targetFree(); err != nil {
-		return err
-	}
-	if err := os.Rename(r.dir, r.target()); err != nil {
-		return err
-	}
-	return syncFolder(r.store)
+	return r.takeName()
 }
 
 func syncFile(name string) error {

@@ -78,7 +78,7 @@ func Create(store, name string, o Options) (*Run, error) {
 
 // makeStore checks the name of a run that is to be made in the store, and makes the store where it is missing.
 func makeStore(store, name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if err := onlyHere(store); err != nil {
@@ -224,6 +224,11 @@ func (r *Run) commit(m *schema.Manifest) error {
 	if err := r.seal(context.Background(), m); err != nil {
 		return err
 	}
+	return r.takeName()
+}
+
+// takeName gives the whole run in the hidden folder its name.
+func (r *Run) takeName() error {
 	if err := r.targetFree(); err != nil {
 		return err
 	}

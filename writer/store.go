@@ -46,7 +46,7 @@ func List(store string) ([]Info, error) {
 // Remove removes the run of exactly that name from a store. It removes nothing that is not a run, and returns an error
 // that says what it found. The run is gone from the store at once, and only whole: it is renamed before it is deleted.
 func Remove(store, name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	dir := filepath.Join(store, name)

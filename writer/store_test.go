@@ -103,7 +103,7 @@ func TestNameFor(t *testing.T) {
 	} {
 		if got := NameFor(file); got != want {
 			t.Errorf("NameFor(%q) is %q; want %q", file, got, want)
-		} else if err := checkName(got + ".1048576"); err != nil {
+		} else if err := CheckName(got + ".1048576"); err != nil {
 			t.Error(err)
 		}
 	}
