@@ -98,7 +98,7 @@ func runStorePublish(ctx context.Context, a *app, to string, names []string) err
 		}
 		linked, copied = linked+p.Linked, copied+p.Copied
 	}
-	a.note("%d runs published in %s, %d of them before; %d files linked, %d copied", len(runs), to, already, linked, copied)
+	a.note("%s published in %s, %d of them before; %s linked, %d copied", counted(int64(len(runs)), "run"), to, already, counted(int64(linked), "file"), copied)
 	return nil
 }
 
