@@ -84,7 +84,7 @@ func runStorePush(ctx context.Context, a *app, to string, names []string) error 
 			already++
 		}
 	}
-	a.note("%d runs in %s, %d of them before", len(runs), s.URL, already)
+	a.note("%s in %s, %d of them before", counted(int64(len(runs)), "run"), s.URL, already)
 	return nil
 }
 
@@ -112,7 +112,7 @@ func runStorePull(ctx context.Context, a *app, from string, names []string) erro
 			return fmt.Errorf("store pull: %w", err)
 		}
 	}
-	a.note("%d runs of %s in %s, %d of them before", len(runs), s.URL, a.storeDir(), already)
+	a.note("%s of %s in %s, %d of them before", counted(int64(len(runs)), "run"), s.URL, a.storeDir(), already)
 	return nil
 }
 
