@@ -203,7 +203,7 @@ func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
 	}
 }
 
-// A signal at any moment ends a command with the status that shells expect, and nothing stays: no half run, no temporary file.
+// A signal at any moment ends a command with the status that shells expect, and nothing stays, no run and no temporary file, but what was to be kept.
 func TestASignalLeavesNothing(t *testing.T) {
 	store := inEpochs(t, "cg.A.16", 400)
 	findings := filepath.Join(t.TempDir(), "findings.json")
@@ -250,7 +250,16 @@ func TestASignalLeavesNothing(t *testing.T) {
 			default:
 				ended++
 			}
-			if left := leftIn(t, []string{"cg.A.16"}, store, temp, home, out); len(left) > 0 {
+			if left := leftIn(t, []string{"cg.A.16"}, store, temp, home); len(left) > 0 {
+				t.Errorf("%s, %v after %v: %v stay", line, signal, after, left)
+			}
+			if _, err := os.Stat(filepath.Join(out, "kept")); err == nil { // a checkpoint is to stay, until the same is done to its end
+				answerOf(t, append([]string{"--store", store}, args...)...)
+				if err := os.RemoveAll(filepath.Join(store, "new")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if left := leftIn(t, nil, out); len(left) > 0 {
 				t.Errorf("%s, %v after %v: %v stay", line, signal, after, left)
 			}
 		}

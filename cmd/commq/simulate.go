@@ -138,10 +138,11 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 	var finish func()
 	s.read, finish = countProgress(a, "simulate "+s.name, "calls", parts*s.manifest.Counts.Calls)
 	defer finish()
-	r, err := s.run(ctx, a, o.save)
+	r, v, err := s.run(ctx, a, o.save)
 	if err != nil {
 		return fmt.Errorf("simulate %s on %s: %w", s.name, s.machine.Name, err)
 	}
+	defer func() { err = errors.Join(err, v.end()) }()
 	p := s.prediction(r)
 	if o.split {
 		ideal, err := s.kept.simulate(ctx, s, s.machine.Ideal(), onIdeal)
@@ -150,13 +151,17 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 		}
 		p.split(r, ideal)
 	}
-	finish()
 	var path *pathOf
 	if o.path {
+		finish()
 		if path, err = s.criticalPath(ctx); err != nil {
 			return fmt.Errorf("critical path of %s on %s: %w", s.name, s.machine.Name, err)
 		}
 	}
+	if err := v.commit(ctx); err != nil {
+		return fmt.Errorf("simulate %s on %s: %w", s.name, s.machine.Name, err)
+	}
+	finish()
 	switch {
 	case o.format == "json":
 		p.CriticalPath = path.json()
@@ -172,10 +177,11 @@ func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 	return path.table(a.stdout, s.name)
 }
 
-// run simulates, and writes the run where it is to have a name.
-func (s *runSimulation) run(ctx context.Context, a *app, name string) (*simulate.Result, error) {
+// run simulates, and keeps the rows' times for a run where that is to have a name.
+func (s *runSimulation) run(ctx context.Context, a *app, name string) (*simulate.Result, *saving, error) {
 	if name == "" {
-		return s.kept.simulate(ctx, s, s.machine, onMachine)
+		r, err := s.kept.simulate(ctx, s, s.machine, onMachine)
+		return r, nil, err
 	}
 	return s.save(ctx, a.storeDir(), name)
 }

@@ -22,10 +22,11 @@ const copyRows = 1 << 17
 // saving is a simulated run that is being written.
 type saving struct {
 	*runSimulation
-	out   *writer.Run
-	times *writer.RowTimes
-	endNs *int64
-	err   error // of a row's times
+	out    *writer.Run
+	target string // its name
+	times  *writer.RowTimes
+	endNs  *int64
+	err    error // of a row's times
 }
 
 // open makes room for the times of rows: where the simulation is kept, with them.
@@ -40,35 +41,47 @@ func (v *saving) open(rows []int64) (err error) {
 	return err
 }
 
-// save simulates the run and writes it with the times it gets.
-func (s *runSimulation) save(ctx context.Context, store, name string) (r *simulate.Result, err error) {
+// save simulates the run and keeps the times it gets for a run of that name, which commit makes when all else is done. The saving is nil where the
+// run is there already.
+func (s *runSimulation) save(ctx context.Context, store, name string) (*simulate.Result, *saving, error) {
 	if r := s.saved(filepath.Join(store, name)); r != nil {
-		return r, nil
+		return r, nil, nil
 	}
 	out, err := writer.Create(store, name, writer.Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer out.Abort()
-	rows, err := s.rowsPerRank(ctx)
+	v := &saving{runSimulation: s, out: out, target: name}
+	r, err := v.simulateForTimes(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, v.end())
+	}
+	return r, v, nil
+}
+
+func (v *saving) simulateForTimes(ctx context.Context) (*simulate.Result, error) {
+	rows, err := v.rowsPerRank(ctx)
 	if err != nil {
 		return nil, err
 	}
-	v := &saving{runSimulation: s, out: out}
 	if err := v.open(rows); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, v.close()) }()
-	s.options.Done = v.done
-	r, err = s.kept.simulate(ctx, s, s.machine, onMachine)
-	s.options.Done = nil
-	if err = errors.Join(err, v.err); err != nil {
-		return nil, err
+	v.options.Done = v.done
+	r, err := v.kept.simulate(ctx, v.runSimulation, v.machine, onMachine)
+	v.options.Done = nil
+	return r, errors.Join(err, v.err)
+}
+
+// commit writes the run. After it nothing may fail: a command that failed leaves no run.
+func (v *saving) commit(ctx context.Context) error {
+	if v == nil {
+		return nil
 	}
 	if err := v.write(ctx); err != nil {
-		return nil, fmt.Errorf("write run %q: %w", name, err)
+		return fmt.Errorf("write run %q: %w", v.target, err)
 	}
-	return r, out.Commit(v.simulated())
+	return v.out.Commit(v.simulated())
 }
 
 // saved is what was simulated, where a process that was killed later has already written the run; nil where that is not so.
@@ -83,12 +96,19 @@ func (s *runSimulation) saved(dir string) *simulate.Result {
 	return &s.kept.Results[onMachine]
 }
 
-// close ends the use of the times.
-func (v *saving) close() error {
+// end ends it; where there was no commit nothing of the run remains.
+func (v *saving) end() error {
+	if v == nil {
+		return nil
+	}
 	if v.kept != nil {
 		v.kept.times = nil
 	}
-	return v.times.Close()
+	err := v.out.Abort()
+	if v.times != nil {
+		err = errors.Join(err, v.times.Close())
+	}
+	return err
 }
 
 // rowsPerRank is the number of rows of events of each rank: their seq counts from 0.
