@@ -17,13 +17,9 @@ import (
 
 // Trino starts a Trino server for the test: a coordinator that works itself. Its Hive catalog takes partitions and names a file by
 // local:// and its path. The server ends with the test; where it does not start, the end of its log is shown. Where it is not
-// installed the test is skipped; see Need. scripts is the path of the folder scripts. $COMMQ_TEST_TRINO is the address of one that
-// runs already, for who works on the queries.
+// installed the test is skipped; see Need. scripts is the path of the folder scripts.
 func Trino(t testing.TB, scripts string) *TrinoServer {
 	t.Helper()
-	if address := os.Getenv("COMMQ_TEST_TRINO"); address != "" {
-		return &TrinoServer{Address: address}
-	}
 	var why strings.Builder
 	c := exec.Command(filepath.Join(scripts, "trino"), "-n")
 	c.Stderr = &why
@@ -42,9 +38,6 @@ func Trino(t testing.TB, scripts string) *TrinoServer {
 // Workers starts so many workers, which take part in what is asked from then on.
 func (s *TrinoServer) Workers(t testing.TB, n int) {
 	t.Helper()
-	if s.server == "" {
-		t.Skip("$COMMQ_TEST_TRINO: its workers are its own")
-	}
 	for i := range n {
 		s.start(t, fmt.Sprintf("worker-%d", i+1), freePort(t))
 	}

@@ -11,15 +11,7 @@ import (
 // million times do.
 func TestCounterCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
-	var keys []uint64
-	times := map[uint64]int{}
-	for range 20000 {
-		k := Key(rng.Int64(), 4097)
-		for range 1 + rng.IntN(4) {
-			keys = append(keys, k)
-			times[k]++
-		}
-	}
+	keys, times := drawn(rng)
 	for range 50000 { // two in turn, so that neither is the one that came last
 		for _, k := range []uint64{Key(77, 9), Key(78, 9)} {
 			keys = append(keys, k)
@@ -116,15 +108,7 @@ func (f *file) ReadAt(b []byte, at int64) (int, error) { return copy(b, f.bytes[
 // Keys for which there is no memory are counted as exactly in a file.
 func TestCounterSpillsToAFile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 9))
-	var keys []uint64
-	times := map[uint64]int{}
-	for range 20000 {
-		k := Key(rng.Int64(), 4097)
-		for range 1 + rng.IntN(4) {
-			keys = append(keys, k)
-			times[k]++
-		}
-	}
+	keys, times := drawn(rng)
 	rng.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	for least := 1; least <= MostCounted; least++ {
 		c, f := NewCounter(), &file{}
@@ -144,4 +128,17 @@ func TestCounterSpillsToAFile(t *testing.T) {
 			t.Errorf("the file has %d bytes of %d keys; want most", len(f.bytes), len(keys))
 		}
 	}
+}
+
+// drawn are 20,000 keys, each once to four times, and how often each is there.
+func drawn(rng *rand.Rand) (keys []uint64, times map[uint64]int) {
+	times = map[uint64]int{}
+	for range 20000 {
+		k := Key(rng.Int64(), 4097)
+		for range 1 + rng.IntN(4) {
+			keys = append(keys, k)
+			times[k]++
+		}
+	}
+	return keys, times
 }
