@@ -152,10 +152,7 @@ func (w *clockwork) read(rank int32) bool {
 	}
 	c := w.sig.Values[n.ID].Events[value]
 	sym := &w.sig.Symbols[n.Symbol]
-	class := schema.Calls[sym.call].Class
-	if c.Class != "" {
-		class = classNamed(c.Class)
-	}
+	class := w.sig.classOf(n, c)
 	p.send, p.enters, p.needs, p.later = none, none, p.needs[:0], nil
 	comm := c.Comm.int32()
 	if (class == schema.ClassSend || class == schema.ClassSendrecv) && len(c.Send) > 0 && c.Send[SidePeer] != null {

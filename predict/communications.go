@@ -79,10 +79,7 @@ func (s *Signature) FindCommunications() {
 
 // sends says whether a call of an event sends a message to a rank.
 func (s *Signature) sends(n *Node, c *Call) bool {
-	class := schema.Calls[s.Symbols[n.Symbol].call].Class
-	if c.Class != "" {
-		class = classNamed(c.Class)
-	}
+	class := s.classOf(n, c)
 	return (class == schema.ClassSend || class == schema.ClassSendrecv) && !peerless(c.Send)
 }
 

@@ -32,11 +32,7 @@ func (s *Signature) Score(measured *Signature) Score {
 		all, collectives := map[[2]int32]traffic{}, map[string]int64{}
 		for r := range s.Ranks {
 			s.Walk(r, func(n *Node, c *Call) {
-				call := schema.Calls[s.Symbols[n.Symbol].call]
-				class := call.Class
-				if c.Class != "" {
-					class = classNamed(c.Class)
-				}
+				class := s.classOf(n, c)
 				switch {
 				case (class == schema.ClassSend || class == schema.ClassSendrecv) && !peerless(c.Send):
 					k := [2]int32{r, r + c.Send[SidePeer].int32()}
@@ -56,7 +52,7 @@ func (s *Signature) Score(measured *Signature) Score {
 					if c.Recv != nil {
 						bytes[1] = c.Recv[SideBytes]
 					}
-					collectives[fmt.Sprint(r, call.Name, size, bytes)]++
+					collectives[fmt.Sprint(r, s.Symbols[n.Symbol].Call, size, bytes)]++
 				}
 			})
 		}
@@ -119,10 +115,7 @@ func abs(x int64) int64 { return max(x, -x) }
 func (s *Signature) Traffic() (messages, bytes, collectives int64) {
 	for r := range s.Ranks {
 		s.Walk(r, func(n *Node, c *Call) {
-			class := schema.Calls[s.Symbols[n.Symbol].call].Class
-			if c.Class != "" {
-				class = classNamed(c.Class)
-			}
+			class := s.classOf(n, c)
 			switch {
 			case (class == schema.ClassSend || class == schema.ClassSendrecv) && !peerless(c.Send):
 				messages++

@@ -49,21 +49,16 @@ func sideBySide(runs []*Signature) (*training, *Run, error) {
 		j.read(i, s, all)
 	}
 	all.Events = j.rows
-	s, calls := emptySigner(all), source(nil)
-	if x := j.restate(s); x != nil {
-		calls = x
-	} else {
-		s, calls = emptySigner(all), jointRows{&j}
-	}
+	s := emptySigner(all)
 	t.Signature = s.sig
-	if err := s.signFrom(calls); err != nil {
+	if err := s.signFrom(j.restate()); err != nil {
 		return t, all, err
 	}
 	if s.cuts = t.straighten(); s.cuts == nil {
 		return t, all, nil
 	}
 	s.sig.link()
-	return t, all, s.readValues(jointRows{&j}) // call by call: what is repeated may end in the middle now
+	return t, all, s.readValues(j.values) // call by call: what is repeated may end in the middle now
 }
 
 // joiner gives the ids of runs' tables joint ones.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -248,7 +249,13 @@ func (m *Model) partners() {
 					}
 				}
 				slices.SortFunc(messages, func(a, b [4]int32) int { return slices.Compare(a[:], b[:]) })
-				k := fmt.Sprint(messages)
+				var key []byte
+				for _, x := range messages {
+					for _, number := range x {
+						key = binary.AppendVarint(key, int64(number))
+					}
+				}
+				k := string(key)
 				both := sides[k]
 				name := slotName(side.family, s.index())
 				places[name] = s.where()
@@ -512,65 +519,7 @@ func (m *Model) tags() {
 
 // requests finds which requests calls complete.
 func (m *Model) requests() {
-	type rule struct {
-		of                  map[int32]bool
-		all, oldest, latest bool
-		some                bool
-	}
-	rules := map[int32]*rule{}
-	for _, n := range m.t.nodes {
-		if n.Loop {
-			continue
-		}
-		for _, c := range m.t.Values[n.ID].Events {
-			for _, q := range c.Completes {
-				if rules[n.ID] == nil {
-					rules[n.ID] = &rule{of: map[int32]bool{}, all: true, oldest: true, latest: true}
-				}
-				rules[n.ID].of[q[0]] = true
-			}
-		}
-	}
-	posts := map[int32]bool{}
-	for _, r := range rules {
-		for n := range r.of {
-			posts[n] = true
-		}
-	}
-	for rank := range int32(len(m.t.Roots)) {
-		var open []post // not completed, in order
-		made := make([]int32, len(m.t.nodes))
-		m.t.Walk(rank, func(n *Node, c *Call) {
-			if r := rules[n.ID]; r != nil {
-				var mine []int
-				for i, p := range open {
-					if r.of[p.node] {
-						mine = append(mine, i)
-					}
-				}
-				var gone []int
-				for _, q := range c.Completes {
-					for k := range q[2] {
-						if i := slices.Index(open, post{q[0], made[q[0]] - 1 - q[1] + k}); i >= 0 {
-							gone = append(gone, i)
-						}
-					}
-				}
-				slices.Sort(gone)
-				r.all = r.all && slices.Equal(gone, mine)
-				one := len(gone) == 1 || len(mine) == 0 && len(gone) == 0
-				r.oldest = r.oldest && one && (len(gone) == 0 || gone[0] == mine[0])
-				r.latest = r.latest && one && (len(gone) == 0 || gone[0] == mine[len(mine)-1])
-				for _, i := range slices.Backward(gone) {
-					open = slices.Delete(open, i, i+1)
-				}
-			}
-			if posts[n.ID] {
-				open = append(open, post{n.ID, made[n.ID]})
-			}
-			made[n.ID]++
-		})
-	}
+	rules := m.t.completions()
 	for _, x := range m.sites {
 		r := rules[x.node.ID]
 		if r == nil {
@@ -635,14 +584,20 @@ func (m *Model) count() {
 			}
 		}
 	}
-	for r := range m.t.runs[last].Ranks {
-		m.t.Walk(m.t.base[last]+r, func(n *Node, c *Call) {
-			if x := m.byNode[n.ID]; x.sends && !peerless(c.Send) {
-				m.Traffic++
-				if !explained[n.ID] {
-					m.Unexplained++
-				}
+	occurrences := m.t.occurrencesOf(m.t.Roots[m.t.base[last]:])
+	for _, x := range m.sites {
+		if !x.sends {
+			continue
+		}
+		for i, c := range m.t.Values[x.node.ID].Events {
+			if peerless(c.Send) {
+				continue
 			}
-		})
+			times := occurrences[x.node.ID][i]
+			m.Traffic += times
+			if !explained[x.node.ID] {
+				m.Unexplained += times
+			}
+		}
 	}
 }

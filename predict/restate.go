@@ -11,70 +11,127 @@ import (
 // restated are the calls of training runs as their signatures have them, said in the joint tables: no row is made.
 type restated struct {
 	*joiner
-	symbols [][]int32   // joint symbols, by run and node of its template
-	calls   [][][]int32 // numbers of joint calls, by run, node and number there; -1: not asked yet
-	nodes   [][]int32   // nodes of the joint template, by run and node of its own
+	symbols [][][]int32 // joint symbols, by run, node of its template and number of the call there; none: nobody makes it
+	meets   [][]bool    // by run and node: calls below it are operations of a communicator, which are counted
+	calls   [][][]int32 // numbers of joint calls, by run, node and number there; none: not asked yet
+	nodes   [][][]int32 // nodes of the joint template, by run, node of its own and number there
 }
 
-// restate is nil where an event of a run is several of the joint template, or several of a rank are one: then what calls refer to has to be counted
-// anew, from rows.
-func (j *joiner) restate(s *signer) *restated {
+func (j *joiner) restate() *restated {
 	x := &restated{joiner: j}
-	for i, run := range j.runs {
-		of := make([]int32, len(run.nodes))
-		taken := map[int32]bool{}
-		for _, n := range run.nodes {
-			of[n.ID] = -1
-			if n.Loop {
-				continue
-			}
-			sym := &run.Symbols[n.Symbol]
-			for _, c := range run.Values[n.ID].Events {
-				site, comm := value(c.Frame, value(sym.Frame, schema.NullInt32)), c.Comm.int32()
-				renumber(&site, j.siteOf[i])
-				renumber(&comm, j.commIDs[i])
-				symbol := s.symbolOf(int16(sym.call), site, comm)
-				if of[n.ID] >= 0 && of[n.ID] != symbol {
-					return nil
-				}
-				of[n.ID] = symbol
-			}
-			if taken[of[n.ID]] {
-				return nil
-			}
-			taken[of[n.ID]] = true
+	for _, run := range j.runs {
+		x.symbols = append(x.symbols, run.numbers())
+		meets := make([]bool, len(run.nodes))
+		for _, n := range slices.Backward(run.nodes) { // a loop comes before what is in it
+			meets[n.ID] = slices.ContainsFunc(run.Values[n.ID].Events, func(c *Call) bool { return c.Instance }) ||
+				slices.ContainsFunc(n.Children, func(c *Node) bool { return meets[c.ID] })
 		}
-		x.symbols = append(x.symbols, of)
+		x.meets = append(x.meets, meets)
 	}
 	return x
+}
+
+// numbers are so many times none as events have different calls, by node.
+func (s *Signature) numbers() [][]int32 {
+	all := make([][]int32, len(s.nodes))
+	for i := range all {
+		all[i] = slices.Repeat([]int32{none}, len(s.Values[i].Events))
+	}
+	return all
+}
+
+// symbol is the joint symbol of a call of a run.
+func (x *restated) symbol(s *signer, i int, n *Node, value int32) int32 {
+	symbol := &x.symbols[i][n.ID][value]
+	if *symbol == none {
+		run := x.runs[i]
+		sym, c := &run.Symbols[n.Symbol], run.Values[n.ID].Events[value]
+		site, comm := run.callsite(n, c), c.Comm.int32()
+		renumber(&site, x.siteOf[i])
+		renumber(&comm, x.commIDs[i])
+		*symbol = s.symbolOf(int16(sym.call), site, comm)
+	}
+	return *symbol
 }
 
 func (x *restated) flows(s *signer) error {
 	for i, run := range x.runs {
 		for r := range run.Ranks {
-			rank, instances := x.base[i]+r, map[int32]int64{}
-			run.walk(run.nodes[0], run.Roots[r], func(n *Node, value int32) {
-				symbol := x.symbols[i][n.ID]
-				if c := run.Values[n.ID].Events[value]; c.Instance && c.Comm != null && c.Init == nil {
-					class := schema.Calls[run.Symbols[n.Symbol].call].Class
-					if c.Class != "" {
-						class = classNamed(c.Class)
-					}
-					comm := c.Comm.int32()
-					if class == schema.ClassCollective {
-						s.meet(instance{x.commIDs[i][comm], instances[comm]}, symbol)
-					}
-					instances[comm]++
-				}
-				s.follow(rank, symbol)
-			})
+			w := flowing{restated: x, s: s, run: i, rank: x.base[i] + r, instances: map[int32]int64{}}
+			w.loop(run.nodes[0], run.Values[0].Loops[run.Roots[r]], 1)
 		}
 	}
 	return nil
 }
 
+// flowing follows what a rank of a run did.
+type flowing struct {
+	*restated
+	s         *signer
+	run       int
+	rank      int32
+	instances map[int32]int64 // operations of communicators so far
+}
+
+// loop follows iterations, which count so many times. All repetitions of an item but the first are the same, where no operations are counted.
+func (w *flowing) loop(n *Node, items []Item, times int64) {
+	for i := range items {
+		x := &items[i]
+		if x.Times == 0 {
+			w.body(n, w.runs[w.run].Values[n.ID].Bodies[x.Value], times)
+			continue
+		}
+		w.loop(n, x.Items, times)
+		if !w.meets[w.run][n.ID] {
+			w.loop(n, x.Items, times*(x.Times-1))
+			continue
+		}
+		for range x.Times - 1 {
+			w.loop(n, x.Items, times)
+		}
+	}
+}
+
+func (w *flowing) body(n *Node, b []int32, times int64) {
+	run := w.runs[w.run]
+	for i := 0; i < len(b); i += 2 {
+		c, value := n.Children[b[i]], b[i+1]
+		if c.Loop {
+			w.loop(c, run.Values[c.ID].Loops[value], times)
+			continue
+		}
+		symbol := w.symbol(w.s, w.run, c, value)
+		if w.meets[w.run][c.ID] {
+			w.meet(c, run.Values[c.ID].Events[value], symbol)
+		}
+		w.s.follow(w.rank, symbol, times)
+	}
+}
+
+// meet counts an operation of a communicator, and notes that it meets those of others.
+func (w *flowing) meet(n *Node, c *Call, symbol int32) {
+	if !c.Instance || c.Comm == null || c.Init != nil {
+		return
+	}
+	comm := c.Comm.int32()
+	if w.runs[w.run].classOf(n, c) == schema.ClassCollective {
+		w.s.meet(instance{w.commIDs[w.run][comm], w.instances[comm]}, symbol)
+	}
+	w.instances[comm]++
+}
+
+// classOf is the class of a call of an event.
+func (s *Signature) classOf(n *Node, c *Call) schema.Class {
+	if c.Class != "" {
+		return classNamed(c.Class)
+	}
+	return schema.Calls[s.Symbols[n.Symbol].call].Class
+}
+
 func (x *restated) values(s *signer) error {
-	x.link(s)
+	if x.link(s); !x.refers() {
+		return x.joiner.values(s)
+	}
 	for i, run := range x.runs {
 		for r := range run.Ranks {
 			w := restatedRank{restated: x, s: s, run: i, sig: run, rank: &s.ranks[x.base[i]+r]}
@@ -82,6 +139,28 @@ func (x *restated) values(s *signer) error {
 		}
 	}
 	return nil
+}
+
+// refers says whether every event whose calls others refer to is one of the joint template, which is no other event of the run: else what they refer to has to be
+// counted anew, from rows.
+func (x *restated) refers() bool {
+	for i, run := range x.runs {
+		run.refer()
+		of := map[int32]int32{} // the event that one of the joint template is
+		for _, n := range run.nodes {
+			for _, to := range x.nodes[i][n.ID] {
+				if to == none {
+					continue
+				}
+				before, taken := of[to]
+				if taken && before != n.ID && (run.referred[n.ID] || run.referred[before]) || run.referred[n.ID] && to != x.node(i, n.ID) {
+					return false
+				}
+				of[to] = n.ID
+			}
+		}
+	}
+	return true
 }
 
 // restatedRank takes in what a rank of a run did.
@@ -123,9 +202,9 @@ func (w *restatedRank) body(n *Node, b []int32) {
 			w.loop(c, w.sig.Values[c.ID].Loops[value])
 			continue
 		}
-		to := w.s.sig.nodes[w.nodes[w.run][c.ID]]
+		to := w.s.sig.nodes[w.nodes[w.run][c.ID][value]]
 		call := &w.calls[w.run][c.ID][value]
-		if *call < 0 {
+		if *call == none {
 			*call = w.s.intern(to, w.call(w.run, to, w.sig, c, value, w.s))
 		}
 		w.s.goTo(w.rank, to)
@@ -186,23 +265,26 @@ func repeatedIn(items []Item, x *Item) bool {
 	})
 }
 
-// link finds which node of the joint template, as it is now, an event of a run is.
+// link finds which node of the joint template, as it is now, a call of an event of a run is at.
 func (x *restated) link(s *signer) {
 	x.calls, x.nodes = nil, nil
 	for i, run := range x.runs {
-		calls, nodes := make([][]int32, len(run.nodes)), make([]int32, len(run.nodes))
-		for _, n := range run.nodes {
-			if n.Loop {
-				continue
-			}
-			nodes[n.ID] = s.leaf[s.same[x.symbols[i][n.ID]]].ID
-			calls[n.ID] = make([]int32, len(run.Values[n.ID].Events))
-			for k := range calls[n.ID] {
-				calls[n.ID][k] = -1
+		nodes := run.numbers()
+		for id := range nodes {
+			for value, symbol := range x.symbols[i][id] {
+				if symbol != none {
+					nodes[id][value] = s.leaf[s.same[symbol]].ID
+				}
 			}
 		}
-		x.calls, x.nodes = append(x.calls, calls), append(x.nodes, nodes)
+		x.calls, x.nodes = append(x.calls, run.numbers()), append(x.nodes, nodes)
 	}
+}
+
+// node is the one node of the joint template that an event of a run is whose calls others refer to.
+func (x *restated) node(i int, id int32) int32 {
+	of := x.nodes[i][id]
+	return of[slices.IndexFunc(of, func(n int32) bool { return n != none })]
 }
 
 // call is a call of a run said in the joint tables.
@@ -228,7 +310,7 @@ func (x *restated) call(i int, to *Node, run *Signature, n *Node, value int32, s
 			c.Frame = &joint
 		}
 	}
-	refer := func(q Completion) Completion { return Completion{x.nodes[i][q[0]], q[1], q[2]} }
+	refer := func(q Completion) Completion { return Completion{x.node(i, q[0]), q[1], q[2]} }
 	completes := c.Completes
 	c.Completes = nil
 	for _, q := range completes {
@@ -286,25 +368,9 @@ func (j *joiner) each(visit func([]schema.Event) error) error {
 	return nil
 }
 
-// jointRows are the calls of training runs as rows.
-type jointRows struct{ *joiner }
-
-func (x jointRows) flows(s *signer) error {
-	return x.each(func(rows []schema.Event) error {
-		for k := range rows {
-			e := &rows[k]
-			symbol := s.symbolOf(e.Call, e.Callsite, e.Comm)
-			if e.Instance != schema.NullInt64 && e.Comm != schema.NullInt32 && schema.Class(e.Class) == schema.ClassCollective {
-				s.meet(instance{e.Comm, e.Instance}, symbol)
-			}
-			s.follow(e.Rank, symbol)
-		}
-		return nil
-	})
-}
-
-func (x jointRows) values(s *signer) error {
-	return x.each(func(rows []schema.Event) error {
+// values takes in the calls of training runs as rows.
+func (j *joiner) values(s *signer) error {
+	return j.each(func(rows []schema.Event) error {
 		for k := range rows {
 			e := &rows[k]
 			s.takeRow(s.leaf[s.symbolOf(e.Call, e.Callsite, e.Comm)], e)

@@ -77,7 +77,7 @@ func (s *signer) signFrom(calls source) error {
 	s.flows = nil
 	for splits := true; ; {
 		s.sig.link()
-		if err := s.readValues(calls); err != nil {
+		if err := s.readValues(calls.values); err != nil {
 			return err
 		}
 		if splits = splits && s.sig.split(); !splits && !s.sig.merge() {
@@ -174,12 +174,12 @@ func (s *signer) readFlows(calls source) error {
 	return err
 }
 
-// follow notes a rank's next call.
-func (s *signer) follow(rank, symbol int32) {
+// follow notes a rank's next call, which is made so many times with the one before it; its first time comes alone.
+func (s *signer) follow(rank, symbol int32, times int64) {
 	s.first[symbol] = min(s.first[symbol], s.rows[rank])
-	s.flows[rank][edge{s.last[rank], symbol}]++
+	s.flows[rank][edge{s.last[rank], symbol}] += times
 	s.last[rank] = symbol
-	s.rows[rank]++
+	s.rows[rank] += times
 }
 
 // rowsOf are the calls that rows of events are.
@@ -201,7 +201,7 @@ func (x rowsOf) flows(s *signer) error {
 			if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 && schema.Class(b.Class[i]) == schema.ClassCollective {
 				s.meet(instance{b.Comm[i], b.Instance[i]}, symbol)
 			}
-			s.follow(r, symbol)
+			s.follow(r, symbol, 1)
 		}
 		return nil
 	})
@@ -304,8 +304,8 @@ func (s *signer) begin() {
 	}
 }
 
-// readValues finds what each rank did.
-func (s *signer) readValues(calls source) error {
+// readValues finds what each rank did; values calls take for each call.
+func (s *signer) readValues(values func(*signer) error) error {
 	s.begin()
 	s.ranks = make([]signedRank, s.sig.Ranks)
 	for r := range s.ranks {
@@ -314,7 +314,7 @@ func (s *signer) readValues(calls source) error {
 			s.ranks[r].cuts = s.cuts[r]
 		}
 	}
-	if err := calls.values(s); err != nil {
+	if err := values(s); err != nil {
 		return err
 	}
 	for r := range s.ranks {

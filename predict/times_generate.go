@@ -161,12 +161,15 @@ func (s *siteTimes) spread(sum Spread) *Times {
 }
 
 // occurrences is how often all ranks together make each call of an event, by node and number of the call.
-func (s *Signature) occurrences() [][]int64 {
+func (s *Signature) occurrences() [][]int64 { return s.occurrencesOf(s.Roots) }
+
+// occurrencesOf is how often ranks with these roots together make each call of an event.
+func (s *Signature) occurrencesOf(roots []int32) [][]int64 {
 	of := make([][]int64, len(s.nodes))
 	for _, n := range s.nodes {
 		of[n.ID] = make([]int64, max(len(s.Values[n.ID].Events), len(s.Values[n.ID].Loops)))
 	}
-	for _, root := range s.Roots {
+	for _, root := range roots {
 		of[0][root]++
 	}
 	for _, n := range s.nodes { // a loop comes before what is in it

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"reflect"
@@ -422,7 +423,7 @@ func (v *values) fit(samples []sample, grid *pattern.Grid, numbers bool) *valueL
 		}
 		return l
 	}
-	key := fmt.Sprint(numbers, grid, samples)
+	key := fmt.Sprint(numbers, grid) + keyOf(samples)
 	if l := v.known[key]; l != nil {
 		return l
 	}
@@ -448,6 +449,25 @@ func (v *values) fit(samples []sample, grid *pattern.Grid, numbers bool) *valueL
 	}
 	v.open = append(v.open, openValue{samples, grid, l})
 	return l
+}
+
+// keyOf tells samples apart.
+func keyOf(samples []sample) string {
+	var key []byte
+	for i := range samples {
+		p := &samples[i].at
+		root := int64(0)
+		if p.root {
+			root = 1
+		}
+		for _, x := range [...]int64{samples[i].value, int64(p.ranks), int64(p.rank), int64(p.peerRank), root, int64(len(p.index))} {
+			key = binary.AppendVarint(key, x)
+		}
+		for _, x := range p.index {
+			key = binary.AppendVarint(key, int64(x))
+		}
+	}
+	return string(key)
 }
 
 func constantLaw(samples []sample) *valueLaw {

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func Fit(slots []Slot, opt Options) (*Program, error) {
 		}
 		return p, nil
 	}
-	f := &fitter{p: p, classes: classes(p.Sizes), memo: map[string]found{}}
+	f := &fitter{p: p, classes: classes(p.Sizes), memo: map[string]found{}, libraries: map[string]*library{}}
 	f.fit(slots)
 	return p, nil
 }
@@ -113,6 +114,8 @@ type fitter struct {
 	once    []*unit // slots that are there at one process count only
 	// memo has the results of search by what was observed: many sites of a program do the same.
 	memo map[string]found
+	// libraries are by what they are made of.
+	libraries map[string]*library
 }
 
 // found is what search has found.
@@ -304,12 +307,21 @@ func (f *fitter) search(u *unit) string {
 
 // key says what was observed of a unit.
 func (u *unit) key() string {
-	var b strings.Builder
-	fmt.Fprint(&b, len(u.slots), u.vary)
-	for _, o := range u.obs {
-		fmt.Fprint(&b, o.size, o.index, o.m.Dst)
+	key := binary.AppendUvarint(nil, uint64(len(u.slots)))
+	key = binary.AppendUvarint(key, uint64(len(u.vary)))
+	for _, c := range u.vary {
+		key = binary.AppendUvarint(key, uint64(c))
 	}
-	return b.String()
+	for _, o := range u.obs {
+		key = binary.AppendUvarint(key, uint64(o.size))
+		for _, list := range [][]int32{o.index, o.m.Dst} {
+			key = binary.AppendUvarint(key, uint64(len(list)))
+			for _, x := range list {
+				key = binary.AppendVarint(key, int64(x))
+			}
+		}
+	}
+	return string(key)
 }
 
 // seenOnce is why a slot has no law that nothing can be compared with.
@@ -323,7 +335,7 @@ func (f *fitter) searchNew(u *unit) string {
 	if len(sizes) < 2 {
 		return seenOnce
 	}
-	lib := newLibrary(u.vary, literals(u.obs))
+	lib := f.library(u.vary, literals(u.obs))
 	u.forms = make([][]Form, len(f.classes))
 	info := evidence(u.obs)
 	found, weak := false, false
@@ -349,6 +361,15 @@ func (f *fitter) searchNew(u *unit) string {
 	}
 	u.forms = nil
 	return "no law gives all its destinations"
+}
+
+// library is newLibrary, made once.
+func (f *fitter) library(vary []int, literals []int32) *library {
+	k := fmt.Sprint(vary, literals)
+	if f.libraries[k] == nil {
+		f.libraries[k] = newLibrary(vary, literals)
+	}
+	return f.libraries[k]
 }
 
 // literals are the displacements of the first observation.

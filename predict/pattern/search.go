@@ -329,7 +329,12 @@ func rulesOf(ps []projection, a, from int, root Number, lib *library, box bool) 
 		steps = append(steps, r)
 		least = min(least, s.cost)
 	}
-	var out []Rule
+	type priced struct {
+		rule int
+		cost float64
+	}
+	var rules []Rule
+	var order []priced
 	memo := map[string][]Guard{}
 	for _, s := range steps {
 		able, key := ability(ps, a, s)
@@ -341,14 +346,17 @@ func rulesOf(ps []projection, a, from int, root Number, lib *library, box bool) 
 		for _, g := range guards {
 			r := s
 			r.Guard = g
-			out = append(out, r)
+			order = append(order, priced{len(rules), r.total()})
+			rules = append(rules, r)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y Rule) int { return compare(x.total(), y.total()) })
-	for i, r := range out {
-		if r.total() > out[0].total()+margin || i == 40 {
-			return out[:i]
+	slices.SortStableFunc(order, func(x, y priced) int { return compare(x.cost, y.cost) })
+	var out []Rule
+	for i, o := range order {
+		if o.cost > order[0].cost+margin || i == 40 {
+			break
 		}
+		out = append(out, rules[o.rule])
 	}
 	return out
 }

@@ -76,6 +76,9 @@ func (t Trim) cells(g, x int64) (n int64) {
 // halos are what is added to a block, in the order of preference.
 var halos = []int64{0, 2, 1, -1, -2}
 
+// mostHalo is the largest of halos, whatever its sign.
+const mostHalo = 2
+
 // Cut is a factor of a law: the extent of a rank's block along an axis, with what is added to it.
 type Cut struct {
 	Extent   int64    `json:"extent"` // N, cells of the domain along the axis

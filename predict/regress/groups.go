@@ -2,6 +2,7 @@ package regress
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,11 +111,6 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 			families[f] = append(families[f], i)
 		}
 	}
-	type task struct {
-		rows    []row
-		members []int
-		family  bool
-	}
 	var tasks []task
 	for _, name := range names {
 		members := families[name]
@@ -126,12 +122,12 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 			all = append(all, groups[i].Samples...)
 		}
 		if rows, ok := rowsOf(all); ok && indexed(rows) {
-			tasks = append(tasks, task{rows, members, true})
+			tasks = append(tasks, task{rows, keyOf(rows), members, true})
 		}
 	}
 	for i := range groups {
 		if rows, ok := rowsOf(groups[i].Samples); ok {
-			tasks = append(tasks, task{rows, []int{i}, false})
+			tasks = append(tasks, task{rows, keyOf(rows), []int{i}, false})
 		}
 	}
 	// The largest values first: these are of the domain's faces, and say its extents to the others.
@@ -141,34 +137,33 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 	budgets := map[bool]*int{true: new(int), false: new(int)} // of families and of groups
 	*budgets[true], *budgets[false] = inVain/2, inVain
 	for pass := range 3 {
+		searched := map[asked]answer{} // sites of a program often send the same
 		for _, t := range tasks {
 			if done[t.members[0]] {
 				continue
 			}
-			s := newSearcher(t.rows)
-			s.limit, s.budget = limit, budgets[t.family]
-			switch pass {
-			case 0:
-				s.easy()
-			case 1:
-				if s.extents = known; len(known) == 0 || !s.hard() {
-					s.extents, s.found = nil, nil
-					s.hard()
-				}
-				for _, h := range s.found {
-					known = withExtents(known, &h)
-				}
-			case 2:
-				s.extents = known
-				if len(known) > 0 {
-					s.hard()
+			k, budget := asked{t.key, t.family, len(known)}, budgets[t.family]
+			x, again := searched[k]
+			if !again {
+				s := newSearcher(t.rows)
+				s.limit, s.budget = limit, budget
+				had := *budget
+				s.pass(pass, known)
+				x = answer{s.found, had - *budget}
+				searched[k] = x
+			} else {
+				*budget = max(0, *budget-x.spent)
+			}
+			if pass == 1 {
+				for i := range x.found {
+					known = withExtents(known, &x.found[i])
 				}
 			}
-			if len(s.found) == 0 {
+			if len(x.found) == 0 {
 				continue
 			}
 			for _, i := range t.members {
-				found[i], done[i] = s.found, true
+				found[i], done[i] = x.found, true
 			}
 		}
 		if pass == 0 {
@@ -176,6 +171,60 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 		}
 	}
 	return found
+}
+
+// task is samples of which a law is looked for: of a group, or of a family of groups together.
+type task struct {
+	rows    []row
+	key     string // the same for the same rows
+	members []int
+	family  bool
+}
+
+// asked is what the laws that a pass finds hang on: rows, and how many extents are known, which only become more.
+type asked struct {
+	key    string
+	family bool
+	known  int
+}
+
+// answer is what a pass found, and what it took of the budget.
+type answer struct {
+	found []Hypothesis
+	spent int
+}
+
+// keyOf tells rows apart.
+func keyOf(rows []row) string {
+	var key []byte
+	for i := range rows {
+		r := &rows[i]
+		key = binary.AppendVarint(binary.AppendVarint(key, r.ranks), r.v)
+		for _, xs := range [][]int64{r.g, r.x, r.index} {
+			key = binary.AppendUvarint(key, uint64(len(xs)))
+			for _, x := range xs {
+				key = binary.AppendVarint(key, x)
+			}
+		}
+	}
+	return string(key)
+}
+
+// pass looks for laws: 0, those that need no search for extents; 1, others, with extents that are known, else all; 2, with those that are known by then.
+func (s *searcher) pass(pass int, known []int64) {
+	switch pass {
+	case 0:
+		s.easy()
+	case 1:
+		if s.extents = known; len(known) == 0 || !s.hard() {
+			s.extents, s.found, s.divided = nil, nil, nil
+			s.hard()
+		}
+	case 2:
+		if s.extents = known; len(known) > 0 {
+			s.hard()
+		}
+	}
 }
 
 func mean(rows []row) (m float64) {

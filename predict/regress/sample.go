@@ -42,27 +42,48 @@ func onLine(s *Sample) (dims, coords []int32) {
 	return s.Dims, s.Coords
 }
 
-func wide(xs []int32) []int64 {
-	out := make([]int64, len(xs))
-	for i, x := range xs {
-		out[i] = int64(x)
+func wide(xs []int32) []int64 { return widen(nil, xs) }
+
+// widen appends numbers.
+func widen(to []int64, xs []int32) []int64 {
+	for _, x := range xs {
+		to = append(to, int64(x))
 	}
-	return out
+	return to
 }
 
 // rowsOf are the distinct samples; ok is false where two that agree in all else differ in value, or grids differ in their number of axes.
 func rowsOf(samples []Sample) (rows []row, ok bool) {
 	ordered := make([]row, 0, len(samples))
+	count := 0
+	for i := range samples {
+		count += max(1, len(samples[i].Dims)) + max(1, len(samples[i].Coords)) + len(samples[i].Index)
+	}
+	numbers := make([]int64, 0, count) // of all rows
+	part := func(xs []int32) []int64 {
+		from := len(numbers)
+		numbers = widen(numbers, xs)
+		return numbers[from:len(numbers):len(numbers)]
+	}
 	for i := range samples {
 		s := &samples[i]
 		dims, coords := onLine(s)
 		if len(coords) != len(dims) {
 			return nil, false
 		}
-		ordered = append(ordered, row{ranks: int64(s.Ranks), rank: int64(s.Rank), g: wide(dims), x: wide(coords), index: wide(s.Index), v: s.Value, runs: 1})
+		ordered = append(ordered, row{ranks: int64(s.Ranks), rank: int64(s.Rank), g: part(dims), x: part(coords), index: part(s.Index), v: s.Value, runs: 1})
 	}
 	slices.SortFunc(ordered, func(a, b row) int {
-		return cmp.Or(slices.Compare(a.g, b.g), slices.Compare(a.x, b.x), slices.Compare(a.index, b.index), cmp.Compare(a.ranks, b.ranks), cmp.Compare(a.v, b.v))
+		if c := slices.Compare(a.g, b.g); c != 0 {
+			return c
+		}
+		if c := slices.Compare(a.x, b.x); c != 0 {
+			return c
+		}
+		if c := slices.Compare(a.index, b.index); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(a.ranks, b.ranks), cmp.Compare(a.v, b.v))
 	})
 	for _, r := range ordered {
 		if len(rows) > 0 {

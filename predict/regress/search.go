@@ -17,6 +17,9 @@ type searcher struct {
 	found   []Hypothesis
 	names   names
 	fits    []bool // of ways: the last cut that was tried has both rows
+	// Of the last cut that was tried: the extents of the blocks of these rows.
+	near, distant []int64
+	divided       map[along][]quotient // what candidates gave, of the extents that are tried now
 }
 
 // mostKept is how many exact laws of a group are kept; where there are more, they do not stand alone.
@@ -395,7 +398,38 @@ func (s *searcher) allowed(cuts []Cut) []Cut {
 	return slices.DeleteFunc(cuts, func(c Cut) bool { return !slices.Contains(s.extents, c.Extent) })
 }
 
-// candidates are the cuts along an axis that divide all that is wanted, one of each that say the same; factors are what they say.
+// along is an axis with what an index does to its extents.
+type along struct {
+	leveling
+	axis int
+}
+
+// quotient is a cut that divides all values, and what is left of them.
+type quotient struct {
+	cut  Cut
+	rest []int64
+}
+
+// quotients are the candidates along an axis for the values themselves, found once for all axes that they are a product with.
+func (s *searcher) quotients(l leveling, a int) []quotient {
+	k := along{l, a}
+	all, known := s.divided[k]
+	if known {
+		return all
+	}
+	values := make([]int64, len(s.rows))
+	for n := range s.rows {
+		values[n] = s.rows[n].v
+	}
+	s.candidates(l, a, values, func(cut Cut, rest []int64) { all = append(all, quotient{cut, slices.Clone(rest)}) })
+	if s.divided == nil {
+		s.divided = map[along][]quotient{}
+	}
+	s.divided[k] = all
+	return all
+}
+
+// candidates are the cuts along an axis that divide all that is wanted, one of each that say the same; rest is what is left, valid until use returns.
 func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, rest []int64)) {
 	if !slices.ContainsFunc(s.rows, func(r row) bool { return r.g[a] != s.rows[0].g[a] }) {
 		return
@@ -496,54 +530,51 @@ func profile(xs []int64) string {
 }
 
 func (s *searcher) two(l leveling, a, b int) {
-	values := make([]int64, len(s.rows))
-	for n := range s.rows {
-		values[n] = s.rows[n].v
-	}
 	want := make([]int64, len(s.rows))
-	s.candidates(l, b, values, func(cut Cut, rest []int64) {
+	for _, q := range s.quotients(l, b) {
 		if s.full() {
 			return
 		}
-		var common int64
-		for _, x := range rest {
-			common = gcd(common, x)
+		s.second(l, a, b, q, want)
+	}
+}
+
+// second looks for the other factor of a product with a cut along axis b; want is scratch.
+func (s *searcher) second(l leveling, a, b int, q quotient, want []int64) {
+	var common int64
+	for _, x := range q.rest {
+		common = gcd(common, x)
+	}
+	for _, w := range units(common) {
+		for n := range q.rest {
+			want[n] = q.rest[n] / w
 		}
-		for _, w := range units(common) {
-			for n := range rest {
-				want[n] = rest[n] / w
-			}
-			spots, ok := s.spots(l, a, want)
-			if !ok {
-				return
-			}
-			cuts := s.allowed(cutsOf(l.level, spots))
-			if len(cuts) == 0 {
-				continue
-			}
-			for n := range s.rows {
-				r := &s.rows[n]
-				want[n] = cut.at(l.level, l.of(r), r.g[b], r.x[b])
-			}
-			others, _ := s.spots(l, b, want)
-			same := s.allowed(cutsOf(l.level, others))
-			if len(same) == 0 { // the spots leave too wide a range of extents: what is known is the cut itself
-				same = []Cut{cut}
-			}
-			s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a, b}, Cuts: [][]Cut{cuts, same}})
+		spots, ok := s.spots(l, a, want)
+		if !ok {
+			return
 		}
-	})
+		cuts := s.allowed(cutsOf(l.level, spots))
+		if len(cuts) == 0 {
+			continue
+		}
+		for n := range s.rows {
+			r := &s.rows[n]
+			want[n] = q.cut.at(l.level, l.of(r), r.g[b], r.x[b])
+		}
+		others, _ := s.spots(l, b, want)
+		same := s.allowed(cutsOf(l.level, others))
+		if len(same) == 0 { // the spots leave too wide a range of extents: what is known is the cut itself
+			same = []Cut{q.cut}
+		}
+		s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a, b}, Cuts: [][]Cut{cuts, same}})
+	}
 }
 
 // three looks for products of three cuts among extents that are known.
 func (s *searcher) three(l leveling) {
-	values := make([]int64, len(s.rows))
-	for n := range s.rows {
-		values[n] = s.rows[n].v
-	}
 	want := make([]int64, len(s.rows))
-	s.candidates(l, 2, values, func(third Cut, rest []int64) {
-		s.candidates(l, 1, slices.Clone(rest), func(second Cut, rest []int64) {
+	for _, third := range s.quotients(l, 2) {
+		s.candidates(l, 1, third.rest, func(second Cut, rest []int64) {
 			if s.full() {
 				return
 			}
@@ -560,11 +591,11 @@ func (s *searcher) three(l leveling) {
 					return
 				}
 				if cuts := s.allowed(cutsOf(l.level, spots)); len(cuts) > 0 {
-					s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{0, 1, 2}, Cuts: [][]Cut{cuts, {second}, {third}}})
+					s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{0, 1, 2}, Cuts: [][]Cut{cuts, {second}, {third.cut}}})
 				}
 			}
 		})
-	})
+	}
 }
 
 // inVain is how many groups are searched for multipartitions through all extents without finding any, before only extents that are known are tried.
@@ -654,7 +685,8 @@ func (w *way) places(r *row) (all [][2]int64) {
 // faces tries what is added to the cells' extents: a sum of products (b0+h0)(b1+h1) is four sums, whatever the h.
 func (s *searcher) faces(ways []way, cut Cut, far int) {
 	near, distant := &s.rows[0], &s.rows[far]
-	b0, b1 := cut.all(near.g[0]), cut.all(distant.g[0])
+	s.near, s.distant = cut.all(s.near[:0], near.g[0]), cut.all(s.distant[:0], distant.g[0])
+	b0, b1 := s.near, s.distant
 	if len(s.fits) != len(ways) {
 		s.fits = make([]bool, len(ways))
 	}
@@ -672,6 +704,9 @@ func (s *searcher) faces(ways []way, cut Cut, far int) {
 		}
 		for _, h0 := range halos {
 			least, more := d[0]+h0*d[2], d[1]+h0*d[3]
+			if l, m := max(least, -least), max(more, -more); l > mostHalo*m {
+				continue // no h1 makes it 0
+			}
 			for _, h1 := range halos {
 				if least+h1*more != 0 {
 					continue
@@ -693,13 +728,12 @@ func (s *searcher) faces(ways []way, cut Cut, far int) {
 	}
 }
 
-// all are the extents of all blocks of g.
-func (c *Cut) all(g int64) []int64 {
-	b := make([]int64, g)
+// all appends the extents of all blocks of g.
+func (c *Cut) all(to []int64, g int64) []int64 {
 	for x := range g {
-		b[x] = c.at(NoLevel, 0, g, x)
+		to = append(to, c.at(NoLevel, 0, g, x))
 	}
-	return b
+	return to
 }
 
 // moments are the sums over cells of b0 b1, b0, b1 and 1.
