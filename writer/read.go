@@ -119,7 +119,11 @@ func newTableReader(dir, name string, b *readBuffers) (*tableReader, error) {
 	r := &tableReader{readBuffers: b, dir: dir, name: name}
 	err := r.opened(func(p *file.Reader) error {
 		r.meta = p.MetaData()
-		return r.findColumns()
+		if err := r.findColumns(); err != nil {
+			return err
+		}
+		r.forget()
+		return nil
 	})
 	if err != nil {
 		return nil, r.located(err)
@@ -164,6 +168,28 @@ func (r *tableReader) findColumns() error {
 		r.columns = append(r.columns, i)
 	}
 	return nil
+}
+
+// forget lets go of what the metadata says of columns that are not read, of which a large run has a million pieces.
+func (r *tableReader) forget() {
+	if r.want == nil {
+		return
+	}
+	keep := make([]bool, r.meta.Schema.NumColumns())
+	for c, i := range r.columns {
+		keep[i] = r.want[c] || r.table.Columns[c].Name == "epoch"
+	}
+	for _, group := range r.meta.RowGroups {
+		for i, chunk := range group.Columns {
+			if i < len(keep) && !keep[i] {
+				group.Columns[i] = r.meta.RowGroups[0].Columns[i] // arrow-go looks where its indexes are
+				continue
+			}
+			if m := chunk.MetaData; m != nil {
+				m.EncodingStats = nil
+			}
+		}
+	}
 }
 
 // groups is the number of row groups.
