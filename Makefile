@@ -16,9 +16,8 @@ demo: build
 	bin/commq query density --store testdata/runs --run bt.C.64
 
 test:
-	@scripts/setup test
-	$(MAKE) lint
-	scripts/check-generated
+	@scripts/setup packages
+	@scripts/setup tools & tools=$$!; $(MAKE) lint && scripts/check-generated; lint=$$?; wait $$tools && exit $$lint
 	COMMQ_TEST_ALL=1 $(GO) test -timeout 35m ./...
 
 fast:
