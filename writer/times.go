@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/commq/commq/schema"
 )
@@ -12,21 +13,30 @@ import (
 // RowTimes keeps when each row of events begins and ends while they are found, in any order, in a temporary file: memory is
 // bounded by the ranks. First all are put, then they are looked up.
 type RowTimes struct {
-	file  *os.File
-	ranks []rankTimes
+	file    *os.File
+	ranks   []rankTimes
+	windows int // most of a rank
 }
 
-// rankTimes is the part of the file that is a rank's, and a window on it.
+// rankTimes is the part of the file that is a rank's, and windows on it, the one that was used last first.
 type rankTimes struct {
 	base, rows int64
-	first      int64 // row at the beginning of the window
-	window     []byte
-	dirty      bool
+	windows    []timesWindow
+}
+
+// timesWindow is rows of the file, from one on.
+type timesWindow struct {
+	first int64
+	data  []byte
+	dirty bool
 }
 
 const (
 	timesBytes = 16 // of a row: start + 1 and end + 1, so that 0 is a row without times
 	windowRows = 256
+	// A rank's messages go through its rows in three places at once: where it sends, where it posts a receive, where that is done.
+	windowsOfRank = 4
+	windowsOfAll  = 1 << 14 // 64 MiB; but each rank has one
 )
 
 // NewRowTimes makes room for so many rows of each rank.
@@ -61,10 +71,10 @@ func KeepRowTimes(rows []int64, path string) (*RowTimes, error) {
 }
 
 func newRowTimes(f *os.File, rows []int64) (*RowTimes, error) {
-	t := &RowTimes{file: f, ranks: make([]rankTimes, len(rows))}
+	t := &RowTimes{file: f, ranks: make([]rankTimes, len(rows)), windows: min(windowsOfRank, max(1, windowsOfAll/max(1, len(rows))))}
 	base := int64(0)
 	for i, n := range rows {
-		t.ranks[i] = rankTimes{base: base, rows: n, first: -1}
+		t.ranks[i] = rankTimes{base: base, rows: n}
 		base += n
 	}
 	if err := f.Truncate(base * timesBytes); err != nil {
@@ -79,8 +89,10 @@ func (t *RowTimes) Close() error { return t.file.Close() }
 // Sync sees to it that all that was put is on disk.
 func (t *RowTimes) Sync() error {
 	for i := range t.ranks {
-		if err := t.flush(&t.ranks[i]); err != nil {
-			return err
+		for k := range t.ranks[i].windows {
+			if err := t.flush(&t.ranks[i], &t.ranks[i].windows[k]); err != nil {
+				return err
+			}
 		}
 	}
 	if err := t.file.Sync(); err != nil {
@@ -89,35 +101,60 @@ func (t *RowTimes) Sync() error {
 	return nil
 }
 
-// at is the place of a row, in a window that holds it.
-func (t *RowTimes) at(rank int32, seq int64) ([]byte, error) {
+// at is the place of a row, and the window that holds it.
+func (t *RowTimes) at(rank int32, seq int64) (*timesWindow, []byte, error) {
 	if rank < 0 || int(rank) >= len(t.ranks) || seq < 0 || seq >= t.ranks[rank].rows {
-		return nil, fmt.Errorf("rank %d has no row %d", rank, seq)
+		return nil, nil, fmt.Errorf("rank %d has no row %d", rank, seq)
 	}
 	r := &t.ranks[rank]
-	if r.first < 0 || seq < r.first || seq >= r.first+windowRows {
-		if err := t.flush(r); err != nil {
-			return nil, err
-		}
-		if r.window == nil {
-			r.window = make([]byte, windowRows*timesBytes)
-		}
-		r.first = seq / windowRows * windowRows
-		n := min(windowRows, r.rows-r.first) * timesBytes
-		if _, err := t.file.ReadAt(r.window[:n], (r.base+r.first)*timesBytes); err != nil {
-			return nil, fmt.Errorf("read the times of rows: %w", err)
-		}
+	w, err := t.window(r, seq/windowRows*windowRows)
+	if err != nil {
+		return nil, nil, err
 	}
-	return r.window[(seq-r.first)*timesBytes:][:timesBytes], nil
+	return w, w.data[(seq-w.first)*timesBytes:][:timesBytes], nil
 }
 
-func (t *RowTimes) flush(r *rankTimes) error {
-	if !r.dirty {
+// window is the window of a rank from that row on, its first one then.
+func (t *RowTimes) window(r *rankTimes, first int64) (*timesWindow, error) {
+	if len(r.windows) > 0 && r.windows[0].first == first {
+		return &r.windows[0], nil
+	}
+	i := slices.IndexFunc(r.windows, func(w timesWindow) bool { return w.first == first })
+	known := i >= 0
+	switch {
+	case known:
+	case len(r.windows) < t.windows:
+		i = len(r.windows)
+		r.windows = append(r.windows, timesWindow{data: make([]byte, min(windowRows, r.rows)*timesBytes)})
+	default:
+		i = len(r.windows) - 1
+		if err := t.flush(r, &r.windows[i]); err != nil {
+			return nil, err
+		}
+	}
+	w := r.windows[i]
+	copy(r.windows[1:], r.windows[:i])
+	r.windows[0] = w
+	if known {
+		return &r.windows[0], nil
+	}
+	r.windows[0].first = first
+	if _, err := t.file.ReadAt(r.windows[0].rows(r), (r.base+first)*timesBytes); err != nil {
+		r.windows[0].first = -1
+		return nil, fmt.Errorf("read the times of rows: %w", err)
+	}
+	return &r.windows[0], nil
+}
+
+// rows are those of the window that the rank has.
+func (w *timesWindow) rows(r *rankTimes) []byte { return w.data[:min(windowRows, r.rows-w.first)*timesBytes] }
+
+func (t *RowTimes) flush(r *rankTimes, w *timesWindow) error {
+	if !w.dirty {
 		return nil
 	}
-	r.dirty = false
-	n := min(windowRows, r.rows-r.first) * timesBytes
-	if _, err := t.file.WriteAt(r.window[:n], (r.base+r.first)*timesBytes); err != nil {
+	w.dirty = false
+	if _, err := t.file.WriteAt(w.rows(r), (r.base+w.first)*timesBytes); err != nil {
 		return fmt.Errorf("keep the times of rows: %w; $TMPDIR may be full", err)
 	}
 	return nil
@@ -125,19 +162,19 @@ func (t *RowTimes) flush(r *rankTimes) error {
 
 // Put keeps the times of a row, not negative, in ns.
 func (t *RowTimes) Put(rank int32, seq, startNs, endNs int64) error {
-	b, err := t.at(rank, seq)
+	w, b, err := t.at(rank, seq)
 	if err != nil {
 		return err
 	}
 	binary.LittleEndian.PutUint64(b, uint64(startNs+1))
 	binary.LittleEndian.PutUint64(b[8:], uint64(endNs+1))
-	t.ranks[rank].dirty = true
+	w.dirty = true
 	return nil
 }
 
 // Get is what Put kept; it is an error when there was none.
 func (t *RowTimes) Get(rank int32, seq int64) (startNs, endNs int64, err error) {
-	b, err := t.at(rank, seq)
+	_, b, err := t.at(rank, seq)
 	if err != nil {
 		return schema.NullInt64, schema.NullInt64, err
 	}
