@@ -147,7 +147,9 @@ func (t *RowTimes) window(r *rankTimes, first int64) (*timesWindow, error) {
 }
 
 // rows are those of the window that the rank has.
-func (w *timesWindow) rows(r *rankTimes) []byte { return w.data[:min(windowRows, r.rows-w.first)*timesBytes] }
+func (w *timesWindow) rows(r *rankTimes) []byte {
+	return w.data[:min(windowRows, r.rows-w.first)*timesBytes]
+}
 
 func (t *RowTimes) flush(r *rankTimes, w *timesWindow) error {
 	if !w.dirty {
