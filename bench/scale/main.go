@@ -1,6 +1,7 @@
 // Command scale measures how what commq does grows with the number of messages (bench/scale.md).
 //
 //	go run ./bench/scale queries --commq ./commq --store STORE --run RUN --messages N >> scale.csv    each canned query, a process each
+//	go run ./bench/scale queries ... --trino http://me@host:8080?catalog=hive --servers PID,PID >> trino.csv                          the same of a Trino server
 //	go run ./bench/scale command --label write --messages N -- ./gen ... >> scale.csv                 any command
 //	go run ./bench/scale table scale.csv                                                              as Markdown
 //	go run ./bench/scale plot --output scale.png scale.csv                                            cost per message
@@ -101,7 +102,14 @@ func measureQueries(args []string) error {
 	messages := f.Int64("messages", 0, "messages that it has")
 	memory := f.Int("memory-mib", 4096, "memory that the engine may use")
 	within := f.Duration("within", 10*time.Minute, "end a query after this time")
+	only := f.String("only", "", "names of queries with commas; otherwise all")
+	trino := f.String("trino", "", "address of a Trino server that answers (commq query --engine trino --dsn)")
+	servers := f.String("servers", "", "process numbers of its nodes with commas: what they take is counted, not what commq takes")
 	if err := f.Parse(args); err != nil {
+		return err
+	}
+	nodes, err := newServers(*servers)
+	if err != nil {
 		return err
 	}
 	all, err := queries.All()
@@ -109,10 +117,27 @@ func measureQueries(args []string) error {
 		return err
 	}
 	for _, q := range all {
-		if q.Name == "wire" { // it compares two runs
+		if q.Name == "wire" || *only != "" && !slices.Contains(strings.Split(*only, ","), q.Name) { // wire compares two runs
 			continue
 		}
-		m := measure(q.Name, *messages, *within, []string{*commq, "query", q.Name, "--store", *store, "--run", *run, "--format", "csv", "--memory-mib", strconv.Itoa(*memory)})
+		line := []string{*commq, "query", q.Name, "--store", *store, "--run", *run, "--format", "csv"}
+		if *trino != "" {
+			line = append(line, "--engine", "trino", "--dsn", *trino)
+		} else {
+			line = append(line, "--memory-mib", strconv.Itoa(*memory))
+		}
+		before, err := nodes.used()
+		if err != nil {
+			return err
+		}
+		m := measure(q.Name, *messages, *within, line)
+		if len(nodes) > 0 {
+			after, err := nodes.used()
+			if err != nil {
+				return err
+			}
+			m.coreTimes, m.peakMiB = after.coreTimes-before.coreTimes, after.peakMiB
+		}
 		if err := m.write(); err != nil {
 			return err
 		}
