@@ -117,6 +117,16 @@ func noRecords(dir string) error {
 
 // openJob maps the files of the job that the options choose and checks that they belong together.
 func openJob(dir string, o Options) (*job, error) {
+	return openFiles(dir, o, func(info *JobInfo) ([]string, error) { return info.Files, nil }, func(j *job, info *JobInfo) error {
+		if err := j.checkPresent(); err != nil {
+			return err
+		}
+		return j.readSummaries(info.Summaries)
+	})
+}
+
+// openFiles maps those files of the job that the options choose, and has check look at what is in them.
+func openFiles(dir string, o Options, choose func(*JobInfo) ([]string, error), check func(*job, *JobInfo) error) (*job, error) {
 	info, err := Find(dir, o.Job)
 	if err != nil {
 		return nil, err
@@ -125,12 +135,13 @@ func openJob(dir string, o Options) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{o: o, dir: dir, id: id, size: info.Ranks}
-	if err = j.open(info.Files); err == nil {
-		err = j.checkPresent()
+	files, err := choose(info)
+	if err != nil {
+		return nil, fmt.Errorf("spool %s: %w", dir, err)
 	}
-	if err == nil {
-		err = j.readSummaries(info.Summaries)
+	j := &job{o: o, dir: dir, id: id, size: info.Ranks}
+	if err = j.open(files); err == nil {
+		err = check(j, info)
 	}
 	if err != nil {
 		j.close()

@@ -130,28 +130,8 @@ const mostParts = 10_000
 
 // openPart opens the records of the part's ranks.
 func openPart(dir string, o *PartOptions) (*job, error) {
-	info, err := Find(dir, o.Job)
-	if err != nil {
-		return nil, err
-	}
-	id, err := strconv.ParseUint(info.ID, 16, 64)
-	if err != nil {
-		return nil, err
-	}
-	files, err := ShareOf(info, o.Share, o.Shares)
-	if err != nil {
-		return nil, fmt.Errorf("spool %s: %w", dir, err)
-	}
-	j := &job{o: o.Options, dir: dir, id: id, size: info.Ranks}
-	if err := errors.Join(j.open(files)); err != nil {
-		j.close()
-		return nil, err
-	}
-	if err := o.errNotParted(j); err != nil {
-		j.close()
-		return nil, err
-	}
-	return j, nil
+	return openFiles(dir, o.Options, func(info *JobInfo) ([]string, error) { return ShareOf(info, o.Share, o.Shares) },
+		func(j *job, _ *JobInfo) error { return o.errNotParted(j) })
 }
 
 // ShareOf are the files of a share of a job's ranks: share of shares, from 0; all where shares is 0. There is an error where it has none.
