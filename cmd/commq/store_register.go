@@ -34,17 +34,17 @@ manifest and place is left alone, one that changed is replaced. A run is there w
 
 --location says how the server names the store's folder: local:///scratch/runs, file:///scratch/runs, s3://bucket/runs. The catalog needs
 hive.allow-register-partition-procedure=true.`,
-		Example: `  commq store register --engine trino \
+		Example: `  commq store register \
       --dsn 'http://ada@trino:8080?catalog=hive&schema=commq'
   export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
-  commq store register --engine trino --location s3://jobs/runs bt.C.64
-  commq store register --engine trino --dry-run ring.4`,
+  commq store register --location s3://jobs/runs bt.C.64
+  commq store register --dry-run ring.4`,
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return runStoreRegister(c.Context(), a, c, &o, args)
+			return runStoreRegister(c.Context(), a, &o, args)
 		},
 	}
-	o.flags(c)
+	o.registerFlags(c)
 	f := c.Flags()
 	f.StringVar(&o.location, "location", "", "`URL` by which the server names the store's folder (default: file:// and its path)")
 	f.BoolVar(&o.again, "again", false, "register runs that did not change, too")
@@ -61,27 +61,37 @@ func newStoreUnregisterCommand(a *app) *cobra.Command {
 		Long: `unregister takes the partitions of runs from the tables of a Trino server. The runs' files stay. RUN is the name under which the run was
 registered, also of a run whose files are gone.`,
 		Example: `  export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
-  commq store unregister --engine trino ring.4`,
+  commq store unregister ring.4`,
 		Args:              wantArgs(1, anyNumber, "names of runs"),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return runStoreUnregister(c.Context(), a, c, &o, args)
+			return runStoreUnregister(c.Context(), a, &o, args)
 		},
 	}
-	o.flags(c)
+	o.registerFlags(c)
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print the SQL that makes the server forget runs that it knows in full; no server is asked")
 	return c
 }
 
+func (o *registerOptions) registerFlags(c *cobra.Command) {
+	c.Flags().StringVar(&o.engineName, "engine", "trino", "`ENGINE` that is told of runs: trino, the only one that has to be")
+	complete(c, "engine", "trino")
+	o.dsnFlag(c)
+}
+
 // dial is the server that the flags name. With --dry-run its address may be left out.
-func (o *registerOptions) dial(c *cobra.Command) (*queries.Trino, error) {
+func (o *registerOptions) dial() (*queries.Trino, error) {
 	if o.dry && o.dsn == "" && os.Getenv("COMMQ_DSN") == "" {
 		o.dsn = "http://localhost:8080" // nobody asks it
 	}
-	address, err := o.address(c)
-	if err == nil && address == "" {
-		err = errors.New("DuckDB reads runs where they lie; say --engine trino for a server that must be told of them")
+	switch o.engineName { // what $COMMQ_ENGINE names answers questions, and is not told of runs
+	case "", "trino":
+	case "duckdb":
+		return nil, errors.New("--engine duckdb: DuckDB reads runs where they lie; leave --engine out, or say trino, for a server that must be told of them")
+	default:
+		return nil, fmt.Errorf("--engine %s: want trino", o.engineName)
 	}
+	address, err := o.server()
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +131,8 @@ func (o *registerOptions) registrations(a *app, names []string) (all []queries.R
 	return all, all[0].Location[:strings.LastIndex(all[0].Location, "/")], nil
 }
 
-func runStoreRegister(ctx context.Context, a *app, c *cobra.Command, o *registerOptions, names []string) (err error) {
-	t, err := o.dial(c)
+func runStoreRegister(ctx context.Context, a *app, o *registerOptions, names []string) (err error) {
+	t, err := o.dial()
 	if err != nil {
 		return err
 	}
@@ -180,8 +190,8 @@ func registerAll(ctx context.Context, a *app, t *queries.Trino, o *registerOptio
 	return nil
 }
 
-func runStoreUnregister(ctx context.Context, a *app, c *cobra.Command, o *registerOptions, names []string) (err error) {
-	t, err := o.dial(c)
+func runStoreUnregister(ctx context.Context, a *app, o *registerOptions, names []string) (err error) {
+	t, err := o.dial()
 	if err != nil {
 		return err
 	}
