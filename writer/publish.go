@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -52,30 +53,70 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	if err := p.layOut(dir, m, hidden, row); err != nil {
 		return p, errors.Join(fmt.Errorf("publish %s: %w", dir, err), os.RemoveAll(hidden))
 	}
-	tables := []string{}
 	for _, t := range m.Tables {
-		if len(t.Files) > 0 {
-			tables = append(tables, t.Name)
+		if len(t.Files) == 0 {
+			continue
+		}
+		if err := putPartition(hidden, to, name, &t); err != nil {
+			return p, err
 		}
 	}
-	for _, t := range append(tables, "runs") { // runs last
-		if t == "runs" {
-			if err := putFile(record, text); err != nil {
-				return p, err
-			}
-		}
-		place := filepath.Join(to, t)
-		if err := os.MkdirAll(place, 0o777); err != nil {
-			return p, err
-		}
-		if err := os.Rename(filepath.Join(hidden, t), filepath.Join(place, PartitionFolder(name))); err != nil {
-			return p, err
-		}
-		if err := syncFolder(place); err != nil {
-			return p, err
-		}
+	if err := putFile(record, text); err != nil {
+		return p, err
+	}
+	if err := putPartition(hidden, to, name, &schema.TableInfo{Name: "runs", Rows: 1}); err != nil { // the last
+		return p, err
 	}
 	return p, os.RemoveAll(hidden)
+}
+
+// putPartition gives a table's folder, laid out in the hidden one, its place. A folder of no rows has one only while nothing else of the table is there, so that
+// there is a table to read, and no file without rows is before one with rows: where DuckDB finds such a file first it reads all with one thread.
+func putPartition(hidden, to, name string, t *schema.TableInfo) error {
+	place := filepath.Join(to, t.Name)
+	if err := os.MkdirAll(place, 0o777); err != nil {
+		return err
+	}
+	pattern := filepath.Join(escapeGlob(place), "run=*")
+	if others, err := filepath.Glob(pattern); err != nil || t.Rows == 0 && len(others) > 0 {
+		return err
+	}
+	if err := os.Rename(filepath.Join(hidden, t.Name), filepath.Join(place, PartitionFolder(name))); err != nil {
+		return err
+	}
+	if t.Rows > 0 {
+		rowless, err := filepath.Glob(filepath.Join(pattern, rowlessFile))
+		for _, f := range rowless {
+			err = errors.Join(err, os.Remove(f), os.Remove(filepath.Dir(f)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return syncFolder(place)
+}
+
+// rowlessFile is the name of a published file that stands for a table without rows.
+const rowlessFile = "empty.parquet"
+
+// published are the files of a table that are published: those with rows, or one where there are none.
+func published(t *schema.TableInfo) (files []schema.FileInfo) {
+	if t.Rows == 0 {
+		return t.Files[:1]
+	}
+	for _, f := range t.Files {
+		if f.Rows > 0 {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+func publishedName(t *schema.TableInfo, f *schema.FileInfo) string {
+	if t.Rows == 0 {
+		return rowlessFile
+	}
+	return path.Base(f.Path)
 }
 
 func hiddenOf(name, to string) string { return filepath.Join(to, publishedFolder, name+".partial") }
@@ -104,14 +145,14 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return err
 		}
-		for _, f := range t.Files {
+		for _, f := range published(&t) {
 			from := filepath.Join(dir, filepath.FromSlash(f.Path))
 			info, err := os.Stat(from)
 			if err == nil && info.Size() != f.Bytes {
 				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check says what is wrong", f.Path, info.Size(), f.Bytes)
 			}
 			if err == nil {
-				err = p.link(from, filepath.Join(folder, filepath.Base(from)))
+				err = p.link(from, filepath.Join(folder, publishedName(&t, &f)))
 			}
 			if err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/schema"
 )
 
 // tablesOf makes a store with copies of some captured runs, one of them by a name with a colon, and publishes it.
@@ -175,5 +176,49 @@ func TestPublishToAnotherFileSystem(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(to, "events/run=rma.3/0000.parquet")); err != nil || string(got) != string(want) {
 		t.Errorf("the copy differs (%v)", err)
+	}
+}
+
+// No file without rows is published where there is one with rows, in the run or in another; a table that nobody has rows of can be read.
+func TestPublishedFilesHaveRows(t *testing.T) {
+	store, to := t.TempDir(), t.TempDir()
+	message := schema.NullMessage
+	message.Src, message.Dst, message.Comm, message.Bytes, message.SendSeq, message.RecvPostSeq = 3, 5, 0, 4097, 1, 0
+	for _, name := range []string{"a.6", "b.6", "c.6"} {
+		var rows []schema.Message
+		if name == "b.6" {
+			rows = append(rows, message)
+		}
+		writeSmall(t, store, name, 6, rows...)
+	}
+	published := func(run string) {
+		t.Helper()
+		commq(t, "store", "publish", "--to", to, "--store", store, run)
+	}
+	files := func(table string) string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(to, table, "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range found {
+			found[i] = strings.TrimPrefix(found[i], filepath.Join(to, table)+"/")
+		}
+		return strings.Join(found, " ")
+	}
+	for _, step := range []struct{ run, messages, parts string }{
+		{"a.6", "run=a.6/empty.parquet", "run=a.6/empty.parquet"},
+		{"b.6", "run=b.6/0000.parquet", "run=a.6/empty.parquet"},
+		{"c.6", "run=b.6/0000.parquet", "run=a.6/empty.parquet"},
+	} {
+		published(step.run)
+		if m, p := files("messages"), files("parts"); m != step.messages || p != step.parts {
+			t.Errorf("with %s messages has %q, parts %q; want %q, %q", step.run, m, p, step.messages, step.parts)
+		}
+	}
+	commq(t, "store", "unpublish", "--to", to, "a.6")
+	commq(t, "store", "unpublish", "--to", to, "c.6")
+	if left := files("*"); strings.Contains(left, "a.6") || strings.Contains(left, "c.6") {
+		t.Errorf("unpublished runs have left %s", left)
 	}
 }
