@@ -2,6 +2,8 @@ package queries_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 	"github.com/commq/commq/writer"
+	"github.com/commq/commq/writer/objects"
 )
 
 // registered makes runs known to a Trino server and gives them as it knows them.
@@ -78,11 +81,14 @@ func untimed(t *testing.T) queries.Run {
 
 // TestTrino asks a server with one node, and then with workers.
 func TestTrino(t *testing.T) {
-	server := testenv.Trino(t, "../scripts")
+	storage := testenv.StartObjectStorage(t, "../scripts")
+	server := testenv.Trino(t, "../scripts", storage.TrinoProperties())
 	address := server.Address
 	t.Run("every query", func(t *testing.T) { everyQueryOnTrino(t, address) })
 	t.Run("errors", func(t *testing.T) { trinoSaysWhatIsWrong(t, address) })
 	t.Run("interrupt", func(t *testing.T) { trinoStopsWhenInterrupted(t, address) })
+	t.Run("object storage", func(t *testing.T) { trinoReadsObjects(t, address, storage) })
+	t.Run("published tables", func(t *testing.T) { trinoReadsPublishedTables(t, address) })
 	t.Run("workers", func(t *testing.T) {
 		server.Workers(t, 2)
 		trinoWithWorkers(t, address)
@@ -294,6 +300,83 @@ func trinoSaysWhatIsWrong(t *testing.T, address string) {
 	}
 	if _, err := server.Find(ctx, []string{"pp.5"}); err == nil {
 		t.Error("a run that is not registered was found")
+	}
+}
+
+// trinoReadsObjects asks of a run that was pushed to object storage and is registered there.
+func trinoReadsObjects(t *testing.T, address string, storage *testenv.ObjectStorage) {
+	for name, value := range storage.Environment() {
+		t.Setenv(name, value)
+	}
+	store, err := objects.Open("s3://jobs/2026-11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := committed(t, "cg.A.4")
+	if _, err := store.Push(context.Background(), local.Dir, local.Name); err != nil {
+		t.Fatal(err)
+	}
+	server, err := queries.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if err := server.MakeTables(context.Background(), store.URL); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Register(context.Background(), queries.Registration{Run: local, Location: store.URL + "/" + local.Name}); err != nil {
+		t.Fatal(err)
+	}
+	remote, err := server.Find(context.Background(), []string{local.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	askBoth(t, address, []asking{{named(t, "density"), map[string]string{"where": "tag > 0"}, []queries.Run{local}, remote}})
+	if remote[0].Dir != "s3://jobs/2026-11/cg.A.4" {
+		t.Errorf("the run is said to lie in %s", remote[0].Dir)
+	}
+}
+
+// trinoReadsPublishedTables makes a table of published runs as docs/method/trino.md says, and asks it of one.
+func trinoReadsPublishedTables(t *testing.T, address string) {
+	to := t.TempDir()
+	local := []queries.Run{committed(t, "rma.3"), committed(t, "mg.W.16")}
+	for i, name := range []string{"rma.3", "mg:W+16"} {
+		if _, err := writer.Publish(local[i].Dir, name, to, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := sql.Open("trino", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	server, err := queries.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if err := server.MakeTables(context.Background(), "local://"+to+"/messages"); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"CREATE SCHEMA hive.months",
+		"CREATE TABLE hive.months.messages (LIKE hive.commq.messages)\nWITH (external_location = 'local://" + to + "/messages', format = 'PARQUET', partitioned_by = ARRAY['run'])",
+		"CALL hive.system.sync_partition_metadata('months', 'messages', 'FULL')",
+	} {
+		rows, err := db.Query(s)
+		if err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+		for rows.Next() {
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	var messages, bytes, runs int64
+	err = db.QueryRow("SELECT COUNT(*), SUM(bytes), COUNT(DISTINCT run) FROM hive.months.messages WHERE run = 'mg:W+16'").Scan(&messages, &bytes, &runs)
+	if want := local[1].Manifest.Counts; err != nil || runs != 1 || messages != want.Messages || bytes != want.MessageBytes {
+		t.Errorf("%d messages of %d bytes of %d runs, error %v; want %d of %d of one", messages, bytes, runs, err, want.Messages, want.MessageBytes)
 	}
 }
 

@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	diff "github.com/google/go-cmp/cmp"
 
@@ -22,45 +20,12 @@ import (
 // server keeps the bucket's objects.
 func objectStorage(t *testing.T) string {
 	t.Helper()
-	server := testenv.S3Server(t, "../../scripts")
+	storage := testenv.StartObjectStorage(t, "../../scripts")
 	t.Setenv("COMMQ_DUCKDB_EXTENSIONS", testenv.DuckDBExtensions(t, "../../scripts"))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	root, beside := t.TempDir(), t.TempDir()
-	bucket := filepath.Join(root, "jobs")
-	if err := os.Mkdir(bucket, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(server, "--port", address, "posix", "--sidecar", beside, root)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=ada", "ROOT_SECRET_KEY=a secret of 1843")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			c.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the S3 server does not answer: %v", err)
-		}
-	}
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://" + address, "AWS_ACCESS_KEY_ID": "ada", "AWS_SECRET_ACCESS_KEY": "a secret of 1843",
-		"AWS_ENDPOINT_URL_S3": "", "AWS_SESSION_TOKEN": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": ""} {
+	for name, value := range storage.Environment() {
 		t.Setenv(name, value)
 	}
-	return bucket
+	return storage.Bucket
 }
 
 // refused runs a command that must end with status 2, and returns what it says.

@@ -3,13 +3,16 @@
 package testenv
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 //go:embed src/yield.c
@@ -52,6 +55,59 @@ func S3Server(t testing.TB, scripts string) string {
 		Skip(t, fmt.Sprintf("no S3 server: %v; scripts/setup test builds it", err))
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// ObjectStorage is an S3 server on loopback.
+type ObjectStorage struct {
+	// Endpoint is its URL, KeyID and Secret what requests are signed with.
+	Endpoint, KeyID, Secret string
+	// Bucket is the folder in which it keeps the objects of its bucket, which is called jobs.
+	Bucket string
+}
+
+// StartObjectStorage starts an S3 server that ends with the test. Where it is not built the test is skipped; see Need. scripts is the path of the folder scripts.
+func StartObjectStorage(t testing.TB, scripts string) *ObjectStorage {
+	t.Helper()
+	server := S3Server(t, scripts)
+	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	root, beside := t.TempDir(), t.TempDir()
+	o := &ObjectStorage{Endpoint: "http://" + address, KeyID: "ada", Secret: "a secret of 1843", Bucket: filepath.Join(root, "jobs")}
+	if err := os.Mkdir(o.Bucket, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(server, "--port", address, "posix", "--sidecar", beside, root)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+o.KeyID, "ROOT_SECRET_KEY="+o.Secret)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+			return o
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the S3 server does not answer: %v", err)
+		}
+	}
+}
+
+// Environment are the variables by which the server is reached, and those that would say something else.
+func (o *ObjectStorage) Environment() map[string]string {
+	return map[string]string{"AWS_ENDPOINT_URL": o.Endpoint, "AWS_ACCESS_KEY_ID": o.KeyID, "AWS_SECRET_ACCESS_KEY": o.Secret,
+		"AWS_ENDPOINT_URL_S3": "", "AWS_SESSION_TOKEN": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": ""}
+}
+
+// TrinoProperties are the lines of a Trino catalog that reads from it.
+func (o *ObjectStorage) TrinoProperties() string {
+	return "fs.native-s3.enabled=true\ns3.endpoint=" + o.Endpoint + "\ns3.region=us-east-1\ns3.path-style-access=true\ns3.aws-access-key=" + o.KeyID +
+		"\ns3.aws-secret-key=" + o.Secret + "\n"
 }
 
 // Perfetto returns the folder of Perfetto's user interface of scripts/perfetto-ui.txt, and skips the test where it is not installed;

@@ -17,8 +17,8 @@ import (
 
 // Trino starts a Trino server for the test: a coordinator that works itself. Its Hive catalog takes partitions and names a file by
 // local:// and its path. The server ends with the test; where it does not start, the end of its log is shown. Where it is not
-// installed the test is skipped; see Need. scripts is the path of the folder scripts.
-func Trino(t testing.TB, scripts string) *TrinoServer {
+// installed the test is skipped; see Need. scripts is the path of the folder scripts, catalog more lines of the catalog's properties.
+func Trino(t testing.TB, scripts, catalog string) *TrinoServer {
 	t.Helper()
 	var why strings.Builder
 	c := exec.Command(filepath.Join(scripts, "trino"), "-n")
@@ -28,7 +28,7 @@ func Trino(t testing.TB, scripts string) *TrinoServer {
 	if err != nil || len(folders) != 2 {
 		Skip(t, fmt.Sprintf("no Trino server: %v: %s", err, strings.TrimSpace(why.String())))
 	}
-	s := &TrinoServer{server: folders[0], java: filepath.Join(folders[1], "bin", "java"), data: t.TempDir(), port: freePort(t)}
+	s := &TrinoServer{server: folders[0], java: filepath.Join(folders[1], "bin", "java"), data: t.TempDir(), port: freePort(t), catalog: catalog}
 	s.Address = fmt.Sprintf("http://test@127.0.0.1:%d?catalog=hive&schema=commq", s.port)
 	s.start(t, "coordinator", s.port)
 	s.wait(t)
@@ -49,6 +49,7 @@ type TrinoServer struct {
 	// Address is what queries.Dial takes.
 	Address            string
 	server, java, data string
+	catalog            string // more lines of its properties
 	port               int
 	nodes              []trinoNode
 }
@@ -86,7 +87,7 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 			"discovery.uri=http://127.0.0.1:%d\nquery.max-memory=1GB\nquery.max-memory-per-node=300MB\n", coordinator, port, s.port),
 		"etc/log.properties": "io.trino=WARN\n",
 		"etc/catalog/hive.properties": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local://" + s.data + "/metastore\n" +
-			"fs.native-local.enabled=true\nlocal.location=/\nhive.non-managed-table-writes-enabled=true\nhive.allow-register-partition-procedure=true\n",
+			"fs.native-local.enabled=true\nlocal.location=/\nhive.non-managed-table-writes-enabled=true\nhive.allow-register-partition-procedure=true\n" + s.catalog,
 	} {
 		file = filepath.Join(folder, file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(trinoLines(coordinator, text)), 0o644)); err != nil {
