@@ -183,7 +183,7 @@ func (d *detector) combines() error {
 func (d *detector) wanted(want map[cell]bool) (*sample, error) {
 	all := newSample(d.run.Ranks)
 	all.want = want
-	err := d.rows(streamColumns, func(b *schema.Messages, list []int32, rest func(first, end int) error) error {
+	err := d.rows(streamColumns, func(b *schema.Messages, list []int32, rest schema.Rest) error {
 		for _, i := range list {
 			if w := all.way(cellOf(b, int(i)), way{b.Src[i], b.Dst[i]}); w != nil {
 				if err := rest(int(i), b.Len()); err != nil {

@@ -97,10 +97,13 @@ type Run struct {
 	// Functions are, by call site, the numbers of the functions in which calls stand, where that is known; nil: it is not.
 	Functions map[int32]int32
 	// Messages calls add with the rows of the table messages in the order of their epochs. add finds the given columns filled, and calls
-	// rest before it looks at others of Columns, for the rows from first to before end; again and again even, for the same rows or those behind. It does not
-	// keep the batch. Messages is called several times, and must
+	// rest before it looks at others of Columns. It does not keep the batch. Messages is called several times, and must
 	// give the same rows each time. Rows without a payload_hash are counted and left out. Errors of add and of rest are its errors too.
-	Messages func(columns []string, add func(b *schema.Messages, rest func(first, end int) error) error) error
+	Messages func(columns []string, add func(b *schema.Messages, rest schema.Rest) error) error
+	// Shared, where not nil, is asked once, before messages are read: somebody else has counted payloads. It names what ranks sent in epochs with a message to
+	// another rank whose payload (hash and bytes) at least so many such messages of the run have, or with one whose hash is not known. Of what is not named no
+	// payload is looked at to count it. Nil: all are. An error is Detect's too.
+	Shared func(least int) (map[Stretch]bool, error)
 	// Events calls add with the rows of the table events (the columns named in EventColumns), each rank's in their order. It is called
 	// when something was found: messages name only the call sites that send and that complete receives. Nil: there are no others.
 	Events func(add func(*schema.Events) error) error
@@ -110,6 +113,9 @@ type Run struct {
 	// more messages are looked at than need be.
 	Spill func() (payloads.Spill, error)
 }
+
+// Stretch is what a rank sends in an epoch.
+type Stretch struct{ Epoch, Src int32 }
 
 // Comm is a communicator.
 type Comm struct {
@@ -314,6 +320,7 @@ type detector struct {
 	result  *Result
 
 	sample   *sample
+	shared   map[Stretch]bool  // what Run.Shared said; nil: payloads are looked at everywhere
 	messages []message         // those that are replayed
 	pieces   map[int32][]piece // of messages that carry several payloads
 	used     map[spot]int64

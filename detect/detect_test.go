@@ -109,9 +109,9 @@ func (p *program) run(t testing.TB, rnd *rand.Rand, noise []sent) *Run {
 }
 
 // allColumns reads messages of which all columns are there.
-func allColumns(read func(add func(*schema.Messages) error) error) func([]string, func(*schema.Messages, func(first, end int) error) error) error {
-	return func(_ []string, add func(*schema.Messages, func(first, end int) error) error) error {
-		return read(func(b *schema.Messages) error { return add(b, func(int, int) error { return nil }) })
+func allColumns(read func(add func(*schema.Messages) error) error) func([]string, func(*schema.Messages, schema.Rest) error) error {
+	return func(_ []string, add func(*schema.Messages, schema.Rest) error) error {
+		return read(func(b *schema.Messages) error { return add(b, func(int, int, ...string) error { return nil }) })
 	}
 }
 

@@ -148,9 +148,11 @@ func (p *pairs) finish(least int) {
 // mostOfPayload bounds how many messages of one payload are looked at, the first ones.
 const mostOfPayload = 1 << 20
 
+const hashColumn = "payload_hash"
+
 // Columns of messages that the passes look at. All others, beside those of a message that is kept, are read only where they are needed.
 var (
-	payloadColumns = []string{"bytes", "payload_hash"}
+	payloadColumns = []string{"bytes", hashColumn}
 	rankColumns    = append([]string{"src", "dst"}, payloadColumns...)
 	streamColumns  = append([]string{"comm", "send_datatype", "tag", "send_callsite"}, rankColumns...)
 	bufferColumns  = append([]string{"src_buffer", "dst_buffer"}, streamColumns...)
@@ -162,19 +164,26 @@ func (d *detector) read() error {
 	d.sample = newSample(d.run.Ranks)
 	l := &streams{detector: d, exchangers: newExchangers(d.run, d.options.MinRanks), perSize: map[int64]int64{}, all: map[streamKey]*stream{},
 		layout: newLayout(d.named)}
-	counter := payloads.NewCounter()
-	counter.Bound(cmp.Or(d.options.held, d.options.MemoryBytes/(countedPart*4)), d.run.Spill)
+	often := min(d.options.MinRanks-1, payloads.MostCounted)
+	if err := d.askShared(often); err != nil {
+		return err
+	}
+	counter := d.newCounter()
 	if err := d.count(counter, l); err != nil {
 		return err
 	}
 	cuts := map[int64][]piece{}
 	if l.layout.tiled() {
-		if err := d.cuts(counter, cuts); err != nil {
+		whole := d.shared != nil // pieces count with the messages that are sent whole: then all have to be counted
+		if whole {
+			d.shared, counter = nil, d.newCounter()
+		}
+		if err := d.cuts(counter, whole, cuts); err != nil {
 			return err
 		}
 	}
 	l.layout = nil
-	if err := counter.Finish(min(d.options.MinRanks-1, payloads.MostCounted)); err != nil {
+	if err := counter.Finish(often); err != nil {
 		return err
 	}
 	l.tally()
@@ -184,17 +193,25 @@ func (d *detector) read() error {
 	return d.keep(counter, l, cuts)
 }
 
+func (d *detector) newCounter() *payloads.Counter {
+	c := payloads.NewCounter()
+	c.Bound(cmp.Or(d.options.held, d.options.MemoryBytes/(countedPart*4)), d.run.Spill)
+	return c
+}
+
 // count counts payloads, and what is asked of streams.
 func (d *detector) count(counter *payloads.Counter, l *streams) error {
-	return d.rows(bufferColumns, func(b *schema.Messages, list []int32, rest func(first, end int) error) (err error) {
+	return d.sharedRows(bufferColumns, func(b *schema.Messages, list []int32, looked bool, rest schema.Rest) (err error) {
 		var counted sync.WaitGroup
-		counted.Go(func() {
-			for _, i := range list {
-				if b.Src[i] != b.Dst[i] {
-					counter.Add(payloads.Key(payloadOf(b, int(i))))
+		if looked {
+			counted.Go(func() {
+				for _, i := range list {
+					if b.Src[i] != b.Dst[i] {
+						counter.Add(payloads.Key(payloadOf(b, int(i))))
+					}
 				}
-			}
-		})
+			})
+		}
 		defer counted.Wait()
 		for _, i := range list {
 			if err := l.add(b, int(i), rest); err != nil {
@@ -205,18 +222,21 @@ func (d *detector) count(counter *payloads.Counter, l *streams) error {
 	})
 }
 
-// cuts finds the messages that carry several payloads, by their ordinals, and counts those.
-func (d *detector) cuts(counter *payloads.Counter, cuts map[int64][]piece) error {
+// cuts finds the messages that carry several payloads, by their ordinals, and counts those; with whole also what messages have as they are.
+func (d *detector) cuts(counter *payloads.Counter, whole bool, cuts map[int64][]piece) error {
 	c := newCutter(d.sum, d.named, func(ordinal int64, pieces []piece) {
 		cuts[ordinal] = pieces
 		for _, p := range pieces {
 			counter.Add(payloads.Key(p.hash, p.bytes))
 		}
 	})
-	err := d.rows(Columns, func(b *schema.Messages, list []int32, _ func(first, end int) error) error {
+	err := d.rows(Columns, func(b *schema.Messages, list []int32, _ schema.Rest) error {
 		for _, i := range list {
 			if b.Src[i] != b.Dst[i] {
 				m := row(b, int(i))
+				if whole {
+					counter.Add(payloads.Key(m.hash, m.bytes))
+				}
 				c.add(&m, b.Epoch[i])
 			}
 		}
@@ -241,8 +261,16 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 	d.messages = make([]message, 0, min(counter.Found(), d.mostReplayed())) // to grow step by step would take more than twice as much
 	most := d.mostReplayed()
 	var rows []int32 // of the batch that are kept
-	return d.rows(columns, func(b *schema.Messages, list []int32, rest func(first, end int) error) error {
+	return d.sharedRows(columns, func(b *schema.Messages, list []int32, looked bool, rest schema.Rest) error {
 		rows = rows[:0]
+		if !looked {
+			if !exchanged || !slices.ContainsFunc(list, func(i int32) bool { return l.complete(b, int(i)) }) {
+				return nil
+			}
+			if err := rest(0, b.Len(), hashColumn); err != nil {
+				return err
+			}
+		}
 		for _, i := range list {
 			if l.selves && b.Src[i] == b.Dst[i] {
 				continue
@@ -290,10 +318,10 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 
 // rows goes through batches of messages, of which it reads these columns, with the list of those whose payload is known. rest reads the
 // other columns of the batch.
-func (d *detector) rows(columns []string, visit func(b *schema.Messages, list []int32, rest func(first, end int) error) error) error {
+func (d *detector) rows(columns []string, visit func(b *schema.Messages, list []int32, rest schema.Rest) error) error {
 	var list []int32
 	d.result.Messages, d.result.Unhashed = 0, 0
-	return d.run.Messages(columns, func(b *schema.Messages, rest func(first, end int) error) error {
+	return d.run.Messages(columns, func(b *schema.Messages, rest schema.Rest) error {
 		list = list[:0]
 		for i := range b.Src {
 			if hashed(b, i) {

@@ -28,7 +28,7 @@ func whole(r *detect.Run) *wholeRun {
 	w := &wholeRun{Run: r, events: schema.NewBatch(&schema.EventsTable).(*schema.Events), messages: schema.NewBatch(&schema.MessagesTable).(*schema.Messages)}
 	var rows []schema.Event
 	var messages []schema.Message
-	_ = r.Messages(detect.Columns, func(b *schema.Messages, _ func(first, end int) error) error {
+	_ = r.Messages(detect.Columns, func(b *schema.Messages, _ schema.Rest) error {
 		var m schema.Message
 		for i := range b.Src {
 			m = schema.NullMessage

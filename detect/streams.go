@@ -84,7 +84,7 @@ func (n *stream) message() message {
 }
 
 // add counts row i, and keeps it if it is one of the first.
-func (l *streams) add(b *schema.Messages, i int, rest func(first, end int) error) error {
+func (l *streams) add(b *schema.Messages, i int, rest schema.Rest) error {
 	n := l.of(b, i)
 	n.count++
 	if n.src != n.dst && (n.count == 1 || n.buffer != b.SrcBuffer[i] || n.dstBuffer != b.DstBuffer[i]) {

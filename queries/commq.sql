@@ -307,6 +307,7 @@ FROM (VALUES
   ('partners(''RUN'', collectives := ''none'', condition := ''TRUE'')', 'With how many other ranks each rank communicates, how much, and with whom most.'),
   ('ratio(''RUN'')', 'Point-to-point messages per rank against collective operations per rank.'),
   ('scaling(''RUN'', measure := ''messages'', by := ''ranks'', form := ''power'')', 'How a measure grows over several runs, with the law that fits it best.'),
+  ('shared_payloads(''RUN'', min_messages := 2)', 'Where messages stand whose payload several messages of the run have: by epoch and rank that sends, what commq detect has to look at.'),
   ('sizes(''RUN'', unit := ''bytes'', collectives := ''none'', condition := ''TRUE'')', 'How many messages there are of each size, in thirteen buckets.'),
   ('tags(''RUN'')', 'Which message tags are used on which communicator, by how many pairs of ranks, and for how much.'),
   ('time_by_rank(''RUN'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
@@ -3542,6 +3543,51 @@ $commq$, '{{run}}', commq_list(commq_dirs('query scaling', run))),
   '{{measure}}', commq_choice('query scaling', 'measure', "measure", ['messages', 'bytes', 'messages-per-rank', 'bytes-per-rank', 'mean-message-bytes', 'partners-max', 'collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share', 'calls-per-rank', 'point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'end-ns'])),
   '{{by}}', commq_choice('query scaling', 'by', "by", ['ranks', 'class', 'label'])),
   '{{form}}', commq_choice('query scaling', 'form', "form", ['power', 'log', 'linear'])));
+
+-- shared-payloads: Where messages stand whose payload several messages of the run have: by epoch and rank that sends, what commq detect has to look at.
+CREATE OR REPLACE TEMP MACRO "shared_payloads"(run, "min_messages" := 2) AS TABLE
+FROM query(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "epoch", NULL AS "src", NULL AS "messages", NULL AS "shared_messages", NULL AS "shared_bytes", NULL AS "unknown_messages" FROM commq_refuse('query shared-payloads', {{run}}, ['messages', 'hashes'], [])
+UNION ALL
+(
+WITH payloads AS (
+  SELECT epoch, src, bytes, CASE WHEN bytes = 0 THEN 0 ELSE payload_hash END AS payload, CASE WHEN src = dst THEN 0 ELSE 1 END AS sent
+  FROM messages
+),
+shared AS (
+  SELECT payload, bytes
+  FROM payloads
+  WHERE payload IS NOT NULL AND sent = 1
+  GROUP BY payload, bytes
+  HAVING COUNT(*) >= {{min-messages}}
+),
+marked AS (
+  SELECT p.epoch, p.src, p.bytes, CASE WHEN p.payload IS NULL THEN 1 ELSE 0 END AS unknown, CASE WHEN s.payload IS NULL THEN 0 ELSE p.sent END AS shared
+  FROM payloads p
+  LEFT JOIN shared s ON s.payload = p.payload AND s.bytes = p.bytes
+)
+SELECT epoch, src, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(shared) AS BIGINT) AS shared_messages, CAST(SUM(shared * bytes) AS BIGINT) AS shared_bytes,
+       CAST(SUM(unknown) AS BIGINT) AS unknown_messages
+FROM marked
+GROUP BY epoch, src
+HAVING CAST(SUM(shared + unknown) AS BIGINT) > 0
+ORDER BY epoch, src
+)
+$commq$, '{{run}}', commq_list([commq_dir('query shared-payloads', run)])),
+  '{{min-messages}}', commq_integer('query shared-payloads', 'min_messages', "min_messages", 1, 1000000000)));
 
 -- sizes: How many messages there are of each size, in thirteen buckets.
 CREATE OR REPLACE TEMP MACRO "sizes"(run, "unit" := 'bytes', "collectives" := 'none', "condition" := 'TRUE') AS TABLE

@@ -537,6 +537,32 @@ func TestDuplicates(t *testing.T) {
 		7,x_send,,,libx.so,708,,1,1,30,30,0,0`)
 }
 
+func TestSharedPayloads(t *testing.T) {
+	run := newRun(t, "shared.5", world+`
+messages src dst epoch comm tag bytes send_seq recv_post_seq payload_hash
+# 77 goes to two ranks, by another that passes it on in the next epoch; as long but not the same; the same hash and not as long
+1 3 0 0 9 4097 1 1 77
+1 4 0 0 9 4097 2 1 78
+3 4 1 0 9 4097 3 2 77
+3 1 1 0 9 17 4 3 77
+# nothing is nothing, whatever it is said to hold; what a rank has itself is sent to nobody
+4 1 1 0 8 0 5 4 -
+4 3 2 0 8 0 6 5 5
+2 2 2 0 8 31 7 6 79
+2 2 2 0 8 31 8 7 79
+# what is not known may be anything
+2 1 3 0 8 31 9 8 -
+`, example.Manifest(5))
+	same(t, "two", ask(t, run, "shared-payloads"), `
+		0,1,2,1,4097,0
+		1,3,2,1,4097,0
+		1,4,1,1,0,0
+		2,4,1,1,0,0
+		3,2,1,0,0,1`)
+	same(t, "three", ask(t, run, "shared-payloads", "min-messages", "3"), `
+		3,2,1,0,0,1`)
+}
+
 // TestDuplicatesAgainstTheSlowWay compares the query with a memory of everything that was sent.
 func TestDuplicatesAgainstTheSlowWay(t *testing.T) {
 	type payload struct{ src, hash, head, bytes, count int }

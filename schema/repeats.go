@@ -127,7 +127,7 @@ func (r *RepeatSums) Again() bool {
 }
 
 // Add looks at some messages; rest is called where more than src, bytes and payload_hash of some rows is needed. It returns rest's error.
-func (r *RepeatSums) Add(m *Messages, rest func(first, end int) error) error {
+func (r *RepeatSums) Add(m *Messages, rest Rest) error {
 	whole := false
 	for i, hash := range m.PayloadHash {
 		if hash == NullInt64 || m.Bytes[i] <= 0 || !r.counter.Often(repeatCounted(m.Src[i], hash, m.Bytes[i])) {

@@ -24,7 +24,7 @@ func repeatsOf(messages []Message, most int) (rows []Repeat, passes int) {
 	for s.Again() {
 		passes++
 		for _, b := range batches {
-			if err := s.Add(b, func(int, int) error { return nil }); err != nil {
+			if err := s.Add(b, func(int, int, ...string) error { return nil }); err != nil {
 				panic(err)
 			}
 		}

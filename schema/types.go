@@ -97,3 +97,7 @@ type Batch interface {
 	// Data returns the slice of column i: []int32, []int64, []int16 (Enum) or []string.
 	Data(i int) any
 }
+
+// Rest reads columns of a batch that were not read with it, for the rows from first to before end: those of that name, or all where none is named. It may
+// be called again, for the same rows and those behind them: what was passed over of a column stays unread.
+type Rest func(first, end int, columns ...string) error

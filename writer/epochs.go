@@ -88,11 +88,10 @@ func (e *Epochs) All(ctx context.Context, fn func(schema.Batch) error) error {
 	}
 }
 
-// AllLate is All for who seldom needs some of the columns: these are read only where fn asks for them, for the rows from first to before end of the
-// batch, by calling rest. It may be called again, for the same rows and those behind them: what was passed over stays unread. Values that are not read are
+// AllLate is All for who seldom needs some of the columns: these are read only where fn asks for them, by calling rest. Values that are not read are
 // no row's at all. The next batch is read meanwhile; fn is called
 // for one after the other. It is an error when a column is none of those that ReadEpochs was given.
-func (e *Epochs) AllLate(ctx context.Context, late []string, fn func(b schema.Batch, rest func(first, end int) error) error) error {
+func (e *Epochs) AllLate(ctx context.Context, late []string, fn func(b schema.Batch, rest schema.Rest) error) error {
 	if err := e.buffers.delay(late); err != nil {
 		return err
 	}

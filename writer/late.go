@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/parquet/file"
@@ -38,9 +39,9 @@ func (b *readBuffers) delay(columns []string) error {
 }
 
 // readLate reads the row groups [g, end), which belong together. Where these are several they have to be merged, and no column is late.
-func (r *tableReader) readLate(ctx context.Context, g, end int, fn func(b schema.Batch, rest func(first, end int) error) error) error {
+func (r *tableReader) readLate(ctx context.Context, g, end int, fn func(b schema.Batch, rest schema.Rest) error) error {
 	if end > g+1 {
-		return r.readTogether(ctx, g, end, func(b schema.Batch) error { return fn(b, func(int, int) error { return nil }) })
+		return r.readTogether(ctx, g, end, func(b schema.Batch) error { return fn(b, func(int, int, ...string) error { return nil }) })
 	}
 	return r.readWith(g, func(p *file.Reader) error { return r.rowGroupLate(ctx, p, g, fn) })
 }
@@ -52,7 +53,7 @@ type aheadBatch struct {
 }
 
 // rowGroupLate reads a row group, a batch ahead of fn.
-func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int, fn func(b schema.Batch, rest func(first, end int) error) error) error {
+func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int, fn func(b schema.Batch, rest schema.Rest) error) error {
 	late := &lateColumns{tableReader: r, group: p.RowGroup(g)}
 	readers, err := late.readers(g)
 	if err != nil {
@@ -154,12 +155,11 @@ func (l *lateColumns) readers(g int) (readers []func(column any) error, err erro
 }
 
 // look has fn look at a batch.
-func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest func(first, end int) error) error) error {
+func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest schema.Rest) error) error {
 	var broken error
-	read := 0 // the rows before are read, or will never be
-	err := fn(x.batch, func(first, end int) error {
-		if first = max(first, read); first < end && broken == nil {
-			read, broken = end, l.fill(x, first, end)
+	err := fn(x.batch, func(first, end int, columns ...string) error {
+		if broken == nil {
+			broken = l.fill(x, first, end, columns)
 		}
 		return broken
 	})
@@ -172,11 +172,19 @@ func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest func(first
 	return nil
 }
 
-// fill reads the late columns of rows [first, end) of a batch.
-func (l *lateColumns) fill(x aheadBatch, first, end int) error {
+// fill reads late columns of rows [first, end) of a batch: those of that name, or all where none is named.
+func (l *lateColumns) fill(x aheadBatch, first, end int, columns []string) error {
 	for k := range l.list {
-		if err := l.list[k].fill(l, x, first, end); err != nil {
-			return locatedRows(l.list[k].column, x, err)
+		c := &l.list[k]
+		if len(columns) > 0 && !slices.Contains(columns, l.table.Columns[c.column].Name) {
+			continue
+		}
+		from := max(first, int(c.at-x.first)) // the rows before are read, or will never be
+		if from >= end {
+			continue
+		}
+		if err := c.fill(l, x, from, end); err != nil {
+			return locatedRows(c.column, x, err)
 		}
 	}
 	return nil

@@ -85,14 +85,14 @@ func TestAllLate(t *testing.T) {
 	for _, share := range []int{1, 2, 7, 1 << 30} {
 		rng := rand.New(rand.NewPCG(uint64(share), 9))
 		at, asked := 0, 0
-		err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(b schema.Batch, rest func(first, end int) error) error {
+		err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(b schema.Batch, rest schema.Rest) error {
 			v := b.(*schema.Messages)
 			if rng.IntN(share) == 0 {
 				asked++
 				wanted := strings.Split(want[at], "\n")
 				for first, end := rng.IntN(2)*rng.IntN(v.Len()), 0; first < v.Len(); first = end + rng.IntN(9) {
 					end = first + 1 + rng.IntN(v.Len()-first)
-					if err := errors.Join(rest(first, end), rest(first, end)); err != nil {
+					if err := errors.Join(rest(first, end, "tag", "send_seq"), rest(first, end), rest(first, end)); err != nil {
 						return err
 					}
 					if d := cmp.Diff(wanted[first:end], strings.Split(rowsText(v), "\n")[first:end]); d != "" {
@@ -119,16 +119,16 @@ func TestAllLateErrors(t *testing.T) {
 	dir := lateRun(t)
 	stop := errors.New("stop")
 	calls := 0
-	err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(schema.Batch, func(int, int) error) error { calls++; return stop })
+	err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(schema.Batch, schema.Rest) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("%v after %d calls, want %v after 1", err, calls, stop)
 	}
-	err = lateRows(t, dir).AllLate(context.Background(), []string{"comm"}, func(schema.Batch, func(int, int) error) error { return nil })
+	err = lateRows(t, dir).AllLate(context.Background(), []string{"comm"}, func(schema.Batch, schema.Rest) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), `column "comm" of table messages cannot be read late`) {
 		t.Errorf("a column that is not read at all: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	err = lateRows(t, dir).AllLate(ctx, lateColumnNames, func(schema.Batch, func(int, int) error) error { cancel(); return nil })
+	err = lateRows(t, dir).AllLate(ctx, lateColumnNames, func(schema.Batch, schema.Rest) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}

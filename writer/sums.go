@@ -111,7 +111,7 @@ func makeRepeats(ctx context.Context, dir string, s *schema.RepeatSums) (schema.
 		if err != nil {
 			return nil, err
 		}
-		err = messages.AllLate(ctx, late, func(b schema.Batch, rest func(first, end int) error) error { return s.Add(b.(*schema.Messages), rest) })
+		err = messages.AllLate(ctx, late, func(b schema.Batch, rest schema.Rest) error { return s.Add(b.(*schema.Messages), rest) })
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ type detectOptions struct {
 	options detect.Options
 	price   priceOptions
 	replay  detectReplayOptions
+	engineOptions
 }
 
 // detectFormats are the formats of the findings.
@@ -46,6 +47,9 @@ operation makes of others, by their hashes, sums and first elements; addressed, 
 memory; inferred, where only who sends what to whom fits. What a rank contributes without sending it can be made known by
 commq_send_to_self (see commq capture api).
 
+--engine has an engine say first where messages are whose payloads several messages have (commq query shared-payloads): of others no hash is read
+here. With trino it is the server that the run is registered with, which reads the hashes on all its workers; the findings are the same.
+
 --neighbors asks for exchanges between neighbours as well: who sends to whom and when is all that they rest on. They name the Cartesian grid or the
 graph to create.
 
@@ -58,6 +62,8 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
   commq detect --run hpl.16 --machine cluster.yaml --ranks 16,64,256
   commq detect --run hpl.4 --machine cluster.yaml --replay
   commq detect --run hpl.16 --format sarif > findings.sarif
+  commq detect --run bt.C.64 --engine trino \
+      --dsn 'http://ada@trino:8080?catalog=hive&schema=commq'
   commq detect --run hpl.16 --format json --messages > findings.json`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -65,7 +71,11 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 			if err := o.replay.check(c); err != nil {
 				return err
 			}
-			return runDetect(c.Context(), a, &o)
+			shared, err := o.shared(c, a)
+			if err != nil {
+				return err
+			}
+			return runDetect(c.Context(), a, &o, shared)
 		},
 	}
 	f := c.Flags()
@@ -76,6 +86,7 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 	f.BoolVar(&o.options.Neighbors, "neighbors", false, "look for exchanges between neighbours too")
 	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
 	f.IntVar(&o.memory, "memory-mib", detect.DefaultMemoryBytes>>20, "memory in `MIB`: for messages that may be part of a collective, about 2,700 in each; what is left out is told")
+	o.sharedFlags(c)
 	o.price.flags(c)
 	o.replay.flags(c)
 	register(c, completeRuns(a), "run")
@@ -84,7 +95,7 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 	return c
 }
 
-func runDetect(ctx context.Context, a *app, o *detectOptions) error {
+func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) error {
 	switch {
 	case o.run == "":
 		return errors.New("no run given; name one with --run")
@@ -104,7 +115,7 @@ func runDetect(ctx context.Context, a *app, o *detectOptions) error {
 	if err != nil {
 		return err
 	}
-	d := &detection{a: a, dir: dir, name: filepath.Base(dir)}
+	d := &detection{a: a, dir: dir, name: filepath.Base(dir), shared: shared}
 	options := o.options
 	options.MemoryBytes = int64(o.memory) << 20
 	options.Messages = options.Messages || o.price.machine != "" || o.replay.replay
@@ -149,6 +160,7 @@ type detection struct {
 	result    *detect.Result
 	sites     map[int32]printedSite // those of findings
 	comms     map[int32]string      // names
+	shared    askShared             // who says where payloads come often; nil: nobody
 	spill     *os.File              // payloads for which there is no memory; nil: there are none
 }
 
@@ -240,13 +252,16 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 		return nil, err
 	}
 	run.Stopped = ctx.Err
+	if d.shared != nil {
+		run.Shared = func(least int) (map[detect.Stretch]bool, error) { return d.shared(ctx, d.dir, d.manifest, least) }
+	}
 	run.Spill = func() (payloads.Spill, error) {
 		f, err := writer.Scratch("commq-payloads-")
 		d.spill = f
 		return f, err
 	}
 	pass := 0
-	run.Messages = func(columns []string, add func(b *schema.Messages, rest func(first, end int) error) error) error {
+	run.Messages = func(columns []string, add func(b *schema.Messages, rest schema.Rest) error) error {
 		pass++
 		more, finish := func(int) {}, func() {}
 		if d.a != nil {
@@ -258,7 +273,7 @@ func (d *detection) read(ctx context.Context) (*detect.Run, error) {
 			return err
 		}
 		late := slices.DeleteFunc(slices.Clone(detect.Columns), func(name string) bool { return slices.Contains(columns, name) })
-		return rows.AllLate(ctx, late, func(b schema.Batch, rest func(first, end int) error) error {
+		return rows.AllLate(ctx, late, func(b schema.Batch, rest schema.Rest) error {
 			more(b.Len())
 			return add(b.(*schema.Messages), rest)
 		})

@@ -47,6 +47,24 @@ func TestDetectReadsEveryEpoch(t *testing.T) {
 	if got := manualLines(&d); len(got) != 1 || !strings.Contains(got[0], want[0]) {
 		t.Errorf("found %q, want %q", got, want)
 	}
+	sameWithEngine(t, store, "pipe.3")
+}
+
+// sameWithEngine compares what is found where messages are asked of an engine first, and where they are not.
+func sameWithEngine(t *testing.T, store, run string) {
+	t.Helper()
+	args := []string{"detect", "--store", store, "--run", run, "--format", "json", "--neighbors"}
+	plain := commq(t, args...)
+	if diff := gocmp.Diff(plain, commq(t, append(args, "--engine", "duckdb")...)); diff != "" || !strings.Contains(plain, `"operation"`) {
+		t.Errorf("%s without and with --engine duckdb:\n%s", run, diff)
+	}
+}
+
+// TestDetectAsksAnEngineFirst: of committed runs the findings are the same, also where messages have several payloads.
+func TestDetectAsksAnEngineFirst(t *testing.T) {
+	for _, run := range []string{"cg.A.16", "mg.W.16"} {
+		sameWithEngine(t, runsDir, run)
+	}
 }
 
 // TestDetectFindsWhatIsDoneByHand captures figure 6 of the paper, and more, in C and Fortran under both libraries.

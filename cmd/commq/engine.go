@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +23,17 @@ type engineOptions struct {
 }
 
 func (e *engineOptions) flags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&e.engineName, "engine", "", "`ENGINE` that answers: duckdb, in this process, or trino, a server that the runs are registered with (default $COMMQ_ENGINE, else duckdb)")
+	e.engineFlag(c, "`ENGINE` that answers: duckdb, in this process, or trino, a server that the runs are registered with (default $COMMQ_ENGINE, else duckdb)")
 	e.dsnFlag(c)
+}
+
+func (e *engineOptions) engineFlag(c *cobra.Command, usage string) {
+	c.Flags().StringVar(&e.engineName, "engine", "", usage)
 	complete(c, "engine", engines[:]...)
 }
+
+// named is the engine that a flag or the environment names; "" where none does.
+func (e *engineOptions) named() string { return cmp.Or(e.engineName, os.Getenv("COMMQ_ENGINE")) }
 
 // dsnFlag is the one of them that needs no other.
 func (e *engineOptions) dsnFlag(c *cobra.Command) {
@@ -36,11 +43,7 @@ func (e *engineOptions) dsnFlag(c *cobra.Command) {
 
 // address is that of the Trino server that is to answer; "" where DuckDB is. The flags in local are about DuckDB alone.
 func (e *engineOptions) address(c *cobra.Command, local ...string) (string, error) {
-	engine := e.engineName
-	if engine == "" {
-		engine = os.Getenv("COMMQ_ENGINE")
-	}
-	switch {
+	switch engine := e.named(); {
 	case engine == "" || engine == "duckdb":
 		if e.dsn != "" {
 			return "", errors.New("--dsn is the address of a Trino server; say --engine trino too")
