@@ -370,8 +370,8 @@ func (s *collectiveSums) completed(c *completingCall) {
 	}
 }
 
-// rows are the rows of collective_waits; nil: too much would have had to be kept.
-func (s *collectiveSums) rows() *CollectiveWaits {
+// rows gives the rows of collective_waits to full, some at a time; there says that there are: not too much would have had to be kept. It returns full's error.
+func (s *collectiveSums) rows(full func(Batch) error) (there bool, err error) {
 	for comm, c := range s.comms { // operations that some member never entered
 		for instance, op := range c.open {
 			s.whole(comm, c, instance, op)
@@ -384,8 +384,9 @@ func (s *collectiveSums) rows() *CollectiveWaits {
 	}
 	clear(s.ends)
 	if s.full {
-		return nil
+		return false, nil
 	}
+	s.comms = nil // they hold members, and what they entered
 	keys := make([]collectiveKey, 0, len(s.sums))
 	for key := range s.sums {
 		keys = append(keys, key)
@@ -407,7 +408,13 @@ func (s *collectiveSums) rows() *CollectiveWaits {
 			out.Append(&CollectiveWait{Rank: key.rank, Nth: nth, Until: until, Pattern: waitPattern(key.call), Call: int16(key.call), Comm: key.comm,
 				Calls: x.calls, Waits: x.waits, WaitNs: x.ns, MaxNs: x.max, Caused: x.caused, CausedNs: x.causedNs})
 			nth++
+			if out.Len() == givenRows {
+				if err := full(out); err != nil {
+					return true, err
+				}
+				out.Resize(0)
+			}
 		}
 	}
-	return out
+	return true, full(out)
 }

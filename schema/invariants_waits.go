@@ -59,10 +59,13 @@ func finishWaits(c *Checker) {
 		return
 	}
 	digests := map[*Table]*Digester{}
-	for _, b := range c.waitSums().Rows() {
-		digests[b.Table()] = NewDigester(b.Table())
+	c.waitSums().Rows(func(b Batch) error { // it returns no error but those of this
+		if digests[b.Table()] == nil {
+			digests[b.Table()] = NewDigester(b.Table())
+		}
 		digests[b.Table()].Add(b)
-	}
+		return nil
+	})
 	for _, t := range waitTables {
 		if c.lacks(t) {
 			continue

@@ -15,11 +15,14 @@ type Profiler struct {
 	epoch int32
 	first int32 // epoch that the rows at hand begin in
 
-	rows  []Profile
-	keys  []profileKey
-	slots []int32 // an open hash table of places in rows, plus 1; its size is a power of two
-	next  map[int32]int64
+	chunks [][]Profile // the rows, profileChunk in each but the last: one slice of all would have to be copied as it grows, and be too large by a part
+	n      int         // of rows
+	slots  []int32     // an open hash table of places of rows, plus 1; its size is a power of two
+	next   map[int32]int64
 }
+
+// profileChunk is how many rows lie together.
+const profileChunk = 1 << 10
 
 // profileKey are the columns in which the rows of events agree that are summed in one row of profile.
 type profileKey struct {
@@ -41,7 +44,7 @@ func (p *Profiler) Add(e *Events, full func(*Profiles) error) error {
 	last, at := profileKey{}, -1
 	for i, epoch := range e.Epoch {
 		if epoch != p.epoch {
-			if p.epoch = epoch; len(p.rows) > p.most {
+			if p.epoch = epoch; p.n > p.most {
 				if err := p.Flush(full); err != nil {
 					return err
 				}
@@ -52,9 +55,18 @@ func (p *Profiler) Add(e *Events, full func(*Profiles) error) error {
 		if at < 0 || key != last {
 			last, at = key, p.find(key)
 		}
-		p.rows[at].add(e, i)
+		p.row(at).add(e, i)
 	}
 	return nil
+}
+
+// row is the row at a place.
+func (p *Profiler) row(at int) *Profile { return &p.chunks[at/profileChunk][at%profileChunk] }
+
+// key are the columns of the row by which it is found.
+func (r *Profile) key() profileKey {
+	return profileKey{rank: r.Rank, thread: r.Thread, comm: r.Comm, callsite: r.Callsite, errorClass: r.ErrorClass, postedAny: r.PostedAny, procNull: r.ProcNull,
+		recvWorld: r.RecvWorld, recvTag: r.RecvTag, call: r.Call, class: r.Class, inProgress: r.InProgress}
 }
 
 func keyOf(e *Events, i int) profileKey {
@@ -84,7 +96,7 @@ func (p *Profiler) find(k profileKey) int {
 	mask := uint64(len(p.slots) - 1)
 	slot := k.hash() & mask
 	for ; p.slots[slot] != 0; slot = (slot + 1) & mask {
-		if at := int(p.slots[slot] - 1); p.keys[at] == k {
+		if at := int(p.slots[slot] - 1); p.row(at).key() == k {
 			return at
 		}
 	}
@@ -93,19 +105,25 @@ func (p *Profiler) find(k profileKey) int {
 	row.ErrorClass, row.PostedAny, row.ProcNull, row.InProgress, row.RecvWorld, row.RecvTag = k.errorClass, k.postedAny, k.procNull, k.inProgress, k.recvWorld, k.recvTag
 	row.Nth = p.next[k.rank]
 	p.next[k.rank]++
-	p.rows, p.keys = append(p.rows, row), append(p.keys, k)
-	p.slots[slot] = int32(len(p.rows))
-	if 2*len(p.rows) > len(p.slots) {
+	last := len(p.chunks) - 1
+	if p.n%profileChunk == 0 {
+		p.chunks, last = append(p.chunks, nil), last+1
+	}
+	p.chunks[last] = append(p.chunks[last], row)
+	p.n++
+	p.slots[slot] = int32(p.n)
+	if 2*p.n > len(p.slots) {
 		p.grow()
 	}
-	return len(p.rows) - 1
+	return p.n - 1
 }
 
 func (p *Profiler) grow() {
 	p.slots = make([]int32, 2*len(p.slots))
 	mask := uint64(len(p.slots) - 1)
-	for at := range p.keys {
-		slot := p.keys[at].hash() & mask
+	for at := range p.n {
+		key := p.row(at).key()
+		slot := key.hash() & mask
 		for ; p.slots[slot] != 0; slot = (slot + 1) & mask {
 		}
 		p.slots[slot] = int32(at + 1)
@@ -159,18 +177,23 @@ func sum(to *int64, x int64) {
 
 // Flush gives the rows that are there to full, sorted by the key; there may be none. It returns full's error.
 func (p *Profiler) Flush(full func(*Profiles) error) error {
-	if len(p.rows) == 0 {
+	if p.n == 0 {
 		return nil
 	}
-	slices.SortFunc(p.rows, func(a, b Profile) int {
-		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Nth, b.Nth))
+	order := make([]int32, p.n)
+	for at := range order {
+		order[at] = int32(at)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		x, y := p.row(int(a)), p.row(int(b))
+		return cmp.Or(cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Nth, y.Nth))
 	})
 	var batch Profiles
-	batch.Resize(len(p.rows))
-	for i := range p.rows {
-		batch.Set(i, &p.rows[i])
+	batch.Resize(p.n)
+	for i, at := range order {
+		batch.Set(i, p.row(int(at)))
 	}
-	p.rows, p.keys = p.rows[:0], p.keys[:0]
+	p.chunks, p.n = nil, 0
 	clear(p.slots)
 	return full(&batch)
 }

@@ -21,19 +21,22 @@ type WaitSums struct {
 	pending map[uint64]int64     // sends of earlier epochs without a message: sideKey -> seq of the call that completes them
 	carried map[uint64]*carryRow // calls of other epochs
 
-	pairs   map[uint64]*pairWaits // by src<<32 | dst
-	recent  [256]recentPair
-	sizes   map[sizeKey]*int64
-	times   map[transferKey]*transferTimes
-	tooMany bool // different sizes and times
-	tooLong bool // what is carried
+	pairs       pairTable
+	recent      [256]*pairWaits
+	sizes       map[sizeKey]*int64
+	recentSizes [256]recentSize
+	times       map[transferKey]*transferTimes
+	tooMany     bool // different sizes and times
+	tooLong     bool // what is carried
 
 	lastTimed lastTimed
 
 	collectives collectiveSums
 
-	events   Events // that were added and are not summed yet
-	messages Messages
+	events  []*Events // that were added and are not laid out yet: the columns that are looked at
+	last    int32     // the epoch of the last row of events that was added
+	laidOut bool      // the rows of events that were added are, and their messages come
+	later   Messages  // of epochs whose rows of events have not come
 }
 
 // transferRows is the most rows of the table transfers: a run with more has none.
@@ -86,18 +89,77 @@ type callWaits struct {
 	dst    int32
 }
 
-type recentPair struct {
-	key  uint64
-	pair *pairWaits
+// recentSize is a size that came lately, with its count; nil: none did.
+type recentSize struct {
+	key      sizeKey
+	messages *int64
 }
 
-// pairWaits is a row of waits.
+// pairWaits is a row of waits. It has no pointers: there may be many millions.
 type pairWaits struct {
-	messages     int64
-	send, recv   waitSum
-	sameHost     int32
-	lastBytes    int64
-	lastMessages *int64
+	key        uint64 // src<<32 | dst
+	messages   int64
+	send, recv waitSum
+	sameHost   int32
+}
+
+// pairTable finds pairs by their keys. They lie in chunks and stay where they are: a slice of all would have to be copied as it grows.
+type pairTable struct {
+	chunks [][]pairWaits
+	n      int
+	slots  []int32 // an open hash table of places of pairs, plus 1; its size is a power of two
+}
+
+const pairChunk = 1 << 9
+
+// at is the pair at a place.
+func (t *pairTable) at(place int32) *pairWaits { return &t.chunks[place/pairChunk][place%pairChunk] }
+
+// of is the pair of that key; added says that it was not there.
+func (t *pairTable) of(key uint64) (p *pairWaits, added bool) {
+	if 2*t.n >= len(t.slots) {
+		t.grow()
+	}
+	slot := t.slot(key)
+	if at := t.slots[slot]; at != 0 {
+		return t.at(at - 1), false
+	}
+	if t.n%pairChunk == 0 {
+		t.chunks = append(t.chunks, make([]pairWaits, 0, pairChunk))
+	}
+	last := &t.chunks[len(t.chunks)-1]
+	*last = append(*last, pairWaits{key: key})
+	t.n++
+	t.slots[slot] = int32(t.n)
+	return t.at(int32(t.n - 1)), true
+}
+
+// slot is where the key's place is in slots, or would be.
+func (t *pairTable) slot(key uint64) uint64 {
+	mask := uint64(len(t.slots) - 1)
+	h := key * 0x9e3779b97f4a7c15
+	for i := (h ^ h>>32) & mask; ; i = (i + 1) & mask {
+		if at := t.slots[i]; at == 0 || t.at(at-1).key == key {
+			return i
+		}
+	}
+}
+
+func (t *pairTable) grow() {
+	t.slots = make([]int32, max(1<<8, 2*len(t.slots)))
+	for at := range int32(t.n) {
+		t.slots[t.slot(t.at(at).key)] = at + 1
+	}
+}
+
+// sorted are the places of all pairs, in the order of their keys.
+func (t *pairTable) sorted() []int32 {
+	order := make([]int32, t.n)
+	for at := range order {
+		order[at] = int32(at)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(t.at(a).key, t.at(b).key) })
+	return order
 }
 
 type waitSum struct{ waits, ns, max int64 }
@@ -124,7 +186,7 @@ type transferTimes struct{ messages, min, max int64 }
 // that waited is kept until the end.
 func NewWaitSums(hosts []int32, dense bool) *WaitSums {
 	return &WaitSums{hosts: hosts, dense: dense, ranks: make([]waitRank, len(hosts)), pending: map[uint64]int64{}, carried: map[uint64]*carryRow{},
-		pairs: map[uint64]*pairWaits{}, sizes: map[sizeKey]*int64{}, times: map[transferKey]*transferTimes{}, collectives: newCollectiveSums(len(hosts))}
+		sizes: map[sizeKey]*int64{}, times: map[transferKey]*transferTimes{}, collectives: newCollectiveSums(len(hosts))}
 }
 
 // AddComms takes in who is who in communicators. All of them are added before any row of events.
@@ -147,49 +209,60 @@ func WaitColumns(t *Table) []string {
 
 // AddEvents keeps rows of events. They come by increasing epoch.
 func (w *WaitSums) AddEvents(e *Events) {
-	if n := w.events.Len(); n > 0 && e.Len() > 0 && e.Epoch[0] > w.events.Epoch[n-1] {
-		w.flush(w.events.Epoch[n-1])
-	}
-	w.collectives.keep(e)
-	x := &w.events
-	x.Rank, x.Seq, x.Epoch, x.Class = append(x.Rank, e.Rank...), append(x.Seq, e.Seq...), append(x.Epoch, e.Epoch...), append(x.Class, e.Class...)
-	x.StartNs, x.EndNs, x.DoneSeq = append(x.StartNs, e.StartNs...), append(x.EndNs, e.EndNs...), append(x.DoneSeq, e.DoneSeq...)
-	x.SendWorld, x.RecvWorld, x.Request = append(x.SendWorld, e.SendWorld...), append(x.RecvWorld, e.RecvWorld...), append(x.Request, e.Request...)
-}
-
-// AddMessages keeps rows of messages. Those of an epoch come before the rows of events of the next.
-func (w *WaitSums) AddMessages(m *Messages) {
-	if w.tooLong {
+	n := e.Len()
+	if n == 0 {
 		return
 	}
-	x := &w.messages
-	x.Src, x.Dst, x.Epoch, x.Bytes = append(x.Src, m.Src...), append(x.Dst, m.Dst...), append(x.Epoch, m.Epoch...), append(x.Bytes, m.Bytes...)
-	x.SendSeq, x.SendStartNs, x.RecvDoneSeq = append(x.SendSeq, m.SendSeq...), append(x.SendStartNs, m.SendStartNs...), append(x.RecvDoneSeq, m.RecvDoneSeq...)
-	x.RecvPostNs, x.RecvStartNs, x.RecvEndNs = append(x.RecvPostNs, m.RecvPostNs...), append(x.RecvStartNs, m.RecvStartNs...), append(x.RecvEndNs, m.RecvEndNs...)
+	if w.laidOut || len(w.events) > 0 && e.Epoch[0] > w.last {
+		w.flush(w.last)
+	}
+	w.last = e.Epoch[n-1]
+	w.collectives.keep(e)
+	w.events = append(w.events, &Events{Rank: slices.Clone(e.Rank), Seq: slices.Clone(e.Seq), Class: slices.Clone(e.Class), StartNs: slices.Clone(e.StartNs),
+		EndNs: slices.Clone(e.EndNs), DoneSeq: slices.Clone(e.DoneSeq), SendWorld: slices.Clone(e.SendWorld), RecvWorld: slices.Clone(e.RecvWorld), Request: slices.Clone(e.Request)})
 }
 
-// flush sums what was kept, messages up to that epoch: the row that sent a message is in no later one.
-func (w *WaitSums) flush(epoch int32) {
-	later := Messages{}
-	if m := &w.messages; m.Len() > 0 && slices.Max(m.Epoch) > epoch {
-		var row Message
-		now := Messages{}
-		for i, of := range m.Epoch {
-			x := waitMessage(m, i, &row)
-			if of > epoch {
-				later.Append(x)
-			} else {
-				now.Append(x)
-			}
+// AddMessages adds rows of messages. Those of an epoch come behind all rows of events of it, and before those of the next.
+func (w *WaitSums) AddMessages(m *Messages) {
+	if w.tooLong || m.Len() == 0 {
+		return
+	}
+	if len(w.events) > 0 {
+		w.lay()
+	}
+	for i, epoch := range m.Epoch {
+		if w.laidOut && epoch <= w.last {
+			w.message(m, i)
+			continue
 		}
-		w.messages = now
+		var row Message
+		w.later.Append(waitMessage(m, i, &row))
 	}
-	w.epoch([]*Events{&w.events}, []*Messages{&w.messages})
-	w.events.Resize(0)
-	w.messages.Resize(0)
-	if later.Len() > 0 {
-		w.AddMessages(&later)
+}
+
+// lay lays out the rows of events that were kept, which are not needed as such any more.
+func (w *WaitSums) lay() {
+	w.begin(w.events)
+	w.events, w.laidOut = nil, true
+}
+
+// flush sums what is left of the rows of events that were kept, and messages up to that epoch: the row that sent a message is in no later one.
+func (w *WaitSums) flush(epoch int32) {
+	if !w.laidOut {
+		w.lay()
 	}
+	var row Message
+	later := w.later
+	w.later = Messages{}
+	for i, of := range later.Epoch {
+		if of <= epoch {
+			w.message(&later, i)
+		} else {
+			w.later.Append(waitMessage(&later, i, &row))
+		}
+	}
+	w.finish()
+	w.laidOut = false
 }
 
 // waitMessage copies the columns that WaitSums looks at into m.
@@ -205,17 +278,7 @@ func (w *WaitSums) Epoch(events []*Events, messages []*Messages) {
 	for _, e := range events {
 		w.collectives.keep(e)
 	}
-	w.epoch(events, messages)
-}
-
-// epoch is Epoch, whose collectives are kept.
-func (w *WaitSums) epoch(events []*Events, messages []*Messages) {
-	w.layOut(events)
-	for _, e := range events {
-		for i := range e.Rank {
-			w.post(e, i)
-		}
-	}
+	w.begin(events)
 	for _, m := range messages {
 		for i := range m.Src {
 			w.message(m, i)
@@ -224,6 +287,21 @@ func (w *WaitSums) epoch(events []*Events, messages []*Messages) {
 			break
 		}
 	}
+	w.finish()
+}
+
+// begin lays out the rows of events of an epoch.
+func (w *WaitSums) begin(events []*Events) {
+	w.layOut(events)
+	for _, e := range events {
+		for i := range e.Rank {
+			w.post(e, i)
+		}
+	}
+}
+
+// finish ends the epoch, all messages of which were added.
+func (w *WaitSums) finish() {
 	w.collectives.epoch(w)
 	w.endEpoch()
 }
@@ -372,7 +450,7 @@ func (w *WaitSums) message(m *Messages, i int) {
 	}
 	pair := w.pair(src, dst)
 	pair.messages++
-	w.size(pair, m.Bytes[i])
+	w.size(sizeKey{m.Bytes[i], pair.sameHost})
 	w.sent(m, i)
 	if done := m.RecvDoneSeq[i]; done != NullInt64 {
 		w.received(m, i, done)
@@ -380,9 +458,9 @@ func (w *WaitSums) message(m *Messages, i int) {
 }
 
 // size counts a message of a size.
-func (w *WaitSums) size(p *pairWaits, bytes int64) {
-	if p.lastMessages == nil || p.lastBytes != bytes {
-		key := sizeKey{bytes, p.sameHost}
+func (w *WaitSums) size(key sizeKey) {
+	last := &w.recentSizes[(uint64(key.bytes)*0x9e3779b97f4a7c15^uint64(key.sameHost)<<56)>>56]
+	if last.messages == nil || last.key != key {
 		n := w.sizes[key]
 		if n == nil {
 			if w.tooMany = w.tooMany || len(w.sizes) == transferRows; w.tooMany {
@@ -391,9 +469,9 @@ func (w *WaitSums) size(p *pairWaits, bytes int64) {
 			n = new(int64)
 			w.sizes[key] = n
 		}
-		p.lastBytes, p.lastMessages = bytes, n
+		*last = recentSize{key, n}
 	}
-	*p.lastMessages++
+	*last.messages++
 }
 
 // sent tells the call that completed the send when its receive was posted.
@@ -589,61 +667,67 @@ func transferStep(ns int64) int32 {
 func (w *WaitSums) pair(src, dst int32) *pairWaits {
 	key := uint64(uint32(src))<<32 | uint64(uint32(dst))
 	at := &w.recent[(key*0x9e3779b97f4a7c15)>>56]
-	if at.pair != nil && at.key == key {
-		return at.pair
+	if *at != nil && (*at).key == key {
+		return *at
 	}
-	p := w.pairs[key]
-	if p == nil {
-		p = &pairWaits{}
-		if w.hosts[src] == w.hosts[dst] {
-			p.sameHost = 1
-		}
-		w.pairs[key] = p
+	p, added := w.pairs.of(key)
+	if added && w.hosts[src] == w.hosts[dst] {
+		p.sameHost = 1
 	}
-	*at = recentPair{key, p}
+	*at = p
 	return p
 }
 
-// Rows ends the sums and returns the rows of waits, transfers and collective_waits, those that there are: no transfers where they would be too many,
-// and no table for which too much would have to be kept.
-func (w *WaitSums) Rows() (rows []Batch) {
+// givenRows is how many rows of a table are made at a time: those of a row group.
+const givenRows = 1 << 20
+
+// Rows ends the sums and gives the rows of waits, transfers and collective_waits to full, some at a time, in order; it returns the tables that there are: no
+// transfers where they would be too many, and no table for which too much would have to be kept. It returns full's error.
+func (w *WaitSums) Rows(full func(Batch) error) (tables []*Table, err error) {
 	w.flush(math.MaxInt32)
+	w.rows, w.calls, w.index, w.keys = nil, nil, nil, nil
 	if !w.tooLong {
-		rows = append(rows, w.waits())
+		tables = append(tables, &WaitsTable)
+		if err := w.waits(full); err != nil {
+			return nil, err
+		}
 		if t := w.transfers(); t != nil {
-			rows = append(rows, t)
+			tables = append(tables, &TransfersTable)
+			if err := full(t); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if c := w.collectives.rows(); c != nil {
-		rows = append(rows, c)
+	w.pairs = pairTable{}
+	clear(w.recent[:])
+	there, err := w.collectives.rows(full)
+	if there {
+		tables = append(tables, &CollectiveWaitsTable)
 	}
-	return rows
+	return tables, err
 }
 
-// waits are the rows of waits.
-func (w *WaitSums) waits() *Waits {
+// waits gives the rows of waits.
+func (w *WaitSums) waits(full func(Batch) error) error {
 	for key, c := range w.carried { // messages without a partner
 		rank, _ := sideOf(key)
 		w.add(rank, c.start, &c.waits)
 	}
 	clear(w.carried)
 	out := &Waits{}
-	for _, key := range sorted(w.pairs) {
-		p := w.pairs[key]
-		out.Append(&Wait{Src: int32(key >> 32), Dst: int32(key), Messages: p.messages,
+	for _, at := range w.pairs.sorted() {
+		p := w.pairs.at(at)
+		out.Append(&Wait{Src: int32(p.key >> 32), Dst: int32(p.key), Messages: p.messages,
 			LateSends: p.send.waits, LateSendNs: p.send.ns, LateSendMaxNs: p.send.max,
 			LateReceives: p.recv.waits, LateReceiveNs: p.recv.ns, LateReceiveMaxNs: p.recv.max})
+		if out.Len() == givenRows {
+			if err := full(out); err != nil {
+				return err
+			}
+			out.Resize(0)
+		}
 	}
-	return out
-}
-
-func sorted[V any](m map[uint64]V) []uint64 {
-	keys := make([]uint64, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return full(out)
 }
 
 // transfers are the rows of transfers: of each size all, and behind them those that are timed, by step.

@@ -73,7 +73,11 @@ func TestWaitSums(t *testing.T) {
 			w.AddEvents(e)
 			w.AddMessages(m)
 		}
-		rows := w.Rows()
+		var rows []Batch
+		tables, err := w.Rows(func(b Batch) error { rows = append(rows, b); return nil })
+		if err != nil || len(tables) != 3 {
+			t.Fatalf("%s: tables %v, error %v; want three", test.name, tables, err)
+		}
 		gotWaits, gotTransfers := rows[0].(*Waits), rows[1].(*Transfers)
 		var is []Wait
 		for i := range gotWaits.Src {

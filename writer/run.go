@@ -285,7 +285,9 @@ func (r *Run) endProfiles() error {
 		}
 	}
 	for shard, f := range events {
-		if err := f.profiler.Flush(func(rows *schema.Profiles) error { return r.write(shard, rows) }); err != nil {
+		p := f.profiler
+		f.profiler = nil // nothing more comes, and there are many of them
+		if err := p.Flush(func(rows *schema.Profiles) error { return r.write(shard, rows) }); err != nil {
 			return err
 		}
 	}

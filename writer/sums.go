@@ -10,40 +10,42 @@ import (
 // writeSums writes the tables waits, transfers, collective_waits and repeats of the run in folder dir whose other tables are there. An untimed run
 // has the first three without rows. It returns the tables that the run lacks, as there would be too much to keep for them.
 func (r *Run) writeSums(ctx context.Context, dir string, m *schema.Manifest) (lacks []*schema.Table, err error) {
-	var rows []schema.Batch
+	var made []*schema.Table
 	makes := []*schema.Table{&schema.RepeatsTable}
+	write := func(b schema.Batch) error { return r.write(0, b) }
 	if m.TimeOrigin != "untimed" {
 		makes = append(makes, &schema.WaitsTable, &schema.TransfersTable, &schema.CollectiveWaitsTable)
-		if r.waits != nil {
-			rows = r.waits.Rows()
-		} else if rows, err = makeWaits(ctx, dir, m.Record == "all" && len(m.Filters) == 0); err != nil {
+		w := r.waits
+		if r.waits = nil; w == nil {
+			if w, err = makeWaits(ctx, dir, m.Record == "all" && len(m.Filters) == 0); err != nil {
+				return nil, err
+			}
+		}
+		if made, err = w.Rows(write); err != nil {
 			return nil, err
 		}
 	}
 	counted := r.repeats
-	r.waits, r.repeats = nil, nil
+	r.repeats = nil
 	switch again, err := makeRepeats(ctx, dir, counted); {
 	case err != nil:
 		return nil, err
 	case again != nil:
-		rows = append(rows, again)
-	}
-	for _, t := range makes {
-		if !slices.ContainsFunc(rows, func(b schema.Batch) bool { return b.Table() == t }) {
-			lacks = append(lacks, t)
+		made = append(made, again.Table())
+		if err := write(again); err != nil {
+			return nil, err
 		}
 	}
-	for _, b := range rows {
-		if err := r.write(0, b); err != nil {
-			return nil, err
+	for _, t := range makes {
+		if !slices.Contains(made, t) {
+			lacks = append(lacks, t)
 		}
 	}
 	return lacks, nil
 }
 
-// makeWaits makes the rows of waits, transfers and collective_waits of the other tables of the run in folder dir, but of tables for which there is too much to
-// keep; dense says that no row of events is missing.
-func makeWaits(ctx context.Context, dir string, dense bool) ([]schema.Batch, error) {
+// makeWaits makes the sums for waits, transfers and collective_waits of the other tables of the run in folder dir; dense says that no row of events is missing.
+func makeWaits(ctx context.Context, dir string, dense bool) (*schema.WaitSums, error) {
 	var hosts []int32
 	err := ReadTable(ctx, dir, &schema.RanksTable, checkRows, func(b schema.Batch) error {
 		hosts = append(hosts, b.(*schema.RankInfos).Host...)
@@ -74,7 +76,7 @@ func makeWaits(ctx context.Context, dir string, dense bool) ([]schema.Batch, err
 	if err != nil {
 		return nil, err
 	}
-	return w.Rows(), nil
+	return w, nil
 }
 
 // sumRows is the number of rows read at a time.
