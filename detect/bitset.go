@@ -29,6 +29,25 @@ func (s bitset) first(n int) bool {
 	return s.len() == n
 }
 
+// contains says whether a set has all of another; apartFrom whether it has none.
+func (s bitset) contains(other bitset) bool {
+	for k, w := range other {
+		if w&^s[k] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (s bitset) apartFrom(other bitset) bool {
+	for k, w := range other {
+		if w&s[k] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // join adds the members of other, and calls added with each that is new.
 func (s bitset) join(other bitset, added func(int)) {
 	for k, w := range other {

@@ -15,6 +15,9 @@ type operand struct {
 	sum   int64
 	asked bool // of combiner.of, which said this
 	taker *instance
+
+	sent  bool  // in once.walk and once.reach
+	heard int32 // in once.reach
 }
 
 // cell is what messages have in common that one call sends for one purpose.
@@ -410,6 +413,20 @@ func (c *combiner) of(m *operand) *instance {
 		m.asked, m.taker = true, c.takers.of(m.src, m.sendSeq)
 	}
 	return m.taker
+}
+
+// noRoom counts what could not be looked at because its sets take too much.
+func (c *combiner) noRoom(room *setRoom, o *once) {
+	if !room.over() {
+		return
+	}
+	for _, m := range o.messages {
+		if !m.beyond {
+			m.beyond = true
+			c.result.LeftOut++
+			c.result.NoRoom++
+		}
+	}
 }
 
 func sortedWays(ways map[way]*sampledWay) []way {

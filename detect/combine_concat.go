@@ -43,6 +43,9 @@ func (c *combiner) joining(g *group, list []*once, backward bool) *combined {
 	var roots []int32
 	for k, o := range list {
 		turned := o
+		if o.reach(backward) < n {
+			return nil
+		}
 		if backward {
 			turned = o.backward()
 		}
@@ -177,7 +180,7 @@ func (c *combiner) alone(g *group) bool {
 
 // held is what a rank has in the course of a gathering.
 type held struct {
-	set   bitset
+	set   rankSet
 	own   int64      // its block in bytes; -1: not known yet
 	known *operand   // what it sent, or recorded
 	since []*operand // what it has got since then
@@ -189,28 +192,30 @@ type held struct {
 // the rank that has all in the end, or -1 where all have.
 func (j *joiner) replay(o *once) (root int, ok bool) {
 	n := len(j.g.ranks)
-	ranks := make([]held, n)
+	ranks, room := make([]held, n), j.newSetRoom()
 	for r := range ranks {
-		ranks[r] = held{set: newBitset(n), own: -1}
+		ranks[r] = held{set: newRankSet(n, room), own: -1}
 		ranks[r].set.add(r)
 	}
-	carried := make(map[*operand]bitset, len(o.messages))
+	carried := make(map[*operand]rankSet, len(o.messages))
 	for _, m := range o.messages {
 		j.varied = j.varied || m.hash != o.messages[0].hash
 	}
 	ok = o.walk(func(r int, e operandEvent) bool {
 		at := &ranks[r]
 		if !e.send {
-			if !at.set.apartFrom(carried[e.m]) {
+			got := carried[e.m]
+			if !at.set.apartFrom(&got) {
 				return false
 			}
-			at.set.join(carried[e.m], func(int) {})
+			at.set.join(&got, nil)
 			at.since, at.parts, at.total = append(at.since, e.m), append(at.parts, e.m), at.total+e.m.bytes
-			return true
+			return !room.over()
 		}
-		carried[e.m] = slices.Clone(at.set)
-		return j.sent(at, o, e.m, r)
+		carried[e.m] = at.set.clone()
+		return j.sent(at, o, e.m, r) && !room.over()
 	})
+	j.noRoom(room, o)
 	if !ok {
 		return 0, false
 	}

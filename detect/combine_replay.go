@@ -101,6 +101,9 @@ func (c *combiner) may(g *group, first []*once) bool {
 	}
 	for _, backward := range []bool{false, true} {
 		o := first[0]
+		if o.reach(backward) < len(g.ranks) {
+			continue
+		}
 		if backward {
 			o = o.backward()
 		}
@@ -163,17 +166,19 @@ func (g *group) cut(times, most int64) []*once {
 // fit, and says whether all did.
 func (o *once) walk(visit func(rank int, e operandEvent) bool) bool {
 	at := make([]int, len(o.events))
-	sent := make(map[*operand]bool, len(o.messages))
+	for _, m := range o.messages {
+		m.sent = false
+	}
 	left := 2 * len(o.messages)
 	for moved := true; moved; {
 		moved = false
 		for r := range at {
 			for at[r] < len(o.events[r]) {
 				e := o.events[r][at[r]]
-				if !e.send && !sent[e.m] {
+				if !e.send && !e.m.sent {
 					break
 				}
-				sent[e.m] = true
+				e.m.sent = true
 				at[r]++
 				left--
 				moved = true
@@ -184,6 +189,42 @@ func (o *once) walk(visit func(rank int, e operandEvent) bool) bool {
 		}
 	}
 	return left == 0
+}
+
+// reach is no less than the number of ranks from which any rank has something in the end, counted without looking which they are: it takes no sets of
+// ranks to see that neighbours who exchange once do not hear of all. backward, it is so the other way round in time.
+func (o *once) reach(backward bool) (most int) {
+	n := len(o.events)
+	heard := make([]int32, n)
+	for r := range heard {
+		heard[r] = 1
+	}
+	at := make([]int, n)
+	for _, m := range o.messages {
+		m.sent = false
+	}
+	for moved := true; moved; {
+		moved = false
+		for r, events := range o.events {
+			for ; at[r] < len(events); at[r]++ {
+				e := events[at[r]]
+				if backward {
+					e = events[len(events)-1-at[r]]
+				}
+				comes := e.send == backward
+				if comes && !e.m.sent {
+					break
+				}
+				if comes {
+					heard[r] = min(heard[r]+e.m.heard, int32(n))
+				} else {
+					e.m.sent, e.m.heard = true, heard[r]
+				}
+				moved = true
+			}
+		}
+	}
+	return int(slices.Max(heard))
 }
 
 // backward is the same the other way round in time: who received sends.
@@ -204,25 +245,6 @@ func (o *once) backward() *once {
 		b.events = append(b.events, list)
 	}
 	return b
-}
-
-// contains says whether a set has all of another; apartFrom whether it has none.
-func (s bitset) contains(other bitset) bool {
-	for k, w := range other {
-		if w&^s[k] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func (s bitset) apartFrom(other bitset) bool {
-	for k, w := range other {
-		if w&s[k] != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // record is the last payload of a size that a rank had recorded between two of its events; nil where there is none.
@@ -249,7 +271,7 @@ func (c *combiner) recorded(rank int32, after, before, bytes int64, datatype int
 
 // folded is what a rank has in the course of a reduction.
 type folded struct {
-	set   bitset
+	set   rankSet
 	known *operand   // a payload that it had: what it sent, recorded or got as a whole
 	since []*operand // what it has got since then
 	first *operand   // what it sent first
@@ -340,21 +362,24 @@ func (c *combiner) folds(g *group, list []*once, without bool) *combined {
 // replay carries the sets of ranks that have contributed, which must not meet again but in what is complete.
 func (f *folding) replay(o *once, bytes int64) (shape, bool) {
 	n := len(f.g.ranks)
-	ranks := make([]folded, n)
-	for r := range ranks {
-		ranks[r].set = newBitset(n)
-		ranks[r].set.add(r)
-	}
-	carried := make(map[*operand]bitset, len(o.messages))
-	same := map[string]*sentBy{}
-	buffers := make([]map[int64]bool, n)
-	full := 0
 	for _, m := range o.messages {
 		if m.bytes != bytes {
 			return shape{}, false
 		}
 		f.varied = f.varied || m.hash != o.messages[0].hash
 	}
+	if o.reach(false) < n-1 {
+		return shape{}, false
+	}
+	ranks, room := make([]folded, n), f.newSetRoom()
+	for r := range ranks {
+		ranks[r].set = newRankSet(n, room)
+		ranks[r].set.add(r)
+	}
+	carried := make(map[*operand]rankSet, len(o.messages))
+	same := map[string]*sentBy{}
+	buffers := make([]map[int64]bool, n)
+	full := 0
 	for r := range ranks {
 		m := f.record(f.g.ranks[r], o.after[r], o.events[r][0].seq(), bytes, o.messages[0].datatype)
 		if m != nil {
@@ -364,32 +389,33 @@ func (f *folding) replay(o *once, bytes int64) (shape, bool) {
 	ok := o.walk(func(r int, e operandEvent) bool {
 		at := &ranks[r]
 		if e.send {
-			carried[e.m] = slices.Clone(at.set)
+			carried[e.m] = at.set.clone()
 			f.sent(at, e.m, r)
 			if f.equals(same, at, e.m, r); buffers[r] == nil {
 				buffers[r] = map[int64]bool{}
 			}
 			buffers[r][e.m.buffer] = true
-			return true
+			return !room.over()
 		}
 		got := carried[e.m]
 		switch {
 		case f.without && len(at.got) == 0:
-			at.set = slices.Clone(got)
+			at.set = got.clone()
 			at.known, at.since, at.from = e.m, nil, onMessages
 			at.got = append(at.got, e.m)
-		case at.set.apartFrom(got):
-			at.set.join(got, func(int) {})
+		case at.set.apartFrom(&got):
+			at.set.join(&got, nil)
 			at.since, at.got = append(at.since, e.m), append(at.got, e.m)
-		case got.contains(at.set):
-			at.set = slices.Clone(got)
+		case got.contains(&at.set):
+			at.set = got.clone()
 			at.known, at.since, at.from = e.m, nil, onMessages
 			f.back = true
 		default:
 			return false
 		}
-		return true
+		return !room.over()
 	})
+	f.noRoom(room, o)
 	if !ok || f.hard.broken || f.hard.ops == 0 && (f.equal.seen == 0 || f.equal.differ > 0) {
 		return shape{}, false
 	}
@@ -448,7 +474,7 @@ func (f *folding) equals(same map[string]*sentBy, at *folded, m *operand, r int)
 	if at.set.len() < 2 {
 		return
 	}
-	key := string(appendSet(nil, at.set))
+	key := at.set.key()
 	old := same[key]
 	if old == nil {
 		same[key] = &sentBy{m, at.first}
@@ -469,15 +495,6 @@ func (f *folding) equals(same map[string]*sentBy, at *folded, m *operand, r int)
 			f.equal.changed[1]++
 		}
 	}
-}
-
-func appendSet(b []byte, s bitset) []byte {
-	for _, w := range s {
-		for k := range 8 {
-			b = append(b, byte(w>>(8*k)))
-		}
-	}
-	return b
 }
 
 // agreement counts payloads that must be equal because the same ranks contributed to them.
@@ -574,7 +591,7 @@ func (f *folding) shapeOf(ranks []folded, full, messages int) (shape, bool) {
 	}
 	nested := true
 	for k := 0; k < n && nested; k++ {
-		nested = ranks[order[k]].set.len() == k+1 && (k == 0 || ranks[order[k]].set.contains(ranks[order[k-1]].set))
+		nested = ranks[order[k]].set.len() == k+1 && (k == 0 || ranks[order[k]].set.contains(&ranks[order[k-1]].set))
 	}
 	switch {
 	case nested && slices.IsSorted(order):

@@ -88,6 +88,13 @@ func (c *combiner) slicings(g *group, list []*once) (out []*slicing) {
 	if len(ends) != 2 {
 		return nil
 	}
+	if room := c.newSetRoom(); int64(n)*int64(n)*int64(n/8+bytesOfSet) > c.options.MemoryBytes { // a set for each block of each rank, and as many blocks as ranks
+		room.runs = -1
+		for _, o := range list {
+			c.noRoom(room, o)
+		}
+		return nil
+	}
 	for _, first := range ends {
 		x := s
 		x.base = slices.Clone(low)

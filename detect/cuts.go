@@ -110,8 +110,7 @@ func (c *cutter) put(rank int32, address, bytes int64, l link) (before link) {
 // find is the index of an address's slot, or of the free one that it would have.
 func (c *cutter) find(rank int32, address int64) int {
 	mask := uint64(len(c.slots) - 1)
-	h := (uint64(address) ^ uint64(rank)<<48) * 0x9e3779b97f4a7c15
-	for i := (h ^ h>>29) & mask; ; i = (i + 1) & mask {
+	for i := placeHash(rank, address) & mask; ; i = (i + 1) & mask {
 		if s := &c.slots[i]; s.head == 0 || s.address == address && s.rank == rank {
 			return int(i)
 		}

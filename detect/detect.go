@@ -162,7 +162,8 @@ type Options struct {
 	// at, and how many payloads are held before they are spilled.
 	MemoryBytes int64
 
-	held int64 // payloads while they are counted; 0: as many as MemoryBytes has room for
+	sets *setRoom // of what is looked at together; nil: as much as MemoryBytes has room for
+	held int64    // payloads while they are counted; 0: as many as MemoryBytes has room for
 }
 
 // DefaultMemoryBytes has room for 8 million messages that may be part of a collective.
@@ -285,6 +286,7 @@ func Detect(run *Run, options Options) (*Result, error) {
 		return nil, err
 	}
 	d.spreads()
+	d.countBeyond()
 	for _, look := range []func(){d.doubt, d.neighbourhoods, d.gathers, d.rejoin, d.exchangesFirst} {
 		if err := d.stopped(); err != nil {
 			return nil, err
@@ -338,6 +340,7 @@ type message struct {
 	buffer, dstBuffer             int64
 	whole                         int32 // of a piece: the message that it is part of, an index into detector.messages; else none
 	taken                         bool  // it is part of an instance
+	beyond                        bool  // sets of the ranks that it connects take too much
 }
 
 // none is no message.

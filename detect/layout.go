@@ -13,6 +13,8 @@ type layout struct {
 	slots []sizes
 	used  int
 	full  bool // there are too many addresses
+
+	least, most int64 // of all sizes; 0: there is none
 }
 
 // sizes are those of the messages at an address of a rank.
@@ -35,13 +37,19 @@ func newLayout(named map[int32]bool) *layout {
 
 // put notes that an end of a message is at an address.
 func (l *layout) put(rank int32, address, bytes int64, datatype int32) {
-	if address == schema.NullInt64 || address == 0 || bytes == 0 || l.full {
+	if address == schema.NullInt64 || address == 0 || bytes == 0 {
+		return
+	}
+	if l.most = max(l.most, bytes); l.least == 0 || bytes < l.least {
+		l.least = bytes
+	}
+	if l.full {
 		return
 	}
 	s := l.find(rank, address)
 	if s.list == nil {
 		if l.used >= mostAddresses {
-			l.full = true
+			l.full, l.slots = true, nil
 			return
 		}
 		if l.used++; 2*l.used > len(l.slots) {
@@ -57,11 +65,16 @@ func (l *layout) put(rank int32, address, bytes int64, datatype int32) {
 	}
 }
 
+// placeHash is a hash of an address of a rank, whose low bits depend on all of both: ranks of one program have the same addresses.
+func placeHash(rank int32, address int64) uint64 {
+	h := (uint64(address)*0x9e3779b97f4a7c15 ^ uint64(uint32(rank))*0xd1342543de82ef95) * 0xbf58476d1ce4e5b9
+	return h ^ h>>32
+}
+
 // find is an address's slot, or the free one that it would have.
 func (l *layout) find(rank int32, address int64) *sizes {
 	mask := uint64(len(l.slots) - 1)
-	h := (uint64(address) ^ uint64(rank)<<48) * 0x9e3779b97f4a7c15
-	for i := (h ^ h>>29) & mask; ; i = (i + 1) & mask {
+	for i := placeHash(rank, address) & mask; ; i = (i + 1) & mask {
 		if s := &l.slots[i]; s.list == nil || s.address == address && s.rank == rank {
 			return s
 		}
@@ -83,7 +96,7 @@ func (l *layout) grow() {
 // messages could lie side by side in its place. Those of derived datatypes may lie anywhere.
 func (l *layout) tiled() bool {
 	if l.full {
-		return true
+		return l.least < l.most // what is smaller may be anywhere
 	}
 	for i := range l.slots {
 		s := &l.slots[i]

@@ -65,3 +65,20 @@ func TestSameFindingsOnAnyProcessors(t *testing.T) {
 		}
 	}
 }
+
+// Ranks have the same addresses: that must not make them meet in one place of a table.
+func TestPlacesOfManyRanksDoNotMeet(t *testing.T) {
+	const ranks, slots = 100_000, 1 << 20
+	taken := map[uint64]int{}
+	most := 0
+	for rank := range int32(ranks) {
+		for _, address := range []int64{0x7f1234560010, 0x7f1234580020, 0x55d0aa31c2a0} {
+			at := placeHash(rank, address) % slots
+			taken[at]++
+			most = max(most, taken[at])
+		}
+	}
+	if most > 12 { // of 300,000 in 2^20 places by chance one in 10^12 runs has as many in one
+		t.Errorf("%d of %d addresses have one place of %d", most, 3*ranks, slots)
+	}
+}

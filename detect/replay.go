@@ -18,8 +18,9 @@ type replay struct {
 	walks   int32   // so many there were
 	sent    []int32 // by message: the walk in which it is on its way
 	carries []int32 // by message: the walk in which it carries what is looked for
-	carried []bitset
-	spare   []bitset // of messages that have come
+	carried []rankSet
+	spare   []rankSet // of messages that have come
+	room    *setRoom  // of all sets
 }
 
 // event is an end of a message.
@@ -31,10 +32,11 @@ type event struct {
 // place is where an event is.
 type place struct{ rank, at int }
 
-// newReplay makes a replay of messages: of all, by indexes into list.
-func newReplay(all []message, list []int32) *replay {
+// newReplay makes a replay of the messages of a list.
+func (d *detector) newReplay(list []int32) *replay {
+	all := d.messages
 	numbers := newNumbers(all, list)
-	r := blankReplay(numbers.ranks, len(list))
+	r := blankReplay(numbers.ranks, len(list), d.newSetRoom())
 	ends := make([]int, len(r.ranks)+1)
 	for i, m := range list {
 		src, dst := numbers.of(all[m].src), numbers.of(all[m].dst)
@@ -42,7 +44,7 @@ func newReplay(all []message, list []int32) *replay {
 		ends[src]++
 		ends[dst]++
 	}
-	r.room(ends)
+	r.reserve(ends)
 	for i := range list {
 		src, dst := r.sends[i].rank, r.recvs[i].rank
 		r.events[src] = append(r.events[src], event{int32(i), true})
@@ -87,14 +89,14 @@ func compareTimed(a, b timedEvent) int {
 }
 
 // blankReplay is a replay of so many messages, of which nothing is known yet.
-func blankReplay(ranks []int32, messages int) *replay {
+func blankReplay(ranks []int32, messages int, room *setRoom) *replay {
 	places := make([]place, 2*messages)
-	return &replay{ranks: ranks, events: make([][]event, len(ranks)), sends: places[:messages:messages], recvs: places[messages:],
+	return &replay{ranks: ranks, room: room, events: make([][]event, len(ranks)), sends: places[:messages:messages], recvs: places[messages:],
 		gone: make([]bool, messages), begin: make([]int, len(ranks))}
 }
 
-// room makes room for so many events of each rank.
-func (r *replay) room(events []int) {
+// reserve makes room for so many events of each rank.
+func (r *replay) reserve(events []int) {
 	all := make([]event, 2*len(r.sends))
 	for rank := range r.events {
 		n := events[rank]
@@ -116,13 +118,13 @@ func (r *replay) number(rank int) {
 // backward is the replay of some of its messages from the end to the beginning: who sent receives. The messages' numbers in it are
 // their places in the list.
 func (r *replay) backward(messages []int32) *replay {
-	b := blankReplay(r.ranks, len(messages))
+	b := blankReplay(r.ranks, len(messages), r.room)
 	ends := make([]int, len(r.ranks))
 	for _, m := range messages {
 		ends[r.sends[m].rank]++
 		ends[r.recvs[m].rank]++
 	}
-	b.room(ends)
+	b.reserve(ends)
 	for i, m := range messages {
 		src, dst := r.sends[m].rank, r.recvs[m].rank
 		b.events[src] = append(b.events[src], event{int32(i), false})
@@ -174,27 +176,22 @@ func (r *replay) walk(visit func(rank, at int, e event) (stop bool)) bool {
 }
 
 // carry notes that a message is on its way with a set.
-func (r *replay) carry(message int32, set bitset) {
+func (r *replay) carry(message int32, set *rankSet) {
 	if r.carried == nil {
-		r.carried = make([]bitset, len(r.sends))
+		r.carried = make([]rankSet, len(r.sends))
 	}
-	own := r.carried[message]
-	if own == nil {
-		if n := len(r.spare); n > 0 {
-			own, r.spare = r.spare[n-1], r.spare[:n-1]
-		} else {
-			own = make(bitset, len(set))
-		}
-		r.carried[message] = own
+	own := &r.carried[message]
+	if n := len(r.spare); own.empty() && n > 0 {
+		*own, r.spare = r.spare[n-1], r.spare[:n-1]
 	}
-	copy(own, set)
+	own.set(set)
 }
 
 // come gives the set that a message carries, until another one is carried.
-func (r *replay) come(message int32) (set bitset) {
-	set, r.carried[message] = r.carried[message], nil
-	r.spare = append(r.spare, set)
-	return set
+func (r *replay) come(message int32) *rankSet {
+	r.spare = append(r.spare, r.carried[message])
+	r.carried[message] = rankSet{}
+	return &r.spare[len(r.spare)-1]
 }
 
 // goal says when enough is known.
@@ -219,9 +216,12 @@ type reached struct {
 // goal is about, or anyRank.
 func (r *replay) reach(g goal, rank int) (reached, bool) {
 	n := len(r.ranks)
-	from := make([]bitset, n)
+	if r.room.again(); r.room.over() {
+		return reached{}, false
+	}
+	from := make([]rankSet, n)
 	for q := range from {
-		from[q] = newBitset(n)
+		from[q] = newRankSet(n, r.room)
 	}
 	know := make([]int, n) // how many ranks have got something from it
 	knows := make([]int, n)
@@ -253,7 +253,7 @@ func (r *replay) reach(g goal, rank int) (reached, bool) {
 			done = add(q, q)
 		}
 		if e.send {
-			r.carry(e.message, from[q])
+			r.carry(e.message, &from[q])
 			return false // what a send adds to nobody's knowledge is no end
 		}
 		before := knows[q]
@@ -261,8 +261,9 @@ func (r *replay) reach(g goal, rank int) (reached, bool) {
 		if knows[q] == n && before < n && (g == allToAll || q == rank) {
 			out.upTo[q] = at + 1
 		}
-		return done
+		return done || r.room.over()
 	})
+	ok = ok && !r.room.over()
 	if ok && g == oneToAll {
 		r.learned(&out)
 	}
@@ -329,20 +330,20 @@ func (r *replay) drop(frontier []int, messages []int32) {
 
 // reaches are, by rank, the ranks that its messages have reached at the end of a backward replay of all that is left, as in figure 4
 // of the paper; each is a member of its own.
-func (r *replay) reaches(messages []int32) []bitset {
+func (r *replay) reaches(messages []int32) []rankSet {
 	b := r.backward(messages)
 	n := len(r.ranks)
-	sets := make([]bitset, n)
+	sets := make([]rankSet, n)
 	for q := range sets {
-		sets[q] = newBitset(n)
+		sets[q] = newRankSet(n, r.room)
 		sets[q].add(q)
 	}
 	b.walk(func(q, _ int, e event) bool {
 		if e.send {
-			b.carry(e.message, sets[q])
+			b.carry(e.message, &sets[q])
 			return false
 		}
-		sets[q].join(b.come(e.message), func(int) {})
+		sets[q].join(b.come(e.message), nil)
 		return false
 	})
 	return sets

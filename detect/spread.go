@@ -149,6 +149,17 @@ func (d *detector) spreads() {
 	})
 }
 
+// countBeyond counts the messages that could not be looked at to the end.
+func (d *detector) countBeyond() {
+	for i := range d.messages {
+		if m := &d.messages[i]; m.beyond {
+			m.beyond = false
+			d.result.LeftOut++
+			d.result.NoRoom++
+		}
+	}
+}
+
 // star takes the messages of a payload that one rank sends to each of some others once, and says whether they are that. It is the broadcast that
 // scoped and broadcasts would find of them, without a replay.
 func (d *detector) star(list []int32) bool {
@@ -281,7 +292,7 @@ type spread struct {
 // broadcasts cuts connected messages of one payload into broadcasts to all their ranks, and returns what is left. Where most of the
 // messages would be redundant, the payload is sent about for other reasons too: the last scope alone takes it for a broadcast.
 func (d *detector) broadcasts(list []int32, last bool) []int32 {
-	s := &spread{detector: d, list: list, replay: newReplay(d.messages, list)}
+	s := &spread{detector: d, list: list, replay: d.newReplay(list)}
 	if len(s.replay.ranks) < d.options.MinRanks {
 		return list
 	}
@@ -299,6 +310,7 @@ func (d *detector) broadcasts(list []int32, last bool) []int32 {
 		s.note(root, messages)
 		rest = append(rest, s.redundant(early)...)
 	}
+	s.noRoom()
 	if len(s.found) == 0 {
 		return list
 	}
@@ -315,6 +327,15 @@ func (d *detector) broadcasts(list []int32, last bool) []int32 {
 	}
 	s.end()
 	return s.others(rest, last)
+}
+
+// noRoom notes that messages could not be looked at to the end because sets of their ranks take too much.
+func (s *spread) noRoom() {
+	if s.replay.room.over() {
+		for _, m := range s.list {
+			s.messages[m].beyond = !s.messages[m].taken
+		}
+	}
 }
 
 // wasteful says that too many of the instances' messages are redundant: a payload that also goes about for other reasons shows so. In
@@ -515,7 +536,7 @@ func (s *spread) others(messages []int32, last bool) (rest []int32) {
 
 // barriers cuts connected empty messages into barriers of all their ranks, and returns what is left.
 func (d *detector) barriers(list []int32) []int32 {
-	s := &spread{detector: d, list: list, replay: newReplay(d.messages, list)}
+	s := &spread{detector: d, list: list, replay: d.newReplay(list)}
 	if len(s.replay.ranks) < d.options.MinRanks {
 		return list
 	}
@@ -545,6 +566,7 @@ func (d *detector) barriers(list []int32) []int32 {
 			s.take(i)
 		}
 	}
+	s.noRoom()
 	rest := slices.DeleteFunc(list, func(m int32) bool { return d.messages[m].taken })
 	if len(s.found) == 0 {
 		return rest
