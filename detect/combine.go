@@ -141,7 +141,7 @@ func (d *detector) combines() error {
 	c := &combiner{detector: d, sample: d.sample, crc: newChecksum(max(d.run.HashBits, 32)), kinds: kindsOf(d.run.Datatypes), takers: newTakers(d.messages, d.found)}
 	whole := true
 	want := map[cell]bool{}
-	room := d.mostReplayed()
+	room := max(d.mostReplayed(), mostSampled)
 	best := slices.DeleteFunc(c.look(c.sample), func(b *combined) bool {
 		cells := slices.Clone(b.group.cells)
 		for s := range b.evidence {

@@ -257,10 +257,15 @@ func total(before map[way]bool, n int) bool {
 	return len(before) == n*(n-1)/2
 }
 
-// exchanges finds what every rank sends to every other directly.
-func (d *detector) exchanges() {
-	for _, sized := range []bool{true, false} {
-		kind := map[bool]int{true: 0, false: 1}[sized]
+// exchanges finds what every rank sends to every other directly, among messages of one size first.
+func (d *detector) exchanges() error {
+	for kind := range kinds(&message{}) {
+		if d.passes != nil {
+			if err := d.exchangesInPasses(kind); err != nil {
+				return err
+			}
+			continue
+		}
 		byKind := split(d.messages, d.all(), func(m *message) exchange { return kinds(m)[kind] })
 		for _, list := range byKind {
 			for _, c := range d.connected(list) {
@@ -268,28 +273,32 @@ func (d *detector) exchanges() {
 			}
 		}
 	}
+	return nil
 }
 
 // exchangesFirst takes broadcasts that roots do themselves, without the help of others, for parts of alltoalls where they are some: a rank may
 // send the same to all others in one.
-func (d *detector) exchangesFirst() {
-	var direct []*instance
+func (d *detector) exchangesFirst() error {
 	d.found = slices.DeleteFunc(d.found, func(i *instance) bool {
 		if i.op != Bcast || !d.direct(i) || i.segments > 1 || slices.ContainsFunc(i.messages, func(m int32) bool { return d.messages[m].whole != none }) {
 			return false
 		}
-		direct = append(direct, i)
+		d.aside = append(d.aside, i)
 		for _, m := range i.messages {
 			d.messages[m].taken = false
 		}
 		return true
 	})
-	d.exchanges()
-	for _, i := range direct {
+	if err := d.exchanges(); err != nil {
+		return err
+	}
+	for _, i := range d.aside {
 		if !slices.ContainsFunc(i.messages, func(m int32) bool { return d.messages[m].taken }) {
 			d.take(i)
 		}
 	}
+	d.aside = nil
+	return nil
 }
 
 // exchange makes alltoalls of messages of one class on connected ranks, where all of them are part of one.

@@ -162,6 +162,7 @@ type Options struct {
 	// at, and how many payloads are held before they are spilled.
 	MemoryBytes int64
 
+	part int64    // messages that one pass looks at; 0: as many as MemoryBytes has room for
 	sets *setRoom // of what is looked at together; nil: as much as MemoryBytes has room for
 	held int64    // payloads while they are counted; 0: as many as MemoryBytes has room for
 }
@@ -285,19 +286,19 @@ func Detect(run *Run, options Options) (*Result, error) {
 	if err := d.read(); err != nil {
 		return nil, err
 	}
-	d.spreads()
-	d.countBeyond()
-	for _, look := range []func(){d.doubt, d.neighbourhoods, d.gathers, d.rejoin, d.exchangesFirst} {
+	if err := d.spreading(); err != nil {
+		return nil, err
+	}
+	for _, look := range []func(){d.doubt, d.neighbourhoods, d.gathers, d.rejoin} {
 		if err := d.stopped(); err != nil {
 			return nil, err
 		}
 		look()
 	}
-	if err := d.combines(); err != nil {
-		return nil, err
-	}
-	if err := d.halos(); err != nil {
-		return nil, err
+	for _, look := range []func() error{d.exchangesFirst, d.combines, d.halos} {
+		if err := look(); err != nil {
+			return nil, err
+		}
 	}
 	d.report()
 	return d.result, d.locate()
@@ -328,7 +329,14 @@ type detector struct {
 	used     map[spot]int64
 	sum      *checksum
 	found    []*instance
+	aside    []*instance        // that may be part of others, which are looked for
 	placed   map[string]Finding // what is known of the communicators of ranks
+
+	counter *payloads.Counter
+	streams *streams
+	cutUp   map[int64][]piece // messages that carry several payloads, by ordinal
+	passes  *passes           // nil: all messages that may be part of something are there at once
+	keys    []rowKey          // of messages, in passes
 }
 
 // message is a message that is replayed.
@@ -364,6 +372,10 @@ type instance struct {
 	rankBytes []int64
 	checks    int64
 	of        *combined // what it is one time of; nil where payloads were only spread
+
+	list  int32  // the first message of those that it was found among
+	from  rowKey // which that is in the run, in passes
+	stage int8   // 0: it was found among messages as what they are, before others were looked at in pieces
 }
 
 // take makes the messages of an instance part of it.

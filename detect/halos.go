@@ -37,7 +37,7 @@ func (d *detector) halos() error {
 		}
 	}
 	switch {
-	case total > d.mostReplayed():
+	case total > max(d.mostReplayed(), mostSampled):
 		d.result.LeftOut += total
 		d.result.NoRoom += total
 		return nil

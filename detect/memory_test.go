@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/commq/commq/schema"
 	"github.com/commq/commq/schema/payloads"
 )
 
@@ -45,22 +47,67 @@ func TestSpilledPayloadsChangeNothing(t *testing.T) {
 	}
 }
 
-// What there is no room for is counted, and the rest is looked at as it is.
-func TestWithoutRoomMessagesAreLeftOut(t *testing.T) {
-	run := script(5, "0>1 a\n0>2 a\n0>3 a\n0>4 a\n1>2 b\n1>3 b\n1>4 b\n1>0 b").run(t, rand.New(rand.NewPCG(3, 5)), nil)
-	whole, err := Detect(run, Options{})
+// detected is a whole result, with the messages of all instances.
+func detected(t *testing.T, run *Run, o Options) *Result {
+	t.Helper()
+	o.Messages = true
+	r, err := Detect(run, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole.NoRoom != 0 || whole.Replayed != 8 {
-		t.Fatalf("%d replayed, no room for %d; want 8 and 0", whole.Replayed, whole.NoRoom)
+	return r
+}
+
+// instances is how many there are of all findings.
+func instances(r *Result) (n int64) {
+	for i := range r.Findings {
+		n += r.Findings[i].Instances
 	}
-	part, err := Detect(run, Options{MemoryBytes: 5 * replayedBytes})
-	if err != nil {
-		t.Fatal(err)
+	return n
+}
+
+// What is found in passes is what is found at once, however few messages a pass looks at.
+func TestPassesChangeNothing(t *testing.T) {
+	passes, before := 0, 0
+	for seed := range uint64(40) {
+		run, kinds := RandomSpreading(t, seed)
+		if seed%4 == 3 {
+			run, kinds = RandomCombining(seed)
+		}
+		read := run.Messages
+		run.Messages = func(columns []string, add func(*schema.Messages, schema.Rest) error) error {
+			passes++
+			return read(columns, add)
+		}
+		want := detected(t, run, Options{Neighbors: true})
+		before, passes = before+passes, 0
+		for _, part := range []int64{1, 12} {
+			got := detected(t, run, Options{Neighbors: true, part: part})
+			if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Finding{})); d != "" {
+				t.Fatalf("seed %d (%v), %d messages in a pass: at once, in passes:\n%s", seed, kinds, part, d)
+			}
+		}
+		before, passes = before-passes/2, 0
 	}
-	if part.Replayed != 5 || part.NoRoom < 3 || part.LeftOut < part.NoRoom {
-		t.Errorf("%d replayed, no room for %d, %d left out; want 5, 3 or more, and no less", part.Replayed, part.NoRoom, part.LeftOut)
+	if before > -40*2 {
+		t.Errorf("%d passes more than at once; want more", -before)
+	}
+}
+
+// What there is memory for is not what is found: messages of payloads for which there is none at once have passes of their own. Only what is found has to be kept, and what
+// is beyond is counted.
+func TestOnlyWhatIsFoundIsBoundByMemory(t *testing.T) {
+	run := script(5, "0>1 a\n0>2 a\n0>3 a\n0>4 a\n1>2 b\n1>3 b\n1>4 b\n1>0 b\n2>0 c\n2>1 c\n2>3 c\n2>4 c").run(t, rand.New(rand.NewPCG(3, 5)), nil)
+	whole := detected(t, run, Options{})
+	if whole.NoRoom != 0 || whole.Replayed != 12 || instances(whole) != 3 {
+		t.Fatalf("%d replayed, no room for %d, %d instances; want 12, 0 and 3", whole.Replayed, whole.NoRoom, instances(whole))
+	}
+	if d := cmp.Diff(whole, detected(t, run, Options{MemoryBytes: 8 * replayedBytes}), cmpopts.IgnoreUnexported(Finding{})); d != "" {
+		t.Errorf("with memory for 8 of 12 messages:\n%s", d)
+	}
+	part := detected(t, run, Options{MemoryBytes: 5 * replayedBytes})
+	if part.Replayed != 8 || part.NoRoom != 4 || part.LeftOut != 4 || instances(part) != 2 {
+		t.Errorf("with memory for 5: %d replayed, no room for %d, %d left out, %d instances; want 8, 4, 4 and 2", part.Replayed, part.NoRoom, part.LeftOut, instances(part))
 	}
 }
 

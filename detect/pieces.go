@@ -14,12 +14,17 @@ func (d *detector) divide() {
 	for _, w := range whole {
 		d.messages[w].taken = true
 		for _, p := range d.pieces[w] {
-			m := d.messages[w]
-			m.hash, m.bytes, m.head, m.whole, m.taken = p.hash, p.bytes, p.head, w, false
-			m.buffer, m.dstBuffer = m.buffer+p.offset, m.dstBuffer+p.offset
-			d.messages = append(d.messages, m)
+			d.messages = append(d.messages, d.pieceOf(w, p))
 		}
 	}
+}
+
+// pieceOf is a piece of a message.
+func (d *detector) pieceOf(w int32, p piece) message {
+	m := d.messages[w]
+	m.hash, m.bytes, m.head, m.whole, m.taken = p.hash, p.bytes, p.head, w, false
+	m.buffer, m.dstBuffer = m.buffer+p.offset, m.dstBuffer+p.offset
+	return m
 }
 
 // rejoin puts messages back together of whose pieces none is part of anything; pieces are gone for what comes after.

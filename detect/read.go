@@ -158,8 +158,7 @@ var (
 	bufferColumns  = append([]string{"src_buffer", "dst_buffer"}, streamColumns...)
 )
 
-// read reads the messages twice: once to count, once to keep what can be part of a collective; between the two once more to cut messages, where
-// any can be cut.
+// read reads the messages to count them; then once more to cut messages, where any can be cut.
 func (d *detector) read() error {
 	d.sample = newSample(d.run.Ranks)
 	l := &streams{detector: d, exchangers: newExchangers(d.run, d.options.MinRanks), perSize: map[int64]int64{}, all: map[streamKey]*stream{},
@@ -172,13 +171,13 @@ func (d *detector) read() error {
 	if err := d.count(counter, l); err != nil {
 		return err
 	}
-	cuts := map[int64][]piece{}
+	d.cutUp = map[int64][]piece{}
 	if l.layout.tiled() {
 		whole := d.shared != nil // pieces count with the messages that are sent whole: then all have to be counted
 		if whole {
 			d.shared, counter = nil, d.newCounter()
 		}
-		if err := d.cuts(counter, whole, cuts); err != nil {
+		if err := d.cuts(counter, whole, d.cutUp); err != nil {
 			return err
 		}
 	}
@@ -190,7 +189,8 @@ func (d *detector) read() error {
 	d.sample.over = true
 	d.result.Unclassed = l.exchangers.unclassed
 	d.result.FalseMatch = falseMatch(l.perSize, d.run.HashBits)
-	return d.keep(counter, l, cuts)
+	d.counter, d.streams = counter, l
+	return nil
 }
 
 func (d *detector) newCounter() *payloads.Counter {
@@ -248,53 +248,69 @@ func (d *detector) cuts(counter *payloads.Counter, whole bool, cuts map[int64][]
 	return err
 }
 
-// keep keeps the messages whose payload, or a piece of it, is sent often enough, and those of complete exchanges.
-func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]piece) error {
-	columns, exchanged := payloadColumns, l.exchangers.any()
+// spreading finds what spreads: at once where the messages that may be part of something have room, else in passes.
+func (d *detector) spreading() error {
+	if err := d.keep(); err != nil {
+		return err
+	}
+	if d.passes == nil {
+		d.spreads()
+		d.countBeyond()
+		return d.stopped()
+	}
+	d.passes.plan(d.partRoom())
+	return d.inPasses()
+}
+
+// room is how many messages there is room for at once.
+func (d *detector) room() int64 {
+	if d.options.part > 0 {
+		return d.options.part
+	}
+	return d.mostReplayed()
+}
+
+// keep keeps the messages whose payload, or a piece of it, is sent often enough, and those of complete exchanges. Where they have no room it only counts them.
+func (d *detector) keep() error {
+	columns, exchanged := payloadColumns, d.streams.exchangers.any()
 	switch {
 	case exchanged:
 		columns = streamColumns
-	case l.selves:
+	case d.streams.selves:
 		columns = rankColumns
 	}
-	ordinal, kept := int64(-1), newKeptPayloads()
-	d.messages = make([]message, 0, min(counter.Found(), d.mostReplayed())) // to grow step by step would take more than twice as much
-	most := d.mostReplayed()
-	var rows []int32 // of the batch that are kept
-	return d.sharedRows(columns, func(b *schema.Messages, list []int32, looked bool, rest schema.Rest) error {
+	ordinal, kept, counted, whole := int64(-1), newKeptPayloads(), newPasses(), true
+	most := d.room()
+	d.messages = make([]message, 0, min(d.counter.Found(), most)) // to grow step by step would take more than twice as much
+	var rows []int32                                              // of the batch that are kept
+	err := d.sharedRows(columns, func(b *schema.Messages, list []int32, looked bool, rest schema.Rest) error {
 		rows = rows[:0]
-		if !looked {
-			if !exchanged || !slices.ContainsFunc(list, func(i int32) bool { return l.complete(b, int(i)) }) {
-				return nil
-			}
-			if err := rest(0, b.Len(), hashColumn); err != nil {
-				return err
-			}
+		if some, err := d.hashes(b, list, looked, exchanged, rest); err != nil || !some {
+			return err
 		}
 		for _, i := range list {
-			if l.selves && b.Src[i] == b.Dst[i] {
+			if d.streams.selves && b.Src[i] == b.Dst[i] {
 				continue
 			}
 			ordinal++
-			var pieces []piece
-			if len(cuts) > 0 {
-				pieces = slices.DeleteFunc(cuts[ordinal], func(p piece) bool { return !counter.Often(payloads.Key(p.hash, p.bytes)) })
-			}
 			hash, bytes := payloadOf(b, int(i))
-			if len(pieces) == 0 && !counter.Often(payloads.Key(hash, bytes)) && !(exchanged && l.complete(b, int(i))) {
-				continue
-			}
-			if int64(len(d.messages)) >= most {
-				d.result.LeftOut++
-				d.result.NoRoom++
-				continue
-			}
 			of := payload{hash: hash, bytes: bytes}
-			if kept.full(of, d.messages) {
+			pieces, often := d.often(ordinal, of)
+			if len(pieces) == 0 && !often && !(exchanged && d.streams.complete(b, int(i))) {
+				continue
+			}
+			counted.count(of, often, pieces)
+			if whole && kept.full(of, d.messages) {
 				d.result.LeftOut++
 				continue
 			}
-			kept.add(of)
+			if whole && int64(len(d.messages)) >= most {
+				whole = false
+				d.messages, d.pieces, rows = nil, map[int32][]piece{}, nil
+			}
+			if kept.add(of); !whole {
+				continue
+			}
 			if len(pieces) > 0 {
 				d.pieces[int32(len(d.messages))] = pieces
 			}
@@ -307,13 +323,18 @@ func (d *detector) keep(counter *payloads.Counter, l *streams, cuts map[int64][]
 		if err := rest(int(rows[0]), int(rows[len(rows)-1])+1); err != nil {
 			return err
 		}
-		d.result.Replayed += int64(len(rows))
 		added := d.messages[len(d.messages)-len(rows):]
 		for k, i := range rows {
 			added[k] = row(b, int(i))
 		}
 		return nil
 	})
+	if err != nil || whole {
+		d.result.Replayed = int64(len(d.messages))
+		return err
+	}
+	d.passes, d.result.Replayed, d.result.LeftOut = counted, counted.all, 0
+	return d.fill(kept)
 }
 
 // rows goes through batches of messages, of which it reads these columns, with the list of those whose payload is known. rest reads the

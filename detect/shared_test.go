@@ -127,13 +127,22 @@ func TestSharedPayloadsChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range []*Result{want, got} {
+		passes := o
+		passes.part = 5
+		parts, err := Detect(make(), passes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*Result{want, got, parts} {
 			for i := range r.Findings {
 				r.Findings[i].instances = nil
 			}
 		}
 		if d := cmp.Diff(want, got, cmp.AllowUnexported(Finding{})); d != "" {
 			t.Errorf("seed %d: counted here, there:\n%s", seed, d)
+		}
+		if d := cmp.Diff(want, parts, cmp.AllowUnexported(Finding{})); d != "" {
+			t.Errorf("seed %d: counted here, there and in passes:\n%s", seed, d)
 		}
 		read, all = read+s.looked, all+2*len(s.hashes)
 	}

@@ -122,13 +122,23 @@ var scopes = []func(*message) scope{
 // is part of no broadcast so.
 func (d *detector) spreads() {
 	if len(d.pieces) > 0 {
-		d.apart(d.payloads(), func(d *detector, list []int32) {
-			if slices.ContainsFunc(list, func(m int32) bool { return d.pieces[m] != nil }) {
-				d.scoped(list, scopes, d.broadcasts)
-			}
-		})
+		d.spreadWholes()
 		d.divide()
 	}
+	d.spreadAll()
+}
+
+// spreadWholes looks at payloads of messages that carry several, as what they are.
+func (d *detector) spreadWholes() {
+	d.apart(d.payloads(), func(d *detector, list []int32) {
+		if slices.ContainsFunc(list, func(m int32) bool { return d.pieces[m] != nil }) {
+			d.scoped(list, scopes, d.broadcasts)
+		}
+	})
+}
+
+// spreadAll looks at all payloads of messages that nothing has taken.
+func (d *detector) spreadAll() {
 	d.apart(d.payloads(), func(d *detector, list []int32) {
 		if d.messages[list[0]].bytes > mostToken && d.star(list) {
 			return
@@ -251,7 +261,11 @@ func (d *detector) apart(lists [][]int32, look func(d *detector, list []int32)) 
 				own := *d // what it finds is its own
 				own.found = nil
 				for _, list := range lists[begin:ends[k]] {
+					before := len(own.found)
 					look(&own, list)
+					for _, i := range own.found[before:] {
+						i.list = list[0]
+					}
 				}
 				found[k] = own.found
 			}
