@@ -85,7 +85,7 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 	f.Float64Var(&o.options.Completeness, "completeness", 0, "least part of its communicator's ranks that a finding must have, 0 to 1")
 	f.BoolVar(&o.options.Neighbors, "neighbors", false, "look for exchanges between neighbours too")
 	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
-	f.IntVar(&o.memory, "memory-mib", detect.DefaultMemoryBytes>>20, "memory in `MIB`: for messages that may be part of a collective, about 2,700 in each; what is left out is told")
+	f.IntVar(&o.memory, "memory-mib", detect.DefaultMemoryBytes>>20, "memory in `MIB`: for about 2,700 messages that may be part of a collective in each; more are looked at in several passes")
 	o.sharedFlags(c)
 	o.price.flags(c)
 	o.replay.flags(c)

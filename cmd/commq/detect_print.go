@@ -372,7 +372,7 @@ func (p *printedDetection) table(w io.Writer) error {
 		fmt.Fprintf(&s, "%s of payloads that are sent too often were left out\n", counted(n, "message"))
 	}
 	if p.NoRoom > 0 {
-		fmt.Fprintf(&s, "%s that may be part of a collective were left out: there is no room for them; give more memory with --memory-mib\n", counted(p.NoRoom, "message"))
+		fmt.Fprintf(&s, "%s were left out: there is no room for what is found; give more memory with --memory-mib\n", counted(p.NoRoom, "message"))
 	}
 	if p.Unclassed > 0 {
 		fmt.Fprintf(&s, "among %s of too many kinds or too large communicators no alltoall was looked for\n", counted(p.Unclassed, "message"))
