@@ -58,6 +58,7 @@ type Section struct {
 	sends     []int32   // of each rank
 	dropped   []int32   // of each rank: its calls about messages
 	requestOf []int32   // of each op that starts a request its number in the turn
+	sent      int64     // messages of a turn, once the rest is forgotten
 }
 
 // Program is what all ranks do.
@@ -219,6 +220,7 @@ func (p *Program) Messages() (n int64) {
 }
 
 func (s *Section) messages() (n int64) {
+	n = s.sent
 	for i := range s.ops {
 		if s.ops[i].SendTo != None {
 			n++

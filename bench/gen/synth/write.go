@@ -63,7 +63,7 @@ type run struct {
 	manifest schema.Manifest
 }
 
-// Write makes the run of that name in the store.
+// Write makes the run of that name in the store. The program is used up: only its Messages can be asked for.
 func Write(p *Program, store, name string, o Options) error {
 	if o.TimeResolutionNs == 0 {
 		o.TimeResolutionNs = 1
@@ -92,8 +92,16 @@ func Write(p *Program, store, name string, o Options) error {
 	if err := r.write(); err != nil {
 		return err
 	}
-	return out.Commit(&r.manifest)
+	m := r.manifest
+	r.fillers = nil
+	for _, s := range p.Sections { // of a million ranks they are more than a gigabyte, and Commit has its own
+		s.free()
+	}
+	return out.Commit(&m)
 }
+
+// free forgets what a section consists of, but for how many messages it has.
+func (s *Section) free() { *s = Section{Times: s.Times, sent: s.messages()} }
 
 func (r *run) write() error {
 	comms := r.comms()
