@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -11,7 +12,7 @@ const mostAligned = 64
 // align finds the loops of which ranks skip iterations, as ranks at a border skip the directions in which they have no neighbour, and puts their iterations
 // in one order by the tags of their calls: of each body of such a loop its place in that order.
 func (s *slotter) align() {
-	s.order = make([][]int32, len(s.nodes))
+	s.order, s.enters, s.last = make([][]int32, len(s.nodes)), make([][][]int32, len(s.nodes)), make([][]int32, len(s.nodes))
 	seen := make([][]map[int32]bool, len(s.nodes)) // executions, by node and run
 	for _, n := range s.nodes {
 		if n.Loop && !s.uniform[n.ID] {
@@ -33,8 +34,46 @@ func (s *slotter) align() {
 		}
 	}
 	for _, n := range s.nodes {
-		if seen[n.ID] != nil && s.periods[n.ID] == 0 {
+		switch {
+		case seen[n.ID] == nil:
+		case n.levels:
+			s.byLevel(n, seen[n.ID])
+		case s.periods[n.ID] == 0:
 			s.order[n.ID] = s.ordered(n, seen[n.ID])
+		}
+	}
+}
+
+// byLevel puts the iterations of a loop of levels of a recursion in the order of the levels: ranks may leave it early on the way down, and join it late on the
+// way up. It does nothing where ranks skip levels.
+func (s *slotter) byLevel(n *Node, runs []map[int32]bool) {
+	v := &s.Values[n.ID]
+	down, up, least := false, false, int32(math.MaxInt32)
+	most := make([]int32, len(runs)) // the deepest level
+	for i, run := range runs {
+		for value := range run {
+			from, to := v.levels[value][0], v.levels[value][1]
+			if abs(int64(to-from))+1 != countItems(v.Loops[value]) {
+				return
+			}
+			down, up = down || to > from, up || to < from
+			least, most[i] = min(least, from, to), max(most[i], from, to)
+		}
+	}
+	if down && up {
+		return
+	}
+	s.enters[n.ID], s.last[n.ID] = make([][]int32, len(runs)), make([]int32, len(runs))
+	for i, run := range runs {
+		s.enters[n.ID][i] = make([]int32, len(v.Loops))
+		for value := range run {
+			from := v.levels[value][0]
+			at := from - least
+			if up {
+				at = most[i] - from
+			}
+			s.enters[n.ID][i][value] = at
+			s.last[n.ID][i] = max(s.last[n.ID][i], at+int32(countItems(v.Loops[value])))
 		}
 	}
 }

@@ -12,8 +12,11 @@ import (
 // is the inference of expressions in which each symbol stands once (Bex, Neven, Schwentick and Tuyls, "Inference of Concise DTDs from XML Data",
 // VLDB 2006), with Bourdoncle's recursion for the nesting.
 
-// edge is that one symbol comes after another; outside stands before the first and behind the last.
-type edge struct{ from, to int32 }
+// edge is that one symbol comes after another, at the same level of a recursion or at another one; outside stands before the first and behind the last.
+type edge struct {
+	from, to int32
+	level    bool
+}
 
 const outside = -1
 
@@ -70,17 +73,29 @@ func (f flow) key() string {
 	for e := range f {
 		edges = append(edges, e)
 	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortFunc(edges, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.other(), b.other()))
+	})
 	var key []byte
 	for _, e := range edges {
 		key = binary.AppendVarint(binary.AppendVarint(key, int64(e.from)), int64(e.to))
+		key = append(key, e.other())
 	}
 	return string(key)
+}
+
+// other is 1 where the level is another one.
+func (e edge) other() byte {
+	if e.level {
+		return 1
+	}
+	return 0
 }
 
 // nesting finds loops.
 type nesting struct {
 	classes []*class
+	deep    []bool  // by symbol: some rank has it at a level of a recursion that is not the first
 	first   []int64 // by symbol: the least place at which a rank has it
 }
 
@@ -104,7 +119,7 @@ func (n *nesting) children(region []int32) []*Node {
 // repeats says whether a symbol follows itself.
 func (n *nesting) repeats(s int32) bool {
 	for _, c := range n.classes {
-		if c.left[edge{s, s}] > 0 {
+		if c.left[edge{s, s, false}] > 0 || c.left[edge{s, s, true}] > 0 {
 			return true
 		}
 	}
@@ -114,16 +129,21 @@ func (n *nesting) repeats(s int32) bool {
 // loop is the loop of strongly connected symbols.
 func (n *nesting) loop(part []int32) *Node {
 	l := &Node{Loop: true}
-	if len(part) == 1 {
-		for _, c := range n.classes {
-			delete(c.left, edge{part[0], part[0]})
-		}
-		l.Children = []*Node{{Symbol: part[0]}}
-		return l
-	}
 	in := map[int32]bool{}
 	for _, s := range part {
 		in[s] = true
+	}
+	if l.levels = n.cutLevels(part, in); l.levels {
+		l.Children = n.children(part)
+		return l
+	}
+	if len(part) == 1 {
+		for _, c := range n.classes {
+			delete(c.left, edge{part[0], part[0], false})
+			delete(c.left, edge{part[0], part[0], true})
+		}
+		l.Children = []*Node{{Symbol: part[0]}}
+		return l
 	}
 	for {
 		if !n.cut(part, in) {
@@ -135,6 +155,23 @@ func (n *nesting) loop(part []int32) *Node {
 	}
 	l.Children = n.children(part)
 	return l
+}
+
+// cutLevels takes the ways from level to level out of a loop whose calls are all made in a recursion; it says whether there are any. What is left is done at a
+// level.
+func (n *nesting) cutLevels(part []int32, in map[int32]bool) (did bool) {
+	if slices.ContainsFunc(part, func(s int32) bool { return !n.deep[s] }) {
+		return false
+	}
+	for _, c := range n.classes {
+		for e := range c.left {
+			if e.level && in[e.from] && in[e.to] {
+				delete(c.left, e)
+				did = true
+			}
+		}
+	}
+	return did
 }
 
 // cut takes the ways back out of the classes in which the loop is all of its symbols that they have. Each class has its own: where a rank has not
@@ -151,7 +188,7 @@ func (n *nesting) cut(part []int32, in map[int32]bool) (did bool) {
 		case len(has) == 0:
 			continue
 		case len(has) == 1:
-			e := edge{has[0], has[0]}
+			e := edge{has[0], has[0], false}
 			if c.left[e] > 0 {
 				delete(c.left, e)
 				did = true

@@ -222,15 +222,7 @@ func (m *Model) Coverage(x *Extrapolation, measured *Signature) (c Coverage) {
 
 // paths are what events are known by in other runs: call and call path.
 func (s *Signature) paths() []string {
-	frames := map[int32]string{}
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		key := f.key()
-		if f.Parent != nil {
-			key = frames[*f.Parent] + key
-		}
-		frames[f.ID] = key
-	}
+	frames, _ := s.callPaths()
 	all := make([]string, len(s.nodes))
 	for _, n := range s.nodes {
 		if !n.Loop {

@@ -113,6 +113,11 @@ func (s *signer) relabel(to []int32) {
 	for k, id := range s.ids {
 		s.ids[k] = place[id]
 	}
+	deep := make([]bool, len(symbols))
+	for i := range to {
+		deep[place[i]] = deep[place[i]] || s.deep[i]
+	}
+	s.deep = deep
 	at := func(symbol int32) int32 {
 		if symbol == outside {
 			return outside
@@ -122,7 +127,7 @@ func (s *signer) relabel(to []int32) {
 	for r, f := range s.flows {
 		g := flow{}
 		for e, n := range f {
-			g[edge{at(e.from), at(e.to)}] += n
+			g[edge{at(e.from), at(e.to), e.level}] += n
 		}
 		s.flows[r] = g
 	}

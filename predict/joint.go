@@ -67,20 +67,21 @@ type joiner struct {
 	sites     map[string]int32 // by what the call path says
 	datatypes map[Datatype]int32
 	siteOf    []map[int32]int32 // by run
+	levelOf   []map[int32]int32 // of call sites, by run: the level of a recursion; none: there is none
 	typeOf    []map[int32]int32
 	commIDs   []map[int32]int32
 }
 
 func (j *joiner) read(run int, s *Signature, all *Run) {
-	paths, sites := map[int32]string{}, map[int32]int32{}
+	paths, levels := s.callPaths()
+	sites := map[int32]int32{}
+	j.levelOf = append(j.levelOf, levels)
 	for i := range s.Frames { // a frame comes behind its parent
 		f := &s.Frames[i]
-		path := f.key()
-		parent := schema.NullInt32
+		path, parent := paths[f.ID], schema.NullInt32
 		if f.Parent != nil {
-			path, parent = paths[*f.Parent]+path, sites[*f.Parent]
+			parent = sites[*f.Parent]
 		}
-		paths[f.ID] = path
 		id, known := j.sites[path]
 		if !known {
 			id = int32(len(j.sites))
@@ -135,6 +136,29 @@ func (f *Frame) key() string {
 		return fmt.Sprintf("|%s+%d", f.Module, *f.Offset)
 	}
 	return fmt.Sprintf("|%s %s:%d", f.Function, f.File, value(f.Line, 0))
+}
+
+// callPaths are what frames are known by in other runs: those of the call path; and at which level of a recursion each is, from 0. A function that calls itself at one
+// place has one frame at all levels: these are iterations of a loop, however many there are with more ranks.
+func (s *Signature) callPaths() (paths map[int32]string, levels map[int32]int32) {
+	paths, levels = map[int32]string{}, map[int32]int32{}
+	by := map[int32]*Frame{}
+	for i := range s.Frames { // a frame comes behind its parent
+		f := &s.Frames[i]
+		by[f.ID] = f
+		path, level := f.key(), int32(0)
+		if f.Parent != nil {
+			caller := by[*f.Parent]
+			level = levels[caller.ID]
+			if caller.key() == path && caller.Function == f.Function && value(caller.Line, 0) == value(f.Line, 0) {
+				path = ""
+				level++
+			}
+			path = paths[caller.ID] + path
+		}
+		paths[f.ID], levels[f.ID] = path, level
+	}
+	return paths, levels
 }
 
 func orNull(t string) string {

@@ -12,6 +12,7 @@ import (
 type restated struct {
 	*joiner
 	symbols [][][]int32 // joint symbols, by run, node of its template and number of the call there; none: nobody makes it
+	levels  [][][]int32 // of a recursion, of these calls
 	meets   [][]bool    // by run and node: calls below it are operations of a communicator, which are counted
 	calls   [][][]int32 // numbers of joint calls, by run, node and number there; none: not asked yet
 	nodes   [][][]int32 // nodes of the joint template, by run, node of its own and number there
@@ -20,7 +21,7 @@ type restated struct {
 func (j *joiner) restate() *restated {
 	x := &restated{joiner: j}
 	for _, run := range j.runs {
-		x.symbols = append(x.symbols, run.numbers())
+		x.symbols, x.levels = append(x.symbols, run.numbers()), append(x.levels, run.numbers())
 		meets := make([]bool, len(run.nodes))
 		for _, n := range slices.Backward(run.nodes) { // a loop comes before what is in it
 			meets[n.ID] = slices.ContainsFunc(run.Values[n.ID].Events, func(c *Call) bool { return c.Instance }) ||
@@ -47,6 +48,7 @@ func (x *restated) symbol(s *signer, i int, n *Node, value int32) int32 {
 		run := x.runs[i]
 		sym, c := &run.Symbols[n.Symbol], run.Values[n.ID].Events[value]
 		site, comm := run.callsite(n, c), c.Comm.int32()
+		x.levels[i][n.ID][value] = x.levelOf[i][site]
 		renumber(&site, x.siteOf[i])
 		renumber(&comm, x.commIDs[i])
 		*symbol = s.symbolOf(int16(sym.call), site, comm)
@@ -104,7 +106,7 @@ func (w *flowing) body(n *Node, b []int32, times int64) {
 		if w.meets[w.run][c.ID] {
 			w.meet(c, run.Values[c.ID].Events[value], symbol)
 		}
-		w.s.follow(w.rank, symbol, times)
+		w.s.follow(w.rank, symbol, w.levels[w.run][c.ID][value], times)
 	}
 }
 
@@ -183,12 +185,12 @@ func (w *restatedRank) loop(n *Node, items []Item) {
 		}
 		for k := int64(0); k < x.Times; k++ {
 			var before []openLoop
-			at := w.rank.at
+			at, level := w.rank.at, w.rank.level
 			if left := x.Times - k - 1; k > 1 && k&(k-1) == 0 && left > 2 { // an item has to be there twice first
 				before = w.rank.copied()
 			}
 			w.loop(n, x.Items)
-			if before != nil && at == w.rank.at && w.rank.repeats(before, x.Times-k-1) {
+			if before != nil && at == w.rank.at && level == w.rank.level && w.rank.repeats(before, x.Times-k-1) {
 				break
 			}
 		}
@@ -207,7 +209,7 @@ func (w *restatedRank) body(n *Node, b []int32) {
 		if *call == none {
 			*call = w.s.intern(to, w.call(w.run, to, w.sig, c, value, w.s))
 		}
-		w.s.goTo(w.rank, to)
+		w.s.goTo(w.rank, to, w.levels[w.run][c.ID][value])
 		w.s.take(w.rank, to, *call)
 	}
 }
@@ -337,7 +339,7 @@ func (x *restated) side(i int, s Side) Side {
 // rows are the same calls as rows, in batches of the table events.
 func (j *joiner) rows(add func(*schema.Events) error) error {
 	b := &schema.Events{}
-	return j.each(func(rows []schema.Event) error {
+	return j.each(func(rows []schema.Event, _ []int32) error {
 		b.Resize(0)
 		for k := range rows {
 			b.Append(&rows[k])
@@ -346,9 +348,10 @@ func (j *joiner) rows(add func(*schema.Events) error) error {
 	})
 }
 
-// each makes the rows of one rank after the other, which are valid until the next.
-func (j *joiner) each(visit func([]schema.Event) error) error {
+// each makes the rows of one rank after the other, with their levels of a recursion, which are valid until the next.
+func (j *joiner) each(visit func(rows []schema.Event, levels []int32) error) error {
 	var rows []schema.Event
+	var levels []int32
 	for i, s := range j.runs {
 		for r := range s.Ranks {
 			x := s.expansion(r)
@@ -357,10 +360,12 @@ func (j *joiner) each(visit func([]schema.Event) error) error {
 			if rows, err = x.next(math.MaxInt64); err != nil {
 				return fmt.Errorf("signature of %q: %w", s.Run, err)
 			}
+			levels = levels[:0]
 			for k := range rows {
+				levels = append(levels, j.levelOf[i][rows[k].Callsite])
 				j.row(i, &rows[k])
 			}
-			if err := visit(rows); err != nil {
+			if err := visit(rows, levels); err != nil {
 				return err
 			}
 		}
@@ -370,10 +375,10 @@ func (j *joiner) each(visit func([]schema.Event) error) error {
 
 // values takes in the calls of training runs as rows.
 func (j *joiner) values(s *signer) error {
-	return j.each(func(rows []schema.Event) error {
+	return j.each(func(rows []schema.Event, levels []int32) error {
 		for k := range rows {
 			e := &rows[k]
-			s.takeRow(s.leaf[s.symbolOf(e.Call, e.Callsite, e.Comm)], e)
+			s.takeRow(s.leaf[s.symbolOf(e.Call, e.Callsite, e.Comm)], e, levels[k])
 		}
 		return nil
 	})

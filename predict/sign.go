@@ -73,7 +73,7 @@ func (s *signer) signFrom(calls source) error {
 		return err
 	}
 	s.join()
-	s.sig.Template = template(s.flows, s.first)
+	s.sig.Template = template(s.flows, s.first, s.deep)
 	s.flows = nil
 	for splits := true; ; {
 		s.sig.link()
@@ -95,6 +95,8 @@ type signer struct {
 	first []int64             // by symbol: the least number of rows before it on any rank
 	same  []int32             // by symbol as it was before join: what it is since
 	last  []int32             // by rank, while flows are read: the symbol that came last
+	level []int32             // and its level of a recursion
+	deep  []bool              // by symbol: some rank has it at a level that is not the first
 	rows  []int64             // by rank: calls so far
 	leaf  []*Node             // by symbol
 	ranks []signedRank
@@ -162,23 +164,24 @@ func pointer[T comparable](x, null T) *T {
 // readFlows finds which call follows which.
 func (s *signer) readFlows(calls source) error {
 	s.flows = make([]flow, s.sig.Ranks)
-	s.last, s.rows = make([]int32, s.sig.Ranks), make([]int64, s.sig.Ranks)
+	s.last, s.level, s.rows = make([]int32, s.sig.Ranks), make([]int32, s.sig.Ranks), make([]int64, s.sig.Ranks)
 	for r := range s.flows {
 		s.flows[r], s.last[r] = flow{}, outside
 	}
 	err := calls.flows(s)
 	for r := range s.flows {
-		s.flows[r][edge{s.last[r], outside}]++
+		s.flows[r][edge{s.last[r], outside, false}]++
 		s.sig.Calls += s.rows[r]
 	}
 	return err
 }
 
-// follow notes a rank's next call, which is made so many times with the one before it; its first time comes alone.
-func (s *signer) follow(rank, symbol int32, times int64) {
+// follow notes a rank's next call at a level of a recursion, 0 where there is none; it is made so many times with the one before it; its first time comes alone.
+func (s *signer) follow(rank, symbol, level int32, times int64) {
 	s.first[symbol] = min(s.first[symbol], s.rows[rank])
-	s.flows[rank][edge{s.last[rank], symbol}] += times
-	s.last[rank] = symbol
+	s.deep[symbol] = s.deep[symbol] || level > 0
+	s.flows[rank][edge{s.last[rank], symbol, s.last[rank] != outside && level != s.level[rank]}] += times
+	s.last[rank], s.level[rank] = symbol, level
 	s.rows[rank] += times
 }
 
@@ -201,7 +204,7 @@ func (x rowsOf) flows(s *signer) error {
 			if b.Instance[i] != schema.NullInt64 && b.Comm[i] != schema.NullInt32 && schema.Class(b.Class[i]) == schema.ClassCollective {
 				s.meet(instance{b.Comm[i], b.Instance[i]}, symbol)
 			}
-			s.follow(r, symbol, 1)
+			s.follow(r, symbol, 0, 1)
 		}
 		return nil
 	})
@@ -219,16 +222,16 @@ func (x rowsOf) values(s *signer) error {
 			if int(symbol) >= len(s.leaf) || e.Rank < 0 || int(e.Rank) >= len(s.ranks) {
 				return fmt.Errorf("rank %d, seq %d: the events changed while they were read", e.Rank, e.Seq)
 			}
-			s.takeRow(s.leaf[symbol], &e)
+			s.takeRow(s.leaf[symbol], &e, 0)
 		}
 		return nil
 	})
 }
 
-// takeRow takes a row of event n in.
-func (s *signer) takeRow(n *Node, e *schema.Event) {
+// takeRow takes a row of event n in, at a level of a recursion.
+func (s *signer) takeRow(n *Node, e *schema.Event, level int32) {
 	p := &s.ranks[e.Rank]
-	s.goTo(p, n)
+	s.goTo(p, n, level)
 	value := s.call(p, n, e)
 	s.take(p, n, value)
 	s.times[n.ID].add(e)
@@ -253,7 +256,7 @@ func (s *signer) symbolOf(call int16, site, comm int32) int32 {
 	if !known {
 		id = int32(len(s.sig.Symbols))
 		s.ids[k] = id
-		s.first = append(s.first, math.MaxInt64)
+		s.first, s.deep = append(s.first, math.MaxInt64), append(s.deep, false)
 		s.sig.Symbols = append(s.sig.Symbols, Symbol{Call: schema.CallNames[k.call], Frame: pointer(k.site, schema.NullInt32),
 			Comm: pointer(k.comm, schema.NullInt32), call: schema.CallID(k.call)})
 	}
@@ -264,6 +267,7 @@ func (s *signer) symbolOf(call int16, site, comm int32) int32 {
 type signedRank struct {
 	open    []openLoop // loops that it is in, the root first
 	at      *Node      // event that came last; nil: none
+	level   int32      // of a recursion, of that
 	made    []int32    // calls of each event so far, by node
 	pending map[int64][]post
 	inits   map[int64]post // calls that later ones refer to
@@ -277,6 +281,8 @@ type post struct{ node, number int32 }
 // openLoop is an execution of a loop that has not ended.
 type openLoop struct {
 	node  *Node
+	level int32   // of a recursion, of the first call
+	to    int32   // of the last
 	body  []int32 // the iteration so far
 	items folder  // those before
 }
@@ -342,22 +348,27 @@ func (s *signer) take(p *signedRank, n *Node, value int32) {
 	p.calls++
 }
 
-// goTo goes from the rank's last event to n: ends loops and iterations, and begins loops.
-func (s *signer) goTo(p *signedRank, n *Node) {
+// goTo goes from the rank's last event to n at a level of a recursion: ends loops and iterations, and begins loops.
+func (s *signer) goTo(p *signedRank, n *Node, level int32) {
 	to := p.open[0].node
 	if p.at != nil {
 		loop, from, next := common(p.at, n)
+		ends := next <= from
+		if l := loop.level(); l != nil && level != p.level {
+			loop, ends = l, true
+		}
 		for p.open[len(p.open)-1].node != loop {
 			s.leave(p)
 		}
-		if next <= from || p.cut() {
+		if ends || p.cut() {
 			s.endIteration(&p.open[len(p.open)-1])
 		}
 		to = loop
 	}
+	p.level = level
 	depth := len(p.open)
 	for l := n.parent; l != to; l = l.parent {
-		p.open = append(p.open, openLoop{node: l})
+		p.open = append(p.open, openLoop{node: l, level: level})
 	}
 	slices.Reverse(p.open[depth:])
 }
@@ -373,6 +384,7 @@ func (p *signedRank) cut() bool {
 // leave ends the innermost loop of a rank: it becomes part of the iteration of the one around it.
 func (s *signer) leave(p *signedRank) {
 	l := &p.open[len(p.open)-1]
+	l.to = p.level
 	value, place := s.endLoop(l), l.node.place
 	p.open = p.open[:len(p.open)-1]
 	top := &p.open[len(p.open)-1]
@@ -405,11 +417,17 @@ func (s *signer) endLoop(l *openLoop) int32 {
 	}
 	v, found := &s.sig.Values[l.node.ID], s.found[l.node.ID].loops
 	s.key = appendItems(s.key[:0], l.items.items)
+	if l.node.levels {
+		s.key = binary.AppendVarint(binary.AppendVarint(s.key, int64(l.level)), int64(l.to))
+	}
 	id, known := found[string(s.key)]
 	if !known {
 		id = int32(len(v.Loops))
 		found[string(s.key)] = id
 		v.Loops = append(v.Loops, l.items.items)
+		if l.node.levels {
+			v.levels = append(v.levels, [2]int32{l.level, l.to})
+		}
 	}
 	return id
 }

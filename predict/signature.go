@@ -114,6 +114,8 @@ type Values struct {
 	Loops [][]Item `json:"loops,omitempty"`
 	// Times say how long ranks computed before the calls of an event; nil where that is not known.
 	Times *Times `json:"times,omitempty"`
+
+	levels [][2]int32 // of a loop of levels of a recursion, while runs are put together: the first and the last level of each of Loops
 }
 
 // Times are distributions over all ranks and calls.

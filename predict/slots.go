@@ -75,9 +75,11 @@ const mostDone = 1 << 23
 // slotter finds slots.
 type slotter struct {
 	*training
-	uniform []bool    // loops, by node, whose iterations are all the same wherever a rank goes through them
-	periods []int32   // of loops, by node; 0: none
-	order   [][]int32 // by node of loops of which ranks skip iterations, the place of each body among all iterations
+	uniform []bool      // loops, by node, whose iterations are all the same wherever a rank goes through them
+	periods []int32     // of loops, by node; 0: none
+	order   [][]int32   // by node of loops of which ranks skip iterations, the place of each body among all iterations
+	enters  [][][]int32 // by node of loops of which ranks lack the first or the last iterations, by run and value: at which of all iterations they begin
+	last    [][]int32   // of these, by run: how many iterations there are
 	sites   []*site
 	byNode  []*site
 	count   int
@@ -110,7 +112,7 @@ func (t *training) places(most int) (*slotter, error) {
 	for _, n := range t.nodes {
 		if n.Loop {
 			s.iterations[n.ID] = map[where]int32{}
-			if s.uniform[n.ID] = n.ID == 0 || uniform(t.Values[n.ID].Loops); !s.uniform[n.ID] {
+			if s.uniform[n.ID] = n.ID == 0 || uniform(t.Values[n.ID].Loops); !s.uniform[n.ID] && !n.levels {
 				s.periods[n.ID] = period(&t.Values[n.ID])
 			}
 			continue
@@ -232,6 +234,9 @@ func (s *slotter) walk(n *Node, value int32) error {
 		return nil
 	}
 	depth, count := len(s.at), int32(0)
+	if s.enters[n.ID] != nil {
+		count, s.iterations[n.ID][here] = s.enters[n.ID][s.run][value], s.last[n.ID][s.run]
+	}
 	all := rounds(n, s.periods[n.ID])
 	var err error
 	each(v.Loops[value], func(body int32) bool {

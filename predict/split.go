@@ -9,7 +9,7 @@ const splitShare = 0.9
 // says whether there was one; then what ranks did is to be found again.
 func (s *Signature) split() (did bool) {
 	for _, n := range s.nodes {
-		if !n.Loop || len(n.Children) < 2 {
+		if !n.Loop || n.levels || len(n.Children) < 2 {
 			continue
 		}
 		if m := s.inner(n); m > 0 {
@@ -75,11 +75,11 @@ func (s *Signature) inner(n *Node) int {
 // ranks did is to be found again.
 func (s *Signature) merge() (did bool) {
 	for _, n := range s.nodes[1:] {
-		if !n.Loop {
+		if !n.Loop || n.levels {
 			continue
 		}
 		for i := 0; i < len(n.Children); i++ {
-			if c := n.Children[i]; c.Loop && s.alternate(n, c) {
+			if c := n.Children[i]; c.Loop && !c.levels && s.alternate(n, c) {
 				n.Children = slices.Concat(n.Children[:i], c.Children, n.Children[i+1:])
 				return true // what ranks did at the loop is to be found before the next
 			}

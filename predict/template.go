@@ -11,6 +11,7 @@ type Node struct {
 	// Children are what a loop is made of, in the order of the program. An iteration has each of them once or not at all.
 	Children []*Node `json:"children,omitempty"`
 
+	levels bool // a loop whose iterations are levels of a recursion, while runs are put together
 	parent *Node
 	place  int32 // among its parent's children
 	depth  int32 // the root's is 0
@@ -32,8 +33,8 @@ func (n *Node) link() (nodes []*Node) {
 }
 
 // template makes the template of all ranks.
-func template(flows []flow, first []int64) *Node {
-	n := nesting{classes: classes(flows), first: first}
+func template(flows []flow, first []int64, deep []bool) *Node {
+	n := nesting{classes: classes(flows), first: first, deep: deep}
 	region := make([]int32, len(first))
 	for i := range region {
 		region[i] = int32(i)
@@ -56,6 +57,14 @@ func common(a, b *Node) (loop *Node, ofA, ofB int32) {
 		a, b = a.parent, b.parent
 	}
 	return a.parent, a.place, b.place
+}
+
+// level is the innermost loop that a node is in, or is, whose iterations are levels of a recursion; nil: none.
+func (n *Node) level() *Node {
+	for n != nil && !n.levels {
+		n = n.parent
+	}
+	return n
 }
 
 // clone is a copy of the nodes below a root, which has to be linked.

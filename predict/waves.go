@@ -101,7 +101,7 @@ func (t *training) messages(n *Node, counts map[int32]bool) (events []*Node, une
 	var visit func(n *Node)
 	visit = func(n *Node) {
 		if n.Loop {
-			uneven = uneven || counts[n.ID]
+			uneven, other = uneven || counts[n.ID], other || n.levels
 			for _, c := range n.Children {
 				visit(c)
 			}

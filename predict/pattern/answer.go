@@ -33,6 +33,7 @@ const (
 	FromCeil  BoundOf = "ceil(log2 g)"
 	FromAll   BoundOf = "g"
 	FromHalf  BoundOf = "floor(g/2)"
+	FromFall  BoundOf = "-floor(log2 g)"
 )
 
 // at is the bound at a process count, and false when its grid has no extents there.
@@ -50,6 +51,8 @@ func (b Bound) at(ranks int32) (int32, bool) {
 		return log2(g) + b.C, true
 	case FromCeil:
 		return log2up(g) + b.C, true
+	case FromFall:
+		return b.C - log2(g), true
 	case FromAll:
 		return g + b.C, true
 	case FromHalf:
@@ -140,7 +143,36 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 			}
 		}
 	}
+	if len(out) == 0 && len(values) > 2 {
+		for _, b := range extents { // it falls: more ranks do it on levels that were whole
+			for i, v := range values {
+				b.Of, b.C = FromFall, 0
+				if less, ok := b.at(sizes[i]); ok {
+					b.C = v - less
+				}
+				break
+			}
+			if try(b) {
+				out = append(out, b)
+			}
+		}
+	}
 	return out
+}
+
+// negative is the index at which the family begins at a process count, where that is below 0 though an iteration has no such number.
+func (l Law) negative(ranks int32) (first int32, is bool) {
+	for c, r := range l.Ranges {
+		if slices.ContainsFunc(l.Members, func(m Member) bool { return m.Index[c] < 0 }) {
+			continue
+		}
+		for _, b := range r.Low {
+			if v, ok := b.at(ranks); ok && b.Of == FromFall && v < 0 {
+				return v, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // exponential says whether the index is an exponent in the form: then it ends where a logarithm does.
@@ -267,6 +299,9 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 	}
 	if len(missing) > 0 {
 		return refuse(Undefined, "all runs were of %s; a run at another process count would show the law there", strings.Join(missing, " or "))
+	}
+	if first, is := l.negative(ranks); is {
+		return refuse(UnknownEnd, "it would begin at index %d: what the program does before the first iteration no run shows", first)
 	}
 	m, err := maps[0], error(nil)
 	if len(l.Ranges) > 0 {
