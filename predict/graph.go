@@ -12,10 +12,11 @@ import (
 // is the inference of expressions in which each symbol stands once (Bex, Neven, Schwentick and Tuyls, "Inference of Concise DTDs from XML Data",
 // VLDB 2006), with Bourdoncle's recursion for the nesting.
 
-// edge is that one symbol comes after another, at the same level of a recursion or at another one; outside stands before the first and behind the last.
+// edge is that one symbol comes after another, at the same level of a recursion, a deeper one (level 1) or one that is less deep (-1); outside stands before the first
+// and behind the last.
 type edge struct {
 	from, to int32
-	level    bool
+	level    int8
 }
 
 const outside = -1
@@ -74,22 +75,14 @@ func (f flow) key() string {
 		edges = append(edges, e)
 	}
 	slices.SortFunc(edges, func(a, b edge) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.other(), b.other()))
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.level, b.level))
 	})
 	var key []byte
 	for _, e := range edges {
 		key = binary.AppendVarint(binary.AppendVarint(key, int64(e.from)), int64(e.to))
-		key = append(key, e.other())
+		key = append(key, byte(e.level))
 	}
 	return string(key)
-}
-
-// other is 1 where the level is another one.
-func (e edge) other() byte {
-	if e.level {
-		return 1
-	}
-	return 0
 }
 
 // nesting finds loops.
@@ -119,8 +112,10 @@ func (n *nesting) children(region []int32) []*Node {
 // repeats says whether a symbol follows itself.
 func (n *nesting) repeats(s int32) bool {
 	for _, c := range n.classes {
-		if c.left[edge{s, s, false}] > 0 || c.left[edge{s, s, true}] > 0 {
-			return true
+		for level := int8(-1); level <= 1; level++ {
+			if c.left[edge{s, s, level}] > 0 {
+				return true
+			}
 		}
 	}
 	return false
@@ -133,23 +128,25 @@ func (n *nesting) loop(part []int32) *Node {
 	for _, s := range part {
 		in[s] = true
 	}
-	if l.levels = n.cutLevels(part, in); l.levels {
+	if l.levels = n.oneWay(part, in); l.levels {
+		n.cutLevels(in)
 		l.Children = n.children(part)
 		return l
 	}
 	if len(part) == 1 {
 		for _, c := range n.classes {
-			delete(c.left, edge{part[0], part[0], false})
-			delete(c.left, edge{part[0], part[0], true})
+			for level := int8(-1); level <= 1; level++ {
+				delete(c.left, edge{part[0], part[0], level})
+			}
 		}
 		l.Children = []*Node{{Symbol: part[0]}}
 		return l
 	}
 	for {
-		if !n.cut(part, in) {
-			n.cutAll(part, in)
+		if !n.cut(part, in) && !n.cutAll(part, in) {
+			n.cutLevels(in)
 		}
-		if len(n.parts(part, in)) > 1 {
+		if len(n.parts(part, in)) > 1 || n.oneWay(part, in) {
 			break
 		}
 	}
@@ -157,21 +154,32 @@ func (n *nesting) loop(part []int32) *Node {
 	return l
 }
 
-// cutLevels takes the ways from level to level out of a loop whose calls are all made in a recursion; it says whether there are any. What is left is done at a
-// level.
-func (n *nesting) cutLevels(part []int32, in map[int32]bool) (did bool) {
+// oneWay says whether all calls of a loop are made in a recursion, and only deeper levels come after others there, or only levels that are less deep: then its
+// iterations are the levels.
+func (n *nesting) oneWay(part []int32, in map[int32]bool) bool {
 	if slices.ContainsFunc(part, func(s int32) bool { return !n.deep[s] }) {
 		return false
 	}
+	var deeper, back bool
 	for _, c := range n.classes {
 		for e := range c.left {
-			if e.level && in[e.from] && in[e.to] {
-				delete(c.left, e)
-				did = true
+			if in[e.from] && in[e.to] {
+				deeper, back = deeper || e.level > 0, back || e.level < 0
 			}
 		}
 	}
-	return did
+	return deeper != back
+}
+
+// cutLevels takes the ways from level to level out of a region. What is left is done at a level.
+func (n *nesting) cutLevels(in map[int32]bool) {
+	for _, c := range n.classes {
+		for e := range c.left {
+			if e.level != 0 && in[e.from] && in[e.to] {
+				delete(c.left, e)
+			}
+		}
+	}
 }
 
 // cut takes the ways back out of the classes in which the loop is all of its symbols that they have. Each class has its own: where a rank has not
@@ -188,7 +196,7 @@ func (n *nesting) cut(part []int32, in map[int32]bool) (did bool) {
 		case len(has) == 0:
 			continue
 		case len(has) == 1:
-			e := edge{has[0], has[0], false}
+			e := edge{has[0], has[0], 0}
 			if c.left[e] > 0 {
 				delete(c.left, e)
 				did = true
@@ -198,24 +206,30 @@ func (n *nesting) cut(part []int32, in map[int32]bool) (did bool) {
 		if len(strong(has, c.successors(in))) > 1 {
 			continue
 		}
-		c.cutAt(n.head(part, in, c), in)
-		did = true
+		if head := n.head(part, in, c); head != outside {
+			c.cutAt(head, in)
+			did = true
+		}
 	}
 	return did
 }
 
-// cutAll takes the ways back to one head out of all classes: they do not agree what the loop is.
-func (n *nesting) cutAll(part []int32, in map[int32]bool) {
+// cutAll takes the ways back to one head out of all classes: they do not agree what the loop is. It says whether there is one.
+func (n *nesting) cutAll(part []int32, in map[int32]bool) bool {
 	head := n.head(part, in, n.classes...)
+	if head == outside {
+		return false
+	}
 	for _, c := range n.classes {
 		c.cutAt(head, in)
 	}
+	return true
 }
 
-// cutAt takes away what leads from the region to its head, but from the head itself: that is a loop inside.
+// cutAt takes away what leads from the region to its head, but from the head itself, and deeper into a recursion: these are loops inside.
 func (c *class) cutAt(head int32, in map[int32]bool) {
 	for e := range c.left {
-		if e.to == head && e.from != head && in[e.from] {
+		if e.to == head && e.from != head && in[e.from] && e.level <= 0 {
 			delete(c.left, e)
 		}
 	}
@@ -229,7 +243,7 @@ func (n *nesting) head(part []int32, in map[int32]bool, classes ...*class) int32
 			switch {
 			case !in[e.to]:
 			case in[e.from] && c.left[e] > 0:
-				inner[e.to] = inner[e.to] || e.from != e.to
+				inner[e.to] = inner[e.to] || e.from != e.to && e.level <= 0
 			default:
 				entered[e.to] += count
 			}

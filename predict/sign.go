@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -170,7 +171,7 @@ func (s *signer) readFlows(calls source) error {
 	}
 	err := calls.flows(s)
 	for r := range s.flows {
-		s.flows[r][edge{s.last[r], outside, false}]++
+		s.flows[r][edge{s.last[r], outside, 0}]++
 		s.sig.Calls += s.rows[r]
 	}
 	return err
@@ -180,7 +181,11 @@ func (s *signer) readFlows(calls source) error {
 func (s *signer) follow(rank, symbol, level int32, times int64) {
 	s.first[symbol] = min(s.first[symbol], s.rows[rank])
 	s.deep[symbol] = s.deep[symbol] || level > 0
-	s.flows[rank][edge{s.last[rank], symbol, s.last[rank] != outside && level != s.level[rank]}] += times
+	way := int8(0)
+	if s.last[rank] != outside {
+		way = int8(cmp.Compare(level, s.level[rank]))
+	}
+	s.flows[rank][edge{s.last[rank], symbol, way}] += times
 	s.last[rank], s.level[rank] = symbol, level
 	s.rows[rank] += times
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,6 +69,8 @@ type groupLaw struct {
 	Keep []int `json:"keep,omitempty"`
 	// Peer says that coordinates are those of the other side.
 	Peer bool `json:"peer,omitempty"`
+	// Far says that the law has one component of the index more: the logarithm of how far away the other side is.
+	Far bool `json:"far,omitempty"`
 	// Unit is what the law's number is multiplied with; 0: 1.
 	Unit  int64 `json:"unit,omitempty"`
 	exact bool
@@ -229,8 +232,11 @@ func (l *valueLaw) String() string {
 		if l.Group.Unit > 1 {
 			text = fmt.Sprintf("%d (%s)", l.Group.Unit, text)
 		}
-		if l.Group.Peer {
+		switch {
+		case l.Group.Peer:
 			text += " of the peer"
+		case l.Group.Far:
+			text += fmt.Sprintf(", i%d the logarithm of the distance to the peer", len(l.Group.Keep))
 		}
 		return text
 	case l.Lone != nil:
@@ -360,6 +366,13 @@ func (g *groupLaw) at(p *point) (said, bool) {
 		k.x[0] = rank
 	}
 	index := keep(p.index, g.Keep)
+	if g.Far {
+		far, ok := p.far()
+		if !ok {
+			return said{}, false
+		}
+		index = append(index, far)
+	}
 	copy(k.index[:], index)
 	if s, known := g.cache[k]; known {
 		return s, true
@@ -375,6 +388,12 @@ func (g *groupLaw) at(p *point) (said, bool) {
 	}
 	g.cache[k] = s
 	return s, true
+}
+
+// far is the logarithm of how many ranks away the other side is; false where that is no power of two.
+func (p *point) far() (log int32, ok bool) {
+	d := max(p.rank-p.peerRank, p.peerRank-p.rank)
+	return int32(bits.TrailingZeros32(uint32(d))), p.peerRank >= 0 && d > 0 && d&(d-1) == 0
 }
 
 // whole rounds, within what an int64 holds with room for a unit.
@@ -682,8 +701,8 @@ func matters(samples []sample) []int {
 // the rank and of its peer, of all places together or of each, the first that is exact.
 func (v *values) settle() error {
 	type try struct {
-		grid *pattern.Grid
-		peer bool
+		grid      *pattern.Grid
+		peer, far bool
 	}
 	left := v.open
 	v.open = nil
@@ -694,11 +713,12 @@ func (v *values) settle() error {
 	defer func() { v.relate(laws) }()
 	var tries []try
 	for _, peer := range []bool{false, true} {
-		tries = append(tries, try{nil, peer})
+		tries = append(tries, try{grid: nil, peer: peer})
 		for _, g := range v.grids {
-			tries = append(tries, try{g, peer})
+			tries = append(tries, try{grid: g, peer: peer})
 		}
 	}
+	tries = append(tries, try{far: true})
 	own := true
 	for _, t := range append([]try{{}}, tries...) {
 		var groups []regress.Group
@@ -709,11 +729,11 @@ func (v *values) settle() error {
 			grid := t.grid
 			if own {
 				grid = o.grid
-			} else if !t.peer && sameGrid(grid, o.grid) { // it was tried
+			} else if !t.peer && !t.far && sameGrid(grid, o.grid) { // it was tried
 				rest = append(rest, *o)
 				continue
 			}
-			if gs, as, ok := o.groups(grid, t.peer, len(asked)); ok {
+			if gs, as, ok := o.groups(grid, t.peer, t.far, len(asked)); ok {
 				groups, asked = append(groups, gs...), append(asked, as...)
 			} else {
 				rest = append(rest, *o)
@@ -764,9 +784,25 @@ type groupAsked struct {
 	law   *groupLaw
 }
 
+// leastFar is how many different distances messages must go for a law of them.
+const leastFar = 3
+
 // groups are what package regress is asked for a value: a group for each place that matters.
-func (o *openValue) groups(grid *pattern.Grid, peer bool, n int) (groups []regress.Group, asked []groupAsked, ok bool) {
+func (o *openValue) groups(grid *pattern.Grid, peer, far bool, n int) (groups []regress.Group, asked []groupAsked, ok bool) {
 	kept := matters(o.samples)
+	if far {
+		distances := map[int32]bool{}
+		for i := range o.samples {
+			d, is := o.samples[i].at.far()
+			if !is {
+				return nil, nil, false
+			}
+			distances[d] = true
+		}
+		if len(distances) < leastFar || len(kept) == maxLoops {
+			return nil, nil, false
+		}
+	}
 	name := fmt.Sprint(n)
 	at := map[place]int{}
 	for _, s := range o.samples {
@@ -782,13 +818,17 @@ func (o *openValue) groups(grid *pattern.Grid, peer bool, n int) (groups []regre
 			}
 			x.Coords, _ = grid.Coords(s.at.ranks, x.Rank)
 		}
+		if far {
+			d, _ := s.at.far()
+			x.Index = append(x.Index, d)
+		}
 		k := placeOf(x.Index)
 		i, known := at[k]
 		if !known {
 			i = len(groups)
 			at[k] = i
 			groups = append(groups, regress.Group{Name: fmt.Sprint(name, x.Index), Family: name})
-			asked = append(asked, groupAsked{open: o, index: x.Index, law: &groupLaw{Grid: grid, Keep: kept, Peer: peer}})
+			asked = append(asked, groupAsked{open: o, index: x.Index, law: &groupLaw{Grid: grid, Keep: kept, Peer: peer, Far: far}})
 		}
 		groups[i].Samples = append(groups[i].Samples, x)
 	}
@@ -805,6 +845,10 @@ func (o *openValue) take(asked []groupAsked) {
 	// A law of the family is the same in all members.
 	text := first.Law.String()
 	if first.exact && !slices.ContainsFunc(asked, func(a groupAsked) bool { return !a.law.exact || a.law.Law.String() != text }) && o.holds() {
+		return
+	}
+	if first.Far { // a law of each distance says nothing of others
+		first.exact = false
 		return
 	}
 	*o.law = valueLaw{}
