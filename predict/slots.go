@@ -124,7 +124,8 @@ func (t *training) places(most int) (*slotter, error) {
 			}
 		}
 		if len(w.loops) > maxLoops {
-			return nil, fmt.Errorf("call %s is in %d loops with changing iterations; prediction knows at most %d", t.name(n), len(w.loops), maxLoops)
+			return nil, fmt.Errorf("call %s is in %d loops, one in the other, and what is done changes from iteration to iteration of each: whom it goes to and how much it is may hang on all of these at once, "+
+				"which runs at %d numbers of ranks do not tell (laws are looked for with at most %d)", t.name(n), len(w.loops), len(t.runs), maxLoops)
 		}
 		s.sites = append(s.sites, w)
 		s.byNode[n.ID] = w
