@@ -178,6 +178,7 @@ func (d *detector) combines() error {
 			c.whole(b)
 		}
 		c.keep(b)
+		b.group, b.instances = nil, nil // what was found has them now
 	}
 	return nil
 }

@@ -5,6 +5,10 @@
 package detect
 
 import (
+	"fmt"
+	"io"
+
+	"github.com/commq/commq/internal/snapshot"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/schema/payloads"
 )
@@ -109,6 +113,10 @@ type Run struct {
 	Events func(add func(*schema.Events) error) error
 	// Stopped, where not nil, is asked now and then while nothing is read: an error ends the detection.
 	Stopped func() error
+	// Border, where not nil, is called between passes over the messages: save then writes all that is known. Its error ends the detection.
+	Border func(save func(w io.Writer) error) error
+	// State is what save wrote in a detection of the same run with the same options, from where this one goes on; nil: it begins.
+	State io.Reader
 	// Spill, where not nil, opens a file for payloads for which there is no memory: 4 bytes for each message. Without one they are counted roughly then, and
 	// more messages are looked at than need be.
 	Spill func() (payloads.Spill, error)
@@ -283,25 +291,41 @@ func Detect(run *Run, options Options) (*Result, error) {
 	for _, t := range run.Datatypes {
 		d.named[t.ID] = t.Named
 	}
-	if err := d.read(); err != nil {
-		return nil, err
+	if run.State != nil {
+		if err := snapshot.Read(run.State, d); err != nil {
+			return nil, fmt.Errorf("go on: %w", err)
+		}
 	}
-	if err := d.spreading(); err != nil {
-		return nil, err
-	}
-	for _, look := range []func(){d.doubt, d.neighbourhoods, d.gathers, d.rejoin} {
-		if err := d.stopped(); err != nil {
+	for steps := []func() error{d.read, d.keep, d.spreading, d.making, d.combines, d.halos}; d.steps < len(steps); {
+		if err := steps[d.steps](); err != nil {
 			return nil, err
 		}
-		look()
-	}
-	for _, look := range []func() error{d.exchangesFirst, d.combines, d.halos} {
-		if err := look(); err != nil {
+		d.steps++
+		if err := d.border(); err != nil {
 			return nil, err
 		}
 	}
 	d.report()
 	return d.result, d.locate()
+}
+
+// border is between two passes over the messages.
+func (d *detector) border() error {
+	if d.run.Border == nil {
+		return nil
+	}
+	return d.run.Border(func(w io.Writer) error { return snapshot.Write(w, d) })
+}
+
+// making makes other operations of what spreads.
+func (d *detector) making() error {
+	for _, look := range []func(){d.doubt, d.neighbourhoods, d.gathers, d.rejoin} {
+		if err := d.stopped(); err != nil {
+			return err
+		}
+		look()
+	}
+	return d.exchangesFirst()
 }
 
 // stopped is an error when nobody wants an answer any more.
@@ -317,8 +341,9 @@ func (d *detector) mostReplayed() int64 { return max(1, d.options.MemoryBytes/re
 
 // detector is a run that is looked at.
 type detector struct {
-	run     *Run
-	options Options
+	run     *Run           `snapshot:"-"`
+	options Options        `snapshot:"-"`
+	steps   int            // of Detect that are over
 	named   map[int32]bool // datatypes
 	result  *Result
 
@@ -327,7 +352,7 @@ type detector struct {
 	messages []message         // those that are replayed
 	pieces   map[int32][]piece // of messages that carry several payloads
 	used     map[spot]int64
-	sum      *checksum
+	sum      *checksum `snapshot:"-"`
 	found    []*instance
 	aside    []*instance        // that may be part of others, which are looked for
 	placed   map[string]Finding // what is known of the communicators of ranks

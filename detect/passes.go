@@ -229,6 +229,11 @@ func (d *detector) inPasses() error {
 		if err := d.pass(t); err != nil {
 			return err
 		}
+		p.next++
+		if err := d.border(); err != nil {
+			return err
+		}
+		p.next--
 	}
 	d.messages, d.keys, d.found = p.messages, p.keys, p.found
 	p.messages, p.keys, p.found, p.wholes, p.divided, p.taken = nil, nil, nil, nil, nil, nil

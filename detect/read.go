@@ -250,15 +250,11 @@ func (d *detector) cuts(counter *payloads.Counter, whole bool, cuts map[int64][]
 
 // spreading finds what spreads: at once where the messages that may be part of something have room, else in passes.
 func (d *detector) spreading() error {
-	if err := d.keep(); err != nil {
-		return err
-	}
 	if d.passes == nil {
 		d.spreads()
 		d.countBeyond()
 		return d.stopped()
 	}
-	d.passes.plan(d.partRoom())
 	return d.inPasses()
 }
 
@@ -334,7 +330,11 @@ func (d *detector) keep() error {
 		return err
 	}
 	d.passes, d.result.Replayed, d.result.LeftOut = counted, counted.all, 0
-	return d.fill(kept)
+	if err := d.fill(kept); err != nil {
+		return err
+	}
+	d.passes.plan(d.partRoom())
+	return nil
 }
 
 // rows goes through batches of messages, of which it reads these columns, with the list of those whose payload is known. rest reads the

@@ -24,7 +24,7 @@ var arrows = map[string][]string{
 	"capture":  {"capture", "writer", "models", "schema"},
 	"queries":  {"queries", "schema"},
 	"models":   {"models", "schema", "internal"},
-	"detect":   {"detect", "schema"},
+	"detect":   {"detect", "schema", "internal"},
 	"predict":  {"predict", "schema"},
 	"compare":  {"compare", "internal"},
 	"internal": {"internal"},

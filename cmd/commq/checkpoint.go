@@ -109,13 +109,21 @@ func newKeptSimulation(a *app, o *longOptions, s *runSimulation, facts ...writer
 
 // end closes the folder; where the whole task is over what it keeps is gone.
 func (k *keptSimulation) end(failed error) error {
+	if k == nil {
+		return nil
+	}
+	return endCheckpoint(k.folder, failed)
+}
+
+// endCheckpoint closes a folder of checkpoints, if there is one; where the whole task is over what it keeps is gone.
+func endCheckpoint(folder *writer.Checkpoint, failed error) error {
 	switch {
-	case k == nil:
+	case folder == nil:
 		return nil
 	case failed == nil:
-		return k.folder.Done()
+		return folder.Done()
 	}
-	return k.folder.Close()
+	return folder.Close()
 }
 
 // save keeps what is known, and with state the simulation that is under way.

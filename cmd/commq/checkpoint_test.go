@@ -203,6 +203,36 @@ func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
 	}
 }
 
+// A detection that is killed, at several points, again and again, gives the answer of one that is not.
+func TestDetectGoesOnWhereItWasKilled(t *testing.T) {
+	store, temp := "../../testdata/runs", t.TempDir()
+	line := []string{"detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages", "--neighbors"}
+	want := answerOf(t, line...)
+	line = append(line, "--memory-mib", "1")
+	kills := 0
+	for _, changes := range []int{1, 4} {
+		checkpoint := filepath.Join(t.TempDir(), "kept")
+		mine := append(slices.Clone(line), "--checkpoint", checkpoint, "--checkpoint-every", "0s")
+		for range 2 {
+			if killed(t, temp, checkpoint, changes, mine...) {
+				kills++
+			}
+		}
+		if status, _, errs := commandLine("", append(slices.Clone(mine), "--min-ranks", "5")...); status != exitCannot || !strings.Contains(errs, "it keeps what another task knows") {
+			t.Errorf("other options: status %d\n%s", status, errs)
+		}
+		if got := answerOf(t, mine...); got != want {
+			t.Errorf("killed after %d states: the answer is\n%.2000s\nwant\n%.2000s", changes, got, want)
+		}
+		if left := leftIn(t, nil, temp, checkpoint); len(left) > 0 {
+			t.Errorf("killed after %d states: %v stay", changes, left)
+		}
+	}
+	if kills < 4 {
+		t.Errorf("killed %d times; want 4", kills)
+	}
+}
+
 // A signal at any moment ends a command with the status that shells expect, and nothing stays, no run and no temporary file, but what was to be kept.
 func TestASignalLeavesNothing(t *testing.T) {
 	store := inEpochs(t, "cg.A.16", 400)
@@ -214,6 +244,7 @@ func TestASignalLeavesNothing(t *testing.T) {
 	ended := 0
 	for k, line := range []string{
 		"detect --run cg.A.16 --neighbors --memory-mib 64",
+		"detect --run cg.A.16 --memory-mib 1 --checkpoint CHECKPOINT --checkpoint-every 0s",
 		"simulate --run cg.A.16 --machine flat --save new",
 		"simulate --run cg.A.16 --machine flat --save new --checkpoint CHECKPOINT",
 		"replace --run cg.A.16 --findings FINDINGS --name new",

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -27,6 +29,7 @@ type detectOptions struct {
 	options detect.Options
 	price   priceOptions
 	replay  detectReplayOptions
+	long    longOptions
 	engineOptions
 }
 
@@ -68,7 +71,7 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.replay.check(c); err != nil {
+			if err := errors.Join(o.replay.check(c), o.long.check(c)); err != nil {
 				return err
 			}
 			shared, err := o.shared(c, a)
@@ -87,6 +90,7 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 	f.BoolVar(&o.options.Messages, "messages", false, "with --format json: also every instance with its messages, for commq replace")
 	f.IntVar(&o.memory, "memory-mib", detect.DefaultMemoryBytes>>20, "memory in `MIB`: for about 2,700 messages that may be part of a collective in each; more are looked at in several passes")
 	o.sharedFlags(c)
+	o.long.flags(c)
 	o.price.flags(c)
 	o.replay.flags(c)
 	register(c, completeRuns(a), "run")
@@ -95,7 +99,7 @@ makes of it are simulated. With --replay both are played here, by turns, and wha
 	return c
 }
 
-func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) error {
+func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) (err error) {
 	switch {
 	case o.run == "":
 		return errors.New("no run given; name one with --run")
@@ -119,6 +123,14 @@ func runDetect(ctx context.Context, a *app, o *detectOptions, shared askShared) 
 	options := o.options
 	options.MemoryBytes = int64(o.memory) << 20
 	options.Messages = options.Messages || o.price.machine != "" || o.replay.replay
+	if d.manifest, err = writer.ReadManifest(dir); err != nil {
+		return err
+	}
+	if d.kept, err = o.long.open(a, writer.Fact{Name: "task", Value: "detect"}, writer.Fact{Name: "run", Value: d.manifest.Digest},
+		writer.Fact{Name: "options", Value: fmt.Sprintf("%+v", options)}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endCheckpoint(d.kept, err)) }()
 	if err := d.detect(ctx, options); err != nil {
 		return err
 	}
@@ -162,6 +174,7 @@ type detection struct {
 	comms     map[int32]string      // names
 	shared    askShared             // who says where payloads come often; nil: nobody
 	spill     *os.File              // payloads for which there is no memory; nil: there are none
+	kept      *writer.Checkpoint    // what is known between passes; nil: it is not kept
 }
 
 // leastMemoryLimit is what is taken whatever is asked for: the program, batches of rows, tables of streams.
@@ -187,8 +200,27 @@ func (d *detection) detect(ctx context.Context, options detect.Options) (err err
 			err = errors.Join(err, d.spill.Close())
 		}
 	}()
-	if d.result, err = detect.Detect(run, options); err != nil {
-		return fmt.Errorf("detect: %w", err)
+	look := func() (err error) {
+		if d.result, err = detect.Detect(run, options); err != nil {
+			return fmt.Errorf("detect: %w", err)
+		}
+		return nil
+	}
+	if d.kept != nil {
+		run.Border = func(save func(io.Writer) error) error {
+			if !d.kept.Due() {
+				return nil
+			}
+			return d.kept.Save(save)
+		}
+	}
+	if d.kept != nil && d.kept.Held() {
+		err = d.kept.Load(func(r *bufio.Reader) error { run.State = r; return look() })
+	} else {
+		err = look()
+	}
+	if err != nil {
+		return err
 	}
 	return d.readSites(ctx)
 }

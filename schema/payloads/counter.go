@@ -26,11 +26,11 @@ type Counter struct {
 	limit   int64 // of held
 	spilled *sketch
 
-	open    func() (Spill, error)   // a file for keys for which there is no room; nil: there is none
-	file    Spill                   // once it is open
+	open    func() (Spill, error)   `snapshot:"-"` // a file for keys for which there is no room; nil: there is none
+	file    Spill                   `snapshot:"-"` // once it is open
 	written int64                   // bytes of it
 	extents [1 << partBits][]extent // of parts
-	err     error                   // of the file
+	err     error                   `snapshot:"-"` // of the file
 
 	found  int64    // keys that Finish counted, of payloads in often
 	least  int      // what counts as often
