@@ -13,6 +13,8 @@ func (s *signer) call(p *signedRank, n *Node, e *schema.Event) int32 {
 	c.Completes = p.completes(e.Seq)
 	if init, known := p.inits[e.InitSeq]; known && e.InitSeq != schema.NullInt64 {
 		c.Init = &Completion{init.node, p.made[init.node] - 1 - init.number, 1}
+	} else if made, known := p.persistent[e.Request]; known && c.Completes == nil {
+		c.About = &Completion{made.node, p.made[made.node] - 1 - made.number, 1}
 	}
 	me := post{n.ID, p.made[n.ID]}
 	if e.DoneSeq != schema.NullInt64 && e.DoneSeq > e.Seq {
@@ -20,6 +22,9 @@ func (s *signer) call(p *signedRank, n *Node, e *schema.Event) int32 {
 	}
 	if refersTo[e.Call] {
 		p.inits[e.Seq] = me
+		if e.Request != schema.NullInt64 {
+			p.persistent[e.Request] = me
+		}
 	}
 	return s.intern(n, &c)
 }
@@ -137,7 +142,7 @@ func (c *Call) appendKey(key []byte) []byte {
 	if c.ComputeNs != nil { // of a run that is extrapolated
 		flags |= 4
 	}
-	for _, x := range []int64{int64(c.Thread), flags, int64(len(c.Completes))} {
+	for _, x := range []int64{int64(c.Thread), flags, int64(len(c.Completes)), int64(len(c.parts))} {
 		number(x)
 	}
 	if c.ComputeNs != nil {
@@ -148,11 +153,19 @@ func (c *Call) appendKey(key []byte) []byte {
 		number(int64(q[1]))
 		number(int64(q[2]))
 	}
-	if c.Init != nil {
-		number(int64(c.Init[0]))
-		number(int64(c.Init[1]))
-	} else {
-		number(-1)
+	for i := range c.parts {
+		p := &c.parts[i]
+		number(int64(p.PeerWorld))
+		number(p.SendBytes)
+		number(p.RecvBytes)
+	}
+	for _, made := range [2]*Completion{c.Init, c.About} {
+		if made != nil {
+			number(int64(made[0]))
+			number(int64(made[1]))
+		} else {
+			number(-1)
+		}
 	}
 	key = append(append(append(append(key, c.ReduceOp...), 0), c.Class...), 0)
 	if c.Label != nil {

@@ -34,6 +34,9 @@ type Communication struct {
 	// Distances is the matrix of distances, destination minus source in world ranks, which has one entry in the row of each source: as the displacements of
 	// EC2 with their repetitions. Of a static pattern it is its EC2.
 	Distances pattern.EC2 `json:"distances"`
+	// Topology is the ring, mesh or torus whose neighbours a static pattern goes to, and which; nil where it is none of these. The extents of the grid are
+	// those that all communications of the phase have together.
+	Topology *pattern.Topology `json:"topology,omitempty"`
 }
 
 // Equation is the local equation: EC1 of a dynamic communication, else EC2.
@@ -59,7 +62,7 @@ func (s *Signature) FindCommunications() {
 		s.Irregular = err.Error()
 		return
 	}
-	number := map[int]int{}
+	number, tablesIn := map[int]int{}, map[int][]pattern.Mapping{}
 	occurrences := s.occurrences()
 	for _, w := range found.sites {
 		tables := s.tablesOf(w)
@@ -71,8 +74,18 @@ func (s *Signature) FindCommunications() {
 		for _, table := range tables {
 			number[phase]++
 			e := pattern.Slot{Runs: []pattern.Mapping{table.Mapping}}.LocalEquations()[0]
+			tablesIn[phase] = append(tablesIn[phase], table.Mapping)
 			s.Communications = append(s.Communications, Communication{Phase: phase, Number: number[phase], Event: w.node.ID, Places: table.places, Calls: calls, Bytes: bytes,
 				Dynamic: e.Dynamic, EC1: e.EC1, Dependent: e.Dependent, Distances: table.EC2()})
+		}
+	}
+	of := map[int][]*pattern.Topology{}
+	for phase, tables := range tablesIn {
+		of[phase] = pattern.Topologies(tables)
+	}
+	for i := range s.Communications {
+		if c := &s.Communications[i]; !c.Dynamic {
+			c.Topology = of[c.Phase][c.Number-1]
 		}
 	}
 }

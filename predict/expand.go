@@ -31,8 +31,10 @@ func (s *Signature) refer() {
 			for _, q := range c.Completes {
 				s.referred[q[0]] = true
 			}
-			if c.Init != nil {
-				s.referred[c.Init[0]], s.inits[c.Init[0]] = true, true
+			for _, made := range [2]*Completion{c.Init, c.About} {
+				if made != nil {
+					s.referred[made[0]], s.inits[made[0]] = true, true
+				}
 			}
 		}
 	}
@@ -151,6 +153,7 @@ type expansion struct {
 	cursor    cursor
 	seq       int64 // of the next row
 	rows      []schema.Event
+	calls     []*Call          // of rows
 	first     int64            // seq of rows[0]
 	made      []int32          // calls of each event so far, by node
 	kept      map[post]keptRow // that others may refer to
@@ -171,7 +174,7 @@ func (s *Signature) expansion(rank int32) *expansion {
 
 // next makes the next rows, at most as many as that; none at the end. They are valid until it is called again.
 func (x *expansion) next(rows int64) ([]schema.Event, error) {
-	x.rows, x.first = x.rows[:0], x.seq
+	x.rows, x.calls, x.first = x.rows[:0], x.calls[:0], x.seq
 	for int64(len(x.rows)) < rows {
 		n, value := x.cursor.next()
 		if n == nil {
@@ -213,10 +216,14 @@ func (x *expansion) call(n *Node, c *Call) error {
 		if init, there = x.kept[x.at(*c.Init, 0)]; !there {
 			return fmt.Errorf("the call refers to one of node %d, %d calls ago, that is not there", c.Init[0], c.Init[1])
 		}
-		e.InitSeq = init.seq
-		if c.Request {
-			e.Request = init.request
+		e.InitSeq = init.seq // each start has a request number of its own
+	}
+	if c.About != nil {
+		made, there := x.kept[x.at(*c.About, 0)]
+		if !there {
+			return fmt.Errorf("the call is about a request of node %d, %d calls ago, that is not there", c.About[0], c.About[1])
 		}
+		e.Request = made.request
 	}
 	if c.Request && e.Request == schema.NullInt64 {
 		x.requests++
@@ -240,7 +247,7 @@ func (x *expansion) call(n *Node, c *Call) error {
 	}
 	x.made[n.ID]++
 	x.seq++
-	x.rows = append(x.rows, e)
+	x.rows, x.calls = append(x.rows, e), append(x.calls, c)
 	return nil
 }
 

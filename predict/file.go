@@ -199,8 +199,10 @@ func (s *Signature) checkCall(c *Call) error {
 		return fmt.Errorf("class %q is none", c.Class)
 	}
 	refers := c.Completes
-	if c.Init != nil {
-		refers = append(slices.Clone(refers), *c.Init)
+	for _, made := range [2]*Completion{c.Init, c.About} {
+		if made != nil {
+			refers = append(slices.Clone(refers), *made)
+		}
 	}
 	for _, q := range refers {
 		if q[0] < 0 || int(q[0]) >= len(s.nodes) || s.nodes[q[0]].Loop || q[1] < 0 || q[2] < 1 || q[2] > q[1]+1 {

@@ -1,10 +1,12 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +73,9 @@ type generator struct {
 	signer   *signer
 	said     *timesSaid
 	worlds   int // communicators that have all ranks
+	// partTotals is what members of communicators send and receive in collectives with a count per peer, partRows how many parts these have.
+	partTotals map[totalsOf]*totals
+	partRows   int64
 	// undecided says that of laws that disagree one is taken; settled has it, by slot; wasRival says that there were others, rivalSite of which
 	// sites.
 	undecided bool
@@ -98,7 +103,7 @@ func (m *Model) extrapolate(ctx context.Context, ranks int32, progress Progress,
 	}
 	g := &generator{Model: m, ranks: ranks, maps: map[string]*pattern.Map{}, missing: map[string]string{}, commIDs: map[*commModel][]int32{},
 		place: map[int32]map[int32]int32{}, warned: map[string]bool{}, extents: map[int32]said{}, families: map[string][]*pattern.Law{},
-		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}, undecided: undecided, settled: map[string]*pattern.Map{}, wasRival: map[string]bool{}, rivalSite: map[string]bool{}}
+		asked: map[madeCall]*askedMaps{}, result: &Extrapolation{}, undecided: undecided, settled: map[string]*pattern.Map{}, partTotals: map[totalsOf]*totals{}, wasRival: map[string]bool{}, rivalSite: map[string]bool{}}
 	g.said = newTimesSaid()
 	if why := m.thin(ranks); why != "" {
 		return g.result, errors.New(why)
@@ -209,19 +214,13 @@ func (g *generator) cart(number int) (dims, periods string) {
 	seen := map[int32][]int32{}
 	for i, s := range g.t.runs {
 		of := s.wholeComms()
-		if number >= len(of) || of[number].Dims == "" || i > 0 && of[number].Periods != periods {
+		if number >= len(of) || i > 0 && of[number].Periods != periods {
 			return schema.NullText, schema.NullText
 		}
 		periods = of[number].Periods
-		var extents []int32
-		for _, field := range strings.Split(of[number].Dims, ",") {
-			n, err := strconv.ParseInt(field, 10, 32)
-			if err != nil {
-				return schema.NullText, schema.NullText
-			}
-			extents = append(extents, int32(n))
+		if seen[s.Ranks] = of[number].extents(); seen[s.Ranks] == nil {
+			return schema.NullText, schema.NullText
 		}
-		seen[s.Ranks] = extents
 	}
 	extents, ok := pattern.Extents(seen, g.ranks)
 	if !ok {
@@ -232,6 +231,84 @@ func (g *generator) cart(number int) (dims, periods string) {
 		all = append(all, strconv.Itoa(int(n)))
 	}
 	return strings.Join(all, ","), orNull(periods)
+}
+
+// extents are those of the communicator's Cartesian topology; nil where it has none.
+func (c *Comm) extents() (dims []int32) {
+	if c.Dims == "" {
+		return nil
+	}
+	for _, field := range strings.Split(c.Dims, ",") {
+		n, err := strconv.ParseInt(field, 10, 32)
+		if err != nil {
+			return nil
+		}
+		dims = append(dims, int32(n))
+	}
+	return dims
+}
+
+// subgrid is the topology of communicators that are parts of a Cartesian grid of all ranks (MPI_Cart_sub), as the table comms has it: the axes of the grid
+// which have the extents and the periods of the part in all runs; null where none have, or where several have that differ here.
+func (g *generator) subgrid(c *commModel) (dims, periods string) {
+	if c.like == nil || c.like.Parent == nil {
+		return schema.NullText, schema.NullText
+	}
+	number := int(g.parent(c.like)) // those with all ranks come first, in this order
+	if number < 0 {
+		return schema.NullText, schema.NullText
+	}
+	of, _ := g.cart(number)
+	here := (&Comm{Dims: text(of)}).extents()
+	if here == nil {
+		return schema.NullText, schema.NullText
+	}
+	var found []string
+	around := strings.Split(g.t.runs[0].wholeComms()[number].Periods, ",") // the same in all runs
+	axes := len(strings.Split(c.like.Dims, ","))
+	for keep := uint32(1); keep < 1<<len(here); keep++ {
+		if bits.OnesCount32(keep) != axes || slices.ContainsFunc(c.runs, func(part subComm) bool { return !part.keeps(keep, number) }) {
+			continue
+		}
+		var extents, periodic []string
+		for a, n := range here {
+			if keep>>a&1 == 1 {
+				extents, periodic = append(extents, strconv.Itoa(int(n))), append(periodic, around[a])
+			}
+		}
+		found = append(found, strings.Join(extents, ",")+" "+strings.Join(periodic, ","))
+	}
+	if found = slices.Compact(found); len(found) != 1 {
+		return schema.NullText, schema.NullText
+	}
+	dims, periods, _ = strings.Cut(found[0], " ")
+	return dims, periods
+}
+
+// subComm is a communicator of a run.
+type subComm struct {
+	run  *Signature
+	comm *Comm
+}
+
+// keeps says whether the communicator has those axes (bits) of the grid of its run's number-th communicator with all ranks.
+func (c subComm) keeps(axes uint32, number int) bool {
+	whole := c.run.wholeComms()
+	if number >= len(whole) {
+		return false
+	}
+	extents, around := whole[number].extents(), strings.Split(whole[number].Periods, ",")
+	if len(extents) != len(around) {
+		return false
+	}
+	var dims []int32
+	var periods []string
+	for a := range extents {
+		if axes>>a&1 == 1 {
+			dims, periods = append(dims, extents[a]), append(periods, around[a])
+		}
+	}
+	return slices.Equal(dims, c.comm.extents()) && strings.Join(periods, ",") == c.comm.Periods
 }
 
 // parent is the id of the parent of a communicator of the largest run, where it has all ranks; else null.
@@ -291,6 +368,7 @@ func (g *generator) communicators() error {
 			g.comms[first+i].CartDims, g.comms[first+i].CartPeriods = dims, periods
 		}
 	}
+	var parts []*partition
 	for _, c := range g.Model.comms {
 		if c.world >= 0 {
 			g.commIDs[c] = slices.Repeat([]int32{ids[c.world]}, int(g.ranks))
@@ -300,28 +378,66 @@ func (g *generator) communicators() error {
 		if err != nil {
 			return fmt.Errorf("communicators of %s at %d ranks are not known: %w", c.slot, g.ranks, err)
 		}
-		of := slices.Repeat([]int32{-1}, int(g.ranks))
-		for r := range g.ranks {
-			if of[r] >= 0 {
+		p := &partition{commModel: c, next: m, of: slices.Repeat([]int32{-1}, int(g.ranks))}
+		p.dims, p.periods = g.subgrid(c)
+		parts = append(parts, p)
+		g.commIDs[c] = p.of
+	}
+	slices.SortStableFunc(parts, func(a, b *partition) int { return cmp.Compare(a.made(), b.made()) })
+	for r := range g.ranks { // as captures number them: by the first rank that is in one, in the order in which that has made them
+		for _, p := range parts {
+			if p.of[r] >= 0 {
 				continue
 			}
 			members := []int32{}
-			for at, more := r, true; more && of[at] < 0; {
-				members, of[at] = append(members, at), next
-				at, more = m.Dst(at)
+			for at, more := r, true; more && p.of[at] < 0; {
+				members, p.of[at] = append(members, at), next
+				at, more = p.next.Dst(at)
 				if more && (at < 0 || at >= g.ranks) {
-					return fmt.Errorf("communicators of %s at %d ranks: rank %d is none", c.slot, g.ranks, at)
+					return fmt.Errorf("communicators of %s at %d ranks: rank %d is none", p.slot, g.ranks, at)
 				}
 			}
-			if _, in := m.Dst(r); in {
-				add(members, c.kind, c.like)
-			} else {
-				of[r] = -1
+			if _, in := p.next.Dst(r); !in {
+				p.of[r] = -1
+				continue
+			}
+			first := len(g.comms)
+			add(members, p.kind, p.like)
+			dims, periods := p.topology(len(members))
+			for i := range g.comms[first:] {
+				g.comms[first+i].CartDims, g.comms[first+i].CartPeriods = dims, periods
 			}
 		}
-		g.commIDs[c] = of
 	}
 	return nil
+}
+
+// partition is communicators that are made alike and have some of the ranks each.
+type partition struct {
+	*commModel
+	next          *pattern.Map // of a member: the next one
+	of            []int32      // by rank; -1: in none
+	dims, periods string
+}
+
+// made is the number of the first of them in the largest run.
+func (p *partition) made() int32 {
+	if n := len(p.runs); n > 0 {
+		return p.runs[n-1].comm.ID
+	}
+	return math.MaxInt32
+}
+
+// topology is that of a communicator with so many members; null where its extents do not have as many.
+func (p *partition) topology(members int) (dims, periods string) {
+	all := 1
+	for _, n := range (&Comm{Dims: text(p.dims)}).extents() {
+		all *= int(n)
+	}
+	if p.dims == schema.NullText || all != members {
+		return schema.NullText, schema.NullText
+	}
+	return p.dims, p.periods
 }
 
 // ask is the map of a slot of a family; nil where there is none, or it is not known.
@@ -433,7 +549,7 @@ func placeOf(index []int32) (p place) {
 func (g *generator) rank(rank int32) (calls int64, err error) {
 	s := g.signer
 	w := &rankWriter{generator: g, rank: rank, at: map[int32]int32{}, done: map[madeCall]*doneCall{},
-		p: &signedRank{open: []openLoop{{node: s.sig.nodes[0]}}, made: make([]int32, len(s.sig.nodes))}}
+		p: &signedRank{open: []openLoop{{node: s.sig.nodes[0]}}, made: make([]int32, len(s.sig.nodes))}, started: g.newStarter()}
 	w.body(g.t.nodes[0])
 	s.sig.Roots = append(s.sig.Roots, s.endLoop(&w.p.open[0]))
 	return w.calls, w.err
@@ -449,6 +565,8 @@ type rankWriter struct {
 	done  map[madeCall]*doneCall
 	calls int64
 	err   error
+	// started are the persistent requests so far.
+	started starter
 }
 
 // doneCall is a call that the rank makes again and again, but for what it completes.
@@ -644,13 +762,18 @@ func (w *rankWriter) call(x *siteModel) {
 		e := w.row(x, index)
 		d = &doneCall{call: w.signer.callOf(n, &e), value: -1, makes: x.like.Request && x.of == nil}
 		d.call.Instance, d.call.Request = x.like.Instance, d.makes
-		d.call.ComputeNs = w.compute(x, k)
+		d.call.ComputeNs, d.call.parts = w.compute(x, k), w.partsOf(x, k, &e, index)
 		w.done[k] = d
 	}
 	value := d.value
-	if completes := w.complete(x); completes != nil {
+	if completes, init := w.complete(x), w.init(x); completes != nil || init != nil {
 		c := d.call
 		c.Completes, c.Request = completes, x.like.Request
+		if x.inits.about {
+			c.About = init
+		} else {
+			c.Init = init
+		}
 		value = w.signer.intern(n, &c)
 	} else if value < 0 {
 		value = w.signer.intern(n, &d.call)
@@ -659,6 +782,7 @@ func (w *rankWriter) call(x *siteModel) {
 	if d.makes {
 		w.open = append(w.open, post{n.ID, w.p.made[n.ID]})
 	}
+	w.started.note(n, w.p.made[n.ID])
 	w.signer.take(w.p, n, value)
 	w.count(1)
 }
@@ -676,11 +800,18 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 	e := schema.NullEvent
 	e.Rank = w.rank
 	e.Call, e.Class = int16(sym.call), int16(schema.Calls[sym.call].Class)
-	if x.like.Class != "" {
-		e.Class = int16(slices.Index(schema.ClassNames, x.like.Class))
+	a := w.ask3(x, index)
+	class, sends, receives := w.class(x, placeOf(index), a)
+	if class != "" {
+		e.Class = int16(slices.Index(schema.ClassNames, class))
 	}
 	e.Callsite = value(sym.Frame, schema.NullInt32)
 	e.PostedAny, e.ProcNull = value(x.like.PostedAny, schema.NullInt32), value(x.like.ProcNull, schema.NullInt32)
+	if x.mixed {
+		if e.PostedAny = schema.NullInt32; receives {
+			e.PostedAny = value(x.postedAny, schema.NullInt32)
+		}
+	}
 	e.Label = value(x.like.Label, schema.NullText)
 	if x.like.ReduceOp != "" {
 		e.ReduceOp = int16(slices.Index(schema.OpNames, x.like.ReduceOp))
@@ -698,20 +829,28 @@ func (w *rankWriter) row(x *siteModel, index []int32) schema.Event {
 		}
 		p.root = e.RootWorld == w.rank
 	}
-	if x.sendLike != nil {
+	if x.sendLike != nil && sends {
 		q := p
-		e.SendWorld, e.SendPeer = w.peer(x, w.ask3(x, index).to, e.Comm, &q)
-		w.side(x, x.sendTag, x.sendCount, x.sendBytes, x.sendUnit, x.sendLike, &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
+		e.SendWorld, e.SendPeer = w.peer(x, a.to, e.Comm, &q)
+		w.side(x, x.sendTag, x.sendCount, x.sendBytes, x.sendUnit, likeOf(x.sendLike, x.sendRoot, p.root), &q, &e.SendTag, &e.SendCount, &e.SendDatatype, &e.SendBytes)
 		if x.sends && e.SendWorld == schema.NullInt32 {
 			e.SendTag, e.ProcNull = schema.NullInt32, max(e.ProcNull, 0)|schema.ProcNullSend
 		}
 	}
-	if x.recvLike != nil {
+	if x.recvLike != nil && receives {
 		q := p
-		e.RecvWorld, e.RecvPeer = w.peer(x, w.ask3(x, index).from, e.Comm, &q)
-		w.side(x, x.recvTag, x.recvCount, x.recvBytes, x.recvUnit, x.recvLike, &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
+		e.RecvWorld, e.RecvPeer = w.peer(x, a.from, e.Comm, &q)
+		w.side(x, x.recvTag, x.recvCount, x.recvBytes, x.recvUnit, likeOf(x.recvLike, x.recvRoot, p.root), &q, &e.RecvTag, &e.RecvCount, &e.RecvDatatype, &e.RecvBytes)
 	}
 	return e
+}
+
+// likeOf is a side of what a rank's call is like.
+func likeOf(others, root Side, isRoot bool) Side {
+	if isRoot && root != nil {
+		return root
+	}
+	return others
 }
 
 // member is the rank at a place in a communicator.
@@ -775,11 +914,11 @@ func (w *rankWriter) side(x *siteModel, tag, count, bytes *valueLaw, unit int64,
 	*toType = like[SideDatatype].int32()
 	if v, ok := w.number(x, "bytes", bytes, p); ok {
 		*toBytes = int64(v)
-		if unit > 0 {
+		if unit > 0 && like[SideCount] != null {
 			*toCount = int64(v) / unit
 		}
 	}
-	if unit == 0 {
+	if unit == 0 && like[SideCount] != null {
 		if v, ok := w.number(x, "count", count, p); ok {
 			*toCount = int64(v)
 		}

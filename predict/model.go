@@ -30,6 +30,7 @@ type Model struct {
 	period []int32 // of loops, by node; 0: none
 	slots  []pattern.Slot
 	comms  []*commModel
+	makers map[int32]bool       // events that make persistent requests
 	times  func() *computeTimes // found when they are first asked for
 }
 
@@ -38,7 +39,8 @@ type commModel struct {
 	world int // which of those that have all ranks, in the order of their ids; -1: none
 	slot  string
 	kind  string
-	like  *Comm // that of the largest run; nil where runs do not agree on its kind
+	like  *Comm     // that of the largest run; nil where runs do not agree on its kind
+	runs  []subComm // one of each run, where these have not all ranks
 }
 
 // siteModel is what is known of a site.
@@ -56,11 +58,17 @@ type siteModel struct {
 	like               *Call // what is the same in all calls
 	sendLike           Side
 	recvLike           Side
+	sendRoot, recvRoot Side // of roots of collectives; nil: as of the others
 	comm               *commModel
 	completes          completing
-	of                 map[int32]bool // events whose requests it completes
-	sendUnit, recvUnit int64          // bytes of an element, where bytes are always count times it; 0
-	tags               map[int64]bool // of its messages in all runs
+	of                 map[int32]bool   // events whose requests it completes
+	sendUnit, recvUnit int64            // bytes of an element, where bytes are always count times it; 0
+	tags               map[int64]bool   // of its messages in all runs
+	mixed              bool             // its calls send or receive: they start persistent requests of both kinds
+	classes            map[place]string // then: of the calls at a place
+	parts              partsKind
+	postedAny          *int32   // of those that receive
+	inits              initRule // which calls made the requests that it starts
 }
 
 // completing is which requests a call completes.
@@ -74,8 +82,12 @@ const (
 	completesUnknown
 )
 
-// NewModel finds the laws of runs of a program, which are given by their signatures.
+// NewModel finds the laws of runs of a program, which are given by their signatures. Those on the same number of ranks are captures of one run, see Pool.
 func NewModel(runs []*Signature) (*Model, error) {
+	runs, err := Pool(runs)
+	if err != nil {
+		return nil, err
+	}
 	t, err := join(runs)
 	if err != nil {
 		return nil, err
@@ -90,6 +102,7 @@ func NewModel(runs []*Signature) (*Model, error) {
 	}
 	for _, w := range sites {
 		x := &siteModel{site: w}
+		m.persistent(x)
 		m.sites = append(m.sites, x)
 		m.byNode[w.node.ID] = x
 		m.patterns(x)
@@ -116,6 +129,8 @@ func NewModel(runs []*Signature) (*Model, error) {
 	}
 	m.tags()
 	m.requests()
+	m.starts()
+	m.partsLaws()
 	m.count()
 	m.times = sync.OnceValue(m.computeTimes)
 	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
@@ -159,7 +174,7 @@ func (m *Model) patterns(x *siteModel) {
 	if x.receives {
 		x.from = m.family(x, "from", func(rank int32, c *Call) int32 { return peerOf(rank, c.Recv) })
 	}
-	if !everyone && (null || !x.sends && !x.receives) {
+	if (!everyone || x.mixed) && (null || !x.sends && !x.receives) {
 		x.in = m.family(x, "in", func(rank int32, _ *Call) int32 { return rank })
 	}
 }
@@ -308,6 +323,7 @@ func (m *Model) commSlots() {
 		key, world, mixed, some := strings.Builder{}, -1, false, false
 		var like *Comm
 		kinds := map[string]bool{}
+		var parts []subComm
 		var maps []pattern.Mapping
 		for i := range m.t.runs {
 			next := pattern.Mapping{Ranks: m.Training[i], Dst: slices.Repeat([]int32{pattern.None}, int(m.Training[i]))}
@@ -325,7 +341,9 @@ func (m *Model) commSlots() {
 						mixed = true
 					}
 					world, some = w, true
-					like, kinds[of.Kind+" "+of.Name] = of, true
+					if like, kinds[of.Kind+" "+of.Name] = of, true; len(parts) == 0 || parts[len(parts)-1].run != m.t.runs[i] {
+						parts = append(parts, subComm{m.t.runs[i], of})
+					}
 					if p, is := of.places[int32(r)]; is {
 						next.Dst[r] = of.Members[(int(p)+1)%len(of.Members)]
 					}
@@ -350,7 +368,7 @@ func (m *Model) commSlots() {
 				m.slots = append(m.slots, pattern.Slot{Name: c.slot, Site: c.slot, Runs: maps})
 			}
 			if len(kinds) == 1 {
-				c.kind, c.like = like.Kind, like
+				c.kind, c.like, c.runs = like.Kind, like, parts
 			}
 			m.comms = append(m.comms, c)
 		}
@@ -384,7 +402,11 @@ func (m *Model) values(x *siteModel, v *values) {
 					add(&tagS, p, c.Send[SideTag])
 					add(&countS, p, c.Send[SideCount])
 					add(&bytesS, p, c.Send[SideBytes])
-					x.sendLike = c.Send
+					if at.root {
+						x.sendRoot = c.Send
+					} else {
+						x.sendLike = c.Send
+					}
 				}
 				if c.Recv != nil {
 					p := at
@@ -392,7 +414,11 @@ func (m *Model) values(x *siteModel, v *values) {
 					add(&tagR, p, c.Recv[SideTag])
 					add(&countR, p, c.Recv[SideCount])
 					add(&bytesR, p, c.Recv[SideBytes])
-					x.recvLike = c.Recv
+					if at.root {
+						x.recvRoot = c.Recv
+					} else {
+						x.recvLike = c.Recv
+					}
 				}
 				if c.Root != nil {
 					at.root = false
@@ -586,11 +612,8 @@ func (m *Model) count() {
 	}
 	occurrences := m.t.occurrencesOf(m.t.Roots[m.t.base[last]:])
 	for _, x := range m.sites {
-		if !x.sends {
-			continue
-		}
 		for i, c := range m.t.Values[x.node.ID].Events {
-			if peerless(c.Send) {
+			if !m.t.sends(x.node, c) {
 				continue
 			}
 			times := occurrences[x.node.ID][i]

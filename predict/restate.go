@@ -318,9 +318,11 @@ func (x *restated) call(i int, to *Node, run *Signature, n *Node, value int32, s
 	for _, q := range completes {
 		c.Completes = append(c.Completes, refer(q))
 	}
-	if c.Init != nil {
-		init := refer(*c.Init)
-		c.Init = &init
+	for _, made := range [2]**Completion{&c.Init, &c.About} {
+		if *made != nil {
+			to := refer(**made)
+			*made = &to
+		}
 	}
 	return &c
 }

@@ -18,6 +18,8 @@ type Run struct {
 	// Events gives the rows of events to add, in batches that add does not keep, each rank's in the order of seq. It is called several
 	// times, and gives the same every time. It returns what add returns.
 	Events func(add func(*schema.Events) error) error
+	// Parts gives the rows of parts likewise, once; nil: what collectives with a count per peer send to each is not known.
+	Parts func(add func(*schema.Parts) error) error
 }
 
 // Columns are the columns of events that Sign needs.

@@ -3,6 +3,7 @@ package predict
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,7 +27,7 @@ func Sign(run *Run) (*Signature, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.findPhases(); err != nil {
+	if err := errors.Join(s.exchanges(), s.findPhases()); err != nil {
 		return nil, err
 	}
 	s.sig.FindCommunications()
@@ -109,6 +110,7 @@ type signer struct {
 	met   map[instance]*meeting
 	pairs map[[2]int32]bool
 	size  map[int32]int32
+	parts partsPass
 	// Of the logical clock: messages without a partner.
 	unmatched []string
 }
@@ -240,6 +242,9 @@ func (s *signer) takeRow(n *Node, e *schema.Event, level int32) {
 	value := s.call(p, n, e)
 	s.take(p, n, value)
 	s.times[n.ID].add(e)
+	if s.run.Parts != nil {
+		s.parts.note(n, e)
+	}
 	s.found[n.ID].time(value, e.ComputeNs)
 }
 
@@ -276,8 +281,10 @@ type signedRank struct {
 	made    []int32    // calls of each event so far, by node
 	pending map[int64][]post
 	inits   map[int64]post // calls that later ones refer to
-	calls   int64          // so far
-	cuts    []int64        // calls that are to come before which an iteration ends, whatever the template says
+	// persistent are those of them that made a request, by its number.
+	persistent map[int64]post
+	calls      int64   // so far
+	cuts       []int64 // calls that are to come before which an iteration ends, whatever the template says
 }
 
 // post is a call of an event.
@@ -301,7 +308,7 @@ type interned struct {
 // begin begins to find what ranks did, of a template that is linked.
 func (s *signer) begin() {
 	nodes := s.sig.nodes
-	s.sig.Roots = nil
+	s.sig.Roots, s.parts = nil, partsPass{}
 	s.leaf = make([]*Node, len(s.sig.Symbols))
 	s.found, s.times = make([]interned, len(nodes)), make([]*timesOf, len(nodes))
 	s.sig.Values = make([]Values, len(nodes))
@@ -320,7 +327,7 @@ func (s *signer) readValues(values func(*signer) error) error {
 	s.begin()
 	s.ranks = make([]signedRank, s.sig.Ranks)
 	for r := range s.ranks {
-		s.ranks[r] = signedRank{open: []openLoop{{node: s.sig.nodes[0]}}, made: make([]int32, len(s.sig.nodes)), pending: map[int64][]post{}, inits: map[int64]post{}}
+		s.ranks[r] = signedRank{open: []openLoop{{node: s.sig.nodes[0]}}, made: make([]int32, len(s.sig.nodes)), pending: map[int64][]post{}, inits: map[int64]post{}, persistent: map[int64]post{}}
 		if s.cuts != nil {
 			s.ranks[r].cuts = s.cuts[r]
 		}

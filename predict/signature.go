@@ -17,6 +17,8 @@ type Signature struct {
 	// Run is the name of the run, Digest its digest.
 	Run    string `json:"run"`
 	Digest string `json:"digest"`
+	// Captures are those that its compute times are the medians of (Pool); nil: the run alone.
+	Captures []Capture `json:"captures,omitempty"`
 	// Ranks is the number of processes.
 	Ranks int32 `json:"ranks"`
 	// Calls is the number of rows of events that it stands for.
@@ -114,6 +116,8 @@ type Values struct {
 	Loops [][]Item `json:"loops,omitempty"`
 	// Times say how long ranks computed before the calls of an event; nil where that is not known.
 	Times *Times `json:"times,omitempty"`
+	// Parts is PartsProduct where that is what the collective calls of an event send to each peer; empty where it is not, or not known.
+	Parts string `json:"parts,omitempty"`
 
 	levels [][2]int32 // of a loop of levels of a recursion, while runs are put together: the first and the last level of each of Loops
 }
@@ -166,9 +170,13 @@ type Call struct {
 	Completes []Completion `json:"completes,omitempty"`
 	// Init is the call that it refers to (init_seq): of which event, and which.
 	Init *Completion `json:"init,omitempty"`
+	// About is the call that made the persistent request which it is about without starting it, as MPI_Request_free.
+	About *Completion `json:"about,omitempty"`
 	// ComputeNs is the mean of the compute times before the calls like this one, in ns; nil where it is not known, and where an event has one
 	// kind of call only: then the event's Times have it. Calls that differ in nothing else are the same.
 	ComputeNs *int64 `json:"compute_ns,omitempty"`
+
+	parts []schema.Part // of a run that is extrapolated
 }
 
 // Side is one side of a communication: the peer's world rank minus the rank's own, tag, count, datatype, bytes; and, where the peer has no world

@@ -8,6 +8,8 @@ type Stream struct {
 	// Epochs is how many epochs there are, at least 1; Calls the number of rows of each rank.
 	Epochs int32
 	Calls  []int64
+	// Parts, where it is not nil, is given the rows of parts that the rows have.
+	Parts *schema.Parts
 
 	window int64
 	epoch  []int32 // of each rank: the next one
@@ -35,6 +37,13 @@ func (t *Stream) Next(rank int32, b *schema.Events) error {
 	for i := range rows {
 		rows[i].Epoch = t.epoch[rank]
 		b.Append(&rows[i])
+		if t.Parts == nil {
+			continue
+		}
+		for _, p := range t.ranks[rank].calls[i].parts {
+			p.Rank, p.Seq, p.Epoch = rank, rows[i].Seq, rows[i].Epoch // ranks that do the same have one call
+			t.Parts.Append(&p)
+		}
 	}
 	t.epoch[rank]++
 	return err

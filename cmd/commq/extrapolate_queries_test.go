@@ -11,17 +11,18 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// TestExtrapolatedQueries captures a stencil on 4 to 20 ranks and on 16, extrapolates to 16 from the others, and asks both runs all questions that an
-// untimed run without payload hashes answers: the answers are the same.
+// TestExtrapolatedQueries captures a stencil with persistent requests, communicators that are parts of a grid and collectives with a count per rank on 4 to
+// 20 ranks and on 16, extrapolates to 16 from the others, and asks both runs all questions that an untimed run without payload hashes answers: the answers
+// are the same. So are the rows of persistent requests, of parts, and the extents of communicators, and the run passes its checks.
 func TestExtrapolatedQueries(t *testing.T) {
 	captureEnvironment(t)
-	exe := compileMPI(t, "openmpi", "torus.c")
+	exe := compileMPI(t, "openmpi", "grids.c")
 	dir := t.TempDir()
 	training, measured, made := filepath.Join(dir, "training"), filepath.Join(dir, "measured"), filepath.Join(dir, "made")
 	capture := func(store string, ranks int) string {
-		mustCommq(t, "capture", "--store", store, "--run", fmt.Sprintf("torus.%d", ranks), "-n", fmt.Sprint(ranks), "--mpi", "openmpi", "--stack", "16", "--hash", "none",
+		mustCommq(t, "capture", "--store", store, "--run", fmt.Sprintf("grids.%d", ranks), "-n", fmt.Sprint(ranks), "--mpi", "openmpi", "--stack", "16", "--hash", "none",
 			"--clock", "none", "--", exe)
-		return filepath.Join(store, fmt.Sprintf("torus.%d", ranks))
+		return filepath.Join(store, fmt.Sprintf("grids.%d", ranks))
 	}
 	var runs []string
 	for _, p := range []int{4, 6, 9, 12, 20} {
@@ -30,7 +31,7 @@ func TestExtrapolatedQueries(t *testing.T) {
 	capture(measured, 16)
 	models := filepath.Join(dir, "models.json")
 	mustCommq(t, "fit", "--runs", strings.Join(runs, ","), "-o", models)
-	mustCommq(t, "extrapolate", "--store", made, "--models", models, "--ranks", "16", "--name", "torus.16")
+	mustCommq(t, "extrapolate", "--store", made, "--models", models, "--ranks", "16", "--name", "grids.16")
 
 	all, err := queries.All()
 	if err != nil {
@@ -58,9 +59,25 @@ func TestExtrapolatedQueries(t *testing.T) {
 		t.Errorf("%d queries were compared", asked)
 	}
 	sites := "SELECT src, dst, send_callsite, recv_callsite, send_seq, recv_post_seq, recv_done_seq FROM messages ORDER BY src, send_seq"
-	got, want := mustCommq(t, "sql", "--store", made, "--run", "torus.16", "--format", "csv", sites), mustCommq(t, "sql", "--store", measured, "--run", "torus.16", "--format", "csv", sites)
+	got, want := mustCommq(t, "sql", "--store", made, "--run", "grids.16", "--format", "csv", sites), mustCommq(t, "sql", "--store", measured, "--run", "grids.16", "--format", "csv", sites)
 	if strings.Count(got, "\n") != 2561 || places(got) != places(want) {
 		t.Errorf("messages: extrapolated\n%.600s\ncaptured\n%.600s", got, want)
+	}
+	mustCommq(t, "runs", "check", "--store", made, "grids.16")
+	for name, c := range map[string]struct {
+		sql  string
+		rows int
+	}{
+		// Of each rank 8 before the steps, eleven in each of these and four for the error, 4 collectives, and 8 that end: requests, communicators and MPI.
+		"events": {"SELECT * EXCLUDE (callsite, start_ns, end_ns, polls, poll_ns, send_buffer, recv_buffer) FROM events ORDER BY rank, seq", 16 * 464},
+		// Of each rank 4 peers in MPI_Allgatherv and in MPI_Alltoallv, of four roots 4 each in MPI_Gatherv and MPI_Scatterv.
+		"parts":         {"SELECT rank, seq, peer_world, send_bytes, recv_bytes FROM parts ORDER BY ALL", 16*2*4 + 4*2*4},
+		"communicators": {"SELECT * FROM comms ORDER BY comm, comm_rank", 2*16 + 2*16},
+	} {
+		got, want := mustCommq(t, "sql", "--store", made, "--run", "grids.16", "--format", "csv", c.sql), mustCommq(t, "sql", "--store", measured, "--run", "grids.16", "--format", "csv", c.sql)
+		if got != want || strings.Count(want, "\n") != 1+c.rows {
+			t.Errorf("%s: extrapolated\n%.2000s\ncaptured, %d rows\n%.2000s", name, got, strings.Count(want, "\n")-1, want)
+		}
 	}
 }
 
@@ -74,10 +91,10 @@ func places(rows string) string {
 	return b.String()
 }
 
-// answer is what a query says of the run torus.16 of a store, or why it does not. Of measures it leaves out times, which an untimed run does not have.
+// answer is what a query says of the run grids.16 of a store, or why it does not. Of measures it leaves out times, which an untimed run does not have.
 func answer(store, query string) (rows, refused string) {
 	var out, errs strings.Builder
-	if run(context.Background(), []string{"query", query, "--store", store, "--run", "torus.16", "--format", "csv"}, strings.NewReader(""), &out, &errs) != 0 {
+	if run(context.Background(), []string{"query", query, "--store", store, "--run", "grids.16", "--format", "csv"}, strings.NewReader(""), &out, &errs) != 0 {
 		return "", errs.String()
 	}
 	if query != "measures" {

@@ -29,6 +29,7 @@ type extrapolated struct {
 	shardOf  []int
 	events   []schema.Events // by shard, of the epoch
 	messages []schema.Messages
+	parts    []schema.Parts
 	manifest *schema.Manifest
 	first    map[int32]int32 // the world rank of the first member of each communicator
 	received map[rowOf]int64 // bytes of receives that get other than their law says
@@ -66,6 +67,9 @@ func saveExtrapolation(ctx context.Context, a *app, m *predict.Model, x *predict
 	}
 	w.manifest.Origin = schema.Origin{Commq: version, Prediction: &schema.Prediction{Numbers: x.Numbers, Inexact: x.Inexact}}
 	for _, s := range m.Runs() {
+		for _, c := range s.Captures[min(1, len(s.Captures)):] { // the first is the run
+			w.manifest.Origin.Prediction.Runs = append(w.manifest.Origin.Prediction.Runs, schema.PredictedFrom{Run: c.Run, Digest: c.Digest, Ranks: s.Ranks})
+		}
 		w.manifest.Origin.Prediction.Runs = append(w.manifest.Origin.Prediction.Runs, schema.PredictedFrom{Run: s.Run, Digest: s.Digest, Ranks: s.Ranks})
 	}
 	w.manifest.Warnings = x.Warnings
@@ -129,7 +133,7 @@ func (w *extrapolated) write(ctx context.Context, s *predict.Signature, update f
 	}
 	shards := 0
 	w.shardOf, shards = writer.Shards(w.stream.Calls, 0)
-	w.events, w.messages = make([]schema.Events, shards), make([]schema.Messages, shards)
+	w.events, w.messages, w.parts = make([]schema.Events, shards), make([]schema.Messages, shards), make([]schema.Parts, shards)
 	done := int64(0)
 	for epoch := range w.stream.Epochs {
 		if err := ctx.Err(); err != nil {
@@ -178,10 +182,12 @@ func (w *extrapolated) epoch(epoch int32) (rows int64, err error) {
 	for i := range w.events {
 		w.events[i].Resize(0)
 		w.messages[i].Resize(0)
+		w.parts[i].Resize(0)
 	}
 	for rank, shard := range w.shardOf {
 		b := &w.events[shard]
 		first := b.Len()
+		w.stream.Parts = &w.parts[shard]
 		if err := w.stream.Next(int32(rank), b); err != nil {
 			return 0, err
 		}
@@ -199,7 +205,7 @@ func (w *extrapolated) epoch(epoch int32) (rows int64, err error) {
 	}
 	w.matcher.Epoch(pieces, func(s *match.Send, r *match.Recv) { w.message(epoch, s, r) })
 	for i := range w.events {
-		if err := errors.Join(w.out.Write(i, &w.events[i]), w.out.Write(i, &w.messages[i])); err != nil {
+		if err := errors.Join(w.out.Write(i, &w.events[i]), w.out.Write(i, &w.messages[i]), w.out.Write(i, &w.parts[i])); err != nil {
 			return 0, err
 		}
 	}

@@ -31,7 +31,8 @@ func newFitCommand(a *app) *cobra.Command {
 		Short: "Find the laws of a program's runs, or of a table, by the number of ranks",
 		Long: `fit --runs finds, from runs of a program at several numbers of ranks, who talks to whom, how much and how often, and writes it into a file
 of models (--output), which commq extrapolate makes runs of at other numbers of ranks. Instead of runs it takes files of commq sign too, which are
-small enough to be kept. It prints the laws of destinations, and what has none.
+small enough to be kept. Several captures on one number of ranks are one run with the medians of their compute times; they have to make the same calls.
+It prints the laws of destinations, and what has none.
 
 fit --table reads a table of two columns, a number of ranks and a value (bytes, seconds, counts), and says what the value will be at another number
 of ranks, with an interval, the form it found, what else it could be, and what to be careful about. Laws of whole numbers that have every

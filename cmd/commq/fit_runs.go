@@ -33,6 +33,8 @@ type fittedRun struct {
 	Run   string `json:"run"`
 	Ranks int32  `json:"ranks"`
 	Calls int64  `json:"calls"`
+	// Captures are those whose compute times are pooled, where there are several on that number of ranks.
+	Captures []predict.Capture `json:"captures,omitempty"`
 }
 
 func runFitRuns(ctx context.Context, a *app, o *fitOptions) error {
@@ -60,7 +62,7 @@ func runFitRuns(ctx context.Context, a *app, o *fitOptions) error {
 func fitted(m *predict.Model) *fittedRuns {
 	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Laws: m.Laws(), Warnings: m.Warnings}
 	for _, s := range m.Runs() {
-		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls})
+		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})
 	}
 	for _, u := range m.Pattern.Unexplained {
 		p.Unexplained = append(p.Unexplained, u.Slot+": "+u.Why)
@@ -72,7 +74,15 @@ func fitted(m *predict.Model) *fittedRuns {
 func (p *fittedRuns) text(w io.Writer, output string) error {
 	var b strings.Builder
 	for _, r := range p.Runs {
-		fmt.Fprintf(&b, "%s: %s, %s\n", r.Run, counted(int64(r.Ranks), "rank"), counted(r.Calls, "call"))
+		fmt.Fprintf(&b, "%s: %s, %s", r.Run, counted(int64(r.Ranks), "rank"), counted(r.Calls, "call"))
+		if n := len(r.Captures); n > 0 {
+			var names []string
+			for _, c := range r.Captures {
+				names = append(names, c.Run)
+			}
+			fmt.Fprintf(&b, "; compute times are the medians of %d captures: %s", n, strings.Join(names, ", "))
+		}
+		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s of %s of the largest have no law\n", grouped(p.TrainingUnexplained), counted(p.TrainingMessages, "message"))
 	if err := lawsText(&b, p.Laws); err != nil {

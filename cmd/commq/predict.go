@@ -48,7 +48,8 @@ the predicted and the measured pairs of ranks that talk, and their messages and 
 Where the runs do not tell, there is no answer: destinations without a law, laws that agree on all runs and not on what is asked, or less
 than --explained of the messages explained, or a field in slabs that the program may cut otherwise there (layout-switch). Then the exit status is 2, and what is known is printed all the same.
 --accept takes the layout to stay as it is, or the simplest of laws that disagree (undecided). Four runs or more are
-needed for most programs, captured with --stack 16, so that a call is known by its path from main. docs/method/prediction.md has the method.`,
+needed for most programs, captured with --stack 16, so that a call is known by its path from main. Several captures on one number of ranks are one
+run with the medians of their compute times; they have to make the same calls. docs/method/prediction.md has the method.`,
 		Example: `  commq predict --runs 'bt.W.*' --holdout
   commq predict --runs cg.W.4,cg.W.8,cg.W.16,cg.W.32 --ranks 64 --format json`,
 		Args:              wantArgs(0, 0, "no arguments but flags; name the runs with --runs"),

@@ -30,12 +30,13 @@ type predictedTime struct {
 	OtherNs int64        `json:"other_ns"`
 	// Compute is what ranks compute in it.
 	Compute *predict.ComputeTime `json:"compute"`
-	// MeasuredNs is the time of the run that was left out, simulated on the same machine, the mean of several captures; Error is how far off PetNs is, a
-	// fraction of it.
+	// MeasuredNs is the time of the run that was left out, simulated on the same machine, the median of several captures; Error is how far off PetNs is, a
+	// fraction of it; Covered whether it lies in the interval.
 	MeasuredNs *int64   `json:"measured_ns,omitempty"`
 	Error      *float64 `json:"error,omitempty"`
+	Covered    *bool    `json:"covered,omitempty"`
 	// Captures are the times of all runs that were left out. NoiseFloor is how far captures of the same are from one another: half of the range, a
-	// fraction of the mean; no prediction can be asked to be nearer. Nil where there is one capture, which does not tell.
+	// fraction of the median; no prediction can be asked to be nearer. Nil where there is one capture, which does not tell.
 	Captures   []int64  `json:"captures_ns,omitempty"`
 	NoiseFloor *float64 `json:"noise_floor,omitempty"`
 }
@@ -181,7 +182,6 @@ func (o *predictOptions) onMachine(name string) (*runSimulation, error) {
 
 // compare simulates the runs that were left out on the same machine.
 func (o *predictOptions) compare(ctx context.Context, a *app, dirs []string, t *predictedTime) error {
-	sum := int64(0)
 	for _, dir := range dirs {
 		of := simulateOptions{run: dir, machine: o.machine, set: o.set, dialect: o.dialect}
 		s, err := of.simulation(ctx, a)
@@ -193,18 +193,22 @@ func (o *predictOptions) compare(ctx context.Context, a *app, dirs []string, t *
 			return fmt.Errorf("simulate %s on %s: %w", filepath.Base(dir), s.machine.Name, err)
 		}
 		t.Captures = append(t.Captures, inNs(r.Time))
-		sum += inNs(r.Time)
 	}
-	t.measured(sum / int64(len(dirs)))
+	t.measured()
 	return nil
 }
 
-// measured says how far off the prediction is from the mean of the captures, and these from one another.
-func (t *predictedTime) measured(mean int64) {
-	off := float64(t.PetNs-mean) / float64(max(mean, 1))
-	t.MeasuredNs, t.Error = &mean, &off
+// measured says how far off the prediction is from the median of the captures, and these from one another.
+func (t *predictedTime) measured() {
+	var all []float64
+	for _, ns := range t.Captures {
+		all = append(all, float64(ns))
+	}
+	median := int64(medianOf(all))
+	off, covered := float64(t.PetNs-median)/float64(max(median, 1)), t.LowNs <= median && median <= t.HighNs
+	t.MeasuredNs, t.Error, t.Covered = &median, &off, &covered
 	if len(t.Captures) > 1 {
-		floor := float64(slices.Max(t.Captures)-slices.Min(t.Captures)) / 2 / float64(max(mean, 1))
+		floor := float64(slices.Max(t.Captures)-slices.Min(t.Captures)) / 2 / float64(max(median, 1))
 		t.NoiseFloor = &floor
 	}
 }
@@ -213,13 +217,17 @@ func (t *predictedTime) measured(mean int64) {
 func (t *predictedTime) print(w io.Writer) error {
 	fmt.Fprintf(w, "\npredicted execution time on %s: %s s (%s to %s), dialect %s\n", t.Machine, seconds(t.PetNs), seconds(t.LowNs), seconds(t.HighNs), t.Dialect)
 	fmt.Fprintln(w, "the interval is that of the compute times; what the machine's network, another layout or the data do to the time is not in it")
+	interval := "its interval does not hold"
+	if t.Covered != nil && *t.Covered {
+		interval = "its interval holds"
+	}
 	switch {
 	case t.NoiseFloor != nil:
-		fmt.Fprintf(w, "%d captures that were left out, simulated there: %s s in the mean (%s to %s, so a noise floor of %.1f %%); the prediction is off by %+.1f %%\n",
-			len(t.Captures), seconds(*t.MeasuredNs), seconds(slices.Min(t.Captures)), seconds(slices.Max(t.Captures)), 100**t.NoiseFloor, 100**t.Error)
+		fmt.Fprintf(w, "%d captures that were left out, simulated there: %s s in the median (%s to %s, so a noise floor of %.1f %%); the prediction is off by %+.1f %%, and %s\n",
+			len(t.Captures), seconds(*t.MeasuredNs), seconds(slices.Min(t.Captures)), seconds(slices.Max(t.Captures)), 100**t.NoiseFloor, 100**t.Error, interval)
 	case t.MeasuredNs != nil:
-		fmt.Fprintf(w, "the run that was left out, simulated there: %s s; the prediction is off by %+.1f %% (one capture does not tell how much of that is noise)\n",
-			seconds(*t.MeasuredNs), 100**t.Error)
+		fmt.Fprintf(w, "the run that was left out, simulated there: %s s; the prediction is off by %+.1f %%, and %s (one capture does not tell how much of that is noise)\n",
+			seconds(*t.MeasuredNs), 100**t.Error, interval)
 	}
 	if c := t.Compute; c != nil {
 		fmt.Fprintf(w, "a rank computes %s s of it (%s to %s)\n", seconds(int64(c.RankNs)), seconds(int64(c.LowNs)), bound(c.HighNs))

@@ -158,7 +158,7 @@ func signSummary(w io.Writer, s *predict.Signature) error {
 // communicationColumns are the columns of the communications of a signature.
 var communicationColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT", Unit: "1"}, {Name: "communication", Type: "INTEGER"},
 	{Name: "event", Type: "INTEGER"}, {Name: "call", Type: "VARCHAR"}, {Name: "places", Type: "INTEGER", Unit: "1"}, {Name: "event_calls", Type: "BIGINT", Unit: "1"},
-	{Name: "event_bytes", Type: "BIGINT", Unit: "B"}, {Name: "pattern", Type: "VARCHAR"}, {Name: "dependent", Type: "BOOLEAN"}, {Name: "equation", Type: "VARCHAR"}}
+	{Name: "event_bytes", Type: "BIGINT", Unit: "B"}, {Name: "pattern", Type: "VARCHAR"}, {Name: "topology", Type: "VARCHAR"}, {Name: "dependent", Type: "BOOLEAN"}, {Name: "equation", Type: "VARCHAR"}}
 
 func communicationRows(s *predict.Signature) queries.Rows {
 	var rows [][]any
@@ -172,7 +172,11 @@ func communicationRows(s *predict.Signature) queries.Rows {
 		if c.Dynamic {
 			kind = "dynamic"
 		}
-		rows = append(rows, []any{phase, weight, int32(c.Number), c.Event, s.CallName(c.Event), int32(c.Places), c.Calls, c.Bytes, kind, c.Dependent, c.Equation()})
+		var topology any
+		if c.Topology != nil {
+			topology = c.Topology.String()
+		}
+		rows = append(rows, []any{phase, weight, int32(c.Number), c.Event, s.CallName(c.Event), int32(c.Places), c.Calls, c.Bytes, kind, topology, c.Dependent, c.Equation()})
 	}
 	return queries.RowsOf(communicationColumns, rows)
 }
@@ -208,6 +212,9 @@ func predicted(ctx context.Context, dir string) (*predict.Run, error) {
 			return err
 		}
 		return rows.All(ctx, func(b schema.Batch) error { return add(b.(*schema.Events)) })
+	}
+	run.Parts = func(add func(*schema.Parts) error) error {
+		return writer.ReadTable(ctx, dir, &schema.PartsTable, smallRows, func(b schema.Batch) error { return add(b.(*schema.Parts)) })
 	}
 	return run, nil
 }

@@ -30,6 +30,9 @@ type Law struct {
 	ranks []int64
 	thin  bool // the laws have too little evidence to stand alone
 	open  bool // there were more laws than are kept
+	// rivals are simpler than the preferred law with cuts, but of extents that the program's other groups do not have. They say nothing of what is exact:
+	// where the laws disagree they widen the interval.
+	rivals []Hypothesis
 
 	names    names
 	textOnce sync.Once
@@ -426,6 +429,7 @@ func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 		r.reduce()
 	}
 	l.Laws, l.open = preferred(found, extents), len(found) >= mostKept
+	l.rivals = simpler(found, l.Laws)
 	l.weigh()
 	return l, nil
 }
@@ -525,6 +529,36 @@ func preferred(found []Hypothesis, extents []int64) []Hypothesis {
 	return append(without, with...)
 }
 
+// simpler are the laws found, with those of their cuts, that take less than the first of the laws with cuts.
+func simpler(found, laws []Hypothesis) (all []Hypothesis) {
+	with := first(laws)
+	if len(with.Cuts) == 0 {
+		return nil
+	}
+	limit := with.length()
+	for _, h := range found {
+		kept := h
+		kept.Cuts = nil
+		for a, cuts := range h.Cuts {
+			var mine []Cut
+			for _, c := range cuts {
+				one := h
+				one.Cuts = slices.Clone(h.Cuts)
+				if one.Cuts[a] = []Cut{c}; one.length() < limit {
+					mine = append(mine, c)
+				}
+			}
+			if len(mine) > 0 {
+				kept.Cuts = append(kept.Cuts, mine)
+			}
+		}
+		if len(kept.Cuts) == len(h.Cuts) && len(h.Cuts) > 0 {
+			all = append(all, kept)
+		}
+	}
+	return all
+}
+
 // length is how many bits or so a law takes, smaller is preferred: what is added, what is trimmed, how extents are cut, and that extents and
 // units are round numbers.
 func (h *Hypothesis) length() float64 {
@@ -588,6 +622,7 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 	}
 	if e.Form != "" && (!l.thin || slices.Contains(l.ranks, r.ranks)) {
 		e.Exact = e.Low == e.High && !empty
+		l.widen(&e, &r)
 		return e, nil
 	}
 	f := l.byRole(&r)
@@ -596,7 +631,17 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 	}
 	e.Low, e.High = math.Min(e.Low, f.Low), math.Max(e.High, f.High)
 	e.Exact = e.Low == e.High && !empty
+	l.widen(&e, &r)
 	return e, nil
+}
+
+// widen makes the interval of what is not exact hold what simpler laws say.
+func (l *Law) widen(e *Expected, r *row) {
+	for i := range l.rivals {
+		if s, ok := l.rivals[i].anyCut(r, &l.names); ok && !e.Exact {
+			e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
+		}
+	}
 }
 
 // text is a law as people read it, made once.
@@ -663,15 +708,17 @@ func (l *Law) String() string {
 
 // keptLaw is a law as JSON.
 type keptLaw struct {
-	Name  string           `json:"name"`
-	Laws  []Hypothesis     `json:"laws"`
-	Open  bool             `json:"open,omitempty"`
-	Roles map[string]*role `json:"roles"`
+	Name string       `json:"name"`
+	Laws []Hypothesis `json:"laws"`
+	Open bool         `json:"open,omitempty"`
+	// Rivals are those that widen intervals.
+	Rivals []Hypothesis     `json:"rivals,omitempty"`
+	Roles  map[string]*role `json:"roles"`
 }
 
 // MarshalJSON keeps the law: the hypotheses, and the points of the curves, which are fitted again.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(keptLaw{l.Name, l.Laws, l.open, l.roles})
+	return json.Marshal(keptLaw{l.Name, l.Laws, l.open, l.rivals, l.roles})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -683,15 +730,14 @@ func (l *Law) UnmarshalJSON(b []byte) error {
 	if k.Roles[""] == nil || len(k.Roles[""].Points) == 0 {
 		return errors.New("a law without points")
 	}
-	l.Name, l.Laws, l.open, l.roles, l.ranks = k.Name, k.Laws, k.Open, k.Roles, nil
+	l.Name, l.Laws, l.open, l.rivals, l.roles, l.ranks = k.Name, k.Laws, k.Open, k.Rivals, k.Roles, nil
 	for name, r := range l.roles {
 		if r == nil || len(r.Points) == 0 {
 			return fmt.Errorf("a law without points for %q", name)
 		}
 		r.reduce()
 	}
-	for i := range l.Laws {
-		h := &l.Laws[i]
+	for _, h := range slices.Concat(l.Laws, l.rivals) {
 		if len(h.Cuts) != len(h.Axes) || slices.ContainsFunc(h.Cuts, func(c []Cut) bool { return len(c) == 0 }) {
 			return errors.New("a law whose axes and cuts do not match")
 		}
