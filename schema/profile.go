@@ -15,10 +15,22 @@ type Profiler struct {
 	epoch int32
 	first int32 // epoch that the rows at hand begin in
 
-	chunks [][]Profile // the rows, profileChunk in each but the last: one slice of all would have to be copied as it grows, and be too large by a part
-	n      int         // of rows
-	slots  []int32     // an open hash table of places of rows, plus 1; its size is a power of two
+	chunks [][]profileSums // the rows, profileChunk in each but the last: one slice of all would have to be copied as it grows, and be too large by a part
+	n      int             // of rows
+	slots  []int32         // an open hash table of places of rows, plus 1; its size is a power of two
 	next   map[int32]int64
+
+	kinds  []profileKey // of rows, without their ranks: of many ranks that do the same there are few
+	kindOf map[profileKey]int32
+	recent [64]int32 // kinds that came lately, by their hashes
+}
+
+// profileSums is a row of profile: its kind says what it sums.
+type profileSums struct {
+	rank, kind, first                          int32
+	nth, calls, sends, receives                int64
+	sendBytes, recvBytes, timeNs, minNs, maxNs int64
+	firstNs, lastNs, computeNs, polls, pollNs  int64
 }
 
 // profileChunk is how many rows lie together.
@@ -35,7 +47,7 @@ type profileKey struct {
 
 // NewProfiler returns a Profiler.
 func NewProfiler() *Profiler {
-	return &Profiler{most: profileRows, slots: make([]int32, 1<<8), next: map[int32]int64{}}
+	return &Profiler{most: profileRows, slots: make([]int32, 1<<8), next: map[int32]int64{}, kindOf: map[profileKey]int32{}}
 }
 
 // Add adds rows of events, which come in the order of the table's key, and gives the rows of profile that are complete to full, sorted by the
@@ -61,12 +73,30 @@ func (p *Profiler) Add(e *Events, full func(*Profiles) error) error {
 }
 
 // row is the row at a place.
-func (p *Profiler) row(at int) *Profile { return &p.chunks[at/profileChunk][at%profileChunk] }
+func (p *Profiler) row(at int) *profileSums { return &p.chunks[at/profileChunk][at%profileChunk] }
 
-// key are the columns of the row by which it is found.
-func (r *Profile) key() profileKey {
-	return profileKey{rank: r.Rank, thread: r.Thread, comm: r.Comm, callsite: r.Callsite, errorClass: r.ErrorClass, postedAny: r.PostedAny, procNull: r.ProcNull,
-		recvWorld: r.RecvWorld, recvTag: r.RecvTag, call: r.Call, class: r.Class, inProgress: r.InProgress}
+// key are the columns by which a row is found.
+func (p *Profiler) key(r *profileSums) profileKey {
+	k := p.kinds[r.kind]
+	k.rank = r.rank
+	return k
+}
+
+// kind is the number of what a key says beside its rank.
+func (p *Profiler) kind(k profileKey) int32 {
+	k.rank = 0
+	last := &p.recent[k.hash()%uint64(len(p.recent))]
+	if int(*last) < len(p.kinds) && p.kinds[*last] == k {
+		return *last
+	}
+	n, known := p.kindOf[k]
+	if !known {
+		n = int32(len(p.kinds))
+		p.kinds = append(p.kinds, k)
+		p.kindOf[k] = n
+	}
+	*last = n
+	return n
 }
 
 func keyOf(e *Events, i int) profileKey {
@@ -96,14 +126,13 @@ func (p *Profiler) find(k profileKey) int {
 	mask := uint64(len(p.slots) - 1)
 	slot := k.hash() & mask
 	for ; p.slots[slot] != 0; slot = (slot + 1) & mask {
-		if at := int(p.slots[slot] - 1); p.row(at).key() == k {
+		if at := int(p.slots[slot] - 1); p.row(at).rank == k.rank && p.key(p.row(at)) == k {
 			return at
 		}
 	}
-	row := NullProfile
-	row.Rank, row.Epoch, row.Thread, row.Call, row.Class, row.Comm, row.Callsite = k.rank, p.first, k.thread, k.call, k.class, k.comm, k.callsite
-	row.ErrorClass, row.PostedAny, row.ProcNull, row.InProgress, row.RecvWorld, row.RecvTag = k.errorClass, k.postedAny, k.procNull, k.inProgress, k.recvWorld, k.recvTag
-	row.Nth = p.next[k.rank]
+	n := &NullProfile
+	row := profileSums{rank: k.rank, kind: p.kind(k), first: p.first, nth: p.next[k.rank], sendBytes: n.SendBytes, recvBytes: n.RecvBytes, timeNs: n.TimeNs, minNs: n.MinNs,
+		maxNs: n.MaxNs, firstNs: n.FirstNs, lastNs: n.LastNs, computeNs: n.ComputeNs, polls: n.Polls, pollNs: n.PollNs}
 	p.next[k.rank]++
 	last := len(p.chunks) - 1
 	if p.n%profileChunk == 0 {
@@ -122,7 +151,7 @@ func (p *Profiler) grow() {
 	p.slots = make([]int32, 2*len(p.slots))
 	mask := uint64(len(p.slots) - 1)
 	for at := range p.n {
-		key := p.row(at).key()
+		key := p.key(p.row(at))
 		slot := key.hash() & mask
 		for ; p.slots[slot] != 0; slot = (slot + 1) & mask {
 		}
@@ -130,37 +159,46 @@ func (p *Profiler) grow() {
 	}
 }
 
+// profile is the row as the table has it.
+func (p *Profiler) profile(r *profileSums) Profile {
+	k := p.key(r)
+	return Profile{Rank: r.rank, Nth: r.nth, Epoch: r.first, Thread: k.thread, Call: k.call, Class: k.class, Comm: k.comm, Callsite: k.callsite,
+		ErrorClass: k.errorClass, PostedAny: k.postedAny, ProcNull: k.procNull, InProgress: k.inProgress, RecvWorld: k.recvWorld, RecvTag: k.recvTag,
+		Calls: r.calls, Sends: r.sends, Receives: r.receives, SendBytes: r.sendBytes, RecvBytes: r.recvBytes, TimeNs: r.timeNs, MinNs: r.minNs, MaxNs: r.maxNs,
+		FirstNs: r.firstNs, LastNs: r.lastNs, ComputeNs: r.computeNs, Polls: r.polls, PollNs: r.pollNs}
+}
+
 // add adds row i of events to the sums.
-func (r *Profile) add(e *Events, i int) {
-	r.Calls++
+func (r *profileSums) add(e *Events, i int) {
+	r.calls++
 	if e.SendPeer[i] != NullInt32 {
-		r.Sends++
+		r.sends++
 	}
 	if e.RecvPeer[i] != NullInt32 {
-		r.Receives++
+		r.receives++
 	}
-	sum(&r.SendBytes, e.SendBytes[i])
-	sum(&r.RecvBytes, e.RecvBytes[i])
-	sum(&r.ComputeNs, e.ComputeNs[i])
-	sum(&r.Polls, e.Polls[i])
-	sum(&r.PollNs, e.PollNs[i])
+	sum(&r.sendBytes, e.SendBytes[i])
+	sum(&r.recvBytes, e.RecvBytes[i])
+	sum(&r.computeNs, e.ComputeNs[i])
+	sum(&r.polls, e.Polls[i])
+	sum(&r.pollNs, e.PollNs[i])
 	start, end := e.StartNs[i], e.EndNs[i]
 	if start == NullInt64 {
 		return
 	}
-	if r.FirstNs == NullInt64 || start < r.FirstNs {
-		r.FirstNs = start
+	if r.firstNs == NullInt64 || start < r.firstNs {
+		r.firstNs = start
 	}
 	if end == NullInt64 {
-		r.LastNs = max(r.LastNs, start)
+		r.lastNs = max(r.lastNs, start)
 		return
 	}
-	r.LastNs = max(r.LastNs, end)
+	r.lastNs = max(r.lastNs, end)
 	ns := end - start
-	sum(&r.TimeNs, ns)
-	r.MaxNs = max(r.MaxNs, ns)
-	if r.MinNs == NullInt64 || ns < r.MinNs {
-		r.MinNs = ns
+	sum(&r.timeNs, ns)
+	r.maxNs = max(r.maxNs, ns)
+	if r.minNs == NullInt64 || ns < r.minNs {
+		r.minNs = ns
 	}
 }
 
@@ -186,14 +224,16 @@ func (p *Profiler) Flush(full func(*Profiles) error) error {
 	}
 	slices.SortFunc(order, func(a, b int32) int {
 		x, y := p.row(int(a)), p.row(int(b))
-		return cmp.Or(cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Nth, y.Nth))
+		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.nth, y.nth))
 	})
 	var batch Profiles
 	batch.Resize(p.n)
 	for i, at := range order {
-		batch.Set(i, p.row(int(at)))
+		row := p.profile(p.row(int(at)))
+		batch.Set(i, &row)
 	}
-	p.chunks, p.n = nil, 0
+	p.chunks, p.n, p.kinds = nil, 0, nil
+	clear(p.kindOf)
 	clear(p.slots)
 	return full(&batch)
 }
