@@ -88,8 +88,10 @@ func (f flow) key() string {
 // nesting finds loops.
 type nesting struct {
 	classes []*class
-	deep    []bool  // by symbol: some rank has it at a level of a recursion that is not the first
-	first   []int64 // by symbol: the least place at which a rank has it
+	deep    []bool // by symbol: some rank has it at a level of a recursion that is not the first
+	// branches says that a way between levels of a recursion is neither deeper nor back in a loop of levels: the function calls itself more than once.
+	branches bool
+	first    []int64 // by symbol: the least place at which a rank has it
 }
 
 // children are the events and loops that a region of symbols is made of, in the order of the program.
@@ -145,6 +147,7 @@ func (n *nesting) loop(part []int32) *Node {
 	for {
 		if !n.cut(part, in) && !n.cutAll(part, in) {
 			n.cutLevels(in)
+			n.branches = true
 		}
 		if len(n.parts(part, in)) > 1 || n.oneWay(part, in) {
 			break
@@ -207,7 +210,7 @@ func (n *nesting) cut(part []int32, in map[int32]bool) (did bool) {
 			continue
 		}
 		if head := n.head(part, in, c); head != outside {
-			c.cutAt(head, in)
+			n.cutAt(c, head, in)
 			did = true
 		}
 	}
@@ -221,15 +224,16 @@ func (n *nesting) cutAll(part []int32, in map[int32]bool) bool {
 		return false
 	}
 	for _, c := range n.classes {
-		c.cutAt(head, in)
+		n.cutAt(c, head, in)
 	}
 	return true
 }
 
 // cutAt takes away what leads from the region to its head, but from the head itself, and deeper into a recursion: these are loops inside.
-func (c *class) cutAt(head int32, in map[int32]bool) {
+func (n *nesting) cutAt(c *class, head int32, in map[int32]bool) {
 	for e := range c.left {
 		if e.to == head && e.from != head && in[e.from] && e.level <= 0 {
+			n.branches = n.branches || e.level < 0
 			delete(c.left, e)
 		}
 	}

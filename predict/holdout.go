@@ -157,7 +157,7 @@ type WrongNumber struct {
 
 // Coverage compares the intervals of an extrapolation with what was measured at that number of ranks.
 func (m *Model) Coverage(x *Extrapolation, measured *Signature) (c Coverage) {
-	paths, own := x.Signature.paths(), measured.paths()
+	paths, own := x.Signature.paths(m.t.levels), measured.paths(m.t.levels)
 	type number struct {
 		site           string
 		predicted, was int64
@@ -220,9 +220,9 @@ func (m *Model) Coverage(x *Extrapolation, measured *Signature) (c Coverage) {
 	return c
 }
 
-// paths are what events are known by in other runs: call and call path.
-func (s *Signature) paths() []string {
-	frames, _ := s.callPaths()
+// paths are what events are known by in other runs: call and call path, the same at all levels of a recursion or not.
+func (s *Signature) paths(levels bool) []string {
+	frames, _ := s.callPaths(levels)
 	all := make([]string, len(s.nodes))
 	for _, n := range s.nodes {
 		if !n.Loop {

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ type training struct {
 	*Signature
 	runs []*Signature // by number of ranks
 	base []int32      // the first rank of a run
+	// levels says that levels of a recursion are iterations of loops.
+	levels bool
 	// Of the joint tables: the run and its own id of a communicator.
 	commOf []commOf
 }
@@ -29,9 +32,18 @@ func join(runs []*Signature) (*training, error) {
 	return t, err
 }
 
-// sideBySide is join, with all runs as one.
+// sideBySide is join, with all runs as one. Where a recursion branches its levels stay calls of their own.
 func sideBySide(runs []*Signature) (*training, *Run, error) {
-	t := &training{runs: slices.Clone(runs)}
+	t, all, err := sideBySideBy(runs, true)
+	if errors.Is(err, errBranches) {
+		return sideBySideBy(runs, false)
+	}
+	return t, all, err
+}
+
+// sideBySideBy is sideBySide, with levels of a recursion as iterations or not.
+func sideBySideBy(runs []*Signature, levels bool) (*training, *Run, error) {
+	t := &training{runs: slices.Clone(runs), levels: levels}
 	slices.SortFunc(t.runs, func(a, b *Signature) int { return int(a.Ranks) - int(b.Ranks) })
 	for i := 1; i < len(t.runs); i++ {
 		if t.runs[i].Ranks == t.runs[i-1].Ranks {
@@ -73,7 +85,7 @@ type joiner struct {
 }
 
 func (j *joiner) read(run int, s *Signature, all *Run) {
-	paths, levels := s.callPaths()
+	paths, levels := s.callPaths(j.training.levels)
 	sites := map[int32]int32{}
 	j.levelOf = append(j.levelOf, levels)
 	for i := range s.Frames { // a frame comes behind its parent
@@ -139,8 +151,8 @@ func (f *Frame) key() string {
 }
 
 // callPaths are what frames are known by in other runs: those of the call path; and at which level of a recursion each is, from 0. A function that calls itself at one
-// place has one frame at all levels: these are iterations of a loop, however many there are with more ranks.
-func (s *Signature) callPaths() (paths map[int32]string, levels map[int32]int32) {
+// place has one frame at all levels, if they are iterations of a loop, however many there are with more ranks; else each is another path, of level 0.
+func (s *Signature) callPaths(iterations bool) (paths map[int32]string, levels map[int32]int32) {
 	paths, levels = map[int32]string{}, map[int32]int32{}
 	by := map[int32]*Frame{}
 	for i := range s.Frames { // a frame comes behind its parent
@@ -150,7 +162,7 @@ func (s *Signature) callPaths() (paths map[int32]string, levels map[int32]int32)
 		if f.Parent != nil {
 			caller := by[*f.Parent]
 			level = levels[caller.ID]
-			if caller.key() == path && caller.Function == f.Function && value(caller.Line, 0) == value(f.Line, 0) {
+			if iterations && caller.key() == path && caller.Function == f.Function && value(caller.Line, 0) == value(f.Line, 0) {
 				path = ""
 				level++
 			}

@@ -40,7 +40,10 @@ func siteAt(site, level int) int { return 200 + 10*level + site }
 
 // thinned are cycles over grids of which fewer ranks have the coarser ones: on the way down every second rank of a level gives what it has to the one before it and waits,
 // until it gets it back. Sizes are those of the level.
-func thinned(ranks int) *Run {
+func thinned(ranks int) *Run { return cycles(ranks, 1) }
+
+// cycles are thinned, with the coarser level gone to so many times from each.
+func cycles(ranks, times int) *Run {
 	return recursive(ranks, func(rank int) (all []step) {
 		stride := func(level int) int { return max(1, ranks<<level/64) }
 		bytes := func(level int) int { return 8 * cells >> level }
@@ -68,7 +71,9 @@ func thinned(ranks int) *Run {
 			if takes {
 				add(3, level, rank+s, bytes(level)/2, true)
 			}
-			cycle(level + 1)
+			for range times {
+				cycle(level + 1)
+			}
 			if takes {
 				add(4, level, rank+s, bytes(level)/2, false)
 			}
@@ -103,5 +108,26 @@ func TestLevelsOfRecursion(t *testing.T) {
 	}
 	if _, err := m.Extrapolate(t.Context(), 128, nil); err == nil {
 		t.Error("128 ranks: there is a run, whose first level no run shows")
+	}
+}
+
+// TestRecursionThatBranches: levels of a function that calls itself twice are no iterations of a loop.
+func TestRecursionThatBranches(t *testing.T) {
+	var runs []*Signature
+	for _, ranks := range []int{2, 4} {
+		runs = append(runs, signed(t, cycles(ranks, 2)))
+	}
+	joint, err := join(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joint.levels {
+		t.Error("its levels are iterations")
+	}
+	if joint, err = join([]*Signature{signed(t, thinned(2)), signed(t, thinned(4))}); err != nil {
+		t.Fatal(err)
+	}
+	if !joint.levels {
+		t.Error("levels of a function that calls itself once are no iterations")
 	}
 }

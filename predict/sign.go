@@ -69,13 +69,31 @@ func oversubscribed(m *schema.Manifest) *bool {
 	return nil
 }
 
-// signFrom makes the template and finds what ranks did.
+// branches says whether a loop of levels of a recursion is gone through from, or back to, other levels than the first.
+func (s *Signature) branches() bool {
+	for i := range s.Values {
+		for _, l := range s.Values[i].levels {
+			if first := s.Values[i].levels[0]; min(l[0], l[1]) != min(first[0], first[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// errBranches is that a function whose levels are taken for iterations of a loop calls itself more than once.
+var errBranches = errors.New("a recursion branches")
+
+// signFrom makes the template and finds what ranks did; errBranches where levels of a recursion are no iterations of a loop.
 func (s *signer) signFrom(calls source) error {
 	if err := s.readFlows(calls); err != nil {
 		return err
 	}
 	s.join()
-	s.sig.Template = template(s.flows, s.first, s.deep)
+	var branches bool
+	if s.sig.Template, branches = template(s.flows, s.first, s.deep); branches {
+		return errBranches
+	}
 	s.flows = nil
 	for splits := true; ; {
 		s.sig.link()
@@ -83,6 +101,9 @@ func (s *signer) signFrom(calls source) error {
 			return err
 		}
 		if splits = splits && s.sig.split(); !splits && !s.sig.merge() {
+			if s.sig.branches() {
+				return errBranches
+			}
 			return nil
 		}
 	}

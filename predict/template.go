@@ -32,14 +32,15 @@ func (n *Node) link() (nodes []*Node) {
 	return nodes
 }
 
-// template makes the template of all ranks.
-func template(flows []flow, first []int64, deep []bool) *Node {
+// template makes the template of all ranks; it says whether a recursion in it branches.
+func template(flows []flow, first []int64, deep []bool) (root *Node, branches bool) {
 	n := nesting{classes: classes(flows), first: first, deep: deep}
 	region := make([]int32, len(first))
 	for i := range region {
 		region[i] = int32(i)
 	}
-	return &Node{Loop: true, Children: n.children(region)}
+	root = &Node{Loop: true, Children: n.children(region)}
+	return root, n.branches
 }
 
 // common is the deepest loop that two events are in, and the places of its children which they are or are in.
