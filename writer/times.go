@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/commq/commq/schema"
 )
@@ -18,7 +17,7 @@ type RowTimes struct {
 	windows int // most of a rank
 }
 
-// rankTimes is the part of the file that is a rank's, and windows on it, the one that was used last first.
+// rankTimes is the part of the file that is a rank's, and windows on it, by the remainder of their number.
 type rankTimes struct {
 	base, rows int64
 	windows    []timesWindow
@@ -34,9 +33,8 @@ type timesWindow struct {
 const (
 	timesBytes = 16 // of a row: start + 1 and end + 1, so that 0 is a row without times
 	windowRows = 256
-	// A rank's messages go through its rows in three places at once: where it sends, where it posts a receive, where that is done.
-	windowsOfRank = 4
-	windowsOfAll  = 1 << 14 // 64 MiB; but each rank has one
+	// Messages are looked up in the order of their senders, so that each partner of a rank goes through its rows of an epoch anew.
+	windowsOfAll = 1 << 14 // 64 MiB; but each rank has one
 )
 
 // NewRowTimes makes room for so many rows of each rank.
@@ -71,7 +69,7 @@ func KeepRowTimes(rows []int64, path string) (*RowTimes, error) {
 }
 
 func newRowTimes(f *os.File, rows []int64) (*RowTimes, error) {
-	t := &RowTimes{file: f, ranks: make([]rankTimes, len(rows)), windows: min(windowsOfRank, max(1, windowsOfAll/max(1, len(rows))))}
+	t := &RowTimes{file: f, ranks: make([]rankTimes, len(rows)), windows: max(1, windowsOfAll/max(1, len(rows)))}
 	base := int64(0)
 	for i, n := range rows {
 		t.ranks[i] = rankTimes{base: base, rows: n}
@@ -114,36 +112,28 @@ func (t *RowTimes) at(rank int32, seq int64) (*timesWindow, []byte, error) {
 	return w, w.data[(seq-w.first)*timesBytes:][:timesBytes], nil
 }
 
-// window is the window of a rank from that row on, its first one then.
+// window is the window of a rank from that row on.
 func (t *RowTimes) window(r *rankTimes, first int64) (*timesWindow, error) {
-	if len(r.windows) > 0 && r.windows[0].first == first {
-		return &r.windows[0], nil
+	k := int(first / windowRows % int64(t.windows))
+	for len(r.windows) <= k {
+		r.windows = append(r.windows, timesWindow{})
 	}
-	i := slices.IndexFunc(r.windows, func(w timesWindow) bool { return w.first == first })
-	known := i >= 0
-	switch {
-	case known:
-	case len(r.windows) < t.windows:
-		i = len(r.windows)
-		r.windows = append(r.windows, timesWindow{data: make([]byte, min(windowRows, r.rows)*timesBytes)})
-	default:
-		i = len(r.windows) - 1
-		if err := t.flush(r, &r.windows[i]); err != nil {
-			return nil, err
-		}
+	w := &r.windows[k]
+	if w.data != nil && w.first == first {
+		return w, nil
 	}
-	w := r.windows[i]
-	copy(r.windows[1:], r.windows[:i])
-	r.windows[0] = w
-	if known {
-		return &r.windows[0], nil
+	if err := t.flush(r, w); err != nil {
+		return nil, err
 	}
-	r.windows[0].first = first
-	if _, err := t.file.ReadAt(r.windows[0].rows(r), (r.base+first)*timesBytes); err != nil {
-		r.windows[0].first = -1
+	if w.data == nil {
+		w.data = make([]byte, min(windowRows, r.rows)*timesBytes)
+	}
+	w.first = first
+	if _, err := t.file.ReadAt(w.rows(r), (r.base+first)*timesBytes); err != nil {
+		w.data = nil
 		return nil, fmt.Errorf("read the times of rows: %w", err)
 	}
-	return &r.windows[0], nil
+	return w, nil
 }
 
 // rows are those of the window that the rank has.
