@@ -145,7 +145,7 @@ func (s *signer) exchanges() error {
 func (m *Model) partsLaws() {
 	products := map[string]bool{} // of events of runs
 	for _, s := range m.t.runs {
-		for id, path := range s.paths() {
+		for id, path := range s.paths(m.t.levels) {
 			n := s.nodes[id]
 			if n.Loop || partsOf(s.Symbols[n.Symbol].call) != exchanged {
 				continue
@@ -157,7 +157,7 @@ func (m *Model) partsLaws() {
 			products[path] = is
 		}
 	}
-	paths := m.t.paths()
+	paths := m.t.paths(m.t.levels)
 	for _, x := range m.sites {
 		if x.parts = partsOf(m.t.Symbols[x.node.Symbol].call); x.parts == exchanged && !products[paths[x.node.ID]] {
 			x.parts = noParts

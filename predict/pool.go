@@ -112,7 +112,7 @@ func (s *Signature) timesOf(other *Signature) ([]pooledTimes, error) {
 	for id := range s.Values {
 		of[id].calls = make([]meanTime, len(s.Values[id].Events))
 	}
-	mine, theirs := s.paths(), other.paths()
+	mine, theirs := s.paths(false), other.paths(false)
 	for rank := range s.Ranks {
 		a, b := s.cursor(rank), other.cursor(rank)
 		for seq := 0; ; seq++ {
