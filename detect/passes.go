@@ -218,8 +218,9 @@ func (d *detector) partRoom() int64 {
 // inPasses finds what spreads in as many passes as it takes.
 func (d *detector) inPasses() error {
 	p := d.passes
-	for ; p.next < len(p.todo); p.next++ {
+	for p.next < len(p.todo) {
 		t := &p.todo[p.next]
+		p.next++
 		if int64(len(p.messages)) > d.mostReplayed() { // what is found has to be kept
 			d.result.LeftOut += t.size
 			d.result.NoRoom += t.size
@@ -229,11 +230,9 @@ func (d *detector) inPasses() error {
 		if err := d.pass(t); err != nil {
 			return err
 		}
-		p.next++
 		if err := d.border(); err != nil {
 			return err
 		}
-		p.next--
 	}
 	d.messages, d.keys, d.found = p.messages, p.keys, p.found
 	p.messages, p.keys, p.found, p.wholes, p.divided, p.taken = nil, nil, nil, nil, nil, nil
