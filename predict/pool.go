@@ -197,7 +197,7 @@ func (v *Values) pool(captures []*pooledTimes) {
 		if len(means) == 0 {
 			continue
 		}
-		mean := medianOf(means)
+		mean := Median(means)
 		if c.ComputeNs != nil {
 			ns := int64(math.Round(mean))
 			kept.ComputeNs = &ns
@@ -236,14 +236,14 @@ func pooledSpread(captures []*pooledTimes, of func(*Times) *Spread) (s Spread) {
 				all = append(all, float64(*x(from)))
 			}
 		}
-		*x(&s) = int64(math.Round(medianOf(all)))
+		*x(&s) = int64(math.Round(Median(all)))
 	}
 	return s
 }
 
-// medianOf is the median of numbers, of which there is one; of an even number of them the mean of the two in the middle.
-func medianOf(x []float64) float64 {
-	slices.Sort(x)
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
+// Median is the middle of the values, of which there is one; of an even number of them the mean of the two in the middle. It is in their unit.
+func Median(values []float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	n := len(v)
+	return (v[(n-1)/2] + v[n/2]) / 2
 }

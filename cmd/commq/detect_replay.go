@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/replay"
+	"github.com/commq/commq/predict"
 )
 
 // detectReplayOptions are the flags that say whether and how what replacements save is measured.
@@ -130,7 +131,7 @@ func (r *printedReplay) measure(ctx context.Context, a *app, original, replaced 
 		}
 		saved = append(saved, took[0]-took[1])
 	}
-	r.OriginalNs, r.ReplacedNs, r.SavedNs = int64(medianOf(ns[0])), int64(medianOf(ns[1])), int64(medianOf(saved))
+	r.OriginalNs, r.ReplacedNs, r.SavedNs = int64(predict.Median(ns[0])), int64(predict.Median(ns[1])), int64(predict.Median(saved))
 	r.SavedNsMin, r.SavedNsMax = int64(slices.Min(saved)), int64(slices.Max(saved))
 	r.Saved = float64(r.SavedNs) / math.Max(float64(r.OriginalNs), 1)
 	return nil

@@ -204,7 +204,7 @@ func (t *predictedTime) measured() {
 	for _, ns := range t.Captures {
 		all = append(all, float64(ns))
 	}
-	median := int64(medianOf(all))
+	median := int64(predict.Median(all))
 	off, covered := float64(t.PetNs-median)/float64(max(median, 1)), t.LowNs <= median && median <= t.HighNs
 	t.MeasuredNs, t.Error, t.Covered = &median, &off, &covered
 	if len(t.Captures) > 1 {

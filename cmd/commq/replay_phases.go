@@ -172,13 +172,6 @@ func (s *playedSignature) fill(t *replay.Times, m *schema.Manifest) {
 	}
 }
 
-// medianOf is the middle of the values, or between the two in the middle.
-func medianOf(values []float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	n := len(v)
-	return (v[(n-1)/2] + v[n/2]) / 2
-}
-
 var playedColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT"}, {Name: "time_ns", Type: "BIGINT", Unit: "ns"},
 	{Name: "time_ns_min", Type: "BIGINT", Unit: "ns"}, {Name: "time_ns_max", Type: "BIGINT", Unit: "ns"}, {Name: "total_ns", Type: "BIGINT", Unit: "ns"},
 	{Name: "run_time_ns", Type: "BIGINT", Unit: "ns"}, {Name: "share", Type: "DOUBLE"}}
