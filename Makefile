@@ -1,10 +1,11 @@
 # make demo: build commq and ask a captured run for its density matrix.
 # make test: install what the tests need and run them all.
+# make man: write manual pages of all commands to bin/man (man -l bin/man/commq-query.1).
 # make fast: the tests that the machine can run as it is; skipped ones say why.
 
 GO ?= go
 
-.PHONY: all build demo test fast lint generate clean
+.PHONY: all build demo man test fast lint generate clean
 
 all: build
 
@@ -14,6 +15,9 @@ build:
 
 demo: build
 	bin/commq query density --store testdata/runs --run bt.C.64
+
+man:
+	$(GO) test ./cmd/commq -run '^TestManPages$$' -man $(CURDIR)/bin/man
 
 test:
 	@scripts/setup packages
@@ -26,6 +30,7 @@ fast:
 lint:
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi
 	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
 
 generate:
 	$(GO) generate ./...

@@ -12,9 +12,9 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// BenchmarkColdStart measures what a small question costs, on testdata/runs/cg.A.4. process: commq that prints its version. query:
-// commq query density, from the start of the process to its end. open: of that the engine's start and its views, in a process that has done it
-// before; ask: the query itself. Each reports its median.
+// BenchmarkColdStart measures the cost of a small question, on testdata/runs/cg.A.4. process: commq prints its
+// version. query: commq query density, from the start of the process to its end. open: the part of it that starts the
+// engine and makes its views, in a process that has done it before; ask: the query itself. Each reports its median.
 func BenchmarkColdStart(b *testing.B) {
 	commq, dir := buildCommq(b), filepath.Join("..", "testdata", "runs", "cg.A.4")
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func BenchmarkColdStart(b *testing.B) {
 
 type medians []time.Duration
 
-// ms is the median in milliseconds.
+// ms returns the median in milliseconds.
 func (m medians) ms() float64 {
 	slices.Sort(m)
 	return float64(m[len(m)/2].Microseconds()) / 1000

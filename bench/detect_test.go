@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,10 +15,10 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// BenchmarkDetect measures commq detect, the whole command, on runs of $COMMQ_BENCH_MESSAGES messages (default one epoch) of a halo on
-// a ring of 64 ranks: payloads that differ, but for every 200th step, in which rank 0 broadcasts four times to all, from rank to rank (1 % of the
-// messages); and payloads that are all one constant. A run is kept in $COMMQ_BENCH_STORE where that is set, and found there the next
-// time. $COMMQ_BENCH_RUN names a run to measure instead.
+// BenchmarkDetect measures commq detect, the whole command, on runs of $COMMQ_BENCH_MESSAGES messages (default one
+// epoch) of a halo on a ring of 64 ranks. In one run the payloads differ, except in every 200th step, in which rank 0
+// broadcasts four times to all, from rank to rank (1 % of the messages). In the other all payloads are one constant.
+// If $COMMQ_BENCH_STORE is set, the runs are kept there and reused. $COMMQ_BENCH_RUN names a run to measure instead.
 func BenchmarkDetect(b *testing.B) {
 	commq := buildCommq(b)
 	if dir := os.Getenv("COMMQ_BENCH_RUN"); dir != "" {
@@ -112,7 +113,8 @@ func (h ringHalo) write(store string) error {
 		c, e := schema.NullComm, schema.NullEvent
 		c.CommRank, c.WorldRank, c.Kind = rank, rank, int16(schema.CommWorld)
 		comms.Append(&c)
-		e.Rank, e.Comm, e.Instance, e.Call, e.Class, e.SendBytes, e.RecvBytes = rank, 0, 0, int16(schema.CallBarrier), int16(schema.ClassCollective), 0, 0
+		e.Rank, e.Comm, e.Instance, e.Call, e.Class, e.SendBytes, e.RecvBytes = rank, 0, 0, int16(schema.CallBarrier),
+			int16(schema.ClassCollective), 0, 0
 		events.Append(&e)
 	}
 	for _, b := range []schema.Batch{comms, events} {
@@ -120,7 +122,8 @@ func (h ringHalo) write(store string) error {
 			return err
 		}
 	}
-	return out.Commit(&schema.Manifest{Ranks: haloRanks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages", Hash: "crc64", Ended: "finalized", Epochs: epochs,
+	return out.Commit(context.Background(), &schema.Manifest{Ranks: haloRanks, TimeOrigin: "untimed", ComputeClock: "none",
+		Record: "messages", Hash: "crc64", Ended: "finalized", Epochs: epochs,
 		Counts: schema.Counts{Messages: int64(h.messages)}})
 }
 
@@ -151,9 +154,11 @@ func broadcastRing(b *schema.Messages, epoch int32, hash int64, seq *[haloRanks]
 
 func addHalo(b *schema.Messages, epoch, src, dst, tag int32, bytes, hash, sent, received int64) {
 	m := schema.NullMessage
-	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes, m.SendCount, m.SendDatatype = src, dst, epoch, 0, tag, bytes, bytes/8, 0
+	m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes, m.SendCount, m.SendDatatype = src, dst, epoch, 0, tag, bytes,
+		bytes/8, 0
 	m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq, m.PayloadHash, m.PayloadHead = sent, received, received, hash, hash>>7
-	m.SrcBuffer, m.DstBuffer = 0x7f0000000000+int64(src)<<24+int64(tag)<<16, 0x7f1000000000+int64(dst)<<24+int64(tag)<<16
+	m.SrcBuffer, m.DstBuffer = 0x7f0000000000+int64(src)<<24+int64(tag)<<16,
+		0x7f1000000000+int64(dst)<<24+int64(tag)<<16
 	m.SendCallsite, m.RecvCallsite = tag, 20+tag
 	b.Append(&m)
 }

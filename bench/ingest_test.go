@@ -13,8 +13,9 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// BenchmarkIngest turns the spool of a synthetic halo exchange into a run: events per second, bytes per event on disk, and
-// the anonymous memory of the process at the end. COMMQ_BENCH_MESSAGES sets its size in messages (3 calls each).
+// BenchmarkIngest turns the spool of a synthetic halo exchange into a run: events per second, bytes per event on
+// disk, and the anonymous memory of the process at the end. COMMQ_BENCH_MESSAGES sets its size in messages (3 calls
+// each).
 func BenchmarkIngest(b *testing.B) {
 	messages := 1_000_000
 	if s := os.Getenv("COMMQ_BENCH_MESSAGES"); s != "" {
@@ -65,8 +66,8 @@ func ingestOnce(b *testing.B, spool, record string) (size int64) {
 	return size
 }
 
-// anonymous is the anonymous memory that this process has now, in MiB. Its peak during an ingest is larger: bench/ingest.md
-// says how that was read.
+// anonymous returns the anonymous memory that this process has now, in MiB. Its peak during an ingest is larger;
+// bench/ingest.md explains how the peak was measured.
 func anonymous() float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

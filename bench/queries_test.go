@@ -13,10 +13,10 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// BenchmarkQueries measures every canned query, asked with its defaults: the whole command, from the start of the process to the
-// last row, on a stencil's run of $COMMQ_BENCH_MESSAGES messages (default one epoch), which is kept in
-// $COMMQ_BENCH_STORE where that is set. cpu-s is the time of all cores together, peak-MiB the largest resident set of the process.
-// $COMMQ_BENCH_MEMORY_MIB is what the engine may use (default the command's own).
+// BenchmarkQueries measures every canned query with its defaults: the whole command, from the start of the process to
+// the last row, on a stencil's run of $COMMQ_BENCH_MESSAGES messages (default one epoch). If $COMMQ_BENCH_STORE is
+// set, the run is kept there and reused. cpu-s is the time of all cores together, peak-MiB the largest resident set
+// of the process. $COMMQ_BENCH_MEMORY_MIB is the memory limit of the engine (default the command's own).
 func BenchmarkQueries(b *testing.B) {
 	messages, commq := benchMessages(b), buildCommq(b)
 	store := os.Getenv("COMMQ_BENCH_STORE")
@@ -57,7 +57,7 @@ func buildCommq(b *testing.B) string {
 func askCommand(b *testing.B, commq, dir, query string) (state *os.ProcessState, answerBytes int64) {
 	args := []string{"query", query, "--run", dir, "--format", "csv"}
 	if mib := os.Getenv("COMMQ_BENCH_MEMORY_MIB"); mib != "" {
-		args = append(args, "--memory-mib", mib)
+		args = append(args, "--memory", mib)
 	}
 	cmd := exec.Command(commq, args...)
 	cmd.Stderr = os.Stderr

@@ -22,8 +22,8 @@ const (
 	epochRows   = 1 << 20
 )
 
-// BenchmarkDensity measures commq query density over a run of $COMMQ_BENCH_MESSAGES messages (default one epoch). The run
-// is kept in $COMMQ_BENCH_STORE where that is set, and found there the next time.
+// BenchmarkDensity measures commq query density over a run of $COMMQ_BENCH_MESSAGES messages (default one epoch). The
+// run is kept in $COMMQ_BENCH_STORE where that is set, and found there the next time.
 func BenchmarkDensity(b *testing.B) {
 	messages := benchMessages(b)
 	for _, sizes := range []string{"few-sizes", "random"} {
@@ -52,8 +52,8 @@ func benchMessages(b *testing.B) int {
 	return n
 }
 
-// BenchmarkDuplicates measures commq query duplicates over messages with as many payloads (few-sizes) and over messages of
-// which every other has one of five others' (repeated).
+// BenchmarkDuplicates measures commq query duplicates over messages with as many payloads (few-sizes) and over
+// messages of which every other has one of five others' (repeated).
 func BenchmarkDuplicates(b *testing.B) {
 	messages := benchMessages(b)
 	for kind, least := range map[string]int{"few-sizes": 0, "repeated": queryRanks} {
@@ -70,7 +70,7 @@ func BenchmarkDuplicates(b *testing.B) {
 	}
 }
 
-// ask is what commq query does without printing; it gives the number of rows.
+// ask does what commq query does, without printing, and returns the number of rows.
 func ask(b *testing.B, run queries.Run, name string) int {
 	ctx := context.Background()
 	db, err := queries.Open(ctx, []queries.Run{run}, queries.Options{})
@@ -155,8 +155,9 @@ func writeQueryRun(b *testing.B, store, name, kind string, messages int) {
 			b.Fatal(err)
 		}
 	}
-	err = run.Commit(&schema.Manifest{Ranks: queryRanks, TimeOrigin: "measured", ComputeClock: "cpu", Record: "messages",
-		Hash: "crc64", Callsites: true, Ended: "finalized", Epochs: int32(messages/epochRows + 1)})
+	err = run.Commit(context.Background(), &schema.Manifest{Ranks: queryRanks, TimeOrigin: "measured", ComputeClock: "cpu",
+		Record: "messages",
+		Hash:   "crc64", Callsites: true, Ended: "finalized", Epochs: int32(messages/epochRows + 1)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -188,10 +189,13 @@ func queryMessage(rng *rand.Rand, kind string, epoch, src, k int) schema.Message
 	m := schema.Message{
 		Src: int32(src), Dst: int32((src + steps[k%6]) % queryRanks), Epoch: int32(epoch), Tag: int32(k % 6),
 		Bytes: int64(21640 * (1 + k%3)), SendCount: int64(2705 * (1 + k%3)), SendDatatype: 3, SendSeq: int64(4 * k),
-		SendStartNs: start, SendEndNs: start + 50 + rng.Int64N(300), RecvPostSeq: int64(4*k - 3), RecvDoneSeq: int64(4*k + 1),
-		RecvPostNs: start - rng.Int64N(900), RecvStartNs: start + 900 + rng.Int64N(900), RecvEndNs: start + 2000 + rng.Int64N(900),
+		SendStartNs: start, SendEndNs: start + 50 + rng.Int64N(300), RecvPostSeq: int64(4*k - 3),
+		RecvDoneSeq: int64(4*k + 1),
+		RecvPostNs:  start - rng.Int64N(900), RecvStartNs: start + 900 + rng.Int64N(900),
+		RecvEndNs:   start + 2000 + rng.Int64N(900),
 		PayloadHash: int64(rng.Uint64()), PayloadSum: int64(rng.Uint64()), PayloadHead: int64(rng.Uint64()),
-		SrcBuffer: int64(140000000000000 + src*100000 + k%6*21640), DstBuffer: int64(140000000000000 + src*7000 + k%6*21640),
+		SrcBuffer:    int64(140000000000000 + src*100000 + k%6*21640),
+		DstBuffer:    int64(140000000000000 + src*7000 + k%6*21640),
 		SendCallsite: int32(k % 6), RecvCallsite: int32(6 + k%3),
 	}
 	switch {

@@ -10,12 +10,13 @@ import (
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// BenchmarkSimulate measures what a simulation is made of, on the run that $COMMQ_SIMULATE_RUN names and the configuration of Dimemas
-// that $COMMQ_SIMULATE_MACHINE names: reading its rows, the engine on rows in memory, and both. bench/simulate.md says how.
+// BenchmarkSimulate measures the parts of a simulation: reading the rows, the engine on rows in memory, and both.
+// $COMMQ_SIMULATE_RUN names the run, $COMMQ_SIMULATE_MACHINE the configuration of Dimemas. See bench/simulate.md.
 func BenchmarkSimulate(b *testing.B) {
 	dir, machine := os.Getenv("COMMQ_SIMULATE_RUN"), os.Getenv("COMMQ_SIMULATE_MACHINE")
 	if dir == "" || machine == "" {
@@ -38,11 +39,11 @@ func BenchmarkSimulate(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	world := simulate.Comm{ID: 1}
+	world := run.Comm{ID: 1}
 	for r := range p.Threads {
 		world.Members = append(world.Members, int32(r))
 	}
-	p.Comms = []simulate.Comm{world, {ID: 0, Members: world.Members}}
+	p.Comms = []run.Comm{world, {ID: 0, Members: world.Members}}
 	type next = func(add func(*schema.Events) error) error
 	read := func() next {
 		rows, err := writer.ReadEpochs(dir, &schema.EventsTable, 1<<13, simulate.Columns...)
@@ -120,7 +121,8 @@ func BenchmarkSimulate(b *testing.B) {
 			from := cpuTime(b)
 			var result *simulate.Result
 			for b.Loop() {
-				if result, err = simulate.Simulate(m, p, &simulate.Options{Dialect: simulate.Dimemas5}, source()); err != nil {
+				if result, err = simulate.Simulate(m, p, &simulate.Options{Dialect: simulate.Dimemas5},
+					source()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,18 +17,18 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// stencil is the program whose run the canned queries are measured on: ranks on a periodic cube exchange a message with each
-// of six neighbours (MPI_Irecv, MPI_Isend, one MPI_Waitall) and two along a row of a quarter of the ranks (MPI_Sendrecv on
-// a communicator of its own); now and then they do collectives, a put, or write a file. That are 15 rows of events and 8
-// messages per rank and step, and every column that a query reads is filled: times that follow from latency, bandwidth and
-// noise, call paths, payload hashes, wildcards.
+// stencil is the program whose run the canned queries are measured on. Ranks on a periodic cube exchange a message
+// with each of six neighbours (MPI_Irecv, MPI_Isend, one MPI_Waitall) and two along a row of a quarter of the ranks
+// (MPI_Sendrecv on a communicator of its own); now and then they do collectives, a put, or write a file. This gives
+// 15 rows of events and 8 messages per rank and step. Every column that a query reads is filled: times that follow
+// from latency, bandwidth and noise, call paths, payload hashes, wildcards.
 type stencil struct {
 	side  int // ranks are side*side*side
 	steps int
 }
 
 const (
-	stencilRows   = 15      // of events, per rank and step, without what is done now and then
+	stencilRows   = 15      // of events, per rank and step, without the occasional calls
 	stencilSends  = 8       // messages per rank and step
 	stencilShards = 8       // files of events and of messages, as ingest makes them
 	stencilEpoch  = 1 << 20 // rows of events per epoch, about
@@ -35,7 +36,7 @@ const (
 
 func (s stencil) ranks() int { return s.side * s.side * s.side }
 
-// stencilOf is the stencil with at least so many messages.
+// stencilOf returns the stencil with at least this many messages.
 func stencilOf(side, messages int) stencil {
 	perStep := side * side * side * stencilSends
 	return stencil{side: side, steps: (messages + perStep - 1) / perStep}
@@ -43,7 +44,7 @@ func stencilOf(side, messages int) stencil {
 
 func (s stencil) messages() int { return s.steps * s.ranks() * stencilSends }
 
-// What is done now and then: every so many steps.
+// Intervals, in steps, of the occasional calls.
 const (
 	everyAllreduce = 4
 	everyBcast     = 32
@@ -52,10 +53,11 @@ const (
 	everyAlltoallv = 1024
 )
 
-// rows is the number of rows of events of each rank at a step.
+// rows returns the number of rows of events of each rank at a step.
 func (s stencil) rows(step int) int {
 	n := stencilRows
-	for _, x := range [...]struct{ every, rows int }{{everyAllreduce, 1}, {everyBcast, 1}, {everyPut, 2}, {everyWrite, 1}, {everyAlltoallv, 1}} {
+	for _, x := range [...]struct{ every, rows int }{{everyAllreduce, 1}, {everyBcast, 1}, {everyPut, 2},
+		{everyWrite, 1}, {everyAlltoallv, 1}} {
 		if step%x.every == 0 {
 			n += x.rows
 		}
@@ -182,7 +184,7 @@ func (s stencil) write(store, name string, o writer.Options) error {
 	if err := r.small(out); err != nil {
 		return err
 	}
-	return out.Commit(r.manifest())
+	return out.Commit(context.Background(), r.manifest())
 }
 
 func newShards[T any]() []*T {
@@ -278,10 +280,10 @@ func (r *stencilRun) step(step int) {
 // compute lets a rank compute for about ns nanoseconds.
 func (k *stencilRank) compute(ns float64) { k.now += int64(max(1, ns)) }
 
-// noise is a duration that is never short of least and now and then much longer.
+// noise returns a duration that is never short of least and now and then much longer.
 func (r *stencilRun) noise(least, mean float64) float64 { return least + r.rng.ExpFloat64()*mean }
 
-// call is a row of a rank that begins now.
+// call returns a row of a rank that begins now.
 func (r *stencilRun) call(rank int, call schema.CallID, class schema.Class, site int32) schema.Event {
 	k := &r.k[rank]
 	e := schema.NullEvent
@@ -310,7 +312,8 @@ func (r *stencilRun) post(rank, step int) {
 		k.compute(r.noise(50, 20))
 		e := r.call(rank, schema.CallIrecv, schema.ClassRecv, siteIrecv)
 		e.Comm, e.RecvPeer, e.RecvWorld, e.RecvTag = 0, from, from, int32(20+d)
-		e.RecvCount, e.RecvDatatype, e.RecvBytes, e.RecvBuffer = bytes/8, 0, bytes, 0x7f3a5c000000+int64(rank)<<24+int64(d)<<16
+		e.RecvCount, e.RecvDatatype, e.RecvBytes, e.RecvBuffer = bytes/8, 0, bytes,
+			0x7f3a5c000000+int64(rank)<<24+int64(d)<<16
 		e.PostedAny, e.ProcNull, e.Request, e.DoneSeq = 0, 0, k.request, k.wait
 		if d == 5 && step%8 == 0 {
 			e.PostedAny = schema.AnySource
@@ -324,7 +327,8 @@ func (r *stencilRun) post(rank, step int) {
 		k.compute(r.noise(50, 20))
 		e := r.call(rank, schema.CallIsend, schema.ClassSend, siteIsend)
 		e.Comm, e.SendPeer, e.SendWorld, e.SendTag = 0, to, to, int32(20+d)
-		e.SendCount, e.SendDatatype, e.SendBytes, e.SendBuffer = bytes/8, 0, bytes, 0x7f3a5d000000+int64(rank)<<24+int64(d)<<16
+		e.SendCount, e.SendDatatype, e.SendBytes, e.SendBuffer = bytes/8, 0, bytes,
+			0x7f3a5d000000+int64(rank)<<24+int64(d)<<16
 		e.ProcNull, e.Request, e.DoneSeq = 0, k.request, k.wait
 		k.request++
 		r.done(&e, r.noise(400, 200))
@@ -351,7 +355,7 @@ func (r *stencilRun) waitall(rank int) {
 	k.waitNs[1] = k.now
 }
 
-// ring is the rank that is step places along the row.
+// ring returns the rank that is step places along the row.
 func (r *stencilRun) ring(rank, step int) int {
 	n := r.ranks() / 4
 	return r.rowFirst(rank) + (r.rowRank(rank)+step+n)%n
@@ -370,9 +374,12 @@ func (r *stencilRun) sendrecv(rank, turn int) {
 	e := r.call(rank, schema.CallSendrecv, schema.ClassSendrecv, siteSendrecv)
 	const bytes = 2048
 	e.Comm = r.rowOf(rank)
-	e.SendPeer, e.SendWorld, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = int32(r.rowRank(to)), int32(to), 9, bytes/4, 1, bytes
-	e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(r.rowRank(from)), int32(from), 9, bytes/4, 1, bytes
-	e.SendBuffer, e.RecvBuffer, e.PostedAny, e.ProcNull = 0x7ffc10000000+int64(rank)<<16, 0x7ffc10008000+int64(rank)<<16, 0, 0
+	e.SendPeer, e.SendWorld, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = int32(r.rowRank(to)), int32(to), 9,
+		bytes/4, 1, bytes
+	e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(r.rowRank(from)),
+		int32(from), 9, bytes/4, 1, bytes
+	e.SendBuffer, e.RecvBuffer, e.PostedAny, e.ProcNull = 0x7ffc10000000+int64(rank)<<16,
+		0x7ffc10008000+int64(rank)<<16, 0, 0
 	arrived := max(float64(k.now), float64(r.k[from].send[6+turn].startNs)) + r.wireNs(bytes)
 	r.done(&e, arrived-float64(k.now)+r.noise(200, 200))
 	k.send[6+turn].endNs = k.now
@@ -390,13 +397,16 @@ func (r *stencilRun) send(rank, step int) {
 		if d < 6 {
 			dst = r.neighbour(rank, d)
 			done = stencilSide{r.k[dst].wait, r.k[dst].waitNs[0], r.k[dst].waitNs[1]}
-			m.Comm, m.Tag, m.Bytes, m.SendDatatype, m.SendCallsite, m.RecvCallsite = 0, int32(20+d), r.bytesOf(d), 0, siteIsend, siteWaitall
+			m.Comm, m.Tag, m.Bytes, m.SendDatatype, m.SendCallsite, m.RecvCallsite = 0, int32(20+d), r.bytesOf(d), 0,
+				siteIsend, siteWaitall
 			m.SendCount = m.Bytes / 8
-			m.SrcBuffer, m.DstBuffer = 0x7f3a5d000000+int64(rank)<<24+int64(d)<<16, 0x7f3a5c000000+int64(dst)<<24+int64(d)<<16
+			m.SrcBuffer, m.DstBuffer = 0x7f3a5d000000+int64(rank)<<24+int64(d)<<16,
+				0x7f3a5c000000+int64(dst)<<24+int64(d)<<16
 		} else {
 			dst = r.ring(rank, 1-2*(d-6))
 			done = r.k[dst].recv[d]
-			m.Comm, m.Tag, m.Bytes, m.SendDatatype, m.SendCallsite, m.RecvCallsite = r.rowOf(rank), 9, 2048, 1, siteSendrecv, siteSendrecv
+			m.Comm, m.Tag, m.Bytes, m.SendDatatype, m.SendCallsite, m.RecvCallsite = r.rowOf(rank), 9, 2048, 1,
+				siteSendrecv, siteSendrecv
 			m.SendCount = m.Bytes / 4
 			m.SrcBuffer, m.DstBuffer = 0x7ffc10000000+int64(rank)<<16, 0x7ffc10008000+int64(dst)<<16
 		}
@@ -411,8 +421,8 @@ func (r *stencilRun) send(rank, step int) {
 	}
 }
 
-// payload is the hash and the head: every fourth step what goes east goes west too, every eighth the north gets what it got the
-// step before, every 64th there is nothing but zeros in what goes up.
+// payload returns the hash and the head. Every fourth step a rank sends the same payload east and west; every eighth
+// step it sends north what it received in the step before; every 64th step the payload that goes up is all zeros.
 func (r *stencilRun) payload(rank, step, direction int) (hash, head int64) {
 	name := uint64(step)<<3 | uint64(direction)
 	switch {
@@ -433,7 +443,8 @@ func (r *stencilRun) payload(rank, step, direction int) (hash, head int64) {
 }
 
 // collective enters all members of a communicator into an operation and lets them go when the last has come.
-func (r *stencilRun) collective(comm int32, call schema.CallID, class schema.Class, site int32, fill func(rank int, e *schema.Event)) {
+func (r *stencilRun) collective(comm int32, call schema.CallID, class schema.Class, site int32,
+	fill func(rank int, e *schema.Event)) {
 	first, n := 0, r.ranks()
 	if comm > 0 {
 		n /= 4
@@ -522,7 +533,8 @@ func (r *stencilRun) begin() {
 		r.done(&e, r.noise(9000000, 90000))
 	}
 	r.collective(0, schema.CallCommSplit, schema.ClassComm, siteInit, func(int, *schema.Event) {})
-	r.collective(0, schema.CallWinCreate, schema.ClassRMA, siteInit, func(rank int, e *schema.Event) { r.k[rank].winSeq = e.Seq })
+	r.collective(0, schema.CallWinCreate, schema.ClassRMA, siteInit,
+		func(rank int, e *schema.Event) { r.k[rank].winSeq = e.Seq })
 	r.collective(0, schema.CallFileOpen, schema.ClassIO, siteInit, func(rank int, e *schema.Event) {
 		e.Label = "/scratch/stencil.out"
 		r.k[rank].fileSeq = e.Seq
@@ -535,7 +547,8 @@ func (r *stencilRun) finish() {
 			call  schema.CallID
 			class schema.Class
 			init  int64
-		}{{schema.CallWinFree, schema.ClassRMA, r.k[rank].winSeq}, {schema.CallFileClose, schema.ClassIO, r.k[rank].fileSeq},
+		}{{schema.CallWinFree, schema.ClassRMA, r.k[rank].winSeq},
+			{schema.CallFileClose, schema.ClassIO, r.k[rank].fileSeq},
 			{schema.CallFinalize, schema.ClassOther, schema.NullInt64}} {
 			e := r.call(rank, c.call, c.class, siteFinalize)
 			if e.InitSeq = c.init; c.init != schema.NullInt64 {
@@ -549,7 +562,8 @@ func (r *stencilRun) finish() {
 // small writes the small tables.
 func (r *stencilRun) small(out *writer.Run) error {
 	slices.SortFunc(r.parts, func(a, b schema.Part) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.PeerWorld, b.PeerWorld))
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq),
+			cmp.Compare(a.PeerWorld, b.PeerWorld))
 	})
 	parts := &schema.Parts{}
 	for i := range r.parts {
@@ -559,7 +573,8 @@ func (r *stencilRun) small(out *writer.Run) error {
 	for comm := range int32(5) {
 		for rank := range r.k {
 			c := schema.NullComm
-			c.Comm, c.CommRank, c.WorldRank, c.Kind, c.Name = comm, int32(rank), int32(rank), int16(schema.CommWorld), "MPI_COMM_WORLD"
+			c.Comm, c.CommRank, c.WorldRank, c.Kind, c.Name = comm, int32(rank), int32(rank), int16(schema.CommWorld),
+				"MPI_COMM_WORLD"
 			if comm > 0 {
 				c.CommRank, c.Kind, c.Parent, c.Name = int32(r.rowRank(rank)), int16(schema.CommSplit), 0, "row"
 			}
@@ -570,16 +585,21 @@ func (r *stencilRun) small(out *writer.Run) error {
 	}
 	for rank := range r.k {
 		i := schema.NullRankInfo
-		i.Rank, i.Host, i.Threads, i.Ended, i.Events = int32(rank), int32(4*rank/r.ranks()), 1, schema.EndedFinalized, r.k[rank].seq
-		i.ClockOffsetInitNs, i.ClockErrorInitNs, i.ClockOffsetFinalNs, i.ClockErrorFinalNs = int64(i.Host)*900, int64(i.Host)*300, int64(i.Host)*1100, int64(i.Host)*300
+		i.Rank, i.Host, i.Threads, i.Ended, i.Events = int32(rank), int32(4*rank/r.ranks()), 1, schema.EndedFinalized,
+			r.k[rank].seq
+		i.ClockOffsetInitNs, i.ClockErrorInitNs, i.ClockOffsetFinalNs, i.ClockErrorFinalNs = int64(i.Host)*900,
+			int64(i.Host)*300, int64(i.Host)*1100, int64(i.Host)*300
 		ranks.Append(&i)
 	}
-	names := [siteCount]string{"main", "solve", "exchange", "main", "exchange", "exchange", "exchange", "exchange", "solve", "solve", "solve", "solve", "solve", "solve", "main"}
-	parents := [siteCount]int32{schema.NullInt32, siteMain, siteSolve, schema.NullInt32, siteSolve, siteSolve, siteSolve, siteSolve, siteMain, siteMain, siteMain,
+	names := [siteCount]string{"main", "solve", "exchange", "main", "exchange", "exchange", "exchange", "exchange",
+		"solve", "solve", "solve", "solve", "solve", "solve", "main"}
+	parents := [siteCount]int32{schema.NullInt32, siteMain, siteSolve, schema.NullInt32, siteSolve, siteSolve,
+		siteSolve, siteSolve, siteMain, siteMain, siteMain,
 		siteMain, siteMain, siteMain, schema.NullInt32}
 	for id := range siteCount {
 		c := schema.NullCallsite
-		c.ID, c.Parent, c.Module, c.BuildID, c.Offset, c.Function, c.File, c.Line = id, parents[id], "stencil", "5eed", 0x1000+int64(id)*16, names[id], "stencil.c", 100+id
+		c.ID, c.Parent, c.Module, c.BuildID, c.Offset, c.Function, c.File, c.Line = id, parents[id], "stencil",
+			"5eed", 0x1000+int64(id)*16, names[id], "stencil.c", 100+id
 		sites.Append(&c)
 	}
 	types.Append(&schema.Datatype{ID: 0, Name: "MPI_DOUBLE", Combiner: "named", Bytes: 8, ExtentBytes: 8})
@@ -593,7 +613,8 @@ func (r *stencilRun) small(out *writer.Run) error {
 }
 
 func (r *stencilRun) manifest() *schema.Manifest {
-	m := &schema.Manifest{Ranks: int32(r.ranks()), TimeOrigin: "measured", TimeResolutionNs: 1, ComputeClock: "cpu", Record: "all", Hash: "crc64",
+	m := &schema.Manifest{Ranks: int32(r.ranks()), TimeOrigin: "measured", TimeResolutionNs: 1, ComputeClock: "cpu",
+		Record: "all", Hash: "crc64",
 		Callsites: true, Stack: 3, Ended: "finalized", Epochs: r.epoch, Collectives: r.calls}
 	for i := range r.k {
 		m.EndNs = max(m.EndNs, r.k[i].lastEnd)
@@ -607,8 +628,8 @@ func (r *stencilRun) manifest() *schema.Manifest {
 	return m
 }
 
-// stencilRunOf finds or writes a run of so many messages. Another process writes it: the peak memory of those that are
-// measured would begin at this one's.
+// stencilRunOf finds or writes a run with at least this many messages. Another process writes it, because the peak
+// memory of the measured processes would otherwise start at this one's.
 func stencilRunOf(b *testing.B, store string, messages int) queries.Run {
 	s := stencilOf(4, messages)
 	name := fmt.Sprintf("stencil.%d", s.messages())
@@ -627,8 +648,8 @@ func stencilRunOf(b *testing.B, store string, messages int) queries.Run {
 	return queries.Run{Name: name, Dir: dir, Manifest: m}
 }
 
-// stencilTarget is the environment variable that makes this process write a stencil's run and nothing else: its folder.
-// Before it, and a blank, stands the number of messages.
+// stencilTarget is the environment variable that makes this process write a stencil's run and do nothing else. Its
+// value is the number of messages, a blank, and the run's folder.
 const stencilTarget = "COMMQ_BENCH_WRITE_STENCIL"
 
 func TestMain(m *testing.M) {
@@ -647,7 +668,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestStencilIsARun checks that what the queries are measured on is a run by all rules: of one epoch and of several.
+// TestStencilIsARun checks that the run on which queries are measured obeys all rules, with one epoch and with
+// several.
 func TestStencilIsARun(t *testing.T) {
 	for _, messages := range []int{1, 700_000} {
 		if err := stencilOf(4, messages).write(t.TempDir(), "stencil", writer.Options{Check: true}); err != nil {

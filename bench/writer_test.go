@@ -2,6 +2,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -105,13 +106,16 @@ func (h halo) exchange(rng *rand.Rand, ranks []haloRank, messages []*schema.Mess
 		k.compute(60 + rng.ExpFloat64()*40)
 		e := k.begin(schema.CallIrecv, schema.ClassRecv)
 		k.serial++
-		e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(from), int32(from), tag, h.bytes/8, 0, h.bytes
-		e.RecvBuffer, e.PostedAny, e.ProcNull, e.Request = 0x7f3a5c000000+int64(r)<<24+int64(direction)<<16, 0, 0, k.serial
+		e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = int32(from), int32(from), tag,
+			h.bytes/8, 0, h.bytes
+		e.RecvBuffer, e.PostedAny, e.ProcNull, e.Request = 0x7f3a5c000000+int64(r)<<24+int64(direction)<<16, 0, 0,
+			k.serial
 		recvRow[r] = k.end(e, 180+rng.ExpFloat64()*120)
 		k.compute(60 + rng.ExpFloat64()*40)
 		e = k.begin(schema.CallIsend, schema.ClassSend)
 		k.serial++
-		e.SendPeer, e.SendWorld, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = int32(to), int32(to), tag, h.bytes/8, 0, h.bytes
+		e.SendPeer, e.SendWorld, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = int32(to), int32(to), tag,
+			h.bytes/8, 0, h.bytes
 		e.SendBuffer, e.ProcNull, e.Request = 0x7f3a5d000000+int64(r)<<24+int64(direction)<<16, 0, k.serial
 		sendRow[r] = k.end(e, 700+rng.ExpFloat64()*400)
 		if direction < 2 {
@@ -147,11 +151,15 @@ func (k *haloRank) wait(rng *rand.Rand, both bool, arrived float64, recvRow, sen
 func message(ranks []haloRank, src, sendRow, dst, recvRow int) *schema.Message {
 	s, r := ranks[src].events, ranks[dst].events
 	done := r.DoneSeq[recvRow]
-	return &schema.Message{Src: int32(src), Dst: int32(dst), Comm: 0, Tag: s.SendTag[sendRow], Bytes: s.SendBytes[sendRow],
-		SendCount: s.SendCount[sendRow], SendDatatype: 0, SendSeq: s.Seq[sendRow], SendStartNs: s.StartNs[sendRow], SendEndNs: s.EndNs[sendRow],
-		RecvPostSeq: r.Seq[recvRow], RecvDoneSeq: done, RecvPostNs: r.StartNs[recvRow], RecvStartNs: r.StartNs[done], RecvEndNs: r.EndNs[done],
+	return &schema.Message{Src: int32(src), Dst: int32(dst), Comm: 0, Tag: s.SendTag[sendRow],
+		Bytes:     s.SendBytes[sendRow],
+		SendCount: s.SendCount[sendRow], SendDatatype: 0, SendSeq: s.Seq[sendRow], SendStartNs: s.StartNs[sendRow],
+		SendEndNs:   s.EndNs[sendRow],
+		RecvPostSeq: r.Seq[recvRow], RecvDoneSeq: done, RecvPostNs: r.StartNs[recvRow], RecvStartNs: r.StartNs[done],
+		RecvEndNs:   r.EndNs[done],
 		PayloadHash: schema.NullInt64, PayloadSum: schema.NullInt64, PayloadHead: schema.NullInt64,
-		SrcBuffer: s.SendBuffer[sendRow], DstBuffer: r.RecvBuffer[recvRow], SendCallsite: schema.NullInt32, RecvCallsite: schema.NullInt32}
+		SrcBuffer: s.SendBuffer[sendRow], DstBuffer: r.RecvBuffer[recvRow], SendCallsite: schema.NullInt32,
+		RecvCallsite: schema.NullInt32}
 }
 
 func (h halo) allreduce(rng *rand.Rand, ranks []haloRank, instance int64) {
@@ -253,8 +261,9 @@ func BenchmarkWriter(b *testing.B) {
 		start, cpuStart := time.Now(), cpuTime(b)
 		writeShards(b, r, events, messages)
 		spent, cpu = spent+time.Since(start), cpu+cpuTime(b)-cpuStart
-		m = &schema.Manifest{Ranks: 64, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized", Epochs: 1}
-		if err := r.Commit(m); err != nil {
+		m = &schema.Manifest{Ranks: 64, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none",
+			Ended: "finalized", Epochs: 1}
+		if err := r.Commit(context.Background(), m); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -269,7 +278,7 @@ func BenchmarkWriter(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// cpuTime is the CPU time this process has used: it says more than wall time on a machine that others use too.
+// cpuTime returns the CPU time this process has used: it says more than wall time on a machine that others use too.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -355,7 +364,8 @@ func haloRun(b *testing.B, h halo, files, epochRows int) (dir string, rows int64
 		b.Fatal(err)
 	}
 	writeShards(b, r, events, messages)
-	m := &schema.Manifest{Ranks: int32(h.side * h.side), TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized"}
+	m := &schema.Manifest{Ranks: int32(h.side * h.side), TimeOrigin: "measured", ComputeClock: "cpu", Record: "all",
+		Hash: "none", Ended: "finalized"}
 	perRank := map[int32]int64{}
 	for f := range events {
 		for _, e := range events[f] {
@@ -383,7 +393,7 @@ func haloRun(b *testing.B, h halo, files, epochRows int) (dir string, rows int64
 			b.Fatal(err)
 		}
 	}
-	if err := r.Commit(m); err != nil {
+	if err := r.Commit(context.Background(), m); err != nil {
 		b.Fatal(err)
 	}
 	return filepath.Join(store, "halo"), m.Counts.Calls
@@ -395,7 +405,8 @@ func BenchmarkReadTable(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		n := int64(0)
-		err := writer.ReadTable(b.Context(), dir, &schema.EventsTable, 1<<12, func(x schema.Batch) error { n += int64(x.Len()); return nil })
+		err := writer.ReadTable(b.Context(), dir, &schema.EventsTable, 1<<12,
+			func(x schema.Batch) error { n += int64(x.Len()); return nil })
 		if err != nil || n != rows {
 			b.Fatalf("%d of %d rows, %v", n, rows, err)
 		}

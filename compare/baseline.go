@@ -16,29 +16,29 @@ import (
 	"github.com/commq/commq/internal/keyed"
 )
 
-// Baseline are measures to compare with, kept as a small file beside a program's source.
+// Baseline is a set of measures to compare with, kept as a small file beside a program's source.
 type Baseline struct {
-	// Sections are by number of ranks.
+	// Sections has the measures by number of ranks.
 	Sections map[int32]*Section
-	// Equations are what measures are of the number of ranks, by their keys; nil where none were fitted.
+	// Equations has the equations of measures over the number of ranks, by key; nil if none were fitted.
 	Equations map[string]string
 }
 
-// Section is what runs of one number of ranks measure.
+// Section is the measures of runs with one number of ranks.
 type Section struct {
-	// Kept says which rows the runs keep, as Kept of a check does: runs that keep others cannot be compared with them.
+	// Kept describes which rows the runs keep; runs that keep others cannot be compared with them.
 	Kept string
 	// Exact are the exact measures, by key.
 	Exact map[string]int64
-	// Times are samples of times, by key; nil where they were not written.
+	// Times are samples of times, by key; nil if they were not written.
 	Times map[string][]int64
 }
 
-// maxFileBytes bounds what is read of a baseline or of rules.
+// maxFileBytes limits the size of a baseline or a file of rules.
 const maxFileBytes = 16 << 20
 
-// NewBaseline makes a baseline of runs. kept says of each which rows it keeps. Exact measures that differ between runs of one number of
-// ranks are left out and named. times says whether times are kept.
+// NewBaseline makes a baseline of runs. kept describes the rows that each run keeps. Exact measures that differ
+// between runs with the same number of ranks are left out and returned. times selects whether times are kept.
 func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unsteady []string, err error) {
 	if len(samples) == 0 {
 		return nil, nil, errors.New("baseline: no run")
@@ -54,7 +54,8 @@ func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unst
 			b.Sections[s.Ranks] = section
 		}
 		if section.Kept != kept[i] {
-			return nil, nil, fmt.Errorf("baseline: runs of %s keep different rows (%s; %s): capture them alike", plural(int64(s.Ranks), "rank"), section.Kept, kept[i])
+			return nil, nil, fmt.Errorf("baseline: runs of %s keep different rows (%s; %s): capture them alike",
+				plural(int64(s.Ranks), "rank"), section.Kept, kept[i])
 		}
 		for k := range s.Values {
 			v := &s.Values[k]
@@ -87,10 +88,11 @@ func NewBaseline(samples []Sample, kept []string, times bool) (b *Baseline, unst
 	return b, unsteady, nil
 }
 
-// Write writes the baseline as YAML: a line per measure, in one order, so that a diff of two of them reads like a diff of programs.
+// Write writes the baseline as YAML, one line per measure in a fixed order, so that baselines can be diffed.
 func (b *Baseline) Write(w io.Writer) error {
 	var s strings.Builder
-	s.WriteString("# Written by commq baseline write. commq check compares runs with it; commit it with the program.\ncommq_baseline: 1\nranks:\n")
+	s.WriteString("# Written by commq check --write-baseline. commq check compares runs with it; commit it with the " +
+		"program.\ncommq_baseline: 1\nranks:\n")
 	for _, ranks := range slices.Sorted(maps.Keys(b.Sections)) {
 		section := b.Sections[ranks]
 		fmt.Fprintf(&s, "  %d:\n    kept: %s\n    exact:\n", ranks, scalar(section.Kept))
@@ -102,7 +104,8 @@ func (b *Baseline) Write(w io.Writer) error {
 		}
 		s.WriteString("    times:\n")
 		for _, key := range slices.SortedFunc(maps.Keys(section.Times), compareKeys) {
-			fmt.Fprintf(&s, "      %s: [%s]\n", scalar(key), strings.Trim(strings.ReplaceAll(fmt.Sprint(section.Times[key]), " ", ", "), "[]"))
+			fmt.Fprintf(&s, "      %s: [%s]\n", scalar(key),
+				strings.Trim(strings.ReplaceAll(fmt.Sprint(section.Times[key]), " ", ", "), "[]"))
 		}
 	}
 	if len(b.Equations) > 0 {
@@ -115,7 +118,7 @@ func (b *Baseline) Write(w io.Writer) error {
 	return err
 }
 
-// scalar is a text as a scalar of YAML: as it is where nothing in it means anything, else quoted.
+// scalar writes a text as a YAML scalar, quoted if needed.
 func scalar(s string) string {
 	plain := s != ""
 	for i, r := range s {
@@ -128,13 +131,14 @@ func scalar(s string) string {
 	return strconv.Quote(s)
 }
 
-// ReadBaseline reads a baseline. The name, a path, is for messages; errors say the line, the key, what was found and what it should be.
+// ReadBaseline reads a baseline. name, a path, is for messages. Errors name the line, the key, what was found and
+// what is wanted.
 func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	b := &Baseline{Sections: map[int32]*Section{}}
 	err := readYAML("baseline", name, r, func(root *yaml.Node) error {
 		var version int
 		return keyed.Mapping(root, "", []keyed.Key{
-			{Name: "commq_baseline", Required: true, Set: keyed.Whole(&version, 1, 1)},
+			{Name: "commq_baseline", Required: true, Set: keyed.Integer(&version, 1, 1)},
 			{Name: "ranks", Required: true, Set: b.readSections},
 			{Name: "equations", Set: b.readEquations},
 		})
@@ -145,7 +149,7 @@ func ReadBaseline(name string, r io.Reader) (*Baseline, error) {
 	return b, nil
 }
 
-// readYAML reads a file of YAML and says its name before what is wrong with it.
+// readYAML reads a YAML file and puts its name in front of errors.
 func readYAML(what, name string, r io.Reader, read func(root *yaml.Node) error) error {
 	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	switch {
@@ -166,7 +170,7 @@ func readYAML(what, name string, r io.Reader, read func(root *yaml.Node) error) 
 	return nil
 }
 
-// entries gives each key of a mapping that may have any.
+// entries passes each key of a mapping with arbitrary keys to each.
 func entries(what string, each func(name, value *yaml.Node, path string) error) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		if v.Kind != yaml.MappingNode || len(v.Content) == 0 {
@@ -180,7 +184,7 @@ func entries(what string, each func(name, value *yaml.Node, path string) error) 
 				return err
 			}
 			if seen[text] {
-				return keyed.At(name, keyed.Join(path, text)+" is there a second time; remove one of them")
+				return keyed.ErrorAt(name, keyed.Join(path, text)+" is there a second time; remove one of them")
 			}
 			seen[text] = true
 			if err := each(name, v.Content[i+1], keyed.Join(path, text)); err != nil {
@@ -194,11 +198,11 @@ func entries(what string, each func(name, value *yaml.Node, path string) error) 
 func (b *Baseline) readSections(v *yaml.Node, path string) error {
 	return entries("numbers of ranks", func(name, value *yaml.Node, path string) error {
 		var ranks int
-		if err := keyed.Whole(&ranks, 1, math.MaxInt32)(name, path); err != nil {
+		if err := keyed.Integer(&ranks, 1, math.MaxInt32)(name, path); err != nil {
 			return err
 		}
 		if b.Sections[int32(ranks)] != nil { // 4 and 4e0
-			return keyed.At(name, path+" is there a second time; remove one of them")
+			return keyed.ErrorAt(name, path+" is there a second time; remove one of them")
 		}
 		s := &Section{Exact: map[string]int64{}}
 		b.Sections[int32(ranks)] = s
@@ -212,7 +216,7 @@ func (b *Baseline) readSections(v *yaml.Node, path string) error {
 
 func (s *Section) readExact(name, value *yaml.Node, path string) error {
 	var n int64
-	if err := keyed.Whole(&n, 0, math.MaxInt64)(value, path); err != nil {
+	if err := keyed.Integer(&n, 0, math.MaxInt64)(value, path); err != nil {
 		return err
 	}
 	s.Exact[name.Value] = n
@@ -225,7 +229,7 @@ func (s *Section) readTimes(name, value *yaml.Node, path string) error {
 	}
 	return keyed.List("ns", func(v *yaml.Node, path string) error {
 		var n int64
-		if err := keyed.Whole(&n, 0, math.MaxInt64)(v, path); err != nil {
+		if err := keyed.Integer(&n, 0, math.MaxInt64)(v, path); err != nil {
 			return err
 		}
 		s.Times[name.Value] = append(s.Times[name.Value], n)
@@ -243,7 +247,7 @@ func (b *Baseline) readEquations(v *yaml.Node, path string) error {
 	})(v, path)
 }
 
-// samples are the section as runs: one with the exact measures, and where there are times as many as those have.
+// samples returns the section as runs: one with the exact measures, or as many as there are samples of times.
 func (s *Section) samples(ranks int32) []Sample {
 	first := Sample{Run: "baseline", Ranks: ranks}
 	for _, key := range slices.SortedFunc(maps.Keys(s.Exact), compareKeys) {
@@ -252,7 +256,7 @@ func (s *Section) samples(ranks int32) []Sample {
 	return []Sample{first}
 }
 
-// times are a time's samples as runs.
+// times returns the samples of one time as runs.
 func (s *Section) times(ranks int32, key string) (set []Sample) {
 	for _, ns := range s.Times[key] {
 		set = append(set, Sample{Run: "baseline", Ranks: ranks, Values: []Value{valueOf(key, ns, false)}})
@@ -260,7 +264,7 @@ func (s *Section) times(ranks int32, key string) (set []Sample) {
 	return set
 }
 
-// valueOf is a value of a key.
+// valueOf returns the value of a key.
 func valueOf(key string, value int64, exact bool) Value {
 	measure, item, _ := strings.Cut(key, "/")
 	v := Value{Measure: measure, Item: item, Value: value, Exact: exact, Unit: "1"}

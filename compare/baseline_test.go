@@ -8,10 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestBaselineIsReadAsItWasWritten(t *testing.T) {
-	a := sampleWith("a", exactly("messages", 40), exactly("messages/<= 1 Ki", 40), exactly("messages/<= 16", 7), exactly("calls", 97), exactly(`site_calls/MPI_Send in f "x" (a:b.c)`, 3),
+func TestBaselineSurvivesWritingAndReading(t *testing.T) {
+	a := sampleWith("a", exactly("messages", 40), exactly("messages/<= 1 Ki", 40), exactly("messages/<= 16", 7),
+		exactly("calls", 97), exactly(`site_calls/MPI_Send in f "x" (a:b.c)`, 3),
 		Value{Measure: "end_ns", Value: 5009, Unit: "ns"})
-	b := sampleWith("b", exactly("messages", 40), exactly("messages/<= 1 Ki", 40), exactly("messages/<= 16", 7), exactly("calls", 98), exactly(`site_calls/MPI_Send in f "x" (a:b.c)`, 3),
+	b := sampleWith("b", exactly("messages", 40), exactly("messages/<= 1 Ki", 40), exactly("messages/<= 16", 7),
+		exactly("calls", 98), exactly(`site_calls/MPI_Send in f "x" (a:b.c)`, 3),
 		Value{Measure: "end_ns", Value: 5011, Unit: "ns"})
 	c := Sample{Run: "c", Ranks: 5, Values: []Value{exactly("messages", 71)}}
 	base, unsteady, err := NewBaseline([]Sample{a, b, c}, []string{"record all", "record all", "record messages"}, true)
@@ -26,7 +28,7 @@ func TestBaselineIsReadAsItWasWritten(t *testing.T) {
 	if err := base.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := `# Written by commq baseline write. commq check compares runs with it; commit it with the program.
+	want := `# Written by commq check --write-baseline. commq check compares runs with it; commit it with the program.
 commq_baseline: 1
 ranks:
   3:
@@ -57,7 +59,7 @@ equations:
 	}
 }
 
-func TestBaselinesThatAreNone(t *testing.T) {
+func TestInvalidBaselinesAreRejected(t *testing.T) {
 	good := "commq_baseline: 1\nranks:\n  4:\n    kept: record all\n    exact:\n      messages: 4\n"
 	if _, err := ReadBaseline("b.yaml", strings.NewReader(good)); err != nil {
 		t.Fatal(err)
@@ -65,17 +67,21 @@ func TestBaselinesThatAreNone(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{good, "", "baseline b.yaml: empty"},
 		{good, "a: [", "baseline b.yaml: not YAML: "},
-		{"commq_baseline: 1", "commq_baseline: 2", `baseline b.yaml:1: commq_baseline is "2"; want a whole number from 1 to 1`},
+		{"commq_baseline: 1", "commq_baseline: 2",
+			`baseline b.yaml:1: commq_baseline is "2"; want a whole number from 1 to 1`},
 		{"commq_baseline: 1\n", "", "baseline b.yaml:1: commq_baseline is missing; add it"},
 		{"ranks:\n  4:", "ranks:\n  none:", `baseline b.yaml:3: ranks.none is "none"; want a whole number from 1 to 2147483647`},
 		{"messages: 4", "messages: 4.5", `baseline b.yaml:6: ranks.4.exact.messages is "4.5"; want a whole number`},
-		{"messages: 4", "messages: 4\n      messages: 5", "baseline b.yaml:7: ranks.4.exact.messages is there a second time"},
-		{"    exact:", "    exactly:", `baseline b.yaml:5: ranks.4."exactly" is no key here; there are kept, exact, times`},
+		{"messages: 4", "messages: 4\n      messages: 5",
+			"baseline b.yaml:7: ranks.4.exact.messages is there a second time"},
+		{"    exact:", "    exactly:", `baseline b.yaml:5: unknown key "exactly" in ranks.4; did you mean exact?`},
 		{"      messages: 4\n", "", "baseline b.yaml:5: ranks.4.exact is empty; want a mapping of measures"},
-		{good, good + "  4e0:\n    kept: record all\n    exact: {messages: 4}\n", "baseline b.yaml:7: ranks.4e0 is there a second time"},
+		{good, good + "  4e0:\n    kept: record all\n    exact: {messages: 4}\n",
+			"baseline b.yaml:7: ranks.4e0 is there a second time"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
-		if _, err := ReadBaseline("b.yaml", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadBaseline("b.yaml", strings.NewReader(text)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v\nwant %s", text, err, c.want)
 		}
 	}

@@ -5,46 +5,49 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/commq/commq/internal/nearest"
+	"github.com/commq/commq/schema"
 )
 
-// What became of a rule.
+// Outcomes of a rule.
 const (
 	Passed    = "passed"
 	Failed    = "failed"
 	Undecided = "undecided" // something that the verdict needs is missing
 )
 
-// Finding is one thing that a rule found.
+// Finding is one violation, or one thing that is missing.
 type Finding struct {
 	// Message says what was found, what the rule allows and where it comes from.
 	Message string `json:"message"`
-	// File and Line are where in the source it is; empty and 0 where that is not known.
+	// File and Line are its place in the source; empty and 0 if unknown.
 	File string `json:"file,omitempty"`
 	Line int32  `json:"line,omitempty"`
 }
 
-// Result is the verdict of a rule.
+// Result is the verdict on a rule.
 type Result struct {
 	Rule   string `json:"rule"`
 	Kind   string `json:"kind"`
 	Status string `json:"status"`
-	// Findings are what is wrong: with a rule that is undecided, what is missing.
+	// Findings list what is wrong or, for an undecided rule, what is missing.
 	Findings []Finding `json:"findings"`
-	// Notes are what is better than it has to be, and what was looked at.
+	// Notes list what is better than required, and what was checked.
 	Notes []string `json:"notes"`
-	// Line is where the rule stands.
+	// Line is the rule's line in its file.
 	Line int `json:"line"`
 }
 
 // Verdict is the answer of commq check.
 type Verdict struct {
-	// Rules is the file of the rules, Runs are the runs that were checked.
+	// Rules is the file of rules; Runs are the checked runs.
 	Rules   string   `json:"rules"`
 	Runs    []string `json:"runs"`
 	Results []Result `json:"results"`
 }
 
-// Status is what became of all rules together: undecided where one is, else failed where one is.
+// Status combines the results of all rules: undecided if any is, else failed if any is.
 func (v *Verdict) Status() string {
 	status := Passed
 	for i := range v.Results {
@@ -61,59 +64,63 @@ func (v *Verdict) Status() string {
 	return status
 }
 
-// Growth is how a measure grows with the number of ranks.
+// Growth is the growth of a measure with the number of ranks.
 type Growth struct {
-	// Series is the name of the runs that were fitted together.
+	// Series names the runs that were fitted together.
 	Series string
-	// Exponent is that of the power law, between Low and High with 95 % confidence; those are NaN for two points.
+	// Exponent is the exponent of the power law, with its 95 % confidence interval from Low to High; these are NaN
+	// for two points.
 	Exponent, Low, High float64
-	// Ranks and Values are the points, by ranks.
+	// Ranks and Values are the points, sorted by ranks.
 	Ranks  []int32
 	Values []float64
 }
 
 // Manual is a collective that a run does by hand.
 type Manual struct {
-	// Operation is the collective that would do it: MPI_Bcast.
+	// Operation is the collective that would replace it: MPI_Bcast.
 	Operation string
-	// Text says over whom, how often and how much.
+	// Text says over which ranks, how often and how much.
 	Text string
 	File string
 	Line int32
 }
 
-// Evidence is what rules look at. Its functions are asked when a rule needs them; their errors leave it undecided.
+// Evidence is the data that rules are applied to. Its functions are called when a rule needs them; their errors leave
+// the rule undecided.
 type Evidence struct {
-	// New are the runs that are checked, and Kept says of each which rows it keeps. Base are runs that times are compared with, if any.
+	// New are the runs to check, and Kept describes the rows that each of them keeps. Base are the runs to compare
+	// times with, if any.
 	New  []Sample
 	Kept []string
 	Base []Sample
-	// Baseline is what was measured before, nil where there is none.
+	// Baseline has the measures of earlier runs; nil if there is none.
 	Baseline *Baseline
-	// Grow says how a measure grows over the runs of these numbers of ranks; none are all.
+	// Grow returns how a measure grows over the runs with these numbers of ranks; no numbers means all runs.
 	Grow func(measure string, ranks []int32) ([]Growth, error)
-	// Operations are the collectives that can be found, ByHand those that a run does by hand.
+	// Operations are the collectives that can be found. ByHand returns those that a run does by hand.
 	Operations []string
 	ByHand     func(run string) ([]Manual, error)
-	// Rows are the first rows that SQL gives for a run, in words, and how many there are.
+	// Rows returns the first rows of an SQL query on a run, in words, and the number of all rows.
 	Rows func(run, sql string) (first []string, count int64, err error)
-	// Equation is what a measure is of the number of ranks over all runs.
+	// Equation returns the equation of a measure over the number of ranks.
 	Equation func(key string) (string, error)
 }
 
-// Check asks each rule. It never passes a rule that could not look at everything it is about.
+// Check applies each rule. A rule that could not examine all of its data never passes.
 func Check(rules *Rules, e *Evidence) []Result {
 	var results []Result
 	for i := range rules.Rules {
 		r := &rules.Rules[i]
-		j := &judge{Rule: r, e: e, result: Result{Rule: r.Name, Kind: r.Kind, Line: r.Line, Findings: []Finding{}, Notes: []string{}}}
+		j := &judge{Rule: r, e: e, result: Result{Rule: r.Name, Kind: r.Kind, Line: r.Line, Findings: []Finding{},
+			Notes: []string{}}}
 		j.judge()
 		results = append(results, j.result)
 	}
 	return results
 }
 
-// judge is a rule that looks at evidence.
+// judge applies one rule to the evidence.
 type judge struct {
 	*Rule
 	e      *Evidence
@@ -154,7 +161,7 @@ func (j *judge) judge() {
 	}
 }
 
-// runs are the places of the runs that the rule is for.
+// runs returns the indexes of the runs that the rule applies to.
 func (j *judge) runs() (at []int) {
 	for i := range j.e.New {
 		if j.isFor(j.e.New[i].Ranks) {
@@ -190,19 +197,23 @@ func list(ranks []int32) string {
 	return strings.Join(words, ", ")
 }
 
-// section is the baseline's section for a run; nil, and said, where there is none that can be compared.
+// section returns the baseline's section for a run; nil, with a finding, if there is none to compare with.
 func (j *judge) section(i int) *Section {
 	s := &j.e.New[i]
 	if j.e.Baseline == nil {
-		j.missing("no baseline; name one in the rules (baseline: FILE), and write it with commq baseline write")
+		j.missing("no baseline; name one in the rules (baseline: FILE), and write it with commq check " +
+			"--write-baseline")
 		return nil
 	}
 	section := j.e.Baseline.Sections[s.Ranks]
 	switch {
 	case section == nil:
-		j.missing("run %s has %s, and the baseline none of so many; write it with commq baseline write", s.Run, plural(int64(s.Ranks), "rank"))
+		j.missing("run %s has %s, and the baseline none of so many; write it with commq check "+
+			"--write-baseline", s.Run,
+			plural(int64(s.Ranks), "rank"))
 	case section.Kept != j.e.Kept[i]:
-		j.missing("run %s keeps other rows (%s) than the runs of the baseline (%s); capture it as those", s.Run, j.e.Kept[i], section.Kept)
+		j.missing("run %s keeps other rows (%s) than the runs of the baseline (%s); capture it as those", s.Run,
+			j.e.Kept[i], section.Kept)
 	default:
 		return section
 	}
@@ -211,10 +222,11 @@ func (j *judge) section(i int) *Section {
 
 // counts compares exact measures with the baseline.
 func (j *judge) counts(runs []int) {
-	if j.e.Baseline != nil { // a baseline of more than is checked: a job that did not run
+	if j.e.Baseline != nil { // the baseline has runs that were not checked: a job that did not run
 		for ranks := range j.e.Baseline.Sections {
 			if j.isFor(ranks) && !slices.ContainsFunc(runs, func(i int) bool { return j.e.New[i].Ranks == ranks }) {
-				j.missing("the baseline has runs of %s, and none is checked; give one with --run, or name ranks in the rule", plural(int64(ranks), "rank"))
+				j.missing("the baseline has runs of %s, and none is checked; give one with --run, or name ranks in "+
+					"the rule", plural(int64(ranks), "rank"))
 			}
 		}
 	}
@@ -233,36 +245,49 @@ func (j *judge) counts(runs []int) {
 	}
 }
 
-// patterns says which of the rule's names fit no measure of a run or of the baseline.
+// patterns reports names in the rule that match no measure of the run or the baseline.
 func (j *judge) patterns(section *Section, i int, changes []Change) {
 	for _, pattern := range j.Measures {
 		known := slices.ContainsFunc(changes, func(c Change) bool { return c.Exact && matched(pattern, c.Key()) })
 		if whole, _, part := strings.Cut(pattern, "/"); !known && part { // a call that neither makes
-			known = slices.ContainsFunc(changes, func(c Change) bool { return c.Measure == whole && c.Item == "" && c.What != Unknown })
+			known = slices.ContainsFunc(changes,
+				func(c Change) bool { return c.Measure == whole && c.Item == "" && c.What != Unknown })
 		}
 		if !known {
-			j.missing("run %s and its baseline have no exact measure %q; commq query measures --run %s lists them", j.e.New[i].Run, pattern, j.e.New[i].Run)
+			var names []string
+			for k := range changes {
+				if changes[k].Exact {
+					names = append(names, changes[k].Key())
+				}
+			}
+			run := j.e.New[i].Run
+			j.missing("run %s and its baseline have no exact measure %q%s", run, pattern,
+				nearest.HintOr(pattern, names, fmt.Sprintf("commq query measures --run %s lists them", run)))
 		}
 	}
 }
 
-// change judges an exact measure.
+// change judges one exact measure.
 func (j *judge) change(s *Sample, c *Change, all []Change) {
 	was, is := number(c.Base.Low, c.Unit), number(c.New.Low, c.Unit)
 	switch {
 	case c.What == Same, c.What == Moved:
 	case c.What == Unknown:
-		j.missing("%s of run %s cannot be compared: %s", c.Key(), s.Run, strings.NewReplacer("1 of 1 of base", "the baseline's", "1 of 1 of new", "this one").Replace(c.Notes[0]))
+		j.missing("%s of run %s cannot be compared: %s", c.Key(), s.Run,
+			strings.NewReplacer("1 of 1 of base", "the baseline's", "1 of 1 of new", "this one").Replace(c.Notes[0]))
 	case j.Kind == NoMore && c.Unit == Fingerprint:
 		j.missing("%s is a fingerprint, of which nothing is more; check it with %s", c.Key(), SameAs)
 	case j.Kind == NoMore && c.New.Low < c.Base.Low:
-		j.note("%s of run %s is %s, the baseline has %s: better; commq baseline write keeps it", c.Key(), s.Run, is, was)
+		j.note("%s of run %s is %s, the baseline has %s: better; commq check --write-baseline keeps "+
+			"it", c.Key(), s.Run, is,
+			was)
 	default:
 		percent := ""
 		if ratio, known := c.Ratio(); known {
 			percent = " (" + percentText(ratio-1) + ")"
 		}
-		f := Finding{Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s%s", c.Key(), s.Run, is, was, percent), File: c.New.File, Line: c.New.Line}
+		f := Finding{Message: fmt.Sprintf("%s of run %s is %s, the baseline has %s%s", c.Key(), s.Run, is, was,
+			percent), File: c.New.File, Line: c.New.Line}
 		if c.Item == "" || f.File == "" {
 			j.blame(&f, c, all)
 		}
@@ -270,10 +295,10 @@ func (j *judge) change(s *Sample, c *Change, all []Change) {
 	}
 }
 
-// mostBlamed is how many places a finding names.
+// mostBlamed is the largest number of places that a finding names.
 const mostBlamed = 3
 
-// blame says where in the source what a measure grew by comes from: places that call more, or send more.
+// blame names the places in the source that caused an increase: those that call more, or send more.
 func (j *judge) blame(f *Finding, c *Change, all []Change) {
 	places := "site_calls"
 	if strings.Contains(c.Measure, "bytes") {
@@ -286,8 +311,10 @@ func (j *judge) blame(f *Finding, c *Change, all []Change) {
 	var grown []*Change
 	for i := range all {
 		p := &all[i]
-		fits := p.Measure == places && p.Item != "" && p.What != Moved && p.New.Low != p.Base.Low && (call == "" || strings.HasPrefix(p.Item, call+" in "))
-		if fits && (strings.HasPrefix(c.Measure, "collective") || strings.HasPrefix(c.Measure, "calls") || sends(p.Item)) {
+		fits := p.Measure == places && p.Item != "" && p.What != Moved && p.New.Low != p.Base.Low &&
+			(call == "" || strings.HasPrefix(p.Item, call+" in "))
+		if fits && (strings.HasPrefix(c.Measure, "collective") || strings.HasPrefix(c.Measure, "calls") ||
+			sends(p.Item)) {
 			grown = append(grown, p)
 		}
 	}
@@ -321,13 +348,15 @@ func sign(n int64) int64 {
 	return 0
 }
 
-// sends says whether a place is of a call that sends messages, by its name: MPI_Isend in f (f.c), MPI_Startall.
+// sends reports whether a place, for example "MPI_Isend in f (f.c)" or "MPI_Startall", is a call that sends messages
+// or may start persistent sends.
 func sends(place string) bool {
-	call, _, _ := strings.Cut(strings.ToLower(place), " in ")
-	return strings.Contains(call, "send") || strings.HasPrefix(call, "mpi_start")
+	name, _, _ := strings.Cut(place, " in ")
+	call, _ := schema.CallByName(name)
+	return call.Is(schema.FactPointToPoint|schema.FactSends) || call.Is(schema.FactStarts)
 }
 
-// bound judges a measure by bounds.
+// bound checks a measure against bounds.
 func (j *judge) bound(runs []int) {
 	for _, i := range runs {
 		s := &j.e.New[i]
@@ -338,14 +367,16 @@ func (j *judge) bound(runs []int) {
 		case v.Unit == Fingerprint:
 			j.missing("%s is a fingerprint, which has no bounds; check it with %s", v.Key(), SameAs)
 		case j.AtMost != nil && v.Value > *j.AtMost:
-			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at most %s is allowed", v.Key(), s.Run, number(v.Value, v.Unit), number(*j.AtMost, v.Unit)), File: v.File, Line: v.Line})
+			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at most %s is allowed", v.Key(), s.Run,
+				number(v.Value, v.Unit), number(*j.AtMost, v.Unit)), File: v.File, Line: v.Line})
 		case j.AtLeast != nil && v.Value < *j.AtLeast:
-			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at least %s is wanted", v.Key(), s.Run, number(v.Value, v.Unit), number(*j.AtLeast, v.Unit)), File: v.File, Line: v.Line})
+			j.broken(Finding{Message: fmt.Sprintf("%s of run %s is %s, at least %s is wanted", v.Key(), s.Run,
+				number(v.Value, v.Unit), number(*j.AtLeast, v.Unit)), File: v.File, Line: v.Line})
 		}
 	}
 }
 
-// time judges a time by the test whether it is longer than what is allowed: than each time of the base made longer by the percentage.
+// time tests whether a time is longer than allowed: than every time of the base, each increased by the percentage.
 func (j *judge) time(runs []int) {
 	by := map[int32][]Sample{}
 	var order []int32
@@ -376,13 +407,15 @@ func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
 	n, nv := sideOf(key, new)
 	switch {
 	case n.N < len(new) || n.N > 0 && nv[0].Exact:
-		j.missing("%s is no time of all runs of %s; commq query measures lists those of a run", key, plural(int64(ranks), "rank"))
+		j.missing("%s is no time of all runs of %s; commq query measures lists those of a run", key,
+			plural(int64(ranks), "rank"))
 		return
 	case b.N < len(base):
 		j.missing("%s is no time of all runs of the base", key)
 		return
 	case b.N < j.Runs || n.N < j.Runs:
-		j.missing("not enough data: %s of %s was measured in %s of the base and %d of the new ones, and the rule wants %d of each; capture more, base and new in turn",
+		j.missing("not enough data: %s of %s was measured in %s of the base and %d of the new ones, and the rule "+
+			"wants %d of each; capture more, base and new in turn",
 			key, plural(int64(ranks), "rank"), plural(int64(b.N), "run"), n.N, j.Runs)
 		return
 	}
@@ -394,18 +427,20 @@ func (j *judge) compareTimes(key string, ranks int32, base, new []Sample) {
 	plain.timed(bv, nv, DiffOptions{Alpha: j.Alpha})
 	c := Change{Base: b, New: n}
 	c.timed(allowed, nv, DiffOptions{Alpha: j.Alpha})
-	text := fmt.Sprintf("%s with %s: %s, the base %s: %s", key, plural(int64(ranks), "rank"), timeText(plain.New), timeText(plain.Base), percentText(plain.New.Center/plain.Base.Center-1))
+	text := fmt.Sprintf("%s with %s: %s, the base %s: %s", key, plural(int64(ranks), "rank"), timeText(plain.New),
+		timeText(plain.Base), percentText(plain.New.Center/plain.Base.Center-1))
 	switch {
 	case c.What == Unclear:
 		j.missing("not enough data: %d and %d runs cannot have a p-value below %v", b.N, n.N, j.Alpha)
 	case c.What == More:
-		j.broken(Finding{Message: fmt.Sprintf("%s; more than the %v %% that are allowed (p=%.4f n=%s)", text, j.Percent, c.P, counts(&c))})
+		j.broken(Finding{Message: fmt.Sprintf("%s; more than the %v %% that are allowed (p=%.4f n=%s)", text,
+			j.Percent, c.P, counts(&c))})
 	default:
 		j.note("%s (n=%s)", text, counts(&c))
 	}
 }
 
-// scaling judges how a measure grows.
+// scaling checks how a measure grows.
 func (j *judge) scaling() {
 	all, err := j.e.Grow(j.Measures[0], j.Ranks)
 	if err != nil {
@@ -418,7 +453,8 @@ func (j *judge) scaling() {
 	for _, g := range all {
 		distinct := slices.Compact(slices.Sorted(slices.Values(g.Ranks)))
 		if len(distinct) < j.Points {
-			j.missing("not enough data: %s of %s is known for %s, and the rule wants %d; capture runs of more", j.Measures[0], g.Series, plural(int64(len(distinct)), "number")+" of ranks", j.Points)
+			j.missing("not enough data: %s of %s is known for %s, and the rule wants %d; capture runs of more",
+				j.Measures[0], g.Series, plural(int64(len(distinct)), "number")+" of ranks", j.Points)
 			continue
 		}
 		var points []string
@@ -427,28 +463,31 @@ func (j *judge) scaling() {
 				points = append(points, text)
 			}
 		}
-		text := fmt.Sprintf("%s of %s grows as ranks^%.3g (%s ranks)", j.Measures[0], g.Series, math.Round(g.Exponent*1e6)/1e6+0, strings.Join(points, ", "))
+		text := fmt.Sprintf("%s of %s grows as ranks^%.3g (%s ranks)", j.Measures[0], g.Series,
+			math.Round(g.Exponent*1e6)/1e6+0, strings.Join(points, ", "))
 		switch {
 		case math.IsNaN(g.Exponent):
 			j.missing("no power law fits %s of %s: %s ranks", j.Measures[0], g.Series, strings.Join(points, ", "))
 		case j.ExponentAtMost != nil && g.Exponent > *j.ExponentAtMost+exponentError:
 			j.broken(Finding{Message: fmt.Sprintf("%s; an exponent of at most %v is allowed", text, *j.ExponentAtMost)})
 		case j.ExponentAtLeast != nil && g.Exponent < *j.ExponentAtLeast-exponentError:
-			j.broken(Finding{Message: fmt.Sprintf("%s; an exponent of at least %v is wanted", text, *j.ExponentAtLeast)})
+			j.broken(Finding{Message: fmt.Sprintf("%s; an exponent of at least %v is wanted", text,
+				*j.ExponentAtLeast)})
 		default:
 			j.note("%s", text)
 		}
 	}
 }
 
-// exponentError is what rounding may make of an exponent.
+// exponentError is the rounding error allowed for an exponent.
 const exponentError = 1e-9
 
-// noManual judges collectives that are done by hand.
+// noManual checks for collectives written by hand.
 func (j *judge) noManual(runs []int) {
 	for _, name := range j.Measures {
 		if name != "all" && !slices.ContainsFunc(j.e.Operations, func(o string) bool { return matched(name, o) }) {
-			j.missing("%q is no collective that is looked for; there are all, %s", name, strings.Join(j.e.Operations, ", "))
+			j.missing("unknown collective %q%s", name, nearest.HintOr(name, j.e.Operations,
+				"there are all, "+strings.Join(j.e.Operations, ", ")))
 		}
 	}
 	for _, i := range runs {
@@ -460,13 +499,14 @@ func (j *judge) noManual(runs []int) {
 		}
 		for _, m := range found {
 			if slices.Contains(j.Measures, "all") || j.matches(m.Operation) {
-				j.broken(Finding{Message: fmt.Sprintf("run %s does %s by hand: %s", s.Run, m.Operation, m.Text), File: m.File, Line: m.Line})
+				j.broken(Finding{Message: fmt.Sprintf("run %s does %s by hand: %s", s.Run, m.Operation, m.Text),
+					File: m.File, Line: m.Line})
 			}
 		}
 	}
 }
 
-// noRows judges by SQL.
+// noRows checks that an SQL query returns nothing.
 func (j *judge) noRows(runs []int) {
 	for _, i := range runs {
 		first, count, err := j.e.Rows(j.e.New[i].Run, j.SQL)
@@ -479,15 +519,17 @@ func (j *judge) noRows(runs []int) {
 			if n := count - int64(len(first)); n > 0 {
 				more = fmt.Sprintf("; and %d more", n)
 			}
-			j.broken(Finding{Message: fmt.Sprintf("run %s gives %s: %s%s", j.e.New[i].Run, plural(count, "row"), strings.Join(first, "; "), more)})
+			j.broken(Finding{Message: fmt.Sprintf("run %s gives %s: %s%s", j.e.New[i].Run, plural(count, "row"),
+				strings.Join(first, "; "), more)})
 		}
 	}
 }
 
-// equations judges whether measures follow the equations of the baseline.
+// equations checks that measures follow the equations of the baseline.
 func (j *judge) equations() {
 	if j.e.Baseline == nil || j.e.Baseline.Equations == nil {
-		j.missing("the baseline has no equations; write it over runs of three numbers of ranks or more: commq baseline write --equations")
+		j.missing("the baseline has no equations; write it over runs of three numbers of ranks or more: " +
+			"commq check --write-baseline --equations")
 		return
 	}
 	for _, pattern := range j.Measures {
@@ -502,7 +544,8 @@ func (j *judge) equations() {
 			case err != nil:
 				j.missing("equation of %s: %v", key, err)
 			case got != want:
-				j.broken(Finding{Message: fmt.Sprintf("%s is now %s of the number of ranks P, the baseline has %s", key, got, want)})
+				j.broken(Finding{Message: fmt.Sprintf("%s is now %s of the number of ranks P, the baseline has %s",
+					key, got, want)})
 			default:
 				j.note("%s is %s", key, got)
 			}

@@ -16,7 +16,8 @@ import (
 // checked asks one rule, written as YAML without its name.
 func checked(t *testing.T, rule string, e *Evidence) Result {
 	t.Helper()
-	r, err := ReadRules("c.yaml", strings.NewReader("commq_check: 1\nrules:\n  - name: it\n    "+strings.ReplaceAll(rule, "\n", "\n    ")+"\n"))
+	r, err := ReadRules("c.yaml", strings.NewReader("commq_check: 1\nrules:\n  - name: it\n    "+
+		strings.ReplaceAll(rule, "\n", "\n    ")+"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +32,10 @@ func said(r Result) string {
 	return strings.Join(append(lines, r.Notes...), "\n")
 }
 
-// evidence is a run of 3 ranks, and a baseline of others.
+// evidence returns a run of 3 ranks, and a baseline of others.
 func evidence(before, now map[string]int64) *Evidence {
-	e := &Evidence{Kept: []string{"record all"}, New: []Sample{sampleWith("pr")}, Baseline: &Baseline{Sections: map[int32]*Section{3: {Kept: "record all", Exact: before}}}}
+	e := &Evidence{Kept: []string{"record all"}, New: []Sample{sampleWith("pr")},
+		Baseline: &Baseline{Sections: map[int32]*Section{3: {Kept: "record all", Exact: before}}}}
 	for key, value := range now {
 		v := valueOf(key, value, true)
 		if strings.Contains(key, " in ") {
@@ -46,7 +48,8 @@ func evidence(before, now map[string]int64) *Evidence {
 
 func TestCountsAgainstTheBaseline(t *testing.T) {
 	site := "site_calls/MPI_Isend in exchange (halo.c)"
-	before := map[string]int64{"messages": 40, "calls": 97, "calls/MPI_Isend": 40, "site_calls": 97, site: 40, "payloads": 7}
+	before := map[string]int64{"messages": 40, "calls": 97, "calls/MPI_Isend": 40, "site_calls": 97, site: 40,
+		"payloads": 7}
 	with := func(change map[string]int64) map[string]int64 {
 		now := map[string]int64{}
 		for k, v := range before {
@@ -67,15 +70,21 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 		want   string
 	}{
 		{"no_more: [messages]", nil, Passed, ""},
-		{"no_more: [messages]", map[string]int64{"messages": 41, site: 41}, Failed, "src/halo.c:42 messages of run pr is 41, the baseline has 40 (+2.50%); MPI_Isend in exchange (halo.c), line 42: 41 calls, before 40"},
-		{"no_more: [messages]", map[string]int64{"messages": 39}, Passed, "messages of run pr is 39, the baseline has 40: better; commq baseline write keeps it"},
-		{"same: [messages]", map[string]int64{"messages": 39}, Failed, "messages of run pr is 39, the baseline has 40 (-2.50%)"},
+		{"no_more: [messages]", map[string]int64{"messages": 41, site: 41}, Failed,
+			"src/halo.c:42 messages of run pr is 41, the baseline has 40 (+2.50%); MPI_Isend in exchange (halo.c), line 42: 41 calls, before 40"},
+		{"no_more: [messages]", map[string]int64{"messages": 39}, Passed,
+			"messages of run pr is 39, the baseline has 40: better; commq check --write-baseline keeps it"},
+		{"same: [messages]", map[string]int64{"messages": 39}, Failed,
+			"messages of run pr is 39, the baseline has 40 (-2.50%)"},
 		{"no_more: [calls/MPI_Bcast]", nil, Passed, ""}, // neither makes one
-		{"no_more: [\"calls/*\"]", map[string]int64{"calls/MPI_Bcast": 3}, Failed, "calls/MPI_Bcast of run pr is 3, the baseline has 0"},
-		{"no_more: [mesages]", nil, Undecided, `have no exact measure "mesages"`},
+		{"no_more: [\"calls/*\"]", map[string]int64{"calls/MPI_Bcast": 3}, Failed,
+			"calls/MPI_Bcast of run pr is 3, the baseline has 0"},
+		{"no_more: [mesages]", nil, Undecided, `have no exact measure "mesages"; did you mean messages?`},
 		{"no_more: [sites/x]", nil, Undecided, `have no exact measure "sites/x"`},
-		{"no_more: [messages]", map[string]int64{"messages": -1}, Undecided, "cannot be compared"}, // a column that is gone
-		{"same: [payloads]", map[string]int64{"payloads": 9}, Failed, "payloads of run pr is 0000000000000009, the baseline has 0000000000000007"},
+		// a column that is gone
+		{"no_more: [messages]", map[string]int64{"messages": -1}, Undecided, "cannot be compared"},
+		{"same: [payloads]", map[string]int64{"payloads": 9}, Failed,
+			"payloads of run pr is 0000000000000009, the baseline has 0000000000000007"},
 		{"no_more: [payloads]", map[string]int64{"payloads": 9}, Undecided, "check it with same"},
 		{"no_more: [messages]\nranks: [5]", nil, Undecided, "no run of 5 ranks is checked"},
 		{"bound: messages\nat_most: 40", nil, Passed, ""},
@@ -91,8 +100,8 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 	}
 }
 
-// TestNothingMissingPasses takes away what a rule needs.
-func TestNothingMissingPasses(t *testing.T) {
+// TestMissingEvidenceDoesNotPass removes data that a rule needs.
+func TestMissingEvidenceDoesNotPass(t *testing.T) {
 	whole := func() *Evidence { return evidence(map[string]int64{"messages": 40}, map[string]int64{"messages": 40}) }
 	for name, take := range map[string]func(*Evidence){
 		"baseline":          func(e *Evidence) { e.Baseline = nil },
@@ -130,7 +139,8 @@ func TestTimeRules(t *testing.T) {
 		status    string
 		want      string
 	}{
-		{base, times(1400, 1410, 1420, 1430, 1440), Failed, "end_ns with 3 ranks: 1.42 us ± ∞, the base 1.02 us ± ∞: +39.22%; more than the 30 % that are allowed (p=0.0079 n=5)"},
+		{base, times(1400, 1410, 1420, 1430, 1440), Failed,
+			"end_ns with 3 ranks: 1.42 us ± ∞, the base 1.02 us ± ∞: +39.22%; more than the 30 % that are allowed (p=0.0079 n=5)"},
 		{base, times(1200, 1210, 1220, 1230, 1240), Passed, "+19.61% (n=5)"},     // slower, but by less than is allowed
 		{base, times(1400, 1410, 1000, 1430, 1440), Passed, "+38.24% (n=5)"},     // one of five is as before: p = 0.095
 		{base, times(700, 710, 720, 730, 740), Passed, "-29.41%"},                // improvement
@@ -138,16 +148,20 @@ func TestTimeRules(t *testing.T) {
 		{base[:4], times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough"}, // of the base
 		{nil, times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough data"},
 	} {
-		r := checked(t, "time: end_ns\nat_most_percent_more: 30", &Evidence{Base: c.base, New: c.new, Kept: make([]string, len(c.new))})
+		r := checked(t, "time: end_ns\nat_most_percent_more: 30",
+			&Evidence{Base: c.base, New: c.new, Kept: make([]string, len(c.new))})
 		if r.Status != c.status || !strings.Contains(said(r), c.want) {
 			t.Errorf("%s %s\nwant %s %s", r.Status, said(r), c.status, c.want)
 		}
 	}
-	stored := &Baseline{Sections: map[int32]*Section{3: {Times: map[string][]int64{"end_ns": {1000, 1010, 1020, 1030, 1040}}}}}
-	if r := checked(t, "time: end_ns\nat_most_percent_more: 30", &Evidence{Baseline: stored, New: times(1400, 1410, 1420, 1430, 1440)}); r.Status != Failed {
+	stored := &Baseline{Sections: map[int32]*Section{3: {Times: map[string][]int64{"end_ns": {1000, 1010, 1020, 1030,
+		1040}}}}}
+	if r := checked(t, "time: end_ns\nat_most_percent_more: 30",
+		&Evidence{Baseline: stored, New: times(1400, 1410, 1420, 1430, 1440)}); r.Status != Failed {
 		t.Errorf("times of the baseline: %s %s", r.Status, said(r))
 	}
-	if r := checked(t, "time: messages\nat_most_percent_more: 30", &Evidence{Base: base, New: times(1, 2, 3, 4, 5)}); r.Status != Undecided {
+	if r := checked(t, "time: messages\nat_most_percent_more: 30",
+		&Evidence{Base: base, New: times(1, 2, 3, 4, 5)}); r.Status != Undecided {
 		t.Errorf("a time that is none: %s", r.Status)
 	}
 }
@@ -158,7 +172,8 @@ func TestScalingRules(t *testing.T) {
 			if measure != "messages-per-rank" {
 				return nil, fmt.Errorf("no measure %q", measure)
 			}
-			return []Growth{{Series: "the runs", Exponent: exponent, Ranks: ranks, Values: []float64{40, 40, 40, 40}[:len(ranks)]}}, err
+			return []Growth{{Series: "the runs", Exponent: exponent, Ranks: ranks,
+				Values: []float64{40, 40, 40, 40}[:len(ranks)]}}, err
 		}}
 	}
 	for _, c := range []struct {
@@ -185,13 +200,15 @@ func TestScalingRules(t *testing.T) {
 func TestOtherRules(t *testing.T) {
 	one := []Sample{sampleWith("a")}
 	manual := func(found []Manual, err error) *Evidence {
-		return &Evidence{New: one, Operations: []string{"MPI_Bcast", "MPI_Gather"}, ByHand: func(string) ([]Manual, error) { return found, err }}
+		return &Evidence{New: one, Operations: []string{"MPI_Bcast", "MPI_Gather"},
+			ByHand: func(string) ([]Manual, error) { return found, err }}
 	}
 	rows := func(n int64, err error) *Evidence {
 		return &Evidence{New: one, Rows: func(string, string) ([]string, int64, error) { return []string{"src 3, n 9"}, n, err }}
 	}
 	equation := func(text string, err error) *Evidence {
-		return &Evidence{New: one, Baseline: &Baseline{Equations: map[string]string{"messages": "40 P"}}, Equation: func(string) (string, error) { return text, err }}
+		return &Evidence{New: one, Baseline: &Baseline{Equations: map[string]string{"messages": "40 P"}},
+			Equation: func(string) (string, error) { return text, err }}
 	}
 	bcast := []Manual{{Operation: "MPI_Bcast", Text: "over 3 ranks", File: "a.c", Line: 9}}
 	for _, c := range []struct {
@@ -202,13 +219,14 @@ func TestOtherRules(t *testing.T) {
 	}{
 		{"no_manual: [all]", manual(bcast, nil), Failed, "a.c:9 run a does MPI_Bcast by hand: over 3 ranks"},
 		{"no_manual: [MPI_Gather]", manual(bcast, nil), Passed, ""},
-		{"no_manual: [MPI_Bcst]", manual(nil, nil), Undecided, `"MPI_Bcst" is no collective that is looked for`},
+		{"no_manual: [MPI_Bcst]", manual(nil, nil), Undecided, `unknown collective "MPI_Bcst"; did you mean MPI_Bcast?`},
 		{"no_manual: [all]", manual(nil, errors.New("without payload hashes")), Undecided, "without payload hashes"},
 		{"no_rows: SELECT 1", rows(0, nil), Passed, ""},
 		{"no_rows: SELECT 1", rows(4, nil), Failed, "run a gives 4 rows: src 3, n 9; and 3 more"},
 		{"no_rows: SELECT 1", rows(0, errors.New("no column x")), Undecided, "run a: no column x"},
 		{"equations: [messages]", equation("40 P", nil), Passed, "messages is 40 P"},
-		{"equations: [messages]", equation("40 P^2", nil), Failed, "messages is now 40 P^2 of the number of ranks P, the baseline has 40 P"},
+		{"equations: [messages]", equation("40 P^2", nil), Failed,
+			"messages is now 40 P^2 of the number of ranks P, the baseline has 40 P"},
 		{"equations: [messages]", equation("", errors.New("not enough data")), Undecided, "not enough data"},
 		{"equations: [calls]", equation("40 P", nil), Undecided, `no equation of "calls"`},
 	} {
@@ -218,11 +236,15 @@ func TestOtherRules(t *testing.T) {
 	}
 }
 
-// TestVerdictFormats: what tools read is what they read it as, whatever stands in names.
+// TestVerdictFormats: the machine-readable formats are valid and complete, whatever characters names contain.
 func TestVerdictFormats(t *testing.T) {
 	v := &Verdict{Rules: "ci/commq-check.yaml", Runs: []string{"a", "b"}, Results: []Result{
-		{Rule: "fine", Kind: NoMore, Status: Passed, Notes: []string{"messages of run a is 3, the baseline has 5: better; commq baseline write keeps it"}, Line: 3},
-		{Rule: "no <more>, at all", Kind: NoMore, Status: Failed, Line: 9, Findings: []Finding{{Message: "100% & | more\n::set-output", File: "src/a,b:c.c", Line: 42}, {Message: "without a place"}}},
+		{Rule: "fine", Kind: NoMore, Status: Passed,
+			Notes: []string{"messages of run a is 3, the baseline has 5: better; commq check --write-baseline keeps it"},
+			Line:  3},
+		{Rule: "no <more>, at all", Kind: NoMore, Status: Failed, Line: 9,
+			Findings: []Finding{{Message: "100% & | more\n::set-output", File: "src/a,b:c.c", Line: 42},
+				{Message: "without a place"}}},
 		{Rule: "times", Kind: Time, Status: Undecided, Line: 12, Findings: []Finding{{Message: "not enough data"}}},
 	}}
 	got := map[string]string{}
@@ -234,10 +256,13 @@ func TestVerdictFormats(t *testing.T) {
 		got[format] = b.String()
 	}
 	for format, want := range map[string][]string{
-		"text":     {"passed     fine\n", "failed     no <more>, at all\n           src/a,b:c.c:42: 100% & | more\n", "1 rule passed, 1 failed, 1 undecided (ci/commq-check.yaml, 2 runs)\n"},
-		"markdown": {"### Communication could not be checked\n", `| no &lt;more>, at all | **failed** | ` + "`src/a,b:c.c:42`" + ` 100% & \| more ::set-output<br>without a place |`},
+		"text": {"passed     fine\n", "failed     no <more>, at all\n           src/a,b:c.c:42: 100% & | more\n",
+			"1 rule passed, 1 failed, 1 undecided (ci/commq-check.yaml, 2 runs)\n"},
+		"markdown": {"### Communication could not be checked\n", `| no &lt;more>, at all | **failed** | ` +
+			"`src/a,b:c.c:42`" + ` 100% & \| more ::set-output<br>without a place |`},
 		"github": {"::error file=src/a%2Cb%3Ac.c,line=42,title=commq check%3A no <more>%2C at all (failed)::100%25 & | more%0A::set-output\n",
-			"::error file=ci/commq-check.yaml,line=9,title=", "::notice title=commq check%3A fine::messages of run a is 3"},
+			"::error file=ci/commq-check.yaml,line=9,title=",
+			"::notice title=commq check%3A fine::messages of run a is 3"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(got[format], text) {
@@ -250,15 +275,18 @@ func TestVerdictFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := suites.Suite
-	if s.Tests != 3 || s.Failures != 1 || s.Errors != 1 || s.Cases[0].Failure != nil || s.Cases[1].Failure == nil || s.Cases[1].Error != nil || s.Cases[2].Error == nil ||
-		s.Cases[1].Name != "no <more>, at all" || !strings.HasPrefix(s.Cases[1].Failure.Text, "src/a,b:c.c:42: 100% & | more") {
+	if s.Tests != 3 || s.Failures != 1 || s.Errors != 1 || s.Cases[0].Failure != nil || s.Cases[1].Failure == nil ||
+		s.Cases[1].Error != nil || s.Cases[2].Error == nil ||
+		s.Cases[1].Name != "no <more>, at all" ||
+		!strings.HasPrefix(s.Cases[1].Failure.Text, "src/a,b:c.c:42: 100% & | more") {
 		t.Errorf("junit:\n%s", got["junit"])
 	}
 	var verdict struct {
 		Status  string
 		Results []Result
 	}
-	if err := json.Unmarshal([]byte(got["json"]), &verdict); err != nil || verdict.Status != Undecided || len(verdict.Results) != 3 || verdict.Results[1].Findings[0].Line != 42 {
+	if err := json.Unmarshal([]byte(got["json"]), &verdict); err != nil || verdict.Status != Undecided ||
+		len(verdict.Results) != 3 || verdict.Results[1].Findings[0].Line != 42 {
 		t.Errorf("json: %v %s", err, got["json"])
 	}
 	var log struct {
@@ -280,7 +308,8 @@ func TestVerdictFormats(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(got["sarif"]), &log); err != nil || log.Version != "2.1.0" || len(log.Runs) != 1 || len(log.Runs[0].Results) != 3 {
+	if err := json.Unmarshal([]byte(got["sarif"]), &log); err != nil || log.Version != "2.1.0" ||
+		len(log.Runs) != 1 || len(log.Runs[0].Results) != 3 {
 		t.Fatalf("sarif: %v %s", err, got["sarif"])
 	}
 	report, err := sarif.FromString(got["sarif"])
@@ -293,7 +322,8 @@ func TestVerdictFormats(t *testing.T) {
 	for i, want := range []string{"src/a,b:c.c:42", "ci/commq-check.yaml:9", "ci/commq-check.yaml:12"} {
 		r := log.Runs[0].Results[i]
 		p := r.Locations[0].PhysicalLocation
-		if got := fmt.Sprintf("%s:%d", p.ArtifactLocation.URI, p.Region.StartLine); got != want || log.Runs[0].Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
+		if got := fmt.Sprintf("%s:%d", p.ArtifactLocation.URI, p.Region.StartLine); got != want ||
+			log.Runs[0].Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
 			t.Errorf("sarif result %d at %s with %+v, want %s", i, got, r, want)
 		}
 	}

@@ -8,31 +8,31 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// What became of a measure.
+// Outcomes for a measure.
 const (
-	Same     = "same"     // equal, or for times no significant difference in samples that could have shown one
-	More     = "more"     // of an exact measure; a time that is significantly longer
+	Same     = "same"     // equal; for times, no significant difference in samples large enough to show one
+	More     = "more"     // more, for an exact measure; a significantly longer time
 	Fewer    = "fewer"    // likewise less
-	Differs  = "differs"  // of a fingerprint
-	Appeared = "appeared" // a part that the base does not have
+	Differs  = "differs"  // a fingerprint that differs
+	Appeared = "appeared" // a part that the base lacks
 	Vanished = "vanished" // a part that only the base has
-	Moved    = "moved"    // a call site under another name that does what one did which vanished
+	Moved    = "moved"    // a renamed call site: same calls as one that vanished
 	Varies   = "varies"   // an exact measure that differs between the runs of a side, so that the sides overlap
 	Unclear  = "unclear"  // too few samples for the test of a time to find any difference
-	Unknown  = "unknown"  // one side does not hold the measure
+	Unknown  = "unknown"  // one side lacks the measure
 )
 
 // Side is a measure of one set of runs.
 type Side struct {
-	// N is how many runs have it.
+	// N is the number of runs that have it.
 	N int `json:"n"`
 	// Low and High are its least and greatest values.
 	Low  int64 `json:"low"`
 	High int64 `json:"high"`
-	// Center is the median, and Error a confidence interval around it as benchstat writes it ("3%"); empty for exact measures.
+	// Center is the median. Error is its confidence interval as benchstat writes it ("3%"); empty for exact measures.
 	Center float64 `json:"center"`
 	Error  string  `json:"error,omitempty"`
-	// File and Line are where in the source it is.
+	// File and Line are its place in the source.
 	File string `json:"file,omitempty"`
 	Line int32  `json:"line,omitempty"`
 }
@@ -43,22 +43,22 @@ type Change struct {
 	Item    string `json:"item,omitempty"`
 	Unit    string `json:"unit"`
 	Exact   bool   `json:"exact"`
-	// What became of it, one of the constants of this package.
+	// What is the outcome, one of the constants of this package.
 	What string `json:"what"`
 	Base Side   `json:"base"`
 	New  Side   `json:"new"`
-	// P is the p-value of the test of a time: how likely samples differ so without a reason. 1 of exact measures.
+	// P is the p-value of the test of a time: the probability of such a difference by chance. 1 for exact measures.
 	P float64 `json:"p"`
-	// To is what a call site that moved is called now.
+	// To is the new name of a call site that moved.
 	To string `json:"to,omitempty"`
-	// Notes are what there is to say about it.
+	// Notes are remarks about it.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Key names the measure and its part.
+// Key combines the measure and its part.
 func (c *Change) Key() string { v := Value{Measure: c.Measure, Item: c.Item}; return v.Key() }
 
-// Ratio is new over base by their centers; known is false where the base is 0 or a side is missing.
+// Ratio is new over base, by their centers. known is false if the base is 0 or a side is missing.
 func (c *Change) Ratio() (ratio float64, known bool) {
 	if c.Base.N == 0 || c.New.N == 0 || c.Base.Center == 0 || c.Unit == Fingerprint {
 		return 0, false
@@ -66,9 +66,9 @@ func (c *Change) Ratio() (ratio float64, known bool) {
 	return c.New.Center / c.Base.Center, true
 }
 
-// DiffOptions say how times are compared. The zero value works.
+// DiffOptions control how times are compared. The zero value works.
 type DiffOptions struct {
-	// Alpha is the p-value below which a difference of times is significant; 0 is 0.05.
+	// Alpha is the p-value below which a difference of times is significant; 0 means 0.05.
 	Alpha float64
 }
 
@@ -77,7 +77,7 @@ const (
 	confidence   = 0.95
 )
 
-// Diff compares two sets of runs, each of one number of ranks, measure by measure in the order in which they are shown.
+// Diff compares two sets of runs, each with one number of ranks, measure by measure in display order.
 func Diff(base, new []Sample, o DiffOptions) []Change {
 	if o.Alpha == 0 {
 		o.Alpha = defaultAlpha
@@ -108,7 +108,7 @@ func diffOf(key string, base, new []Sample, o DiffOptions) Change {
 	return c
 }
 
-// lacking says which side lacks a measure.
+// lacking describes which side lacks a measure.
 func lacking(b, n Side, bases, news int) string {
 	var sides []string
 	if b.N < bases {
@@ -120,7 +120,7 @@ func lacking(b, n Side, bases, news int) string {
 	return "runs that do not hold it: " + strings.Join(sides, ", ")
 }
 
-// sideOf is a measure in a set.
+// sideOf returns a measure of a set.
 func sideOf(key string, set []Sample) (s Side, values []Value) {
 	for i := range set {
 		v, known := set[i].Find(key)
@@ -184,8 +184,8 @@ func sampleOf(values []Value, alpha float64) *benchmath.Sample {
 	return benchmath.NewSample(all, &benchmath.Thresholds{CompareAlpha: alpha})
 }
 
-// leastP is the least p-value that the Mann-Whitney U-test can have for samples of these sizes: of all ways to choose which values are
-// of the first, the two in which they all lie on one side of the others.
+// leastP returns the least p-value of the Mann-Whitney U-test for samples of these sizes: two (all values of one
+// sample below or above the other) of all ways to divide the values.
 func leastP(n, m int) float64 {
 	ways := 1.0
 	for i := 1; i <= n; i++ {
@@ -194,7 +194,7 @@ func leastP(n, m int) float64 {
 	return min(1, 2/ways)
 }
 
-// timed compares times, which may have any distribution: medians, and the Mann-Whitney U-test.
+// timed compares times, which may have any distribution, by medians and the Mann-Whitney U-test.
 func (c *Change) timed(base, new []Value, o DiffOptions) {
 	b, n := sampleOf(base, o.Alpha), sampleOf(new, o.Alpha)
 	bs, ns := benchmath.AssumeNothing.Summary(b, confidence), benchmath.AssumeNothing.Summary(n, confidence)
@@ -217,8 +217,8 @@ func (c *Change) timed(base, new []Value, o DiffOptions) {
 	}
 }
 
-// moved finds call sites that vanished and others that appeared, of one call, as often called and sending as much: a function or file
-// that has another name. Where several fit, none is taken.
+// moved pairs call sites that vanished with new ones of the same call, number of calls and bytes. If several fit,
+// none is chosen.
 func moved(all []Change) {
 	type work struct {
 		call         string
@@ -264,7 +264,8 @@ func moved(all []Change) {
 		}
 	}
 	for i := range all {
-		if to, is := names[all[i].Item]; is && strings.HasPrefix(all[i].Measure, "site") && all[i].Item != "" && (all[i].What == Vanished || all[i].What == Appeared) {
+		if to, is := names[all[i].Item]; is && strings.HasPrefix(all[i].Measure, "site") && all[i].Item != "" &&
+			(all[i].What == Vanished || all[i].What == Appeared) {
 			all[i].What, all[i].To = Moved, to
 		}
 	}

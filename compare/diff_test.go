@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exactly is an exact measure.
+// exactly returns an exact measure.
 func exactly(key string, value int64) Value {
 	measure, item, _ := strings.Cut(key, "/")
 	return Value{Measure: measure, Item: item, Value: value, Unit: "1", Exact: true}
 }
 
-// taking is a run that took so many ns.
+// taking returns a run that took ns nanoseconds.
 func taking(ns int64) Sample {
 	return Sample{Run: "t", Ranks: 3, Values: []Value{{Measure: "end_ns", Value: ns, Unit: "ns"}}}
 }
@@ -23,7 +23,7 @@ func sampleWith(run string, values ...Value) Sample {
 	return Sample{Run: run, Ranks: 3, Values: values}
 }
 
-// whats are what became of the measures.
+// whats returns the outcome of each measure.
 func whats(all []Change) map[string]string {
 	got := map[string]string{}
 	for i := range all {
@@ -34,22 +34,26 @@ func whats(all []Change) map[string]string {
 
 func TestExactMeasures(t *testing.T) {
 	base := []Sample{
-		sampleWith("a.1", exactly("messages", 40), exactly("calls", 97), exactly("calls/MPI_Send", 40), exactly("calls/MPI_Bcast", 3), exactly("pairs", 7), exactly("partners_max", 5), exactly("ranks", 3)),
-		sampleWith("a.2", exactly("messages", 40), exactly("calls", 97), exactly("calls/MPI_Send", 40), exactly("calls/MPI_Bcast", 3), exactly("pairs", 9), exactly("partners_max", 5), exactly("ranks", 3)),
+		sampleWith("a.1", exactly("messages", 40), exactly("calls", 97), exactly("calls/MPI_Send", 40),
+			exactly("calls/MPI_Bcast", 3), exactly("pairs", 7), exactly("partners_max", 5), exactly("ranks", 3)),
+		sampleWith("a.2", exactly("messages", 40), exactly("calls", 97), exactly("calls/MPI_Send", 40),
+			exactly("calls/MPI_Bcast", 3), exactly("pairs", 9), exactly("partners_max", 5), exactly("ranks", 3)),
 	}
 	base[0].Values = append(base[0].Values, Value{Measure: "payloads", Value: 11, Unit: Fingerprint, Exact: true})
 	base[1].Values = append(base[1].Values, Value{Measure: "payloads", Value: 11, Unit: Fingerprint, Exact: true})
-	new := []Sample{sampleWith("b", exactly("messages", 41), exactly("calls", 90), exactly("calls/MPI_Send", 40), exactly("calls/MPI_Isend", 2), exactly("pairs", 8), exactly("ranks", 3))}
+	new := []Sample{sampleWith("b", exactly("messages", 41), exactly("calls", 90), exactly("calls/MPI_Send", 40),
+		exactly("calls/MPI_Isend", 2), exactly("pairs", 8), exactly("ranks", 3))}
 	new[0].Values = append(new[0].Values, Value{Measure: "payloads", Value: 9, Unit: Fingerprint, Exact: true})
-	want := map[string]string{"ranks": Same, "messages": More, "pairs": Varies, "partners_max": Unknown, "payloads": Differs,
-		"calls": Fewer, "calls/MPI_Bcast": Vanished, "calls/MPI_Isend": Appeared, "calls/MPI_Send": Same}
+	want := map[string]string{"ranks": Same, "messages": More, "pairs": Varies, "partners_max": Unknown,
+		"payloads": Differs,
+		"calls":    Fewer, "calls/MPI_Bcast": Vanished, "calls/MPI_Isend": Appeared, "calls/MPI_Send": Same}
 	if diff := cmp.Diff(want, whats(Diff(base, new, DiffOptions{}))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// TestTimes: five runs of each side that do not overlap have a p-value of 2/252 = 0.0079 (252 ways to choose five of ten; two of them,
-// all below and all above, are as extreme).
+// TestTimes: five runs of each side that do not overlap have a p-value of 2/252 = 0.0079 (252 ways to choose five of
+// ten; two of them, all below and all above, are as extreme).
 func TestTimes(t *testing.T) {
 	base := []Sample{taking(1000), taking(1010), taking(1020), taking(1030), taking(1040)}
 	slower := []Sample{taking(1100), taking(1110), taking(1120), taking(1130), taking(1140)}
@@ -59,13 +63,15 @@ func TestTimes(t *testing.T) {
 		new  []Sample
 		want string
 		p    float64
-	}{{"slower", slower, More, 2.0 / 252}, {"itself", base, Same, 1}, {"between", between, Same, -1}, {"two runs", slower[:2], Unclear, -1}} {
+	}{{"slower", slower, More, 2.0 / 252}, {"itself", base, Same, 1}, {"between", between, Same, -1},
+		{"two runs", slower[:2], Unclear, -1}} {
 		got := Diff(base, c.new, DiffOptions{})[0]
 		if got.What != c.want || c.p > 0 && (got.P < c.p-1e-9 || got.P > c.p+1e-9) {
 			t.Errorf("%s: %s with p=%v, want %s with %v", c.name, got.What, got.P, c.want, c.p)
 		}
 	}
-	if got := Diff(slower, base, DiffOptions{})[0]; got.What != Fewer || got.Base.Center != 1120 || got.New.Center != 1020 {
+	if got := Diff(slower, base, DiffOptions{})[0]; got.What != Fewer || got.Base.Center != 1120 ||
+		got.New.Center != 1020 {
 		t.Errorf("faster: %+v", got)
 	}
 	if got := Diff(base, slower, DiffOptions{Alpha: 0.001})[0]; got.What != Unclear { // 2/252 is as low as p gets
@@ -73,10 +79,11 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestMovedCallSites: a function that was renamed is told from one that is new, unless it does something else or two fit.
+// TestMovedCallSites: a renamed function is recognized, unless it makes other calls or two functions fit.
 func TestMovedCallSites(t *testing.T) {
 	site := func(where string, calls, bytes int64) []Value {
-		return []Value{exactly("sites/"+where, 1), exactly("site_calls/"+where, calls), exactly("site_bytes/"+where, bytes)}
+		return []Value{exactly("sites/"+where, 1), exactly("site_calls/"+where, calls),
+			exactly("site_bytes/"+where, bytes)}
 	}
 	whole := []Value{exactly("sites", 1), exactly("site_calls", 1), exactly("site_bytes", 1)}
 	set := func(values ...[]Value) []Sample {
@@ -95,7 +102,8 @@ func TestMovedCallSites(t *testing.T) {
 		"more calls": {set(site("MPI_Isend in swap (halo.c)", 41, 4097)), Vanished},
 		"more bytes": {set(site("MPI_Isend in swap (halo.c)", 40, 4098)), Vanished},
 		"other call": {set(site("MPI_Send in exchange (halo.c)", 40, 4097)), Vanished},
-		"two fit":    {set(site("MPI_Isend in a (halo.c)", 40, 4097), site("MPI_Isend in b (halo.c)", 40, 4097)), Vanished},
+		"two fit": {set(site("MPI_Isend in a (halo.c)", 40, 4097), site("MPI_Isend in b (halo.c)", 40, 4097)),
+			Vanished},
 	} {
 		changes := Diff(set(old), c.new, DiffOptions{})
 		if got := whats(changes)["site_calls/MPI_Isend in exchange (halo.c)"]; got != c.what {
@@ -105,9 +113,11 @@ func TestMovedCallSites(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	base := []Sample{sampleWith("main.1", exactly("messages", 1200), exactly("messages/<= 1 Ki", 1200), exactly("pairs", 6), exactly("calls", 50), exactly("calls/MPI_Send", 50),
+	base := []Sample{sampleWith("main.1", exactly("messages", 1200), exactly("messages/<= 1 Ki", 1200),
+		exactly("pairs", 6), exactly("calls", 50), exactly("calls/MPI_Send", 50),
 		Value{Measure: "end_ns", Value: 1_250_000, Unit: "ns"})}
-	new := []Sample{sampleWith("pr.1", exactly("messages", 1500), exactly("messages/<= 16", 300), exactly("messages/<= 1 Ki", 1200), exactly("pairs", 6), exactly("calls", 50), exactly("calls/MPI_Isend", 50),
+	new := []Sample{sampleWith("pr.1", exactly("messages", 1500), exactly("messages/<= 16", 300),
+		exactly("messages/<= 1 Ki", 1200), exactly("pairs", 6), exactly("calls", 50), exactly("calls/MPI_Isend", 50),
 		Value{Measure: "end_ns", Value: 1_500_000, Unit: "ns"})}
 	d, err := Compare(base, new, DiffOptions{})
 	if err != nil {
@@ -138,7 +148,8 @@ end_ns  1.25 ms  1.5 ms  ~ (n=1, too few for a test)
 	if err := d.Markdown(&markdown, false); err != nil {
 		t.Fatal(err)
 	}
-	if got := markdown.String(); !strings.Contains(got, "| exact | base | new | change |\n|---|---:|---:|---|\n| messages | 1,200 | 1,500 | +25.00% |\n|   &lt;= 16 | 0 | 300 | appeared |\n") {
+	if got := markdown.String(); !strings.Contains(got,
+		"| exact | base | new | change |\n|---|---:|---:|---|\n| messages | 1,200 | 1,500 | +25.00% |\n|   &lt;= 16 | 0 | 300 | appeared |\n") {
 		t.Error(got)
 	}
 	if !d.Changed() {
@@ -146,13 +157,14 @@ end_ns  1.25 ms  1.5 ms  ~ (n=1, too few for a test)
 	}
 }
 
-func TestSetsThatAreNone(t *testing.T) {
+func TestInvalidSetsAreRejected(t *testing.T) {
 	one := sampleWith("a", exactly("messages", 1))
 	other := Sample{Run: "b", Ranks: 5}
 	for _, c := range []struct {
 		base, new []Sample
 		want      string
-	}{{nil, []Sample{one}, "base: no run"}, {[]Sample{one}, []Sample{one, other}, "new: run a has 3 ranks and run b 5"}} {
+	}{{nil, []Sample{one}, "base: no run"}, {[]Sample{one}, []Sample{one, other},
+		"new: run a has 3 ranks and run b 5"}} {
 		if _, err := Compare(c.base, c.new, DiffOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// grid are lines of cells that are aligned: the first column to the left, the others to the right but for the last, which is to the left.
+// grid holds aligned lines of cells: the first column left-aligned, the last too, the others right-aligned.
 type grid struct{ lines [][]string }
 
 func (g *grid) add(cells ...string) { g.lines = append(g.lines, cells) }
 
-// text is the grid for a terminal, its columns two blanks apart.
+// text returns the grid for a terminal, with two blanks between columns.
 func (g *grid) text() string {
 	var widths []int
 	for _, line := range g.lines {
@@ -40,7 +40,7 @@ func (g *grid) text() string {
 	return b.String()
 }
 
-// markdown is the grid as a table of Markdown that shows cells as they are; its first line is the head.
+// markdown returns the grid as a Markdown table that shows cells literally; the first line is the header.
 func (g *grid) markdown() string {
 	escaped := &grid{}
 	for _, line := range g.lines {
@@ -53,7 +53,7 @@ func (g *grid) markdown() string {
 	return escaped.raw()
 }
 
-// raw is the grid, whose cells are Markdown, as a table.
+// raw returns the grid as a Markdown table whose cells are Markdown themselves.
 func (g *grid) raw() string {
 	var b strings.Builder
 	for k, line := range g.lines {
@@ -78,7 +78,7 @@ func (g *grid) raw() string {
 	return b.String()
 }
 
-// escape makes text one cell of Markdown that shows it as it is.
+// escape turns text into a Markdown cell that shows it literally.
 func escape(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "_", `\_`, "*", `\*`, "~", `\~`).Replace(s)
 }

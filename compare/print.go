@@ -10,26 +10,27 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Comparison is the answer to what differs between two sets of runs.
+// Comparison is the difference between two sets of runs.
 type Comparison struct {
 	// Base and New are the names of the runs.
 	Base []string `json:"base"`
 	New  []string `json:"new"`
-	// BaseRanks and NewRanks are how many ranks each of them has.
+	// BaseRanks and NewRanks are the numbers of ranks of their runs.
 	BaseRanks int32 `json:"base_ranks"`
 	NewRanks  int32 `json:"new_ranks"`
-	// Changes are all measures, those that are the same too.
+	// Changes lists all measures, including those that did not change.
 	Changes []Change `json:"changes"`
 }
 
-// Compare compares two sets of runs. Errors say which set is none.
+// Compare compares two sets of runs. The error names the set that is not usable, and why.
 func Compare(base, new []Sample, o DiffOptions) (*Comparison, error) {
 	for _, err := range []error{CheckSet("base", base), CheckSet("new", new)} {
 		if err != nil {
 			return nil, err
 		}
 	}
-	return &Comparison{Base: namesOf(base), New: namesOf(new), BaseRanks: base[0].Ranks, NewRanks: new[0].Ranks, Changes: Diff(base, new, o)}, nil
+	return &Comparison{Base: namesOf(base), New: namesOf(new), BaseRanks: base[0].Ranks, NewRanks: new[0].Ranks,
+		Changes: Diff(base, new, o)}, nil
 }
 
 func namesOf(set []Sample) (names []string) {
@@ -39,7 +40,7 @@ func namesOf(set []Sample) (names []string) {
 	return names
 }
 
-// Changed says whether anything differs: an exact measure, or a time significantly.
+// Changed reports whether an exact measure differs, or a time significantly.
 func (d *Comparison) Changed() bool {
 	for i := range d.Changes {
 		switch d.Changes[i].What {
@@ -51,7 +52,7 @@ func (d *Comparison) Changed() bool {
 	return false
 }
 
-// Text writes the comparison for people: exact measures that differ, or with all every one, and all times.
+// Text writes the comparison for people: the exact measures that differ (with all, every one) and all times.
 func (d *Comparison) Text(w io.Writer, all bool) error {
 	head := func(side string, names []string, ranks int32) string {
 		return fmt.Sprintf("%s  %s (%s)\n", side, few(names), plural(int64(ranks), "rank"))
@@ -59,9 +60,10 @@ func (d *Comparison) Text(w io.Writer, all bool) error {
 	return d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all, (*grid).text)
 }
 
-// Markdown writes what Text does as Markdown.
+// Markdown writes the same as Text as Markdown.
 func (d *Comparison) Markdown(w io.Writer, all bool) error {
-	head := fmt.Sprintf("base: %s (%s)  \nnew: %s (%s)\n", escape(few(d.Base)), plural(int64(d.BaseRanks), "rank"), escape(few(d.New)), plural(int64(d.NewRanks), "rank"))
+	head := fmt.Sprintf("base: %s (%s)  \nnew: %s (%s)\n", escape(few(d.Base)), plural(int64(d.BaseRanks), "rank"),
+		escape(few(d.New)), plural(int64(d.NewRanks), "rank"))
 	return d.write(w, head, all, (*grid).markdown)
 }
 
@@ -79,9 +81,9 @@ func (d *Comparison) write(w io.Writer, head string, all bool, format func(*grid
 		case c.What == Same && !all:
 			same++
 			continue
-		case c.What == Moved && c.To == "": // said where it vanished
+		case c.What == Moved && c.To == "": // shown where it vanished
 			continue
-		case c.Item != "" && c.Measure != before: // its whole is the same
+		case c.Item != "" && c.Measure != before: // the value of the whole did not change
 			exact.add(c.Measure, "", "", "")
 		}
 		before = c.Measure
@@ -98,7 +100,7 @@ func (d *Comparison) write(w io.Writer, head string, all bool, format func(*grid
 	}
 	switch {
 	case same > 0 && len(exact.lines) > 1:
-		fmt.Fprintf(&b, "\n%s the same.\n", others(same))
+		fmt.Fprintf(&b, "\n%s the same.\n", sameCount(same))
 	case same > 0:
 		fmt.Fprintf(&b, "all %s are the same.\n", plural(int64(same), "exact measure"))
 	}
@@ -109,17 +111,17 @@ func (d *Comparison) write(w io.Writer, head string, all bool, format func(*grid
 	return err
 }
 
-func others(n int) string {
+func sameCount(n int) string {
 	if n == 1 {
 		return "1 other exact measure is"
 	}
 	return fmt.Sprintf("%d other exact measures are", n)
 }
 
-// fewNames is how many names of runs are written out.
+// fewNames is the largest number of run names written out.
 const fewNames = 4
 
-// few are names, some of them where they are many.
+// few lists names, abbreviated if there are many.
 func few(names []string) string {
 	if len(names) <= fewNames {
 		return strings.Join(names, " ")
@@ -134,7 +136,7 @@ func plural(n int64, noun string) string {
 	return humanize.Comma(n) + " " + noun
 }
 
-// number is a value in words: fingerprints in hexadecimal digits, times with a unit.
+// number formats a value: fingerprints in hexadecimal, times with a unit.
 func number(v int64, unit string) string {
 	switch unit {
 	case Fingerprint:
@@ -145,7 +147,7 @@ func number(v int64, unit string) string {
 	return humanize.Comma(v)
 }
 
-// text is an exact measure: a value, or a range of them.
+// text formats an exact measure: a value, or a range.
 func (s Side) text(unit string) string {
 	switch {
 	case s.N == 0:
@@ -158,7 +160,7 @@ func (s Side) text(unit string) string {
 	return number(s.Low, unit)
 }
 
-// timeText is a time: the median and its interval.
+// timeText formats a time: the median and its interval.
 func timeText(s Side) string {
 	switch {
 	case s.N == 0:
@@ -169,7 +171,7 @@ func timeText(s Side) string {
 	return duration(s.Center) + " ± " + s.Error
 }
 
-// duration is a time of ns with four digits.
+// duration formats a time in ns with four digits.
 func duration(ns float64) string {
 	units := []string{"ns", "us", "ms", "s"}
 	i := 0
@@ -180,7 +182,7 @@ func duration(ns float64) string {
 	return strconv.FormatFloat(ns, 'g', 4, 64) + " " + units[i]
 }
 
-// delta is what became of a measure, in words.
+// delta describes how a measure changed.
 func (c *Change) delta() string {
 	ratio, known := c.Ratio()
 	percent := ""
@@ -221,7 +223,7 @@ func (c *Change) delta() string {
 	return text
 }
 
-// counts are the sizes of the samples, as benchstat writes them.
+// counts formats the sizes of the samples as benchstat does.
 func counts(c *Change) string {
 	if c.Base.N == c.New.N {
 		return strconv.Itoa(c.Base.N)
@@ -229,10 +231,10 @@ func counts(c *Change) string {
 	return fmt.Sprintf("%d+%d", c.Base.N, c.New.N)
 }
 
-// percentText is a difference with its sign.
+// percentText formats a difference with its sign.
 func percentText(f float64) string { return fmt.Sprintf("%+.2f%%", 100*f) }
 
-// place is where in the source the measure is: in the new runs, else in those of the base.
+// place returns the place of the measure in the source: in the new runs, else in the base.
 func (c *Change) place() string {
 	for _, s := range []Side{c.New, c.Base} {
 		if s.File != "" && s.Line > 0 {

@@ -12,67 +12,70 @@ import (
 	"github.com/commq/commq/internal/keyed"
 )
 
-// Rules are what runs have to keep to.
+// Rules are the rules in a file that commq check applies.
 type Rules struct {
-	// Baseline is the path of the baseline, relative to the rules; empty where there is none.
+	// Baseline is the path of the baseline, relative to the file; empty if there is none.
 	Baseline string
 	// Rules are in the order of the file.
 	Rules []Rule
 }
 
-// What a rule is about: the key that it has beside its name.
+// Kinds of rules: the key that a rule has beside its name.
 const (
-	NoMore    = "no_more"   // measures are not more than in the baseline
-	SameAs    = "same"      // measures are those of the baseline
+	NoMore    = "no_more"   // measures are at most those of the baseline
+	SameAs    = "same"      // measures equal those of the baseline
 	Bound     = "bound"     // a measure is within bounds
-	Time      = "time"      // a time is not longer than that of the base
-	Scaling   = "scaling"   // a measure grows with the ranks no faster than a power of them
-	NoManual  = "no_manual" // no collective is made by hand
-	NoRows    = "no_rows"   // an SQL query gives nothing
+	Time      = "time"      // a time is not longer than in the base
+	Scaling   = "scaling"   // a measure grows no faster than a power of the number of ranks
+	NoManual  = "no_manual" // no collective is written by hand
+	NoRows    = "no_rows"   // an SQL query returns no rows
 	Equations = "equations" // measures follow the baseline's equations
 )
 
-// kinds are the kinds of rules.
+// kinds lists the kinds of rules.
 var kinds = []string{NoMore, SameAs, Bound, Time, Scaling, NoManual, NoRows, Equations}
 
-// Rule is a rule.
+// Rule is one rule.
 type Rule struct {
-	// Name is what it is called, Line where it stands, Kind what it is about.
+	// Name is the rule's name, Line its line in the file, Kind one of the kinds above.
 	Name string
 	Line int
 	Kind string
-	// Measures are keys of measures, or patterns of them as path.Match has them but for slashes, or names of collectives.
+	// Measures are keys of measures, patterns of keys as in path.Match (but * also matches slashes), or names of
+	// collectives.
 	Measures []string
 	// SQL is the query of NoRows.
 	SQL string
-	// Ranks are the numbers of ranks that it is for; none are all.
+	// Ranks are the numbers of ranks that the rule applies to; empty means all.
 	Ranks []int32
-	// AtMost and AtLeast are bounds of a measure, nil where there is none.
+	// AtMost and AtLeast are bounds of a measure; nil means no bound.
 	AtMost, AtLeast *int64
-	// Percent is how much longer a time may be. Alpha and Runs are the p-value and the least number of runs of each side that a
-	// verdict takes.
+	// Percent is the allowed increase of a time. Alpha is the p-value and Runs the least number of runs per side that
+	// a verdict needs.
 	Percent float64
 	Alpha   float64
 	Runs    int
-	// ExponentAtMost and ExponentAtLeast bound the exponent of the power law; Points is the least number of different rank counts.
+	// ExponentAtMost and ExponentAtLeast bound the exponent of the power law. Points is the least number of different
+	// rank counts.
 	ExponentAtMost, ExponentAtLeast *float64
 	Points                          int
 }
 
-// Defaults of a rule about times and of one about scaling. Five runs of each side are the fewest for which a p-value can be below 0.01.
+// Defaults for times and scaling. A p-value below 0.01 needs at least five runs per side.
 const (
 	ruleAlpha  = 0.01
 	ruleRuns   = 5
 	rulePoints = 3
 )
 
-// ReadRules reads rules. The name, a path, is for messages; errors say the line, the key, what was found and what it should be.
+// ReadRules reads rules. name, a path, is for messages. Errors name the line, the key, what was found and what is
+// wanted.
 func ReadRules(name string, r io.Reader) (*Rules, error) {
 	rules := &Rules{}
 	err := readYAML("rules", name, r, func(root *yaml.Node) error {
 		var version int
 		return keyed.Mapping(root, "", []keyed.Key{
-			{Name: "commq_check", Required: true, Set: keyed.Whole(&version, 1, 1)},
+			{Name: "commq_check", Required: true, Set: keyed.Integer(&version, 1, 1)},
 			{Name: "baseline", Set: keyed.Text(&rules.Baseline)},
 			{Name: "rules", Required: true, Set: keyed.List("rules", rules.read)},
 		})
@@ -83,7 +86,7 @@ func ReadRules(name string, r io.Reader) (*Rules, error) {
 	return rules, nil
 }
 
-// read reads a rule.
+// read reads one rule.
 func (rs *Rules) read(v *yaml.Node, at string) error {
 	r := Rule{Line: v.Line, Alpha: ruleAlpha, Runs: ruleRuns, Points: rulePoints, Percent: math.NaN()}
 	if err := keyed.Mapping(v, at, r.keys()); err != nil {
@@ -94,20 +97,21 @@ func (rs *Rules) read(v *yaml.Node, at string) error {
 	}
 	for i := range rs.Rules {
 		if rs.Rules[i].Name == r.Name {
-			return keyed.At(v, fmt.Sprintf("%s: the rule of line %d is called %q too; give each its own name", at, rs.Rules[i].Line, r.Name))
+			return keyed.ErrorAt(v, fmt.Sprintf("%s: the rule of line %d is called %q too; give each its own name", at,
+				rs.Rules[i].Line, r.Name))
 		}
 	}
 	rs.Rules = append(rs.Rules, r)
 	return nil
 }
 
-// keys are those of a rule.
+// keys returns the keys of a rule.
 func (r *Rule) keys() []keyed.Key {
 	var listed []string
 	kind := func(name string, set func(*yaml.Node, string) error) keyed.Key {
 		return keyed.Key{Name: name, Set: func(v *yaml.Node, at string) error {
 			if r.Kind != "" {
-				return keyed.At(v, fmt.Sprintf("%s: the rule has %s already; make a rule of each", at, r.Kind))
+				return keyed.ErrorAt(v, fmt.Sprintf("%s: the rule has %s already; make a rule of each", at, r.Kind))
 			}
 			r.Kind = name
 			err := set(v, at)
@@ -138,11 +142,13 @@ func (r *Rule) keys() []keyed.Key {
 	}
 	return []keyed.Key{
 		{Name: "name", Required: true, Set: keyed.Text(&r.Name)},
-		kind(NoMore, list("measures")), kind(SameAs, list("measures")), kind(Bound, one), kind(Time, one), kind(Scaling, one),
-		kind(NoManual, list("collectives, or all")), kind(NoRows, keyed.Text(&r.SQL)), kind(Equations, list("measures")),
+		kind(NoMore, list("measures")), kind(SameAs, list("measures")), kind(Bound, one), kind(Time, one),
+		kind(Scaling, one),
+		kind(NoManual, list("collectives, or all")), kind(NoRows, keyed.Text(&r.SQL)),
+		kind(Equations, list("measures")),
 		{Name: "ranks", Set: keyed.List("numbers of ranks", func(v *yaml.Node, at string) error {
 			var n int
-			err := keyed.Whole(&n, 1, math.MaxInt32)(v, at)
+			err := keyed.Integer(&n, 1, math.MaxInt32)(v, at)
 			r.Ranks = append(r.Ranks, int32(n))
 			return err
 		})},
@@ -150,22 +156,22 @@ func (r *Rule) keys() []keyed.Key {
 		{Name: "at_least", Set: optional(&r.AtLeast)},
 		{Name: "at_most_percent_more", Set: real(&r.Percent, 0, 10000)},
 		{Name: "alpha", Set: real(&r.Alpha, 0.000001, 0.5)},
-		{Name: "runs", Set: keyed.Whole(&r.Runs, 2, 1000)},
+		{Name: "runs", Set: keyed.Integer(&r.Runs, 2, 1000)},
 		{Name: "exponent_at_most", Set: exponent(&r.ExponentAtMost)},
 		{Name: "exponent_at_least", Set: exponent(&r.ExponentAtLeast)},
-		{Name: "points", Set: keyed.Whole(&r.Points, 2, 1000)},
+		{Name: "points", Set: keyed.Integer(&r.Points, 2, 1000)},
 	}
 }
 
-// optional takes a count.
+// optional accepts a count.
 func optional(to **int64) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, at string) error {
 		*to = new(int64)
-		return keyed.Whole(*to, 0, math.MaxInt64)(v, at)
+		return keyed.Integer(*to, 0, math.MaxInt64)(v, at)
 	}
 }
 
-// real takes a number from least to most.
+// real accepts a number from least to most.
 func real(to *float64, least, most float64) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, at string) error {
 		x := keyed.Number(v)
@@ -179,7 +185,7 @@ func real(to *float64, least, most float64) func(*yaml.Node, string) error {
 	}
 }
 
-// exponent takes a number that may be below zero.
+// exponent accepts a number, which may be negative.
 func exponent(to **float64) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, at string) error {
 		*to = new(float64)
@@ -195,35 +201,39 @@ func exponent(to **float64) func(*yaml.Node, string) error {
 	}
 }
 
-// consistent says what the rule lacks, or has and does not use.
+// consistent reports what the rule lacks, or has without using it.
 func (r *Rule) consistent(v *yaml.Node, at string) error {
-	own := map[string][]string{Bound: {"at_most", "at_least"}, Time: {"at_most_percent_more", "alpha", "runs"}, Scaling: {"exponent_at_most", "exponent_at_least", "points"}}
+	own := map[string][]string{Bound: {"at_most", "at_least"}, Time: {"at_most_percent_more", "alpha", "runs"},
+		Scaling: {"exponent_at_most", "exponent_at_least", "points"}}
 	switch {
 	case r.Kind == "":
-		return keyed.At(v, fmt.Sprintf("%s says nothing to check; add one of %s", at, strings.Join(kinds, ", ")))
+		return keyed.ErrorAt(v, fmt.Sprintf("%s says nothing to check; add one of %s", at, strings.Join(kinds, ", ")))
 	case r.Kind == Bound && r.AtMost == nil && r.AtLeast == nil:
-		return keyed.At(v, at+" has no bound; add at_most or at_least")
+		return keyed.ErrorAt(v, at+" has no bound; add at_most or at_least")
 	case r.Kind == Bound && r.AtMost != nil && r.AtLeast != nil && *r.AtMost < *r.AtLeast:
-		return keyed.At(v, fmt.Sprintf("%s.at_most is %d and at_least %d: nothing is between", at, *r.AtMost, *r.AtLeast))
+		return keyed.ErrorAt(v, fmt.Sprintf("%s.at_most is %d and at_least %d: nothing is between", at, *r.AtMost,
+			*r.AtLeast))
 	case r.Kind == Scaling && r.ExponentAtMost == nil && r.ExponentAtLeast == nil:
-		return keyed.At(v, at+" has no bound; add exponent_at_most or exponent_at_least")
+		return keyed.ErrorAt(v, at+" has no bound; add exponent_at_most or exponent_at_least")
 	case r.Kind == Time && math.IsNaN(r.Percent):
-		return keyed.At(v, at+".at_most_percent_more is missing; add how many percent longer the time may be")
+		return keyed.ErrorAt(v, at+".at_most_percent_more is missing; add how many percent longer the time may be")
 	}
 	for kind, names := range own {
 		for _, name := range names {
 			if kind != r.Kind && keyed.Has(v, name) {
-				return keyed.At(v, fmt.Sprintf("%s.%s is of a rule with %s; this one has %s", at, name, kind, r.Kind))
+				return keyed.ErrorAt(v, fmt.Sprintf("%s.%s is of a rule with %s; this one has %s", at, name, kind,
+					r.Kind))
 			}
 		}
 	}
 	if r.Kind == Time && leastP(r.Runs, r.Runs) > r.Alpha {
-		return keyed.At(v, fmt.Sprintf("%s: %d runs of each side cannot have a p-value below %v (the least is %.2g); ask for more runs, or set alpha", at, r.Runs, r.Alpha, leastP(r.Runs, r.Runs)))
+		return keyed.ErrorAt(v, fmt.Sprintf("%s: %d runs of each side cannot have a p-value below %v (the least is "+
+			"%.2g); ask for more runs, or set alpha", at, r.Runs, r.Alpha, leastP(r.Runs, r.Runs)))
 	}
 	return nil
 }
 
-// matches says whether the rule names a measure's key. * stands for slashes too.
+// matches reports whether the rule names a measure's key. * also matches slashes.
 func (r *Rule) matches(key string) bool {
 	for _, pattern := range r.Measures {
 		if matched(pattern, key) {
@@ -239,7 +249,7 @@ func matched(pattern, key string) bool {
 	return err == nil && ok || pattern == key
 }
 
-// isFor says whether the rule is for runs of so many ranks.
+// isFor reports whether the rule applies to runs with this number of ranks.
 func (r *Rule) isFor(ranks int32) bool {
 	for _, n := range r.Ranks {
 		if n == ranks {

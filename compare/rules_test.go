@@ -33,7 +33,8 @@ func TestReadRules(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	n, s, tm, b := r.Rules[0], r.Rules[1], r.Rules[2], r.Rules[3]
-	if n.Kind != NoMore || !n.matches("calls/MPI_Send") || n.matches("calls") || n.matches("message_bytes") || n.Line != 4 {
+	if n.Kind != NoMore || !n.matches("calls/MPI_Send") || n.matches("calls") || n.matches("message_bytes") ||
+		n.Line != 4 {
 		t.Errorf("%+v", n)
 	}
 	if s.Kind != Scaling || *s.ExponentAtMost != -0.4 || s.ExponentAtLeast != nil || s.Points != 4 {
@@ -47,22 +48,28 @@ func TestReadRules(t *testing.T) {
 	}
 }
 
-func TestRulesThatAreNone(t *testing.T) {
+func TestInvalidRulesAreRejected(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{goodRules, " \n", "rules c.yaml: empty"},
 		{"commq_check: 1", "commq_check: 3", `rules c.yaml:1: commq_check is "3"; want`},
-		{"baseline:", "base_line:", `rules c.yaml:2: "base_line" is no key here; there are commq_check, baseline, rules`},
-		{"    no_more:", "    no_less:", `rules c.yaml:5: rules[0]."no_less" is no key here; there are name, no_more, same, bound, time,`},
-		{`    no_more: [messages, "calls/*"]`, "    ranks: [4]", "rules c.yaml:4: rules[0] says nothing to check; add one of no_more, same,"},
-		{`"calls/*"]`, `"calls/*"]` + "\n    same: [calls]", "rules c.yaml:6: rules[0].same: the rule has no_more already; make a rule of each"},
+		{"baseline:", "base_line:", `rules c.yaml:2: unknown key "base_line"; did you mean baseline?`},
+		{"    no_more:", "    no_less:", `rules c.yaml:5: unknown key "no_less" in rules[0]; there are name, no_more, same, bound, time,`},
+		{`    no_more: [messages, "calls/*"]`, "    ranks: [4]",
+			"rules c.yaml:4: rules[0] says nothing to check; add one of no_more, same,"},
+		{`"calls/*"]`, `"calls/*"]` + "\n    same: [calls]",
+			"rules c.yaml:6: rules[0].same: the rule has no_more already; make a rule of each"},
 		{`[messages, "calls/*"]`, "[]", "rules c.yaml:5: rules[0].no_more is a list; want a list of measures"},
 		{`"calls/*"`, `"calls/["`, `rules c.yaml:5: rules[0].no_more[1] is "calls/["; want a name, or a pattern`},
 		{"    exponent_at_most: -0.4\n", "", "rules c.yaml:6: rules[1] has no bound; add exponent_at_most or exponent_at_least"},
-		{"exponent_at_most: -0.4", "exponent_at_most: steep", `rules c.yaml:8: rules[1].exponent_at_most is "steep"; want an exponent`},
+		{"exponent_at_most: -0.4", "exponent_at_most: steep",
+			`rules c.yaml:8: rules[1].exponent_at_most is "steep"; want an exponent`},
 		{"    at_most_percent_more: 12.5\n", "", "rules c.yaml:10: rules[2].at_most_percent_more is missing"},
-		{"at_most_percent_more: 12.5", "at_most_percent_more: 12.5\n    runs: 4", "rules c.yaml:10: rules[2]: 4 runs of each side cannot have a p-value below 0.01 (the least is 0.029)"},
-		{"    at_most: 6", "    at_most: 6\n    alpha: 0.1", "rules c.yaml:14: rules[3].alpha is of a rule with time; this one has bound"},
-		{"    at_most: 6", "    at_most: 6\n    at_least: 7", "rules c.yaml:14: rules[3].at_most is 6 and at_least 7: nothing is between"},
+		{"at_most_percent_more: 12.5", "at_most_percent_more: 12.5\n    runs: 4",
+			"rules c.yaml:10: rules[2]: 4 runs of each side cannot have a p-value below 0.01 (the least is 0.029)"},
+		{"    at_most: 6", "    at_most: 6\n    alpha: 0.1",
+			"rules c.yaml:14: rules[3].alpha is of a rule with time; this one has bound"},
+		{"    at_most: 6", "    at_most: 6\n    at_least: 7",
+			"rules c.yaml:14: rules[3].at_most is 6 and at_least 7: nothing is between"},
 		{"    at_most: 6\n", "", "rules c.yaml:14: rules[3] has no bound; add at_most or at_least"},
 		{"name: b", "name: n", `rules c.yaml:14: rules[3]: the rule of line 4 is called "n" too`},
 	} {
@@ -70,7 +77,8 @@ func TestRulesThatAreNone(t *testing.T) {
 		if text == goodRules {
 			t.Errorf("%q is not there", c.from)
 		}
-		if _, err := ReadRules("c.yaml", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadRules("c.yaml", strings.NewReader(text)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v\nwant %s", c.to, err, c.want)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 )
 
-// VerdictFormats are the formats of a verdict.
+// VerdictFormats lists the formats of a verdict.
 func VerdictFormats() []string {
 	return []string{"text", "markdown", "json", "junit", "sarif", "github"}
 }
 
-// Write writes the verdict in a format. tool is the version of commq.
+// Write writes the verdict in a format. tool is commq's version.
 func (v *Verdict) Write(w io.Writer, format, tool string) error {
 	switch format {
 	case "text":
@@ -36,7 +36,7 @@ func (v *Verdict) Write(w io.Writer, format, tool string) error {
 	return fmt.Errorf("format %q: want one of %s", format, strings.Join(VerdictFormats(), ", "))
 }
 
-// count is how many rules have a status.
+// count returns the number of rules with a status.
 func (v *Verdict) count(status string) (n int) {
 	for i := range v.Results {
 		if v.Results[i].Status == status {
@@ -46,7 +46,7 @@ func (v *Verdict) count(status string) (n int) {
 	return n
 }
 
-// summary is the verdict in one line.
+// summary returns the verdict in one line.
 func (v *Verdict) summary() string {
 	text := fmt.Sprintf("%s passed, %d failed", plural(int64(v.count(Passed)), "rule"), v.count(Failed))
 	if n := v.count(Undecided); n > 0 {
@@ -55,7 +55,7 @@ func (v *Verdict) summary() string {
 	return text + fmt.Sprintf(" (%s, %s)", v.Rules, plural(int64(len(v.Runs)), "run"))
 }
 
-// place is where a finding is; empty where that is not known.
+// place returns the place of a finding; empty if unknown.
 func (f *Finding) place() string {
 	switch {
 	case f.File == "":
@@ -90,7 +90,8 @@ func (v *Verdict) text(w io.Writer) error {
 
 func (v *Verdict) markdown(w io.Writer) error {
 	var b strings.Builder
-	head := map[string]string{Passed: "Communication as before", Failed: "Communication has changed", Undecided: "Communication could not be checked"}[v.Status()]
+	head := map[string]string{Passed: "Communication as before", Failed: "Communication has changed",
+		Undecided: "Communication could not be checked"}[v.Status()]
 	fmt.Fprintf(&b, "### %s\n\n%s\n", head, escape(v.summary()))
 	g := &grid{}
 	g.add("rule", "verdict", "what")
@@ -128,7 +129,7 @@ func (v *Verdict) json(w io.Writer) error {
 	}{v.Status(), v})
 }
 
-// The elements of JUnit's XML that continuous integration reads: a suite for the file of rules, a case for each.
+// Elements of JUnit's XML, which continuous integration reads: a suite for the file of rules, a case for each rule.
 type junitSuites struct {
 	XMLName xml.Name   `xml:"testsuites"`
 	Suite   junitSuite `xml:"testsuite"`
@@ -156,9 +157,10 @@ type junitProblem struct {
 	Text    string `xml:",chardata"`
 }
 
-// junit writes JUnit's XML: a rule that failed is a failure, one that is undecided an error.
+// junit writes JUnit's XML: a failed rule is a failure, an undecided one an error.
 func (v *Verdict) junit(w io.Writer) error {
-	s := junitSuite{Name: "commq check " + v.Rules, Tests: len(v.Results), Failures: v.count(Failed), Errors: v.count(Undecided)}
+	s := junitSuite{Name: "commq check " + v.Rules, Tests: len(v.Results), Failures: v.count(Failed),
+		Errors: v.count(Undecided)}
 	for i := range v.Results {
 		r := &v.Results[i]
 		c := junitCase{Name: r.Rule, Class: "commq." + r.Kind, Out: strings.Join(r.Notes, "\n")}
@@ -194,7 +196,8 @@ func (v *Verdict) junit(w io.Writer) error {
 	return err
 }
 
-// sarif writes SARIF 2.1.0: a rule for each rule, a result for each finding; without a place of its own one is at the rule's line.
+// sarif writes SARIF 2.1.0: a rule for each rule, a result for each finding. A finding without a place gets the
+// rule's line.
 func (v *Verdict) sarif(w io.Writer, version string) error {
 	tool := sarif.NewRunWithInformationURI("commq", "https://github.com/commq/commq")
 	tool.Tool.Driver.WithVersion(version)
@@ -227,7 +230,7 @@ func (v *Verdict) sarif(w io.Writer, version string) error {
 	return report.PrettyWrite(w)
 }
 
-// github writes workflow commands, which GitHub shows beside the lines of a change.
+// github writes workflow commands, which GitHub shows beside the changed lines.
 func (v *Verdict) github(w io.Writer) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -240,7 +243,8 @@ func (v *Verdict) github(w io.Writer) error {
 			if file == "" {
 				file, line = v.Rules, r.Line
 			}
-			fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", property.Replace(file), max(line, 1), property.Replace("commq check: "+r.Rule+" ("+r.Status+")"), data.Replace(f.Message))
+			fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", property.Replace(file), max(line, 1),
+				property.Replace("commq check: "+r.Rule+" ("+r.Status+")"), data.Replace(f.Message))
 		}
 		for _, note := range r.Notes {
 			if r.Status == Passed && strings.HasSuffix(note, "keeps it") {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A detection that goes on from what was kept between two passes finds what one finds that never ended.
-func TestDetectionGoesOnFromBorders(t *testing.T) {
+// A detection resumed from the state saved between two passes finds the same as an uninterrupted one.
+func TestDetectionResumesFromSavedState(t *testing.T) {
 	borders := 0
 	for seed := range uint64(6) {
 		run, kinds := RandomSpreading(t, seed)
@@ -35,7 +35,8 @@ func TestDetectionGoesOnFromBorders(t *testing.T) {
 				state := kept[k]
 				run.State = bytes.NewReader(state)
 				if d := cmp.Diff(want, detected(t, run, o), cmpopts.IgnoreUnexported(Finding{})); d != "" {
-					t.Fatalf("seed %d (%v), %d messages in a pass, from border %d of %d: never ended, ended:\n%s", seed, kinds, part, k, len(kept), d)
+					t.Fatalf("seed %d (%v), %d messages in a pass, from border %d of %d: uninterrupted, resumed:\n%s",
+						seed, kinds, part, k, len(kept), d)
 				}
 			}
 			borders += len(kept)
@@ -46,8 +47,8 @@ func TestDetectionGoesOnFromBorders(t *testing.T) {
 	}
 }
 
-// What cannot be kept, and what is no state, end a detection.
-func TestErrorsOfBordersAreReturned(t *testing.T) {
+// Detection returns an error when its state cannot be saved, or when the state given to it is invalid.
+func TestErrorsOfSavedStateAreReturned(t *testing.T) {
 	run, _ := RandomSpreading(t, 3)
 	full := errors.New("full")
 	run.Border = func(func(io.Writer) error) error { return full }
@@ -56,6 +57,6 @@ func TestErrorsOfBordersAreReturned(t *testing.T) {
 	}
 	run.Border, run.State = nil, bytes.NewReader([]byte("no state"))
 	if _, err := Detect(run, Options{}); err == nil {
-		t.Error("no error of a state that is none")
+		t.Error("no error for an invalid state")
 	}
 }

@@ -11,13 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commq/commq/detect/combine"
+	"github.com/commq/commq/detect/ledger"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// sumBase is that of payload_sum; see docs/method/payload-hashes.md.
+// sumBase is the base of payload_sum; see docs/method/payload-hashes.md.
 const sumBase = 0x9e3779b97f4a7c15
 
-// vector are numbers in a rank's memory: integers of 4 bytes, or doubles.
+// vector holds numbers in a rank's memory: 4-byte integers or doubles.
 type vector struct {
 	ints    []int32
 	doubles []float64
@@ -51,7 +54,7 @@ func (v vector) with(w vector, op string) vector {
 	return out
 }
 
-// located is the pair with the largest or the least value of two; the index behind it is a number of the same type.
+// located combines two pairs of a value and an index of the same type, by MAXLOC or MINLOC.
 func (v vector) located(w vector, op string) vector {
 	x, y := v.pair(), w.pair()
 	if op == "MPI_MINLOC" {
@@ -70,7 +73,7 @@ func (v vector) pair() [2]float64 {
 	return [2]float64{v.doubles[0], v.doubles[1]}
 }
 
-// joined are vectors one after the other.
+// joinedVectors concatenates vectors.
 func joinedVectors(list ...vector) (out vector) {
 	for _, v := range list {
 		out.ints, out.doubles = append(out.ints, v.ints...), append(out.doubles, v.doubles...)
@@ -78,26 +81,27 @@ func joinedVectors(list ...vector) (out vector) {
 	return
 }
 
-// machine runs programs of a test: what ranks do is put into their orders as it is written down.
+// machine executes the programs of the tests: every operation is appended to the sequences of its ranks at once.
 type machine struct {
 	*rand.Rand
 	ranks  int
 	seq    []int64
 	rows   []schema.Message
-	selves []Self
+	selves []combine.Self
 	site   int32
 	tag    int32
 	double bool
 	elems  int
 	op     string
-	self   bool // ranks record what they contribute
-	turns  bool // ranks are the root in turn
+	self   bool // ranks record their contributions
+	turns  bool // ranks take turns as the root
 	names  []string
 	want   []string
-	ops    []string // of what is wanted, where it combines
-	// spreads says that one payload may reach many: a least or a largest number, a product of zero, or what three ranks scan.
+	ops    []string // the reduction operation of each entry of want
+	// spreads is set when one payload may reach many ranks: a minimum or maximum, a zero product, or what three ranks
+	// scan.
 	spreads bool
-	may     []string // what may be found in the place of what is wanted, because the messages are the same
+	may     []string // findings that are also right, because their messages are the same
 }
 
 func (g *machine) contribution(n int) (v vector) {
@@ -111,7 +115,7 @@ func (g *machine) contribution(n int) (v vector) {
 	return
 }
 
-// payload fills in what the shim records of a vector.
+// payload returns what the shim records of a vector.
 func (v vector) payload() (datatype int32, bytes, hash, sum, head int64) {
 	var b []byte
 	s := uint64(0)
@@ -128,10 +132,10 @@ func (v vector) payload() (datatype int32, bytes, hash, sum, head int64) {
 	if v.doubles != nil {
 		datatype, sum = 2, schema.NullInt64
 	}
-	return datatype, int64(len(b)), int64(crc64.Checksum(b, ecma)), sum, int64(binary.LittleEndian.Uint64(first[:]))
+	return datatype, int64(len(b)), int64(crc64.Checksum(b, crc64.MakeTable(crc64.ECMA))), sum, int64(binary.LittleEndian.Uint64(first[:]))
 }
 
-// size is the size of an element.
+// size returns the size of an element in bytes.
 func (g *machine) size() int64 {
 	if g.double {
 		return 8
@@ -139,7 +143,7 @@ func (g *machine) size() int64 {
 	return 4
 }
 
-// send has a rank send a vector from an address; the receive is to be put where the receiver gets it.
+// send has a rank send a vector from an address and returns the message's index; recv completes it.
 func (g *machine) send(src, dst int, v vector, at int64) int {
 	m := schema.NullMessage
 	m.Src, m.Dst, m.Comm, m.Tag, m.Epoch = int32(src), int32(dst), 0, g.tag, 0
@@ -159,20 +163,20 @@ func (g *machine) recv(k int, at int64) {
 
 func (g *machine) pass(src, dst int, v vector, from, to int64) { g.recv(g.send(src, dst, v, from), to) }
 
-// record has a rank record what it has, where the program does that.
+// record records a rank's own value where the program does so.
 func (g *machine) record(rank int, v vector, at int64) {
 	if !g.self {
 		return
 	}
-	s := Self{Rank: int32(rank), Seq: g.seq[rank], Buffer: at}
+	s := combine.Self{Rank: int32(rank), Seq: g.seq[rank], Buffer: at}
 	s.Datatype, s.Bytes, s.Hash, s.Sum, s.Head = v.payload()
 	g.seq[rank]++
 	g.selves = append(g.selves, s)
 }
 
-// run is the run of what was done.
+// run builds the run from the recorded messages.
 func (g *machine) run() *Run {
-	world := Comm{}
+	world := run.Comm{}
 	for r := range g.ranks {
 		world.Members = append(world.Members, int32(r))
 	}
@@ -180,8 +184,8 @@ func (g *machine) run() *Run {
 	for k := range g.rows {
 		functions[g.rows[k].SendCallsite] = g.rows[k].SendCallsite / 10
 	}
-	return &Run{Ranks: int32(g.ranks), HashBits: 64, Comms: []Comm{world}, Selves: g.selves, Functions: functions,
-		Datatypes: []Datatype{{1, true, "MPI_INT", 4}, {2, true, "MPI_DOUBLE", 8}},
+	return &Run{Ranks: int32(g.ranks), HashBits: 64, Comms: []run.Comm{world}, Selves: g.selves, Functions: functions,
+		Datatypes: []combine.Datatype{{ID: 1, Named: true, Name: "MPI_INT", Bytes: 4}, {ID: 2, Named: true, Name: "MPI_DOUBLE", Bytes: 8}},
 		Messages: allColumns(func(add func(*schema.Messages) error) error {
 			rows := slices.Clone(g.rows)
 			slices.SortFunc(rows, func(a, b schema.Message) int { return int(cmpSend(a, b)) })
@@ -207,8 +211,8 @@ const (
 	everything  = 0x200000
 )
 
-// wants notes what is to be found; may what else would be right.
-func (g *machine) wants(op Operation, ranks []int, root int, times int) string {
+// wants returns the line of an expected finding.
+func (g *machine) wants(op ledger.Operation, ranks []int, root int, times int) string {
 	return findingLine(op, int32s(ranks), []int32{int32(root)}, int64(times))
 }
 
@@ -221,7 +225,7 @@ func int32s(list []int) []int32 {
 	return out
 }
 
-func findingLine(op Operation, ranks, roots []int32, times int64) string {
+func findingLine(op ledger.Operation, ranks, roots []int32, times int64) string {
 	s := fmt.Sprintf("%v ranks %v", op, ranks)
 	if op.Rooted() {
 		s += fmt.Sprintf(" roots %d", roots)
@@ -229,7 +233,8 @@ func findingLine(op Operation, ranks, roots []int32, times int64) string {
 	return s + fmt.Sprintf(" x %d", times)
 }
 
-// treeOf is the parent of each place; 0 is the root. Children have larger places, and in a binomial tree a subtree is in a row.
+// treeOf returns the parent of each place; 0 is the root. Children have larger places, and in a binomial tree a
+// subtree is contiguous.
 func (g *machine) treeOf(n int, shape string) []int {
 	parent := make([]int, n)
 	for i := 1; i < n; i++ {
@@ -245,7 +250,7 @@ func (g *machine) treeOf(n int, shape string) []int {
 	return parent
 }
 
-// up combines up a tree and returns what the root has.
+// up combines up a tree and returns the root's result.
 func (g *machine) up(ranks, parent []int, x []vector) vector {
 	acc := make([]vector, len(ranks))
 	for i := range ranks {
@@ -280,13 +285,13 @@ func (g *machine) contributions(n int) (x []vector) {
 	return
 }
 
-// turned are the ranks in the order that they have when it is the turn of the k-th to be the root.
+// turned rotates the ranks so that the k-th comes first, as the root.
 func turned(ranks []int, k int) []int {
 	k %= len(ranks)
 	return slices.Concat(ranks[k:], ranks[:k])
 }
 
-// roots are those of so many times: always the first, or one after the other.
+// rootsOf returns the root of each repetition: always the first rank, or each in turn.
 func (g *machine) rootsOf(ranks []int, times int) (roots []int32) {
 	for k := range times {
 		if !g.turns {
@@ -298,7 +303,7 @@ func (g *machine) rootsOf(ranks []int, times int) (roots []int32) {
 	return slices.Compact(roots)
 }
 
-// reduce is a loop of reductions up a tree.
+// reduce repeats a reduction up a tree.
 func (g *machine) reduce(ranks []int, shape string, times int) {
 	parent := g.treeOf(len(ranks), shape)
 	for k := range times {
@@ -309,16 +314,16 @@ func (g *machine) reduce(ranks []int, shape string, times int) {
 		v := g.up(order, parent, g.contributions(len(ranks)))
 		g.record(order[0], v, accumulator)
 	}
-	g.want = append(g.want, findingLine(Reduce, int32s(ranks), g.rootsOf(ranks, times), int64(times)))
+	g.want = append(g.want, findingLine(ledger.Reduce, int32s(ranks), g.rootsOf(ranks, times), int64(times)))
 	if !slices.ContainsFunc(parent, func(p int) bool { return p > 0 }) {
-		g.may = append(g.may, findingLine(Gather, int32s(ranks), g.rootsOf(ranks, times), int64(times)))
+		g.may = append(g.may, findingLine(ledger.Gather, int32s(ranks), g.rootsOf(ranks, times), int64(times)))
 	}
 	if slices.IsSortedFunc(ranks, func(a, b int) int { return b - a }) {
-		g.may = append(g.may, g.wants(Scan, ranks, 0, times))
+		g.may = append(g.may, g.wants(ledger.Scan, ranks, 0, times))
 	}
 }
 
-// upDown is a loop of reductions up a tree whose result comes down again.
+// upDown repeats a reduction up a tree whose result is sent down again.
 func (g *machine) upDown(ranks []int, shape string, times int) {
 	parent := g.treeOf(len(ranks), shape)
 	site, tag := g.site, g.tag
@@ -329,11 +334,12 @@ func (g *machine) upDown(ranks []int, shape string, times int) {
 		g.tag++
 		g.down(ranks, parent, v)
 	}
-	g.want = append(g.want, g.wants(Allreduce, ranks, 0, times))
-	g.may = append(g.may, g.wants(Reduce, ranks, ranks[0], times)) // and its broadcast
+	g.want = append(g.want, g.wants(ledger.Allreduce, ranks, 0, times))
+	g.may = append(g.may, g.wants(ledger.Reduce, ranks, ranks[0], times)) // and its broadcast
 }
 
-// doubling is an allreduce by recursive doubling; ranks beyond a power of two give theirs to another before, and get the result from it.
+// doubling repeats an allreduce by recursive doubling; ranks beyond a power of two first give their values to a
+// partner and get the result from it.
 func (g *machine) doubling(ranks []int, times int) {
 	n := len(ranks)
 	power := 1
@@ -362,10 +368,10 @@ func (g *machine) doubling(ranks []int, times int) {
 			g.pass(ranks[i-power], ranks[i], x[i-power], accumulator, accumulator)
 		}
 	}
-	g.want = append(g.want, g.wants(Allreduce, ranks, 0, times))
+	g.want = append(g.want, g.wants(ledger.Allreduce, ranks, 0, times))
 }
 
-// scan is a loop of prefix sums, by distances that double or along a chain.
+// scan repeats an inclusive prefix sum, by doubling distances or along a chain.
 func (g *machine) scan(ranks []int, chain bool, times int) {
 	n := len(ranks)
 	for range times {
@@ -391,14 +397,14 @@ func (g *machine) scan(ranks []int, chain bool, times int) {
 			}
 		}
 	}
-	g.want = append(g.want, g.wants(Scan, ranks, 0, times))
+	g.want = append(g.want, g.wants(ledger.Scan, ranks, 0, times))
 	if chain {
-		g.may = append(g.may, g.wants(Reduce, ranks, ranks[n-1], times))
+		g.may = append(g.may, g.wants(ledger.Reduce, ranks, ranks[n-1], times))
 	}
 }
 
-// exscan is a loop of prefix sums of the ranks before: along a chain, with what comes out recorded, or by distances that double from what the
-// next rank has been given.
+// exscan repeats an exclusive prefix sum: along a chain, with the results recorded, or by doubling distances after a
+// shift to the next rank.
 func (g *machine) exscan(ranks []int, chain bool, times int) {
 	n := len(ranks)
 	for range times {
@@ -417,7 +423,7 @@ func (g *machine) exscan(ranks []int, chain bool, times int) {
 			continue
 		}
 		y := make([]vector, n)
-		for s := 1; s < 2*n; s *= 2 { // first to the next, then what came 1, 2, 4 ... farther
+		for s := 1; s < 2*n; s *= 2 { // first to the next rank, then partial results over distances 1, 2, 4 ...
 			sent, by, before := make([]int, n), max(s/2, 1), x
 			if s > 1 {
 				before = slices.Clone(y)
@@ -439,14 +445,14 @@ func (g *machine) exscan(ranks []int, chain bool, times int) {
 			}
 		}
 	}
-	g.want = append(g.want, g.wants(Exscan, ranks, 0, times))
-	if chain { // where a maximum is the last rank's own, what is recorded does not tell
-		g.may = append(g.may, g.wants(Reduce, ranks, ranks[n-1], times), g.wants(Scan, ranks, 0, times))
+	g.want = append(g.want, g.wants(ledger.Exscan, ranks, 0, times))
+	if chain { // where a maximum is the last rank's own, the records are ambiguous
+		g.may = append(g.may, g.wants(ledger.Reduce, ranks, ranks[n-1], times), g.wants(ledger.Scan, ranks, 0, times))
 	}
 }
 
-// routed is an alltoall in log2 rounds by Bruck's way: blocks for ranks that are farther away pass others. Up or down the ranks, and from the
-// nearest or the farthest distance on.
+// routed repeats Bruck's alltoall in log2 rounds: blocks for distant ranks are forwarded by others. The direction and
+// the order of the distances vary.
 func (g *machine) routed(ranks []int, times int) {
 	n, turn := len(ranks), 1-2*g.IntN(2)
 	var steps []int
@@ -458,7 +464,7 @@ func (g *machine) routed(ranks []int, times int) {
 	}
 	at := func(i, distance int) int { return ((i+turn*distance)%n + n) % n }
 	for range times {
-		have := make([][]vector, n) // by how far away the receiver is, from where a block began
+		have := make([][]vector, n) // by the distance from a block's origin to its receiver
 		for i := range n {
 			have[i] = make([]vector, n)
 			for j := range n {
@@ -489,10 +495,10 @@ func (g *machine) routed(ranks []int, times int) {
 			}
 		}
 	}
-	g.want = append(g.want, g.wants(Alltoall, ranks, 0, times))
+	g.want = append(g.want, g.wants(ledger.Alltoall, ranks, 0, times))
 }
 
-// circled is an allgather in log2 rounds by Bruck's way: from its own on a rank has twice as many blocks after each round.
+// circled repeats Bruck's allgather in log2 rounds: each round doubles a rank's blocks, starting with its own.
 func (g *machine) circled(ranks []int, times int) {
 	n, turn := len(ranks), 1-2*g.IntN(2)
 	at := func(i, distance int) int { return ((i+turn*distance)%n + n) % n }
@@ -512,14 +518,14 @@ func (g *machine) circled(ranks []int, times int) {
 			}
 		}
 	}
-	g.want = append(g.want, g.wants(Allgather, ranks, 0, times))
+	g.want = append(g.want, g.wants(ledger.Allgather, ranks, 0, times))
 }
 
-// circulant exchanges what is new each time with the ranks that are 1, 2, 4 ... away, both ways.
+// circulant exchanges fresh data in both directions with the ranks at distances 1, 2, 4 ...
 func (g *machine) circulant(ranks []int, times int) {
 	n := len(ranks)
 	if n < 6 {
-		return // among five that is everybody with everybody
+		return // with five ranks all exchange with all
 	}
 	for range times {
 		for s := 1; 2*s < n; s *= 2 {
@@ -536,8 +542,8 @@ func (g *machine) circulant(ranks []int, times int) {
 	}
 }
 
-// span is how many places there are in the subtree of each.
-func span(parent []int) []int {
+// subtreeSizes returns the size of each place's subtree.
+func subtreeSizes(parent []int) []int {
 	out := make([]int, len(parent))
 	for i := len(parent) - 1; i >= 0; i-- {
 		out[i]++
@@ -548,11 +554,12 @@ func span(parent []int) []int {
 	return out
 }
 
-// blocks moves blocks up a tree to its root, or down from it. In a binomial tree each subtree's blocks are in a row.
+// blocks moves blocks up a tree to its root, or down from it. In a binomial tree each subtree's blocks are
+// contiguous.
 func (g *machine) blocks(ranks []int, shape string, times int, differ, down bool) {
 	n, all := len(ranks), ranks
 	parent := g.treeOf(n, shape)
-	spans := span(parent)
+	spans := subtreeSizes(parent)
 	for k := range times {
 		if g.turns {
 			ranks = turned(all, k)
@@ -587,14 +594,14 @@ func (g *machine) blocks(ranks []int, shape string, times int, differ, down bool
 			g.pass(ranks[i], ranks[parent[i]], whole(i), start[i], start[i])
 		}
 	}
-	op := map[bool]Operation{false: Gather, true: Scatter}[down]
+	op := map[bool]ledger.Operation{false: ledger.Gather, true: ledger.Scatter}[down]
 	if differ {
 		op++
 	}
 	g.want = append(g.want, findingLine(op, int32s(all), g.rootsOf(all, times), int64(times)))
 }
 
-// growing is an allgather by recursive doubling.
+// growing repeats an allgather by recursive doubling.
 func (g *machine) growing(ranks []int, times int) {
 	n := 1
 	for 2*n <= len(ranks) {
@@ -618,10 +625,10 @@ func (g *machine) growing(ranks []int, times int) {
 			have = next
 		}
 	}
-	g.want = append(g.want, g.wants(Allgather, ranks, 0, times))
+	g.want = append(g.want, g.wants(ledger.Allgather, ranks, 0, times))
 }
 
-// slices is a reduction of which each rank ends with one block, round a ring or by halving, and, where all is wanted, an allgather.
+// slices repeats a reduce-scatter, round a ring or by halving; with all set, an allgather follows.
 func (g *machine) slices(ranks []int, ring, all, differ bool, times int) {
 	n := len(ranks)
 	if !ring {
@@ -629,7 +636,7 @@ func (g *machine) slices(ranks []int, ring, all, differ bool, times int) {
 		}
 		ranks = ranks[:n]
 	}
-	starts := []int{0} // of blocks, in elements
+	starts := []int{0} // of the blocks, in elements
 	for b := range n {
 		size := g.elems
 		if differ {
@@ -672,7 +679,7 @@ func (g *machine) slices(ranks []int, ring, all, differ bool, times int) {
 			for half := n / 2; half > 0; half /= 2 {
 				sent, v, first := make([]int, n), make([]vector, n), make([]int, n)
 				for i := range n {
-					first[i] = (i ^ half) &^ (half - 1) // what the partner is to have
+					first[i] = (i ^ half) &^ (half - 1) // the partner's half
 					v[i] = block(i, first[i], half).clone()
 					sent[i] = g.send(ranks[i], ranks[i^half], v[i], at(first[i]))
 				}
@@ -702,26 +709,28 @@ func (g *machine) slices(ranks []int, ring, all, differ bool, times int) {
 			}
 		}
 	}
-	op := ReduceScatterBlock
+	op := ledger.ReduceScatterBlock
 	switch {
 	case all:
-		op = Allreduce
-		g.may = append(g.may, g.wants(ReduceScatterBlock, ranks, 0, times), g.wants(ReduceScatter, ranks, 0, times)) // and its allgather
+		op = ledger.Allreduce
+		// and its allgather
+		g.may = append(g.may, g.wants(ledger.ReduceScatterBlock, ranks, 0, times), g.wants(ledger.ReduceScatter, ranks, 0, times))
 	case differ:
-		op = ReduceScatter
+		op = ledger.ReduceScatter
 	}
 	g.want = append(g.want, g.wants(op, ranks, 0, times))
 }
 
 // The decoys.
 
-// halo exchanges what is new each time with both neighbours on a ring.
+// halo exchanges fresh data with both neighbours on a ring.
 func (g *machine) halo(ranks []int, times int) {
 	n := len(ranks)
 	for range 2 * times {
 		var sent []int
 		for i := range n {
-			sent = append(sent, g.send(ranks[i], ranks[(i+1)%n], g.contribution(g.elems), accumulator), g.send(ranks[(i+1)%n], ranks[i], g.contribution(g.elems), accumulator+4096))
+			sent = append(sent, g.send(ranks[i], ranks[(i+1)%n], g.contribution(g.elems), accumulator),
+				g.send(ranks[(i+1)%n], ranks[i], g.contribution(g.elems), accumulator+4096))
 		}
 		for k, m := range sent {
 			g.recv(m, temporary+int64(k%2)*4096)
@@ -729,7 +738,7 @@ func (g *machine) halo(ranks []int, times int) {
 	}
 }
 
-// cube exchanges what is new each time along the edges of a cube, as a halo on a grid of two by two does.
+// cube exchanges fresh data along the edges of a cube, as a halo exchange on a grid of two by two does.
 func (g *machine) cube(ranks []int, times int) {
 	n := 1
 	for 2*n <= len(ranks) {
@@ -748,7 +757,7 @@ func (g *machine) cube(ranks []int, times int) {
 	}
 }
 
-// pipeline passes what each changes from one rank to the next.
+// pipeline sends changed data from each rank to the next.
 func (g *machine) pipeline(ranks []int, times int) {
 	for range 3 * times {
 		for i := 1; i < len(ranks); i++ {
@@ -757,7 +766,7 @@ func (g *machine) pipeline(ranks []int, times int) {
 	}
 }
 
-// wavefront goes over a grid, from each rank to those below and to the right.
+// wavefront sweeps over a grid, from each rank to those below and to the right.
 func (g *machine) wavefront(ranks []int, times int) {
 	w := 2 + g.IntN(2)
 	for range times {
@@ -776,7 +785,7 @@ func (g *machine) wavefront(ranks []int, times int) {
 	}
 }
 
-// pingPong has pairs send to each other what they change.
+// pingPong exchanges changing data in pairs.
 func (g *machine) pingPong(ranks []int, times int) {
 	for range 3 * times {
 		for i := 1; i < len(ranks); i += 2 {
@@ -786,7 +795,7 @@ func (g *machine) pingPong(ranks []int, times int) {
 	}
 }
 
-// token goes round a ring, and each rank changes it.
+// token passes a token round a ring; each rank changes it.
 func (g *machine) token(ranks []int, times int) {
 	n := len(ranks)
 	for k := range n * times {
@@ -794,7 +803,7 @@ func (g *machine) token(ranks []int, times int) {
 	}
 }
 
-// shift has every rank send to the next, again and again.
+// shift has every rank send to the next, repeatedly.
 func (g *machine) shift(ranks []int, times int) {
 	n := len(ranks)
 	for range times {
@@ -808,7 +817,7 @@ func (g *machine) shift(ranks []int, times int) {
 	}
 }
 
-// branches sends down a tree what differs on every way and has one size.
+// branches sends messages of one size down a tree, with different contents on every edge.
 func (g *machine) branches(ranks []int, times int) {
 	parent := g.treeOf(len(ranks), "binomial")
 	for range times {
@@ -820,7 +829,7 @@ func (g *machine) branches(ranks []int, times int) {
 	}
 }
 
-// buckets are messages of random sizes between random ranks, from one place.
+// buckets sends messages of random sizes between random ranks, from one call site.
 func (g *machine) buckets(ranks []int, times int) {
 	for range 10 * times * len(ranks) {
 		i := g.IntN(len(ranks))
@@ -829,7 +838,7 @@ func (g *machine) buckets(ranks []int, times int) {
 	}
 }
 
-// service has all ranks ask one, as often as it happens, which answers each.
+// service has random ranks send requests to one rank, which answers each.
 func (g *machine) service(ranks []int, times int) {
 	for range 3 * times * len(ranks) {
 		i := 1 + g.IntN(len(ranks)-1)
@@ -838,7 +847,7 @@ func (g *machine) service(ranks []int, times int) {
 	}
 }
 
-// add puts one random thing into the program.
+// add appends one random operation to the program.
 func (g *machine) add() {
 	g.site += 10
 	g.tag += 3
@@ -878,7 +887,8 @@ func (g *machine) add() {
 	case 7, 8, 9:
 		shape = []string{"star", "binomial"}[g.IntN(2)]
 		differ, down := g.IntN(2) == 0, g.IntN(2) == 0
-		name = map[bool]string{false: "gather", true: "scatter"}[down] + map[bool]string{false: " ", true: "v "}[differ] + shape
+		name = map[bool]string{false: "gather", true: "scatter"}[down] + map[bool]string{false: " ",
+			true: "v "}[differ] + shape
 		g.blocks(ranks, shape, times, differ, down)
 	case 10:
 		name = "allgather doubling"
@@ -893,7 +903,8 @@ func (g *machine) add() {
 			return
 		}
 		g.op, g.self = "MPI_SUM", false
-		name = map[bool]string{false: "reduce_scatter", true: "reduce_scatter and allgather"}[all] + map[bool]string{false: " halving", true: " ring"}[ring]
+		name = map[bool]string{false: "reduce_scatter",
+			true: "reduce_scatter and allgather"}[all] + map[bool]string{false: " halving", true: " ring"}[ring]
 		if differ {
 			name += ", blocks differ"
 		}
@@ -907,14 +918,15 @@ func (g *machine) add() {
 		}
 		shape = []string{"star", "binomial"}[g.IntN(2)]
 		differ, down := g.IntN(2) == 0, g.IntN(2) == 0
-		name = map[bool]string{false: "gather", true: "scatter"}[down] + map[bool]string{false: " ", true: "v "}[differ] + shape + ", roots in turn"
+		name = map[bool]string{false: "gather", true: "scatter"}[down] + map[bool]string{false: " ",
+			true: "v "}[differ] + shape + ", roots in turn"
 		g.blocks(ranks, shape, times, differ, down)
 	case 15:
 		if g.ranks < 4 {
 			return
 		}
 		name = "exscan doubling"
-		g.spreads = g.spreads || g.ranks == 4 // what the first has
+		g.spreads = g.spreads || g.ranks == 4 // the first rank's value
 		slices.Sort(ranks)
 		g.self = false
 		g.exscan(ranks, false, times)
@@ -944,11 +956,12 @@ func (g *machine) add() {
 		g.circled(ranks, times)
 	default:
 		decoys := []func([]int, int){g.halo, g.cube, g.pipeline, g.wavefront, g.pingPong, g.token, g.shift, g.branches, g.buckets, g.service, g.circulant}
-		names := []string{"halo", "cube", "pipeline", "wavefront", "ping-pong", "token", "shift", "branches", "buckets", "service", "circulant"}
+		names := []string{"halo", "cube", "pipeline", "wavefront", "ping-pong", "token", "shift", "branches",
+			"buckets", "service", "circulant"}
 		d := g.IntN(len(decoys))
 		name = "none: " + names[d]
 		if g.ranks < 5 {
-			return // among few ranks much is what something else is too
+			return // with few ranks the decoys look like collectives
 		}
 		decoys[d](ranks, times)
 	}
@@ -958,13 +971,14 @@ func (g *machine) add() {
 	if g.self {
 		name += ", recorded"
 	}
-	if len(g.want) > before && g.want[before][4:10] != "Gather" && !strings.Contains(name, "gather") && !strings.Contains(name, "scatter") && !strings.Contains(name, "alltoall") && !strings.HasPrefix(name, "none") {
+	if len(g.want) > before && g.want[before][4:10] != "Gather" && !strings.Contains(name, "gather") &&
+		!strings.Contains(name, "scatter") && !strings.Contains(name, "alltoall") && !strings.HasPrefix(name, "none") {
 		name += " " + g.op
 	}
 	g.names = append(g.names, name)
 }
 
-// randomMachine is a program with one to three random things in it.
+// randomMachine makes a program of one to three random operations.
 func randomMachine(seed uint64) *machine {
 	g := &machine{Rand: rand.New(rand.NewPCG(seed, 11))}
 	g.ranks = 3 + g.IntN(15)
@@ -975,7 +989,8 @@ func randomMachine(seed uint64) *machine {
 	return g
 }
 
-// isOf says whether what is wanted is of one of these operations; what may be found in the place of something else can be of its operation.
+// isOf reports whether an expected finding has one of these reduction operations; findings that are also right may
+// have any.
 func (g *machine) isOf(line string, reductions []string) bool {
 	if slices.Contains(g.may, line) {
 		return true
@@ -988,10 +1003,10 @@ func (g *machine) isOf(line string, reductions []string) bool {
 	return false
 }
 
-// TestRandomCombining makes programs that do or do not combine, gather or scatter by hand. Nothing may be found that is not there; what
-// is found of what is there is counted.
+// TestRandomCombining makes programs that combine, gather or scatter by hand, and decoys that do not. Every finding
+// must be right; the rate of expected ones that are found is logged.
 func TestRandomCombining(t *testing.T) {
-	type tally struct{ wanted, right, other int } // other: told as what fits as well
+	type tally struct{ wanted, right, other int } // other: reported as an alternative
 	byName := map[string]*tally{}
 	certain := map[string]int{}
 	for seed := range uint64(randomPrograms(t)) {
@@ -1008,20 +1023,21 @@ func TestRandomCombining(t *testing.T) {
 			right := slices.Contains(g.want, line)
 			for _, op := range f.Others {
 				roots := f.Roots
-				if op == Reduce && f.Operation == Scan {
+				if op == ledger.Reduce && f.Operation == ledger.Scan {
 					roots = f.Ranks[len(f.Ranks)-1:]
 				}
 				other = append(other, findingLine(op, f.Ranks, roots, f.Instances))
 			}
-			if (f.Operation == Bcast || f.Operation == Allgather) && g.spreads {
+			if (f.Operation == ledger.Bcast || f.Operation == ledger.Allgather) && g.spreads {
 				continue
 			}
-			if right && f.Certainty == Verified && f.Operation.Combines() && !g.isOf(line, f.Reductions) {
+			if right && f.Certainty == ledger.Verified && f.Operation.Combines() && !g.isOf(line, f.Reductions) {
 				t.Errorf("seed %d: %s is of %v, want one of %v", seed, line, f.Reductions, g.ops)
 			}
 			switch {
 			case !right && !slices.Contains(g.may, line):
-				t.Errorf("seed %d, %d ranks (%s): found what is not there: %s, %v, %v", seed, g.ranks, strings.Join(g.names, "; "), line, f.Certainty, f.Reductions)
+				t.Errorf("seed %d, %d ranks (%s): found what is not there: %s, %v, %v", seed, g.ranks,
+					strings.Join(g.names, "; "), line, f.Certainty, f.Reductions)
 				certain["wrong, "+f.Certainty.String()]++
 			default:
 				certain[f.Operation.String()+", "+f.Certainty.String()]++
@@ -1047,7 +1063,8 @@ func TestRandomCombining(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		t.Logf("%-50s %5d wanted %5d found %5d fit as well", name, byName[name].wanted, byName[name].right, byName[name].other)
+		t.Logf("%-50s %5d wanted %5d found %5d fit as well", name, byName[name].wanted, byName[name].right,
+			byName[name].other)
 	}
 	for _, name := range slices.Sorted(maps.Keys(certain)) {
 		t.Logf("%-50s %5d", name, certain[name])

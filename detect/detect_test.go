@@ -10,10 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/detect/combine"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// sent is a message of a program in a test.
+// sent is a message of a test program.
 type sent struct {
 	src, dst        int32
 	payload, head   int64
@@ -22,31 +24,31 @@ type sent struct {
 	buffer, to      int64 // addresses
 }
 
-// step is what a rank does: it sends message m, or waits until it has received it.
+// step is one action of a rank: send message m, or wait until it has been received.
 type step struct {
 	m    int
 	send bool
 }
 
-// program is what the ranks do, and the messages.
+// program holds the steps of every rank and the messages.
 type program struct {
 	ranks    int
 	messages []sent
 	scripts  [][]step
-	comms    []Comm
+	comms    []run.Comm
 }
 
 func newProgram(ranks int) *program {
 	p := &program{ranks: ranks, scripts: make([][]step, ranks)}
-	world := Comm{}
+	world := run.Comm{}
 	for r := range ranks {
 		world.Members = append(world.Members, int32(r))
 	}
-	p.comms = []Comm{world}
+	p.comms = []run.Comm{world}
 	return p
 }
 
-// message makes a message; send and recv put its ends where the ranks are.
+// message adds a message; send and recv append its two ends to their ranks.
 func (p *program) message(m sent) int {
 	p.messages = append(p.messages, m)
 	return len(p.messages) - 1
@@ -62,14 +64,14 @@ func (p *program) recv(m int) {
 	p.scripts[r] = append(p.scripts[r], step{m, false})
 }
 
-// both sends a message, which is received at once.
+// both sends a message that is received at once.
 func (p *program) both(m sent) {
 	k := p.message(m)
 	p.send(k)
 	p.recv(k)
 }
 
-// run executes the scripts in an order that rnd chooses and returns the run. Noise is put anywhere.
+// run interleaves the ranks' steps in a random order and returns the run, with noise messages inserted anywhere.
 func (p *program) run(t testing.TB, rnd *rand.Rand, noise []sent) *Run {
 	at := make([]int, p.ranks)
 	onWay := map[int]bool{}
@@ -105,17 +107,19 @@ func (p *program) run(t testing.TB, rnd *rand.Rand, noise []sent) *Run {
 		order = slices.Insert(order, max(a, b), step{m, false})
 		order = slices.Insert(order, min(a, b), step{m, true})
 	}
-	return &Run{Ranks: int32(p.ranks), HashBits: 64, Comms: p.comms, Datatypes: []Datatype{{ID: 7, Named: true, Name: "MPI_DOUBLE", Bytes: 8}}, Messages: allColumns(rows(all, order, p.ranks))}
+	return &Run{Ranks: int32(p.ranks), HashBits: 64, Comms: p.comms,
+		Datatypes: []combine.Datatype{{ID: 7, Named: true, Name: "MPI_DOUBLE", Bytes: 8}},
+		Messages:  allColumns(rows(all, order, p.ranks))}
 }
 
-// allColumns reads messages of which all columns are there.
+// allColumns adapts a reader of messages that always fills all columns.
 func allColumns(read func(add func(*schema.Messages) error) error) func([]string, func(*schema.Messages, schema.Rest) error) error {
 	return func(_ []string, add func(*schema.Messages, schema.Rest) error) error {
 		return read(func(b *schema.Messages) error { return add(b, func(int, int, ...string) error { return nil }) })
 	}
 }
 
-// rows are the rows of messages, in the order of their sends.
+// rows returns the rows of messages in the order of their sends.
 func rows(all []sent, order []step, ranks int) func(func(*schema.Messages) error) error {
 	seq := make([]int64, ranks)
 	sendSeq, doneSeq := make([]int64, len(all)), make([]int64, len(all))
@@ -136,16 +140,18 @@ func rows(all []sent, order []step, ranks int) func(func(*schema.Messages) error
 		b.Resize(len(list))
 		for i, k := range list {
 			m := all[k]
-			b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i], b.PayloadHead[i] = m.src, m.dst, m.comm, m.tag, m.bytes, m.payload, m.head
+			b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i], b.PayloadHead[i] = m.src, m.dst,
+				m.comm, m.tag, m.bytes, m.payload, m.head
 			b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i] = sendSeq[k], doneSeq[k], doneSeq[k]
-			b.SendCallsite[i], b.RecvCallsite[i], b.SendDatatype[i], b.SrcBuffer[i], b.DstBuffer[i] = m.site, m.site+1, 7, m.buffer, m.to
+			b.SendCallsite[i], b.RecvCallsite[i], b.SendDatatype[i], b.SrcBuffer[i], b.DstBuffer[i] = m.site,
+				m.site+1, 7, m.buffer, m.to
 			b.PayloadSum[i], b.DstBuffer[i] = schema.NullInt64, schema.NullInt64
 		}
 		return add(b)
 	}
 }
 
-// text is what a finding says, in a line.
+// text describes a finding in one line.
 func (f *Finding) text() string {
 	s := fmt.Sprintf("%v ranks %v", f.Operation, f.Ranks)
 	if f.Operation.Rooted() {
@@ -178,8 +184,8 @@ func found(t testing.TB, run *Run, o Options) []string {
 	return out
 }
 
-// script makes a program of lines "SRC>DST PAYLOAD": each is sent and received before the next by the ranks that it names. A line
-// "SRC>DST PAYLOAD late" is received at the end.
+// script makes a program from lines "SRC>DST PAYLOAD": each message is sent and received before the ranks that it
+// names do anything else. A line "SRC>DST PAYLOAD late" is received at the end.
 func script(ranks int, lines string) *program {
 	p := newProgram(ranks)
 	var late []int
@@ -208,7 +214,7 @@ func script(ranks int, lines string) *program {
 	return p
 }
 
-// TestPaper has the scenarios of figures 1, 4 and 6 of the paper, and what is like them.
+// TestPaper covers the scenarios of figures 1, 4 and 6 of the paper, and similar ones.
 func TestPaper(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -235,7 +241,8 @@ func TestPaper(t *testing.T) {
 		{"central barrier", 4, "1>0 empty\n2>0 empty\n3>0 empty\n0>1 empty\n0>2 empty\n0>3 empty",
 			[]string{"MPI_Barrier ranks [0 1 2 3] bytes 0 x 1 messages 6"}},
 		{"signal, then barrier", 3, "0>1 empty\n0>2 empty\n1>0 empty\n2>0 empty\n0>1 empty\n0>2 empty",
-			[]string{"MPI_Barrier ranks [0 1 2] bytes 0 x 1 messages 4", "MPI_Bcast ranks [0 1 2] roots [0] possible [0] bytes 0 x 1 messages 2"}},
+			[]string{"MPI_Barrier ranks [0 1 2] bytes 0 x 1 messages 4",
+				"MPI_Bcast ranks [0 1 2] roots [0] possible [0] bytes 0 x 1 messages 2"}},
 		{"ring barrier of two laps", 3, "0>1 empty\n1>2 empty\n2>0 empty\n0>1 empty\n1>2 empty",
 			[]string{"MPI_Barrier ranks [0 1 2] bytes 0 x 1 messages 5"}},
 		{"constant halo", 5, "0>1 A late;1>2 A late;2>3 A late;3>4 A late;4>0 A late;1>0 A late;2>1 A late;3>2 A late;4>3 A late;0>4 A late", nil},

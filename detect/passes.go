@@ -4,462 +4,221 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/commq/commq/schema"
-	"github.com/commq/commq/schema/payloads"
+	"github.com/commq/commq/detect/ledger"
+	"github.com/commq/commq/detect/rankset"
+	"github.com/commq/commq/detect/scan"
+	"github.com/commq/commq/detect/spread"
 )
 
-// passes is how messages are looked at for which there is no memory at once: those of some payloads in each pass. Which messages of other payloads there are makes
-// no difference to what is found among those of one, so that all passes together find what one would. What is kept of a pass is what was found in it.
+// passes processes messages in batches that fit in memory. From each pass it keeps only what was found.
 type passes struct {
-	all     int64             // messages
-	sizes   []int64           // messages, and pieces, by bucket of their payloads
-	cut     map[payload]bool  // payloads of messages that carry several
-	full    map[payload]int64 // by payload of which not all messages are looked at the last one that is
-	divided map[int64]bool    // messages by ordinal that are looked at in pieces
-	taken   map[int64]bool    // messages by ordinal that were taken as what they are before others were looked at in pieces
-	todo    []part
-	next    int // of todo
+	plan    *scan.Plan
+	next    int            // next part of the plan
+	divided map[int64]bool // ordinals of messages that are divided into pieces
+	// ordinals of messages that were taken whole before others were divided
+	taken map[int64]bool
 
-	messages []message // what is kept, in any order
-	keys     []rowKey
-	found    []*instance
-	wholes   map[int64]int32 // by ordinal: place in messages of one that is kept because a piece of it is
+	messages []ledger.Message // kept messages, in any order
+	keys     []ledger.RowKey
+	found    []*ledger.Instance
+	wholes   map[int64]int32 // by ordinal: index of a message that is kept because of one of its pieces
 }
 
-// part are the payloads that one pass looks at, by their buckets.
-type part struct {
-	first, end int
-	wholes     bool // those of messages that carry several payloads, as what they are
-	size       int64
+func newPasses(p *scan.Plan) *passes {
+	return &passes{plan: p, divided: map[int64]bool{}, taken: map[int64]bool{}, wholes: map[int64]int32{}}
 }
 
-// rowKey is where a message is in the run: pieces of messages come behind all messages.
-type rowKey struct {
-	ordinal int64
-	piece   int32 // of the message, from 1 on; 0: the message
-}
-
-func (k rowKey) compare(o rowKey) int {
-	return cmp.Or(cmp.Compare(min(k.piece, 1), min(o.piece, 1)), cmp.Compare(k.ordinal, o.ordinal), cmp.Compare(k.piece, o.piece))
-}
-
-// buckets is how many there are, to which payloads are dealt: a pass looks at one or more of them.
-const buckets = 1 << 14
-
-func bucketOf(hash, bytes int64) int { return int(payloads.Key(hash, bytes) % buckets) }
-
-func newPasses() *passes {
-	return &passes{sizes: make([]int64, buckets), cut: map[payload]bool{}, full: map[payload]int64{}, divided: map[int64]bool{}, taken: map[int64]bool{},
-		wholes: map[int64]int32{}}
-}
-
-// count counts a message that may be part of something by its payload, and its pieces by theirs.
-func (p *passes) count(of payload, often bool, pieces []piece) {
-	p.all++
-	if often || len(pieces) > 0 {
-		p.sizes[bucketOf(of.hash, of.bytes)]++
-	}
-	for _, x := range pieces {
-		p.sizes[bucketOf(x.hash, x.bytes)]++
-		p.cut[of] = true
-	}
-}
-
-// plan deals the buckets to passes of about so many messages.
-func (p *passes) plan(room int64) {
-	withCut := map[int]bool{}
-	for of := range p.cut {
-		withCut[bucketOf(of.hash, of.bytes)] = true
-	}
-	for _, wholes := range []bool{true, false} {
-		at := part{wholes: wholes}
-		for b, n := range p.sizes {
-			if wholes && !withCut[b] {
-				n = 0
-			}
-			if at.size > 0 && at.size+n > room {
-				at.end = b
-				p.todo = append(p.todo, at)
-				at = part{first: b, wholes: wholes}
-			}
-			at.size += n
-		}
-		if at.end = len(p.sizes); at.size > 0 {
-			p.todo = append(p.todo, at)
-		}
-	}
-}
-
-// has says whether a payload is of a part.
-func (t *part) has(hash, bytes int64) bool {
-	b := bucketOf(hash, bytes)
-	return b >= t.first && b < t.end
-}
-
-// candidate is a message that may be part of something.
-type candidate struct {
-	b       *schema.Messages
-	row     int
-	ordinal int64
-	payload payload
-	pieces  []piece // of which payloads are sent often enough
-	often   bool    // its own is
-}
-
-// candidates goes through the messages that may be part of what spreads, or too of exchanges, and calls add with those that want wants, when all their columns are
-// there. want sees those in streamColumns, of what spreads only those of payloads.
-func (d *detector) candidates(exchanges bool, want func(c *candidate) bool, add func(c *candidate, m message)) error {
-	columns, exchanged := payloadColumns, exchanges && d.streams.exchangers.any()
-	switch {
-	case exchanges:
-		columns = streamColumns
-	case d.streams.selves:
-		columns = rankColumns
-	}
-	ordinal := int64(-1)
-	var wanted []candidate
-	return d.sharedRows(columns, func(b *schema.Messages, list []int32, looked bool, rest schema.Rest) error {
-		wanted = wanted[:0]
-		some, err := d.hashes(b, list, looked, exchanged, rest)
-		if err != nil {
-			return err
-		}
-		for _, i := range list {
-			if d.streams.selves && b.Src[i] == b.Dst[i] {
-				continue
-			}
-			if ordinal++; !some {
-				continue
-			}
-			c := candidate{b: b, row: int(i), ordinal: ordinal}
-			c.payload.hash, c.payload.bytes = payloadOf(b, c.row)
-			c.pieces, c.often = d.often(ordinal, c.payload)
-			if !c.often && len(c.pieces) == 0 && !(exchanged && d.streams.complete(b, c.row)) {
-				continue
-			}
-			if last, some := d.passes.full[c.payload]; some && ordinal > last {
-				continue
-			}
-			if want(&c) {
-				wanted = append(wanted, c)
-			}
-		}
-		if len(wanted) == 0 {
-			return nil
-		}
-		if err := rest(wanted[0].row, wanted[len(wanted)-1].row+1); err != nil {
-			return err
-		}
-		for k := range wanted {
-			add(&wanted[k], row(b, wanted[k].row))
-		}
-		return nil
-	})
-}
-
-// hashes reads those of a batch that were not, because no payload of it comes often, where it has messages of exchanges; some says whether any can be part of
-// something.
-func (d *detector) hashes(b *schema.Messages, list []int32, looked, exchanged bool, rest schema.Rest) (some bool, err error) {
-	if looked {
-		return true, nil
-	}
-	if !exchanged || !slices.ContainsFunc(list, func(i int32) bool { return d.streams.complete(b, int(i)) }) {
-		return false, nil
-	}
-	return true, rest(0, b.Len(), hashColumn)
-}
-
-// often says whether a message's payload is sent often enough to be part of something, and which of its pieces are.
-func (d *detector) often(ordinal int64, of payload) (pieces []piece, often bool) {
-	if len(d.cutUp) > 0 {
-		for _, p := range d.cutUp[ordinal] {
-			if d.counter.Often(payloads.Key(p.hash, p.bytes)) {
-				pieces = append(pieces, p)
-			}
-		}
-	}
-	return pieces, d.counter.Often(payloads.Key(of.hash, of.bytes))
-}
-
-// fill finds the payloads of which more messages than mostOfPayload may be part of something, among those in classes that have so many.
-func (d *detector) fill(kept *keptPayloads) error {
-	some := false
-	for _, n := range kept.classes {
-		some = some || n >= mostOfPayload
-	}
-	if !some {
-		return nil
-	}
-	counts, full := map[payload]int32{}, map[payload]int64{}
-	err := d.candidates(true, func(c *candidate) bool {
-		if kept.classes[kept.class(c.payload)] >= mostOfPayload {
-			if counts[c.payload]++; counts[c.payload] == mostOfPayload {
-				full[c.payload] = c.ordinal
-			}
-			if counts[c.payload] > mostOfPayload {
-				d.result.LeftOut++
-				d.result.Replayed--
-			}
-		}
-		return false
-	}, nil)
-	d.passes.full = full
-	return err
-}
-
-// partRoom is how many messages one pass looks at, beside what is kept of others.
-func (d *detector) partRoom() int64 {
-	if d.options.part > 0 {
-		return d.options.part
-	}
-	return max(1, d.mostReplayed()/2)
-}
-
-// inPasses finds what spreads in as many passes as it takes.
+// inPasses finds operations that spread payloads, in as many passes as needed.
 func (d *detector) inPasses() error {
-	p := d.passes
-	for p.next < len(p.todo) {
-		t := &p.todo[p.next]
+	p, rules := d.passes, d.rules()
+	for p.next < len(p.plan.Todo) {
+		t := &p.plan.Todo[p.next]
 		p.next++
-		if int64(len(p.messages)) > d.mostReplayed() { // what is found has to be kept
-			d.result.LeftOut += t.size
-			d.result.NoRoom += t.size
-			d.result.Replayed -= t.size
+		if int64(len(p.messages)) > d.mostReplayed() { // the findings must be kept too
+			d.leaveOut(t.Size)
+			d.result.Replayed -= t.Size
 			continue
 		}
-		if err := d.pass(t); err != nil {
+		if err := d.pass(rules, t); err != nil {
 			return err
 		}
 		if err := d.border(); err != nil {
 			return err
 		}
 	}
-	d.messages, d.keys, d.found = p.messages, p.keys, p.found
+	d.ledger = ledger.Ledger{Messages: p.messages, Keys: p.keys, Found: p.found}
 	p.messages, p.keys, p.found, p.wholes, p.divided, p.taken = nil, nil, nil, nil, nil, nil
-	slices.SortStableFunc(d.found, func(a, b *instance) int {
-		return cmp.Or(cmp.Compare(a.stage, b.stage), a.from.compare(b.from))
+	slices.SortStableFunc(d.ledger.Found, func(a, b *ledger.Instance) int {
+		return cmp.Or(cmp.Compare(a.Stage, b.Stage), a.FirstKey.Compare(b.FirstKey))
 	})
-	d.inOrder(d.found)
+	d.ledger.InOrder(d.ledger.Found)
 	return nil
 }
 
-// pass looks at the messages of one part.
-func (d *detector) pass(t *part) error {
+// pass processes the messages of one part.
+func (d *detector) pass(rules *ledger.Rules, t *scan.Part) error {
 	p := d.passes
-	d.messages, d.keys, d.found, d.pieces = make([]message, 0, t.size), make([]rowKey, 0, t.size), nil, map[int32][]piece{}
-	want := func(c *candidate) bool {
+	l := &ledger.Ledger{Messages: make([]ledger.Message, 0, t.Size), Keys: make([]ledger.RowKey, 0, t.Size), Pieces: map[int32][]ledger.Piece{}}
+	want := func(c *scan.Candidate) bool {
 		switch {
-		case t.wholes:
-			return p.cut[c.payload] && t.has(c.payload.hash, c.payload.bytes)
-		case p.taken[c.ordinal]:
+		case t.Carriers:
+			return p.plan.Cut[c.Payload] && t.Has(c.Payload.Hash, c.Payload.Bytes)
+		case p.taken[c.Ordinal]:
 			return false
-		case len(c.pieces) > 0:
-			return p.divided[c.ordinal] && slices.ContainsFunc(c.pieces, func(x piece) bool { return t.has(x.hash, x.bytes) })
+		case len(c.Pieces) > 0:
+			return p.divided[c.Ordinal] && slices.ContainsFunc(c.Pieces,
+				func(x ledger.Piece) bool { return t.Has(x.Hash, x.Bytes) })
 		}
-		return c.often && t.has(c.payload.hash, c.payload.bytes)
+		return c.Frequent && t.Has(c.Payload.Hash, c.Payload.Bytes)
 	}
-	var divided []candidate
-	err := d.candidates(false, want, func(c *candidate, m message) {
-		if len(c.pieces) > 0 {
-			if d.pieces[int32(len(d.messages))] = c.pieces; !t.wholes {
-				m.taken = true
-				divided = append(divided, candidate{row: len(d.messages), ordinal: c.ordinal, pieces: c.pieces})
+	var divided []scan.Candidate
+	err := d.census.Candidates(d.reader, false, p.plan.LastOrdinal, want, func(c *scan.Candidate, m ledger.Message) {
+		if len(c.Pieces) > 0 {
+			if l.Pieces[int32(len(l.Messages))] = c.Pieces; !t.Carriers {
+				m.Taken = true
+				divided = append(divided, scan.Candidate{Row: len(l.Messages), Ordinal: c.Ordinal, Pieces: c.Pieces})
 			}
 		}
-		d.messages, d.keys = append(d.messages, m), append(d.keys, rowKey{c.ordinal, 0})
+		l.Messages, l.Keys = append(l.Messages, m), append(l.Keys, ledger.RowKey{Ordinal: c.Ordinal, Piece: 0})
 	})
 	if err != nil {
 		return err
 	}
-	if t.wholes {
-		d.spreadWholes()
-		for m := range d.pieces {
-			if !d.messages[m].taken {
-				p.divided[d.keys[m].ordinal] = true
+	if t.Carriers {
+		spread.SpreadWholes(rules, l)
+		for m := range l.Pieces {
+			if !l.Messages[m].Taken {
+				p.divided[l.Keys[m].Ordinal] = true
 			}
 		}
-		for m := range d.messages {
-			if d.messages[m].taken {
-				p.taken[d.keys[m].ordinal] = true
+		for m := range l.Messages {
+			if l.Messages[m].Taken {
+				p.taken[l.Keys[m].Ordinal] = true
 			}
 		}
 	} else {
 		for k := range divided {
 			c := &divided[k]
-			for n, x := range c.pieces {
-				if t.has(x.hash, x.bytes) {
-					d.messages = append(d.messages, d.pieceOf(int32(c.row), x))
-					d.keys = append(d.keys, rowKey{c.ordinal, int32(n) + 1})
+			for n, x := range c.Pieces {
+				if t.Has(x.Hash, x.Bytes) {
+					l.Messages = append(l.Messages, l.PieceOf(int32(c.Row), x))
+					l.Keys = append(l.Keys, ledger.RowKey{Ordinal: c.Ordinal, Piece: int32(n) + 1})
 				}
 			}
 		}
-		d.spreadAll()
+		spread.SpreadAll(rules, l)
 	}
 	if err := d.stopped(); err != nil {
 		return err
 	}
-	d.countBeyond()
-	d.retain(t)
+	d.leaveOut(l.CountOversized())
+	p.retain(t, l)
 	return nil
 }
 
-// retain keeps what was found in a pass, with its messages.
-func (d *detector) retain(t *part) {
-	p := d.passes
+// retain keeps the findings of a pass, with their messages.
+func (p *passes) retain(t *scan.Part, l *ledger.Ledger) {
 	at := map[int32]int32{}
 	keep := func(m int32) int32 {
 		k, known := at[m]
 		if !known {
 			k = int32(len(p.messages))
 			at[m] = k
-			p.messages, p.keys = append(p.messages, d.messages[m]), append(p.keys, d.keys[m])
+			p.messages, p.keys = append(p.messages, l.Messages[m]), append(p.keys, l.Keys[m])
 		}
 		return k
 	}
-	for _, i := range d.found {
-		i.from, i.stage = d.keys[i.list], 0
-		if !t.wholes {
-			i.stage = 1
+	for _, i := range l.Found {
+		i.FirstKey, i.Stage = l.Keys[i.FirstListed], 0
+		if !t.Carriers {
+			i.Stage = 1
 		}
-		for k, m := range i.messages {
-			i.messages[k] = keep(m)
-			if w := d.messages[m].whole; w != none {
-				ordinal := d.keys[w].ordinal
+		for k, m := range i.Messages {
+			i.Messages[k] = keep(m)
+			if w := l.Messages[m].Carrier; w != ledger.None {
+				ordinal := l.Keys[w].Ordinal
 				whole, known := p.wholes[ordinal]
 				if !known {
 					whole = keep(w)
 					p.wholes[ordinal] = whole
 				}
-				p.messages[i.messages[k]].whole = whole
+				p.messages[i.Messages[k]].Carrier = whole
 			}
 		}
 	}
-	p.found = append(p.found, d.found...)
-	d.messages, d.keys, d.found, d.pieces = nil, nil, nil, nil
+	p.found = append(p.found, l.Found...)
 }
 
-// inOrder puts messages in the order of the run, those of instances that are listed and those of others, and leaves out what is in no instance.
-func (d *detector) inOrder(lists ...[]*instance) {
-	used := newBitset(len(d.messages))
-	for _, list := range lists {
-		for _, i := range list {
-			for _, m := range i.messages {
-				used.add(int(m))
-				if w := d.messages[m].whole; w != none {
-					used.add(int(w))
-				}
-			}
-		}
-	}
-	d.reorder(used, lists...)
-}
-
-// reorder puts the messages of a set in the order of the run, and forgets the others.
-func (d *detector) reorder(used bitset, lists ...[]*instance) {
-	var order []int32
-	for m := range d.messages {
-		if used.has(m) {
-			order = append(order, int32(m))
-		}
-	}
-	slices.SortFunc(order, func(a, b int32) int { return d.keys[a].compare(d.keys[b]) })
-	at := make([]int32, len(d.messages))
-	messages, keys := make([]message, len(order)), make([]rowKey, len(order))
-	for k, m := range order {
-		at[m], messages[k], keys[k] = int32(k), d.messages[m], d.keys[m]
-	}
-	for k := range messages {
-		if w := messages[k].whole; w != none {
-			messages[k].whole = at[w]
-		}
-	}
-	d.messages, d.keys = messages, keys
-	for _, list := range lists {
-		for _, i := range list {
-			for k, m := range i.messages {
-				i.messages[k] = at[m]
-			}
-		}
-	}
-}
-
-// present is the place of a message by its ordinal among those with these keys; none where it is not there.
-func present(keys []rowKey, ordinal int64) int32 {
-	at, found := slices.BinarySearchFunc(keys, rowKey{ordinal, 0}, rowKey.compare)
-	if !found {
-		return none
-	}
-	return int32(at)
-}
-
-// classWay is a class of messages, by its number, and a way that they go.
+// classWay is the number of a class of messages, and a source and destination.
 type classWay struct {
 	class int32
-	way
+	ledger.Way
 }
 
 func (k classWay) compare(o classWay) int {
-	return cmp.Or(cmp.Compare(k.class, o.class), compareWays(k.way, o.way))
+	return cmp.Or(cmp.Compare(k.class, o.class), ledger.CompareWays(k.Way, o.Way))
 }
 
-// openWays is how many messages of each class that nothing has taken go each way; ok is false where they are too many to be counted.
-func (d *detector) openWays(kind int) (count map[classWay]int64, classes map[exchange]int32, ok bool, err error) {
-	count, classes = map[classWay]int64{}, map[exchange]int32{}
-	most, open := max(d.mostReplayed(), mostSampled), int64(0)
-	err = d.candidates(true, func(c *candidate) bool {
-		if m := present(d.keys, c.ordinal); m != none && d.messages[m].taken {
+// openWays counts the messages that belong to no operation yet, by class, source and destination. ok is false if
+// there are too many combinations.
+func (d *detector) openWays(kind int) (count map[classWay]int64, classes map[ledger.Class]int32, ok bool, err error) {
+	l := &d.ledger
+	count, classes = map[classWay]int64{}, map[ledger.Class]int32{}
+	most, open := max(d.mostReplayed(), ledger.MaxSampled), int64(0)
+	err = d.census.Candidates(d.reader, true, d.passes.plan.LastOrdinal, func(c *scan.Candidate) bool {
+		if m := ledger.Present(l.Keys, c.Ordinal); m != ledger.None && l.Messages[m].Taken {
 			return false
 		}
 		open++
-		if k := c.classWay(kind, classes); count[k] > 0 || int64(len(count)) <= most {
+		if k := classWayOf(c, kind, classes); count[k] > 0 || int64(len(count)) <= most {
 			count[k]++
 		}
 		return false
 	}, nil)
 	if int64(len(count)) > most {
-		d.result.LeftOut += open
-		d.result.NoRoom += open
+		d.leaveOut(open)
 		return nil, nil, false, err
 	}
 	return count, classes, true, err
 }
 
-// classWay is the class of a kind, which gets a number where it has none, and the way of a candidate.
-func (c *candidate) classWay(kind int, classes map[exchange]int32) classWay {
-	m := message{comm: c.b.Comm[c.row], tag: c.b.Tag[c.row], datatype: c.b.SendDatatype[c.row], sendSite: c.b.SendCallsite[c.row], bytes: c.payload.bytes}
-	k := kinds(&m)[kind]
+// classWayOf returns class and way of a candidate, numbering new classes.
+func classWayOf(c *scan.Candidate, kind int, classes map[ledger.Class]int32) classWay {
+	m := ledger.Message{Comm: c.Batch.Comm[c.Row], Tag: c.Batch.Tag[c.Row], Datatype: c.Batch.SendDatatype[c.Row],
+		SendSite: c.Batch.SendCallsite[c.Row], Bytes: c.Payload.Bytes}
+	k := ledger.Classes(&m)[kind]
 	n, known := classes[k]
 	if !known {
 		n = int32(len(classes))
 		classes[k] = n
 	}
-	return classWay{n, way{c.b.Src[c.row], c.b.Dst[c.row]}}
+	return classWay{n, ledger.Way{Src: c.Batch.Src[c.Row], Dst: c.Batch.Dst[c.Row]}}
 }
 
-// circle are the ranks of which each sends to each other equally often, by messages of one class.
+// circle is a set of ranks, each of which sends to each other equally often by messages of one class.
 type circle struct {
 	least classWay
 	ways  []classWay
 	count int64
 }
 
-// circlesOf are those among the ways that nothing has taken: only they can be of alltoalls.
-func (d *detector) circlesOf(count map[classWay]int64) (out []*circle) {
+// circlesOf finds the circles among the ways of free messages: only these can be alltoalls.
+func circlesOf(count map[classWay]int64, minRanks int) (out []*circle) {
 	byClass := map[int32][]classWay{}
 	for k := range count {
 		byClass[k.class] = append(byClass[k.class], k)
 	}
 	for _, ways := range byClass {
-		connected := circles{}
+		connected := rankset.Groups{}
 		for _, k := range ways {
-			connected.join(k.src, k.dst)
+			connected.Join(k.Src, k.Dst)
 		}
 		byCircle, ranks := map[int32]*circle{}, map[int32]int{}
 		for rank := range connected {
-			ranks[connected.of(rank)]++
+			ranks[connected.Root(rank)]++
 		}
 		for _, k := range ways {
-			root := connected.of(k.src)
+			root := connected.Root(k.Src)
 			c := byCircle[root]
 			if c == nil {
 				c = &circle{least: k}
@@ -472,7 +231,8 @@ func (d *detector) circlesOf(count map[classWay]int64) (out []*circle) {
 		}
 		for root, c := range byCircle {
 			n := ranks[root]
-			if n >= d.options.MinRanks && len(c.ways) == n*(n-1) && !slices.ContainsFunc(c.ways, func(k classWay) bool { return count[k] != count[c.ways[0]] }) {
+			if n >= minRanks && len(c.ways) == n*(n-1) &&
+				!slices.ContainsFunc(c.ways, func(k classWay) bool { return count[k] != count[c.ways[0]] }) {
 				out = append(out, c)
 			}
 		}
@@ -481,19 +241,18 @@ func (d *detector) circlesOf(count map[classWay]int64) (out []*circle) {
 	return out
 }
 
-// exchangesInPasses finds what every rank sends to every other directly, among messages of which those that nothing has taken are not there: they are counted, and
-// those read again of which the numbers fit.
-func (d *detector) exchangesInPasses(kind int) error {
+// exchangesInPasses finds direct exchanges of every rank with every other without keeping all candidate messages: it
+// counts them, and reads again only those whose counts fit.
+func (d *detector) exchangesInPasses(rules *ledger.Rules, kind int, aside []*ledger.Instance) error {
 	count, classes, ok, err := d.openWays(kind)
 	if err != nil || !ok {
 		return err
 	}
-	for list := d.circlesOf(count); len(list) > 0; {
-		room, n := max(d.partRoom(), d.mostReplayed()-int64(len(d.messages))), int64(0)
+	for list := circlesOf(count, d.options.MinRanks); len(list) > 0; {
+		room, n := max(d.partRoom(), d.mostReplayed()-int64(len(d.ledger.Messages))), int64(0)
 		if list[0].count > room && d.options.part == 0 {
-			for _, c := range list { // the others are no smaller
-				d.result.LeftOut += c.count
-				d.result.NoRoom += c.count
+			for _, c := range list { // sorted: the others are no smaller
+				d.leaveOut(c.count)
 			}
 			return nil
 		}
@@ -506,41 +265,43 @@ func (d *detector) exchangesInPasses(kind int) error {
 			}
 		}
 		list = list[k:]
-		if err := d.exchangesOf(kind, classes, wanted, k); err != nil {
+		if err := d.exchangesOf(rules, kind, classes, wanted, k, aside); err != nil {
 			return err
 		}
-		d.inOrder(d.found, d.aside)
+		d.ledger.InOrder(d.ledger.Found, aside)
 	}
 	return nil
 }
 
-// exchangesOf reads the messages of so many circles, by whose ways they are known, and finds the exchanges among them.
-func (d *detector) exchangesOf(kind int, classes map[exchange]int32, wanted map[classWay]int, circles int) error {
-	there := d.keys
-	err := d.candidates(true, func(c *candidate) bool {
-		_, want := wanted[c.classWay(kind, classes)]
-		return want && present(there, c.ordinal) == none
-	}, func(c *candidate, m message) {
-		d.messages, d.keys = append(d.messages, m), append(d.keys, rowKey{c.ordinal, 0})
+// exchangesOf reads the messages of some circles, known by their ways, and finds the exchanges among them.
+func (d *detector) exchangesOf(rules *ledger.Rules, kind int, classes map[ledger.Class]int32, wanted map[classWay]int, circles int,
+	aside []*ledger.Instance) error {
+	l := &d.ledger
+	there := l.Keys
+	err := d.census.Candidates(d.reader, true, d.passes.plan.LastOrdinal, func(c *scan.Candidate) bool {
+		_, want := wanted[classWayOf(c, kind, classes)]
+		return want && ledger.Present(there, c.Ordinal) == ledger.None
+	}, func(c *scan.Candidate, m ledger.Message) {
+		l.Messages, l.Keys = append(l.Messages, m), append(l.Keys, ledger.RowKey{Ordinal: c.Ordinal, Piece: 0})
 	})
 	if err != nil {
 		return err
 	}
-	all := newBitset(len(d.messages))
-	for m := range d.messages {
-		all.add(m)
+	all := rankset.NewBits(len(l.Messages))
+	for m := range l.Messages {
+		all.Add(m)
 	}
-	d.reorder(all, d.found, d.aside)
+	l.Reorder(all, l.Found, aside)
 	lists := make([][]int32, circles)
-	for i := range d.messages {
-		m := &d.messages[i]
-		class, known := classes[kinds(m)[kind]]
-		if k, want := wanted[classWay{class, way{m.src, m.dst}}]; known && want && !m.taken {
+	for i := range l.Messages {
+		m := &l.Messages[i]
+		class, known := classes[ledger.Classes(m)[kind]]
+		if k, want := wanted[classWay{class, ledger.Way{Src: m.Src, Dst: m.Dst}}]; known && want && !m.Taken {
 			lists[k] = append(lists[k], int32(i))
 		}
 	}
 	for _, list := range lists {
-		d.exchange(list)
+		spread.Exchange(rules, l, list)
 	}
 	return d.stopped()
 }

@@ -10,10 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/detect/crc"
+	"github.com/commq/commq/detect/ledger"
+	"github.com/commq/commq/detect/neighbours"
+	"github.com/commq/commq/detect/spread"
 	"github.com/commq/commq/schema"
 )
 
-// programsEnv is the variable that says how many random programs are tried; without it there are a few hundred.
+// programsEnv names the variable that sets the number of random programs; without it a few hundred are tried.
 const programsEnv = "COMMQ_DETECT_PROGRAMS"
 
 func randomPrograms(t *testing.T) int {
@@ -28,7 +32,8 @@ func randomPrograms(t *testing.T) int {
 	return n
 }
 
-// TestRandomPrograms makes programs that do or do not do a collective by hand, and wants just the findings that they were made with.
+// TestRandomPrograms makes programs with collectives by hand, and decoys, and wants exactly the findings that they
+// were made with.
 func TestRandomPrograms(t *testing.T) {
 	wanted, got, right := map[string]int{}, map[string]int{}, map[string]int{}
 	for seed := range uint64(randomPrograms(t)) {
@@ -61,7 +66,7 @@ func operation(finding string) string {
 	return op
 }
 
-// generator makes random programs and knows what is in them.
+// generator makes random programs and the findings expected in them.
 type generator struct {
 	*rand.Rand
 	p     *program
@@ -79,12 +84,18 @@ func (g *generator) program() *program {
 		name string
 		add  func(ranks []int32)
 	}{
-		{"broadcast", g.broadcast}, {"broadcasts of one payload", g.again}, {"segments", g.segments}, {"scatter and allgather", g.long},
-		{"redundant", g.redundant}, {"ring allgather", g.ring}, {"trees allgather", g.trees}, {"pairwise allgather", g.pairwise},
-		{"alltoall", g.alltoall}, {"central barrier", g.central}, {"dissemination barrier", g.dissemination}, {"loop of roots", g.roots},
-		{"none: too early", g.early}, {"halo of a constant", g.halo}, {"none: a pair is missing", g.nearly}, {"up a tree", g.upwards},
+		{"broadcast", g.broadcast}, {"broadcasts of one payload", g.again}, {"segments", g.segments},
+		{"scatter and allgather", g.long},
+		{"redundant", g.redundant}, {"ring allgather", g.ring}, {"trees allgather", g.trees},
+		{"pairwise allgather", g.pairwise},
+		{"alltoall", g.alltoall}, {"central barrier", g.central}, {"dissemination barrier", g.dissemination},
+		{"loop of roots", g.roots},
+		{"none: too early", g.early}, {"halo of a constant", g.halo}, {"none: a pair is missing", g.nearly},
+		{"up a tree", g.upwards},
 		{"none: two halves", g.halves}, {"none: sizes differ", g.sizes}, {"none: no release", g.arrive},
-		{"scatter by a tree and allgather", g.cut}, {"allgather by doubling", g.doubling}, {"neighbours", g.neighbours}, {"none: rings at random", g.rings}, {"none: a pipeline that begins with zeros", g.zeros},
+		{"scatter by a tree and allgather", g.cut}, {"allgather by doubling", g.doubling},
+		{"neighbours", g.neighbours}, {"none: rings at random", g.rings},
+		{"none: a pipeline that begins with zeros", g.zeros},
 		{"halo on a grid", g.grid}, {"halo on a grid by shifts", g.shifts}, {"none: wavefront", g.wavefront},
 	}
 	for range 1 + g.IntN(2) {
@@ -96,7 +107,7 @@ func (g *generator) program() *program {
 	return g.p
 }
 
-// ranks are all ranks, or three or more of them, in any order.
+// ranks returns all ranks, or at least three of them, in random order.
 func (g *generator) ranks() []int32 {
 	var all []int32
 	for _, r := range g.Perm(g.p.ranks) {
@@ -108,18 +119,19 @@ func (g *generator) ranks() []int32 {
 	return all[:3+g.IntN(len(all)-2)]
 }
 
-// noise are messages of payloads of their own between random ranks.
+// noise returns messages with unique payloads between random ranks.
 func (g *generator) noise() []sent {
 	var out []sent
 	for range g.IntN(3 * g.p.ranks) {
 		a := g.IntN(g.p.ranks)
 		b := (a + 1 + g.IntN(g.p.ranks-1)) % g.p.ranks
-		out = append(out, sent{src: int32(a), dst: int32(b), payload: g.payload(), bytes: int64(1 + g.IntN(1<<20)), tag: 3, site: 5, buffer: schema.NullInt64})
+		out = append(out, sent{src: int32(a), dst: int32(b), payload: g.payload(), bytes: int64(1 + g.IntN(1<<20)),
+			tag: 3, site: 5, buffer: schema.NullInt64})
 	}
 	return out
 }
 
-// tree is a random tree over ranks, the first of which is the root: the parent's place of each.
+// tree returns a random tree over ranks as the place of each one's parent; the first is the root.
 func (g *generator) tree(n int) []int {
 	parent := make([]int, n)
 	shape := g.IntN(4)
@@ -160,7 +172,8 @@ func (g *generator) spread(ranks []int32, parent []int, like sent) int {
 }
 
 func (g *generator) like() sent {
-	return sent{payload: g.payload(), bytes: int64(8 * (1 + g.IntN(1000))), tag: 9, site: g.site, buffer: schema.NullInt64}
+	return sent{payload: g.payload(), bytes: int64(8 * (1 + g.IntN(1000))), tag: 9, site: g.site,
+		buffer: schema.NullInt64}
 }
 
 func sorted(ranks []int32) []int32 {
@@ -169,7 +182,7 @@ func sorted(ranks []int32) []int32 {
 	return out
 }
 
-// wants notes a finding.
+// wants adds an expected finding.
 func (g *generator) wants(f Finding) {
 	f.Ranks = sorted(f.Ranks)
 	f.Roots, f.PossibleRoots = sorted(f.Roots), sorted(f.PossibleRoots)
@@ -182,7 +195,7 @@ func (g *generator) wants(f Finding) {
 	g.want = append(g.want, f.text())
 }
 
-// broadcast is a loop of broadcasts of payloads that differ.
+// broadcast repeats broadcasts of different payloads.
 func (g *generator) broadcast(ranks []int32) {
 	like := g.like()
 	parent := g.tree(len(ranks))
@@ -191,10 +204,11 @@ func (g *generator) broadcast(ranks []int32) {
 		like.payload = g.payload()
 		messages += g.spread(ranks, parent, like)
 	}
-	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes, Instances: int64(times), Messages: int64(messages)})
+	g.wants(Finding{Operation: ledger.Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes,
+		Instances: int64(times), Messages: int64(messages)})
 }
 
-// again is a loop of broadcasts of one payload.
+// again repeats broadcasts of one payload.
 func (g *generator) again(ranks []int32) {
 	like := g.like()
 	if g.IntN(2) == 0 {
@@ -205,10 +219,11 @@ func (g *generator) again(ranks []int32) {
 	for range times {
 		messages += g.spread(ranks, parent, like)
 	}
-	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes, Instances: int64(times), Messages: int64(messages), Repeats: int64(times - 1)})
+	g.wants(Finding{Operation: ledger.Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes,
+		Instances: int64(times), Messages: int64(messages), Repeats: int64(times - 1)})
 }
 
-// segments is a broadcast in segments.
+// segments broadcasts in segments.
 func (g *generator) segments(ranks []int32) {
 	like := g.like()
 	like.buffer = 4096 * int64(1+g.IntN(1000))
@@ -219,10 +234,11 @@ func (g *generator) segments(ranks []int32) {
 		messages += g.spread(ranks, parent, like)
 		like.buffer += like.bytes
 	}
-	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes * int64(n), Instances: 1, Messages: int64(messages), Segments: n})
+	g.wants(Finding{Operation: ledger.Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1],
+		BytesMax: like.bytes * int64(n), Instances: 1, Messages: int64(messages), Segments: n})
 }
 
-// long is a broadcast by a linear scatter and a ring allgather.
+// long broadcasts by a linear scatter and a ring allgather.
 func (g *generator) long(ranks []int32) {
 	like := g.like()
 	n := len(ranks)
@@ -240,11 +256,12 @@ func (g *generator) long(ranks []int32) {
 		messages++
 	}
 	messages += g.roll(ranks, func(b int) sent { return blocks[b] }, 1)
-	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes * int64(n), Instances: 1, Messages: int64(messages), Segments: n})
+	g.wants(Finding{Operation: ledger.Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1],
+		BytesMax: like.bytes * int64(n), Instances: 1, Messages: int64(messages), Segments: n})
 }
 
-// roll is the ring of an allgather: in each step the block that came in the last one goes to the next rank. Phase says whether ranks
-// send first (1), or every other one does.
+// roll returns the ring of an allgather: each step forwards the block received in the last one. With phase 1 all
+// ranks send first, otherwise every other one does.
 func (g *generator) roll(ranks []int32, block func(int) sent, phase int) int {
 	n := len(ranks)
 	ids := make([][]int, n-1)
@@ -271,7 +288,7 @@ func (g *generator) roll(ranks []int32, block func(int) sent, phase int) int {
 	return n * (n - 1)
 }
 
-// redundant is a broadcast with a message more, from a rank that has the payload to one that has it.
+// redundant is a broadcast with one extra message between ranks that both have the payload.
 func (g *generator) redundant(ranks []int32) {
 	like := g.like()
 	n := len(ranks)
@@ -283,20 +300,21 @@ func (g *generator) redundant(ranks []int32) {
 	m := like
 	m.src, m.dst = ranks[n-1], ranks[0]
 	g.p.both(m)
-	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:2], BytesMax: like.bytes, Instances: 1, Messages: int64(messages) + 1})
+	g.wants(Finding{Operation: ledger.Bcast, Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:2], BytesMax: like.bytes,
+		Instances: 1, Messages: int64(messages) + 1})
 }
 
-// blocks are the payloads of an allgather.
-func (g *generator) blocks(n int) (blocks []sent, op Operation, bytes int64) {
+// blocks returns the payloads of an allgather.
+func (g *generator) blocks(n int) (blocks []sent, op ledger.Operation, bytes int64) {
 	like := g.like()
-	op = Allgather
+	op = ledger.Allgather
 	if g.IntN(3) == 0 {
-		op = Allgatherv
+		op = ledger.Allgatherv
 	}
 	for b := range n {
 		m := like
 		m.payload = g.payload()
-		if op == Allgatherv {
+		if op == ledger.Allgatherv {
 			m.bytes += int64(8 * b)
 		}
 		bytes = max(bytes, m.bytes)
@@ -305,7 +323,7 @@ func (g *generator) blocks(n int) (blocks []sent, op Operation, bytes int64) {
 	return
 }
 
-func (g *generator) wantsAllgather(op Operation, ranks []int32, bytes int64, times, messages int) {
+func (g *generator) wantsAllgather(op ledger.Operation, ranks []int32, bytes int64, times, messages int) {
 	g.wants(Finding{Operation: op, Ranks: ranks, BytesMax: bytes, Instances: int64(times), Messages: int64(messages)})
 }
 
@@ -322,7 +340,7 @@ func (g *generator) ring(ranks []int32) {
 	g.wantsAllgather(op, ranks, bytes, times, messages)
 }
 
-// trees is an allgather in which every block goes down a tree of its own, all of which begin at once.
+// trees is an allgather in which every block goes down its own tree, all started at once.
 func (g *generator) trees(ranks []int32) {
 	blocks, op, bytes := g.blocks(len(ranks))
 	n := len(ranks)
@@ -353,7 +371,7 @@ func (g *generator) trees(ranks []int32) {
 	g.wantsAllgather(op, ranks, bytes, 1, n*(n-1))
 }
 
-// pairwise is an allgather in which each two ranks exchange their blocks, the lower first.
+// pairwise is an allgather in which each pair of ranks exchanges its blocks, the lower rank first.
 func (g *generator) pairwise(ranks []int32) {
 	blocks, op, bytes := g.blocks(len(ranks))
 	n := len(ranks)
@@ -368,7 +386,7 @@ func (g *generator) pairwise(ranks []int32) {
 	g.wantsAllgather(op, ranks, bytes, 1, n*(n-1))
 }
 
-// exchange sends between all ranks, in rounds, but for one pair where one is left out.
+// exchange sends between all pairs of ranks, in rounds; with nearly set it leaves out one message.
 func (g *generator) exchange(ranks []int32, like sent, differ, nearly bool) (messages int, bytes int64) {
 	n := len(ranks)
 	sum := make([]int64, n)
@@ -399,9 +417,9 @@ func (g *generator) exchange(ranks []int32, like sent, differ, nearly bool) (mes
 
 func (g *generator) alltoall(ranks []int32) {
 	like := g.like()
-	op, differ := Alltoall, g.IntN(3) == 0
+	op, differ := ledger.Alltoall, g.IntN(3) == 0
 	if differ {
-		op = Alltoallv
+		op = ledger.Alltoallv
 	}
 	times, messages, bytes := 1+g.IntN(3), 0, int64(0)
 	for range times {
@@ -412,7 +430,7 @@ func (g *generator) alltoall(ranks []int32) {
 	g.wants(Finding{Operation: op, Ranks: ranks, BytesMax: bytes, Instances: int64(times), Messages: int64(messages)})
 }
 
-// central is a loop of barriers, up a tree and down it.
+// central repeats a barrier that goes up a tree and down again.
 func (g *generator) central(ranks []int32) {
 	like := g.like()
 	like.bytes = 0
@@ -421,7 +439,7 @@ func (g *generator) central(ranks []int32) {
 	for range times {
 		messages += g.up(ranks, parent, like) + g.spread(ranks, parent, like)
 	}
-	g.wants(Finding{Operation: Barrier, Ranks: ranks, Instances: int64(times), Messages: int64(messages)})
+	g.wants(Finding{Operation: ledger.Barrier, Ranks: ranks, Instances: int64(times), Messages: int64(messages)})
 }
 
 // up sends from the leaves of a tree to its root; a rank waits for its children.
@@ -454,10 +472,10 @@ func (g *generator) dissemination(ranks []int32) {
 			}
 		}
 	}
-	g.wants(Finding{Operation: Barrier, Ranks: ranks, Instances: int64(times), Messages: int64(messages)})
+	g.wants(Finding{Operation: ledger.Barrier, Ranks: ranks, Instances: int64(times), Messages: int64(messages)})
 }
 
-// roots is a loop over roots, each of which broadcasts: no allgather, for each may depend on those before.
+// roots broadcasts from each root in turn. This is no allgather, as each broadcast may depend on those before.
 func (g *generator) roots(ranks []int32) {
 	like := g.like()
 	messages := 0
@@ -466,10 +484,11 @@ func (g *generator) roots(ranks []int32) {
 		like.payload = g.payload()
 		messages += g.spread(slices.Concat(ranks[r:], ranks[:r]), parent, like)
 	}
-	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ranks, PossibleRoots: ranks, BytesMax: like.bytes, Instances: int64(len(ranks)), Messages: int64(messages)})
+	g.wants(Finding{Operation: ledger.Bcast, Ranks: ranks, Roots: ranks, PossibleRoots: ranks, BytesMax: like.bytes,
+		Instances: int64(len(ranks)), Messages: int64(messages)})
 }
 
-// early passes a payload on before it has come.
+// early forwards a payload before it has been received.
 func (g *generator) early(ranks []int32) {
 	like := g.like()
 	var ids []int
@@ -484,7 +503,7 @@ func (g *generator) early(ranks []int32) {
 	}
 }
 
-// halo sends one constant to both neighbours on a ring, again and again.
+// halo sends one constant to both neighbours on a ring, repeatedly.
 func (g *generator) halo(ranks []int32) {
 	n := len(ranks)
 	if n < 4 {
@@ -510,16 +529,17 @@ func (g *generator) halo(ranks []int32) {
 			g.p.recv(m)
 		}
 	}
-	if like.bytes > 0 { // nothing spreads, but it is an exchange between neighbours
-		g.wants(Finding{Operation: NeighborAlltoall, Ranks: ranks, BytesMax: 2 * like.bytes, Instances: int64(n), Messages: int64(2 * n * n)})
+	if like.bytes > 0 { // no spreading, but an exchange between neighbours
+		g.wants(Finding{Operation: ledger.NeighborAlltoall, Ranks: ranks, BytesMax: 2 * like.bytes, Instances: int64(n),
+			Messages: int64(2 * n * n)})
 	}
 }
 
-// nearly is an alltoall but for one message.
+// nearly is an alltoall with one message missing.
 func (g *generator) nearly(ranks []int32) { g.exchange(ranks, g.like(), g.IntN(3) == 0, true) }
 
-// upwards sends payloads of one size, that differ, up a tree: directly a gather, otherwise what a reduction does, and along a chain
-// nothing that can be told from a pipeline.
+// upwards sends different payloads of one size up a tree: a star is a gather, a tree a reduction, and a chain cannot
+// be told from a pipeline.
 func (g *generator) upwards(ranks []int32) {
 	parent := g.tree(len(ranks))
 	like := g.like()
@@ -534,16 +554,17 @@ func (g *generator) upwards(ranks []int32) {
 		children[p]++
 	}
 	n := len(ranks)
-	f := Finding{Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes, Instances: 1, Messages: int64(n - 1)}
+	f := Finding{Ranks: ranks, Roots: ranks[:1], PossibleRoots: ranks[:1], BytesMax: like.bytes, Instances: 1,
+		Messages: int64(n - 1)}
 	switch {
 	case len(children) == n-1: // a chain
 		return
-	case n < g.p.ranks: // of a part of the communicator: nothing says that it is one operation
+	case n < g.p.ranks: // of a part of the communicator: it may not be one operation
 		return
 	case len(children) > 1:
-		f.Operation = Reduce
+		f.Operation = ledger.Reduce
 	default:
-		f.Operation, f.BytesMax = Gather, like.bytes*int64(n)
+		f.Operation, f.BytesMax = ledger.Gather, like.bytes*int64(n)
 	}
 	g.wants(f)
 }
@@ -558,7 +579,7 @@ func (g *generator) halves(ranks []int32) {
 	}
 }
 
-// sizes passes on what has the same hash and another size.
+// sizes forwards payloads with the same hash and another size.
 func (g *generator) sizes(ranks []int32) {
 	like := g.like()
 	for i := 1; i < len(ranks); i++ {
@@ -569,14 +590,14 @@ func (g *generator) sizes(ranks []int32) {
 	}
 }
 
-// arrive is a barrier that nobody is released from: empty messages to one rank.
+// arrive is a barrier without a release: empty messages to one rank.
 func (g *generator) arrive(ranks []int32) {
 	like := g.like()
 	like.bytes = 0
 	g.up(ranks, make([]int, len(ranks)), like)
 }
 
-// neighbours send their own payload to both neighbours on a ring, the left one first or the right one.
+// neighbours sends each rank's own payload to both neighbours on a ring, the left or the right one first.
 func (g *generator) neighbours(ranks []int32) {
 	n := len(ranks)
 	if n < 4 {
@@ -602,17 +623,19 @@ func (g *generator) neighbours(ranks []int32) {
 			g.p.recv(ids[(i+n-1)%n][0])
 		}
 	}
-	g.wants(Finding{Operation: NeighborAllgather, Ranks: ranks, BytesMax: like.bytes, Instances: int64(times), Messages: int64(2 * n * times)})
+	g.wants(Finding{Operation: ledger.NeighborAllgather, Ranks: ranks, BytesMax: like.bytes, Instances: int64(times),
+		Messages: int64(2 * n * times)})
 }
 
-// lattice is a grid of one or two dimensions, open or closed: for each rank the place of the next along each dimension, up and down; -1: none.
+// lattice is a grid of one or two dimensions, open or periodic: for each rank the place of the next one up and down
+// each dimension, -1 for none.
 type lattice struct {
 	n    int
 	next [][4]int
-	most int // neighbours of a rank
+	most int // most neighbours of a rank
 }
 
-// lattice is a random grid of at most so many ranks; sizes of two are open.
+// lattice returns a random grid of at most ranks ranks; dimensions of size two are open.
 func (g *generator) lattice(ranks int) *lattice {
 	a := 2 + g.IntN(5)
 	b := ranks / a
@@ -651,8 +674,8 @@ func (g *generator) lattice(ranks int) *lattice {
 	return l
 }
 
-// halo sends along some directions, at once, so many times, something else to each, and returns the messages that it takes and the most that a
-// rank sends.
+// halo sends a different payload along each of the directions at once; it returns the number of messages and the most
+// that a rank sends.
 func (l *lattice) halo(g *generator, ranks []int32, like sent, directions ...int) (messages, most int) {
 	ids := map[[2]int]int{} // by destination's place and direction
 	for r := range l.n {
@@ -679,24 +702,25 @@ func (l *lattice) halo(g *generator, ranks []int32, like sent, directions ...int
 	return messages, most
 }
 
-// grid is a loop of exchanges with all neighbours at once.
+// grid repeats exchanges with all neighbours at once.
 func (g *generator) grid(ranks []int32) {
 	l, like := g.lattice(len(ranks)), g.like()
-	times := leastHalos + g.IntN(4)
+	times := neighbours.MinInstances + g.IntN(4)
 	messages, most := 0, 0
 	for range times {
 		messages, most = l.halo(g, ranks, like, 0, 1, 2, 3)
 	}
-	if messages == l.n*(l.n-1) { // three on a ring: everybody is everybody's neighbour
+	if messages == l.n*(l.n-1) { // a ring of three: all ranks are neighbours
 		return
 	}
-	g.wants(Finding{Operation: NeighborAlltoall, Ranks: ranks[:l.n], BytesMax: int64(most) * like.bytes, Instances: int64(times), Messages: int64(times * messages)})
+	g.wants(Finding{Operation: ledger.NeighborAlltoall, Ranks: ranks[:l.n], BytesMax: int64(most) * like.bytes,
+		Instances: int64(times), Messages: int64(times * messages)})
 }
 
-// shifts is a loop of exchanges in one direction after the other: with the neighbours along each dimension.
+// shifts repeats exchanges in one direction after the other, along each dimension.
 func (g *generator) shifts(ranks []int32) {
 	l, like := g.lattice(len(ranks)), g.like()
-	times := leastHalos + g.IntN(4)
+	times := neighbours.MinInstances + g.IntN(4)
 	var messages [4]int
 	for range times {
 		for k := range messages {
@@ -714,14 +738,15 @@ func (g *generator) shifts(ranks []int32) {
 			}
 			most = max(most, has)
 		}
-		if most < 2 || messages[k]+messages[k+1] == l.n*(l.n-1) { // pairs, or everybody is everybody's neighbour
+		if most < 2 || messages[k]+messages[k+1] == l.n*(l.n-1) { // pairs, or all ranks are neighbours
 			continue
 		}
-		g.wants(Finding{Operation: NeighborAlltoall, Ranks: ranks[:l.n], BytesMax: 2 * like.bytes, Instances: int64(times), Messages: int64(times * (messages[k] + messages[k+1]))})
+		g.wants(Finding{Operation: ledger.NeighborAlltoall, Ranks: ranks[:l.n], BytesMax: 2 * like.bytes,
+			Instances: int64(times), Messages: int64(times * (messages[k] + messages[k+1]))})
 	}
 }
 
-// wavefront passes on what came from two sides of a grid, and comes back.
+// wavefront forwards what came from two sides of a grid, and sweeps back.
 func (g *generator) wavefront(ranks []int32) {
 	l, like := g.lattice(len(ranks)), g.like()
 	for range 2 + g.IntN(3) {
@@ -751,8 +776,8 @@ func (g *generator) wavefront(ranks []int32) {
 	}
 }
 
-// rings are benchmarks of bandwidth: each rank sends its own payload, always the same, three times to the next on a ring, which is
-// another ring each time.
+// rings imitates bandwidth benchmarks: each rank sends its own constant payload three times to the next rank on a
+// ring, whose order is new each time.
 func (g *generator) rings(ranks []int32) {
 	like := g.like()
 	like.bytes += 8
@@ -781,29 +806,29 @@ func (g *generator) rings(ranks []int32) {
 	}
 }
 
-// zeros is a pipeline over the ranks that passes on zeros first, and later what each rank has computed.
+// zeros is a pipeline over the ranks that forwards zeros first, and later each rank's results.
 func (g *generator) zeros(ranks []int32) {
 	like := g.like()
 	zeros := 1 + g.IntN(3)
-	for step := range zeros * (leastUse + 1) {
+	for step := range zeros * (spread.MinUseShare + 1) {
 		for i := 1; i < len(ranks); i++ {
 			m := like
 			m.src, m.dst, m.payload = ranks[i-1], ranks[i], g.payload()
 			if step < zeros {
-				m.payload = int64(newChecksum(64).repeated(0, m.bytes))
+				m.payload = int64(crc.New(64).Repeated(0, m.bytes))
 			}
 			g.p.both(m)
 		}
 	}
 }
 
-// cutPayload is what lies at the same place in all ranks' memory, cut into blocks.
+// cutPayload is a payload cut into blocks, at one address per rank.
 type cutPayload struct {
 	blocks []sent
 	at     map[int32]int64 // by rank
 }
 
-// cutPayload makes blocks of equal size but for the last.
+// cutPayload makes blocks of equal size except the last.
 func (g *generator) cutPayload(ranks []int32, n int) *cutPayload {
 	p := &cutPayload{at: map[int32]int64{}}
 	like := g.like()
@@ -818,16 +843,16 @@ func (g *generator) cutPayload(ranks []int32, n int) *cutPayload {
 	return p
 }
 
-// message is blocks from one on and before another, from one rank to another.
+// message returns one message with the blocks from ... to-1.
 func (p *cutPayload) message(src, dst int32, from, to int) sent {
 	m := p.blocks[from]
-	sum, hash, offset := newChecksum(64), uint64(0), int64(0)
+	sum, hash, offset := crc.New(64), uint64(0), int64(0)
 	for _, b := range p.blocks[:from] {
 		offset += b.bytes
 	}
 	m.bytes = 0
 	for _, b := range p.blocks[from:to] {
-		hash = sum.join(hash, uint64(b.payload), b.bytes)
+		hash = sum.Join(hash, uint64(b.payload), b.bytes)
 		m.bytes += b.bytes
 	}
 	m.src, m.dst, m.payload, m.buffer, m.to = src, dst, int64(hash), p.at[src]+offset, p.at[dst]+offset
@@ -841,8 +866,8 @@ func (p *cutPayload) bytes() (n int64) {
 	return n
 }
 
-// cut is a broadcast as HPL's long ones: a tree scatters the blocks, each rank's with those of the ranks below it in one message, and a ring
-// gathers them; in every second one a rank gets all at once and is in no ring.
+// cut is a broadcast like HPL's long one: a tree scatters the blocks, one message for each subtree, and a ring
+// gathers them. In half of the programs the first rank is not in the ring.
 func (g *generator) cut(ranks []int32) {
 	like := g.like()
 	ring := ranks
@@ -853,7 +878,7 @@ func (g *generator) cut(ranks []int32) {
 	most := &cutPayload{}
 	for k := range times {
 		p := g.cutPayload(ranks, n)
-		if k > 0 { // the same blocks' sizes, other contents
+		if k > 0 { // the blocks' sizes stay, their contents change
 			for b := range p.blocks {
 				p.blocks[b].bytes = most.blocks[b].bytes
 			}
@@ -897,10 +922,11 @@ func (g *generator) cut(ranks []int32) {
 			}
 		}
 	}
-	g.wants(Finding{Operation: Bcast, Ranks: ranks, Roots: ring[:1], PossibleRoots: ring[:1], BytesMax: bytes, Instances: int64(times), Messages: int64(messages), Segments: n})
+	g.wants(Finding{Operation: ledger.Bcast, Ranks: ranks, Roots: ring[:1], PossibleRoots: ring[:1], BytesMax: bytes,
+		Instances: int64(times), Messages: int64(messages), Segments: n})
 }
 
-// doubling is an allgather in which two ranks exchange all that they have, then two that are farther apart.
+// doubling is an allgather by recursive doubling: pairs exchange all that they have, over growing distances.
 func (g *generator) doubling(ranks []int32) {
 	n := 1
 	for 2*n <= len(ranks) {
@@ -925,5 +951,5 @@ func (g *generator) doubling(ranks []int32) {
 			g.p.recv(ids[i^s])
 		}
 	}
-	g.wantsAllgather(Allgather, ranks, p.blocks[0].bytes, 1, messages)
+	g.wantsAllgather(ledger.Allgather, ranks, p.blocks[0].bytes, 1, messages)
 }

@@ -4,18 +4,21 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/commq/commq/detect/combine"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// torus is a run of side^3 ranks on a periodic grid, each of which shifts something of its own to its six neighbours, with a call for each direction along an
-// axis, so many times; read from what would be rows, which are made as they are read.
+// torus returns a run of side^3 ranks on a periodic grid. Each repeatedly sends its own payload to its six
+// neighbours, with one call site per direction. The rows are made as they are read.
 func torus(side int, times int) *Run {
 	n := side * side * side
-	world := Comm{}
+	world := run.Comm{}
 	for r := range n {
 		world.Members = append(world.Members, int32(r))
 	}
-	run := &Run{Ranks: int32(n), HashBits: 64, Comms: []Comm{world, {ID: 1, Members: world.Members}}, Datatypes: []Datatype{{ID: 7, Named: true, Name: "MPI_DOUBLE", Bytes: 8}}}
+	run := &Run{Ranks: int32(n), HashBits: 64, Comms: []run.Comm{world, {ID: 1, Members: world.Members}},
+		Datatypes: []combine.Datatype{{ID: 7, Named: true, Name: "MPI_DOUBLE", Bytes: 8}}}
 	strides := [3]int{side * side, side, 1}
 	run.Messages = allColumns(func(add func(*schema.Messages) error) error {
 		for turn := range times {
@@ -32,7 +35,8 @@ func torus(side int, times int) *Run {
 						to = (at + side - 1) % side
 					}
 					seq := int64(6*turn + way)
-					b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i] = int32(rank), int32(rank+(to-at)*axis), 1, int32(way), 4608
+					b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i] = int32(rank), int32(rank+(to-at)*axis), 1,
+						int32(way), 4608
 					b.PayloadHash[i], b.PayloadHead[i], b.PayloadSum[i] = (int64(turn)<<40|int64(6*rank+way))*0x5851f42d4c957f2d, int64(rank), schema.NullInt64
 					b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i] = seq, seq, seq
 					b.SendCallsite[i], b.RecvCallsite[i], b.SendDatatype[i] = int32(3+way%2), int32(3+way%2), 7
@@ -48,7 +52,7 @@ func torus(side int, times int) *Run {
 	return run
 }
 
-// allocated is how many bytes a function allocates.
+// allocated returns the number of bytes that a function allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -57,8 +61,8 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// What a rank costs does not grow with the number of ranks, where each has to do with a few others.
-func TestMemoryGrowsWithRanksNotWithTheirSquare(t *testing.T) {
+// Memory per rank does not grow with the number of ranks when each communicates with a few others.
+func TestMemoryIsLinearInRanks(t *testing.T) {
 	perRank := func(side int) (bytes float64) {
 		run := torus(side, 1)
 		return float64(allocated(func() {

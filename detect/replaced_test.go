@@ -13,43 +13,54 @@ import (
 	"github.com/commq/commq/detect/replace"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/check"
 )
 
-// wholeRun is a run of a test: its messages, and the rows of events that they belong to.
+// wholeRun is a test's run: its messages and their rows of events.
 type wholeRun struct {
 	*detect.Run
 	events   *schema.Events
 	messages *schema.Messages
 }
 
-// whole makes the rows of events of a program: a blocking call for each end of a message, after a burst of computing.
+// whole makes the rows of events of a program: a blocking call for each end of a message, after a burst of
+// computation.
 func whole(r *detect.Run) *wholeRun {
-	w := &wholeRun{Run: r, events: schema.NewBatch(&schema.EventsTable).(*schema.Events), messages: schema.NewBatch(&schema.MessagesTable).(*schema.Messages)}
+	w := &wholeRun{Run: r, events: schema.NewBatch(&schema.EventsTable).(*schema.Events),
+		messages: schema.NewBatch(&schema.MessagesTable).(*schema.Messages)}
 	var rows []schema.Event
 	var messages []schema.Message
 	_ = r.Messages(detect.Columns, func(b *schema.Messages, _ schema.Rest) error {
 		var m schema.Message
 		for i := range b.Src {
 			m = schema.NullMessage
-			m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, m.PayloadHash = b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i], b.PayloadHash[i]
-			m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq, m.SendDatatype = b.SendSeq[i], b.RecvPostSeq[i], b.RecvDoneSeq[i], b.SendDatatype[i]
+			m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, m.PayloadHash = b.Src[i], b.Dst[i], b.Comm[i], b.Tag[i], b.Bytes[i],
+				b.PayloadHash[i]
+			m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq, m.SendDatatype = b.SendSeq[i], b.RecvPostSeq[i],
+				b.RecvDoneSeq[i], b.SendDatatype[i]
 			m.SendCallsite, m.RecvCallsite, m.SrcBuffer = b.SendCallsite[i], b.RecvCallsite[i], b.SrcBuffer[i]
 			messages = append(messages, m)
 			e := schema.NullEvent
-			e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = m.Src, m.SendSeq, int16(schema.CallSend), int16(schema.ClassSend), m.Comm, 1000+m.SendSeq, 0
-			e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.Callsite = m.Dst, m.Dst, m.Tag, m.Bytes, m.SendDatatype, m.SendCallsite
+			e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = m.Src, m.SendSeq,
+				int16(schema.CallSend), int16(schema.ClassSend), m.Comm, 1000+m.SendSeq, 0
+			e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.Callsite = m.Dst, m.Dst, m.Tag,
+				m.Bytes, m.SendDatatype, m.SendCallsite
 			rows = append(rows, e)
 			e = schema.NullEvent
-			e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = m.Dst, m.RecvPostSeq, int16(schema.CallRecv), int16(schema.ClassRecv), m.Comm, 1000+m.RecvPostSeq, 0
-			e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.PostedAny, e.Callsite = m.Src, m.Src, m.Tag, m.Bytes, m.SendDatatype, 0, m.RecvCallsite
+			e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs, e.ProcNull = m.Dst, m.RecvPostSeq,
+				int16(schema.CallRecv), int16(schema.ClassRecv), m.Comm, 1000+m.RecvPostSeq, 0
+			e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.PostedAny, e.Callsite = m.Src, m.Src,
+				m.Tag, m.Bytes, m.SendDatatype, 0, m.RecvCallsite
 			rows = append(rows, e)
 		}
 		return nil
 	})
 	for _, x := range r.Selves {
 		e := schema.NullEvent
-		e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = x.Rank, x.Seq, int16(schema.CallPcontrol), int16(schema.ClassMark), 500
+		e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = x.Rank, x.Seq, int16(schema.CallPcontrol),
+			int16(schema.ClassMark), 500
 		rows = append(rows, e)
 	}
 	slices.SortFunc(rows, func(a, b schema.Event) int {
@@ -76,7 +87,8 @@ func whole(r *detect.Run) *wholeRun {
 				other, e = e, other
 			}
 			e.Call, e.Class = int16(schema.CallSendrecv), int16(schema.ClassSendrecv)
-			e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.Callsite = other.SendPeer, other.SendWorld, other.SendTag, other.SendBytes, other.SendDatatype, other.Callsite
+			e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.Callsite = other.SendPeer,
+				other.SendWorld, other.SendTag, other.SendBytes, other.SendDatatype, other.Callsite
 			w.events.Set(n-1, e)
 			continue
 		}
@@ -84,9 +96,10 @@ func whole(r *detect.Run) *wholeRun {
 		if n > 0 && w.events.Rank[n-1] == e.Rank {
 			due = w.events.Seq[n-1] + 1
 		}
-		for ; due < e.Seq; due++ { // something else
+		for ; due < e.Seq; due++ { // unrelated calls
 			x := schema.NullEvent
-			x.Rank, x.Seq, x.Call, x.Class, x.ComputeNs = e.Rank, due, int16(schema.CallPcontrol), int16(schema.ClassMark), 500
+			x.Rank, x.Seq, x.Call, x.Class, x.ComputeNs = e.Rank, due, int16(schema.CallPcontrol),
+				int16(schema.ClassMark), 500
 			w.events.Append(&x)
 		}
 		w.events.Append(e)
@@ -94,13 +107,13 @@ func whole(r *detect.Run) *wholeRun {
 	return w
 }
 
-// source is the run as replace reads it.
+// source returns the run as replace reads it.
 func (w *wholeRun) source() *replace.Source {
 	s := &replace.Source{Threads: make([]int32, w.Ranks), TypeBytes: map[int32]int64{},
 		Events:   func(add func(*schema.Events) error) error { return add(w.events) },
 		Messages: func(add func(*schema.Messages) error) error { return add(w.messages) }}
 	for _, c := range w.Comms {
-		s.Comms = append(s.Comms, replace.Comm{ID: c.ID, Members: c.Members})
+		s.Comms = append(s.Comms, run.Comm{ID: c.ID, Members: c.Members})
 	}
 	for _, t := range w.Datatypes {
 		s.TypeBytes[t.ID] = max(t.Bytes, 1)
@@ -108,7 +121,7 @@ func (w *wholeRun) source() *replace.Source {
 	return s
 }
 
-// replaced is what becomes of the run when the findings are replaced.
+// replaced is the run after the findings were replaced.
 type replaced struct {
 	events   schema.Events
 	messages schema.Messages
@@ -142,10 +155,11 @@ func (w *wholeRun) replace(t *testing.T, findings []detect.Finding) *replaced {
 	return r
 }
 
-// check looks after the invariants of a run.
+// check checks the invariants of the run.
 func (r *replaced) check(t *testing.T, w *wholeRun) {
 	t.Helper()
-	m := &schema.Manifest{Ranks: w.Ranks, TimeOrigin: "untimed", ComputeClock: "cpu", Record: "all", Hash: "crc64", Callsites: true, Ended: "finalized", Epochs: 1,
+	m := &schema.Manifest{Ranks: w.Ranks, TimeOrigin: "untimed", ComputeClock: "cpu", Record: "all", Hash: "crc64",
+		Callsites: true, Ended: "finalized", Epochs: 1,
 		Collectives: map[string]int64{}}
 	m.Counts.Calls, m.Counts.Messages = int64(w.events.Len()), int64(w.messages.Len())
 	for _, n := range w.messages.Bytes {
@@ -153,9 +167,11 @@ func (r *replaced) check(t *testing.T, w *wholeRun) {
 	}
 	r.plan.Count(&m.Counts, m.Collectives)
 	var problems []string
-	c := schema.NewChecker(m, func(p schema.Problem) { problems = append(problems, p.String()) })
-	ranks, comms, sites, types, parts := schema.NewBatch(&schema.RanksTable).(*schema.RankInfos), schema.NewBatch(&schema.CommsTable).(*schema.Comms),
-		schema.NewBatch(&schema.CallsitesTable).(*schema.Callsites), schema.NewBatch(&schema.DatatypesTable).(*schema.Datatypes), schema.NewBatch(&schema.PartsTable).(*schema.Parts)
+	c := check.NewChecker(m, func(p check.Problem) { problems = append(problems, p.String()) })
+	ranks, comms, sites, types, parts := schema.NewBatch(&schema.RanksTable).(*schema.RankInfos),
+		schema.NewBatch(&schema.CommsTable).(*schema.Comms),
+		schema.NewBatch(&schema.CallsitesTable).(*schema.Callsites),
+		schema.NewBatch(&schema.DatatypesTable).(*schema.Datatypes), schema.NewBatch(&schema.PartsTable).(*schema.Parts)
 	for rank := range w.Ranks {
 		info := schema.NullRankInfo
 		info.Rank, info.Ended, info.Threads, info.Events = rank, schema.EndedFinalized, 1, r.plan.Rows(rank)
@@ -173,7 +189,8 @@ func (r *replaced) check(t *testing.T, w *wholeRun) {
 		sites.Append(&site)
 	}
 	for _, x := range w.Datatypes {
-		types.Append(&schema.Datatype{ID: x.ID, Name: "MPI_BYTE", Combiner: "named", Bytes: max(x.Bytes, 1), ExtentBytes: max(x.Bytes, 1)})
+		types.Append(&schema.Datatype{ID: x.ID, Name: "MPI_BYTE", Combiner: "named", Bytes: max(x.Bytes, 1),
+			ExtentBytes: max(x.Bytes, 1)})
 	}
 	for i := range r.parts {
 		parts.Append(&r.parts[i])
@@ -187,16 +204,16 @@ func (r *replaced) check(t *testing.T, w *wholeRun) {
 	}
 }
 
-// simulates runs rows on an ideal machine, and gives the computing time of each rank.
+// simulates simulates rows on an ideal machine and returns the computing time of each rank.
 func simulates(t *testing.T, w *wholeRun, events *schema.Events, comms []schema.Comm) (compute []models.Picoseconds) {
 	t.Helper()
 	p := &simulate.Program{Threads: make([]int32, w.Ranks)}
 	for _, c := range w.Comms {
-		p.Comms = append(p.Comms, simulate.Comm{ID: c.ID, Members: c.Members})
+		p.Comms = append(p.Comms, run.Comm{ID: c.ID, Members: c.Members})
 	}
 	for _, c := range comms {
 		if n := len(p.Comms); p.Comms[n-1].ID != c.Comm {
-			p.Comms = append(p.Comms, simulate.Comm{ID: c.Comm})
+			p.Comms = append(p.Comms, run.Comm{ID: c.Comm})
 		}
 		k := &p.Comms[len(p.Comms)-1]
 		k.Members = append(k.Members, c.WorldRank)
@@ -222,11 +239,11 @@ func simulates(t *testing.T, w *wholeRun, events *schema.Events, comms []schema.
 	return compute
 }
 
-// tally counts instances of findings, and those of them that stay, by operation.
+// tally counts, by operation, the instances of findings and those that were not replaced.
 type tally map[detect.Operation][2]int
 
-// checkReplaced replaces everything that is found, and looks at what comes out: it keeps to all rules, has just the messages that no
-// finding names, the collectives, the computing of every rank, and can be simulated.
+// checkReplaced replaces all findings and checks the result: it keeps all invariants, has exactly the messages
+// outside the findings, the collectives and each rank's computation, and can be simulated.
 func checkReplaced(t *testing.T, run *detect.Run, count tally) {
 	t.Helper()
 	w := whole(run)
@@ -274,7 +291,7 @@ func checkReplaced(t *testing.T, run *detect.Run, count tally) {
 	}
 }
 
-// few wants that hardly any instance stays.
+// few checks that hardly any instance was left unreplaced.
 func (c tally) few(t *testing.T) {
 	t.Helper()
 	all, left := 0, 0
@@ -287,7 +304,7 @@ func (c tally) few(t *testing.T) {
 	}
 }
 
-// TestReplaceRandomPrograms replaces what random programs spread by hand, with messages between that have nothing to do with it.
+// TestReplaceRandomPrograms replaces what random programs spread by hand, with unrelated messages between.
 func TestReplaceRandomPrograms(t *testing.T) {
 	count := tally{}
 	for seed := range uint64(detect.RandomPrograms(t)) {
@@ -302,7 +319,7 @@ func TestReplaceRandomPrograms(t *testing.T) {
 	count.few(t)
 }
 
-// TestReplaceRandomCombining does the same with what is gathered, scattered and reduced by hand.
+// TestReplaceRandomCombining replaces what random programs gather, scatter and reduce by hand.
 func TestReplaceRandomCombining(t *testing.T) {
 	count := tally{}
 	for seed := range uint64(detect.RandomPrograms(t)) {
@@ -317,7 +334,7 @@ func TestReplaceRandomCombining(t *testing.T) {
 	count.few(t)
 }
 
-// TestReplaceNothing: without findings the schedule is the same.
+// TestReplaceNothing: without findings the schedule does not change.
 func TestReplaceNothing(t *testing.T) {
 	run, _ := detect.RandomSpreading(t, 3)
 	w := whole(run)

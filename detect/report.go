@@ -6,32 +6,44 @@ import (
 	"math"
 	"slices"
 
+	"github.com/commq/commq/detect/ledger"
+	"github.com/commq/commq/detect/neighbours"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// findingKey is what the instances of one finding have in common, beside a call site that sends. Communicators with the same members
-// are one.
+// findingKey is what the instances of one finding have in common, besides a sending call site. Communicators with the
+// same members count as one.
 type findingKey struct {
-	op         Operation
-	comm       int32 // null where the finding is over a whole one
+	op         ledger.Operation
+	comm       int32 // null if the finding covers a whole communicator
 	ranks      string
-	certainty  Certainty
+	certainty  ledger.Certainty
 	reductions string
 	others     string
 }
 
-// report makes findings of instances.
-func (d *detector) report() {
+// reporter turns the instances in a ledger into findings.
+type reporter struct {
+	ledger *ledger.Ledger
+	comms  []run.Comm
+	listed bool               // findings list their messages
+	placed map[string]Finding // cache: the communicators of findings
+}
+
+// report returns the findings.
+func (r *reporter) report(o *Options) (out []Finding, neighborhoods int) {
 	index := map[findingKey][]*Finding{}
 	var order []*Finding
-	for _, i := range d.found {
-		i.messages = d.wholes(i.messages)
+	for _, i := range r.ledger.Found {
+		i.Messages = r.ledger.Carriers(i.Messages)
 	}
-	slices.SortStableFunc(d.found, func(a, b *instance) int { return cmp.Compare(a.messages[0], b.messages[0]) })
-	for _, i := range d.found {
-		f := d.finding(i)
-		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Certainty, fmt.Sprint(f.Reductions), fmt.Sprint(f.Others)}
-		if f.Completeness < d.options.Completeness {
+	slices.SortStableFunc(r.ledger.Found, func(a, b *ledger.Instance) int { return cmp.Compare(a.Messages[0], b.Messages[0]) })
+	for _, i := range r.ledger.Found {
+		f := r.finding(i)
+		k := findingKey{f.Operation, f.Comm, fmt.Sprint(f.Ranks), f.Certainty, fmt.Sprint(f.Reductions),
+			fmt.Sprint(f.Others)}
+		if f.Completeness < o.Completeness {
 			continue
 		}
 		if len(f.Missing) == 0 {
@@ -48,7 +60,7 @@ func (d *detector) report() {
 				return false
 			}
 			into.merge(old)
-			old.Instances = 0 // it is part of another one
+			old.Instances = 0 // merged into another one
 			return true
 		})
 		if into == &f {
@@ -60,118 +72,122 @@ func (d *detector) report() {
 	slices.SortStableFunc(order, func(a, b *Finding) int { return cmp.Compare(b.MessageBytes, a.MessageBytes) })
 	for _, f := range order {
 		if f.Operation.Neighborly() {
-			d.result.Neighborhoods++
-			if !d.options.Neighbors {
+			neighborhoods++
+			if !o.Neighbors {
 				continue
 			}
-			f.Neighbors = d.neighbors(f)
+			f.Neighbors = r.neighbors(f)
 		}
-		f.RootOrder = d.rootOrder(f)
-		d.result.Findings = append(d.result.Findings, *f)
+		f.RootOrder = r.rootOrder(f)
+		out = append(out, *f)
 	}
+	return out, neighborhoods
 }
 
-// rootOrder are a finding's roots in turn, in the order in which its first rank takes part in the instances; nil where they take no turns.
-func (d *detector) rootOrder(f *Finding) (turn []int32) {
+// rootOrder returns a finding's roots in turn, in the order in which its first rank takes part in the instances; nil
+// if they do not take turns.
+func (r *reporter) rootOrder(f *Finding) (turn []int32) {
 	n := len(f.Roots)
 	if n < 2 {
 		return nil
 	}
-	begins := map[*instance]int64{}
+	begins := map[*ledger.Instance]int64{}
 	for _, i := range f.instances {
 		begins[i] = math.MaxInt64
-		for _, k := range i.messages {
-			m := &d.messages[k]
-			if m.src == f.Ranks[0] {
-				begins[i] = min(begins[i], m.sendSeq)
+		for _, k := range i.Messages {
+			m := &r.ledger.Messages[k]
+			if m.Src == f.Ranks[0] {
+				begins[i] = min(begins[i], m.SendSeq)
 			}
-			if m.dst == f.Ranks[0] {
-				begins[i] = min(begins[i], m.doneSeq)
+			if m.Dst == f.Ranks[0] {
+				begins[i] = min(begins[i], m.DoneSeq)
 			}
 		}
 	}
 	inOrder := slices.Clone(f.instances)
-	slices.SortStableFunc(inOrder, func(a, b *instance) int { return cmp.Compare(begins[a], begins[b]) })
+	slices.SortStableFunc(inOrder, func(a, b *ledger.Instance) int { return cmp.Compare(begins[a], begins[b]) })
 	for k, i := range inOrder {
 		if k < n {
-			if slices.Contains(turn, i.root) {
+			if slices.Contains(turn, i.Root) {
 				return nil
 			}
-			turn = append(turn, i.root)
-		} else if i.root != turn[k%n] {
+			turn = append(turn, i.Root)
+		} else if i.Root != turn[k%n] {
 			return nil
 		}
 	}
 	return turn
 }
 
-// finding is the finding of one instance.
-func (d *detector) finding(i *instance) Finding {
-	f := Finding{Operation: i.op, Ranks: i.ranks, PossibleRoots: i.possible, BytesMin: i.bytes, BytesMax: i.bytes, Segments: i.segments,
-		Messages: int64(len(i.messages)), Instances: 1, instances: []*instance{i}}
-	if i.op.Rooted() {
-		f.Roots = []int32{i.root}
+// finding returns the finding for one instance.
+func (r *reporter) finding(i *ledger.Instance) Finding {
+	f := Finding{Operation: i.Op, Ranks: i.Ranks, PossibleRoots: i.Possible, BytesMin: i.Bytes, BytesMax: i.Bytes,
+		Segments: i.Segments,
+		Messages: int64(len(i.Messages)), Instances: 1, instances: []*ledger.Instance{i}}
+	if i.Op.Rooted() {
+		f.Roots = []int32{i.Root}
 		f.PossibleRoots = union(f.PossibleRoots, f.Roots)
 	}
-	if i.repeat {
+	if i.Repeated {
 		f.Repeats = 1
 	}
-	if i.of != nil {
-		f.Checks = i.checks
-		f.Certainty, f.Reductions, f.Kept, f.Others = i.of.certainty, i.of.reductions, i.of.kept, i.of.others
+	if i.Proof != nil {
+		f.Checks = i.Checks
+		f.Certainty, f.Reductions, f.Kept, f.Others = i.Proof.Certainty, i.Proof.Reductions, i.Proof.Unseen, i.Proof.Others
 	}
-	one := Instance{Root: i.root, Bytes: i.bytes, RankBytes: i.rankBytes}
+	one := Instance{Root: i.Root, Bytes: i.Bytes, RankBytes: i.RankBytes}
 	comms := map[int32]bool{}
-	for _, m := range i.messages {
-		m := &d.messages[m]
-		f.MessageBytes += m.bytes
-		comms[m.comm] = true
-		f.SendSites = append(f.SendSites, m.sendSite)
-		if m.postSeq == m.doneSeq {
-			f.RecvSites = append(f.RecvSites, m.recvSite)
+	for _, m := range i.Messages {
+		m := &r.ledger.Messages[m]
+		f.MessageBytes += m.Bytes
+		comms[m.Comm] = true
+		f.SendSites = append(f.SendSites, m.SendSite)
+		if m.PostSeq == m.DoneSeq {
+			f.RecvSites = append(f.RecvSites, m.RecvSite)
 		} else {
-			f.DoneSites = append(f.DoneSites, m.recvSite)
+			f.DoneSites = append(f.DoneSites, m.RecvSite)
 		}
-		if d.options.Messages {
-			one.Messages = append(one.Messages, Message{m.src, m.dst, m.sendSeq, m.postSeq, m.doneRow()})
+		if r.listed {
+			one.Messages = append(one.Messages, Message{m.Src, m.Dst, m.SendSeq, m.PostSeq, doneRow(m)})
 		}
 	}
 	f.SendSites, f.RecvSites, f.DoneSites = sites(f.SendSites), sites(f.RecvSites), sites(f.DoneSites)
-	if d.options.Messages {
+	if r.listed {
 		f.List = []Instance{one}
 	}
-	d.over(&f, comms)
+	r.over(&f, comms)
 	return f
 }
 
-// doneRow is the row that completed the receive, as the table messages has it.
-func (m *message) doneRow() int64 {
-	if m.doneSeq == math.MaxInt64 {
+// doneRow returns the row that completed the receive, as in the table messages.
+func doneRow(m *ledger.Message) int64 {
+	if m.DoneSeq == math.MaxInt64 {
 		return schema.NullInt64
 	}
-	return m.doneSeq
+	return m.DoneSeq
 }
 
-// over says which communicator a finding is over: the one its messages are sent in, another with just its ranks, or part of one.
-func (d *detector) over(f *Finding, comms map[int32]bool) {
+// over determines the communicator of a finding: the one its messages are sent in, another with exactly its ranks, or
+// part of one.
+func (r *reporter) over(f *Finding, comms map[int32]bool) {
 	key := fmt.Sprint(f.Ranks, comms)
-	if k, ok := d.placed[key]; ok {
+	if k, ok := r.placed[key]; ok {
 		f.Comm, f.Missing, f.Completeness = k.Comm, k.Missing, k.Completeness
 		return
 	}
-	defer func() { d.placed[key] = *f }()
+	defer func() { r.placed[key] = *f }()
 	f.Comm, f.Completeness = schema.NullInt32, 1
-	var part *Comm
-	for k := range d.run.Comms {
-		c := &d.run.Comms[k]
-		same := len(c.Members) == len(f.Ranks) && holds(c, f.Ranks)
+	var part *run.Comm
+	for k := range r.comms {
+		c := &r.comms[k]
+		same := len(c.Members) == len(f.Ranks) && ledger.HasRanks(c, f.Ranks)
 		switch {
 		case same && comms[c.ID]:
 			f.Comm = c.ID
 			return
 		case same && f.Comm == schema.NullInt32:
 			f.Comm = c.ID
-		case comms[c.ID] && (part == nil || len(c.Members) < len(part.Members)) && holds(c, f.Ranks):
+		case comms[c.ID] && (part == nil || len(c.Members) < len(part.Members)) && ledger.HasRanks(c, f.Ranks):
 			part = c
 		}
 	}
@@ -188,20 +204,6 @@ func (d *detector) over(f *Finding, comms map[int32]bool) {
 	f.Completeness = float64(len(f.Ranks)) / float64(len(part.Members))
 }
 
-// holds says whether a communicator has all these ranks.
-func holds(c *Comm, ranks []int32) bool {
-	members := map[int32]bool{}
-	for _, r := range c.Members {
-		members[r] = true
-	}
-	for _, r := range ranks {
-		if !members[r] {
-			return false
-		}
-	}
-	return true
-}
-
 // merge adds instances of the same finding.
 func (f *Finding) merge(g *Finding) {
 	f.Roots, f.PossibleRoots = union(f.Roots, g.Roots), union(f.PossibleRoots, g.PossibleRoots)
@@ -213,12 +215,13 @@ func (f *Finding) merge(g *Finding) {
 	f.Messages += g.Messages
 	f.MessageBytes += g.MessageBytes
 	f.Instances += g.Instances
-	f.SendSites, f.RecvSites, f.DoneSites = union(f.SendSites, g.SendSites), union(f.RecvSites, g.RecvSites), union(f.DoneSites, g.DoneSites)
+	f.SendSites, f.RecvSites, f.DoneSites = union(f.SendSites, g.SendSites), union(f.RecvSites, g.RecvSites),
+		union(f.DoneSites, g.DoneSites)
 	f.List = append(f.List, g.List...)
 	f.instances = append(f.instances, g.instances...)
 }
 
-// shares says whether two sets of call sites have one in common; what has none shares with what has none.
+// shares reports whether two sets of call sites have one in common; two empty sets do.
 func shares(a, b []int32) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) == len(b)
@@ -226,7 +229,7 @@ func shares(a, b []int32) bool {
 	return slices.ContainsFunc(a, func(s int32) bool { return slices.Contains(b, s) })
 }
 
-// union of sorted sets.
+// union returns the union of sorted sets.
 func union(a, b []int32) []int32 {
 	if slices.Equal(a, b) {
 		return a
@@ -236,9 +239,38 @@ func union(a, b []int32) []int32 {
 	return slices.Compact(out)
 }
 
-// sites are different call sites, sorted, without the unknown.
+// sites returns the distinct known call sites, sorted.
 func sites(all []int32) []int32 {
 	all = slices.DeleteFunc(all, func(s int32) bool { return s == schema.NullInt32 })
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// neighbors returns the neighbours in a finding, from the sources and destinations of its messages.
+func (r *reporter) neighbors(f *Finding) *neighbours.Neighbors {
+	place := map[int32]int{}
+	for i, rank := range r.order(f) {
+		place[rank] = i
+	}
+	graph := make([]map[int]bool, len(f.Ranks))
+	for i := range graph {
+		graph[i] = map[int]bool{}
+	}
+	for _, i := range f.instances {
+		for _, m := range i.Messages {
+			src, dst := place[r.ledger.Messages[m].Src], place[r.ledger.Messages[m].Dst]
+			graph[src][dst], graph[dst][src] = true, true
+		}
+	}
+	return neighbours.NeighborsOf(graph)
+}
+
+// order returns a finding's ranks in the order of its communicator.
+func (r *reporter) order(f *Finding) []int32 {
+	for k := range r.comms {
+		if c := &r.comms[k]; c.ID == f.Comm && len(c.Members) == len(f.Ranks) {
+			return c.Members
+		}
+	}
+	return f.Ranks
 }

@@ -8,15 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/detect/ledger"
+	"github.com/commq/commq/detect/scan"
 	"github.com/commq/commq/schema"
 )
 
-// sharing makes a run say which stretches have payloads that come often, and read what is asked for and nothing else: of a column that was not asked for
-// every value is wrong. It cuts the run into epochs and gives batches of a few rows.
+// sharing lets a run report its stretches with frequent payloads and read only the requested columns: all others have
+// wrong values. It cuts the run into epochs and delivers small batches.
 type sharing struct {
 	rows   *schema.Messages
 	hashes []int64
-	looked int // hashes that were read to be counted, or looked for
+	looked int // hashes that were read for counting or for a search
 }
 
 const epochRows, batchRows = 16, 5
@@ -24,7 +26,7 @@ const epochRows, batchRows = 16, 5
 func newSharing(t *testing.T, run *Run) *sharing {
 	t.Helper()
 	s := &sharing{rows: schema.NewBatch(&schema.MessagesTable).(*schema.Messages)}
-	err := run.Messages(Columns, func(b *schema.Messages, _ schema.Rest) error {
+	err := run.Messages(scan.Columns, func(b *schema.Messages, _ schema.Rest) error {
 		var m schema.Message
 		for i := range b.Src {
 			b.Row(i, &m)
@@ -41,14 +43,14 @@ func newSharing(t *testing.T, run *Run) *sharing {
 	return s
 }
 
-// shared counts the slow way.
-func (s *sharing) shared(least int) (map[Stretch]bool, error) {
-	count, out := map[payload]int{}, map[Stretch]bool{}
-	of := func(i int) payload {
+// shared counts by brute force.
+func (s *sharing) shared(least int) (map[scan.Stretch]bool, error) {
+	count, out := map[ledger.Payload]int{}, map[scan.Stretch]bool{}
+	of := func(i int) ledger.Payload {
 		if s.rows.Bytes[i] == 0 {
-			return payload{}
+			return ledger.Payload{}
 		}
-		return payload{hash: s.hashes[i], bytes: s.rows.Bytes[i]}
+		return ledger.Payload{Hash: s.hashes[i], Bytes: s.rows.Bytes[i]}
 	}
 	for i, src := range s.rows.Src {
 		if src != s.rows.Dst[i] {
@@ -58,14 +60,14 @@ func (s *sharing) shared(least int) (map[Stretch]bool, error) {
 	for i, src := range s.rows.Src {
 		unknown := s.hashes[i] == schema.NullInt64 && s.rows.Bytes[i] > 0
 		if unknown || src != s.rows.Dst[i] && count[of(i)] >= least {
-			out[Stretch{s.rows.Epoch[i], src}] = true
+			out[scan.Stretch{Epoch: s.rows.Epoch[i], Src: src}] = true
 		}
 	}
 	return out, nil
 }
 
 func (s *sharing) read(columns []string, add func(*schema.Messages, schema.Rest) error) error {
-	early := slices.Contains(columns, hashColumn)
+	early := slices.Contains(columns, scan.HashColumn)
 	for first := 0; first < s.rows.Len(); first += batchRows {
 		b := schema.NewBatch(&schema.MessagesTable).(*schema.Messages)
 		var m schema.Message
@@ -78,7 +80,7 @@ func (s *sharing) read(columns []string, add func(*schema.Messages, schema.Rest)
 			b.Append(&m)
 		}
 		err := add(b, func(from, end int, names ...string) error {
-			if !early && (len(names) == 0 || slices.Contains(names, hashColumn)) {
+			if !early && (len(names) == 0 || slices.Contains(names, scan.HashColumn)) {
 				copy(b.PayloadHash[from:end], s.hashes[first+from:first+end])
 				if len(names) > 0 {
 					s.looked += end - from
@@ -93,8 +95,9 @@ func (s *sharing) read(columns []string, add func(*schema.Messages, schema.Rest)
 	return nil
 }
 
-// What is found is the same when somebody else has counted payloads, also where messages have no hash, and fewer hashes are looked at.
-func TestSharedPayloadsChangeNothing(t *testing.T) {
+// Findings stay the same when the run counts payloads itself, also with messages without a hash, and fewer hashes are
+// read.
+func TestFindingsDoNotDependOnShared(t *testing.T) {
 	read, all := 0, 0
 	for seed := range uint64(60) {
 		make := func() *Run {
@@ -155,7 +158,7 @@ func TestSharedPayloadsChangeNothing(t *testing.T) {
 func TestErrorOfSharedIsReturned(t *testing.T) {
 	run := script(3, "0>1 a").run(t, rand.New(rand.NewPCG(3, 5)), nil)
 	broken := errors.New("the server is gone")
-	run.Shared = func(int) (map[Stretch]bool, error) { return nil, broken }
+	run.Shared = func(int) (map[scan.Stretch]bool, error) { return nil, broken }
 	if _, err := Detect(run, Options{}); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/commq/commq/detect/ledger"
 	"github.com/commq/commq/schema"
 )
 
 // EventColumns are the columns of events that Detect reads; the others may be null.
 var EventColumns = []string{"rank", "seq", "call", "callsite", "done_seq", "init_seq"}
 
-// siteKind is which of a finding's lists a call site belongs to.
+// siteKind selects a list of call sites in a finding.
 type siteKind uint8
 
 const (
@@ -19,7 +20,7 @@ const (
 	doneSite
 )
 
-// wanted is a row of events that a finding has a part of.
+// wanted is a row of events that belongs to a finding.
 type wanted struct {
 	seq     int64
 	finding int32
@@ -30,32 +31,34 @@ func compareWanted(a, b wanted) int {
 	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.finding, b.finding), cmp.Compare(a.kind, b.kind))
 }
 
-// locator finds the call sites that messages do not name: where receives were posted, what completed sends, and where persistent
-// requests were made.
+// locator finds the call sites that messages do not name: where receives were posted, sends completed, and persistent
+// requests made.
 type locator struct {
 	findings []Finding
-	rows     map[int32][]wanted           // by rank, sorted: those that are still to come
-	done     map[int32]map[int64][]wanted // by rank and seq: completions of what was posted
+	rows     map[int32][]wanted           // by rank, sorted: rows still to come
+	done     map[int32]map[int64][]wanted // by rank and seq: completions of posted calls
 	made     map[int32][]wanted           // by rank: calls that make persistent requests
 }
 
-// locate adds to the findings the call sites that only rows of events tell, and says which calls stand at the sites.
-func (d *detector) locate() error {
-	if d.run.Events == nil || len(d.result.Findings) == 0 {
-		return nil
+// locate adds to the findings the call sites that only events have, and returns the calls at all sites.
+func locate(findings []Finding, messages []ledger.Message, read func(add func(*schema.Events) error) error) (map[int32][]schema.CallID,
+	error) {
+	if read == nil || len(findings) == 0 {
+		return nil, nil
 	}
-	l := &locator{findings: d.result.Findings, rows: map[int32][]wanted{}, done: map[int32]map[int64][]wanted{}, made: map[int32][]wanted{}}
+	l := &locator{findings: findings, rows: map[int32][]wanted{}, done: map[int32]map[int64][]wanted{},
+		made: map[int32][]wanted{}}
 	for k := range l.findings {
 		for _, i := range l.findings[k].instances {
-			for _, m := range i.messages {
-				l.want(&d.messages[m], int32(k))
+			for _, m := range i.Messages {
+				l.want(&messages[m], int32(k))
 			}
 		}
 		l.findings[k].instances = nil
 	}
 	l.sort(l.rows)
 	calls := map[int32][]schema.CallID{}
-	err := d.run.Events(func(b *schema.Events) error {
+	err := read(func(b *schema.Events) error {
 		for i, site := range b.Callsite {
 			if call := schema.CallID(b.Call[i]); !slices.Contains(calls[site], call) {
 				calls[site] = append(calls[site], call)
@@ -65,37 +68,37 @@ func (d *detector) locate() error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(l.made) > 0 {
 		l.rows = l.made
 		l.sort(l.rows)
-		err = d.run.Events(func(b *schema.Events) error {
+		err = read(func(b *schema.Events) error {
 			for i := range b.Callsite {
 				l.meet(b.Rank[i], b.Seq[i], func(w wanted) { l.add(w, b.Callsite[i]) })
 			}
 			return nil
 		})
 	}
-	d.result.Calls = map[int32][]schema.CallID{}
+	callsAt := map[int32][]schema.CallID{}
 	for k := range l.findings {
 		f := &l.findings[k]
 		for _, list := range []*[]int32{&f.SendSites, &f.RecvSites, &f.DoneSites} {
 			*list = sites(*list)
 			for _, site := range *list {
 				slices.Sort(calls[site])
-				d.result.Calls[site] = calls[site]
+				callsAt[site] = calls[site]
 			}
 		}
 	}
-	return err
+	return callsAt, err
 }
 
-// want asks for the rows of a message of a finding.
-func (l *locator) want(m *message, finding int32) {
-	l.rows[m.src] = append(l.rows[m.src], wanted{m.sendSeq, finding, sendSite})
-	if m.postSeq != m.doneSeq {
-		l.rows[m.dst] = append(l.rows[m.dst], wanted{m.postSeq, finding, recvSite})
+// want requests the rows of a message of a finding.
+func (l *locator) want(m *ledger.Message, finding int32) {
+	l.rows[m.Src] = append(l.rows[m.Src], wanted{m.SendSeq, finding, sendSite})
+	if m.PostSeq != m.DoneSeq {
+		l.rows[m.Dst] = append(l.rows[m.Dst], wanted{m.PostSeq, finding, recvSite})
 	}
 }
 
@@ -106,7 +109,7 @@ func (l *locator) sort(rows map[int32][]wanted) {
 	}
 }
 
-// meet visits what is wanted of a row, and forgets it.
+// meet visits and removes the requests for a row.
 func (l *locator) meet(rank int32, seq int64, visit func(wanted)) {
 	list := l.rows[rank]
 	for len(list) > 0 && list[0].seq <= seq {

@@ -4,12 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// TestDetectFindsCallSitesOfRequests: rank 5 sends 4097 bytes to ranks 3 and 7 by a persistent request made at site 20 and started at site 21;
-// rank 3 posts its receive at site 30 and waits at 31, rank 7 makes a persistent receive at 40, starts it at 41 and waits at 42. The sends are
-// complete at 22. Other rows at the same ranks have nothing to do with it.
+// TestDetectFindsCallSitesOfRequests: rank 5 sends 4097 bytes to ranks 3 and 7 by a persistent request made at site
+// 20 and started at site 21; rank 3 posts its receive at site 30 and waits at 31, rank 7 makes a persistent receive
+// at 40, starts it at 41 and waits at 42. The sends are complete at 22. Other rows of these ranks are unrelated.
 func TestDetectFindsCallSitesOfRequests(t *testing.T) {
 	messages, events := &schema.Messages{}, &schema.Events{}
 	for k, dst := range []int32{3, 7} {
@@ -38,7 +39,7 @@ func TestDetectFindsCallSitesOfRequests(t *testing.T) {
 	add(7, 0, schema.CallRecvInit, 40, no, no)
 	add(7, 2, schema.CallStart, 41, 4, 0)
 	add(7, 4, schema.CallWait, 42, no, no)
-	r, err := Detect(&Run{Ranks: 8, HashBits: 64, Comms: []Comm{{ID: 0, Members: []int32{3, 5, 7}}},
+	r, err := Detect(&Run{Ranks: 8, HashBits: 64, Comms: []run.Comm{{ID: 0, Members: []int32{3, 5, 7}}},
 		Messages: allColumns(func(add func(*schema.Messages) error) error { return add(messages) }),
 		Events:   func(add func(*schema.Events) error) error { return add(events) }}, Options{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// IsCFG says whether a file that begins like this is a configuration of Dimemas, and no YAML.
+// IsCFG reports whether a file that begins like this is a configuration of Dimemas, not YAML.
 func IsCFG(start []byte) bool {
 	first, _, _ := strings.Cut(string(start), "\n")
 	return strings.Contains(first, cfgHeader) || strings.HasPrefix(strings.TrimSpace(first), "SDDF")
@@ -22,9 +22,10 @@ func IsCFG(start []byte) bool {
 
 const cfgHeader = "#DIMEMAS_CONFIGURATION"
 
-// ReadCFG reads a machine from a configuration of Dimemas (docs/method/dimemas-files.md has the records). Its communications file,
-// where it names one, is opened with open. An error says the line, what was found and what it should be. The machine's collectives
-// are those of Dimemas: what the communications file has no line for has the environment's default model and the sizes CURRENT.
+// ReadCFG reads a machine from a configuration of Dimemas, whose records are in docs/method/dimemas-files.md. If it
+// names a communications file, open opens that. An error names the line, the value and the allowed values. The
+// machine's collectives are those of Dimemas: operations without a line in the communications file have the default
+// model of the environment and the sizes CURRENT.
 func ReadCFG(name string, r io.Reader, open func(name string) (io.ReadCloser, error)) (*Machine, error) {
 	text, err := readText(name, r)
 	if err != nil {
@@ -69,36 +70,36 @@ func readText(name string, r io.Reader) (string, error) {
 	return string(data), nil
 }
 
-// cfg is a configuration while it is read.
+// cfg is a configuration that is being read.
 type cfg struct {
 	m     *Machine
 	line  int
-	nodes int // as the environment says; -1: it has not come
-	alike []alike
-	// described is how many nodes are described.
+	nodes int // number in the environment; -1 before that was read
+	kinds []nodeKind
+	// described is the number of nodes in the records read so far.
 	described int
 	wan       bool
-	// mapped is the line of the mapping, commsLine that of the communications file.
-	mapped, commsLine int
-	comms             string
-	model             Factor
+	// mappingLine is the line of the mapping, and commsLine that of the communications file; 0 for none.
+	mappingLine, commsLine int
+	comms                  string // name of the communications file
+	model                  Factor // default model of collectives
 	// comment is the line of a comment that has not ended.
 	comment int
 }
 
-// alike are nodes that follow each other and do not differ.
-type alike struct {
+// nodeKind is a number of consecutive nodes that do not differ.
+type nodeKind struct {
 	Node
 	count int
 }
 
-// maxUneven is how many nodes a machine may have whose nodes differ.
+// maxUneven is the largest number of nodes of a machine whose nodes differ.
 const maxUneven = 1 << 20
 
-// kinds are the records, and what reads their fields.
-var kinds = []struct {
+// records are the kinds of records, and the functions that read their fields.
+var records = []struct {
 	name   string
-	fields int // 0: any number
+	fields int // their number; 0 means any
 	read   func(*cfg, *fields) error
 }{
 	{"wide area network information", 7, (*cfg).readWAN},
@@ -114,7 +115,7 @@ var kinds = []struct {
 	{"dedicated connection information", 0, (*cfg).readConnection},
 }
 
-// recordText is "kind" {fields};;
+// recordText matches "kind" {fields};;
 var recordText = regexp.MustCompile(`^"([^"]*)"\s*\{(.*)\}\s*;;?$`)
 
 func (c *cfg) read(text string) error {
@@ -152,8 +153,8 @@ func (c *cfg) record(text string) error {
 	if match == nil {
 		return c.bad(`found %s; want a record "KIND" {FIELDS};; on one line`, shown(text))
 	}
-	for i := range kinds {
-		k := &kinds[i]
+	for i := range records {
+		k := &records[i]
 		if k.name != match[1] {
 			continue
 		}
@@ -171,17 +172,17 @@ func (c *cfg) record(text string) error {
 		return err
 	}
 	var names []string
-	for _, k := range kinds {
+	for _, k := range records {
 		names = append(names, k.name)
 	}
-	return c.bad("%q is no kind of record; there are %s", match[1], strings.Join(names, ", "))
+	return c.bad("there are no records of kind %q; there are %s", match[1], strings.Join(names, ", "))
 }
 
-// finish looks at what belongs together.
+// finish checks that the records are complete, and completes the machine.
 func (c *cfg) finish() error {
 	comment := ""
 	if c.comment != 0 {
-		comment = fmt.Sprintf("; the comment of line %d has no line with */ after it", c.comment)
+		comment = fmt.Sprintf("; the comment in line %d is never closed by */", c.comment)
 	}
 	switch {
 	case !c.wan:
@@ -190,25 +191,26 @@ func (c *cfg) finish() error {
 		return fmt.Errorf("there is no record \"environment information\"%s", comment)
 	case c.described != c.nodes:
 		return fmt.Errorf("the environment has %d nodes, and %d are described; give each a record \"node information\", or all of a kind a \"multi node information\"%s", c.nodes, c.described, comment)
-	case len(c.alike) > 1 && c.nodes > maxUneven:
+	case len(c.kinds) > 1 && c.nodes > maxUneven:
 		return fmt.Errorf("%d nodes that differ; want at most %d", c.nodes, maxUneven)
-	case c.mapped == 0:
+	case c.mappingLine == 0:
 		return fmt.Errorf("there is no mapping; add \"predefined mapping information\" {\"FILL_NODES\"};;, or \"n TASKS_PER_NODE\", or \"INTERLEAVED\"%s", comment)
 	}
 	m := c.m
 	m.Nodes = c.nodes
-	m.spread(c.alike)
+	m.setKinds(c.kinds)
 	for n := range 16 {
 		m.SetCollective(dimemasOperations[n], Phases{c.model, CURRENT, c.model, CURRENT})
 	}
 	return nil
 }
 
-// spread gives the machine its nodes.
-func (m *Machine) spread(nodes []alike) {
+// setKinds sets the nodes of the machine.
+func (m *Machine) setKinds(nodes []nodeKind) {
 	n := &nodes[0].Node
 	m.CPUsPerNode, m.CPURatio, m.IntraNode = n.CPUs, n.CPURatio, n.IntraNode
-	m.Network.Latency, m.Network.InputLinks, m.Network.OutputLinks, m.Network.HalfDuplex = n.Latency, n.InputLinks, n.OutputLinks, n.HalfDuplex
+	m.Network.Latency, m.Network.InputLinks, m.Network.OutputLinks, m.Network.HalfDuplex = n.Latency, n.InputLinks,
+		n.OutputLinks, n.HalfDuplex
 	if len(nodes) == 1 {
 		return
 	}
@@ -219,11 +221,13 @@ func (m *Machine) spread(nodes []alike) {
 	}
 }
 
-// dimemasOperations are the collective operations by the number that Dimemas gives them.
+// dimemasOperations are the collective operations by their numbers in Dimemas.
 var dimemasOperations = [...]schema.CallID{
-	schema.CallBarrier, schema.CallBcast, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv,
+	schema.CallBarrier, schema.CallBcast, schema.CallGather, schema.CallGatherv, schema.CallScatter,
+	schema.CallScatterv,
 	schema.CallAllgather, schema.CallAllgatherv, schema.CallAlltoall, schema.CallAlltoallv, schema.CallReduce,
-	schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan, schema.CallAlltoallw,
+	schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan,
+	schema.CallAlltoallw,
 }
 
 func (c *cfg) readWAN(f *fields) error {
@@ -270,7 +274,7 @@ func (c *cfg) readNodes(f *fields) error {
 	return c.addNodes(f, f.count("number of nodes", 0))
 }
 
-// readNode reads the 13 fields of a node, or 14 with a number that does not count.
+// readNode reads the 13 fields of a node, or 14 with a number that is ignored.
 func (c *cfg) readNode(f *fields) error {
 	f.machine()
 	switch len(f.text) {
@@ -306,20 +310,20 @@ func (c *cfg) addNodes(f *fields, count int) error {
 	if c.described += count; c.described > c.nodes {
 		return c.bad("more nodes than the %d of the environment", c.nodes)
 	}
-	if last := len(c.alike) - 1; last >= 0 && c.alike[last].Node == n {
-		c.alike[last].count += count
+	if last := len(c.kinds) - 1; last >= 0 && c.kinds[last].Node == n {
+		c.kinds[last].count += count
 	} else if count > 0 {
-		c.alike = append(c.alike, alike{n, count})
+		c.kinds = append(c.kinds, nodeKind{n, count})
 	}
 	return nil
 }
 
-// readMapping reads the node of each task.
+// readMapping reads a list with the node of each task.
 func (c *cfg) readMapping(f *fields) error {
-	if err := c.map1(); err != nil {
+	if err := c.beginMapping(); err != nil {
 		return err
 	}
-	m := mappingText.FindStringSubmatch(f.whole)
+	m := mappingText.FindStringSubmatch(f.raw)
 	if m == nil {
 		return c.bad("mapping information: want trace, tasks, [n] {node of each task}")
 	}
@@ -330,7 +334,8 @@ func (c *cfg) readMapping(f *fields) error {
 	for _, text := range list {
 		node, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || node < 0 || node >= max(c.nodes, 0) {
-			return c.bad("mapping information: the node %s; want one of the environment's %d, from 0", shown(strings.TrimSpace(text)), max(c.nodes, 0))
+			return c.bad("mapping information: the node %s; want one of the environment's %d, from 0",
+				shown(strings.TrimSpace(text)), max(c.nodes, 0))
 		}
 		c.m.NodeOf = append(c.m.NodeOf, node)
 	}
@@ -340,18 +345,18 @@ func (c *cfg) readMapping(f *fields) error {
 
 var mappingText = regexp.MustCompile(`^[^,]*,\s*([0-9]+)\s*,\s*\[\s*([0-9]+)\s*\]\s*\{([^{}]*)\}$`)
 
-// map1 is an error when there is a mapping already.
-func (c *cfg) map1() error {
-	if c.mapped != 0 {
-		return c.bad("a second mapping, after that of line %d; commq simulates one program", c.mapped)
+// beginMapping returns an error when there is a mapping already.
+func (c *cfg) beginMapping() error {
+	if c.mappingLine != 0 {
+		return c.bad("a second mapping, after that of line %d; commq simulates one program", c.mappingLine)
 	}
-	c.mapped = c.line
+	c.mappingLine = c.line
 	return nil
 }
 
-// readRule reads one of Dimemas' rules of mapping.
+// readRule reads one of Dimemas' mapping rules.
 func (c *cfg) readRule(f *fields) error {
-	if err := c.map1(); err != nil {
+	if err := c.beginMapping(); err != nil {
 		return err
 	}
 	rule := ""
@@ -373,13 +378,14 @@ func (c *cfg) readRule(f *fields) error {
 			return nil
 		}
 	}
-	return c.bad(`the mapping is %s; want "FILL_NODES", "n TASKS_PER_NODE" or "INTERLEAVED"`, shown(f.whole))
+	return c.bad(`the mapping is %s; want "FILL_NODES", "n TASKS_PER_NODE" or "INTERLEAVED"`, shown(f.raw))
 }
 
-// readFiles reads the names of other files. Dimemas does not find the first two when they are quoted.
+// readFiles reads the names of other files. Dimemas ignores the first two if they are quoted.
 func (c *cfg) readFiles(f *fields) error {
 	if s := f.text[0]; s != "" && s[0] != '"' {
-		return c.bad("the scheduler file %s; commq has Dimemas' default alone, FIFO without costs: leave it empty", shown(s))
+		return c.bad("the scheduler file %s; commq has only Dimemas' default, FIFO without costs: leave it empty",
+			shown(s))
 	}
 	if s := unquoted(f.text[3]); s != "" {
 		return c.bad("the file of random values %s; commq's machines are not random: leave it empty", shown(s))
@@ -392,7 +398,7 @@ func (c *cfg) readModule(f *fields) error {
 	f.count("event type", 0)
 	f.count("event value", 0)
 	if f.text[2] != "" && f.text[2][0] == '-' || f.number("ratio").Cmp(big.NewRat(1, 1)) != 0 && f.err == nil {
-		return c.bad("modules information: the ratio is %s; a run has no events whose bursts it could change, so that only 1 is possible", shown(f.text[2]))
+		return c.bad("modules information: the ratio is %s; a run has no events whose bursts it could change, so only 1 is possible", shown(f.text[2]))
 	}
 	return nil
 }
@@ -401,18 +407,18 @@ func (c *cfg) readConnection(*fields) error {
 	return c.bad("a dedicated connection; they are between machines, and commq simulates one")
 }
 
-// fields are those of a record, read one after the other. The first error stays.
+// fields reads the fields of a record one after the other. It keeps the first error.
 type fields struct {
-	c     *cfg
-	kind  string
-	whole string
-	text  []string
-	next  int
-	err   error
+	c    *cfg
+	kind string
+	raw  string // all fields
+	text []string
+	next int
+	err  error
 }
 
-func newFields(c *cfg, kind, whole string) *fields {
-	f := &fields{c: c, kind: kind, whole: strings.TrimSpace(whole), text: strings.Split(whole, ",")}
+func newFields(c *cfg, kind, raw string) *fields {
+	f := &fields{c: c, kind: kind, raw: strings.TrimSpace(raw), text: strings.Split(raw, ",")}
 	for i := range f.text {
 		f.text[i] = strings.TrimSpace(f.text[i])
 	}
@@ -420,7 +426,7 @@ func newFields(c *cfg, kind, whole string) *fields {
 }
 
 func (f *fields) take() string {
-	if f.next >= len(f.text) { // the kind has another number of fields
+	if f.next >= len(f.text) { // the record has too few fields
 		return ""
 	}
 	f.next++
@@ -435,7 +441,7 @@ func (f *fields) wrong(name, found, want string) {
 	}
 }
 
-// machine reads the number of the machine, which is 0.
+// machine reads the number of the machine, which must be 0.
 func (f *fields) machine() {
 	if text := f.take(); text != "0" {
 		f.wrong("the machine", text, "0, the only one")
@@ -453,8 +459,8 @@ func (f *fields) count(name string, least int) int {
 	return n
 }
 
-// cfgNumber is a decimal number that is not negative; its bounded length bounds the work on it. Its bounds also make it long
-// to compile, which each start of commq would wait for.
+// cfgNumber matches a decimal number that is not negative. Its length is limited so that a file cannot make the
+// arithmetic expensive. The limits also make it slow to compile, so that is not done at each start of commq.
 var cfgNumber = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\+?[0-9]{0,40}(\.[0-9]{0,100})?([eE][+-]?[0-9]{1,2})?$`)
 })
@@ -471,7 +477,7 @@ func (f *fields) number(name string) *big.Rat {
 	return new(big.Rat)
 }
 
-// latency reads seconds.
+// latency reads a time in seconds.
 func (f *fields) latency(name string) Picoseconds {
 	text := "" // for the message
 	if f.next < len(f.text) {
@@ -486,10 +492,10 @@ func (f *fields) latency(name string) Picoseconds {
 	return rounded(x.Num(), x.Denom())
 }
 
-// megabyte is what Dimemas' MB has bytes.
+// megabyte is the number of bytes in Dimemas' MB.
 const megabyte = 1 << 20
 
-// bandwidth reads MB/s; 0 is infinitely fast.
+// bandwidth reads a bandwidth in MB/s; 0 means infinitely fast.
 func (f *fields) bandwidth(name string, i *Interconnect) {
 	x := f.number(name)
 	x.Mul(x, big.NewRat(megabyte, 1))
@@ -500,7 +506,7 @@ func (f *fields) bandwidth(name string, i *Interconnect) {
 	i.setBandwidth(x)
 }
 
-// setBandwidth takes bytes/s: exactly where two numbers of 62 bits can say it, else the next that they can.
+// setBandwidth sets the bandwidth in bytes/s: exactly if two numbers of 62 bits can express it, else the nearest one.
 func (i *Interconnect) setBandwidth(x *big.Rat) {
 	const most = 1 << 62
 	i.BytesPerSecond, i.BytesPer = 0, 0
@@ -527,7 +533,7 @@ func (i *Interconnect) setBandwidth(x *big.Rat) {
 	}
 }
 
-// links reads input and output links: both 0 are any number, one 0 means half duplex.
+// links reads input and output links. 0 for both means any number, 0 for one of them half duplex.
 func (f *fields) links(name string) (in, out int, half bool) {
 	in, out = f.count("input "+name, 0), f.count("output "+name, 0)
 	if (in == 0) != (out == 0) {
@@ -541,7 +547,7 @@ func unquoted(s string) string {
 	return strings.TrimSpace(strings.Trim(strings.TrimSpace(s), `"`))
 }
 
-// shown is what was found, for a message.
+// shown quotes a text for a message, and shortens it.
 func shown(s string) string {
 	const most = 60
 	if len(s) > most {
@@ -550,18 +556,18 @@ func shown(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// readComms reads a communications file. Lines that Dimemas does not know are nothing to it.
+// readComms reads a communications file. Like Dimemas it ignores unknown lines.
 func (c *cfg) readComms(text string) error {
 	for i, line := range strings.Split(text, "\n") {
 		c.line = i + 1
-		if err := c.commsLineOf(strings.TrimRight(line, "\r")); err != nil {
+		if err := c.readCommsLine(strings.TrimRight(line, "\r")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *cfg) commsLineOf(line string) error {
+func (c *cfg) readCommsLine(line string) error {
 	if rest, ok := strings.CutPrefix(line, "Machine globalop:"); ok {
 		w := strings.Fields(rest)
 		if len(w) < 6 {
@@ -579,7 +585,7 @@ func (c *cfg) commsLineOf(line string) error {
 	if rest, ok := strings.CutPrefix(line, "Policy:"); ok {
 		return c.policy(strings.TrimSpace(rest))
 	}
-	if w := strings.Fields(line); len(w) == 6 { // for all machines: the last is a contention that does not count
+	if w := strings.Fields(line); len(w) == 6 { // for all machines; the last word, a contention, is ignored
 		if _, err := strconv.Atoi(w[0]); err == nil {
 			return c.collective("0", w[:5])
 		}
@@ -589,7 +595,7 @@ func (c *cfg) commsLineOf(line string) error {
 
 func (c *cfg) policy(name string) error {
 	if name != "FIFO" {
-		return c.bad("the policy is %s; commq has FIFO alone", shown(name))
+		return c.bad("the policy is %s; commq has only FIFO", shown(name))
 	}
 	return nil
 }
@@ -613,7 +619,7 @@ func (c *cfg) collective(machine string, w []string) error {
 	return nil
 }
 
-// cfgFactors are the models as Dimemas names them.
+// cfgFactors are Dimemas' names of the factors.
 var cfgFactors = [...]string{"0", "CTE", "LIN", "LOG"}
 
 func model(word string) (Factor, error) {

@@ -24,7 +24,7 @@ const pairCFG = `#DIMEMAS_CONFIGURATION
 "environment information" {"pair", 0, "a, b", 3, 87.5, 10, 3};;
 `
 
-// files opens the files that a test has.
+// files opens the files of a test.
 func files(have map[string]string) func(string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) {
 		text, ok := have[name]
@@ -35,7 +35,7 @@ func files(have map[string]string) func(string) (io.ReadCloser, error) {
 	}
 }
 
-// cfgOf is a configuration of nodes given by their records.
+// cfgOf returns a configuration with these records of nodes.
 func cfgOf(environment string, records ...string) string {
 	return "#DIMEMAS_CONFIGURATION\n\"wide area network information\" {\"\", 1, 0, 4, 0.0, 0.0, 1};;\n\"environment information\" {" + environment + "};;\n" + strings.Join(records, "\n") + "\n"
 }
@@ -60,12 +60,16 @@ func TestReadCFG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	big := Node{CPUs: 4, CPURatio: 1.5, IntraNode: Interconnect{Latency: 2_000_000, BytesPerSecond: 1 << 30, Buses: 3, InputLinks: 1, OutputLinks: 1},
+	big := Node{CPUs: 4, CPURatio: 1.5, IntraNode: Interconnect{Latency: 2_000_000, BytesPerSecond: 1 << 30, Buses: 3,
+		InputLinks: 1, OutputLinks: 1},
 		Latency: 25_000_000, InputLinks: 5, OutputLinks: 5, HalfDuplex: true}
 	small := Node{CPUs: 2, IntraNode: Interconnect{Latency: 900}, Latency: 1000, InputLinks: 2, OutputLinks: 3}
-	want := &Machine{Name: "m.cfg", Description: text + "// comms.cfg\n" + comms, Nodes: 3, Mapping: Fill, CPUsPerNode: 4, CPURatio: 1.5, IntraNode: big.IntraNode,
-		Network: Interconnect{Latency: 25_000_000, BytesPerSecond: 91_750_400, Buses: 10, InputLinks: 5, OutputLinks: 5, HalfDuplex: true},
-		Uneven:  []Node{big, big, small}, EagerThresholdBytes: math.MaxInt64, Collectives: flat().Collectives, Declared: map[schema.CallID]bool{}}
+	want := &Machine{Name: "m.cfg", Description: text + "// comms.cfg\n" + comms, Nodes: 3, Mapping: Fill,
+		CPUsPerNode: 4, CPURatio: 1.5, IntraNode: big.IntraNode,
+		Network: Interconnect{Latency: 25_000_000, BytesPerSecond: 91_750_400, Buses: 10, InputLinks: 5,
+			OutputLinks: 5, HalfDuplex: true},
+		Uneven: []Node{big, big, small}, EagerThresholdBytes: math.MaxInt64, Collectives: flat().Collectives,
+		Declared: map[schema.CallID]bool{}}
 	for _, op := range dimemasOperations {
 		want.Collectives[op], want.Declared[op] = Phases{LOG, CURRENT, LOG, CURRENT}, true
 	}
@@ -77,7 +81,7 @@ func TestReadCFG(t *testing.T) {
 	}
 }
 
-// What may be written in other ways.
+// Forms of records that Dimemas accepts, too.
 func TestReadCFGForms(t *testing.T) {
 	node := `"node information" {0, "", 1, 1.0, 0.0, 0.0, 0, 0, 0, 1e-05, 1, 1, 0.0};;`
 	numbered := `"node information" {0, 7, "", 1, +1, 0, .0, 0, 0, 0, 0.1E-4, 1, 1, 9};;`
@@ -91,7 +95,9 @@ func TestReadCFGForms(t *testing.T) {
 		return m
 	}
 	a := first(cfgOf(`"x", 0, "", 2, 100.0, 0, 1`, node, node, rule))
-	if a.Mapping != PerNode || a.RanksPerNode != 3 || a.Uneven != nil || a.Nodes != 2 || a.Network.BytesPerSecond != 104_857_600 || a.Collectives[schema.CallBcast] != (Phases{CT, CURRENT, CT, CURRENT}) {
+	if a.Mapping != PerNode || a.RanksPerNode != 3 || a.Uneven != nil || a.Nodes != 2 ||
+		a.Network.BytesPerSecond != 104_857_600 ||
+		a.Collectives[schema.CallBcast] != (Phases{CT, CURRENT, CT, CURRENT}) {
 		t.Errorf("%+v", a)
 	}
 	b := first(cfgOf(`"x",0,"",2,100,0,1`, "  "+numbered+"  ", node, "// nothing", rule+"\r"))
@@ -100,11 +106,14 @@ func TestReadCFGForms(t *testing.T) {
 		t.Error(diff)
 	}
 	c := first(cfgOf(`"x", 0, "", 2, 33.3, 0, 2`, node, node, `"mapping information" {"t.dim", 3, [3] {1, 0, 1}};;`))
-	if c.Mapping != Listed || !cmp.Equal(c.NodeOf, []int{1, 0, 1}) || c.Network.BytesPerSecond != 174587904 || c.Network.BytesPer != 5 {
+	if c.Mapping != Listed || !cmp.Equal(c.NodeOf, []int{1, 0, 1}) || c.Network.BytesPerSecond != 174587904 ||
+		c.Network.BytesPer != 5 {
 		t.Errorf("%+v", c) // 33.3 x 2^20 = 34,917,580.8
 	}
-	d := first(cfgOf(`"x", 0, "", 1, 0.1234567890123456789012345, 0, 2`, node, `"predefined mapping information" {"INTERLEAVED"};;`))
-	if x := float64(d.Network.BytesPerSecond) / float64(d.Network.BytesPer); d.Mapping != RoundRobin || math.Abs(x/129453.82599540938-1) > 1e-15 || d.Network.BytesPer < 1<<40 {
+	d := first(cfgOf(`"x", 0, "", 1, 0.1234567890123456789012345, 0, 2`, node,
+		`"predefined mapping information" {"INTERLEAVED"};;`))
+	if x := float64(d.Network.BytesPerSecond) / float64(d.Network.BytesPer); d.Mapping != RoundRobin ||
+		math.Abs(x/129453.82599540938-1) > 1e-15 || d.Network.BytesPer < 1<<40 {
 		t.Errorf("%+v: %v", d, x)
 	}
 }
@@ -121,17 +130,22 @@ func TestReadCFGErrors(t *testing.T) {
 		{"nodes: 3", `machine m.cfg:1: found "nodes: 3"; want`},
 		{"SDDFA\n", `machine m.cfg:1: a configuration in the old format SDDF`},
 		{head, `machine m.cfg: there is no record "wide area network information"`},
-		{head + "/*\n" + wan, `machine m.cfg: there is no record "wide area network information"; the comment of line 2 has no line with */`},
+		{head + "/*\n" + wan, `machine m.cfg: there is no record "wide area network information"; the comment in line 2 is never closed by */`},
 		{head + wan, `machine m.cfg: there is no record "environment information"`},
 		{head + wan[:20] + "\n" + wan[20:], `machine m.cfg:2: found "\"wide area network i"; want a record "KIND" {FIELDS};; on one line`},
-		{head + `"wide area network" {};;`, `machine m.cfg:2: "wide area network" is no kind of record; there are wide area network information, environment information, `},
-		{head + `"wide area network information" {"", 2, 0, 4, 0.0, 0.0, 1};;`, `machine m.cfg:2: 2 machines; commq simulates one`},
-		{head + `"wide area network information" {"", 1, 1, 4, 0.0, 0.0, 1};;`, `machine m.cfg:2: 1 dedicated connections`},
-		{head + `"wide area network information" {"", 1, 0, 4, 0.0, 1};;`, `machine m.cfg:2: wide area network information has 6 fields; want 7`},
-		{head + `"environment information" {` + env + `};;`, `machine m.cfg:2: the environment comes before "wide area`},
+		{head + `"wide area network" {};;`, `machine m.cfg:2: there are no records of kind "wide area network"; there are wide area network information, environment information, `},
+		{head + `"wide area network information" {"", 2, 0, 4, 0.0, 0.0, 1};;`,
+			`machine m.cfg:2: 2 machines; commq simulates one`},
+		{head + `"wide area network information" {"", 1, 1, 4, 0.0, 0.0, 1};;`,
+			`machine m.cfg:2: 1 dedicated connections`},
+		{head + `"wide area network information" {"", 1, 0, 4, 0.0, 1};;`,
+			`machine m.cfg:2: wide area network information has 6 fields; want 7`},
+		{head + `"environment information" {` + env + `};;`,
+			`machine m.cfg:2: the environment comes before "wide area`},
 		{cfgOf(env, `"environment information" {`+env+`};;`), `machine m.cfg:4: a second environment`},
 		{cfgOf(`"x", 1, "", 1, 100.0, 0, 3`), `machine m.cfg:3: the machine id is 1`},
-		{cfgOf(`"x", 0, "", 0, 100.0, 0, 3`), `machine m.cfg:3: environment information: nodes is "0"; want a whole number from 1 to 1073741824`},
+		{cfgOf(`"x", 0, "", 0, 100.0, 0, 3`),
+			`machine m.cfg:3: environment information: nodes is "0"; want a whole number from 1 to 1073741824`},
 		{cfgOf(`"x", 0, "", 1.5, 100.0, 0, 3`), `machine m.cfg:3: environment information: nodes is "1.5"`},
 		{cfgOf(`"x", 0, "", 1, fast, 0, 3`), `machine m.cfg:3: environment information: bandwidth between nodes is "fast"; want a number, 0 or greater`},
 		{cfgOf(`"x", 0, "", 1, -1, 0, 3`), `machine m.cfg:3: environment information: bandwidth between nodes is "-1"`},
@@ -142,37 +156,60 @@ func TestReadCFGErrors(t *testing.T) {
 		{cfgOf(env, node, node, rule), `machine m.cfg:5: more nodes than the 1 of the environment`},
 		{head + wan + "\n" + node, `machine m.cfg:3: nodes come before "environment information"`},
 		{cfgOf(env, node), `machine m.cfg: there is no mapping; add "predefined mapping information" {"FILL_NODES"};;`},
-		{cfgOf(env, strings.Replace(node, "{0", "{1", 1)), `machine m.cfg:4: node information: the machine is "1"; want 0`},
-		{cfgOf(env, `"node information" {0, 0, "", 1, 1, 1, 0.0, 0.0, 1.0, 0.0, 0.0};;`), `machine m.cfg:4: node information with 11 fields, of old versions`},
+		{cfgOf(env, strings.Replace(node, "{0", "{1", 1)),
+			`machine m.cfg:4: node information: the machine is "1"; want 0`},
+		{cfgOf(env, `"node information" {0, 0, "", 1, 1, 1, 0.0, 0.0, 1.0, 0.0, 0.0};;`),
+			`machine m.cfg:4: node information with 11 fields, of old versions`},
 		{cfgOf(env, `"node information" {0, ""};;`), `machine m.cfg:4: node information has 2 fields; want 13`},
-		{cfgOf(env, strings.Replace(node, `"", 1,`, `"", 0,`, 1)), `machine m.cfg:4: node information: CPUs is "0"; want a whole number from 1`},
-		{cfgOf(env, strings.Replace(node, "1e-05", "2000", 1)), `machine m.cfg:4: node information: latency between nodes is "2000"; want seconds from 0 to 1000`},
-		{cfgOf(env, strings.Replace(node, "1.0, 0.0", "1.0, x", 1)), `machine m.cfg:4: node information: latency inside the node is "x"; want a number`},
+		{cfgOf(env, strings.Replace(node, `"", 1,`, `"", 0,`, 1)),
+			`machine m.cfg:4: node information: CPUs is "0"; want a whole number from 1`},
+		{cfgOf(env, strings.Replace(node, "1e-05", "2000", 1)),
+			`machine m.cfg:4: node information: latency between nodes is "2000"; want seconds from 0 to 1000`},
+		{cfgOf(env, strings.Replace(node, "1.0, 0.0", "1.0, x", 1)),
+			`machine m.cfg:4: node information: latency inside the node is "x"; want a number`},
 		{with(rule), `machine m.cfg:6: a second mapping, after that of line 5`},
-		{cfgOf(env, node, `"predefined mapping information" {"BLOCK"};;`), `machine m.cfg:5: the mapping is "\"BLOCK\""; want "FILL_NODES", "n TASKS_PER_NODE" or "INTERLEAVED"`},
-		{cfgOf(env, node, `"predefined mapping information" {"0 TASKS_PER_NODE"};;`), `machine m.cfg:5: the mapping is "\"0 TASKS_PER_NODE\""`},
-		{cfgOf(env, node, `"mapping information" {"t", 2, [2] {0, 1}};;`), `machine m.cfg:5: mapping information: the node "1"; want one of the environment's 1, from 0`},
-		{cfgOf(env, node, `"mapping information" {"t", 3, [2] {0, 0}};;`), `machine m.cfg:5: mapping information: 3 tasks, [2] and 2 nodes listed`},
-		{cfgOf(env, node, `"mapping information" {0, 0};;`), `machine m.cfg:5: mapping information: want trace, tasks, [n] {node of each task}`},
+		{cfgOf(env, node, `"predefined mapping information" {"BLOCK"};;`),
+			`machine m.cfg:5: the mapping is "\"BLOCK\""; want "FILL_NODES", "n TASKS_PER_NODE" or "INTERLEAVED"`},
+		{cfgOf(env, node, `"predefined mapping information" {"0 TASKS_PER_NODE"};;`),
+			`machine m.cfg:5: the mapping is "\"0 TASKS_PER_NODE\""`},
+		{cfgOf(env, node, `"mapping information" {"t", 2, [2] {0, 1}};;`),
+			`machine m.cfg:5: mapping information: the node "1"; want one of the environment's 1, from 0`},
+		{cfgOf(env, node, `"mapping information" {"t", 3, [2] {0, 0}};;`),
+			`machine m.cfg:5: mapping information: 3 tasks, [2] and 2 nodes listed`},
+		{cfgOf(env, node, `"mapping information" {0, 0};;`),
+			`machine m.cfg:5: mapping information: want trace, tasks, [n] {node of each task}`},
 		{with(`"configuration files" {"", "", "x"};;`), `machine m.cfg:6: configuration files has 3 fields; want 4`},
-		{with(`"configuration files" {sched.cfg, "", "", ""};;`), `machine m.cfg:6: the scheduler file "sched.cfg"; commq has Dimemas' default alone`},
-		{with(`"configuration files" {"", "", "", "random.cfg"};;`), `machine m.cfg:6: the file of random values "random.cfg"`},
-		{with(`"configuration files" {"", "", "gone.cfg", ""};;`), `machine m.cfg:6: the communications file: no such file`},
+		{with(`"configuration files" {sched.cfg, "", "", ""};;`),
+			`machine m.cfg:6: the scheduler file "sched.cfg"; commq has only Dimemas' default`},
+		{with(`"configuration files" {"", "", "", "random.cfg"};;`),
+			`machine m.cfg:6: the file of random values "random.cfg"`},
+		{with(`"configuration files" {"", "", "gone.cfg", ""};;`),
+			`machine m.cfg:6: the communications file: no such file`},
 		{with(`"modules information" {1, 2, 0.5};;`), `machine m.cfg:6: modules information: the ratio is "0.5"`},
 		{with(`"modules information" {1, 2, -0.5};;`), `machine m.cfg:6: modules information: the ratio is "-0.5"`},
 		{with(`"dedicated connection information" {0, 0, 1};;`), `machine m.cfg:6: a dedicated connection`},
-		{with(`"configuration files" {"", "", "0.cfg", ""};;`), `machine m.cfg: 0.cfg:2: the machine is "1"; the only one is 0`},
-		{with(`"configuration files" {"", "", "1.cfg", ""};;`), `machine m.cfg: 1.cfg:1: the operation is "16"; want a number from 0 to 15`},
-		{with(`"configuration files" {"", "", "2.cfg", ""};;`), `machine m.cfg: 2.cfg:1: operation 1: the model is "CT"; want 0, CTE, LIN or LOG`},
-		{with(`"configuration files" {"", "", "3.cfg", ""};;`), `machine m.cfg: 3.cfg:1: operation 1: the size is "2*MAX"; want MIN, MAX, MEAN, 2MAX or S+R`},
-		{with(`"configuration files" {"", "", "4.cfg", ""};;`), `machine m.cfg: 4.cfg:1: found "Machine globalop: 0 1 CTE MAX"; want Machine globalop: machine operation`},
-		{with(`"configuration files" {"", "", "5.cfg", ""};;`), `machine m.cfg: 5.cfg:1: the policy is "RR"; commq has FIFO alone`},
-		{with(`"configuration files" {"", "", "6.cfg", ""};;`), `machine m.cfg: 6.cfg:1: found "Machine policy: 1 FIFO"; want Machine policy: 0 FIFO`},
-		{with(`"configuration files" {"", "", "7.cfg", ""};;`), `machine m.cfg: 7.cfg:1: operation 1: the size is "CURRENT"`},
+		{with(`"configuration files" {"", "", "0.cfg", ""};;`),
+			`machine m.cfg: 0.cfg:2: the machine is "1"; the only one is 0`},
+		{with(`"configuration files" {"", "", "1.cfg", ""};;`),
+			`machine m.cfg: 1.cfg:1: the operation is "16"; want a number from 0 to 15`},
+		{with(`"configuration files" {"", "", "2.cfg", ""};;`),
+			`machine m.cfg: 2.cfg:1: operation 1: the model is "CT"; want 0, CTE, LIN or LOG`},
+		{with(`"configuration files" {"", "", "3.cfg", ""};;`),
+			`machine m.cfg: 3.cfg:1: operation 1: the size is "2*MAX"; want MIN, MAX, MEAN, 2MAX or S+R`},
+		{with(`"configuration files" {"", "", "4.cfg", ""};;`),
+			`machine m.cfg: 4.cfg:1: found "Machine globalop: 0 1 CTE MAX"; want Machine globalop: machine operation`},
+		{with(`"configuration files" {"", "", "5.cfg", ""};;`),
+			`machine m.cfg: 5.cfg:1: the policy is "RR"; commq has only FIFO`},
+		{with(`"configuration files" {"", "", "6.cfg", ""};;`),
+			`machine m.cfg: 6.cfg:1: found "Machine policy: 1 FIFO"; want Machine policy: 0 FIFO`},
+		{with(`"configuration files" {"", "", "7.cfg", ""};;`),
+			`machine m.cfg: 7.cfg:1: operation 1: the size is "CURRENT"`},
 	} {
 		m, err := ReadCFG("m.cfg", strings.NewReader(c.text), files(map[string]string{
-			"0.cfg": "\nMachine globalop: 1 1 CTE MAX 0 MAX", "1.cfg": "Machine globalop: 0 16 CTE MAX 0 MAX", "2.cfg": "Machine globalop: 0 1 CT MAX 0 MAX",
-			"3.cfg": "Machine globalop: 0 1 CTE 2*MAX 0 MAX", "4.cfg": "Machine globalop: 0 1 CTE MAX", "5.cfg": "Policy: RR", "6.cfg": "Machine policy: 1 FIFO",
+			"0.cfg": "\nMachine globalop: 1 1 CTE MAX 0 MAX", "1.cfg": "Machine globalop: 0 16 CTE MAX 0 MAX",
+			"2.cfg": "Machine globalop: 0 1 CT MAX 0 MAX",
+			"3.cfg": "Machine globalop: 0 1 CTE 2*MAX 0 MAX", "4.cfg": "Machine globalop: 0 1 CTE MAX",
+			"5.cfg": "Policy: RR", "6.cfg": "Machine policy: 1 FIFO",
 			"7.cfg": "1 LOG CURRENT LOG CURRENT 0",
 		}))
 		if m != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -182,14 +219,15 @@ func TestReadCFGErrors(t *testing.T) {
 }
 
 func TestIsCFG(t *testing.T) {
-	for text, want := range map[string]bool{"#DIMEMAS_CONFIGURATION\nx": true, "// #DIMEMAS_CONFIGURATION": true, "SDDFA\n": true, "": false, "nodes: 3\n#DIMEMAS_CONFIGURATION": false} {
+	for text, want := range map[string]bool{"#DIMEMAS_CONFIGURATION\nx": true, "// #DIMEMAS_CONFIGURATION": true,
+		"SDDFA\n": true, "": false, "nodes: 3\n#DIMEMAS_CONFIGURATION": false} {
 		if got := IsCFG([]byte(text)); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
 }
 
-// mustCFG writes a machine and reads it again.
+// mustCFG writes a machine as a configuration and reads that.
 func mustCFG(t testing.TB, m *Machine, ranks int) (again *Machine, config string, notes []string) {
 	t.Helper()
 	c, co, notes, err := m.CFG(ranks, "c")
@@ -202,15 +240,16 @@ func mustCFG(t testing.TB, m *Machine, ranks int) (again *Machine, config string
 	return again, string(c), notes
 }
 
-// A configuration that is read and written says the same.
-func TestCFGAgain(t *testing.T) {
+// A configuration that is read and written stays the same.
+func TestCFGRoundTrip(t *testing.T) {
 	uneven := cfgOf(`"x", 0, "", 3, 33.33, 10, 2`,
 		`"multi node information" {0, 2, "", 4, 1.25, 2e-06, 1024.1, 3, 1, 1, 2.5e-05, 5, 0, 0.0};;`,
 		`"node information" {0, "", 2, 0.0, 0.0, 0.0, 0, 0, 4, 1e-09, 2, 3, 0.0};;`,
 		`"predefined mapping information" {"FILL_NODES"};;`,
 		`"configuration files" {"", "", "comms.cfg", ""};;`)
 	for _, rule := range []string{"FILL_NODES", "3 TASKS_PER_NODE", "INTERLEAVED"} {
-		m, err := ReadCFG("m.cfg", strings.NewReader(strings.Replace(uneven, "FILL_NODES", rule, 1)), files(map[string]string{"comms.cfg": comms}))
+		m, err := ReadCFG("m.cfg", strings.NewReader(strings.Replace(uneven, "FILL_NODES", rule, 1)),
+			files(map[string]string{"comms.cfg": comms}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +261,7 @@ func TestCFGAgain(t *testing.T) {
 	}
 }
 
-// A machine in YAML becomes a configuration that means the same; what Dimemas must be told otherwise is said.
+// A machine in YAML becomes an equivalent configuration, with notes about settings that Dimemas takes elsewhere.
 func TestCFGOfYAML(t *testing.T) {
 	m := mustRead(t, `nodes: 4
 cpus_per_node: 2
@@ -243,7 +282,8 @@ collectives: {MPI_Bcast: {fan_in: LIN, size_in: 2MAX, fan_out: CT, size_out: MIN
 	if diff := cmp.Diff(m.Network, again.Network); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"Dimemas does not have the operation MPI_Exscan.", "A configuration has no eager_threshold_bytes: start Dimemas with -S 4097, or give the sends of the trace their protocol."}, notes); diff != "" {
+	if diff := cmp.Diff([]string{"Dimemas does not have the operation MPI_Exscan.",
+		"A configuration has no eager_threshold_bytes: start Dimemas with -S 4097, or give the sends of the trace their protocol."}, notes); diff != "" {
 		t.Error(diff)
 	}
 	for _, op := range dimemasOperations {
@@ -270,7 +310,7 @@ collectives: {MPI_Bcast: {fan_in: LIN, size_in: 2MAX, fan_out: CT, size_out: MIN
 	}
 }
 
-func TestCFGRefused(t *testing.T) {
+func TestCFGErrors(t *testing.T) {
 	current := Phases{LOG, CURRENT, LOG, CURRENT}
 	for _, c := range []struct {
 		yaml  string
@@ -280,12 +320,15 @@ func TestCFGRefused(t *testing.T) {
 	}{
 		{clan, nil, 0, "0 ranks; want the number of the program's ranks"},
 		{clan + "nodes: 4\n", nil, 6, "6 ranks cannot share these CPUs equally"},
-		{"network: {latency_ns: 0.5, bandwidth_bytes_per_s: 1}\n", nil, 2, "intra_node.latency_ns is less than 1, which Dimemas takes as 0 for messages"},
-		{"network: {latency_ns: 1, bandwidth_bytes_per_s: 1, input_links: 3}\n", nil, 2, "network has 3 input and 0 output links, 0 for any number; in a configuration this means half duplex"},
+		{"network: {latency_ns: 0.5, bandwidth_bytes_per_s: 1}\n", nil, 2,
+			"intra_node.latency_ns is less than 1, which Dimemas treats as 0 for messages"},
+		{"network: {latency_ns: 1, bandwidth_bytes_per_s: 1, input_links: 3}\n", nil, 2,
+			"network has 3 input and 0 output links, 0 for any number; in a configuration this means half duplex"},
 		{clan, func(m *Machine) { m.Mapping, m.NodeOf = Listed, []int{0, 0, 1, 0} }, 4, "mapping is a list of nodes"},
 		{clan, func(m *Machine) { m.Collectives[schema.CallBcast] = Phases{LOG, CURRENT, None, MAX} }, 4, "collectives.MPI_Bcast has the size CURRENT"},
 		{clan, func(m *Machine) {
-			m.Collectives[schema.CallBcast], m.Collectives[schema.CallScan] = current, Phases{LIN, CURRENT, LIN, CURRENT}
+			m.Collectives[schema.CallBcast], m.Collectives[schema.CallScan] = current,
+				Phases{LIN, CURRENT, LIN, CURRENT}
 		}, 4, "collectives.MPI_Scan has the model LIN and the size CURRENT, and MPI_Bcast the model LOG"},
 	} {
 		m := mustRead(t, c.yaml)
@@ -312,7 +355,7 @@ func mustCFGText(m *Machine, ranks int) (*Machine, string, string, error) {
 	return m, string(c), string(co), err
 }
 
-// Whatever is in the files: an error, or a machine that can be written and read again and is the same.
+// Any files give an error, or a machine that is the same after it is written and read again.
 func FuzzReadCFG(f *testing.F) {
 	f.Add([]byte(pairCFG), []byte(comms))
 	f.Add([]byte(cfgOf(`"x", 0, "", 3, 33.33, 10, 2`,
@@ -320,9 +363,12 @@ func FuzzReadCFG(f *testing.F) {
 		`"node information" {0, 4, "", 2, 0.0, 0.0, 0.0, 0, 0, 4, 1e-09, 2, 3, 0.0};;`,
 		`"predefined mapping information" {"2 TASKS_PER_NODE"};;`,
 		`"configuration files" {"", "", "comms.cfg", ""};;`)), []byte(comms))
-	f.Add([]byte(cfgOf(`"x", 0, "", 1, 1e-30, 0, 1`, `"node information" {0, "", 1, 1, 0, 0.1234567890123456789, 0, 0, 0, 1e-05, 0, 1, 0.0};;`, `"mapping information" {"t", 2, [2] {0, 0}};;`)), []byte("0 LOG MAX 0 MAX 1"))
+	f.Add([]byte(cfgOf(`"x", 0, "", 1, 1e-30, 0, 1`,
+		`"node information" {0, "", 1, 1, 0, 0.1234567890123456789, 0, 0, 0, 1e-05, 0, 1, 0.0};;`,
+		`"mapping information" {"t", 2, [2] {0, 0}};;`)), []byte("0 LOG MAX 0 MAX 1"))
 	f.Fuzz(func(t *testing.T, config, comms []byte) {
-		m, err := ReadCFG("fuzz", bytes.NewReader(config), func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(comms)), nil })
+		m, err := ReadCFG("fuzz", bytes.NewReader(config),
+			func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(comms)), nil })
 		if err != nil {
 			if m != nil || !strings.HasPrefix(err.Error(), "machine ") {
 				t.Fatal(err)
@@ -340,7 +386,8 @@ func FuzzReadCFG(f *testing.F) {
 			}
 			t.Fatal(err)
 		}
-		again, err := ReadCFG("fuzz", bytes.NewReader(c), func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(co)), nil })
+		again, err := ReadCFG("fuzz", bytes.NewReader(c),
+			func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(co)), nil })
 		if err != nil {
 			t.Fatalf("%v\n%s", err, c)
 		}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// CFG is the machine as a configuration of Dimemas for a program of so many ranks, with its communications file, which the
-// configuration calls comms. notes say what Dimemas needs to be told otherwise, a sentence each. What a configuration cannot say is
-// an error that names the key.
+// CFG returns the machine as a configuration of Dimemas for a program with this number of ranks, and its
+// communications file, to which the configuration refers as comms. notes are sentences about settings that Dimemas
+// takes elsewhere. If a configuration cannot express the machine, the error names the key.
 func (m *Machine) CFG(ranks int, comms string) (config, communications []byte, notes []string, err error) {
 	w := &cfgWriter{m: m}
 	nodes, rule, err := m.cfgMapping(ranks)
@@ -20,7 +20,7 @@ func (m *Machine) CFG(ranks int, comms string) (config, communications []byte, n
 		return nil, nil, nil, m.noCFG(err)
 	}
 	if strings.ContainsAny(comms, "\",{}\n/*") {
-		return nil, nil, nil, fmt.Errorf("machine %s: the name %q of the communications file has characters that a configuration cannot have", m.Name, comms)
+		return nil, nil, nil, fmt.Errorf("machine %s: the name %q of the communications file contains characters that are not allowed in a configuration", m.Name, comms)
 	}
 	model, err := w.collectives()
 	if err != nil {
@@ -33,7 +33,8 @@ func (m *Machine) CFG(ranks int, comms string) (config, communications []byte, n
 	b := &w.config
 	fmt.Fprintln(b, cfgHeader)
 	fmt.Fprintln(b, `"wide area network information" {"", 1, 0, 4, 0.0, 0.0, 1};;`)
-	fmt.Fprintf(b, "\"environment information\" {\"machine\", 0, \"\", %d, %s, %d, %d};;\n", nodes, bandwidth, m.Network.Buses, model)
+	fmt.Fprintf(b, "\"environment information\" {\"machine\", 0, \"\", %d, %s, %d, %d};;\n", nodes, bandwidth,
+		m.Network.Buses, model)
 	if err := w.nodes(nodes); err != nil {
 		return nil, nil, nil, m.noCFG(err)
 	}
@@ -46,17 +47,17 @@ func (m *Machine) CFG(ranks int, comms string) (config, communications []byte, n
 }
 
 func (m *Machine) noCFG(err error) error {
-	return fmt.Errorf("machine %s cannot be a configuration of Dimemas: %w", m.Name, err)
+	return fmt.Errorf("machine %s cannot be written as a configuration of Dimemas: %w", m.Name, err)
 }
 
-// cfgWriter makes the two files.
+// cfgWriter writes the two files.
 type cfgWriter struct {
 	m             *Machine
 	config, comms bytes.Buffer
 	notes         []string
 }
 
-// cfgMapping is the number of nodes and Dimemas' rule for the mapping.
+// cfgMapping returns the number of nodes and Dimemas' rule for the mapping.
 func (m *Machine) cfgMapping(ranks int) (nodes int, rule string, err error) {
 	if ranks < 1 {
 		return 0, "", fmt.Errorf("%d ranks; want the number of the program's ranks", ranks)
@@ -96,26 +97,26 @@ func placed(ranks int, node func(rank int) int) []int32 {
 	return of
 }
 
-// nodes writes the nodes, those alike that follow each other in one record.
+// nodes writes the nodes, with one record for consecutive nodes that are equal.
 func (w *cfgWriter) nodes(nodes int) error {
 	for i := 0; i < nodes; {
-		n, alike := w.m.NodeAt(i), 1
+		n, equal := w.m.NodeAt(i), 1
 		if w.m.Uneven == nil {
-			alike = nodes
+			equal = nodes
 		}
-		for ; i+alike < nodes && w.m.NodeAt(i+alike) == n; alike++ {
+		for ; i+equal < nodes && w.m.NodeAt(i+equal) == n; equal++ {
 		}
 		text, err := n.cfg()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&w.config, "\"multi node information\" {0, %d, \"\", %s, 0.0};;\n", alike, text)
-		i += alike
+		fmt.Fprintf(&w.config, "\"multi node information\" {0, %d, \"\", %s, 0.0};;\n", equal, text)
+		i += equal
 	}
 	return nil
 }
 
-// cfg are the fields of a node from its CPUs on, but for the last.
+// cfg returns the fields of a node from its CPUs on, except the last.
 func (n *Node) cfg() (string, error) {
 	inside, err := n.IntraNode.cfgBandwidth()
 	if err != nil {
@@ -132,7 +133,7 @@ func (n *Node) cfg() (string, error) {
 		{"network", n.Latency, n.InputLinks, n.OutputLinks, n.HalfDuplex},
 	} {
 		if x.latency > 0 && x.latency < 1000 {
-			return "", fmt.Errorf("%s.latency_ns is less than 1, which Dimemas takes as 0 for messages", x.key)
+			return "", fmt.Errorf("%s.latency_ns is less than 1, which Dimemas treats as 0 for messages", x.key)
 		}
 		if !x.half && (x.in == 0) != (x.out == 0) {
 			return "", fmt.Errorf("%s has %d input and %d output links, 0 for any number; in a configuration this means half duplex", x.key, x.in, x.out)
@@ -146,25 +147,26 @@ func (n *Node) cfg() (string, error) {
 	if !strings.Contains(ratio, ".") {
 		ratio += ".0"
 	}
-	return fmt.Sprintf("%d, %s, %s, %s, %d, %s, %s, %s", n.CPUs, ratio, text[0], inside, n.IntraNode.Buses, text[1], text[2], text[3]), nil
+	return fmt.Sprintf("%d, %s, %s, %s, %d, %s, %s, %s", n.CPUs, ratio, text[0], inside, n.IntraNode.Buses, text[1],
+		text[2], text[3]), nil
 }
 
-// cfgBandwidth is the bandwidth in MB/s.
+// cfgBandwidth returns the bandwidth in MB/s.
 func (i *Interconnect) cfgBandwidth() (string, error) {
 	if i.Pieces[0].AboveBytes != 0 {
-		return "", errors.New("pieces says that bandwidth depends on the size; a configuration has one for all sizes")
+		return "", errors.New("pieces makes the bandwidth depend on the size; a configuration has one bandwidth for all sizes")
 	}
 	if i.BytesPerSecond == 0 {
 		return "0.0", nil
 	}
 	text := decimal(big.NewRat(i.BytesPerSecond, max(i.BytesPer, 1)*megabyte))
 	if strings.Trim(text, "0.") == "" {
-		return "", fmt.Errorf("bandwidth_bytes_per_s is so low that it would be 0 in MB/s, which is infinitely fast")
+		return "", fmt.Errorf("bandwidth_bytes_per_s is so low that it would be written as 0 MB/s, which means infinitely fast")
 	}
 	return text, nil
 }
 
-// decimal writes a number exactly where 100 decimals can, else with as many.
+// decimal formats a number with at most 100 decimals.
 func decimal(x *big.Rat) string {
 	text := strings.TrimRight(x.FloatString(100), "0")
 	if strings.HasSuffix(text, ".") {
@@ -173,7 +175,7 @@ func decimal(x *big.Rat) string {
 	return text
 }
 
-// collectives writes the communications file and says which model is the environment's.
+// collectives writes the communications file and returns the default model for the environment.
 func (w *cfgWriter) collectives() (model Factor, err error) {
 	var byDefault []string
 	model = LOG
@@ -181,7 +183,7 @@ func (w *cfgWriter) collectives() (model Factor, err error) {
 		p := w.m.Collectives[op]
 		if p.SizeIn == CURRENT || p.SizeOut == CURRENT {
 			if p.SizeIn != p.SizeOut || p.FanIn != p.FanOut || p.FanIn == None {
-				return 0, fmt.Errorf("collectives.%s has the size CURRENT; Dimemas has it for an operation whose phases have both the default model", op)
+				return 0, fmt.Errorf("collectives.%s has the size CURRENT, which Dimemas has only for operations whose phases both have the default model", op)
 			}
 			if byDefault != nil && p.FanIn != model {
 				return 0, fmt.Errorf("collectives.%s has the model %s and the size CURRENT, and %s the model %s; Dimemas has one default model", op, p.FanIn, byDefault[0], model)
@@ -189,7 +191,8 @@ func (w *cfgWriter) collectives() (model Factor, err error) {
 			byDefault, model = append(byDefault, op.String()), p.FanIn
 			continue
 		}
-		fmt.Fprintf(&w.comms, "Machine globalop: 0 %d %s %s %s %s\n", n, cfgFactors[p.FanIn], p.SizeIn, cfgFactors[p.FanOut], p.SizeOut)
+		fmt.Fprintf(&w.comms, "Machine globalop: 0 %d %s %s %s %s\n", n, cfgFactors[p.FanIn], p.SizeIn,
+			cfgFactors[p.FanOut], p.SizeOut)
 	}
 	for op := range w.m.Declared {
 		if !slices.Contains(dimemasOperations[:], op) {

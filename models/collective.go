@@ -8,10 +8,10 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Factor is how the time of a phase of a collective grows with the number of ranks P (Table 1).
+// Factor is how often a phase of a collective with P ranks repeats its message (Table 1).
 type Factor uint8
 
-// The factors: no such phase, constant time, P times and Nsteps times (equation 4).
+// The factors: never, once, P times and Nsteps times (equation 4).
 const (
 	None Factor = iota
 	CT
@@ -23,9 +23,10 @@ var factorNames = [...]string{"0", "CT", "LIN", "LOG"}
 
 func (f Factor) String() string { return factorNames[f] }
 
-// Size is which size a phase moves (Table 2): of the message sizes s and r that the root sends and receives, the largest, the
-// smallest, (s+r)/2, twice the largest, s+r. Without a root it is the largest and the smallest over all ranks, and the mean over
-// the ranks for s+r. CURRENT, which Dimemas has beside those of the paper, is s in a fan-in and r in a fan-out.
+// Size is the message size of a phase (Table 2), computed from the sizes s and r that the root sends and receives: the
+// larger, the smaller, (s+r)/2, twice the larger, or s+r. Without a root it is the largest or smallest of all ranks, or
+// the mean of s+r over the ranks. CURRENT, which Dimemas has in addition to the paper, is s in a fan-in and r in a
+// fan-out.
 type Size uint8
 
 // The sizes.
@@ -42,7 +43,7 @@ var sizeNames = [...]string{"MAX", "MIN", "MEAN", "2MAX", "S+R", "CURRENT"}
 
 func (s Size) String() string { return sizeNames[s] }
 
-// Phases is how long a collective operation takes: a fan-in, then a fan-out (equations 2 and 3).
+// Phases describes the cost of a collective operation: a fan-in, then a fan-out (equations 2 and 3).
 type Phases struct {
 	FanIn   Factor
 	SizeIn  Size
@@ -50,10 +51,10 @@ type Phases struct {
 	SizeOut Size
 }
 
-// neighbours is one message each way between neighbours, all at once.
+// neighbours are the phases of neighbourhood collectives: one message to each neighbour, all at the same time.
 var neighbours = Phases{None, MAX, CT, MAX}
 
-// table3 is Table 3 of the paper, and behind it the operations that it does not have. It is only read.
+// table3 is Table 3 of the paper, followed by the operations that are not in it. It is only read.
 var table3 = map[schema.CallID]Phases{
 	schema.CallBarrier:       {LIN, MAX, LIN, MAX},
 	schema.CallBcast:         {LOG, MAX, None, MAX},
@@ -80,14 +81,16 @@ var table3 = map[schema.CallID]Phases{
 	schema.CallNeighborAlltoallw:  neighbours,
 }
 
-// inTable3 are the operations that Table 3 of the paper has.
+// inTable3 are the operations in Table 3 of the paper.
 var inTable3 = map[schema.CallID]bool{
-	schema.CallBarrier: true, schema.CallBcast: true, schema.CallGather: true, schema.CallGatherv: true, schema.CallScatter: true,
+	schema.CallBarrier: true, schema.CallBcast: true, schema.CallGather: true, schema.CallGatherv: true,
+	schema.CallScatter:  true,
 	schema.CallScatterv: true, schema.CallAllgather: true, schema.CallAllgatherv: true, schema.CallAlltoall: true,
-	schema.CallAlltoallv: true, schema.CallReduce: true, schema.CallAllreduce: true, schema.CallReduceScatter: true, schema.CallScan: true,
+	schema.CallAlltoallv: true, schema.CallReduce: true, schema.CallAllreduce: true, schema.CallReduceScatter: true,
+	schema.CallScan: true,
 }
 
-// SetCollective gives an operation, a blocking form, phases that are no fallback.
+// SetCollective sets the phases of an operation, given by its blocking form, and declares it.
 func (m *Machine) SetCollective(operation schema.CallID, p Phases) {
 	if m.Declared == nil {
 		m.Declared = map[schema.CallID]bool{}
@@ -95,22 +98,22 @@ func (m *Machine) SetCollective(operation schema.CallID, p Phases) {
 	m.Collectives[operation], m.Declared[operation] = p, true
 }
 
-// Fallback says that the phases of an operation, a blocking form, are not known: neither Table 3 of the paper nor the machine's
-// description have it, and another operation's stand for them.
+// Fallback reports whether an operation, given by its blocking form, is in neither Table 3 of the paper nor the
+// machine's description, so that another operation's phases are used.
 func (m *Machine) Fallback(operation schema.CallID) bool {
 	return !inTable3[operation] && !m.Declared[operation]
 }
 
-// Sizes gathers what ranks send and receive in one instance of a collective: the root's only where there is one, else all
-// ranks'. The zero value has none, and all sizes are 0.
+// Sizes accumulates the bytes that ranks send and receive in one instance of a collective: of the root only if there
+// is one, else of all ranks. In the zero value all sizes are 0.
 type Sizes struct {
 	ranks          uint64
 	max, min       uint64
 	sent, received uint64 // the largest of each
-	hi, lo         uint64 // the sum of what they send and receive
+	hi, lo         uint64 // the sum of sent and received
 }
 
-// Add counts a rank in. What is null, or negative, counts as 0.
+// Add adds a rank. Negative and null sizes count as 0.
 func (z *Sizes) Add(sent, received int64) {
 	s, r := uint64(max(sent, 0)), uint64(max(received, 0))
 	if z.ranks == 0 {
@@ -125,13 +128,13 @@ func (z *Sizes) Add(sent, received int64) {
 	z.hi += carry
 }
 
-// Ranks is how many were counted in.
+// Ranks returns the number of ranks that were added.
 func (z *Sizes) Ranks() int { return int(z.ranks) }
 
-// Largest is the largest of all that they send or receive.
+// Largest returns the largest size that a rank sends or receives.
 func (z *Sizes) Largest() int64 { return int64(min(z.max, math.MaxInt64)) }
 
-// resolved is a phase's size without CURRENT: with it, the bytes of the phase are the largest.
+// resolved replaces CURRENT, which is the size moved, by MAX.
 func (z *Sizes) resolved(s Size, moved uint64) (Size, Sizes) {
 	if s != CURRENT {
 		return s, *z
@@ -139,7 +142,7 @@ func (z *Sizes) resolved(s Size, moved uint64) (Size, Sizes) {
 	return MAX, Sizes{ranks: z.ranks, max: moved}
 }
 
-// scaled is a size in units of 1/(2 ranks) bytes, in which it is a whole number.
+// scaled returns a size in units of 1/(2 ranks) bytes, in which it is a whole number.
 func (z *Sizes) scaled(s Size) *big.Int {
 	n := new(big.Int)
 	switch s {
@@ -160,7 +163,7 @@ func (z *Sizes) scaled(s Size) *big.Int {
 	return n
 }
 
-// small is scaled for quick's bounds, below 2^55.
+// small returns a size scaled within the limits of quick, which are below 2^55.
 func (z *Sizes) small(s Size) uint64 {
 	switch s {
 	case MAX:
@@ -175,8 +178,8 @@ func (z *Sizes) small(s Size) uint64 {
 	return 2 * z.lo
 }
 
-// Collective is how long a collective operation with these phases takes (equations 2 and 3): (L + SIZE_IN/B) x factor + (L +
-// SIZE_OUT/B) x factor, rounded once.
+// Collective returns how long a collective operation with these phases takes (equations 2 and 3): (L + SIZE_IN/B) x
+// factor + (L + SIZE_OUT/B) x factor, rounded once.
 func (i *Interconnect) Collective(p Phases, ranks int, z *Sizes) Picoseconds {
 	in, out := i.factor(p.FanIn, ranks), i.factor(p.FanOut, ranks)
 	if i.Pieces[0].AboveBytes != 0 {
@@ -204,8 +207,8 @@ func (i *Interconnect) Collective(p Phases, ranks int, z *Sizes) Picoseconds {
 	return rounded(t, per)
 }
 
-// phase is (L + SIZE/B) x factor where B is not the same for all sizes: SIZE is rounded to a whole byte, and its time to a whole
-// picosecond before it is multiplied.
+// phase returns (L + SIZE/B) x factor where B is not the same for all sizes: SIZE is rounded to a whole byte, and its
+// time to a whole picosecond before it is multiplied.
 func (i *Interconnect) phase(factor int64, s Size, z *Sizes, moved uint64) Picoseconds {
 	if factor == 0 {
 		return 0
@@ -219,15 +222,16 @@ func (i *Interconnect) phase(factor int64, s Size, z *Sizes, moved uint64) Picos
 	return rounded(t.Mul(t, big.NewInt(factor)), big.NewInt(1))
 }
 
-// quick is Collective in 128 bits, without allocation; false where they may not do.
+// quick computes what Collective does in 128 bits, without allocation. It returns false when these may not suffice.
 func (i *Interconnect) quick(p Phases, in, out uint64, z *Sizes) (Picoseconds, bool) {
 	const fits = 1 << 31
 	latency := uint64(i.Latency)
 	if i.BytesPer > 1 || p.SizeIn == CURRENT || p.SizeOut == CURRENT {
 		return 0, false
 	}
-	if latency >= fits<<10 || in >= fits>>10 || out >= fits>>10 || z.max >= fits || z.ranks >= fits>>10 || uint64(i.BytesPerSecond) >= fits<<10 {
-		return 0, false // what is not looked at below is less than 2^64 now
+	if latency >= fits<<10 || in >= fits>>10 || out >= fits>>10 || z.max >= fits || z.ranks >= fits>>10 ||
+		uint64(i.BytesPerSecond) >= fits<<10 {
+		return 0, false // otherwise all values that are not checked below fit into 64 bits
 	}
 	fixed := latency * (in + out)
 	if i.BytesPerSecond == 0 || z.ranks == 0 {
@@ -254,7 +258,7 @@ func (i *Interconnect) quick(p Phases, in, out uint64, z *Sizes) (Picoseconds, b
 	return Picoseconds(sum), true
 }
 
-// factor is MODEL_IN_FACTOR or MODEL_OUT_FACTOR for P ranks (Table 1).
+// factor returns MODEL_IN_FACTOR or MODEL_OUT_FACTOR for a number of ranks (Table 1).
 func (i *Interconnect) factor(f Factor, ranks int) int64 {
 	switch f {
 	case CT:
@@ -267,8 +271,9 @@ func (i *Interconnect) factor(f Factor, ranks int) int64 {
 	return 0
 }
 
-// steps is Nsteps (equation 4): a binomial tree over P ranks has ceil(log2 P) phases, and in phase p those whose number is
-// 2^p - 1 modulo 2^(p+1), except the last rank, communicate at once: C of them need ceil(C/B) steps over B buses.
+// steps returns Nsteps (equation 4): a binomial tree over P ranks has ceil(log2 P) phases. In phase p the C ranks whose
+// number is 2^p - 1 modulo 2^(p+1), except the last rank, communicate at the same time, which takes ceil(C/B) steps
+// over B buses.
 func (i *Interconnect) steps(ranks int) int64 {
 	phases := bits.Len(uint(max(ranks-1, 0)))
 	if i.Buses == 0 {
@@ -276,8 +281,8 @@ func (i *Interconnect) steps(ranks int) int64 {
 	}
 	var n int64
 	for p := range phases {
-		at := int64(1) << p
-		c := (int64(ranks) - 1 + at) / (2 * at)
+		half := int64(1) << p
+		c := (int64(ranks) - 1 + half) / (2 * half)
 		n += (c + int64(i.Buses) - 1) / int64(i.Buses)
 	}
 	return n

@@ -2,16 +2,18 @@ package models
 
 import "math"
 
-// NodeShare is how many ranks of a communicator are on a node.
+// NodeShare is the number of ranks of a communicator on a node.
 type NodeShare struct {
 	Node, Ranks int
 }
 
-// DimemasCollective is how long a collective takes by the rules of Dimemas 5.5.0, from the moment at which it has all it needs
-// until all ranks leave: fan-in and fan-out between the nodes, and after them those inside the node where they take longest.
-// The bytes are those of the root's call, or of the rank that came last. Between nodes P is their number, LIN stands for P - 1,
-// and the latency is that of the root's node; a machine of one node has no such phase. Sizes are 32 bits wide and wrap around.
-func (m *Machine) DimemasCollective(p Phases, sent, received int64, rootNode, machineNodes int, shares []NodeShare) Picoseconds {
+// DimemasCollective returns how long a collective takes by the rules of Dimemas 5.5.0, once all ranks have entered
+// and the buses are free: fan-in and fan-out between the nodes, then those inside the node where they take longest.
+// The bytes are those of the root's call, or of the rank that entered last. Between nodes P is their number, LIN
+// means P - 1, and the latency is that of the root's node; a machine of one node has no such phase. Sizes are 32 bits
+// wide and wrap around.
+func (m *Machine) DimemasCollective(p Phases, sent, received int64, rootNode, machineNodes int,
+	shares []NodeShare) Picoseconds {
 	var total, largest int64
 	if machineNodes > 1 {
 		between := m.Network
@@ -22,7 +24,7 @@ func (m *Machine) DimemasCollective(p Phases, sent, received int64, rootNode, ma
 	last := NodeShare{}
 	for k, s := range shares {
 		if k > 0 && m.Uneven == nil && s.Ranks == last.Ranks {
-			continue // as long as the node before
+			continue // it takes as long as the node before
 		}
 		last = s
 		node := m.NodeAt(s.Node)
@@ -30,13 +32,14 @@ func (m *Machine) DimemasCollective(p Phases, sent, received int64, rootNode, ma
 			inside, insideLargest = t, weight
 		}
 	}
-	if largest+insideLargest <= 0 { // what wrapped around counts for nothing
+	if largest+insideLargest <= 0 { // sizes that wrapped around take no time
 		return 0
 	}
 	return Picoseconds(min(max(total+inside, 0), int64(Forever)))
 }
 
-// dimemas is fan-in and fan-out on an interconnect, and the weight by which Dimemas compares nodes: in it latencies count twice.
+// dimemas returns the time of fan-in and fan-out on an interconnect, and the weight by which Dimemas compares nodes, in
+// which latencies count twice.
 func (i *Interconnect) dimemas(p Phases, ranks, buses int, sent, received int64) (t, weight int64) {
 	with := *i
 	with.Buses = buses
@@ -50,7 +53,7 @@ func (i *Interconnect) dimemas(p Phases, ranks, buses int, sent, received int64)
 		}
 		latency := int64(i.Latency) * factor
 		moved := int64(i.Transfer(max(phase.size, -phase.size) * factor))
-		if i.Pieces[0].AboveBytes != 0 { // which Dimemas does not have
+		if i.Pieces[0].AboveBytes != 0 { // Dimemas does not have pieces
 			moved = int64(i.Transfer(max(phase.size, -phase.size))) * factor
 		}
 		if phase.size < 0 {
@@ -62,7 +65,7 @@ func (i *Interconnect) dimemas(p Phases, ranks, buses int, sent, received int64)
 	return t, weight
 }
 
-// dimemas is a size in bytes as a C int; current is that of CURRENT.
+// dimemas returns a size in bytes as a C int; current is the size for CURRENT.
 func (s Size) dimemas(sent, received, current int64) int64 {
 	a, b := int32(min(sent, math.MaxInt32)), int32(min(received, math.MaxInt32))
 	switch s {

@@ -1,6 +1,3 @@
-// Package models says how long things take on a machine. A Machine is read from YAML; a Network says what its messages and
-// collectives cost. The formulas are in docs/method/time-model.md, from Girona, Labarta and Badia, "Validation of Dimemas
-// communication model for MPI collective operations" (equations 1 to 4).
 package models
 
 import (
@@ -11,38 +8,39 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Machine is what a program runs on: nodes with CPUs, a network between them and one inside each.
+// Machine is a parallel computer: nodes with CPUs, a network between them and one inside each.
 type Machine struct {
-	// Name is the file or the name it was read by, for messages, and Description the YAML.
+	// Name is the file or the name it was read from, for messages, and Description its text.
 	Name, Description string
-	// Nodes is their number; 0 means as many as the ranks need.
+	// Nodes is the number of nodes; 0 means as many as the ranks need.
 	Nodes int
-	// CPUsPerNode is at least 1. Where ranks are more than CPUs, those of a node share its CPUs.
+	// CPUsPerNode is at least 1. If there are more ranks than CPUs, the ranks of a node share its CPUs.
 	CPUsPerNode int
-	// Mapping says which node a rank is on.
+	// Mapping is the rule that assigns ranks to nodes.
 	Mapping Mapping
-	// RanksPerNode is for the mapping PerNode, NodeOf, the node of each rank, for the mapping Listed; else 0 and nil.
+	// RanksPerNode belongs to the mapping PerNode, and NodeOf, the node of each rank, to the mapping Listed. They are 0
+	// and nil with other mappings.
 	RanksPerNode int
 	NodeOf       []int
-	// CPURatio is how many times faster its CPUs are than those that the program ran on; compute times are divided by it.
-	// 0 means infinitely fast: computing takes no time.
+	// CPURatio is the speed of its CPUs relative to those that the program ran on: compute times are divided by it. 0
+	// means infinitely fast: computing takes no time.
 	CPURatio float64
-	// CycleNs is the real cycle time of its CPUs in ns, of floating-point instructions that miss nothing in any cache; 0: not known. Predictions of
-	// runs whose instructions were counted go by it (Panadero et al., section 4.1).
+	// CycleNs is the real cycle time of its CPUs in ns, for floating-point instructions without cache misses; 0 means
+	// not known. Predictions of runs whose instructions were counted use it (Panadero et al., section 4.1).
 	CycleNs float64
-	// Network is between nodes, IntraNode between the CPUs of one.
+	// Network is between nodes, and IntraNode between the CPUs of a node.
 	Network, IntraNode Interconnect
-	// Uneven are its nodes where they differ, Nodes of them. They go before CPUsPerNode, CPURatio, IntraNode and, of Network,
-	// latency and links. Nil: all nodes are alike.
+	// Uneven has each of its nodes if they differ. It overrides CPUsPerNode, CPURatio, IntraNode, and latency and links
+	// of Network. nil means that all nodes are equal.
 	Uneven []Node
-	// EagerThresholdBytes is the payload from which on a send waits for its receiver; NoThreshold: none does.
+	// EagerThresholdBytes is the payload from which a send waits for its receiver; NoThreshold means never.
 	EagerThresholdBytes int64
-	// EagerThresholdGiven says that the threshold was asked for, and is not just the value that is taken when nothing is said.
+	// EagerThresholdGiven is true when the threshold was set explicitly, false when it is the default.
 	EagerThresholdGiven bool
-	// Collectives has every collective operation, by its blocking form.
+	// Collectives has the phases of every collective operation, by its blocking form.
 	Collectives map[schema.CallID]Phases
-	// Declared are the operations whose phases the machine's description gives itself, beside those of Table 3 of the paper.
-	// Every other row of Collectives is a fallback.
+	// Declared are the operations whose phases come from the machine's description. Other operations have those of
+	// Table 3 of the paper, or else a fallback.
 	Declared map[schema.CallID]bool
 }
 
@@ -52,16 +50,16 @@ type Node struct {
 	CPUs int
 	// CPURatio is as in Machine.
 	CPURatio float64
-	// IntraNode is inside it.
+	// IntraNode is the network inside it.
 	IntraNode Interconnect
-	// Latency is that of a message from this node to another. InputLinks, OutputLinks and HalfDuplex are those between it and
-	// the network, as in Interconnect.
+	// Latency is that of a message from this node to another. InputLinks, OutputLinks and HalfDuplex describe its links
+	// to the network, as in Interconnect.
 	Latency                 Picoseconds
 	InputLinks, OutputLinks int
 	HalfDuplex              bool
 }
 
-// NodeAt is node i of the machine, which has it.
+// NodeAt returns node i of the machine, which must exist.
 func (m *Machine) NodeAt(i int) Node {
 	if m.Uneven != nil {
 		return m.Uneven[i]
@@ -74,38 +72,38 @@ func (m *Machine) NodeAt(i int) Node {
 // NoThreshold is the EagerThresholdBytes of a machine on which no send waits for its receiver.
 const NoThreshold = math.MaxInt64
 
-// Interconnect is what messages go through.
+// Interconnect is a network between nodes or inside a node.
 type Interconnect struct {
 	Latency Picoseconds
-	// BytesPerSecond is at least 1; 0 means infinitely fast. Where BytesPer is greater than 1, it is bytes in so many seconds:
-	// not every bandwidth is a whole number of bytes/s.
+	// BytesPerSecond is the bandwidth; 0 means infinitely fast. If BytesPer is above 1, the bandwidth is BytesPerSecond
+	// bytes in BytesPer seconds, as not every bandwidth is a whole number of bytes/s.
 	BytesPerSecond, BytesPer int64
-	// Buses is how many messages can be under way at a time, InputLinks and OutputLinks how many of them into and out of
-	// a node (inside one: a rank). 0 means any number.
+	// Buses is the number of messages that can be under way at a time; InputLinks and OutputLinks are the numbers of
+	// those into and out of a node (inside a node: a rank). 0 means any number.
 	Buses, InputLinks, OutputLinks int
-	// HalfDuplex says that a link carries one message at a time, in or out.
+	// HalfDuplex means that a link carries one message at a time, in or out.
 	HalfDuplex bool
-	// Pieces are other bandwidths from some sizes on, in the order of the sizes; those that are not there are zero.
+	// Pieces are other bandwidths above some sizes, in ascending order; unused ones are zero.
 	Pieces [MostPieces]Piece
 }
 
-// MostPieces is how many pieces an interconnect can have.
+// MostPieces is the largest number of pieces of an interconnect.
 const MostPieces = 3
 
-// Piece is what the bytes of a message beyond AboveBytes, 1 or more, cost: Step once, and each byte by BytesPerSecond (0: nothing). It
-// holds up to the next piece.
+// Piece is the cost of the bytes of a message beyond AboveBytes (at least 1): Step once, and each byte at
+// BytesPerSecond (0 means infinitely fast). It applies up to the next piece.
 type Piece struct {
 	AboveBytes     int64
 	Step           Picoseconds
 	BytesPerSecond int64
 }
 
-// Mapping is how ranks are laid out over nodes.
+// Mapping is the rule by which ranks are placed on nodes.
 type Mapping uint8
 
-// The mappings: Block fills one node after the other (ranks that are more than the CPUs are spread equally over the nodes),
-// RoundRobin deals ranks out to the nodes in turn. Fill gives each CPU a rank and the last node all that are left, PerNode
-// gives each node RanksPerNode, whatever its CPUs, and Listed goes by NodeOf.
+// The mappings: Block fills one node after the other (if there are more ranks than CPUs, all nodes get the same
+// number), and RoundRobin deals ranks out to the nodes in turn. Fill gives each CPU a rank and the last node all
+// further ones, PerNode gives each node RanksPerNode, and Listed is given by NodeOf.
 const (
 	Block Mapping = iota
 	RoundRobin
@@ -114,7 +112,7 @@ const (
 	Listed
 )
 
-// CPUs is how many CPUs the machine has; 0 means as many as the ranks need.
+// CPUs returns the number of CPUs of the machine; 0 means as many as the ranks need.
 func (m *Machine) CPUs() int {
 	if m.Uneven == nil {
 		return m.Nodes * m.CPUsPerNode
@@ -126,7 +124,8 @@ func (m *Machine) CPUs() int {
 	return cpus
 }
 
-// Node is the node that a rank of so many is on, and m fits them. For the mapping Fill on nodes that differ see Place.
+// Node returns the node of a rank of a program with this number of ranks, which must fit. With the mapping Fill on
+// nodes that differ, use Place.
 func (m *Machine) Node(rank, ranks int) int {
 	switch m.Mapping {
 	case RoundRobin:
@@ -146,12 +145,13 @@ func (m *Machine) Node(rank, ranks int) int {
 	return m.Nodes - 1
 }
 
-// Place is the node of each of so many ranks, and how many nodes there are (as many as are used where their number is
-// unlimited). It is an error when the mapping names a node that the machine does not have.
+// Place returns the number of nodes (the number in use when it is unlimited) and the node of each rank of a program.
+// It is an error when the mapping names a node that the machine does not have.
 func (m *Machine) Place(ranks int) (nodes int, of []int32, err error) {
 	of = make([]int32, ranks)
 	if m.Mapping == Listed && len(m.NodeOf) != ranks {
-		return 0, nil, fmt.Errorf("machine %s: the mapping lists nodes for %d ranks, and the run has %d", m.Name, len(m.NodeOf), ranks)
+		return 0, nil, fmt.Errorf("machine %s: the mapping lists nodes for %d ranks, and the run has %d", m.Name,
+			len(m.NodeOf), ranks)
 	}
 	if m.Mapping == Block && m.Uneven == nil {
 		if err := m.Fits(ranks); err != nil {
@@ -170,7 +170,8 @@ func (m *Machine) Place(ranks int) (nodes int, of []int32, err error) {
 			node = m.Node(rank, ranks)
 		}
 		if node < 0 || m.Nodes != 0 && node >= m.Nodes {
-			return 0, nil, fmt.Errorf("machine %s: rank %d is to be on node %d, and there are %d nodes, from 0", m.Name, rank, node, m.Nodes)
+			return 0, nil, fmt.Errorf("machine %s: the mapping puts rank %d on node %d, and the nodes are 0 to %d",
+				m.Name, rank, node, m.Nodes-1)
 		}
 		of[rank], last = int32(node), max(last, node)
 	}
@@ -180,7 +181,8 @@ func (m *Machine) Place(ranks int) (nodes int, of []int32, err error) {
 	return last + 1, of, nil
 }
 
-// Fits returns an error when the machine has fewer CPUs than the program has ranks and they cannot all have the same share of one.
+// Fits returns an error when the program has more ranks than the machine has CPUs, and they cannot all get the same
+// share of a CPU.
 func (m *Machine) Fits(ranks int) error {
 	if m.Nodes == 0 || ranks <= m.CPUs() || ranks%m.Nodes == 0 {
 		return nil
@@ -189,27 +191,27 @@ func (m *Machine) Fits(ranks int) error {
 		m.Name, m.Nodes, m.CPUsPerNode, ranks, (ranks+m.CPUsPerNode-1)/m.CPUsPerNode, ranks)
 }
 
-// Network answers how long communication takes. Its implementations can be used by several goroutines at once.
+// Network computes how long communication takes. Implementations are safe for concurrent use.
 type Network interface {
-	// Delay is the time from the start of a send to the arrival of the message; ranks are world ranks.
+	// Delay returns the time from the start of a send to the arrival of the message. The ranks are world ranks.
 	Delay(source, destination int, bytes int64) Picoseconds
-	// Collective is the time from the last rank's entry into a collective operation to when all leave it. The operation
-	// is the blocking form; ranks is how many take part.
+	// Collective returns the time from the entry of the last rank into a collective operation to the exit of all. The
+	// operation is the blocking form, and ranks the number of those that take part.
 	Collective(operation schema.CallID, ranks int, sizes *Sizes) Picoseconds
 }
 
-// Stateless is the machine's network between so many ranks, for answers that do not depend on what else is under way. It is an
-// error when they do not fit, and when the machine has something that messages wait for; that error names the key and the commands
-// that can simulate it.
+// Stateless returns the machine's network for a program with this number of ranks. Its times do not depend on other
+// messages. It is an error when the ranks do not fit, or when messages can wait for each other on this machine; that
+// error names the key and the commands that can simulate it.
 func (m *Machine) Stateless(ranks int) (Network, error) {
 	for _, part := range []struct {
-		key string
-		of  *Interconnect
+		key  string
+		link *Interconnect
 	}{{"network", &m.Network}, {"intra_node", &m.IntraNode}} {
 		for _, limit := range []struct {
 			key string
 			n   int
-		}{{"buses", part.of.Buses}, {"input_links", part.of.InputLinks}, {"output_links", part.of.OutputLinks}} {
+		}{{"buses", part.link.Buses}, {"input_links", part.link.InputLinks}, {"output_links", part.link.OutputLinks}} {
 			if limit.n != 0 {
 				return nil, m.stateful(fmt.Sprintf("%s.%s is %d", part.key, limit.key, limit.n))
 			}
@@ -227,19 +229,20 @@ func (m *Machine) Stateless(ranks int) (Network, error) {
 	return &stateless{m, ranks, collectiveRows(m.Collectives)}, nil
 }
 
-func (m *Machine) stateful(what string) error {
-	return fmt.Errorf("machine %s: %s: a simulator rank hears of messages in another order than that of virtual time, so they cannot wait for each other there; "+
-		"set it to unlimited, or capture the program without a machine (commq capture) and simulate the run on this one (commq simulate)", m.Name, what)
+// stateful returns the error of a machine on which messages can wait for each other, because of setting.
+func (m *Machine) stateful(setting string) error {
+	return fmt.Errorf("machine %s: %s: a simulator rank learns of messages in another order than that of virtual time, so they cannot wait for each other there; "+
+		"set it to unlimited, or capture the program without a machine (commq capture) and simulate the run on this one (commq simulate)", m.Name, setting)
 }
 
-// stateless is a machine without queues.
+// stateless is a Network on which nothing waits.
 type stateless struct {
 	*Machine
 	ranks int
 	rows  []Phases // by call id
 }
 
-// Delay is L + S/B (equation 1), with the values inside a node where both ranks are on one.
+// Delay returns L + S/B (equation 1), with the values of the node for ranks on one node.
 func (s *stateless) Delay(source, destination int, bytes int64) Picoseconds {
 	i := &s.Network
 	if s.Node(source, s.ranks) == s.Node(destination, s.ranks) {
@@ -255,7 +258,7 @@ func (s *stateless) Collective(operation schema.CallID, ranks int, sizes *Sizes)
 	return s.Network.Collective(s.rows[operation], ranks, sizes)
 }
 
-// collectiveRows is the table by call id; all calls that are no collective operation have the barrier's row.
+// collectiveRows returns the table by call id; calls that are no collective operation have the barrier's row.
 func collectiveRows(table map[schema.CallID]Phases) []Phases {
 	rows := make([]Phases, len(schema.Calls))
 	for i := range rows {
@@ -267,14 +270,15 @@ func collectiveRows(table map[schema.CallID]Phases) []Phases {
 	return rows
 }
 
-// New is a machine of nodes with one CPU, a network that costs nothing, and Table 3. The name is for messages.
+// New returns a machine of nodes with one CPU, a network that costs nothing, and the collectives of Table 3. The name
+// is for messages.
 func New(name string) *Machine {
 	m := flat()
 	m.Name = name
 	return m
 }
 
-// flat is a machine with the values that the YAML may leave out.
+// flat returns a machine with the default values of the YAML.
 func flat() *Machine {
 	return &Machine{CPUsPerNode: 1, CPURatio: 1, EagerThresholdBytes: NoThreshold, Collectives: maps.Clone(table3)}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// clan is 7 us and 4 ns per byte.
+// clan is a network of 7 us and 4 ns per byte.
 const clan = "network: {latency_ns: 7000, bandwidth_bytes_per_s: 250e6}\n"
 
 func mustRead(t testing.TB, text string) *Machine {
@@ -23,7 +23,7 @@ func mustRead(t testing.TB, text string) *Machine {
 	return m
 }
 
-// mustStateless is a network between six ranks.
+// mustStateless returns a network between six ranks.
 func mustStateless(t testing.TB, text string) Network {
 	t.Helper()
 	n, err := mustRead(t, text).Stateless(6)
@@ -42,8 +42,9 @@ func TestDelay(t *testing.T) {
 	}{
 		{clan, 3, 5, 0, 7_000_000},
 		{clan, 3, 5, 1, 7_004_000},
-		{clan, 3, 5, 4097, 23_388_000},                                              // 7000 ns + 4097 x 4 ns
-		{clan, 5, 5, 4097, 23_388_000},                                              // to itself: as between nodes where nothing else is said
+		{clan, 3, 5, 4097, 23_388_000}, // 7000 ns + 4097 x 4 ns
+		// a rank to itself: as between nodes if the machine has no other values
+		{clan, 5, 5, 4097, 23_388_000},
 		{clan, 0, 1, 5_000_000_000, 20_000_007_000_000},                             // 20 s and 7 us
 		{clan, 0, 1, -1, 7_000_000},                                                 // not known
 		{"network: {latency_ns: 0.125, bandwidth_bytes_per_s: 3e9}", 0, 1, 1, 458},  // 125 + 333.3
@@ -54,16 +55,18 @@ func TestDelay(t *testing.T) {
 		{"network: {latency_ns: 0, bandwidth_bytes_per_s: 1e18}", 0, 1, 500_000, 1}, // 0.5
 		{"network: {latency_ns: 9, bandwidth_bytes_per_s: infinite}", 0, 1, math.MaxInt64, 9000},
 		{"network: {latency_ns: 9, bandwidth_bytes_per_s: 1}", 0, 1, math.MaxInt64, Forever},
-		{"network: {latency_ns: 9, bandwidth_bytes_per_s: 1}", 0, 1, 4_611_686, 4_611_686_000_000_009_000}, // just not for ever
+		// just not for ever
+		{"network: {latency_ns: 9, bandwidth_bytes_per_s: 1}", 0, 1, 4_611_686, 4_611_686_000_000_009_000},
 		{"network: {latency_ns: 9, bandwidth_bytes_per_s: 1}", 0, 1, 4_611_687, Forever},
 	} {
 		if got := mustStateless(t, c.machine).Delay(c.source, c.destination, c.bytes); got != c.want {
-			t.Errorf("%s: %d bytes from %d to %d: %d ps, want %d", c.machine, c.bytes, c.source, c.destination, got, c.want)
+			t.Errorf("%s: %d bytes from %d to %d: %d ps, want %d", c.machine, c.bytes, c.source, c.destination, got,
+				c.want)
 		}
 	}
 }
 
-// Ranks on one node, or not.
+// Ranks on one node and on two.
 func TestDelayInsideANode(t *testing.T) {
 	const intra = "intra_node: {latency_ns: 500, bandwidth_bytes_per_s: 1e9}\n"
 	near, far := Picoseconds(503_000), Picoseconds(7_012_000) // 3 bytes
@@ -73,8 +76,10 @@ func TestDelayInsideANode(t *testing.T) {
 		want                Picoseconds
 	}{
 		{"cpus_per_node: 3\n", 0, 2, near}, {"cpus_per_node: 3\n", 2, 3, far}, {"cpus_per_node: 3\n", 5, 3, near},
-		{"{nodes: 2, cpus_per_node: 3, mapping: round-robin}", 0, 2, near}, {"{nodes: 2, cpus_per_node: 3, mapping: round-robin}", 0, 1, far},
-		{"{nodes: 2, cpus_per_node: 3, mapping: block}", 0, 2, near}, {"{nodes: 2, cpus_per_node: 3, mapping: block}", 2, 3, far},
+		{"{nodes: 2, cpus_per_node: 3, mapping: round-robin}", 0, 2, near},
+		{"{nodes: 2, cpus_per_node: 3, mapping: round-robin}", 0, 1, far},
+		{"{nodes: 2, cpus_per_node: 3, mapping: block}", 0, 2, near},
+		{"{nodes: 2, cpus_per_node: 3, mapping: block}", 2, 3, far},
 		{"nodes: 2\n", 0, 2, near}, {"nodes: 2\n", 2, 3, far}, // six ranks share two CPUs
 		{"cpus_per_node: 1\n", 4, 4, near}, {"cpus_per_node: 1\n", 4, 3, far},
 	} {
@@ -97,21 +102,22 @@ func TestCollectivesOfTable3(t *testing.T) {
 		call schema.CallID
 		ns   []int64
 	}{
-		{schema.CallBarrier, []int64{22_000, 44_000, 66_000, 110_000, 1_408_000}},       // 2 P x 11,000
-		{schema.CallBcast, []int64{0, 11_000, 22_000, 33_000, 66_000}},                  // log x 11,000
-		{schema.CallGather, []int64{0, 10_200, 20_400, 30_600, 61_200}},                 // log x 10,200
-		{schema.CallGatherv, []int64{0, 10_200, 20_400, 30_600, 61_200}},                //
-		{schema.CallScatter, []int64{0, 10_200, 20_400, 30_600, 61_200}},                //
-		{schema.CallScatterv, []int64{0, 10_200, 20_400, 30_600, 61_200}},               //
-		{schema.CallAllgather, []int64{0, 20_400, 40_800, 61_200, 122_400}},             // log x (10,200 + 10,200)
-		{schema.CallAllgatherv, []int64{0, 20_400, 40_800, 61_200, 122_400}},            //
-		{schema.CallAlltoall, []int64{0, 21_200, 42_400, 63_600, 127_200}},              // log x (10,200 + 11,000)
-		{schema.CallAlltoallv, []int64{0, 21_200, 42_400, 63_600, 127_200}},             //
-		{schema.CallReduce, []int64{0, 15_000, 30_000, 45_000, 90_000}},                 // log x 15,000
-		{schema.CallAllreduce, []int64{0, 26_000, 52_000, 78_000, 156_000}},             // log x (15,000 + 11,000)
-		{schema.CallReduceScatter, []int64{0, 24_400, 48_800, 73_200, 146_400}},         // log x (15,000 + 9,400)
-		{schema.CallScan, []int64{0, 22_000, 44_000, 66_000, 132_000}},                  // log x (11,000 + 11,000)
-		{schema.CallReduceScatterBlock, []int64{0, 24_400, 48_800, 73_200, 146_400}},    // not in the table: as Reduce_scatter
+		{schema.CallBarrier, []int64{22_000, 44_000, 66_000, 110_000, 1_408_000}}, // 2 P x 11,000
+		{schema.CallBcast, []int64{0, 11_000, 22_000, 33_000, 66_000}},            // log x 11,000
+		{schema.CallGather, []int64{0, 10_200, 20_400, 30_600, 61_200}},           // log x 10,200
+		{schema.CallGatherv, []int64{0, 10_200, 20_400, 30_600, 61_200}},          //
+		{schema.CallScatter, []int64{0, 10_200, 20_400, 30_600, 61_200}},          //
+		{schema.CallScatterv, []int64{0, 10_200, 20_400, 30_600, 61_200}},         //
+		{schema.CallAllgather, []int64{0, 20_400, 40_800, 61_200, 122_400}},       // log x (10,200 + 10,200)
+		{schema.CallAllgatherv, []int64{0, 20_400, 40_800, 61_200, 122_400}},      //
+		{schema.CallAlltoall, []int64{0, 21_200, 42_400, 63_600, 127_200}},        // log x (10,200 + 11,000)
+		{schema.CallAlltoallv, []int64{0, 21_200, 42_400, 63_600, 127_200}},       //
+		{schema.CallReduce, []int64{0, 15_000, 30_000, 45_000, 90_000}},           // log x 15,000
+		{schema.CallAllreduce, []int64{0, 26_000, 52_000, 78_000, 156_000}},       // log x (15,000 + 11,000)
+		{schema.CallReduceScatter, []int64{0, 24_400, 48_800, 73_200, 146_400}},   // log x (15,000 + 9,400)
+		{schema.CallScan, []int64{0, 22_000, 44_000, 66_000, 132_000}},            // log x (11,000 + 11,000)
+		// not in the table: as Reduce_scatter
+		{schema.CallReduceScatterBlock, []int64{0, 24_400, 48_800, 73_200, 146_400}},
 		{schema.CallAlltoallw, []int64{0, 21_200, 42_400, 63_600, 127_200}},             // as Alltoallv
 		{schema.CallExscan, []int64{0, 22_000, 44_000, 66_000, 132_000}},                // as Scan
 		{schema.CallNeighborAllgather, []int64{11_000, 11_000, 11_000, 11_000, 11_000}}, // one message
@@ -131,8 +137,8 @@ func TestCollectivesOfTable3(t *testing.T) {
 	}
 }
 
-// Every operation has a row, so that a new one is not taken for a barrier unseen.
-func TestEveryOperationHasARow(t *testing.T) {
+// Every operation has phases; a new one must not silently get those of a barrier.
+func TestEveryOperationHasPhases(t *testing.T) {
 	for id := range schema.CallID(len(schema.Calls)) {
 		if op := id.Operation(); op != 0 {
 			if _, ok := table3[op]; !ok {
@@ -148,16 +154,20 @@ func TestEveryOperationHasARow(t *testing.T) {
 // One phase with each factor and each size. The root sends 1000 bytes and receives 600; see above.
 func TestFactorsAndSizes(t *testing.T) {
 	sizes := map[string]int64{"MAX": 11_000, "MIN": 9_400, "MEAN": 10_200, "2MAX": 15_000, "S+R": 13_400}
-	factors := map[string][]int64{"0": {0, 0, 0, 0, 0}, "CT": {1, 1, 1, 1, 1}, "LIN": {1, 2, 3, 5, 64}, "LOG": {0, 1, 2, 3, 6}}
+	factors := map[string][]int64{"0": {0, 0, 0, 0, 0}, "CT": {1, 1, 1, 1, 1}, "LIN": {1, 2, 3, 5, 64},
+		"LOG": {0, 1, 2, 3, 6}}
 	for f, times := range factors {
 		for s, ns := range sizes {
 			for i, p := range []int{1, 2, 3, 5, 64} {
 				var z Sizes
 				z.Add(1000, 600)
-				in := mustStateless(t, clan+"collectives: {MPI_Bcast: {fan_in: "+f+", size_in: "+s+", fan_out: 0, size_out: MAX}}")
-				out := mustStateless(t, clan+"collectives: {MPI_Bcast: {fan_in: 0, size_in: MAX, fan_out: "+f+", size_out: "+s+"}}")
+				in := mustStateless(t, clan+"collectives: {MPI_Bcast: {fan_in: "+f+", size_in: "+
+					s+", fan_out: 0, size_out: MAX}}")
+				out := mustStateless(t, clan+"collectives: {MPI_Bcast: {fan_in: 0, size_in: MAX, fan_out: "+
+					f+", size_out: "+s+"}}")
 				want := Picoseconds(times[i] * ns * 1000)
-				if a, b := in.Collective(schema.CallBcast, p, &z), out.Collective(schema.CallBcast, p, &z); a != want || b != want {
+				if a, b := in.Collective(schema.CallBcast, p, &z),
+					out.Collective(schema.CallBcast, p, &z); a != want || b != want {
 					t.Errorf("%s %s of %d ranks: in %d ps, out %d, want %d", f, s, p, a, b, want)
 				}
 			}
@@ -165,10 +175,11 @@ func TestFactorsAndSizes(t *testing.T) {
 	}
 }
 
-// Three ranks send and receive (100, 40), (10, 7) and (0, 2000): MAX 2000, MIN 0, the sum of all is 2157, so that MEAN is
-// 2157/6 = 359.5 and S+R 719. With 1 ns per byte and no latency, LOG of 3 ranks is 2 x SIZE.
+// Three ranks send and receive (100, 40), (10, 7) and (0, 2000): MAX 2000, MIN 0, the sum of all is 2157, so that
+// MEAN is 2157/6 = 359.5 and S+R 719. With 1 ns per byte and no latency, LOG of 3 ranks is 2 x SIZE.
 func TestSizesWithoutRoot(t *testing.T) {
-	for size, want := range map[string]Picoseconds{"MAX": 4_000_000, "MIN": 0, "MEAN": 719_000, "2MAX": 8_000_000, "S+R": 1_438_000} {
+	for size, want := range map[string]Picoseconds{"MAX": 4_000_000, "MIN": 0, "MEAN": 719_000, "2MAX": 8_000_000,
+		"S+R": 1_438_000} {
 		n := mustStateless(t, "network: {latency_ns: 0, bandwidth_bytes_per_s: 1e9}\ncollectives: {all: {fan_in: LOG, size_in: "+size+", fan_out: 0, size_out: MAX}}")
 		var z Sizes
 		z.Add(100, 40)
@@ -215,12 +226,13 @@ func TestHardwareCollectives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err = ideal.Stateless(64); err != nil || n.Collective(schema.CallBarrier, 64, &z) != 0 || n.Delay(0, 1, 1<<40) != 0 {
+	if n, err = ideal.Stateless(64); err != nil || n.Collective(schema.CallBarrier, 64, &z) != 0 ||
+		n.Delay(0, 1, 1<<40) != 0 {
 		t.Errorf("the ideal network takes time: %v", err)
 	}
 }
 
-// Equation 4. With 8 messages at once and 5 buses a phase has 2 steps (the paper's example).
+// Equation 4: with 8 messages at the same time and 5 buses a phase has 2 steps (the example in the paper).
 func TestSteps(t *testing.T) {
 	for _, c := range []struct{ ranks, buses, want int }{
 		{16, 5, 5},  // 8, 4, 2, 1 messages: 2 + 1 + 1 + 1
@@ -250,7 +262,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A second implementation, with fractions, for any values.
+// A second implementation with fractions gives the same times for random values.
 func TestFormulasAgainstFractions(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	ps := func(x *big.Rat) Picoseconds { // half up, at most Forever
@@ -290,7 +302,8 @@ func TestFormulasAgainstFractions(t *testing.T) {
 			sum.Add(sum, new(big.Rat).SetInt64(x))
 		}
 		two := big.NewRat(2, 1)
-		most, least, mean := new(big.Rat).SetInt64(slices.Max(all)), new(big.Rat).SetInt64(slices.Min(all)), new(big.Rat).Quo(sum, new(big.Rat).SetInt64(int64(len(all))))
+		most, least, mean := new(big.Rat).SetInt64(slices.Max(all)), new(big.Rat).SetInt64(slices.Min(all)),
+			new(big.Rat).Quo(sum, new(big.Rat).SetInt64(int64(len(all))))
 		sizes := []*big.Rat{most, least, mean, new(big.Rat).Mul(most, two), new(big.Rat).Mul(mean, two)}
 		ranks := 1 + int(any(24))
 		log := int64(0)
@@ -312,7 +325,7 @@ func TestFormulasAgainstFractions(t *testing.T) {
 	}
 }
 
-func TestStatelessRefusesWhatMessagesWaitFor(t *testing.T) {
+func TestStatelessNeedsUnlimitedResources(t *testing.T) {
 	for text, want := range map[string]string{
 		"network: {latency_ns: 1, bandwidth_bytes_per_s: 1, buses: 4}":                                                        "machine test.yaml: network.buses is 4: ",
 		"network: {latency_ns: 1, bandwidth_bytes_per_s: 1, input_links: 2}":                                                  "network.input_links is 2: ",
@@ -325,7 +338,8 @@ func TestStatelessRefusesWhatMessagesWaitFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := m.Stateless(64)
-		if n != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "commq capture") || !strings.Contains(err.Error(), "commq simulate") {
+		if n != nil || err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "commq capture") || !strings.Contains(err.Error(), "commq simulate") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -339,7 +353,9 @@ func TestFits(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := m.Fits(7); err == nil || !strings.Contains(err.Error(), "nodes is 3 and cpus_per_node 2, and 7 ranks cannot share") || !strings.Contains(err.Error(), "set nodes to 4") {
+	if err := m.Fits(7); err == nil || !strings.Contains(err.Error(),
+		"nodes is 3 and cpus_per_node 2, and 7 ranks cannot share") ||
+		!strings.Contains(err.Error(), "set nodes to 4") {
 		t.Error(err)
 	}
 	if _, err := m.Stateless(8); err == nil {

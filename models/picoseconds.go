@@ -5,16 +5,17 @@ import (
 	"math/bits"
 )
 
-// Picoseconds is a time or a duration in units of 1e-12 s. Durations are computed exactly and rounded once, half up, to a whole
-// picosecond: rounding to nanoseconds adds up.
+// Picoseconds is a time or a duration in units of 1e-12 s. Durations are computed exactly and rounded once, half up, to
+// a whole picosecond; errors of rounding to nanoseconds would add up.
 type Picoseconds int64
 
-// Forever, 53 days, is the longest duration: what takes longer takes Forever. The sum of two does not overflow.
+// Forever is the longest duration, 53 days; longer ones are cut to it. The sum of two durations does not overflow.
 const Forever Picoseconds = 1<<62 - 1
 
 const perSecond = 1_000_000_000_000
 
-// Transfer is how long so many bytes take, S/B (in each piece its own B): without latency, and without waiting for anything. Negative bytes count as 0.
+// Transfer returns how long bytes take, S/B (with the B of each piece), without latency and without waiting. Negative
+// bytes count as 0.
 func (i *Interconnect) Transfer(bytes int64) Picoseconds {
 	if i.Pieces[0].AboveBytes != 0 {
 		return i.inPieces(bytes)
@@ -28,7 +29,7 @@ func (i *Interconnect) Transfer(bytes int64) Picoseconds {
 	}
 	b := uint64(i.BytesPerSecond)
 	hi, lo := bits.Mul64(uint64(bytes), perSecond)
-	lo, carry := bits.Add64(lo, b/2, 0) // half up: for an odd b the half is never met
+	lo, carry := bits.Add64(lo, b/2, 0) // half up: with an odd b the remainder is never exactly half
 	hi += carry
 	if hi >= b {
 		return Forever
@@ -40,25 +41,25 @@ func (i *Interconnect) Transfer(bytes int64) Picoseconds {
 	return Picoseconds(q)
 }
 
-// inPieces is Transfer with pieces: each piece's bytes by its own bandwidth, rounded for itself.
+// inPieces is Transfer for an interconnect with pieces. The time of each piece is rounded.
 func (i *Interconnect) inPieces(bytes int64) Picoseconds {
-	whole := Interconnect{BytesPerSecond: i.BytesPerSecond, BytesPer: i.BytesPer}
-	at := int64(0)
+	link := Interconnect{BytesPerSecond: i.BytesPerSecond, BytesPer: i.BytesPer}
+	from := int64(0)
 	var t Picoseconds
 	for _, p := range i.Pieces {
 		if p.AboveBytes == 0 || bytes <= p.AboveBytes {
 			break
 		}
-		t = t.plus(whole.Transfer(p.AboveBytes - at)).plus(p.Step)
-		whole, at = Interconnect{BytesPerSecond: p.BytesPerSecond}, p.AboveBytes
+		t = t.plus(link.Transfer(p.AboveBytes - from)).plus(p.Step)
+		link, from = Interconnect{BytesPerSecond: p.BytesPerSecond}, p.AboveBytes
 	}
-	return t.plus(whole.Transfer(bytes - at))
+	return t.plus(link.Transfer(bytes - from))
 }
 
-// plus is the sum of two durations.
+// plus returns the sum of two durations.
 func (p Picoseconds) plus(q Picoseconds) Picoseconds { return min(p+q, Forever) }
 
-// rounded is num/den, not negative, half up.
+// rounded returns num/den, which is not negative, rounded half up.
 func rounded(num, den *big.Int) Picoseconds {
 	q := new(big.Int).Lsh(num, 1)
 	q.Add(q, den)

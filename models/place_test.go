@@ -20,8 +20,10 @@ func TestPlace(t *testing.T) {
 		{"as many nodes as it takes", Machine{CPUsPerNode: 2}, 5, 3, []int32{0, 0, 1, 1, 2}},
 		{"equal shares", Machine{Nodes: 3, CPUsPerNode: 2}, 9, 3, []int32{0, 0, 0, 1, 1, 1, 2, 2, 2}},
 		{"dealt out", Machine{Nodes: 3, CPUsPerNode: 1, Mapping: RoundRobin}, 5, 3, []int32{0, 1, 2, 0, 1}},
-		{"the last node takes the rest", Machine{Nodes: 2, CPUsPerNode: 2, Mapping: Fill}, 7, 2, []int32{0, 0, 1, 1, 1, 1, 1}},
-		{"more than its CPUs", Machine{Nodes: 2, CPUsPerNode: 1, Mapping: PerNode, RanksPerNode: 3}, 5, 2, []int32{0, 0, 0, 1, 1}},
+		{"the last node takes the rest", Machine{Nodes: 2, CPUsPerNode: 2, Mapping: Fill}, 7, 2,
+			[]int32{0, 0, 1, 1, 1, 1, 1}},
+		{"more than its CPUs", Machine{Nodes: 2, CPUsPerNode: 1, Mapping: PerNode, RanksPerNode: 3}, 5, 2,
+			[]int32{0, 0, 0, 1, 1}},
 		{"listed", Machine{Nodes: 5, CPUsPerNode: 1, Mapping: Listed, NodeOf: []int{4, 0, 4}}, 3, 5, []int32{4, 0, 4}},
 		{"nodes that differ", Machine{Nodes: 3, Uneven: uneven, Mapping: Fill}, 8, 3, []int32{0, 0, 1, 1, 1, 2, 2, 2}},
 	} {
@@ -34,8 +36,10 @@ func TestPlace(t *testing.T) {
 		machine Machine
 		want    string
 	}{
-		{Machine{Nodes: 2, CPUsPerNode: 1, Mapping: PerNode, RanksPerNode: 3}, "rank 6 is to be on node 2, and there are 2 nodes"},
-		{Machine{Nodes: 2, CPUsPerNode: 1, Mapping: Listed, NodeOf: []int{0}}, "the mapping lists nodes for 1 ranks, and the run has 7"},
+		{Machine{Nodes: 2, CPUsPerNode: 1, Mapping: PerNode, RanksPerNode: 3},
+			"the mapping puts rank 6 on node 2, and the nodes are 0 to 1"},
+		{Machine{Nodes: 2, CPUsPerNode: 1, Mapping: Listed, NodeOf: []int{0}},
+			"the mapping lists nodes for 1 ranks, and the run has 7"},
 		{Machine{Nodes: 2, CPUsPerNode: 1}, "7 ranks cannot share these CPUs equally"},
 	} {
 		if _, _, err := c.machine.Place(7); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -44,8 +48,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// 87.3 MiB/s is no whole number of bytes/s.
-func TestBandwidthOfAFraction(t *testing.T) {
+// 87.3 MiB/s is not a whole number of bytes/s.
+func TestFractionalBandwidth(t *testing.T) {
 	i := Interconnect{BytesPerSecond: 873 << 20, BytesPer: 10}
 	if got := i.Transfer(87_300 << 20); got != 1_000*perSecond { // 87300 MiB / 87.3 MiB/s = 1000 s
 		t.Error(got)
@@ -57,7 +61,7 @@ func TestBandwidthOfAFraction(t *testing.T) {
 	}
 }
 
-// CURRENT is what is sent in a fan-in, and what is received in a fan-out.
+// CURRENT is the size sent in a fan-in, and the size received in a fan-out.
 func TestCurrentSizes(t *testing.T) {
 	i := Interconnect{BytesPerSecond: 1_000_000_000}
 	var z Sizes
@@ -69,12 +73,14 @@ func TestCurrentSizes(t *testing.T) {
 }
 
 func TestDimemasCollective(t *testing.T) {
-	m := &Machine{Nodes: 3, CPUsPerNode: 4, Network: Interconnect{Latency: 10_000_000, BytesPerSecond: 1_000_000_000, Buses: 1},
+	m := &Machine{Nodes: 3, CPUsPerNode: 4, Network: Interconnect{Latency: 10_000_000, BytesPerSecond: 1_000_000_000,
+		Buses: 1},
 		IntraNode: Interconnect{Latency: 1_000_000, BytesPerSecond: 4_000_000_000}}
 	shares := []NodeShare{{0, 4}, {1, 2}, {2, 1}}
 	// Between 3 nodes over a bus a tree has 1 + 1 messages; inside the first node 3 ranks follow the first.
 	// (10 us + 8 us) x 2 + (10 us + 4 us) x 2, and (1 us + 2 us) x 2 + (1 us + 1 us) x 2
-	if got := m.DimemasCollective(Phases{LOG, MAX, LIN, MIN}, 8000, 4000, 0, 3, shares); got != (36+28+6+2*3)*1_000_000 {
+	if got := m.DimemasCollective(Phases{LOG, MAX, LIN, MIN}, 8000, 4000, 0, 3,
+		shares); got != (36+28+6+2*3)*1_000_000 {
 		t.Error(got)
 	}
 	// All on one machine of one node: no phase between nodes.

@@ -11,11 +11,11 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// maxFileBytes bounds what is read of a machine's file: a description has some hundred bytes.
+// maxFileBytes limits the size of a machine's file, which usually has some hundred bytes.
 const maxFileBytes = 1 << 20
 
-// Read reads a machine from YAML (docs/method/time-model.md has the keys). The name, a path, is for messages. An error says
-// the line, the key, what was found there and what it should be.
+// Read reads a machine from YAML, whose keys are in docs/method/time-model.md. The name, a path, is for messages. An
+// error names the line, the key, the value and the allowed values.
 func Read(name string, r io.Reader) (*Machine, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	if err != nil {
@@ -48,10 +48,10 @@ func (m *Machine) read(root *yaml.Node) error {
 		return err
 	}
 	if m.Mapping == RoundRobin && m.Nodes == 0 {
-		return keyed.At(root, "mapping is round-robin and nodes is unlimited: say how many nodes the ranks are dealt out to")
+		return keyed.ErrorAt(root, "mapping is round-robin and nodes is unlimited: set nodes to the number of nodes that the ranks are dealt out to")
 	}
 	if !intra && m.CPUsPerNode > 1 {
-		return keyed.At(root, fmt.Sprintf("cpus_per_node is %d and intra_node is missing: say what messages inside a node cost, with the keys of network", m.CPUsPerNode))
+		return keyed.ErrorAt(root, fmt.Sprintf("cpus_per_node is %d and intra_node is missing: add intra_node, with the keys of network, for messages inside a node", m.CPUsPerNode))
 	}
 	if !intra {
 		m.IntraNode = Interconnect{Latency: m.Network.Latency, BytesPerSecond: m.Network.BytesPerSecond}
@@ -59,22 +59,23 @@ func (m *Machine) read(root *yaml.Node) error {
 	return nil
 }
 
-// scalars are the keys of a machine that have one value each.
+// scalars returns the keys of a machine that have a single value.
 func (m *Machine) scalars() []keyed.Key {
 	return []keyed.Key{
 		{Name: "nodes", Set: count(&m.Nodes)},
-		{Name: "cpus_per_node", Set: keyed.Whole(&m.CPUsPerNode, 1, maxCount)},
+		{Name: "cpus_per_node", Set: keyed.Integer(&m.CPUsPerNode, 1, maxCount)},
 		{Name: "cpu_ratio", Set: ratio(&m.CPURatio)},
 		{Name: "cycle_ns", Set: ratio(&m.CycleNs)},
 		{Name: "eager_threshold_bytes", Set: m.readThreshold},
 	}
 }
 
-// keys are those of network and intra_node.
+// keys returns the keys of network and intra_node.
 func (i *Interconnect) keys() []keyed.Key {
 	return []keyed.Key{
 		{Name: "latency_ns", Required: true, Set: latency(&i.Latency)},
-		{Name: "bandwidth_bytes_per_s", Required: true, Set: keyed.OrWord("infinite", &i.BytesPerSecond, 0, keyed.Whole(&i.BytesPerSecond, 1, maxBandwidth))},
+		{Name: "bandwidth_bytes_per_s", Required: true,
+			Set: keyed.OrWord("infinite", &i.BytesPerSecond, 0, keyed.Integer(&i.BytesPerSecond, 1, maxBandwidth))},
 		{Name: "buses", Set: count(&i.Buses)},
 		{Name: "input_links", Set: count(&i.InputLinks)},
 		{Name: "output_links", Set: count(&i.OutputLinks)},
@@ -83,7 +84,7 @@ func (i *Interconnect) keys() []keyed.Key {
 	}
 }
 
-// readPieces takes a list of pieces.
+// readPieces reads a list of pieces.
 func (i *Interconnect) readPieces(v *yaml.Node, path string) error {
 	if v.Kind != yaml.SequenceNode || len(v.Content) == 0 || len(v.Content) > MostPieces {
 		return keyed.Wrong(v, path, fmt.Sprintf("a list of 1 to %d pieces, each with above_bytes, step_ns and bandwidth_bytes_per_s", MostPieces))
@@ -93,9 +94,10 @@ func (i *Interconnect) readPieces(v *yaml.Node, path string) error {
 	for k, item := range v.Content {
 		p := &i.Pieces[k]
 		err := keyed.Mapping(item, fmt.Sprintf("%s[%d]", path, k), []keyed.Key{
-			{Name: "above_bytes", Required: true, Set: keyed.Whole(&p.AboveBytes, least, NoThreshold-1)},
+			{Name: "above_bytes", Required: true, Set: keyed.Integer(&p.AboveBytes, least, NoThreshold-1)},
 			{Name: "step_ns", Set: latency(&p.Step)},
-			{Name: "bandwidth_bytes_per_s", Required: true, Set: keyed.OrWord("infinite", &p.BytesPerSecond, 0, keyed.Whole(&p.BytesPerSecond, 1, maxBandwidth))},
+			{Name: "bandwidth_bytes_per_s", Required: true,
+				Set: keyed.OrWord("infinite", &p.BytesPerSecond, 0, keyed.Integer(&p.BytesPerSecond, 1, maxBandwidth))},
 		})
 		if err != nil {
 			return err
@@ -108,17 +110,18 @@ func (i *Interconnect) readPieces(v *yaml.Node, path string) error {
 func (i *Interconnect) read(v *yaml.Node, path string) error {
 	err := keyed.Mapping(v, path, i.keys())
 	if err == nil && i.HalfDuplex && (i.InputLinks == 0 || i.InputLinks != i.OutputLinks) {
-		return keyed.At(v, fmt.Sprintf("%s.half_duplex is true: a link then carries messages in or out, so that input_links and output_links must be the same number", path))
+		return keyed.ErrorAt(v, fmt.Sprintf("%s.half_duplex is true: a link then carries messages in or out, so that input_links and output_links must be the same number", path))
 	}
 	return err
 }
 
 func (m *Machine) readThreshold(v *yaml.Node, path string) error {
 	m.EagerThresholdGiven = true
-	return keyed.OrWord("unlimited", &m.EagerThresholdBytes, NoThreshold, keyed.Whole(&m.EagerThresholdBytes, 0, NoThreshold-1))(v, path)
+	return keyed.OrWord("unlimited", &m.EagerThresholdBytes, NoThreshold,
+		keyed.Integer(&m.EagerThresholdBytes, 0, NoThreshold-1))(v, path)
 }
 
-// readCollectives takes rows of the table by the operations' names; the row "all" is for those that are not named.
+// readCollectives reads phases by the operations' names; "all" is for operations that are not named.
 func (m *Machine) readCollectives(v *yaml.Node, path string) error {
 	var all Phases
 	keys := []keyed.Key{{Name: "all", Set: all.read}}
@@ -126,7 +129,8 @@ func (m *Machine) readCollectives(v *yaml.Node, path string) error {
 	for id := range schema.CallID(len(schema.Calls)) {
 		if _, ok := table3[id]; ok {
 			p := new(Phases)
-			keys = append(keys, keyed.Key{Name: id.String(), Set: func(v *yaml.Node, path string) error { given[id] = p; return p.read(v, path) }})
+			keys = append(keys, keyed.Key{Name: id.String(),
+				Set: func(v *yaml.Node, path string) error { given[id] = p; return p.read(v, path) }})
 		}
 	}
 	if err := keyed.Mapping(v, path, keys); err != nil {
@@ -151,19 +155,19 @@ func (p *Phases) read(v *yaml.Node, path string) error {
 	})
 }
 
-// Bounds of what a machine can have.
+// Limits of the values of a machine.
 const (
 	maxCount     = 1 << 30
 	maxLatency   = perSecond // ns: 1000 s
 	maxBandwidth = 1_000_000_000_000_000_000
 )
 
-// count takes a number of things that can be unlimited.
+// count reads a number that can be "unlimited".
 func count(to *int) func(*yaml.Node, string) error {
-	return keyed.OrWord("unlimited", to, 0, keyed.Whole(to, 1, maxCount))
+	return keyed.OrWord("unlimited", to, 0, keyed.Integer(to, 1, maxCount))
 }
 
-// latency takes ns with at most three decimals.
+// latency reads ns with at most three decimals.
 func latency(to *Picoseconds) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		x := keyed.Number(v)
@@ -171,14 +175,15 @@ func latency(to *Picoseconds) func(*yaml.Node, string) error {
 			x.Mul(x, big.NewRat(1000, 1))
 		}
 		if x == nil || !x.IsInt() || x.Num().Cmp(big.NewInt(maxLatency*1000)) > 0 {
-			return keyed.Wrong(v, path, fmt.Sprintf("nanoseconds from 0 to %d with at most three decimals", int64(maxLatency)))
+			return keyed.Wrong(v, path, fmt.Sprintf("nanoseconds from 0 to %d with at most three decimals",
+				int64(maxLatency)))
 		}
 		*to = Picoseconds(x.Num().Int64())
 		return nil
 	}
 }
 
-// ratio takes a positive number.
+// ratio reads a positive number.
 func ratio(to *float64) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		x := keyed.Number(v)

@@ -39,10 +39,13 @@ collectives:
   all: {fan_in: 0, size_in: MAX, fan_out: CT, size_out: S+R}
   MPI_Bcast: {fan_in: LIN, size_in: 2MAX, fan_out: LOG, size_out: MIN}
 `)
-	want := &Machine{Name: "test.yaml", Description: m.Description, Nodes: 16, CPUsPerNode: 4, Mapping: RoundRobin, CPURatio: 1.25,
-		Network:             Interconnect{Latency: 7_000_125, BytesPerSecond: 250_000_000, Buses: 9, InputLinks: 3, OutputLinks: 3, HalfDuplex: true},
+	want := &Machine{Name: "test.yaml", Description: m.Description, Nodes: 16, CPUsPerNode: 4, Mapping: RoundRobin,
+		CPURatio: 1.25,
+		Network: Interconnect{Latency: 7_000_125, BytesPerSecond: 250_000_000, Buses: 9, InputLinks: 3,
+			OutputLinks: 3, HalfDuplex: true},
 		IntraNode:           Interconnect{Latency: 500_000, InputLinks: 5},
-		EagerThresholdBytes: 4097, EagerThresholdGiven: true, Collectives: map[schema.CallID]Phases{}, Declared: map[schema.CallID]bool{}}
+		EagerThresholdBytes: 4097, EagerThresholdGiven: true, Collectives: map[schema.CallID]Phases{},
+		Declared: map[schema.CallID]bool{}}
 	for op := range table3 {
 		want.Collectives[op], want.Declared[op] = Phases{None, MAX, CT, SumSR}, true
 	}
@@ -52,15 +55,18 @@ collectives:
 	}
 }
 
-func TestReadWithoutWhatMayBeLeftOut(t *testing.T) {
+func TestReadDefaults(t *testing.T) {
 	link := Interconnect{Latency: 7_000_000, BytesPerSecond: 250_000_000}
-	want := &Machine{Name: "test.yaml", Description: clan, CPUsPerNode: 1, CPURatio: 1, Network: link, IntraNode: link, EagerThresholdBytes: math.MaxInt64, Collectives: table3}
+	want := &Machine{Name: "test.yaml", Description: clan, CPUsPerNode: 1, CPURatio: 1, Network: link,
+		IntraNode: link, EagerThresholdBytes: math.MaxInt64, Collectives: table3}
 	if diff := cmp.Diff(want, mustRead(t, clan)); diff != "" {
 		t.Error(diff)
 	}
 	// One row replaced leaves the others, also of the machine that is read next.
 	m := mustRead(t, clan+"collectives: {MPI_Scan: {fan_in: CT, size_in: MAX, fan_out: 0, size_out: MAX}}")
-	if m.Collectives[schema.CallScan] != (Phases{CT, MAX, None, MAX}) || m.Collectives[schema.CallExscan] != table3[schema.CallExscan] || table3[schema.CallScan] != (Phases{LOG, MAX, LOG, MAX}) {
+	if m.Collectives[schema.CallScan] != (Phases{CT, MAX, None, MAX}) ||
+		m.Collectives[schema.CallExscan] != table3[schema.CallExscan] ||
+		table3[schema.CallScan] != (Phases{LOG, MAX, LOG, MAX}) {
 		t.Errorf("%v", m.Collectives)
 	}
 }
@@ -81,36 +87,53 @@ func TestReadErrors(t *testing.T) {
 		{"network:\n  latency_ns: .inf" + rest, `test.yaml:2: network.latency_ns is ".inf"; want nanoseconds`},
 		{"network:\n  latency_ns: 0.0001" + rest, `test.yaml:2: network.latency_ns is "0.0001"; want nanoseconds`},
 		{"network:\n  latency_ns: 1e13" + rest, `test.yaml:2: network.latency_ns is "1e13"; want nanoseconds`},
-		{"network:\n  latency_ns: 1e999999999" + rest, `test.yaml:2: network.latency_ns is "1e999999999"; want nanoseconds`},
+		{"network:\n  latency_ns: 1e999999999" + rest,
+			`test.yaml:2: network.latency_ns is "1e999999999"; want nanoseconds`},
 		{"network:\n  latency_ns: 7us" + rest, `test.yaml:2: network.latency_ns is "7us"; want nanoseconds`},
 		{"network:\n  latency_ns: [7]" + rest, `test.yaml:2: network.latency_ns is a list; want nanoseconds`},
-		{"network:\n  latency_ns: " + strings.Repeat("7", 90) + rest, `network.latency_ns is "7777777777777777777777777777777777777777"...; want`},
-		{"network:\n  latency_ns: &x 7\n  bandwidth_bytes_per_s: *x\n", `test.yaml:3: network.bandwidth_bytes_per_s is an alias (*x); want a whole number from 1 to 1000000000000000000, or infinite`},
-		{"network:\n  latency_ns: 7\n  bandwidth_bytes_per_s: 0\n", `test.yaml:3: network.bandwidth_bytes_per_s is "0"; want a whole number from 1 to 1000000000000000000, or infinite`},
-		{"network:\n  latency_ns: 7\n  bandwidth_bytes_per_s: 1.5\n", `test.yaml:3: network.bandwidth_bytes_per_s is "1.5"; want a whole number`},
-		{"network:\n  latency_ns: 7\n  bandwidth_bytes_per_s: 2e18\n", `test.yaml:3: network.bandwidth_bytes_per_s is "2e18"; want a whole number`},
-		{"network:\n  latency_ns: 7\n  bandwidth_mb: 3\n", `test.yaml:3: network."bandwidth_mb" is no key here; there are latency_ns, bandwidth_bytes_per_s, buses, input_links, output_links, half_duplex`},
+		{"network:\n  latency_ns: " + strings.Repeat("7", 90) + rest,
+			`network.latency_ns is "7777777777777777777777777777777777777777"...; want`},
+		{"network:\n  latency_ns: &x 7\n  bandwidth_bytes_per_s: *x\n",
+			`test.yaml:3: network.bandwidth_bytes_per_s is an alias (*x); want a whole number from 1 to 1000000000000000000, or infinite`},
+		{"network:\n  latency_ns: 7\n  bandwidth_bytes_per_s: 0\n",
+			`test.yaml:3: network.bandwidth_bytes_per_s is "0"; want a whole number from 1 to 1000000000000000000, or infinite`},
+		{"network:\n  latency_ns: 7\n  bandwidth_bytes_per_s: 1.5\n",
+			`test.yaml:3: network.bandwidth_bytes_per_s is "1.5"; want a whole number`},
+		{"network:\n  latency_ns: 7\n  bandwidth_bytes_per_s: 2e18\n",
+			`test.yaml:3: network.bandwidth_bytes_per_s is "2e18"; want a whole number`},
+		{"network:\n  latency_ns: 7\n  bandwidth_mb: 3\n",
+			`test.yaml:3: unknown key "bandwidth_mb" in network; there are latency_ns, bandwidth_bytes_per_s, buses, input_links, output_links, half_duplex`},
 		{"network:\n  latency_ns: 7\n  latency_ns: 8\n", `latency_ns`},
-		{"network:\n  latency_ns: 7\n  half_duplex: yes" + rest, `test.yaml:3: network.half_duplex is "yes"; want false or true`},
-		{"network:\n  latency_ns: 7\n  half_duplex: true" + rest, `test.yaml:2: network.half_duplex is true: a link then carries messages in or out, so that input_links and output_links must be the same number`},
-		{"network:\n  latency_ns: 7\n  buses: 0" + rest, `test.yaml:3: network.buses is "0"; want a whole number from 1 to 1073741824, or unlimited`},
-		{"network:\n  latency_ns: 7\n  buses: 3000000000" + rest, `test.yaml:3: network.buses is "3000000000"; want a whole number`},
+		{"network:\n  latency_ns: 7\n  half_duplex: yes" + rest,
+			`test.yaml:3: network.half_duplex is "yes"; want false or true`},
+		{"network:\n  latency_ns: 7\n  half_duplex: true" + rest,
+			`test.yaml:2: network.half_duplex is true: a link then carries messages in or out, so that input_links and output_links must be the same number`},
+		{"network:\n  latency_ns: 7\n  buses: 0" + rest,
+			`test.yaml:3: network.buses is "0"; want a whole number from 1 to 1073741824, or unlimited`},
+		{"network:\n  latency_ns: 7\n  buses: 3000000000" + rest,
+			`test.yaml:3: network.buses is "3000000000"; want a whole number`},
 		{clan + "nodes: -1\n", `test.yaml:2: nodes is "-1"; want a whole number from 1 to 1073741824, or unlimited`},
-		{clan + "cpus_per_node: unlimited\n", `test.yaml:2: cpus_per_node is "unlimited"; want a whole number from 1 to 1073741824`},
-		{clan + "cpus_per_node: 3\n", `test.yaml:1: cpus_per_node is 3 and intra_node is missing: say what messages inside a node cost`},
+		{clan + "cpus_per_node: unlimited\n",
+			`test.yaml:2: cpus_per_node is "unlimited"; want a whole number from 1 to 1073741824`},
+		{clan + "cpus_per_node: 3\n", `test.yaml:1: cpus_per_node is 3 and intra_node is missing: add intra_node, with the keys of network, for messages inside a node`},
 		{clan + "mapping: round-robin\n", `test.yaml:1: mapping is round-robin and nodes is unlimited`},
 		{clan + "mapping: random\n", `test.yaml:2: mapping is "random"; want block or round-robin`},
 		{clan + "cpu_ratio: 0\n", `test.yaml:2: cpu_ratio is "0"; want a number from 0.000001 to 1000000`},
 		{clan + "cpu_ratio: .inf\n", `test.yaml:2: cpu_ratio is ".inf"; want a number`},
-		{clan + "eager_threshold_bytes: 9223372036854775807\n", `test.yaml:2: eager_threshold_bytes is "9223372036854775807"; want a whole number from 0 to 9223372036854775806, or unlimited`},
+		{clan + "eager_threshold_bytes: 9223372036854775807\n",
+			`test.yaml:2: eager_threshold_bytes is "9223372036854775807"; want a whole number from 0 to 9223372036854775806, or unlimited`},
 		{clan + "eager_threshold_bytes: 1_000\n", `test.yaml:2: eager_threshold_bytes is "1_000"; want a whole number`},
-		{clan + "collectives:\n  MPI_Ibcast: {}\n", `test.yaml:3: collectives."MPI_Ibcast" is no key here; there are all, MPI_Allgather, `},
-		{clan + "collectives:\n  MPI_Bcast: {fan_in: CT, size_in: MAX, fan_out: CT}\n", `test.yaml:3: collectives.MPI_Bcast.size_out is missing; add it`},
-		{clan + "collectives:\n  MPI_Bcast: {fan_in: CTE}\n", `test.yaml:3: collectives.MPI_Bcast.fan_in is "CTE"; want 0, CT, LIN or LOG`},
-		{clan + "collectives:\n  MPI_Bcast: {size_in: 2*MAX}\n", `test.yaml:3: collectives.MPI_Bcast.size_in is "2*MAX"; want MAX, MIN, MEAN, 2MAX, S+R or CURRENT`},
-		{clan + "collectives:\n  <<: {MPI_Bcast: {}}\n", `test.yaml:3: collectives."<<" is no key here`},
-		{clan + "{3: 4}: 5\n", `test.yaml:2: a mapping is no key here`},
-		{clan + "? {3: 4}\n: 5\n", `test.yaml:2: a mapping is no key here`},
+		{clan + "collectives:\n  MPI_Ibcast: {}\n",
+			`test.yaml:3: unknown key "MPI_Ibcast" in collectives; did you mean MPI_Bcast?`},
+		{clan + "collectives:\n  MPI_Bcast: {fan_in: CT, size_in: MAX, fan_out: CT}\n",
+			`test.yaml:3: collectives.MPI_Bcast.size_out is missing; add it`},
+		{clan + "collectives:\n  MPI_Bcast: {fan_in: CTE}\n",
+			`test.yaml:3: collectives.MPI_Bcast.fan_in is "CTE"; want 0, CT, LIN or LOG`},
+		{clan + "collectives:\n  MPI_Bcast: {size_in: 2*MAX}\n",
+			`test.yaml:3: collectives.MPI_Bcast.size_in is "2*MAX"; want MAX, MIN, MEAN, 2MAX, S+R or CURRENT`},
+		{clan + "collectives:\n  <<: {MPI_Bcast: {}}\n", `test.yaml:3: unknown key "<<" in collectives`},
+		{clan + "{3: 4}: 5\n", `test.yaml:2: unknown key a mapping`},
+		{clan + "? {3: 4}\n: 5\n", `test.yaml:2: unknown key a mapping`},
 		{"a: b: c", "machine test.yaml: not YAML: "},
 		{clan + "---\n" + clan, "machine test.yaml: not YAML: "},
 		{"\x00\x01\xff", "machine test.yaml: not YAML: "},
@@ -128,7 +151,9 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestNamedMachines(t *testing.T) {
-	if diff := cmp.Diff([]string{"collectives-in-hardware", "cray-aries", "ethernet-40g", "flat", "ideal", "infiniband-hdr", "infinite-bandwidth", "myrinet", "sgi-origin", "slingshot-11", "zero-latency"}, Names()); diff != "" {
+	if diff := cmp.Diff([]string{"collectives-in-hardware", "cray-aries", "ethernet-40g", "flat", "ideal",
+		"infiniband-hdr", "infinite-bandwidth", "myrinet", "sgi-origin", "slingshot-11", "zero-latency"},
+		Names()); diff != "" {
 		t.Error(diff)
 	}
 	for _, name := range Names() {
@@ -140,12 +165,13 @@ func TestNamedMachines(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Named("flt"); err == nil || !strings.Contains(err.Error(), `machine "flt": there is no machine of that name; there are collectives-in-hardware, cray-aries, `) {
+	if _, err := Named("flt"); err == nil || !strings.Contains(err.Error(),
+		`unknown machine "flt"; did you mean flat?`) {
 		t.Error(err)
 	}
 }
 
-// Whatever is in the file: an error, or a machine that can be asked.
+// Any file gives an error, or a machine that computes times.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(clan))
 	f.Add([]byte("nodes: 3\ncpus_per_node: 5\nmapping: round-robin\ncpu_ratio: 0.5\nintra_node: {latency_ns: 1.125, bandwidth_bytes_per_s: infinite}\n" + clan))
@@ -159,7 +185,8 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if m.CPUsPerNode < 1 || m.Nodes < 0 || !(m.CPURatio > 0 && m.CPURatio <= 1e6) || m.EagerThresholdBytes < 0 || len(m.Collectives) != len(table3) {
+		if m.CPUsPerNode < 1 || m.Nodes < 0 || !(m.CPURatio > 0 && m.CPURatio <= 1e6) || m.EagerThresholdBytes < 0 ||
+			len(m.Collectives) != len(table3) {
 			t.Fatalf("%+v", m)
 		}
 		for _, i := range []Interconnect{m.Network, m.IntraNode} {
@@ -180,8 +207,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The document's machine can be read, and its table is the one in use.
-func TestDocument(t *testing.T) {
+// The machine in docs/method/time-model.md can be read, and the document's table is the one in the code.
+func TestTimeModelDocument(t *testing.T) {
 	text, err := os.ReadFile("../docs/method/time-model.md")
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +217,9 @@ func TestDocument(t *testing.T) {
 	example, _, _ = strings.Cut(example, "\nOnly ")
 	example = example[strings.Index(example, "    nodes"):]
 	m := mustRead(t, strings.ReplaceAll(example, "\n    ", "\n")[4:])
-	if m.CPUsPerNode != 4 || m.IntraNode.Latency != 500_000 || m.Collectives[schema.CallBcast] != (Phases{None, MAX, CT, MAX}) || m.Collectives[schema.CallBarrier] != table3[schema.CallBarrier] {
+	if m.CPUsPerNode != 4 || m.IntraNode.Latency != 500_000 ||
+		m.Collectives[schema.CallBcast] != (Phases{None, MAX, CT, MAX}) ||
+		m.Collectives[schema.CallBarrier] != table3[schema.CallBarrier] {
 		t.Errorf("%+v", m)
 	}
 	_, table, _ := strings.Cut(string(text), "| operation | fan-in | fan-out |")
@@ -200,7 +229,8 @@ func TestDocument(t *testing.T) {
 		cells := strings.Split(line, "|")
 		for op, p := range table3 {
 			name := strings.TrimPrefix(op.String(), "MPI_")
-			if !slices.Contains(strings.Split(strings.TrimSpace(cells[1]), ", "), name) && !(op.IsNeighborhood() && strings.Contains(cells[1], "Neighbor_*")) {
+			if !slices.Contains(strings.Split(strings.TrimSpace(cells[1]), ", "), name) &&
+				!(op.IsNeighborhood() && strings.Contains(cells[1], "Neighbor_*")) {
 				continue
 			}
 			rows++
@@ -216,7 +246,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// phase is a phase as the document has it.
+// phase formats a phase as in the document.
 func phase(f Factor, s Size) string {
 	if f == None {
 		return "0"

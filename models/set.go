@@ -9,11 +9,13 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/commq/commq/internal/keyed"
+	"github.com/commq/commq/internal/nearest"
 )
 
-// Set changes one key of the machine, as its YAML has it: nodes, cpus_per_node, cpu_ratio, eager_threshold_bytes, and those of
-// network and intra_node (network.latency_ns; without a prefix a key is the network's). On a machine whose nodes differ it is
-// changed on all of them. An error says the key, what was found and what it should be. See Consistent.
+// Set changes one key of the machine, named as in its YAML: nodes, cpus_per_node, cpu_ratio, eager_threshold_bytes,
+// and those of network and intra_node (network.latency_ns; without a prefix a key is the network's). If the nodes
+// differ, it changes all of them. An error names the key, the value and the allowed values. Call Consistent after the
+// last Set.
 func (m *Machine) Set(name, value string) error {
 	part, rest, dotted := strings.Cut(name, ".")
 	keys := m.scalars()
@@ -36,63 +38,67 @@ func (m *Machine) Set(name, value string) error {
 	}
 	k := slices.IndexFunc(keys, func(k keyed.Key) bool { return k.Name == name })
 	if k < 0 {
-		return fmt.Errorf("%q is no key of a machine; there are %s, and for network and intra_node (network.latency_ns) %s", name, keyed.Names(m.scalars()), keyed.Names(m.Network.keys()))
+		if !dotted {
+			keys = append(keys, m.scalars()...)
+		}
+		return unknownKey(name, keys, m)
 	}
 	if err := keys[k].Set(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, name); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "0: "))
 	}
 	if link != nil && name == "bandwidth_bytes_per_s" {
-		link.BytesPer, link.Pieces = 0, [MostPieces]Piece{} // one for all sizes
+		link.BytesPer, link.Pieces = 0, [MostPieces]Piece{} // one bandwidth for all sizes
 	}
-	return m.everywhere(name, link)
+	return m.setNodes(name, link)
 }
 
-// everywhere gives nodes that differ what was set for all.
-func (m *Machine) everywhere(name string, link *Interconnect) error {
+// setNodes copies a key that was set to all nodes of a machine whose nodes differ.
+func (m *Machine) setNodes(name string, link *Interconnect) error {
 	if m.Uneven == nil {
 		return nil
 	}
 	if name == "nodes" || name == "cpus_per_node" {
-		return fmt.Errorf("%s: the machine's nodes differ; change their number and CPUs in its file", name)
+		return fmt.Errorf("%s: the nodes of the machine differ; change their number and CPUs in its file", name)
 	}
-	own := Node{CPURatio: m.CPURatio, IntraNode: m.IntraNode, Latency: m.Network.Latency, InputLinks: m.Network.InputLinks,
+	all := Node{CPURatio: m.CPURatio, IntraNode: m.IntraNode, Latency: m.Network.Latency,
+		InputLinks:  m.Network.InputLinks,
 		OutputLinks: m.Network.OutputLinks, HalfDuplex: m.Network.HalfDuplex}
 	m.Uneven = slices.Clone(m.Uneven)
 	for i := range m.Uneven {
 		n := &m.Uneven[i]
 		switch {
 		case link == &m.IntraNode:
-			n.IntraNode = own.IntraNode
+			n.IntraNode = all.IntraNode
 		case name == "cpu_ratio":
-			n.CPURatio = own.CPURatio
+			n.CPURatio = all.CPURatio
 		case name == "latency_ns":
-			n.Latency = own.Latency
+			n.Latency = all.Latency
 		case name == "input_links":
-			n.InputLinks = own.InputLinks
+			n.InputLinks = all.InputLinks
 		case name == "output_links":
-			n.OutputLinks = own.OutputLinks
+			n.OutputLinks = all.OutputLinks
 		case name == "half_duplex":
-			n.HalfDuplex = own.HalfDuplex
+			n.HalfDuplex = all.HalfDuplex
 		}
 	}
 	return nil
 }
 
-// Consistent returns an error when keys that were set one by one do not go together.
+// Consistent returns an error when keys contradict each other after Set.
 func (m *Machine) Consistent() error {
 	for _, part := range []struct {
 		name string
-		of   *Interconnect
+		link *Interconnect
 	}{{"network", &m.Network}, {"intra_node", &m.IntraNode}} {
-		if i := part.of; i.HalfDuplex && i.InputLinks != i.OutputLinks {
+		if i := part.link; i.HalfDuplex && i.InputLinks != i.OutputLinks {
 			return fmt.Errorf("%s.half_duplex is true: a link then carries messages in or out, so that input_links (%d) and output_links (%d) must be the same number", part.name, i.InputLinks, i.OutputLinks)
 		}
 	}
 	return nil
 }
 
-// Ideal is the machine with a network that costs nothing and that nobody waits for: what is left is computing, and waiting for
-// those who compute.
+// Ideal returns the machine with a network without costs and waiting: what remains is computing, and waiting for
+// ranks that compute.
 func (m *Machine) Ideal() *Machine {
 	free := *m
 	free.Network, free.IntraNode = Interconnect{}, Interconnect{}
@@ -101,4 +107,29 @@ func (m *Machine) Ideal() *Machine {
 		free.Uneven[i] = Node{CPUs: free.Uneven[i].CPUs, CPURatio: free.Uneven[i].CPURatio}
 	}
 	return &free
+}
+
+// SetKeys lists the keys that Set accepts.
+func SetKeys() (names []string) {
+	m := &Machine{}
+	for _, k := range m.scalars() {
+		names = append(names, k.Name)
+	}
+	for _, prefix := range []string{"", "network.", "intra_node."} {
+		for _, k := range m.Network.keys() {
+			names = append(names, prefix+k.Name)
+		}
+	}
+	return names
+}
+
+// unknownKey is the error about a key that is not among those of the part of the machine that was named.
+func unknownKey(name string, keys []keyed.Key, m *Machine) error {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	return fmt.Errorf("unknown key %q of a machine%s", name, nearest.HintOr(name, names, fmt.Sprintf(
+		"there are %s, and for network and intra_node (network.latency_ns) %s", keyed.Names(m.scalars()),
+		keyed.Names(m.Network.keys()))))
 }

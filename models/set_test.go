@@ -7,13 +7,16 @@ import (
 
 func TestSet(t *testing.T) {
 	m := mustRead(t, clan)
-	for _, kv := range [][2]string{{"latency_ns", "1500.5"}, {"network.bandwidth_bytes_per_s", "3e9"}, {"buses", "unlimited"}, {"intra_node.latency_ns", "250"},
-		{"nodes", "3"}, {"cpu_ratio", "2.5"}, {"eager_threshold_bytes", "65536"}, {"input_links", "2"}, {"half_duplex", "true"}} {
+	for _, kv := range [][2]string{{"latency_ns", "1500.5"}, {"network.bandwidth_bytes_per_s", "3e9"},
+		{"buses", "unlimited"}, {"intra_node.latency_ns", "250"},
+		{"nodes", "3"}, {"cpu_ratio", "2.5"}, {"eager_threshold_bytes", "65536"}, {"input_links", "2"},
+		{"half_duplex", "true"}} {
 		if err := m.Set(kv[0], kv[1]); err != nil {
 			t.Errorf("%s=%s: %v", kv[0], kv[1], err)
 		}
 	}
-	if m.Network != (Interconnect{Latency: 1_500_500, BytesPerSecond: 3_000_000_000, InputLinks: 2, HalfDuplex: true}) || m.IntraNode.Latency != 250_000 ||
+	if m.Network != (Interconnect{Latency: 1_500_500, BytesPerSecond: 3_000_000_000, InputLinks: 2,
+		HalfDuplex: true}) || m.IntraNode.Latency != 250_000 ||
 		m.Nodes != 3 || m.CPURatio != 2.5 || m.EagerThresholdBytes != 65536 || !m.EagerThresholdGiven {
 		t.Errorf("%+v", m)
 	}
@@ -21,8 +24,8 @@ func TestSet(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range [][3]string{
-		{"latency", "3", `"latency" is no key of a machine; there are nodes, cpus_per_node, cpu_ratio, cycle_ns, eager_threshold_bytes, and for network and intra_node`},
-		{"wan.latency_ns", "3", `is no key of a machine`},
+		{"latency", "3", `unknown key "latency" of a machine; did you mean latency_ns?`},
+		{"wan.latency_ns", "3", `unknown key "wan.latency_ns" of a machine; there are nodes, cpus_per_node, cpu_ratio, cycle_ns, eager_threshold_bytes, and for network and intra_node`},
 		{"latency_ns", "fast", `latency_ns is "fast"; want nanoseconds from 0`},
 		{"nodes", "0", `nodes is "0"; want a whole number from 1 to 1073741824, or unlimited`},
 	} {
@@ -32,11 +35,13 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Where nodes differ, all get what is set; their number and CPUs are in the file alone.
-func TestSetOnNodesThatDiffer(t *testing.T) {
-	m := &Machine{Nodes: 2, CPURatio: 1, Uneven: []Node{{CPUs: 3, CPURatio: 2, Latency: 5000}, {CPUs: 1, CPURatio: 1, Latency: 9000}}}
+// If nodes differ, Set changes all of them; their number and CPUs can only be changed in the file.
+func TestSetOnUnevenNodes(t *testing.T) {
+	m := &Machine{Nodes: 2, CPURatio: 1, Uneven: []Node{{CPUs: 3, CPURatio: 2, Latency: 5000},
+		{CPUs: 1, CPURatio: 1, Latency: 9000}}}
 	before := m.Uneven
-	if err := m.Set("latency_ns", "7"); err != nil || m.Uneven[0].Latency != 7000 || m.Uneven[1].Latency != 7000 || m.Uneven[0].CPURatio != 2 {
+	if err := m.Set("latency_ns", "7"); err != nil || m.Uneven[0].Latency != 7000 || m.Uneven[1].Latency != 7000 ||
+		m.Uneven[0].CPURatio != 2 {
 		t.Errorf("%+v %v", m.Uneven, err)
 	}
 	if before[0].Latency != 5000 {
@@ -48,5 +53,18 @@ func TestSetOnNodesThatDiffer(t *testing.T) {
 	free := m.Ideal()
 	if free.Uneven[0] != (Node{CPUs: 3, CPURatio: 2}) || m.Uneven[0].Latency != 7000 {
 		t.Errorf("%+v", free.Uneven)
+	}
+}
+
+// TestSetKeys: every key that SetKeys lists is one that Set knows.
+func TestSetKeys(t *testing.T) {
+	for _, name := range SetKeys() {
+		var m Machine
+		if err := m.Set(name, "x"); err == nil || strings.Contains(err.Error(), "unknown key") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := len(SetKeys()); n < 20 {
+		t.Errorf("%d keys", n)
 	}
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// WriteYAML writes the machine as Read takes it: Read of it has the same values. notes are comments, a line each, by the key they
-// stand before: nodes, network, intra_node, eager_threshold_bytes, collectives, or the name of an operation; those of "" stand at
-// the top. A machine that the YAML cannot say, one whose nodes differ, is an error.
+// WriteYAML writes the machine as YAML, from which Read reads the same values. notes are comments, one line each, by
+// the key before which they are written: nodes, network, intra_node, eager_threshold_bytes, collectives, or the name
+// of an operation; those of "" are at the top. It is an error when YAML cannot describe the machine, as its nodes
+// differ.
 func (m *Machine) WriteYAML(w io.Writer, notes map[string][]string) error {
-	if m.Uneven != nil || m.Mapping != Block && m.Mapping != RoundRobin || m.Network.BytesPer > 1 || m.IntraNode.BytesPer > 1 || m.CPURatio == 0 {
-		return fmt.Errorf("machine %s: it is from a configuration of Dimemas and has what a YAML file of a machine cannot say", m.Name)
+	if m.Uneven != nil || m.Mapping != Block && m.Mapping != RoundRobin || m.Network.BytesPer > 1 ||
+		m.IntraNode.BytesPer > 1 || m.CPURatio == 0 {
+		return fmt.Errorf("machine %s: it comes from a configuration of Dimemas, with values that a YAML file cannot describe", m.Name)
 	}
 	y := yamlWriter{notes: notes}
 	y.note("", "")
@@ -48,7 +50,7 @@ type yamlWriter struct {
 
 func (y *yamlWriter) line(format string, values ...any) { fmt.Fprintf(&y.text, format+"\n", values...) }
 
-// note writes the comments that stand before a key.
+// note writes the comments before a key.
 func (y *yamlWriter) note(key, indent string) {
 	for _, n := range y.notes[key] {
 		y.line("%s", strings.TrimRight(indent+"# "+strings.Join(strings.Fields(n), " "), " "))
@@ -71,13 +73,15 @@ func (y *yamlWriter) interconnect(key string, i *Interconnect) {
 		if k == 0 {
 			y.line("  pieces:")
 		}
-		y.line("    - {above_bytes: %d, step_ns: %s, bandwidth_bytes_per_s: %s}", p.AboveBytes, nanoseconds(p.Step), orInfinite(p.BytesPerSecond))
+		y.line("    - {above_bytes: %d, step_ns: %s, bandwidth_bytes_per_s: %s}", p.AboveBytes, nanoseconds(p.Step),
+			orInfinite(p.BytesPerSecond))
 	}
 }
 
-// collectives writes the operations whose phases are not those that every machine has.
+// collectives writes the declared operations.
 func (y *yamlWriter) collectives(m *Machine) {
-	ids := slices.SortedFunc(maps.Keys(m.Declared), func(a, b schema.CallID) int { return strings.Compare(a.String(), b.String()) })
+	ids := slices.SortedFunc(maps.Keys(m.Declared),
+		func(a, b schema.CallID) int { return strings.Compare(a.String(), b.String()) })
 	if len(ids) == 0 {
 		return
 	}
@@ -111,7 +115,7 @@ func orInfinite(bytesPerSecond int64) string {
 	return strconv.FormatInt(bytesPerSecond, 10)
 }
 
-// nanoseconds is a time in ns, exactly.
+// nanoseconds formats a time in ns, exactly.
 func nanoseconds(p Picoseconds) string {
 	text := fmt.Sprintf("%d.%03d", p/1000, p%1000)
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")

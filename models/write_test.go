@@ -71,13 +71,15 @@ func TestWriteYAML(t *testing.T) {
 	}
 }
 
-// TestPieces: a message of 70000 bytes is 4096 at 3 GB/s, 500 ns, 61440 at 9 GB/s, and 4464 for nothing: 1365.333 + 500 + 6826.667 ns.
+// A message of 70000 bytes takes 4096 bytes at 3 GB/s, 500 ns, 61440 bytes at 9 GB/s, and 4464 bytes at no cost:
+// 1365.333 + 500 + 6826.667 ns.
 func TestPieces(t *testing.T) {
 	m, err := Read("m", strings.NewReader(pieced))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for bytes, want := range map[int64]Picoseconds{0: 0, 3: 1000, 4096: 1_365_333, 4097: 1_865_444, 65536: 8_692_000, 70000: 8_692_000, -7: 0} {
+	for bytes, want := range map[int64]Picoseconds{0: 0, 3: 1000, 4096: 1_365_333, 4097: 1_865_444, 65536: 8_692_000,
+		70000: 8_692_000, -7: 0} {
 		if got := m.Network.Transfer(bytes); got != want {
 			t.Errorf("%d bytes: %d ps; want %d", bytes, got, want)
 		}
@@ -87,10 +89,12 @@ func TestPieces(t *testing.T) {
 	for range 5 {
 		z.Add(4097, 4097)
 	}
-	if got, want := m.Network.Collective(Phases{LOG, TwoMAX, LOG, MAX}, 5, &z), 6*Picoseconds(1_700_250)+3*m.Network.Transfer(8194)+3*1_865_444; got != want {
+	if got, want := m.Network.Collective(Phases{LOG, TwoMAX, LOG, MAX}, 5, &z),
+		6*Picoseconds(1_700_250)+3*m.Network.Transfer(8194)+3*1_865_444; got != want {
 		t.Errorf("allreduce: %d ps; want %d", got, want)
 	}
-	if _, _, _, err := m.CFG(6, "comms"); err == nil || !strings.Contains(err.Error(), "network.pieces says that bandwidth depends on the size") {
+	if _, _, _, err := m.CFG(6, "comms"); err == nil ||
+		!strings.Contains(err.Error(), "network.pieces makes the bandwidth depend on the size") {
 		t.Errorf("configuration: %v", err)
 	}
 	if err := m.Set("bandwidth_bytes_per_s", "7"); err != nil || m.Network.Transfer(70000) != 10_000*perSecond {
@@ -98,8 +102,10 @@ func TestPieces(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{"pieces: []", `m:4: network.pieces is a list; want a list of 1 to 3 pieces`},
-		{"pieces: [{above_bytes: 0, bandwidth_bytes_per_s: 3}]", `network.pieces[0].above_bytes is "0"; want a whole number from 1 to`},
-		{"pieces: [{above_bytes: 9, bandwidth_bytes_per_s: 3}, {above_bytes: 9, bandwidth_bytes_per_s: 3}]", `network.pieces[1].above_bytes is "9"; want a whole number from 10 to`},
+		{"pieces: [{above_bytes: 0, bandwidth_bytes_per_s: 3}]",
+			`network.pieces[0].above_bytes is "0"; want a whole number from 1 to`},
+		{"pieces: [{above_bytes: 9, bandwidth_bytes_per_s: 3}, {above_bytes: 9, bandwidth_bytes_per_s: 3}]",
+			`network.pieces[1].above_bytes is "9"; want a whole number from 10 to`},
 	} {
 		_, err := Read("m", strings.NewReader("network:\n  latency_ns: 3\n  bandwidth_bytes_per_s: 9\n  "+c.text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

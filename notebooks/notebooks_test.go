@@ -76,10 +76,12 @@ func TestNotebooksRunFromTopToBottom(t *testing.T) {
 	readInputs(t)
 }
 
-// readInputs opens what the notebooks were made from, so that go test does not take a result from its cache when one changed.
+// readInputs opens what the notebooks were made from, so that go test does not take a result from its cache when one
+// changed.
 func readInputs(t *testing.T) {
 	t.Helper()
-	for _, pattern := range []string{"../scripts/notebooks", "../scripts/venv", "requirements.txt", "../testdata/runs/*/manifest.json"} {
+	for _, pattern := range []string{"../scripts/notebooks", "../scripts/venv", "requirements.txt",
+		"../testdata/runs/*/manifest.json"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no file %s: %v", pattern, err)

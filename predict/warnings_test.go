@@ -1,58 +1,65 @@
-package predict
+package predict_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/commq/commq/predict/internal/testruns"
+	"github.com/commq/commq/predict/report"
+	"github.com/commq/commq/predict/signature"
 )
 
-// TestWarnings: three runs of a ring, asked at eight times the largest: they are few and far, each is said once and names a run that can be made.
+// Three runs of a ring, and a prediction for eight times the largest: the runs are few and far away. Each warning comes
+// once and suggests a run that can be made.
 func TestWarnings(t *testing.T) {
-	m := trained(t, []int{4, 8, 16}, func(ranks int) *Run { return ring(ranks, "cpu") })
-	x, err := m.Extrapolate(t.Context(), 128, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	warnings := m.WarningsAt(128, x)
+	m := train(t, []int{4, 8, 16}, func(ranks int) *signature.Run { return ring(ranks, "cpu") })
+	x := extrapolate(t, m, 128)
+	warnings := report.Warnings(m, 128, x)
 	names := map[string]int{}
 	for _, w := range warnings {
 		names[w.Name]++
 		if w.Run != 0 && (w.Run == 128 || w.Run&(w.Run-1) != 0 || slices.Contains(m.Training, w.Run)) {
-			t.Errorf("%s: a run on %d ranks is proposed", w.Name, w.Run)
+			t.Errorf("%s: suggests a run on %d ranks", w.Name, w.Run)
 		}
 	}
-	for _, name := range []string{FewRuns, FarAway} {
+	for _, name := range []string{report.FewRuns, report.FarAway} {
 		if names[name] != 1 {
-			t.Errorf("%s is said %d times: %+v", name, names[name], warnings)
+			t.Errorf("%s comes %d times: %+v", name, names[name], warnings)
 		}
 	}
-	if names[NotExplained]+names[Undecided]+names[NewPaths]+names[LayoutSwitch] > 0 {
-		t.Errorf("warnings without a cause: %+v", warnings)
+	if names[report.NotExplained]+names[report.Undecided]+names[report.NewPaths]+names[report.LayoutSwitch] > 0 {
+		t.Errorf("unexpected warnings: %+v", warnings)
 	}
-	for _, s := range Suggest(warnings) {
+	for _, s := range report.Suggest(warnings) {
 		if s.Ranks < 2 || len(s.Reasons) == 0 {
 			t.Errorf("%+v", s)
 		}
 	}
-	if s := m.Slots(x); len(s) != 2 || s[0].Calls != 128 || s[0].Bytes != 128*4097 || s[0].BytesLow != s[0].Bytes || !strings.Contains(s[0].Equation, "K hops from P = 16") {
+	if s := report.Slots(m, x); len(s) != 2 || s[0].Calls != 128 || s[0].Bytes != 128*4097 ||
+		s[0].BytesLow != s[0].Bytes ||
+		!strings.Contains(s[0].Equation, "K hops from P = 16") {
 		t.Errorf("%+v", s)
 	}
-	if c := m.Coverage(x, signed(t, ring(128, "cpu"))); c.Numbers != 256 || c.Covered != 256 || c.ExactRight != 256 {
+	if c := report.Cover(m, x, sign(t, ring(128, "cpu"))); c.Numbers != 256 || c.Covered != 256 || c.ExactRight != 256 {
 		t.Errorf("%+v", c)
 	}
 }
 
-// TestNewPaths: a call that the largest run alone has is told.
+// A call that only the largest run has gives a warning.
 func TestNewPaths(t *testing.T) {
-	m := trained(t, []int{4, 8, 16, 32}, func(ranks int) *Run {
-		return sendsTo(ranks, 2, func(r, i int) (int, int) {
+	m := train(t, []int{4, 8, 16, 32}, func(ranks int) *signature.Run {
+		return testruns.Sends(ranks, 2, func(r, i int) (int, int) {
 			if i == 1 && ranks < 32 {
 				return -1, 0
 			}
 			return (r + 1) % ranks, 4097
 		})
 	})
-	if !slices.ContainsFunc(m.WarningsAt(64, nil), func(w Warning) bool { return w.Name == NewPaths && strings.HasPrefix(w.Text, "1 call paths") }) {
-		t.Errorf("%+v", m.WarningsAt(64, nil))
+	if !slices.ContainsFunc(report.Warnings(m, 64, nil),
+		func(w report.Warning) bool {
+			return w.Name == report.NewPaths && strings.HasPrefix(w.Text, "1 call paths")
+		}) {
+		t.Errorf("%+v", report.Warnings(m, 64, nil))
 	}
 }

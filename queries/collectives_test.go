@@ -29,11 +29,12 @@ comms comm remote comm_rank world_rank kind
 3 1 2 4 inter
 `
 
-// collectiveCase is one collective call of each rank, and what each mode makes of it: src, dst, messages, bytes.
+// collectiveCase is one collective call of each rank, and the rows that each mode makes of it: src, dst, messages,
+// bytes.
 type collectiveCase struct {
 	name                  string
 	rows                  string // events (rank call comm root_world send_bytes recv_bytes), then perhaps parts
-	rooted, logical, tree string // logical and tree empty: as rooted
+	rooted, logical, tree string // logical and tree: empty means as rooted
 }
 
 func collectiveCases() []collectiveCase {
@@ -49,7 +50,8 @@ func collectiveCases() []collectiveCase {
 			3,1,1,100
 			3,2,1,100
 			3,4,1,100`,
-			// In the tree the ranks are 3 4 0 1 2: node 3 (rank 1) hangs on node 2 (rank 0), the others on the root.
+			// In the tree the ranks are 3 4 0 1 2: node 3 (rank 1) is a child of node 2 (rank 0), the others of the
+			// root.
 			tree: `
 			0,1,1,100
 			3,0,1,100
@@ -83,7 +85,7 @@ func collectiveCases() []collectiveCase {
 			2,1,1,7
 			3,1,1,7
 			4,1,1,7`,
-			// Where a gather's parts add up, a reduction's become one.
+			// The parts of a gather add up; those of a reduction are combined into one.
 			tree: `
 			0,1,1,7
 			2,1,1,7
@@ -298,7 +300,7 @@ func collectiveCases() []collectiveCase {
 			2 MPI_Allgather 3 - 4 6
 			3 MPI_Allgather 3 - 4 6
 			4 MPI_Allgather 3 - 4 6`,
-			// Fan-in to rank 0 of the other group, fan-out from rank 0 of the own one.
+			// Fan-in to rank 0 of the other group, fan-out from rank 0 of the own group.
 			rooted: `
 			0,1,1,12
 			0,2,1,3
@@ -383,11 +385,11 @@ func TestCollectivesInTheMatrix(t *testing.T) {
 	}
 }
 
-// TestStartedCollectivesAreWhatMadeThem has persistent collectives of communicator 1 (ranks 4, 2 and 3): a bcast of 40 from
-// rank 3, started twice by rank 2 (MPI_Start) and the others (MPI_Startall); an alltoallv with large counts, in which rank 4
-// sends 9 to rank 2; a neighbourhood alltoall between ranks 2 and 3, under the name of Open MPI's extension. What makes
-// them moves nothing; persistent sends are started beside them.
-func TestStartedCollectivesAreWhatMadeThem(t *testing.T) {
+// TestStartedCollectivesCountLikeBlocking has persistent collectives of communicator 1 (ranks 4, 2 and 3): a bcast of
+// 40 from rank 3, started twice by rank 2 (MPI_Start) and the others (MPI_Startall); an alltoallv with large counts,
+// in which rank 4 sends 9 to rank 2; a neighbourhood alltoall between ranks 2 and 3, under the name of Open MPI's
+// extension. The calls that make the requests move nothing; persistent sends are started in the same calls.
+func TestStartedCollectivesCountLikeBlocking(t *testing.T) {
 	text := comms + `
 events rank seq call class comm instance init_seq root_world send_world send_bytes recv_bytes
 2 0 MPI_Bcast_init other 1 0 - 3 - - -
@@ -454,8 +456,8 @@ parts rank seq peer_world send_bytes recv_bytes
 		4,MPI_Startall,3,3,9,80`)
 }
 
-// TestCollectivesAddUp repeats a collective: messages count instances, bytes add up, and point-to-point messages come on
-// top.
+// TestCollectivesAddUp repeats a collective: messages count instances, bytes add up, and point-to-point messages are
+// added.
 func TestCollectivesAddUp(t *testing.T) {
 	text := comms + `
 events rank seq call class comm instance root_world send_bytes recv_bytes
@@ -481,7 +483,7 @@ messages src dst comm tag bytes send_seq recv_post_seq
 		3,4,3,21
 		4,2,3,21
 		4,3,3,21`)
-	// 5 and 2 bytes to each; nothing is exchanged by the third.
+	// 5 and 2 bytes to each; the third moves nothing.
 	same(t, "logical", ask(t, run, "density", "collectives", "logical", "where", "tag = 9"), `
 		2,3,3,4104
 		2,4,2,7
@@ -493,8 +495,8 @@ messages src dst comm tag bytes send_seq recv_post_seq
 		2,3,4098,2`)
 }
 
-// eventRows makes rows of events of "rank call comm root_world send_bytes recv_bytes", numbered along each rank, and leaves
-// what follows them as it is.
+// eventRows makes rows of events from lines "rank call comm root_world send_bytes recv_bytes", numbers them along
+// each rank, and keeps the rest of the text.
 func eventRows(short string) string {
 	events, rest, _ := strings.Cut(strings.TrimSpace(short), "\n\n")
 	var b strings.Builder

@@ -277,8 +277,8 @@ SELECT query, summary
 FROM (VALUES
   ('by_rank(''RUN'')', 'What each rank sends and receives: point-to-point messages, collectives and one-sided calls.'),
   ('calls(''RUN'')', 'Calls of each MPI function by each rank, with the bytes they sent and received.'),
-  ('calls_time(''RUN'')', 'Time in each MPI function over all ranks: the flat profile, longest first.'),
-  ('callsite_time(''RUN'', by := ''line'')', 'Where in the source the program spends its time in MPI: the time of each MPI call there, longest first.'),
+  ('calls_time(''RUN'', init := ''leave-out'')', 'Time in each MPI function over all ranks: the flat profile, longest first.'),
+  ('callsite_time(''RUN'', by := ''line'', init := ''leave-out'')', 'Where in the source the program spends its time in MPI: the time of each MPI call there, longest first.'),
   ('callsites(''RUN'', by := ''line'')', 'Where in the source the program communicates: calls, messages and bytes of each MPI call there, most bytes first.'),
   ('collective_wait(''RUN'', until := ''needed'')', 'Time that ranks waited in collectives for ranks that had not yet entered, by operation, communicator and rank.'),
   ('collectives(''RUN'')', 'How often each collective operation was done, and the bytes that its ranks sent and received in it.'),
@@ -289,15 +289,15 @@ FROM (VALUES
   ('duplicate_callsites(''RUN'', by := ''line'', min_bytes := 1, condition := ''TRUE'')', 'Where in the source payloads are sent that their rank had sent before, most bytes first.'),
   ('duplicates(''RUN'', min_bytes := 1, condition := ''TRUE'')', 'Bytes that need not have been sent: payloads that a rank sends again, to the same rank or to another, most bytes first.'),
   ('eager(''RUN'', late_ns := 100000)', 'Which sends returned before their receive was posted, by size: where the library''s eager threshold lies.'),
-  ('efficiency(''RUN'')', 'Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.'),
+  ('efficiency(''RUN'', init := ''leave-out'')', 'Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.'),
   ('files(''RUN'')', 'Each file that the ranks opened with MPI, and what they read and wrote.'),
-  ('imbalance(''RUN'')', 'Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.'),
+  ('imbalance(''RUN'', init := ''leave-out'')', 'Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.'),
   ('late_receivers(''RUN'')', 'Time that sends waited for receives that had not yet been posted, by sender and receiver, longest first.'),
   ('late_senders(''RUN'')', 'Time that receives waited for messages that had not yet been sent, by sender and receiver, longest first.'),
   ('latency(''RUN'', condition := ''TRUE'')', 'How long messages take by their size, and the bandwidth they get: quantiles of those whose receiver was waiting.'),
   ('latency_fit(''RUN'', condition := ''TRUE'', through := ''median'')', 'Latency and bandwidth of the network, a line fitted through the times of messages of each size: time = latency + bytes / bandwidth.'),
   ('locality(''RUN'', topology := ''nodes'', dims := '''', mapping := ''hosts'', ranks_per_node := 1, rankmap := ''none'', collectives := ''none'', condition := ''TRUE'')', 'How far messages travel: within a rank, a node, or over how many hops of the network between nodes.'),
-  ('measures(''RUN'')', 'Every measure of a run as a row: what commq diff compares, and commq check with a baseline.'),
+  ('measures(''RUN'', init := ''leave-out'')', 'Every measure of a run as a row: what commq diff compares, and commq check with a baseline.'),
   ('message_times(''RUN'', condition := ''TRUE'')', 'How long messages of each size take, those whose receiver was waiting: what commq calibrate fits a machine to.'),
   ('negative_latencies(''RUN'')', 'Messages that by their times were received before they were sent: what is left of the clocks'' differences.'),
   ('one_sided(''RUN'')', 'Puts, gets and accumulates from every origin to every target, by the communicator of the window.'),
@@ -310,9 +310,10 @@ FROM (VALUES
   ('shared_payloads(''RUN'', min_messages := 2)', 'Where messages stand whose payload several messages of the run have: by epoch and rank that sends, what commq detect has to look at.'),
   ('sizes(''RUN'', unit := ''bytes'', collectives := ''none'', condition := ''TRUE'')', 'How many messages there are of each size, in thirteen buckets.'),
   ('tags(''RUN'')', 'Which message tags are used on which communicator, by how many pairs of ranks, and for how much.'),
-  ('time_by_rank(''RUN'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
+  ('time_by_rank(''RUN'', init := ''leave-out'')', 'Where each rank''s time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.'),
+  ('timeline(''RUN'', bins := 550, rows := 350, from_s := 0, to_s := 0, lines := 1000, condition := ''TRUE'')', 'What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.'),
   ('unmatched(''RUN'')', 'Sends and receives that were posted and never met a partner.'),
-  ('wait_states(''RUN'', by := ''run'', until := ''needed'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
+  ('wait_states(''RUN'', by := ''run'', until := ''needed'', init := ''leave-out'')', 'How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.'),
   ('wildcards(''RUN'', by := ''line'')', 'Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.'),
   ('wire(''RUN'', base := '''')', 'The messages and collective contributions whose payloads differ between two runs, the earliest first.')) AS q (query, summary);
 
@@ -358,7 +359,7 @@ operated AS (
   GROUP BY rank
 ),
 targeting AS (
-  -- Ranks with one-sided communication. Mostly there are none, and then others ends at the first rows of events.
+  -- Ranks with one-sided communication. Usually there are none, and then others stops at the first rows of events.
   SELECT DISTINCT rank
   FROM profile
   WHERE class = 'rma'
@@ -413,7 +414,7 @@ WITH sizes AS (
   GROUP BY comm
 ),
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests.
+  -- Failed calls, probes and calls that only make requests move no data.
   SELECT rank, call, comm, CAST(SUM(calls) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,
          CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN recv_bytes END) AS BIGINT) AS recv_bytes
@@ -430,8 +431,8 @@ ORDER BY c.rank, c.call, s.comm_size
 $commq$, '{{run}}', commq_list([commq_dir('query calls', run)])));
 
 -- calls-time: Time in each MPI function over all ranks: the flat profile, longest first.
-CREATE OR REPLACE TEMP MACRO "calls_time"(run) AS TABLE
-FROM query(replace($commq$
+CREATE OR REPLACE TEMP MACRO "calls_time"(run, "init" := 'leave-out') AS TABLE
+FROM query(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -448,16 +449,36 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_fraction", NULL AS "mpi_fraction", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH by_thread AS (
+WITH -- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
+-- MPI_Init_thread only the moment remains when they ended, of MPI_Finalize the moment when it began: rows with 0 calls and no time, so that
+-- MIN(first_ns) and MAX(last_ns) are the begin and end of the program proper. The row of MPI_Finalize keeps the computing and the failed tests
+-- before it. Calls that never returned remain as the moment when they began.
+profiled AS (
+  SELECT run, rank, thread, call, class, callsite, error_class, in_progress, calls, send_bytes, time_ns, min_ns, max_ns, first_ns, last_ns, compute_ns, poll_ns,
+         CASE WHEN {{init}} = 'include' THEN 'no'
+              WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 'begin'
+              WHEN call = 'MPI_Finalize' THEN 'end' ELSE 'no' END AS edge
+  FROM profile
+),
+program_calls AS (
+  SELECT run, rank, thread, call, class, callsite, in_progress, CASE WHEN edge = 'no' THEN calls ELSE 0 END AS calls,
+         CASE WHEN edge = 'no' THEN time_ns END AS time_ns, CASE WHEN edge = 'no' THEN min_ns END AS min_ns,
+         CASE WHEN edge = 'no' THEN max_ns END AS max_ns, CASE WHEN edge = 'begin' THEN last_ns ELSE first_ns END AS first_ns,
+         CASE WHEN edge = 'end' THEN first_ns ELSE last_ns END AS last_ns, CASE WHEN edge <> 'begin' THEN compute_ns END AS compute_ns,
+         CASE WHEN edge <> 'begin' THEN poll_ns END AS poll_ns
+  FROM profiled
+),
+by_thread AS (
   SELECT rank, thread, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
          CAST(SUM(CASE WHEN in_progress = 0 THEN calls ELSE 0 END) AS BIGINT) AS returned, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
-  FROM profile
+  FROM program_calls
   GROUP BY rank, thread, call
 ),
 by_rank AS (
   SELECT rank, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
          CAST(SUM(returned) AS BIGINT) AS returned
   FROM by_thread
+  WHERE calls > 0
   GROUP BY rank, call
 ),
 threads AS (
@@ -483,11 +504,12 @@ FROM by_call c
 CROSS JOIN whole w
 ORDER BY c.time_ns DESC, c.call
 )
-$commq$, '{{run}}', commq_list([commq_dir('query calls-time', run)])));
+$commq$, '{{run}}', commq_list([commq_dir('query calls-time', run)])),
+  '{{init}}', commq_choice('query calls-time', 'init', "init", ['leave-out', 'include'])));
 
 -- callsite-time: Where in the source the program spends its time in MPI: the time of each MPI call there, longest first.
-CREATE OR REPLACE TEMP MACRO "callsite_time"(run, "by" := 'line') AS TABLE
-FROM query(replace(replace($commq$
+CREATE OR REPLACE TEMP MACRO "callsite_time"(run, "by" := 'line', "init" := 'leave-out') AS TABLE
+FROM query(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -526,7 +548,7 @@ paths AS (
   LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
-  -- Without debug information the place in the module tells two call sites apart.
+  -- Without debug information the offset in the module distinguishes call sites.
   SELECT id, module, function, CASE WHEN {{by}} <> 'function' THEN file END AS file, CASE WHEN {{by}} <> 'function' THEN line END AS line,
          CASE WHEN function IS NULL OR line IS NULL AND {{by}} <> 'function' THEN "offset" END AS code_offset
   FROM callsites
@@ -539,10 +561,29 @@ sites AS (
   FROM shown s
   LEFT JOIN paths p ON p.id = s.id
 ),
+-- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
+-- MPI_Init_thread only the moment remains when they ended, of MPI_Finalize the moment when it began: rows with 0 calls and no time, so that
+-- MIN(first_ns) and MAX(last_ns) are the begin and end of the program proper. The row of MPI_Finalize keeps the computing and the failed tests
+-- before it. Calls that never returned remain as the moment when they began.
+profiled AS (
+  SELECT run, rank, thread, call, class, callsite, error_class, in_progress, calls, send_bytes, time_ns, min_ns, max_ns, first_ns, last_ns, compute_ns, poll_ns,
+         CASE WHEN {{init}} = 'include' THEN 'no'
+              WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 'begin'
+              WHEN call = 'MPI_Finalize' THEN 'end' ELSE 'no' END AS edge
+  FROM profile
+),
+program_calls AS (
+  SELECT run, rank, thread, call, class, callsite, in_progress, CASE WHEN edge = 'no' THEN calls ELSE 0 END AS calls,
+         CASE WHEN edge = 'no' THEN time_ns END AS time_ns, CASE WHEN edge = 'no' THEN min_ns END AS min_ns,
+         CASE WHEN edge = 'no' THEN max_ns END AS max_ns, CASE WHEN edge = 'begin' THEN last_ns ELSE first_ns END AS first_ns,
+         CASE WHEN edge = 'end' THEN first_ns ELSE last_ns END AS last_ns, CASE WHEN edge <> 'begin' THEN compute_ns END AS compute_ns,
+         CASE WHEN edge <> 'begin' THEN poll_ns END AS poll_ns
+  FROM profiled
+),
 counted AS (
   SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
          MAX(max_ns) AS max_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
-  FROM profile
+  FROM program_calls
   WHERE in_progress = 0
   GROUP BY callsite, call, rank
 ),
@@ -557,6 +598,7 @@ by_rank AS (
          CAST(SUM(c.calls) AS BIGINT) AS calls, CAST(SUM(c.time_ns) AS BIGINT) AS time_ns, MAX(c.max_ns) AS max_ns
   FROM counted c
   LEFT JOIN sites s ON s.callsite = c.callsite
+  WHERE c.calls > 0
   GROUP BY s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank
 ),
 placed AS (
@@ -574,7 +616,8 @@ CROSS JOIN totals t
 ORDER BY p.time_ns DESC, callsite, p.call
 )
 $commq$, '{{run}}', commq_list([commq_dir('query callsite-time', run)])),
-  '{{by}}', commq_choice('query callsite-time', 'by', "by", ['line', 'path', 'function'])));
+  '{{by}}', commq_choice('query callsite-time', 'by', "by", ['line', 'path', 'function'])),
+  '{{init}}', commq_choice('query callsite-time', 'init', "init", ['leave-out', 'include'])));
 
 -- callsites: Where in the source the program communicates: calls, messages and bytes of each MPI call there, most bytes first.
 CREATE OR REPLACE TEMP MACRO "callsites"(run, "by" := 'line') AS TABLE
@@ -617,7 +660,7 @@ paths AS (
   LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
-  -- Without debug information the place in the module tells two call sites apart.
+  -- Without debug information the offset in the module distinguishes call sites.
   SELECT id, module, function, CASE WHEN {{by}} <> 'function' THEN file END AS file, CASE WHEN {{by}} <> 'function' THEN line END AS line,
          CASE WHEN function IS NULL OR line IS NULL AND {{by}} <> 'function' THEN "offset" END AS code_offset
   FROM callsites
@@ -631,7 +674,7 @@ sites AS (
   LEFT JOIN paths p ON p.id = s.id
 ),
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests.
+  -- Failed calls, probes and calls that only make requests move no data.
   SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN error_class IS NULL AND class IN ('send', 'sendrecv') THEN sends ELSE 0 END) AS BIGINT) AS sends,
          CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,
@@ -707,7 +750,7 @@ UNION ALL
 WITH -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
-  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
   SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
@@ -759,7 +802,7 @@ by_rank AS (
   GROUP BY comm, op, rank
 ),
 by_comm AS (
-  -- Every rank of a communicator does the same operations, as far as the program came.
+  -- All ranks of a communicator do the same operations, up to the point that the program reached.
   SELECT comm, op, MAX(calls) AS instances, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM by_rank
   GROUP BY comm, op
@@ -857,7 +900,7 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
-  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
   SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
@@ -899,7 +942,7 @@ calls AS (
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
-  -- The groups of each communicator: how many members, and who is rank 0.
+  -- The groups of each communicator: number of members, and world rank of rank 0.
   SELECT comm, remote, CAST(COUNT(*) AS BIGINT) AS members,
          MAX(CASE WHEN comm_rank = 0 THEN world_rank END) AS first_world
   FROM comms
@@ -907,7 +950,7 @@ groups AS (
   GROUP BY comm, remote
 ),
 members AS (
-  -- Each member with the group it gives its data to: its own, in an intercommunicator the other one.
+  -- Each member with the group that receives its data: its own, or in an intercommunicator the other one.
   SELECT m.comm, m.remote, m.comm_rank, m.world_rank, own.members, own.first_world,
          CASE WHEN other.comm IS NULL THEN 0 ELSE 1 END AS inter,
          CASE WHEN other.comm IS NULL THEN own.remote ELSE other.remote END AS peer_remote,
@@ -986,7 +1029,7 @@ tree AS (
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
 parted_ranks AS (
-  -- Mostly none: then parted_calls is not read.
+  -- Usually empty: then parted_calls is not read.
   SELECT DISTINCT rank
   FROM calls
   WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
@@ -1022,7 +1065,7 @@ traffic AS (
   JOIN comms p ON p.comm = s.comm AND p.remote = s.peer_remote
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
-  -- Operations whose peers have parts of their own.
+  -- Operations with an individual part for each peer.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
@@ -1127,7 +1170,7 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
-  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
   SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
@@ -1169,7 +1212,7 @@ calls AS (
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
-  -- The groups of each communicator: how many members, and who is rank 0.
+  -- The groups of each communicator: number of members, and world rank of rank 0.
   SELECT comm, remote, CAST(COUNT(*) AS BIGINT) AS members,
          MAX(CASE WHEN comm_rank = 0 THEN world_rank END) AS first_world
   FROM comms
@@ -1177,7 +1220,7 @@ groups AS (
   GROUP BY comm, remote
 ),
 members AS (
-  -- Each member with the group it gives its data to: its own, in an intercommunicator the other one.
+  -- Each member with the group that receives its data: its own, or in an intercommunicator the other one.
   SELECT m.comm, m.remote, m.comm_rank, m.world_rank, own.members, own.first_world,
          CASE WHEN other.comm IS NULL THEN 0 ELSE 1 END AS inter,
          CASE WHEN other.comm IS NULL THEN own.remote ELSE other.remote END AS peer_remote,
@@ -1256,7 +1299,7 @@ tree AS (
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
 parted_ranks AS (
-  -- Mostly none: then parted_calls is not read.
+  -- Usually empty: then parted_calls is not read.
   SELECT DISTINCT rank
   FROM calls
   WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
@@ -1292,7 +1335,7 @@ traffic AS (
   JOIN comms p ON p.comm = s.comm AND p.remote = s.peer_remote
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
-  -- Operations whose peers have parts of their own.
+  -- Operations with an individual part for each peer.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
@@ -1355,7 +1398,7 @@ paths AS (
   LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
-  -- Without debug information the place in the module tells two call sites apart.
+  -- Without debug information the offset in the module distinguishes call sites.
   SELECT id, module, function, CASE WHEN {{by}} <> 'function' THEN file END AS file, CASE WHEN {{by}} <> 'function' THEN line END AS line,
          CASE WHEN function IS NULL OR line IS NULL AND {{by}} <> 'function' THEN "offset" END AS code_offset
   FROM callsites
@@ -1374,7 +1417,7 @@ sites AS (
 -- repeated(src, dst, callsite, bytes, blank, again, copied): the rows of the table repeats, of the messages that count. Of several rows that agree in the
 -- columns from src to blank the sums count.
 suspects AS (
-  -- Only these need a closer look, and this finds them with one small group per payload.
+  -- Only these payloads need a closer check, and one small group per payload finds them.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
   FROM messages
   WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
@@ -1382,7 +1425,7 @@ suspects AS (
   HAVING COUNT(*) > 1
 ),
 sent AS (
-  -- With bytes, send_count says the size of the datatype. The head tells payloads apart where a hash of 32 bits does not.
+  -- With bytes, send_count says the size of the datatype. The head distinguishes payloads if a 32-bit hash does not.
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
   FROM messages
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
@@ -1463,7 +1506,7 @@ WITH -- duplicated(src, dst, callsite, bytes, blank, again, copied): messages of
 -- repeated(src, dst, callsite, bytes, blank, again, copied): the rows of the table repeats, of the messages that count. Of several rows that agree in the
 -- columns from src to blank the sums count.
 suspects AS (
-  -- Only these need a closer look, and this finds them with one small group per payload.
+  -- Only these payloads need a closer check, and one small group per payload finds them.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
   FROM messages
   WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
@@ -1471,7 +1514,7 @@ suspects AS (
   HAVING COUNT(*) > 1
 ),
 sent AS (
-  -- With bytes, send_count says the size of the datatype. The head tells payloads apart where a hash of 32 bits does not.
+  -- With bytes, send_count says the size of the datatype. The head distinguishes payloads if a 32-bit hash does not.
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
   FROM messages
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash
@@ -1582,8 +1625,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query eager', run)])),
   '{{late-ns}}', commq_integer('query eager', 'late_ns', "late_ns", 0, 1000000000)));
 
 -- efficiency: Parallel efficiency of the program and its two factors, load balance and communication, as POP defines them.
-CREATE OR REPLACE TEMP MACRO "efficiency"(run) AS TABLE
-FROM query(replace($commq$
+CREATE OR REPLACE TEMP MACRO "efficiency"(run, "init" := 'leave-out') AS TABLE
+FROM query(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1601,26 +1644,32 @@ SELECT NULL AS "metric", NULL AS "efficiency", NULL AS "part_ns", NULL AS "whole
 UNION ALL
 (
 WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
--- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
--- and ends at the start of the other, on threads that called neither with the first call and the last.
-edges AS (
-  -- Where the program begins and ends.
-  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' AND in_progress = 0 THEN last_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN first_ns END) AS end_ns,
-         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
+-- it was in MPI in between, failed tests and probes too. The program begins at the end of MPI_Init and ends at the start of MPI_Finalize, on
+-- threads that called neither (and on all where the parameter init counts the two) with the first call and the last.
+-- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
+-- MPI_Init_thread only the moment remains when they ended, of MPI_Finalize the moment when it began: rows with 0 calls and no time, so that
+-- MIN(first_ns) and MAX(last_ns) are the begin and end of the program proper. The row of MPI_Finalize keeps the computing and the failed tests
+-- before it. Calls that never returned remain as the moment when they began.
+profiled AS (
+  SELECT run, rank, thread, call, class, callsite, error_class, in_progress, calls, send_bytes, time_ns, min_ns, max_ns, first_ns, last_ns, compute_ns, poll_ns,
+         CASE WHEN {{init}} = 'include' THEN 'no'
+              WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 'begin'
+              WHEN call = 'MPI_Finalize' THEN 'end' ELSE 'no' END AS edge
   FROM profile
-  WHERE call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
-  GROUP BY rank, thread
 ),
-called AS (
-  SELECT rank, thread, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns, CAST(SUM(time_ns) AS BIGINT) AS call_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
-  FROM profile
-  GROUP BY rank, thread
+program_calls AS (
+  SELECT run, rank, thread, call, class, callsite, in_progress, CASE WHEN edge = 'no' THEN calls ELSE 0 END AS calls,
+         CASE WHEN edge = 'no' THEN time_ns END AS time_ns, CASE WHEN edge = 'no' THEN min_ns END AS min_ns,
+         CASE WHEN edge = 'no' THEN max_ns END AS max_ns, CASE WHEN edge = 'begin' THEN last_ns ELSE first_ns END AS first_ns,
+         CASE WHEN edge = 'end' THEN first_ns ELSE last_ns END AS last_ns, CASE WHEN edge <> 'begin' THEN compute_ns END AS compute_ns,
+         CASE WHEN edge <> 'begin' THEN poll_ns END AS poll_ns
+  FROM profiled
 ),
 program_times AS (
-  SELECT c.rank, c.thread, COALESCE(e.begin_ns, c.begin_ns) AS begin_ns, COALESCE(e.end_ns, c.end_ns) AS end_ns,
-         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(c.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
-  FROM called c
-  LEFT JOIN edges e ON e.rank = c.rank AND e.thread = c.thread
+  SELECT rank, thread, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns,
+         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns
+  FROM program_calls
+  GROUP BY rank, thread
 ),
 useful AS (
   SELECT rank, begin_ns, end_ns, end_ns - begin_ns - mpi_ns AS useful_ns,
@@ -1649,7 +1698,8 @@ SELECT metric, ROUND(CAST(part_ns AS DOUBLE) / NULLIF(CAST(whole_ns AS DOUBLE), 
 FROM metrics
 ORDER BY metric DESC
 )
-$commq$, '{{run}}', commq_list([commq_dir('query efficiency', run)])));
+$commq$, '{{run}}', commq_list([commq_dir('query efficiency', run)])),
+  '{{init}}', commq_choice('query efficiency', 'init', "init", ['leave-out', 'include'])));
 
 -- files: Each file that the ranks opened with MPI, and what they read and wrote.
 CREATE OR REPLACE TEMP MACRO "files"(run) AS TABLE
@@ -1706,8 +1756,8 @@ ORDER BY read_bytes + write_bytes DESC, file
 $commq$, '{{run}}', commq_list([commq_dir('query files', run)])));
 
 -- imbalance: Load imbalance of computing, of MPI and of each MPI function: how the rank with the most time compares with the mean.
-CREATE OR REPLACE TEMP MACRO "imbalance"(run) AS TABLE
-FROM query(replace($commq$
+CREATE OR REPLACE TEMP MACRO "imbalance"(run, "init" := 'leave-out') AS TABLE
+FROM query(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -1724,9 +1774,29 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_fraction" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH spent AS (
-  SELECT rank, call, CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
+WITH -- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
+-- MPI_Init_thread only the moment remains when they ended, of MPI_Finalize the moment when it began: rows with 0 calls and no time, so that
+-- MIN(first_ns) and MAX(last_ns) are the begin and end of the program proper. The row of MPI_Finalize keeps the computing and the failed tests
+-- before it. Calls that never returned remain as the moment when they began.
+profiled AS (
+  SELECT run, rank, thread, call, class, callsite, error_class, in_progress, calls, send_bytes, time_ns, min_ns, max_ns, first_ns, last_ns, compute_ns, poll_ns,
+         CASE WHEN {{init}} = 'include' THEN 'no'
+              WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 'begin'
+              WHEN call = 'MPI_Finalize' THEN 'end' ELSE 'no' END AS edge
   FROM profile
+),
+program_calls AS (
+  SELECT run, rank, thread, call, class, callsite, in_progress, CASE WHEN edge = 'no' THEN calls ELSE 0 END AS calls,
+         CASE WHEN edge = 'no' THEN time_ns END AS time_ns, CASE WHEN edge = 'no' THEN min_ns END AS min_ns,
+         CASE WHEN edge = 'no' THEN max_ns END AS max_ns, CASE WHEN edge = 'begin' THEN last_ns ELSE first_ns END AS first_ns,
+         CASE WHEN edge = 'end' THEN first_ns ELSE last_ns END AS last_ns, CASE WHEN edge <> 'begin' THEN compute_ns END AS compute_ns,
+         CASE WHEN edge <> 'begin' THEN poll_ns END AS poll_ns
+  FROM profiled
+),
+spent AS (
+  SELECT rank, call, CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns,
+         CAST(SUM(calls) AS BIGINT) AS calls
+  FROM program_calls
   GROUP BY rank, call
 ),
 kinds AS (
@@ -1740,6 +1810,7 @@ kinds AS (
   UNION ALL
   SELECT call AS what, rank, COALESCE(ns, 0) AS ns
   FROM spent
+  WHERE calls > 0
 ),
 ranked AS (
   SELECT what, rank, CAST(ns AS BIGINT) AS ns, ROW_NUMBER() OVER (PARTITION BY what ORDER BY ns DESC, rank) AS nth
@@ -1760,7 +1831,8 @@ SELECT what, ranks, total_ns, CAST(min_ns AS BIGINT) AS min_ns, CAST(ROUND(mean_
 FROM compared
 ORDER BY imbalance_ns DESC, what
 )
-$commq$, '{{run}}', commq_list([commq_dir('query imbalance', run)])));
+$commq$, '{{run}}', commq_list([commq_dir('query imbalance', run)])),
+  '{{init}}', commq_choice('query imbalance', 'init', "init", ['leave-out', 'include'])));
 
 -- late-receivers: Time that sends waited for receives that had not yet been posted, by sender and receiver, longest first.
 CREATE OR REPLACE TEMP MACRO "late_receivers"(run) AS TABLE
@@ -2110,7 +2182,7 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
-  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
   SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
@@ -2152,7 +2224,7 @@ calls AS (
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
-  -- The groups of each communicator: how many members, and who is rank 0.
+  -- The groups of each communicator: number of members, and world rank of rank 0.
   SELECT comm, remote, CAST(COUNT(*) AS BIGINT) AS members,
          MAX(CASE WHEN comm_rank = 0 THEN world_rank END) AS first_world
   FROM comms
@@ -2160,7 +2232,7 @@ groups AS (
   GROUP BY comm, remote
 ),
 members AS (
-  -- Each member with the group it gives its data to: its own, in an intercommunicator the other one.
+  -- Each member with the group that receives its data: its own, or in an intercommunicator the other one.
   SELECT m.comm, m.remote, m.comm_rank, m.world_rank, own.members, own.first_world,
          CASE WHEN other.comm IS NULL THEN 0 ELSE 1 END AS inter,
          CASE WHEN other.comm IS NULL THEN own.remote ELSE other.remote END AS peer_remote,
@@ -2239,7 +2311,7 @@ tree AS (
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
 parted_ranks AS (
-  -- Mostly none: then parted_calls is not read.
+  -- Usually empty: then parted_calls is not read.
   SELECT DISTINCT rank
   FROM calls
   WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
@@ -2275,7 +2347,7 @@ traffic AS (
   JOIN comms p ON p.comm = s.comm AND p.remote = s.peer_remote
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
-  -- Operations whose peers have parts of their own.
+  -- Operations with an individual part for each peer.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
@@ -2321,7 +2393,7 @@ extents AS (
   FROM sizes
 ),
 axes AS (
-  -- stride: by how much a node's number grows with its place on the axis.
+  -- stride: the increase of a node's number per step along the axis.
   SELECT 1 AS axis, d1 AS size, COALESCE(d2, 1) * COALESCE(d3, 1) * COALESCE(d4, 1) * COALESCE(d5, 1) * COALESCE(d6, 1) AS stride FROM extents
   UNION ALL
   SELECT 2, d2, COALESCE(d3, 1) * COALESCE(d4, 1) * COALESCE(d5, 1) * COALESCE(d6, 1) FROM extents
@@ -2385,8 +2457,8 @@ $commq$, '{{run}}', commq_list([commq_dir('query locality', run)])),
   '{{where}}', commq_condition('query locality', 'condition', "condition")));
 
 -- measures: Every measure of a run as a row: what commq diff compares, and commq check with a baseline.
-CREATE OR REPLACE TEMP MACRO "measures"(run) AS TABLE
-FROM query(replace($commq$
+CREATE OR REPLACE TEMP MACRO "measures"(run, "init" := 'leave-out') AS TABLE
+FROM query(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -2403,7 +2475,26 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "run", NULL AS "measure", NULL AS "item", NULL AS "value", NULL AS "unit", NULL AS "exact", NULL AS "file", NULL AS "line" FROM commq_refuse('query measures', {{run}}, ['messages', 'profile', 'ranks'], [])
 UNION ALL
 (
-WITH pairs AS (
+WITH -- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
+-- MPI_Init_thread only the moment remains when they ended, of MPI_Finalize the moment when it began: rows with 0 calls and no time, so that
+-- MIN(first_ns) and MAX(last_ns) are the begin and end of the program proper. The row of MPI_Finalize keeps the computing and the failed tests
+-- before it. Calls that never returned remain as the moment when they began.
+profiled AS (
+  SELECT run, rank, thread, call, class, callsite, error_class, in_progress, calls, send_bytes, time_ns, min_ns, max_ns, first_ns, last_ns, compute_ns, poll_ns,
+         CASE WHEN {{init}} = 'include' THEN 'no'
+              WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 'begin'
+              WHEN call = 'MPI_Finalize' THEN 'end' ELSE 'no' END AS edge
+  FROM profile
+),
+program_calls AS (
+  SELECT run, rank, thread, call, class, callsite, in_progress, CASE WHEN edge = 'no' THEN calls ELSE 0 END AS calls,
+         CASE WHEN edge = 'no' THEN time_ns END AS time_ns, CASE WHEN edge = 'no' THEN min_ns END AS min_ns,
+         CASE WHEN edge = 'no' THEN max_ns END AS max_ns, CASE WHEN edge = 'begin' THEN last_ns ELSE first_ns END AS first_ns,
+         CASE WHEN edge = 'end' THEN first_ns ELSE last_ns END AS last_ns, CASE WHEN edge <> 'begin' THEN compute_ns END AS compute_ns,
+         CASE WHEN edge <> 'begin' THEN poll_ns END AS poll_ns
+  FROM profiled
+),
+pairs AS (
   SELECT run, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   GROUP BY run, src, dst
@@ -2447,18 +2538,17 @@ residues AS (
   WHERE payload_hash IS NOT NULL
 ),
 fingerprints AS (
-  -- Squares, because sums of the numbers themselves would not see that two messages have changed payloads.
+  -- Squares, because sums of the numbers themselves would not change if two messages swapped payloads.
   SELECT run, CAST(SUM(a * a % 2147483647) AS BIGINT) % 2147483647 * 2147483648 + CAST(SUM(b * b % 2147483629) AS BIGINT) % 2147483629 AS payloads
   FROM residues
   GROUP BY run
 ),
 called AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests.
-  SELECT run, rank, call, class, callsite, CAST(SUM(calls) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS bytes,
-         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS compute_ns
-  FROM profile
-  GROUP BY run, rank, call, class, callsite
+  -- Failed calls, probes and calls that only make requests move no data.
+  SELECT run, call, class, callsite, CAST(SUM(calls) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS bytes
+  FROM profiled
+  GROUP BY run, call, class, callsite
 ),
 collected AS (
   SELECT run, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -2475,21 +2565,27 @@ placed AS (
   JOIN callsites s ON s.run = c.run AND s.id = c.callsite
   GROUP BY 1, 2
 ),
+timed AS (
+  SELECT run, rank, class, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS compute_ns,
+         MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM program_calls
+  GROUP BY run, rank, class
+),
 spent AS (
-  SELECT run, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(time_ns) AS BIGINT) AS mpi_ns,
+  SELECT run, MAX(last_ns) - MIN(first_ns) AS runtime_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(time_ns) AS BIGINT) AS mpi_ns,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN time_ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
          CAST(SUM(CASE WHEN class = 'complete' THEN time_ns ELSE 0 END) AS BIGINT) AS wait_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN time_ns ELSE 0 END) AS BIGINT) AS collective_ns
-  FROM called
+  FROM timed
   GROUP BY run
 ),
 computing AS (
   SELECT run, MAX(compute_ns) AS compute_ns
-  FROM (SELECT run, rank, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns FROM called GROUP BY run, rank) by_rank
+  FROM (SELECT run, rank, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns FROM timed GROUP BY run, rank) by_rank
   GROUP BY run
 ),
 filled AS (
-  -- A run without a row of anything has no measures.
+  -- A run without any rows has no measures.
   SELECT run, ranks, hash, record, time_origin, compute_clock, calls, unmatched_sends, unmatched_receives, end_ns
   FROM runs
   WHERE run IN (SELECT run FROM pairs UNION SELECT run FROM called)
@@ -2543,6 +2639,9 @@ measured AS (
   UNION ALL
   SELECT r.run, 'end_ns', '', r.end_ns, 'ns', FALSE FROM filled r WHERE r.time_origin <> 'untimed'
   UNION ALL
+  SELECT s.run, 'runtime_ns', '', s.runtime_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run
+  WHERE r.record = 'all' AND r.time_origin <> 'untimed' AND s.runtime_ns IS NOT NULL
+  UNION ALL
   SELECT s.run, 'mpi_ns', '', s.mpi_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
   UNION ALL
   SELECT s.run, 'point_to_point_ns', '', s.point_to_point_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
@@ -2560,7 +2659,8 @@ FROM measured m
 LEFT JOIN placed p ON p.run = m.run AND p.item = m.item AND m.measure IN ('sites', 'site_calls', 'site_bytes')
 ORDER BY m.run, m.measure, m.item
 )
-$commq$, '{{run}}', commq_list(commq_dirs('query measures', run))));
+$commq$, '{{run}}', commq_list(commq_dirs('query measures', run))),
+  '{{init}}', commq_choice('query measures', 'init', "init", ['leave-out', 'include'])));
 
 -- message-times: How long messages of each size take, those whose receiver was waiting: what commq calibrate fits a machine to.
 CREATE OR REPLACE TEMP MACRO "message_times"(run, "condition" := 'TRUE') AS TABLE
@@ -2758,8 +2858,8 @@ WITH operations AS (
   GROUP BY comm, instance
 ),
 unended AS (
-  -- The manifest knows the end of the last call, and one that never ended can begin after it. Mostly there is none, and messages are not
-  -- read to find out.
+  -- The manifest has the end of the last call, but a call that never ended can begin after it. Usually there is none, and messages
+  -- are not read to find out.
   SELECT run
   FROM runs
   WHERE in_progress > 0 OR end_ns = 0
@@ -2775,7 +2875,7 @@ latest AS (
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
 span AS (
-  -- The steps are of whole ns, and the last one ends after everything.
+  -- Steps last whole ns, and the last one ends after all events.
   SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM latest
   WHERE last_ns IS NOT NULL
@@ -2808,7 +2908,7 @@ steps AS (
   CROSS JOIN digits d
 ),
 binned AS (
-  -- A join with counted would have the engine compute the bin of each message twice, to keep what lies in no step from the sums.
+  -- A join with counted would make the engine compute the bin of each message twice, to leave out messages outside all steps.
   SELECT b.bin, CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM span s
   JOIN steps b ON b.bin < {{bins}} AND b.bin * s.step_ns <= s.last_ns
@@ -2853,7 +2953,7 @@ WITH following AS (
          LEAD(seq) OVER w AS next_seq, LEAD(call) OVER w AS next_call, LEAD(start_ns) OVER w AS next_start_ns, LEAD(end_ns) OVER w AS next_end_ns,
          LEAD(start_ns) OVER w = start_ns AND LEAD(end_ns) OVER w = end_ns AS same
   FROM events
-  -- The manifest knows how many there are. Mostly none, and what is joined with nothing is not read.
+  -- The manifest has their number. It is usually 0, and the engine does not read a table that it joins with nothing.
   CROSS JOIN (SELECT overlapping_calls FROM runs WHERE overlapping_calls > 0) AS unsound
   WINDOW w AS (PARTITION BY rank, thread ORDER BY seq)
 )
@@ -2889,7 +2989,7 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
-  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
   SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
@@ -2931,7 +3031,7 @@ calls AS (
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
-  -- The groups of each communicator: how many members, and who is rank 0.
+  -- The groups of each communicator: number of members, and world rank of rank 0.
   SELECT comm, remote, CAST(COUNT(*) AS BIGINT) AS members,
          MAX(CASE WHEN comm_rank = 0 THEN world_rank END) AS first_world
   FROM comms
@@ -2939,7 +3039,7 @@ groups AS (
   GROUP BY comm, remote
 ),
 members AS (
-  -- Each member with the group it gives its data to: its own, in an intercommunicator the other one.
+  -- Each member with the group that receives its data: its own, or in an intercommunicator the other one.
   SELECT m.comm, m.remote, m.comm_rank, m.world_rank, own.members, own.first_world,
          CASE WHEN other.comm IS NULL THEN 0 ELSE 1 END AS inter,
          CASE WHEN other.comm IS NULL THEN own.remote ELSE other.remote END AS peer_remote,
@@ -3018,7 +3118,7 @@ tree AS (
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
 parted_ranks AS (
-  -- Mostly none: then parted_calls is not read.
+  -- Usually empty: then parted_calls is not read.
   SELECT DISTINCT rank
   FROM calls
   WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
@@ -3054,7 +3154,7 @@ traffic AS (
   JOIN comms p ON p.comm = s.comm AND p.remote = s.peer_remote
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
-  -- Operations whose peers have parts of their own.
+  -- Operations with an individual part for each peer.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
@@ -3105,7 +3205,7 @@ WITH -- traffic(src, dst, messages, bytes): what goes from rank to rank, point-t
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
-  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
   SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,
@@ -3147,7 +3247,7 @@ calls AS (
   GROUP BY comm, rank, root_world, call
 ),
 groups AS (
-  -- The groups of each communicator: how many members, and who is rank 0.
+  -- The groups of each communicator: number of members, and world rank of rank 0.
   SELECT comm, remote, CAST(COUNT(*) AS BIGINT) AS members,
          MAX(CASE WHEN comm_rank = 0 THEN world_rank END) AS first_world
   FROM comms
@@ -3155,7 +3255,7 @@ groups AS (
   GROUP BY comm, remote
 ),
 members AS (
-  -- Each member with the group it gives its data to: its own, in an intercommunicator the other one.
+  -- Each member with the group that receives its data: its own, or in an intercommunicator the other one.
   SELECT m.comm, m.remote, m.comm_rank, m.world_rank, own.members, own.first_world,
          CASE WHEN other.comm IS NULL THEN 0 ELSE 1 END AS inter,
          CASE WHEN other.comm IS NULL THEN own.remote ELSE other.remote END AS peer_remote,
@@ -3234,7 +3334,7 @@ tree AS (
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
 parted_ranks AS (
-  -- Mostly none: then parted_calls is not read.
+  -- Usually empty: then parted_calls is not read.
   SELECT DISTINCT rank
   FROM calls
   WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
@@ -3270,7 +3370,7 @@ traffic AS (
   JOIN comms p ON p.comm = s.comm AND p.remote = s.peer_remote
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
-  -- Operations whose peers have parts of their own.
+  -- Operations with an individual part for each peer.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank
@@ -3296,7 +3396,7 @@ peers AS (
   GROUP BY rank, peer
 ),
 placed AS (
-  -- place 1 is the busiest of the others.
+  -- place 1 is the busiest partner besides the rank itself.
   SELECT rank, peer, sent, sent_bytes, received, received_bytes, CASE WHEN rank = peer THEN 1 ELSE 0 END AS self,
          ROW_NUMBER() OVER (PARTITION BY rank, CASE WHEN rank = peer THEN 1 ELSE 0 END
                             ORDER BY sent_bytes + received_bytes DESC, sent + received DESC, peer) AS place
@@ -3348,12 +3448,12 @@ WITH population AS (
   FROM ranks
 ),
 counted AS (
-  -- A run that keeps no rows of messages still says how many there were.
+  -- A run without rows of messages still records their number.
   SELECT 'point-to-point' AS kind,
          CASE WHEN (SELECT MAX(record) FROM runs) = 'collectives' THEN (SELECT MAX(messages) FROM runs)
               ELSE (SELECT COUNT(*) FROM messages) END AS operations
   UNION ALL
-  -- Calls that make a communicator, a window or a file are of other classes, as are waits.
+  -- Calls that make a communicator, a window or a file belong to other classes, as do waits.
   SELECT 'collective' AS kind, (SELECT COUNT(*) FROM events WHERE class = 'collective') AS operations
 ),
 total AS (
@@ -3387,7 +3487,7 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'ranks'], [])
+SELECT NULL AS "series", NULL AS "run", NULL AS "ranks", NULL AS "x", NULL AS "y", NULL AS "fitted", NULL AS "slope", NULL AS "slope_low", NULL AS "slope_high", NULL AS "constant", NULL AS "r2", NULL AS "points" FROM commq_refuse('query scaling', {{run}}, ['events', 'profile', 'ranks'], [])
 UNION ALL
 (
 WITH population AS (
@@ -3434,8 +3534,15 @@ done AS (
   FROM spent
   GROUP BY run
 ),
+proper AS (
+  SELECT run, MAX(CASE WHEN call = 'MPI_Finalize' THEN first_ns ELSE last_ns END)
+              - MIN(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN last_ns ELSE first_ns END) AS runtime_ns
+  FROM profile
+  WHERE {{measure}} = 'runtime-ns'
+  GROUP BY run
+),
 counted AS (
-  -- A run that keeps no rows of messages still says how many there were. What else was not recorded is not known.
+  -- A run without rows of messages still records their number. Other unrecorded values are unknown.
   SELECT r.run, r.app, r.class, r.label, r.time_origin, p.ranks, r.calls,
          CASE WHEN r.record = 'collectives' THEN r.messages ELSE COALESCE(s.messages, 0) END AS messages,
          CASE WHEN r.record = 'collectives' THEN r.message_bytes ELSE COALESCE(s.bytes, 0) END AS bytes,
@@ -3445,19 +3552,21 @@ counted AS (
          CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.wait_ns END AS wait_ns,
          CASE WHEN r.time_origin <> 'untimed' THEN d.collective_ns END AS collective_ns,
          CASE WHEN r.record = 'all' THEN d.compute_ns END AS compute_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN q.runtime_ns END AS runtime_ns,
          CASE WHEN r.time_origin <> 'untimed' THEN r.end_ns END AS end_ns
   FROM runs r
   JOIN population p ON p.run = r.run
   LEFT JOIN sent s ON s.run = r.run
   LEFT JOIN partners t ON t.run = r.run
   LEFT JOIN done d ON d.run = r.run
+  LEFT JOIN proper q ON q.run = r.run
 ),
 fractions AS (
-  -- Every measure is one number by another.
+  -- Every measure is a ratio of two numbers.
   SELECT run, ranks,
          COALESCE(app, NULLIF(regexp_replace(run, '\W*\d+$', ''), ''), run)
          || CASE WHEN {{by}} = 'class' THEN '.' || CAST(ranks AS VARCHAR) WHEN class IS NOT NULL THEN '.' || class ELSE '' END
-         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'end-ns') THEN ' ' || time_origin
+         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns') THEN ' ' || time_origin
                  ELSE '' END AS series,
          CASE {{by}} WHEN 'ranks' THEN CAST(ranks AS DOUBLE)
                      WHEN 'class' THEN CASE WHEN length(class) = 1 THEN CAST(NULLIF(strpos('SWABCDEF', class), 0) AS DOUBLE) END
@@ -3469,8 +3578,9 @@ fractions AS (
                           WHEN 'collective-bytes' THEN collective_bytes
                           WHEN 'calls-per-rank' THEN calls
                           WHEN 'point-to-point-ns' THEN point_to_point_ns WHEN 'wait-ns' THEN wait_ns
-                          WHEN 'collective-ns' THEN collective_ns WHEN 'compute-ns' THEN compute_ns WHEN 'end-ns' THEN end_ns END AS above,
-         CASE WHEN {{measure}} IN ('messages', 'bytes', 'partners-max', 'collective-bytes', 'end-ns') THEN 1
+                          WHEN 'collective-ns' THEN collective_ns WHEN 'compute-ns' THEN compute_ns
+                          WHEN 'runtime-ns' THEN runtime_ns WHEN 'end-ns' THEN end_ns END AS above,
+         CASE WHEN {{measure}} IN ('messages', 'bytes', 'partners-max', 'collective-bytes', 'runtime-ns', 'end-ns') THEN 1
               WHEN {{measure}} = 'mean-message-bytes' THEN messages
               WHEN {{measure}} = 'ratio' THEN collectives
               WHEN {{measure}} = 'collective-share' THEN messages + collectives
@@ -3505,7 +3615,7 @@ residuals AS (
   GROUP BY b.series
 ),
 quantiles AS (
-  -- Student's t at 0.975 for so many degrees of freedom.
+  -- Student's t at 0.975, by degrees of freedom.
   SELECT freedom, CAST(t AS DOUBLE) AS t
   FROM (VALUES (1, 12.706205), (2, 4.302653), (3, 3.182446), (4, 2.776445), (5, 2.570582), (6, 2.446912), (7, 2.364624), (8, 2.306004),
                (9, 2.262157), (10, 2.228139), (11, 2.200985), (12, 2.178813), (13, 2.160369), (14, 2.144787), (15, 2.131450),
@@ -3540,7 +3650,7 @@ LEFT JOIN fits f ON f.series = m.series
 ORDER BY m.series, m.x, m.run
 )
 $commq$, '{{run}}', commq_list(commq_dirs('query scaling', run))),
-  '{{measure}}', commq_choice('query scaling', 'measure', "measure", ['messages', 'bytes', 'messages-per-rank', 'bytes-per-rank', 'mean-message-bytes', 'partners-max', 'collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share', 'calls-per-rank', 'point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'end-ns'])),
+  '{{measure}}', commq_choice('query scaling', 'measure', "measure", ['messages', 'bytes', 'messages-per-rank', 'bytes-per-rank', 'mean-message-bytes', 'partners-max', 'collectives-per-rank', 'collective-bytes', 'ratio', 'collective-share', 'calls-per-rank', 'point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns'])),
   '{{by}}', commq_choice('query scaling', 'by', "by", ['ranks', 'class', 'label'])),
   '{{form}}', commq_choice('query scaling', 'form', "form", ['power', 'log', 'linear'])));
 
@@ -3687,8 +3797,8 @@ ORDER BY bytes DESC, messages DESC, comm, tag
 $commq$, '{{run}}', commq_list([commq_dir('query tags', run)])));
 
 -- time-by-rank: Where each rank's time went: point-to-point, waits, collectives, RMA, I/O and outside MPI.
-CREATE OR REPLACE TEMP MACRO "time_by_rank"(run) AS TABLE
-FROM query(replace($commq$
+CREATE OR REPLACE TEMP MACRO "time_by_rank"(run, "init" := 'leave-out') AS TABLE
+FROM query(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3705,10 +3815,29 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "rank", NULL AS "thread", NULL AS "total_ns", NULL AS "mpi_ns", NULL AS "point_to_point_ns", NULL AS "wait_ns", NULL AS "probe_ns", NULL AS "poll_ns", NULL AS "collective_ns", NULL AS "rma_ns", NULL AS "io_ns", NULL AS "other_ns", NULL AS "outside_ns", NULL AS "compute_ns" FROM commq_refuse('query time-by-rank', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH spent AS (
+WITH -- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
+-- MPI_Init_thread only the moment remains when they ended, of MPI_Finalize the moment when it began: rows with 0 calls and no time, so that
+-- MIN(first_ns) and MAX(last_ns) are the begin and end of the program proper. The row of MPI_Finalize keeps the computing and the failed tests
+-- before it. Calls that never returned remain as the moment when they began.
+profiled AS (
+  SELECT run, rank, thread, call, class, callsite, error_class, in_progress, calls, send_bytes, time_ns, min_ns, max_ns, first_ns, last_ns, compute_ns, poll_ns,
+         CASE WHEN {{init}} = 'include' THEN 'no'
+              WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 'begin'
+              WHEN call = 'MPI_Finalize' THEN 'end' ELSE 'no' END AS edge
+  FROM profile
+),
+program_calls AS (
+  SELECT run, rank, thread, call, class, callsite, in_progress, CASE WHEN edge = 'no' THEN calls ELSE 0 END AS calls,
+         CASE WHEN edge = 'no' THEN time_ns END AS time_ns, CASE WHEN edge = 'no' THEN min_ns END AS min_ns,
+         CASE WHEN edge = 'no' THEN max_ns END AS max_ns, CASE WHEN edge = 'begin' THEN last_ns ELSE first_ns END AS first_ns,
+         CASE WHEN edge = 'end' THEN first_ns ELSE last_ns END AS last_ns, CASE WHEN edge <> 'begin' THEN compute_ns END AS compute_ns,
+         CASE WHEN edge <> 'begin' THEN poll_ns END AS poll_ns
+  FROM profiled
+),
+spent AS (
   SELECT rank, thread, class, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns, CAST(SUM(time_ns) AS BIGINT) AS ns,
          CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM profile
+  FROM program_calls
   GROUP BY rank, thread, class
 ),
 threads AS (
@@ -3734,7 +3863,180 @@ SELECT rank, thread, CAST(total_ns AS BIGINT) AS total_ns, CAST(calls_ns + poll_
 FROM threads
 ORDER BY rank, thread
 )
-$commq$, '{{run}}', commq_list([commq_dir('query time-by-rank', run)])));
+$commq$, '{{run}}', commq_list([commq_dir('query time-by-rank', run)])),
+  '{{init}}', commq_choice('query time-by-rank', 'init', "init", ['leave-out', 'include'])));
+
+-- timeline: What every rank does over time: the time in each kind of call in equal steps, the messages sent in them, and each message by itself where they are few.
+CREATE OR REPLACE TEMP MACRO "timeline"(run, "bins" := 550, "rows" := 350, "from_s" := 0, "to_s" := 0, "lines" := 1000, "condition" := 'TRUE') AS TABLE
+FROM query(replace(replace(replace(replace(replace(replace(replace($commq$
+WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
+messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
+parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
+comms AS NOT MATERIALIZED (FROM commq_rows_comms({{run}})),
+ranks AS NOT MATERIALIZED (FROM commq_rows_ranks({{run}})),
+callsites AS NOT MATERIALIZED (FROM commq_rows_callsites({{run}})),
+datatypes AS NOT MATERIALIZED (FROM commq_rows_datatypes({{run}})),
+profile AS NOT MATERIALIZED (FROM commq_rows_profile({{run}})),
+waits AS NOT MATERIALIZED (FROM commq_rows_waits({{run}})),
+transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
+collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
+repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
+runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
+SELECT NULL AS "rank", NULL AS "ranks", NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "kind", NULL AS "calls", NULL AS "time_ns", NULL AS "messages", NULL AS "bytes", NULL AS "dst", NULL AS "seq" FROM commq_refuse('query timeline', {{run}}, ['messages', 'events', 'profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+UNION ALL
+(
+WITH ends AS (
+  SELECT MAX(at_ns) AS last_ns
+  FROM (SELECT MAX(last_ns) AS at_ns FROM profile
+        UNION ALL
+        SELECT NULLIF(end_ns, 0) AS at_ns FROM runs) AS e
+),
+bounds AS (
+  SELECT CAST(ROUND(CAST({{from-s}} AS DOUBLE) * 1e9) AS BIGINT) AS from_ns,
+         CASE WHEN {{to-s}} > 0 THEN LEAST(CAST(ROUND(CAST({{to-s}} AS DOUBLE) * 1e9) AS BIGINT), last_ns) ELSE last_ns END AS to_ns,
+         CAST((SELECT CEIL(CAST(MAX(rank) + 1 AS DOUBLE) / {{rows}}) FROM profile) AS INTEGER) AS per_row
+  FROM ends
+),
+span AS (
+  -- Steps last whole ns, and the last one ends after to_ns.
+  SELECT from_ns, to_ns, per_row, CAST(FLOOR(CAST(to_ns - from_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
+  FROM bounds
+  WHERE to_ns > from_ns OR to_ns = from_ns AND {{to-s}} = 0
+),
+clipped AS (
+  -- The calls of the window, and each thread as a call that lasts as long as it ran.
+  SELECT e.rank, e.class, CASE WHEN e.start_ns >= s.from_ns THEN 1 ELSE 0 END AS began, GREATEST(e.start_ns, s.from_ns) AS start_ns,
+         LEAST(COALESCE(e.end_ns, s.to_ns), s.to_ns) AS end_ns
+  FROM events e
+  CROSS JOIN span s
+  WHERE e.start_ns <= s.to_ns AND COALESCE(e.end_ns, s.to_ns) >= s.from_ns
+    AND ({{to-s}} = 0 OR e.start_ns <= {{to-s}} * 1e9) AND (e.end_ns IS NULL OR e.end_ns >= {{from-s}} * 1e9)
+  UNION ALL
+  SELECT t.rank, 'running' AS class, 0 AS began, GREATEST(t.first_ns, s.from_ns) AS start_ns, LEAST(t.last_ns, s.to_ns) AS end_ns
+  FROM (SELECT rank, thread, MIN(first_ns) AS first_ns,
+               CASE WHEN MAX(in_progress) > 0 THEN (SELECT last_ns FROM ends) ELSE MAX(last_ns) END AS last_ns
+        FROM profile
+        GROUP BY rank, thread) AS t
+  CROSS JOIN span s
+  WHERE t.first_ns <= s.to_ns AND t.last_ns >= s.from_ns
+),
+stepped AS (
+  SELECT CAST(FLOOR(CAST(c.rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, c.class, c.began, c.start_ns - s.from_ns AS start_ns,
+         c.end_ns - s.from_ns AS end_ns, CAST(FLOOR(CAST(c.start_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS first_bin,
+         CAST(FLOOR(CAST(c.end_ns - s.from_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS last_bin, s.step_ns
+  FROM clipped c
+  CROSS JOIN span s
+),
+grouped AS (
+  -- One pass over the calls. What follows sees only sums by row, kind, first and last step.
+  SELECT line, class, first_bin, last_bin, COUNT(*) AS n, CAST(SUM(began) AS BIGINT) AS calls,
+         CAST(SUM(LEAST(end_ns, (first_bin + 1) * step_ns) - start_ns) AS BIGINT) AS first_ns,
+         CAST(SUM(CASE WHEN last_bin > first_bin THEN end_ns - last_bin * step_ns ELSE 0 END) AS BIGINT) AS last_ns
+  FROM stepped
+  GROUP BY line, class, first_bin, last_bin
+),
+kinds AS (
+  SELECT line, first_bin, last_bin, n, calls, first_ns, last_ns,
+         CASE WHEN class = 'recv' THEN 'receive' WHEN class = 'sendrecv' THEN 'send and receive' WHEN class IN ('complete', 'probe') THEN 'wait'
+              WHEN class IN ('send', 'collective', 'running') THEN class WHEN class = 'rma' THEN 'one-sided' WHEN class = 'io' THEN 'I/O'
+              ELSE 'other MPI' END AS kind
+  FROM grouped
+),
+changes AS (
+  -- Calls that fill whole steps: how many more there are from a step on.
+  SELECT line, kind, bin, CAST(SUM(n) AS BIGINT) AS n
+  FROM (SELECT line, kind, first_bin + 1 AS bin, n FROM kinds WHERE last_bin > first_bin + 1
+        UNION ALL
+        SELECT line, kind, last_bin AS bin, -n AS n FROM kinds WHERE last_bin > first_bin + 1) AS c
+  GROUP BY line, kind, bin
+),
+filled AS (
+  SELECT line, kind, bin, CAST(SUM(n) OVER (PARTITION BY line, kind ORDER BY bin) AS BIGINT) AS n,
+         LEAD(bin) OVER (PARTITION BY line, kind ORDER BY bin) AS next_bin
+  FROM changes
+),
+digits AS (
+  SELECT digit
+  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
+),
+steps AS (
+  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
+  FROM digits a
+  CROSS JOIN digits b
+  CROSS JOIN digits c
+  CROSS JOIN digits d
+  WHERE a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit < {{bins}}
+),
+cells AS (
+  SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
+  FROM (SELECT line, kind, first_bin AS bin, calls, first_ns AS ns FROM kinds
+        UNION ALL
+        SELECT line, kind, last_bin AS bin, CAST(0 AS BIGINT) AS calls, last_ns AS ns FROM kinds WHERE last_bin > first_bin
+        UNION ALL
+        SELECT f.line, f.kind, b.bin, CAST(0 AS BIGINT) AS calls, f.n * s.step_ns AS ns
+        FROM filled f
+        CROSS JOIN span s
+        JOIN steps b ON b.bin >= f.bin AND b.bin < f.next_bin
+        WHERE f.n > 0) AS c
+  GROUP BY line, kind, bin
+),
+outside AS (
+  SELECT line, 'outside MPI' AS kind, bin, CAST(0 AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN kind = 'running' THEN ns ELSE -ns END) AS BIGINT) AS ns
+  FROM cells
+  GROUP BY line, bin
+),
+sent AS (
+  SELECT CAST(FLOOR(CAST(src AS DOUBLE) / (SELECT per_row FROM span)) AS INTEGER) AS line,
+         CAST(FLOOR(CAST(send_start_ns - (SELECT from_ns FROM span) AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
+         COUNT(*) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
+  FROM messages
+  WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM span) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+  GROUP BY 1, 2
+),
+few AS (
+  SELECT to_ns
+  FROM span
+  WHERE (SELECT COALESCE(CAST(SUM(messages) AS BIGINT), 0) FROM sent) <= {{lines}}
+),
+sizes AS (
+  SELECT CAST(FLOOR(CAST(p.rank AS DOUBLE) / s.per_row) AS INTEGER) AS line, CAST(MIN(p.rank) AS INTEGER) AS rank, CAST(COUNT(*) AS INTEGER) AS ranks
+  FROM (SELECT rank FROM profile GROUP BY rank) AS p
+  CROSS JOIN span s
+  GROUP BY 1
+),
+drawn AS (
+  SELECT line, bin, kind, calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
+  FROM cells
+  WHERE kind <> 'running' AND (ns > 0 OR calls > 0)
+  UNION ALL
+  SELECT line, bin, kind, CAST(NULL AS BIGINT) AS calls, ns, CAST(NULL AS BIGINT) AS messages, CAST(NULL AS BIGINT) AS bytes
+  FROM outside
+  WHERE ns > 0
+  UNION ALL
+  SELECT line, bin, 'sent' AS kind, CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS ns, messages, bytes
+  FROM sent
+)
+SELECT r.rank, r.ranks, d.bin, s.from_ns + d.bin * s.step_ns AS start_ns, s.from_ns + (d.bin + 1) * s.step_ns AS end_ns, d.kind, d.calls,
+       d.ns AS time_ns, d.messages, d.bytes, CAST(NULL AS INTEGER) AS dst, CAST(NULL AS BIGINT) AS seq
+FROM drawn d
+CROSS JOIN span s
+JOIN sizes r ON r.line = d.line
+UNION ALL
+SELECT src AS rank, 1 AS ranks, CAST(NULL AS INTEGER) AS bin, send_start_ns AS start_ns, recv_end_ns AS end_ns, 'message' AS kind,
+       CAST(NULL AS BIGINT) AS calls, CAST(NULL AS BIGINT) AS time_ns, CAST(1 AS BIGINT) AS messages, bytes, dst, send_seq AS seq
+FROM messages
+WHERE {{where}} AND send_start_ns >= {{from-s}} * 1e9 AND send_start_ns <= (SELECT to_ns FROM few) AND ({{to-s}} = 0 OR send_start_ns <= {{to-s}} * 1e9)
+  AND recv_end_ns IS NOT NULL
+ORDER BY rank, start_ns, kind, seq
+)
+$commq$, '{{run}}', commq_list([commq_dir('query timeline', run)])),
+  '{{bins}}', commq_integer('query timeline', 'bins', "bins", 1, 10000)),
+  '{{rows}}', commq_integer('query timeline', 'rows', "rows", 1, 10000)),
+  '{{from-s}}', commq_number('query timeline', 'from_s', "from_s", 0, 1e+09)),
+  '{{to-s}}', commq_number('query timeline', 'to_s', "to_s", 0, 1e+09)),
+  '{{lines}}', commq_integer('query timeline', 'lines', "lines", 0, 100000)),
+  '{{where}}', commq_condition('query timeline', 'condition', "condition")));
 
 -- unmatched: Sends and receives that were posted and never met a partner.
 CREATE OR REPLACE TEMP MACRO "unmatched"(run) AS TABLE
@@ -3767,8 +4069,8 @@ met_counts AS (
   GROUP BY src, dst
 ),
 differing AS (
-  -- Each message has a row of events on either side. Where there are as many rows as messages each row has one. Rows that count here
-  -- and are no posts (a cancelled receive, a send to another run) cost a second look and no more.
+  -- Each message has a row of events on both sides. If a rank has as many rows as messages, every row is matched. Rows that count here
+  -- but are not posts (a cancelled receive, a send to another run) only cost a closer check.
   SELECT rank
   FROM (SELECT rank, sends, receives
         FROM posted_counts
@@ -3782,7 +4084,7 @@ differing AS (
   HAVING CAST(SUM(sends) AS BIGINT) <> 0 OR CAST(SUM(receives) AS BIGINT) <> 0
 ),
 sides AS (
-  -- The rows and the messages of those ranks, by side. post_seq is what a message calls its post.
+  -- The rows and the messages of those ranks, by side. post_seq is the seq of a message's post.
   SELECT e.rank, 'send' AS side, e.seq AS post_seq, 1 AS posts
   FROM events e
   JOIN differing d ON d.rank = e.rank
@@ -3839,7 +4141,7 @@ unmet AS (
                     WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
 ),
 ends AS (
-  -- What withdrew or failed a request, of the ranks that may have something unmet.
+  -- Calls that cancelled or failed a request, on ranks that may have unmatched posts.
   SELECT e.rank, e.seq, e.call, e.request, e.error_class
   FROM events e
   JOIN (SELECT DISTINCT rank FROM stretches) AS u ON u.rank = e.rank
@@ -3854,8 +4156,8 @@ ORDER BY u.rank, u.seq, u.side
 $commq$, '{{run}}', commq_list([commq_dir('query unmatched', run)])));
 
 -- wait-states: How much time the ranks lost waiting for others, by kind of wait: late senders, late receivers, and at collectives.
-CREATE OR REPLACE TEMP MACRO "wait_states"(run, "by" := 'run', "until" := 'needed') AS TABLE
-FROM query(replace(replace(replace($commq$
+CREATE OR REPLACE TEMP MACRO "wait_states"(run, "by" := 'run', "until" := 'needed', "init" := 'leave-out') AS TABLE
+FROM query(replace(replace(replace(replace($commq$
 WITH events AS NOT MATERIALIZED (FROM commq_rows_events({{run}})),
 messages AS NOT MATERIALIZED (FROM commq_rows_messages({{run}})),
 parts AS NOT MATERIALIZED (FROM commq_rows_parts({{run}})),
@@ -3873,26 +4175,32 @@ SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL
 UNION ALL
 (
 WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
--- it was in MPI in between, failed tests and probes too. MPI_Init and MPI_Finalize are left out: the program begins at the end of the one
--- and ends at the start of the other, on threads that called neither with the first call and the last.
-edges AS (
-  -- Where the program begins and ends.
-  SELECT rank, thread, MAX(CASE WHEN call <> 'MPI_Finalize' AND in_progress = 0 THEN last_ns END) AS begin_ns, MIN(CASE WHEN call = 'MPI_Finalize' THEN first_ns END) AS end_ns,
-         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS edge_ns, CAST(SUM(CASE WHEN call <> 'MPI_Finalize' THEN COALESCE(poll_ns, 0) ELSE 0 END) AS BIGINT) AS edge_poll_ns
+-- it was in MPI in between, failed tests and probes too. The program begins at the end of MPI_Init and ends at the start of MPI_Finalize, on
+-- threads that called neither (and on all where the parameter init counts the two) with the first call and the last.
+-- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
+-- MPI_Init_thread only the moment remains when they ended, of MPI_Finalize the moment when it began: rows with 0 calls and no time, so that
+-- MIN(first_ns) and MAX(last_ns) are the begin and end of the program proper. The row of MPI_Finalize keeps the computing and the failed tests
+-- before it. Calls that never returned remain as the moment when they began.
+profiled AS (
+  SELECT run, rank, thread, call, class, callsite, error_class, in_progress, calls, send_bytes, time_ns, min_ns, max_ns, first_ns, last_ns, compute_ns, poll_ns,
+         CASE WHEN {{init}} = 'include' THEN 'no'
+              WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN 'begin'
+              WHEN call = 'MPI_Finalize' THEN 'end' ELSE 'no' END AS edge
   FROM profile
-  WHERE call IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Finalize')
-  GROUP BY rank, thread
 ),
-called AS (
-  SELECT rank, thread, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns, CAST(SUM(time_ns) AS BIGINT) AS call_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
-  FROM profile
-  GROUP BY rank, thread
+program_calls AS (
+  SELECT run, rank, thread, call, class, callsite, in_progress, CASE WHEN edge = 'no' THEN calls ELSE 0 END AS calls,
+         CASE WHEN edge = 'no' THEN time_ns END AS time_ns, CASE WHEN edge = 'no' THEN min_ns END AS min_ns,
+         CASE WHEN edge = 'no' THEN max_ns END AS max_ns, CASE WHEN edge = 'begin' THEN last_ns ELSE first_ns END AS first_ns,
+         CASE WHEN edge = 'end' THEN first_ns ELSE last_ns END AS last_ns, CASE WHEN edge <> 'begin' THEN compute_ns END AS compute_ns,
+         CASE WHEN edge <> 'begin' THEN poll_ns END AS poll_ns
+  FROM profiled
 ),
 program_times AS (
-  SELECT c.rank, c.thread, COALESCE(e.begin_ns, c.begin_ns) AS begin_ns, COALESCE(e.end_ns, c.end_ns) AS end_ns,
-         COALESCE(c.call_ns, 0) - COALESCE(e.edge_ns, 0) + COALESCE(c.poll_ns, 0) - COALESCE(e.edge_poll_ns, 0) AS mpi_ns
-  FROM called c
-  LEFT JOIN edges e ON e.rank = c.rank AND e.thread = c.thread
+  SELECT rank, thread, MIN(first_ns) AS begin_ns, MAX(last_ns) AS end_ns,
+         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) + CAST(SUM(COALESCE(poll_ns, 0)) AS BIGINT) AS mpi_ns
+  FROM program_calls
+  GROUP BY rank, thread
 ),
 states AS (
   SELECT 'late-sender' AS state, dst AS rank, CAST(SUM(late_sends) AS BIGINT) AS waits, CAST(SUM(late_send_ns) AS BIGINT) AS wait_ns, MAX(late_send_max_ns) AS max_ns
@@ -3900,7 +4208,7 @@ states AS (
   WHERE late_sends > 0
   GROUP BY dst
   UNION ALL
-  -- In virtual times every send is eager and waits for nobody.
+  -- In virtual time every send is eager and waits for no rank.
   SELECT 'late-receiver' AS state, src AS rank, CAST(SUM(late_receives) AS BIGINT) AS waits, CAST(SUM(late_receive_ns) AS BIGINT) AS wait_ns,
          MAX(late_receive_max_ns) AS max_ns
   FROM waits
@@ -3953,7 +4261,8 @@ ORDER BY s.state, s.shown
 )
 $commq$, '{{run}}', commq_list([commq_dir('query wait-states', run)])),
   '{{by}}', commq_choice('query wait-states', 'by', "by", ['run', 'rank'])),
-  '{{until}}', commq_choice('query wait-states', 'until', "until", ['needed', 'last'])));
+  '{{until}}', commq_choice('query wait-states', 'until', "until", ['needed', 'last'])),
+  '{{init}}', commq_choice('query wait-states', 'init', "init", ['leave-out', 'include'])));
 
 -- wildcards: Receives and probes posted with MPI_ANY_SOURCE or MPI_ANY_TAG, by rank and place in the source, and what they met.
 CREATE OR REPLACE TEMP MACRO "wildcards"(run, "by" := 'line') AS TABLE
@@ -3996,7 +4305,7 @@ paths AS (
   LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
-  -- Without debug information the place in the module tells two call sites apart.
+  -- Without debug information the offset in the module distinguishes call sites.
   SELECT id, module, function, CASE WHEN {{by}} <> 'function' THEN file END AS file, CASE WHEN {{by}} <> 'function' THEN line END AS line,
          CASE WHEN function IS NULL OR line IS NULL AND {{by}} <> 'function' THEN "offset" END AS code_offset
   FROM callsites

@@ -13,9 +13,12 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// typed says whether the views have the columns' types: a foreign Parquet file can have the names and others.
-func (d *DB) typed(ctx context.Context) error {
-	var tables []string // asked for by name: duckdb_columns() binds the engine's own views too, which takes longer than the rest of Open
+// checkTypes compares the types of the views' columns with the schema's: a foreign Parquet file can have columns of
+// the same names and other types.
+func (d *DB) checkTypes(ctx context.Context) error {
+	// the views are named because duckdb_columns() alone also binds the engine's own views, which takes longer than
+	// the rest of Open
+	var tables []string
 	for _, t := range schema.Tables() {
 		tables = append(tables, "SELECT "+quote(t.Name)+", name, type FROM pragma_table_info("+quote(t.Name)+")")
 	}
@@ -36,11 +39,11 @@ func (d *DB) typed(ctx context.Context) error {
 	return rows.Err()
 }
 
-// damagedRe is what the engine says of a Parquet file that it cannot read.
+// damagedRe matches what the engine reports about a Parquet file that it cannot read.
 var damagedRe = regexp.MustCompile(`(?i)no magic bytes|too small to be a parquet|TProtocolException|(ZSTD|snappy|LZ4|gzip).{0,20}decompress|corrupt|invalid footer|parquet (file|footer|metadata) `)
 
-// damage is an error of the engine about a run's files as one that says which file it is about, what was found there, and what
-// to do. Where nothing is wrong with the columns of any file, it is the engine's own first line.
+// damage turns an error of the engine about a run's files into one that names the file, what was found there, and
+// what to do. If the columns of all files are right, it returns the first line of the engine's error.
 func (d *DB) damage(ctx context.Context, runs []Run, err error) error {
 	var dirs []string
 	for _, r := range runs {
@@ -51,14 +54,16 @@ func (d *DB) damage(ctx context.Context, runs []Run, err error) error {
 		}
 		for _, t := range schema.Tables() {
 			if found := d.wrongFile(ctx, r, dir, t); found != nil {
-				return fmt.Errorf("%w; restore the file or capture the run again; commq runs check %s says more", found, shellquote.Join(r.Dir))
+				return fmt.Errorf("%w; restore the file or capture the run again; commq runs check %s says more",
+					found, shellquote.Join(r.Dir))
 			}
 		}
 	}
-	return fmt.Errorf("%s; a file of the run is damaged or gone: commq runs check %s says more", firstLine(err), shellquote.Join(dirs...))
+	return fmt.Errorf("%s; a file of the run is damaged or gone: commq runs check %s says more", firstLine(err),
+		shellquote.Join(dirs...))
 }
 
-// wrongFile says what is wrong with the first file of a table that does not have its columns.
+// wrongFile describes what is wrong with the first file of a table that does not have its columns.
 func (d *DB) wrongFile(ctx context.Context, r Run, dir string, t *schema.Table) error {
 	files, err := tableFiles(r, dir, t)
 	if err != nil {
@@ -82,9 +87,10 @@ func (d *DB) wrongFile(ctx context.Context, r Run, dir string, t *schema.Table) 
 	return nil
 }
 
-// columnTypes are the columns of a Parquet file with their types in SQL.
+// columnTypes returns the columns of a Parquet file with their types in SQL.
 func (d *DB) columnTypes(ctx context.Context, pattern string) (map[string]string, error) {
-	rows, err := d.conn.QueryContext(ctx, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_parquet("+pattern+"))")
+	rows, err := d.conn.QueryContext(ctx, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+
+		"read_parquet("+pattern+"))")
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +106,7 @@ func (d *DB) columnTypes(ctx context.Context, pattern string) (map[string]string
 	return types, rows.Err()
 }
 
-// firstLine is what the engine says is wrong, without its advice.
+// firstLine returns the engine's description of an error, without its advice.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSpace(line)

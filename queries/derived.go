@@ -7,7 +7,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// derivedPart is SQL for the rows of a derived table of a run in folder dir that lacks it; alone says that there is no other run.
+// derivedPart returns SQL for the rows of a derived table that a run in folder dir lacks. alone reports that the
+// engine has no other run.
 func derivedPart(r Run, dir string, t *schema.Table, alone bool) (string, error) {
 	if t != &schema.ProfileTable {
 		return madeOf(t, r.Name, alone)
@@ -19,10 +20,11 @@ func derivedPart(r Run, dir string, t *schema.Table, alone bool) (string, error)
 	return profileOfEvents(selectTable(r.Name, &schema.EventsTable, files)), nil
 }
 
-// madeOf is SQL for the rows of a derived table of a run that lacks it, of the views of its other tables; run is what the run is called, and
-// alone says that there is no other.
+// madeOf returns SQL for the rows of a derived table that a run lacks, computed from the views of its other tables.
+// run is the run's name in these views. alone reports that the engine has no other run.
 func madeOf(t *schema.Table, run string, alone bool) (string, error) {
-	s, err := source{text: "{{include made_" + t.Name + "}}", places: []place{{}}}.expand(func(name string) (source, error) { return includeOf(files, name) }, nil)
+	s, err := source{text: "{{include made_" + t.Name + "}}",
+		places: []place{{}}}.expand(func(name string) (source, error) { return includeOf(files, name) }, nil)
 	if err != nil {
 		return "", err
 	}
@@ -38,26 +40,27 @@ func madeOf(t *schema.Table, run string, alone bool) (string, error) {
 			return "", err
 		}
 		if texts = append(texts, "("+made.text+")"); t != &schema.CollectiveWaitsTable {
-			break // it is asked once
+			break // it has no placeholder {{until}}
 		}
 	}
 	text := strings.Join(texts, "\nUNION ALL\n")
 	if !alone {
 		text = tableUse.ReplaceAllString(text, "$1 (SELECT * FROM $2 WHERE run = "+literalInReplacement(quote(run))+")")
 	}
-	return selectColumns(run, t, func(c schema.Column) string { return quoteName(c.Name) }) + "\nFROM (" + text + ") AS made", nil
+	return selectColumns(run, t, func(c schema.Column) string { return quoteName(c.Name) }) + "\nFROM (" +
+		text + ") AS made", nil
 }
 
-// tableUse is where the included files name tables.
+// tableUse matches the uses of tables in the included files.
 var tableUse = regexp.MustCompile(`\b(FROM|JOIN) (events|messages|ranks|comms|profile)\b`)
 
-// literalInReplacement is a text that means itself in a replacement of a regular expression.
+// literalInReplacement escapes a text for the replacement of a regular expression.
 func literalInReplacement(s string) string {
 	return regexp.MustCompile(`\$`).ReplaceAllString(s, "$$$$")
 }
 
-// profileOfEvents is SQL for the rows of profile of the rows of events that the text selects, as the writer makes them: for runs that
-// were written before there was that table.
+// profileOfEvents returns SQL for the rows of profile, computed as the writer does from the rows of events that the
+// given SQL selects. Runs of older versions lack this table.
 func profileOfEvents(events string) string {
 	return `SELECT run, rank, ROW_NUMBER() OVER (PARTITION BY rank ORDER BY MIN(seq)) - 1 AS nth, CAST(0 AS INTEGER) AS epoch, thread, call, class, comm, callsite,
        error_class, posted_any, proc_null, in_progress, any_world AS recv_world, any_tag AS recv_tag,

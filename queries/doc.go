@@ -8,7 +8,8 @@
 //
 //	-- key rest: text
 //
-// and a line that begins with two dashes and five spaces or more continues the field before it. The fields, in any order:
+// and a line that begins with two dashes and five spaces or more continues the field before it. The fields, in any
+// order:
 //
 //	summary: what it answers, one sentence. Required.
 //	source: the paper and section the measure comes from, or why it is there. Required.
@@ -37,25 +38,52 @@
 //	    Optional.
 //	plot: how --plot draws it, with the names of output columns. Optional. One of
 //	    matrix ROW COLUMN VALUE         darker is more; several runs are drawn side by side
+//	    histogram X Y BY                bars that touch; of several runs a group of bars for each BY
 //	    bars X Y [SERIES]               bars stacked by SERIES
 //	    grouped X Y SERIES              bars side by side
 //	    lines X Y [SERIES]              a line for each SERIES
 //	    points X Y [FIT [SERIES]]       points, with the curve that the column FIT has the values of
-//	  and after it log-x, log-y or log-log for logarithmic axes (grouped: log-y alone). Several runs of a query that is not
+//	    timeline RANK RANKS START END KIND TIME AMOUNT DESTINATION
+//	                                    a row for RANKS ranks from RANK on, coloured by KIND: a row of the answer with a TIME is
+//	                                    that time of KIND between START and END, one with a DESTINATION a message, any other an
+//	                                    AMOUNT that is sent between them; of one run
+//	  and after it log-x, log-y or log-log for logarithmic axes (grouped and histogram: log-y alone), and LOW..HIGH, values that
+//	  the axis of Y has at least. Several runs of a query that is not
 //	  over runs are told apart as groups of bars, or as series. For bars and lines Y may be several columns of one unit,
 //	  A+B+C, each a series. Bars of a column rank are in its order; those of the columns callsite, comm and datatype have
 //	  names in place of numbers.
+//	title: what the picture shows, in words. {PARAM} stands for that parameter's value. Optional; else the query's name.
+//	label COLUMN: what the column is called in pictures, without its unit, with {PARAM} as in the title; label y is for the
+//	    axis of Y columns that are drawn together. Optional; else the column's name.
 //	axis COLUMN: PARAM. In a picture the column is called what that parameter, a choice, says, which also tells its unit
 //	    (...bytes, ...-ns). Optional.
 //
-// In the SQL, {{NAME}} stands for a parameter: a choice or a text is filled in as a quoted string, an integer or a number as
-// digits (one below zero in parentheses), a condition in parentheses, a file as a table in parentheses. {{include NAME}}
-// stands for the text of sql/include/NAME.sql, a chain of common table expressions that several queries share, which may
-// include others; the parameters it uses are the query's. Every parameter must be used and every use declared.
+// In the SQL, {{NAME}} stands for a parameter: a choice or a text is filled in as a quoted string, an integer or a
+// number as digits (one below zero in parentheses), a condition in parentheses, a file as a table in parentheses.
+// {{include NAME}} stands for the text of sql/include/NAME.sql, a chain of common table expressions that several
+// queries share, which may include others; the parameters it uses are the query's. Every parameter must be used and
+// every use declared.
 //
-// The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY ALL,
-// no integer division operator, no median; every division cast. A query that finds its arguments wrong only when it sees the
-// rows says so by a cast that fails, CAST('refused: ' || reason AS INTEGER): every engine has that, and the reason is shown.
+// The SQL keeps to what DuckDB and Trino both speak: no lists, nothing unsigned, no HUGEINT (cast sums), no GROUP BY
+// ALL, no integer division operator, no median; every division cast. A query that finds its arguments wrong only when
+// it sees the rows says so by a cast that fails, CAST('refused: ' || reason AS INTEGER): every engine has that, and
+// the reason is shown.
+//
+// # The files
+//
+// In reading order:
+//
+//	library.go, own.go    the canned queries, and a user's own
+//	header.go, param.go, plot.go, place.go  a query file -> Query, Param, Plot; errors name file and line
+//	startup.go            the time in MPI_Init and MPI_Finalize, which queries with the parameter init leave out
+//	needs.go              Run, and what a run lacks for a query
+//	fill.go, file.go      parameters -> SQL
+//	engine.go             DB: DuckDB on the files of runs; derived.go makes derived tables that a run lacks, damage.go
+//	                      explains errors, objects.go reaches object storage
+//	trino.go, register.go a DB on a Trino server, and registering runs there
+//	result.go             Rows, Ask, Query
+//	drawing.go, drawn.go  rows -> a picture of package plot
+//	help.go, markdown.go, outline.go, macros.go  help, docs/QUERIES.md, docs/skill and commq.sql
 package queries
 
 //go:generate go run ./internal/gendocs

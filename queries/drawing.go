@@ -10,42 +10,42 @@ import (
 	"github.com/commq/commq/queries/plot"
 )
 
-// Keep reads all rows into memory, to be read more than once with Again.
+// Keep reads all rows into memory, so that Again can return them several times.
 func Keep(rows Rows) (Rows, error) {
-	k := &kept{columns: rows.Columns(), at: -1}
+	k := &keptRows{columns: rows.Columns(), at: -1}
 	for rows.Next() {
 		k.rows = append(k.rows, append([]any(nil), rows.Row()...))
 	}
 	return k, rows.Err()
 }
 
-// Again gives kept rows from the first.
+// Again returns keptRows rows from the first row on.
 func Again(rows Rows) Rows {
-	if k, ok := rows.(*kept); ok {
-		return &kept{columns: k.columns, rows: k.rows, at: -1}
+	if k, ok := rows.(*keptRows); ok {
+		return &keptRows{columns: k.columns, rows: k.rows, at: -1}
 	}
 	return rows
 }
 
-type kept struct {
+type keptRows struct {
 	columns []Column
 	rows    [][]any
 	at      int
 }
 
-func (k *kept) Columns() []Column { return k.columns }
-func (k *kept) Row() []any        { return k.rows[k.at] }
-func (k *kept) Err() error        { return nil }
-func (k *kept) Close() error      { return nil }
+func (k *keptRows) Columns() []Column { return k.columns }
+func (k *keptRows) Row() []any        { return k.rows[k.at] }
+func (k *keptRows) Err() error        { return nil }
+func (k *keptRows) Close() error      { return nil }
 
-func (k *kept) Next() bool {
+func (k *keptRows) Next() bool {
 	k.at++
 	return k.at < len(k.rows)
 }
 
-// Drawing makes the drawing of rows that the header's plot describes. The rows are the query's answers for runs, asked with
-// args: as Ask gives them for one run or where the query is over runs, else with the column run first. Errors say which row
-// does not fit.
+// Drawing draws rows as the plot field of the query's header describes. The rows are the answers for runs with args:
+// as Ask returns them for one run or for a query over runs, else with the column run first. Errors name the row that
+// cannot be drawn.
 func (q *Query) Drawing(rows Rows, runs []Run, args map[string]string) (plot.Drawing, error) {
 	if q.Plot == nil {
 		return nil, fmt.Errorf("query %s has no plot", q.Name)
@@ -53,55 +53,148 @@ func (q *Query) Drawing(rows Rows, runs []Run, args map[string]string) (plot.Dra
 	if len(runs) == 0 {
 		return nil, fmt.Errorf("query %s: no run to draw", q.Name)
 	}
-	d := drawer{q: q, runs: runs, columns: rows.Columns()}
+	d := drawer{q: q, args: args, runs: runs, columns: rows.Columns()}
+	d.note = strings.Join(append(d.ranks(), q.chosenArgs(args)...), "; ")
 	if q.Plot.Kind == "matrix" {
-		form := "%s of %s and %s"
-		if slices.Contains([]string{"src", "origin"}, q.Plot.Row) {
-			form = "%s from %s to %s"
-		}
-		d.note = fmt.Sprintf(form, words(q.Plot.Value), rankName(q.Plot.Row), rankName(q.Plot.Column)) + q.choices(args)
 		return d.matrices(rows)
+	}
+	if q.Plot.Kind == "timeline" {
+		return d.timeline(rows)
 	}
 	return d.chart(rows, args)
 }
 
-// choices are the parameters under the title, but for those that an axis says.
-func (q *Query) choices(args map[string]string) (text string) {
+// chosenArgs lists the parameters for the note under the title, without those that an axis shows.
+func (q *Query) chosenArgs(args map[string]string) (all []string) {
 	axes := slices.Collect(maps.Values(q.Axes))
 	for _, p := range q.Params {
+		if p.leavesOutStartup() {
+			if q.LeavesOutStartup(args) {
+				all = append(all, "without MPI_Init and MPI_Finalize")
+			}
+			continue
+		}
 		if _, given := args[p.Name]; (given || p.Kind == "choice") && !slices.Contains(axes, p.Name) {
-			text += ", " + p.Name + " " + argument(&p, args)
+			name, unit := p.Name, ""
+			for _, u := range []string{"ns", "s", "bytes"} {
+				if words, ok := strings.CutSuffix(name, "-"+u); ok {
+					name, unit = words, " "+u
+				}
+			}
+			all = append(all, strings.ReplaceAll(name, "-", " ")+": "+argument(&p, args)+unit)
 		}
 	}
-	return text
+	return all
 }
 
-// rankName is the name of a matrix's side.
-func rankName(column string) string {
-	switch column {
-	case "src":
-		return "source"
-	case "dst":
-		return "destination"
+// rankName names one side of a matrix.
+func rankName(c *Column) string {
+	switch {
+	case c.Label != "":
+		return c.Label
+	case c.Name == "src":
+		return "source rank"
+	case c.Name == "dst":
+		return "destination rank"
 	}
-	return words(column)
+	return c.Words()
 }
 
-// words is a column's name as people write it.
+// words turns a column's name into words: "send_bytes" into "send bytes".
 func words(column string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(column, "_ns"), "_", " ")
 }
 
-// drawer draws rows.
+// drawer turns the rows of an answer into a picture.
 type drawer struct {
 	q       *Query
+	args    map[string]string
 	runs    []Run
 	columns []Column
 	note    string
 }
 
-// at is where a column stands in the rows; -1 for the empty name, and for run where there is none.
-func (d *drawer) at(name string) (int, error) {
+// ranks is the number of ranks of the only run, for the note.
+func (d *drawer) ranks() []string {
+	if len(d.runs) != 1 || d.runs[0].Manifest == nil {
+		return nil
+	}
+	if n := d.runs[0].Manifest.Ranks; n != 1 {
+		return []string{fmt.Sprintf("%d ranks", n)}
+	}
+	return []string{"1 rank"}
+}
+
+// CheckRuns returns an error if the picture cannot show so many runs.
+func (q *Query) CheckRuns(runs int) error {
+	if q.Plot != nil && q.Plot.Kind == "timeline" && runs > 1 {
+		return fmt.Errorf("the picture of %s shows one run, and there are %d; draw each into a file of its own", q.Name, runs)
+	}
+	return nil
+}
+
+// Kinds of calls in a timeline; outsideMPI is the time between calls.
+var timelineKinds = []string{"send", "wait", "send and receive", "collective", "receive", "one-sided", "I/O", "other MPI"}
+
+const outsideMPI = "outside MPI"
+
+// timeline draws one run over time.
+func (d *drawer) timeline(rows Rows) (plot.Drawing, error) {
+	if err := d.q.CheckRuns(len(d.runs)); err != nil {
+		return nil, err
+	}
+	p := d.q.Plot
+	at, err := d.columnIndexes(p.Row, p.Ranks, p.Start, p.End, p.Series, p.Value, p.Y, p.Destination)
+	if err != nil {
+		return nil, err
+	}
+	amount := d.q.column(p.Y)
+	t := &plot.Timeline{Title: d.title(), Kinds: timelineKinds, Idle: outsideMPI,
+		Amount: plot.Axis{Name: amount.Words(), Unit: amount.Unit}}
+	lines, sent := 0, int64(0)
+	for rows.Next() {
+		row := rows.Row()
+		rank, ok1 := integer(row[at[0]])
+		start, ok2 := integer(row[at[2]])
+		end, ok3 := integer(row[at[3]])
+		if !ok1 || !ok2 || !ok3 {
+			return nil, fmt.Errorf("query %s: row %v has a null where the plot needs a number", d.q.Name, row)
+		}
+		from, to := float64(start), float64(end)
+		if ns, ok := integer(row[at[5]]); ok {
+			ranks, _ := integer(row[at[1]])
+			t.AddTime(int(rank), int(ranks), from, to, label(row, at[4]), float64(ns))
+			continue
+		}
+		if dst, ok := integer(row[at[7]]); ok {
+			t.AddMessage(int(rank), int(dst), from, to)
+			lines++
+			continue
+		}
+		bytes, _ := integer(row[at[6]])
+		t.AddAmount(from, to, float64(bytes))
+		sent++
+	}
+	t.Note = d.timelineNote(lines, sent > 0)
+	return t, rows.Err()
+}
+
+// timelineNote says how messages are drawn.
+func (d *drawer) timelineNote(lines int, sent bool) string {
+	note := d.note
+	switch {
+	case lines == 1:
+		note += "; 1 message, a line"
+	case lines > 1:
+		note += fmt.Sprintf("; %d messages, a line each", lines)
+	case sent:
+		note += "; too many messages for lines (--lines, --from-s, --to-s)"
+	}
+	return strings.TrimPrefix(note, "; ")
+}
+
+// columnIndex returns the position of a column in the rows: -1 for the empty name, and for run if the rows lack it.
+func (d *drawer) columnIndex(name string) (int, error) {
 	i := slices.IndexFunc(d.columns, func(c Column) bool { return c.Name == name })
 	if i < 0 && name != "" && name != "run" {
 		return 0, fmt.Errorf("query %s: the rows have no column %s", d.q.Name, name)
@@ -109,22 +202,22 @@ func (d *drawer) at(name string) (int, error) {
 	return i, nil
 }
 
-// find is where columns stand.
-func (d *drawer) find(names ...string) ([]int, error) {
+// columnIndexes returns the positions of several columns.
+func (d *drawer) columnIndexes(names ...string) ([]int, error) {
 	at := make([]int, len(names))
 	for i, name := range names {
 		var err error
-		if at[i], err = d.at(name); err != nil {
+		if at[i], err = d.columnIndex(name); err != nil {
 			return nil, err
 		}
 	}
 	return at, nil
 }
 
-// matrices makes a matrix for each run.
+// matrices draws one matrix for each run.
 func (d *drawer) matrices(rows Rows) (plot.Drawing, error) {
 	p := d.q.Plot
-	at, err := d.find("run", p.Row, p.Column, p.Value)
+	at, err := d.columnIndexes("run", p.Row, p.Column, p.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +231,9 @@ func (d *drawer) matrices(rows Rows) (plot.Drawing, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Title, m.Note, m.Value, m.Unit = d.q.Name+" of "+run.Name, d.note, words(p.Value), d.q.column(p.Value).Unit
-		m.Down, m.Across = rankName(p.Row), rankName(p.Column)
+		m.Title, m.Note = d.q.Heading(d.args)+": "+run.Name, d.note
+		m.Value, m.Unit = d.q.column(p.Value).Words(), d.q.column(p.Value).Unit
+		m.Down, m.Across = rankName(d.q.column(p.Row)), rankName(d.q.column(p.Column))
 		all[i], of[run.Name] = m, m
 	}
 	for rows.Next() {
@@ -163,18 +257,18 @@ func (d *drawer) matrices(rows Rows) (plot.Drawing, error) {
 	return all, rows.Err()
 }
 
-// chart makes a chart. Several runs of a query that is not over runs are groups of bars, or series.
+// chart draws a chart. If the query is asked of each run by itself, several runs become groups of bars, or series.
 func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) {
-	all, err := d.all(rows)
+	all, err := d.readAll(rows)
 	if err != nil {
 		return nil, err
 	}
-	drawn := d.q.Drawn(d.columns, all, args)
+	inRun := len(d.runs) > 1 && !d.q.OverRuns
+	drawn := d.q.Drawn(d.columns, all, args, len(d.runs))
 	d.columns = drawn.Columns
 	p := drawn.Plot
-	c := &plot.Chart{Title: d.title(), Kind: p.Kind, Series: words(p.Series), Fit: words(p.Fit)}
-	inRun := len(d.runs) > 1 && !d.q.OverRuns
-	bars := p.Kind == "bars" || p.Kind == "grouped"
+	c := &plot.Chart{Title: d.title(), Note: d.note, Kind: p.Kind, Ordered: p.Kind == "grouped" && d.q.Plot.Kind == "histogram"}
+	bars := p.Kind == "bars" || p.Kind == "grouped" || p.Kind == "histogram"
 	if p.Series == "run" {
 		c.Order = d.runNames()
 	}
@@ -182,24 +276,26 @@ func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) 
 	if inRun {
 		names[4] = "run"
 	}
-	at, err := d.find(names...)
+	at, err := d.columnIndexes(names...)
 	if err != nil {
 		return nil, err
 	}
 	c.X, c.Y = d.axis(at[0], p.LogX), d.axis(at[1], p.LogY)
+	c.Y.From, c.Y.To = p.From, p.To
+	c.Fit, c.Series = d.wordsOf(at[2]), d.wordsOf(at[3])
+	if d.q.Plot.More != nil && c.Series == partColumn { // the axis says what the parts are of
+		c.Series = ""
+	}
 	if inRun && !bars {
-		c.Series = "run"
-		if p.Series != "" {
-			c.Series += ", " + words(p.Series)
-		}
+		c.Series = strings.TrimSuffix("run, "+c.Series, ", ")
 	}
 	oneEach := bars && inRun && d.oneBarEach(drawn.Rows, at[4], at[0])
 	if oneEach {
 		c.X = plot.Axis{Name: "run"}
 	}
-	c.Note = c.Y.Name + " against " + c.X.Name + d.q.choices(args)
 	for _, row := range drawn.Rows {
-		v := plot.Value{X: number(row, at[0]), Y: number(row, at[1]), Fit: number(row, at[2]), Series: label(row, at[3])}
+		v := plot.Value{X: number(row, at[0]), Y: number(row, at[1]), Fit: number(row, at[2]),
+			Series: label(row, at[3])}
 		switch run := label(row, at[4]); {
 		case oneEach:
 			v.Category = run
@@ -218,7 +314,8 @@ func (d *drawer) chart(rows Rows, args map[string]string) (plot.Drawing, error) 
 	return c, nil
 }
 
-// oneBarEach says whether each run has one bar, and some have the same: then the names of the runs say more than the bars'.
+// oneBarEach reports whether every run has exactly one bar and some runs share its category. The runs' names then say
+// more than the categories.
 func (d *drawer) oneBarEach(rows [][]any, run, category int) bool {
 	of, categories := map[string]string{}, map[string]bool{}
 	for _, row := range rows {
@@ -231,23 +328,23 @@ func (d *drawer) oneBarEach(rows [][]any, run, category int) bool {
 	return len(categories) < len(of)
 }
 
-// law says behind the name of a series what law was fitted to it; "" where the rows have no slope and r2.
+// law describes the fitted law, to be appended to a series' name; "" if the rows have no slope and r2.
 func (d *drawer) law(row []any) string {
-	slope, _ := d.at("slope")
-	r2, _ := d.at("r2")
+	slope, _ := d.columnIndex("slope")
+	r2, _ := d.columnIndex("r2")
 	if v := number(row, slope); slope >= 0 && r2 >= 0 && !math.IsNaN(v) {
 		return fmt.Sprintf(": slope %.3g, R2 %.4g", v, number(row, r2))
 	}
 	return ""
 }
 
-// all are all rows, in the order in which the runs were given where the axis x has the runs.
-func (d *drawer) all(rows Rows) ([][]any, error) {
+// readAll reads all rows. If the x axis shows runs, they are sorted in the order in which the runs were given.
+func (d *drawer) readAll(rows Rows) ([][]any, error) {
 	var all [][]any
 	for rows.Next() {
 		all = append(all, append([]any(nil), rows.Row()...))
 	}
-	if run, _ := d.at("run"); run >= 0 && d.q.Plot.X == "run" {
+	if run, _ := d.columnIndex("run"); run >= 0 && d.q.Plot.X == "run" {
 		names := d.runNames()
 		slices.SortStableFunc(all, func(a, b []any) int {
 			return slices.Index(names, label(a, run)) - slices.Index(names, label(b, run))
@@ -264,19 +361,27 @@ func (d *drawer) runNames() []string {
 	return names
 }
 
-// titleRuns is up to how many runs a title names.
+// wordsOf names a column of the rows; "" if there is none.
+func (d *drawer) wordsOf(at int) string {
+	if at < 0 {
+		return ""
+	}
+	return d.columns[at].Words()
+}
+
+// titleRuns is the largest number of runs that a title names one by one.
 const titleRuns = 6
 
 func (d *drawer) title() string {
 	if len(d.runs) > titleRuns {
-		return fmt.Sprintf("%s of %d runs", d.q.Name, len(d.runs))
+		return fmt.Sprintf("%s: %d runs", d.q.Heading(d.args), len(d.runs))
 	}
-	return d.q.Name + " of " + strings.Join(d.runNames(), ", ")
+	return d.q.Heading(d.args) + ": " + strings.Join(d.runNames(), ", ")
 }
 
 func (d *drawer) axis(column int, log bool) plot.Axis {
 	c := d.columns[column]
-	return plot.Axis{Name: words(c.Name), Unit: c.Unit, Whole: c.Type != "DOUBLE", Log: log}
+	return plot.Axis{Name: c.Words(), Unit: c.Unit, Integers: c.Type != "DOUBLE", Log: log}
 }
 
 func integer(v any) (int64, bool) {
@@ -289,7 +394,7 @@ func integer(v any) (int64, bool) {
 	return 0, false
 }
 
-// number is a value of a row as a float; NaN for null and for a column that there is not.
+// number returns a value of a row as a float: NaN for null and for a missing column.
 func number(row []any, at int) float64 {
 	if at < 0 {
 		return math.NaN()
@@ -303,7 +408,7 @@ func number(row []any, at int) float64 {
 	return math.NaN()
 }
 
-// label is a value of a row as text; "" for null and for a column that there is not.
+// label returns a value of a row as text: "" for null and for a missing column.
 func label(row []any, at int) string {
 	if at < 0 || row[at] == nil {
 		return ""

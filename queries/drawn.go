@@ -7,30 +7,33 @@ import (
 	"strings"
 )
 
-// Drawn is an answer as it is drawn: with one number in each row.
+// Drawn is an answer prepared for drawing: each row has one number to draw.
 type Drawn struct {
-	// Plot names the columns, with no More.
+	// Plot names the columns; its More is empty.
 	Plot Plot
-	// Columns are the columns of Rows.
+	// Columns describe Rows.
 	Columns []Column
-	// Rows are in the order in which they are drawn.
+	// Rows are in drawing order.
 	Rows [][]any
 }
 
-// Drawn makes of an answer's rows what is drawn of them: several columns of the axis y become rows of their own, call sites,
-// communicators, datatypes and booleans get names, bars of ranks the order of ranks, and axes that a parameter names its value. args are those that the
-// query was asked with. The rows are not changed.
-func (q *Query) Drawn(columns []Column, rows [][]any, args map[string]string) Drawn {
+// Drawn prepares the rows of an answer for drawing: several y columns become rows of their own; call sites,
+// communicators, datatypes and booleans get names; bars of ranks are sorted by rank; and an axis that a parameter
+// selects is named after the parameter's value. args are the query's arguments, runs is how many runs the picture shows.
+// The input rows are not changed.
+func (q *Query) Drawn(columns []Column, rows [][]any, args map[string]string, runs int) Drawn {
 	d := Drawn{Plot: *q.Plot, Columns: slices.Clone(columns), Rows: slices.Clone(rows)}
 	for i := range d.Columns {
 		if c := q.column(d.Columns[i].Name); c != nil {
 			d.Columns[i] = *c
+			d.Columns[i].Label = q.fillWords(c.Label, args)
 		}
 	}
+	d.groupHistograms(runs)
 	d.nameSites()
 	d.nameIDs()
 	d.nameBooleans()
-	d.unpivot()
+	d.unpivot(q.fillWords(q.labels[sharedY], args))
 	d.sortRanks()
 	for column, param := range q.Axes {
 		d.nameAxis(column, argument(q.param(param), args))
@@ -38,7 +41,19 @@ func (q *Query) Drawn(columns []Column, rows [][]any, args map[string]string) Dr
 	return d
 }
 
-// argument is a parameter's value.
+// groupHistograms draws the histograms of several runs as groups of bars.
+func (d *Drawn) groupHistograms(runs int) {
+	if d.Plot.Kind != "histogram" {
+		return
+	}
+	if by := d.Plot.Series; runs > 1 {
+		d.Plot.Kind, d.Plot.X, d.Plot.Series = "grouped", by, d.Plot.X
+	} else {
+		d.Plot.Series = ""
+	}
+}
+
+// argument returns a parameter's value, or its default.
 func argument(p *Param, args map[string]string) string {
 	if v, ok := args[p.Name]; ok {
 		return v
@@ -46,11 +61,11 @@ func argument(p *Param, args map[string]string) string {
 	return p.Default
 }
 
-func (d *Drawn) at(name string) int {
+func (d *Drawn) columnIndex(name string) int {
 	return slices.IndexFunc(d.Columns, func(c Column) bool { return c.Name == name })
 }
 
-// add appends a column, whose value of each row is of that row.
+// add appends a column; value computes it for each row.
 func (d *Drawn) add(c Column, of func(row []any) any) {
 	for i, row := range d.Rows {
 		d.Rows[i] = append(slices.Clone(row), of(row))
@@ -58,28 +73,29 @@ func (d *Drawn) add(c Column, of func(row []any) any) {
 	d.Columns = append(d.Columns, c)
 }
 
-// nameSites puts the places in the source, which people know, where call sites have numbers, which they do not, and leaves out
-// those that have nothing to draw. Two places of one name keep their numbers.
+// nameSites replaces the numbers of call sites by their places in the source and drops sites with nothing to draw.
+// Two sites with the same place keep their numbers.
 func (d *Drawn) nameSites() {
-	site, y := d.at("callsite"), d.at(d.Plot.Y)
+	site, y := d.columnIndex("callsite"), d.columnIndex(d.Plot.Y)
 	if d.Plot.X != "callsite" || site < 0 || y < 0 {
 		return
 	}
 	if some := func(row []any) bool { return number(row, y) != 0 }; slices.ContainsFunc(d.Rows, some) {
 		d.Rows = slices.DeleteFunc(d.Rows, func(row []any) bool { return !some(row) })
 	}
-	d.nameX("call_site", site, d.place)
+	d.nameX(Column{Name: "call_site", Type: "VARCHAR", Label: d.Columns[site].Label}, site, d.siteName)
 }
 
-// nameIDs puts names where communicators and datatypes have ids, and how they were made before the id of those without a name.
+// nameIDs replaces the ids of communicators and datatypes by names. One without a name shows its kind and id.
 func (d *Drawn) nameIDs() {
-	id := d.at(d.Plot.X)
+	id := d.columnIndex(d.Plot.X)
 	if id < 0 || d.Plot.X != "comm" && d.Plot.X != "datatype" {
 		return
 	}
-	d.nameX(map[string]string{"comm": "communicator", "datatype": "type"}[d.Plot.X], id, func(row []any) string {
+	name := map[string]string{"comm": "communicator", "datatype": "type"}[d.Plot.X]
+	d.nameX(Column{Name: name, Type: "VARCHAR", Label: d.Columns[id].Label}, id, func(row []any) string {
 		for _, column := range []string{"name", "kind", "combiner"} {
-			if name := label(row, d.at(column)); name != "" && column == "name" {
+			if name := label(row, d.columnIndex(column)); name != "" && column == "name" {
 				return name
 			} else if name != "" {
 				return name + " " + label(row, id)
@@ -89,10 +105,10 @@ func (d *Drawn) nameIDs() {
 	})
 }
 
-// nameX puts names in the place of the ids of the axis x. An id whose name another one has keeps its number behind it.
-func (d *Drawn) nameX(column string, id int, of func(row []any) string) {
-	ids := map[string]string{} // by name
-	d.add(Column{Name: column, Type: "VARCHAR"}, func(row []any) any {
+// nameX replaces the ids on the x axis by names. If two ids have the same name, the later one is followed by its id.
+func (d *Drawn) nameX(column Column, id int, of func(row []any) string) {
+	ids := map[string]string{} // first id with that name
+	d.add(column, func(row []any) any {
 		name, n := of(row), label(row, id)
 		if first, taken := ids[name]; taken && first != n {
 			return name + " #" + n
@@ -100,17 +116,17 @@ func (d *Drawn) nameX(column string, id int, of func(row []any) string) {
 		ids[name] = n
 		return name
 	})
-	d.Plot.X = column
+	d.Plot.X = column.Name
 }
 
-// place is a call site in words: its function with the line, else with the place in the module.
-func (d *Drawn) place(row []any) string {
-	of := func(column string) string { return label(row, d.at(column)) }
+// siteName describes a call site: function and line, or function and offset in the module.
+func (d *Drawn) siteName(row []any) string {
+	of := func(column string) string { return label(row, d.columnIndex(column)) }
 	var parts []string
 	if f := of("function"); f != "" {
 		parts = append(parts, f)
 	}
-	switch file, offset := of("file"), d.at("code_offset"); {
+	switch file, offset := of("file"), d.columnIndex("code_offset"); {
 	case file != "":
 		parts = append(parts, path.Base(file)+":"+of("line"))
 	case offset >= 0 && row[offset] != nil:
@@ -126,13 +142,13 @@ func (d *Drawn) place(row []any) string {
 	return strings.Join(parts, " ")
 }
 
-// nameBooleans makes names of a series of booleans: "same host" and "not same host".
+// nameBooleans names a series of booleans: "same host" and "not same host".
 func (d *Drawn) nameBooleans() {
-	i := d.at(d.Plot.Series)
+	i := d.columnIndex(d.Plot.Series)
 	if i < 0 || d.Columns[i].Type != "BOOLEAN" {
 		return
 	}
-	name := words(d.Columns[i].Name)
+	name := d.Columns[i].Words()
 	for k, row := range d.Rows {
 		row = slices.Clone(row)
 		if yes, ok := row[i].(bool); ok && yes {
@@ -145,34 +161,37 @@ func (d *Drawn) nameBooleans() {
 	d.Columns[i].Type = "VARCHAR"
 }
 
-// unpivot makes a row for each of the columns of the axis y.
-func (d *Drawn) unpivot() {
+// partColumn is the column that tells apart the values of several y columns.
+const partColumn = "part"
+
+// unpivot makes one row for each y column. together names their axis; "" if the query does not.
+func (d *Drawn) unpivot(together string) {
 	if len(d.Plot.More) == 0 {
 		return
 	}
-	series := d.at(d.Plot.Series)
+	series := d.columnIndex(d.Plot.Series)
 	differ := func(row []any) bool { return label(row, series) != label(d.Rows[0], series) }
 	several := slices.ContainsFunc(d.Rows, differ)
-	first := d.Columns[d.at(d.Plot.Y)]
-	value := Column{Name: first.Unit, Type: first.Type, Unit: first.Unit}
+	first := d.Columns[d.columnIndex(d.Plot.Y)]
+	value := Column{Name: first.Unit, Type: first.Type, Unit: first.Unit, Label: together}
 	switch first.Unit {
 	case "ns":
 		value.Name = "time_ns"
 	case "1", "":
 		value.Name = "number"
 	}
-	part := Column{Name: "part", Type: "VARCHAR"}
+	part := Column{Name: partColumn, Type: "VARCHAR"}
 	if several {
-		part.Name = d.Plot.Series + "_and_part"
+		part.Name, part.Label = d.Plot.Series+"_and_part", d.Columns[series].Words()
 	}
 	var rows [][]any
 	for _, row := range d.Rows {
 		for _, column := range append([]string{d.Plot.Y}, d.Plot.More...) {
-			name := words(column)
+			name := d.Columns[d.columnIndex(column)].Words()
 			if several {
 				name = label(row, series) + ", " + name
 			}
-			rows = append(rows, append(slices.Clone(row), name, row[d.at(column)]))
+			rows = append(rows, append(slices.Clone(row), name, row[d.columnIndex(column)]))
 		}
 	}
 	d.free(value.Name)
@@ -181,25 +200,25 @@ func (d *Drawn) unpivot() {
 	d.Plot.Y, d.Plot.More, d.Plot.Series = value.Name, nil, part.Name
 }
 
-// free gives a column that has a name, and is not drawn, another one.
+// free renames an undrawn column that already has the name, to make the name available.
 func (d *Drawn) free(name string) {
-	if i := d.at(name); i >= 0 {
+	if i := d.columnIndex(name); i >= 0 {
 		d.Columns[i].Name += "_"
 	}
 }
 
-// sortRanks puts the bars of ranks in order.
+// sortRanks sorts bars by rank.
 func (d *Drawn) sortRanks() {
-	rank := d.at("rank")
+	rank := d.columnIndex("rank")
 	if d.Plot.X != "rank" || rank < 0 || d.Plot.Kind != "bars" && d.Plot.Kind != "grouped" {
 		return
 	}
 	slices.SortStableFunc(d.Rows, func(a, b []any) int { return int(number(a, rank) - number(b, rank)) })
 }
 
-// nameAxis calls a column what a parameter says.
+// nameAxis names a column after a parameter's value.
 func (d *Drawn) nameAxis(column, value string) {
-	i := d.at(column)
+	i := d.columnIndex(column)
 	if i < 0 {
 		return
 	}

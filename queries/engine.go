@@ -21,27 +21,28 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Options say what the engine may use. The zero value works.
+// Options limit the engine. The zero value works.
 type Options struct {
-	// MemoryBytes bounds the engine's memory; what does not fit spills to TempDir. 0 is 4 GiB.
+	// MemoryBytes limits the engine's memory; more spills to TempDir. 0 means 4 GiB.
 	MemoryBytes int64
-	// TempDir is where it spills to; it is made when needed. Empty is a folder of this process in the system's folder for
-	// temporary files.
+	// TempDir is the folder to spill to, created when needed. Empty means a folder for this process in the system's
+	// folder for temporary files.
 	TempDir string
-	// Threads is how many cores it uses; 0 is all.
+	// Threads is the number of cores to use; 0 means all.
 	Threads int
-	// Objects is how object storage is reached where runs lie in it, their Dir an s3:// URL.
+	// Objects says how to reach object storage, for runs whose Dir is an s3:// URL.
 	Objects *Objects
-	// Trino is the address of a Trino server that the runs are registered with, as Dial has it: it is asked instead of the engine
-	// in this process, which the other options are about. Empty is none.
+	// Trino is the address, as for Dial, of a Trino server where the runs are registered. If set, that server answers
+	// instead of the engine in this process, and the other options have no effect.
 	Trino string
 }
 
 const defaultMemoryBytes = 4 << 30
 
-// DB is an engine over one or more runs: DuckDB in memory over their files, or a Trino server that knows them. Its views are the tables of the schema with the column
-// run before them, and runs, a row per run with what its manifest says. Nothing is ever written into a run's folder:
-// only SELECT runs, and no file but those of the runs can be read. It must be closed.
+// DB is a query engine opened on one or more runs: DuckDB in memory reading their files, or a Trino server where they
+// are registered. Its views are the tables of the schema with a column run in front, and runs, one row per run from
+// its manifest. Only SELECT runs, only files of the runs can be read, and nothing is written into a run's folder.
+// Close it after use.
 type DB struct {
 	db       *sql.DB
 	conn     *sql.Conn
@@ -50,7 +51,7 @@ type DB struct {
 	remote   *remote // nil: the engine is in this process
 }
 
-// Open makes an engine over runs. Names of runs must differ. Errors name the run and what is wrong with it.
+// Open starts an engine on runs. Their names must differ. Errors name the run and what is wrong with it.
 func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	if o.Trino != "" {
 		return openTrino(ctx, runs, o.Trino)
@@ -63,9 +64,9 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the query engine: %w", err)
 	}
-	for _, s := range []string{ // those with which it cannot start
+	for _, s := range []string{ // settings that cannot be given at start
 		"SET enable_progress_bar = false",
-		"SET parquet_metadata_cache = true", // else a file's footer is read for the view and again for each query
+		"SET parquet_metadata_cache = true", // otherwise each query reads the footers again
 	} {
 		if err := d.exec(ctx, s); err != nil {
 			return nil, errors.Join(fmt.Errorf("set up the query engine: %w", err), d.Close())
@@ -81,7 +82,7 @@ func Open(ctx context.Context, runs []Run, o Options) (*DB, error) {
 			return nil, errors.Join(fmt.Errorf("open the runs' files: %w", d.damage(ctx, runs, err)), d.Close())
 		}
 	}
-	if err := d.typed(ctx); err != nil {
+	if err := d.checkTypes(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the runs' files: %w", d.damage(ctx, runs, err)), d.Close())
 	}
 	if err := d.lock(ctx, paths); err != nil {
@@ -105,13 +106,14 @@ func connect(ctx context.Context, settings url.Values) (*DB, error) {
 	return &DB{db: db, conn: conn}, nil
 }
 
-// Close ends the engine.
+// Close stops the engine.
 func (d *DB) Close() error {
 	return errors.Join(d.conn.Close(), d.db.Close())
 }
 
-// Whole is the text of a query with the SQL before it that makes the tables of the runs: the duckdb shell, or a client of the Trino server, runs it.
-func (d *DB) Whole(text string) string {
+// Runnable returns a query's SQL with the statements before it that define the runs' tables, so that the duckdb shell
+// or a Trino client can run it.
+func (d *DB) Runnable(text string) string {
 	if d.remote != nil {
 		whole, _ := d.remote.with(text)
 		return whole
@@ -124,8 +126,8 @@ func (d *DB) exec(ctx context.Context, s string) error {
 	return err
 }
 
-// settings make the engine predictable: bounded, in order, without network. It starts with them: as statements each would take a
-// quarter of a millisecond.
+// settings make the engine predictable: limited memory, ordered results, no network. They are given at start because
+// each SET statement would take a quarter of a millisecond.
 func settings(o Options, groupBits int) url.Values {
 	if o.MemoryBytes <= 0 {
 		o.MemoryBytes = defaultMemoryBytes
@@ -145,21 +147,21 @@ func settings(o Options, groupBits int) url.Values {
 	return s
 }
 
-// groupBits is how many bits a pair of world ranks takes, at least the engine's own default. The engine groups by integers
-// whose range it knows and that have so many bits together in a plain array instead of a hash table: density of 100 M
-// messages in 0.38 s instead of 0.61 s (bench/query.md). It is bounded because each thread has its own array: 2^18
-// entries, for up to 510 ranks, are about 10 MB.
+// groupBits returns the number of bits in a pair of world ranks, at least DuckDB's default. DuckDB groups integers of
+// known range by a plain array instead of a hash table if they have at most this many bits together: density of 100 M
+// messages then takes 0.38 s instead of 0.61 s (bench/query.md). The limit is there because each thread has its own
+// array: 2^18 entries, enough for 510 ranks, take about 10 MB.
 func groupBits(runs []Run) int {
 	least, most := 12, 18
 	for _, r := range runs {
-		least = max(least, 2*bits.Len32(uint32(r.Manifest.Ranks)+1)) // the engine keeps a value for null
+		least = max(least, 2*bits.Len32(uint32(r.Manifest.Ranks)+1)) // one more value represents null
 	}
 	return min(least, most)
 }
 
-// lock takes away what a query does not need: other files, the network, the settings.
+// lock forbids what queries do not need: other files, the network, changes of settings.
 func (d *DB) lock(ctx context.Context, paths []string) error {
-	quoted := patterns(paths) // the engine asks for the pattern first, then for the file
+	quoted := patterns(paths) // the engine checks the pattern first, then the file
 	for _, p := range paths {
 		quoted = append(quoted, quote(p))
 	}
@@ -175,7 +177,7 @@ func (d *DB) lock(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// viewsOf is the SQL of the views over runs, and the files they read.
+// viewsOf returns the SQL of the views over runs, and the files that they read.
 func viewsOf(runs []Run) (views, paths []string, err error) {
 	if len(runs) == 0 {
 		return nil, nil, errors.New("no run given; name one with --run")
@@ -202,7 +204,7 @@ func viewsOf(runs []Run) (views, paths []string, err error) {
 			}
 			paths = append(paths, files...)
 			part := selectTable(r.Name, t, files)
-			if t.Derived && len(files) == 0 { // the run of an older commq, or one that leaves out rows
+			if t.Derived && len(files) == 0 { // written by an older commq, or without the rows it is derived from
 				if part, err = derivedPart(r, dirs[i], t, len(runs) == 1); err != nil {
 					return nil, nil, err
 				}
@@ -214,7 +216,7 @@ func viewsOf(runs []Run) (views, paths []string, err error) {
 	return append(views, runsView(runs)), paths, nil
 }
 
-// tableFiles are the files of a run's table; none when the run lacks the table.
+// tableFiles lists the files of a run's table; nil if the run lacks the table.
 func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 	info := tableInfo(r.Manifest, t.Name)
 	if info == nil {
@@ -223,7 +225,8 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 	var files []string
 	for _, f := range info.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
-			return nil, fmt.Errorf("run %q: the manifest names the file %q, which is not in the run's folder", r.Name, f.Path)
+			return nil, fmt.Errorf("run %q: the manifest names the file %q, which is not in the run's folder", r.Name,
+				f.Path)
 		}
 		if inObjects(dir) {
 			files = append(files, dir+"/"+f.Path)
@@ -235,10 +238,12 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 		}
 		there, err := os.Stat(name)
 		if err != nil {
-			return nil, fmt.Errorf("run %q: table %s: %w; the run is damaged, see commq runs check", r.Name, t.Name, err)
+			return nil, fmt.Errorf("run %q: table %s: %w; the run is damaged, see commq runs check", r.Name, t.Name,
+				err)
 		}
 		if there.Size() != f.Bytes {
-			return nil, fmt.Errorf("run %q: %s has %d bytes, the manifest says %d; the run is damaged: copy it or capture it again; commq runs check %s says more",
+			return nil, fmt.Errorf("run %q: %s has %d bytes, the manifest says %d; the run is damaged: copy it or "+
+				"capture it again; commq runs check %s says more",
 				r.Name, f.Path, there.Size(), f.Bytes, shellquote.Join(r.Dir))
 		}
 		files = append(files, name)
@@ -246,14 +251,17 @@ func tableFiles(r Run, dir string, t *schema.Table) ([]string, error) {
 	return files, nil
 }
 
-// unionFiles is up to how many files a table is read one by one. The engine knows the range of a column only where it
-// reads a single file, and groupBits needs it.
+// unionFiles is the largest number of files for which a table is read file by file. DuckDB knows the range of a
+// column only for a single file, and groupBits relies on the range.
 const unionFiles = 32
 
-// selectTable reads a table of one run, its columns in schema order. Their types are the files', which typed compares.
+// selectTable selects a table of one run, its columns in schema order. checkTypes compares the files' types.
 func selectTable(run string, t *schema.Table, files []string) string {
 	if len(files) == 0 {
-		return selectColumns(run, t, func(c schema.Column) string { return "CAST(NULL AS " + c.Type.SQL() + ") AS " + quoteName(c.Name) }) + " WHERE FALSE"
+		return selectColumns(run, t, func(c schema.Column) string {
+			return "CAST(NULL AS " + c.Type.SQL() + ") AS " +
+				quoteName(c.Name)
+		}) + " WHERE FALSE"
 	}
 	columns := selectColumns(run, t, func(c schema.Column) string { return quoteName(c.Name) })
 	if len(files) > unionFiles {
@@ -277,8 +285,8 @@ func selectColumns(run string, t *schema.Table, from func(schema.Column) string)
 
 var globMeta = regexp.MustCompile(`[*?\[\]]`)
 
-// patterns are files as read_parquet takes them: characters that mean something in a file pattern stand in brackets to
-// mean themselves.
+// patterns quotes files for read_parquet; wildcard characters in their names are put in brackets so that they match
+// themselves.
 func patterns(files []string) []string {
 	quoted := make([]string, len(files))
 	for i, f := range files {
@@ -287,10 +295,10 @@ func patterns(files []string) []string {
 	return quoted
 }
 
-// appRe is a run name of the form APP.CLASS.RANKS, as the NAS parallel benchmarks are called.
+// appRe matches run names of the form APP.CLASS.RANKS, the convention of the NAS Parallel Benchmarks.
 var appRe = regexp.MustCompile(`^([^.]+)\.([^.]+)\.[0-9]+$`)
 
-// appOf is the program and the class that a run's name tells, "" where it tells none.
+// appOf returns the program and the class in a run's name, "" if it has none.
 func appOf(run string) (app, class string) {
 	if m := appRe.FindStringSubmatch(run); m != nil {
 		return m[1], m[2]
@@ -298,7 +306,7 @@ func appOf(run string) (app, class string) {
 	return "", ""
 }
 
-// textOrNull is a text as a literal, and an empty one as null.
+// textOrNull quotes a text; the empty one becomes null.
 func textOrNull(s string) string {
 	if s == "" {
 		return "CAST(NULL AS VARCHAR)"
@@ -306,10 +314,10 @@ func textOrNull(s string) string {
 	return quote(s)
 }
 
-// runColumn is a column of runs, with the value of a run.
+// runColumn is a column of the view runs with its value for one run.
 type runColumn struct{ name, typ, literal string }
 
-// runColumns are the columns of runs: what the run's manifest says.
+// runColumns returns a run's row in the view runs, taken from its manifest.
 func runColumns(r Run) []runColumn {
 	m, c := r.Manifest, r.Manifest.Counts
 	app, class := appOf(r.Name)
@@ -317,23 +325,27 @@ func runColumns(r Run) []runColumn {
 	number := func(name, typ string, value int64) runColumn {
 		return runColumn{name, typ, fmt.Sprintf("CAST(%d AS %s)", value, typ)}
 	}
-	all := []runColumn{text("run", quote(r.Name)), text("app", textOrNull(app)), text("class", textOrNull(class)), number("ranks", "INTEGER", int64(m.Ranks)),
-		text("label", textOrNull(m.Origin.Label)), text("time_origin", quote(m.TimeOrigin)), text("compute_clock", quote(m.ComputeClock)),
+	all := []runColumn{text("run", quote(r.Name)), text("app", textOrNull(app)), text("class", textOrNull(class)),
+		number("ranks", "INTEGER", int64(m.Ranks)),
+		text("label", textOrNull(m.Origin.Label)), text("time_origin", quote(m.TimeOrigin)),
+		text("compute_clock", quote(m.ComputeClock)),
 		text("record", quote(m.Record)), text("hash", quote(m.Hash)), text("ended", quote(m.Ended)),
 		number("end_ns", "BIGINT", m.EndNs), number("epochs", "INTEGER", int64(m.Epochs))}
 	for _, v := range []struct {
 		value int64
 		name  string
 	}{{c.Calls, "calls"}, {c.Polls, "polls"}, {c.Messages, "messages"}, {c.MessageBytes, "message_bytes"},
-		{c.Collectives, "collectives"}, {c.UnmatchedSends, "unmatched_sends"}, {c.UnmatchedReceives, "unmatched_receives"},
-		{c.WildcardReceives, "wildcard_receives"}, {c.Dropped, "dropped"}, {c.InProgress, "in_progress"}, {c.OverlappingCalls, "overlapping_calls"}} {
+		{c.Collectives, "collectives"}, {c.UnmatchedSends, "unmatched_sends"},
+		{c.UnmatchedReceives, "unmatched_receives"},
+		{c.WildcardReceives, "wildcard_receives"}, {c.Dropped, "dropped"}, {c.InProgress, "in_progress"},
+		{c.OverlappingCalls, "overlapping_calls"}} {
 		all = append(all, number(v.name, "BIGINT", v.value))
 	}
 	return append(all, text("digest", quote(m.Digest)), text("command", quote(strings.Join(m.Origin.Command, " "))),
 		text("mpi", quote(m.Origin.MPI)), text("started", quote(m.Origin.Started)))
 }
 
-// runsView is the view runs: what the manifests say.
+// runsView defines the view runs.
 func runsView(runs []Run) string {
 	parts := make([]string, len(runs))
 	for i, r := range runs {
@@ -346,12 +358,12 @@ func runsView(runs []Run) string {
 	return "CREATE VIEW runs AS\n" + strings.Join(parts, "\nUNION ALL\n")
 }
 
-// CheckCondition says whether a condition means something on the columns of a table. Its error has the engine's own
-// message and the columns.
+// CheckCondition checks a condition on the columns of a table. Its error has the engine's message and lists the
+// columns.
 func (d *DB) CheckCondition(ctx context.Context, table, cond string) error {
 	text, err := (&Param{Name: "condition", Kind: "condition"}).literal(cond)
 	if err == nil {
-		err = d.valid(ctx, "SELECT 1 FROM "+quoteName(table)+" WHERE "+text)
+		err = d.check(ctx, "SELECT 1 FROM "+quoteName(table)+" WHERE "+text)
 	}
 	if err == nil {
 		return nil
@@ -361,18 +373,23 @@ func (d *DB) CheckCondition(ctx context.Context, table, cond string) error {
 	for i, c := range t.Columns {
 		names[i] = c.Name
 	}
-	return fmt.Errorf("%w\ncolumns of %s: %s", err, table, strings.Join(names, ", "))
+	if ctx.Err() != nil {
+		return err
+	}
+	// The first line says what is wrong; the others show a SELECT that the user did not write.
+	what, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("%s\ncolumns of %s: %s", what, table, strings.Join(names, ", "))
 }
 
-// valid says whether a query means something.
-func (d *DB) valid(ctx context.Context, text string) error {
+// check reports what is wrong with a query, without running it.
+func (d *DB) check(ctx context.Context, text string) error {
 	if d.remote != nil {
-		return d.remote.valid(ctx, text)
+		return d.remote.check(ctx, text)
 	}
 	return d.prepare(ctx, text, nil)
 }
 
-// prepare prepares exactly one statement and gives it to use, which may be nil.
+// prepare prepares exactly one statement and passes it to use, unless that is nil.
 func (d *DB) prepare(ctx context.Context, text string, use func(*duckdb.Stmt) error) error {
 	return d.conn.Raw(func(c any) error {
 		if err := ctx.Err(); err != nil {
@@ -393,34 +410,58 @@ func (d *DB) prepare(ctx context.Context, text string, use func(*duckdb.Stmt) er
 	})
 }
 
-// explainRe is what may stand before a statement to see its plan.
+// explainRe matches an EXPLAIN before a statement.
 var explainRe = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN(\s+ANALYZE)?\s`)
 
-// readOnly says whether the text is one statement that only reads. EXPLAIN ANALYZE runs what it explains, so what counts
-// is the statement after it.
-func (d *DB) readOnly(ctx context.Context, text string) error {
+// checkReadOnly rejects text that is not one reading statement. For EXPLAIN ANALYZE the explained statement counts,
+// since it is run.
+func (d *DB) checkReadOnly(ctx context.Context, text string) error {
 	if d.remote != nil {
-		return d.remote.readOnly(text)
+		return d.remote.checkReadOnly(text)
 	}
 	if loc := explainRe.FindStringIndex(text); loc != nil {
 		text = text[loc[1]:]
 	}
-	return d.prepare(ctx, text, func(s *duckdb.Stmt) error {
+	err := d.prepare(ctx, text, func(s *duckdb.Stmt) error {
 		t, err := s.StatementType()
 		if err != nil {
 			return err
 		}
 		if t != duckdb.STATEMENT_TYPE_SELECT {
-			return errors.New("only SELECT (also WITH, FROM, DESCRIBE, SUMMARIZE, EXPLAIN) runs here: runs are never changed; write results with --output")
+			return errNotRead(text)
 		}
 		return nil
 	})
+	if err != nil && writeRe.MatchString(text) { // whatever else is wrong with it
+		return errNotRead(text)
+	}
+	return err
 }
 
-// engineError makes the engine's messages ours: one about the driver's statements says what to do.
+// writeRe matches statements that write.
+var writeRe = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*(ALTER|ATTACH|COPY|CREATE|DELETE|DROP|EXPORT|` +
+	`IMPORT|INSERT|INSTALL|LOAD|MERGE|TRUNCATE|UPDATE)\s`)
+
+// errNotRead is the error about a statement that is none of those that read.
+func errNotRead(text string) error {
+	not := ""
+	if m := writeRe.FindStringSubmatch(text); m != nil {
+		not = ", not " + strings.ToUpper(m[2])
+	}
+	return fmt.Errorf("only SELECT (also WITH, FROM, DESCRIBE, SUMMARIZE, EXPLAIN) runs here%s: runs are never "+
+		"changed; write results with --output", not)
+}
+
+// fileAccessRe matches the engine's message about a file that SQL names.
+var fileAccessRe = regexp.MustCompile(`Cannot access (?:file|directory) ("[^"]*")`)
+
+// engineError replaces messages of the engine that do not say what to do.
 func engineError(err error) error {
 	if strings.Contains(err.Error(), "PrepareContext") {
 		return errors.New("one statement at a time, please")
+	}
+	if m := fileAccessRe.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("SQL reads no files, found %s; use the tables of the runs that --run names", m[1])
 	}
 	return err
 }

@@ -13,14 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// fileBytes bounds a file that the user gives: its rows become part of the SQL text.
+// fileBytes limits a file given by the user: its rows become part of the SQL text.
 const fileBytes = 64 << 20
 
-// table is a CSV file as a parenthesised table expression with the parameter's columns. The file's first line names its
-// columns, in any order; others than the parameter's are left out. An empty field is null. Errors name file and line.
+// table turns a CSV file into a parenthesised table expression with the parameter's columns. The file's first line
+// names its columns, in any order; additional columns are ignored. An empty field is null. Errors name file and line.
 func (p *Param) table(name string) (string, error) {
 	if name == noFile {
-		return p.nothing(), nil
+		return p.emptyTable(), nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -39,18 +39,19 @@ func (p *Param) table(name string) (string, error) {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	if len(rows) == 0 {
-		return p.nothing(), nil
+		return p.emptyTable(), nil
 	}
 	columns, casts := make([]string, len(p.Columns)), make([]string, len(p.Columns))
 	for i, c := range p.Columns {
 		columns[i] = c.Name
 		casts[i] = "CAST(" + c.Name + " AS " + c.Type + ") AS " + c.Name
 	}
-	return "(SELECT " + strings.Join(casts, ", ") + " FROM (VALUES " + strings.Join(rows, ", ") + ") AS given (" + strings.Join(columns, ", ") + "))", nil
+	return "(SELECT " + strings.Join(casts, ", ") + " FROM (VALUES " + strings.Join(rows, ", ") + ") AS given (" +
+		strings.Join(columns, ", ") + "))", nil
 }
 
-// nothing is a table with the parameter's columns and without rows.
-func (p *Param) nothing() string {
+// emptyTable returns a table expression with the parameter's columns and no rows.
+func (p *Param) emptyTable() string {
 	nulls := make([]string, len(p.Columns))
 	for i, c := range p.Columns {
 		nulls[i] = "CAST(NULL AS " + c.Type + ") AS " + c.Name
@@ -58,7 +59,7 @@ func (p *Param) nothing() string {
 	return "(SELECT " + strings.Join(nulls, ", ") + " WHERE FALSE)"
 }
 
-// rows are the lines of a CSV text as rows of VALUES.
+// rows turns the lines of a CSV text into rows of VALUES.
 func (p *Param) rows(text string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.TrimLeadingSpace = true
@@ -72,7 +73,8 @@ func (p *Param) rows(text string) ([]string, error) {
 	at := make([]int, len(p.Columns))
 	for i, c := range p.Columns {
 		if at[i] = slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.Name) }); at[i] < 0 {
-			return nil, fmt.Errorf("line 1: there is no column %s in %q; want CSV with a line of names: %s", c.Name, strings.Join(names, ","), p.fileColumns())
+			return nil, fmt.Errorf("line 1: there is no column %s in %q; want CSV with a line of names: %s", c.Name,
+				strings.Join(names, ","), p.fileColumns())
 		}
 	}
 	var rows []string
@@ -95,7 +97,7 @@ func (p *Param) rows(text string) ([]string, error) {
 	}
 }
 
-// fieldLiteral is a field of a CSV file as it stands in SQL.
+// fieldLiteral returns a field of a CSV file as an SQL literal.
 func fieldLiteral(s, typ string) (string, error) {
 	if s == "" {
 		return "NULL", nil

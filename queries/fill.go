@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// SQL is the query's SQL with the parameters filled in; those that args lacks get their default. It runs wherever the
-// run's tables are. Errors name the parameter, what was found and what is allowed.
+// SQL returns the query's SQL with the parameters filled in, those missing in args by their defaults. It runs
+// wherever the run's tables are. Errors name the parameter, what was found and what is allowed.
 func (q *Query) SQL(args map[string]string) (string, error) {
 	s, err := q.filled(args)
 	return s.text, err
 }
 
-// filled is what SQL gives, with the places of its lines.
+// filled returns the SQL with the places of its lines.
 func (q *Query) filled(args map[string]string) (source, error) {
 	for name := range args {
 		if q.param(name) == nil {
@@ -43,8 +43,8 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'
 // quoteName makes an SQL identifier.
 func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// closed says whether a condition stays within the parentheses it is put in: every parenthesis, quote and comment that it
-// opens is closed in it, and it closes none that it did not open. Whether it means anything, the engine says.
+// closed checks that a condition stays within the parentheses around it: it closes every parenthesis, quote and
+// comment that it opens and no others. The engine checks the rest.
 func closed(cond string) error {
 	depth := 0
 	for i := 0; i < len(cond); {
@@ -57,7 +57,7 @@ func closed(cond string) error {
 			depth++
 		case ')':
 			if depth--; depth < 0 {
-				return fmt.Errorf("a parenthesis closes that was not opened")
+				return fmt.Errorf("a parenthesis closes that was not opened; want one condition, as bytes > 1024")
 			}
 		case ';':
 			return fmt.Errorf("one condition is wanted, without a semicolon")
@@ -75,7 +75,7 @@ func closed(cond string) error {
 	return nil
 }
 
-// token is the length of the quoted text or comment that s begins with; 1 for anything else.
+// token returns the length of the quoted text or comment at the start of s; 1 for anything else.
 func token(s string, inWord bool) (int, error) {
 	switch {
 	case s[0] == '\'':
@@ -97,7 +97,7 @@ func token(s string, inWord bool) (int, error) {
 	return 1, nil
 }
 
-// quoted is the length of the quoted text whose opening quote is s[open].
+// quoted returns the length of the quoted text whose opening quote is s[open].
 func quoted(s string, open int, backslash bool) (int, error) {
 	q := s[open]
 	for i := open + 1; i < len(s); i++ {

@@ -37,10 +37,11 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// FuzzCondition looks for a condition that passes the scan and yet leaves its parentheses: it would change the number of
-// columns of the answer, the rows that a FALSE beside it lets through, or the number of statements.
+// FuzzCondition searches for a condition that passes the check and yet leaves its parentheses. Such a condition would
+// change the number of columns of the answer, the number of statements, or let rows through although FALSE is added.
 func FuzzCondition(f *testing.F) {
-	for _, s := range []string{"tag = 9", "a) OR (b", "e'\\') OR TRUE --'", "1) UNION SELECT (2", "$$)$$", "/*", "'", "x -- )\n",
+	for _, s := range []string{"tag = 9", "a) OR (b", "e'\\') OR TRUE --'", "1) UNION SELECT (2", "$$)$$", "/*", "'",
+		"x -- )\n",
 		"1e'\\') --'", "U&'\\0029'", "DATE'1')", "TRUE) OR (TRUE"} {
 		f.Add(s)
 	}
@@ -63,18 +64,20 @@ func FuzzCondition(f *testing.F) {
 		if err != nil || len(cond) > 200 {
 			return
 		}
-		prepared := db.prepare(context.Background(), "SELECT 1 FROM messages WHERE "+text, func(s *duckdb.Stmt) error { return nil })
+		prepared := db.prepare(context.Background(), "SELECT 1 FROM messages WHERE "+text,
+			func(s *duckdb.Stmt) error { return nil })
 		if prepared != nil {
 			return
 		}
-		err = db.prepare(context.Background(), "SELECT src, tag FROM messages WHERE FALSE AND "+text+" AND FALSE", func(s *duckdb.Stmt) error {
-			typ, err1 := s.StatementType()
-			columns, err2 := s.ColumnCount()
-			if err1 != nil || err2 != nil || typ != duckdb.STATEMENT_TYPE_SELECT || columns != 2 {
-				t.Errorf("%q makes another statement", cond)
-			}
-			return nil
-		})
+		err = db.prepare(context.Background(), "SELECT src, tag FROM messages WHERE FALSE AND "+text+" AND FALSE",
+			func(s *duckdb.Stmt) error {
+				typ, err1 := s.StatementType()
+				columns, err2 := s.ColumnCount()
+				if err1 != nil || err2 != nil || typ != duckdb.STATEMENT_TYPE_SELECT || columns != 2 {
+					t.Errorf("%q makes another statement", cond)
+				}
+				return nil
+			})
 		if err != nil {
 			t.Errorf("%q holds alone and not between others: %v", cond, err)
 		}

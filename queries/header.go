@@ -6,23 +6,24 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/commq/commq/schema"
 )
 
 // Query is one canned query: its header and its SQL.
 type Query struct {
-	// Name is what the user types, the stem of its file.
+	// Name is the name that the user types: the file's name without .sql.
 	Name string
 	// Summary says what the query answers, in one sentence.
 	Summary string
 	// Source is the paper and section the measure comes from.
 	Source string
-	// Needs are the tables and facts that a run must hold.
+	// Needs are the tables and facts that a run must contain.
 	Needs []string
-	// Origins are the time origins that the query accepts; nil when it needs no times.
+	// Origins are the accepted time origins; nil if the query needs no times.
 	Origins []string
-	// OverRuns says that the query is asked once over all runs, and not once for each.
+	// OverRuns is true if the query is asked once over all runs instead of once for each.
 	OverRuns bool
 	// Params are the parameters in the order of the header.
 	Params []Param
@@ -32,19 +33,46 @@ type Query struct {
 	Order string
 	// Cost says what the query reads.
 	Cost string
-	// Example are arguments of an example that shows more than the defaults; "" where any will do.
+	// Example has arguments for an example that shows more than the defaults; "" means any will do.
 	Example string
-	// File is the file of a user's own query; "" of those that commq comes with.
+	// File is the file of a user's own query; "" for canned queries.
 	File string
 	// Plot says how to draw the rows; nil when they cannot be drawn.
 	Plot *Plot
-	// Axes has the columns that are called what a parameter says where they are drawn, with the parameter's name.
+	// Title is the title of the picture, without the runs; "" is the query's name. See Heading.
+	Title string
+	// Axes maps a column to the parameter whose value names it in pictures.
 	Axes map[string]string
-	// text is the SQL with includes in place and parameters still open, places where each line of it comes from, and lines where
-	// the header's fields stand, by key and name.
+	// text is the SQL with includes inserted and parameters unfilled, places has the origin of each of its lines, and
+	// lines where each field of the header is, by key and name.
 	text   string
 	places []place
 	lines  map[string]int
+	// labels are the names of columns in pictures; that of "y" is for an axis that several columns share.
+	labels map[string]string
+}
+
+// sharedY stands for an axis of several columns in the field label.
+const sharedY = "y"
+
+// Heading says in words what a picture of the query shows, for its arguments.
+func (q *Query) Heading(args map[string]string) string {
+	if q.Title != "" {
+		return q.fillWords(q.Title, args)
+	}
+	name := []rune(strings.NewReplacer("-", " ", "_", " ").Replace(q.Name))
+	if len(name) > 0 {
+		name[0] = unicode.ToUpper(name[0])
+	}
+	return string(name)
+}
+
+// fillWords replaces each {PARAM} in a title or a label by the parameter's value, in words.
+func (q *Query) fillWords(text string, args map[string]string) string {
+	for _, p := range q.Params {
+		text = strings.ReplaceAll(text, "{"+p.Name+"}", strings.ReplaceAll(argument(&p, args), "-", " "))
+	}
+	return text
 }
 
 // Column is an output column of a query.
@@ -53,23 +81,36 @@ type Column struct {
 	Name string
 	// Type is its SQL type.
 	Type string
-	// Unit is ns, bytes, bytes/s, elements, 1 (a plain number) or "" (a name or an id, also where it is a number: a rank, a tag).
+	// Unit is ns, bytes, bytes/s, elements, 1 (a plain number or a share) or "" (a name or an id, even a numeric one such as a
+	// rank or tag).
 	Unit string
+	// Share is true for a part of 1, which people read in percent; its Unit is 1.
+	Share bool
 	// Doc says what the column means.
 	Doc string
+	// Label names the column in pictures; see Words.
+	Label string
+}
+
+// Words names the column in pictures, without its unit: "send_bytes" is "send bytes" where no label says more.
+func (c Column) Words() string {
+	if c.Label != "" {
+		return c.Label
+	}
+	return words(c.Name)
 }
 
 var (
 	fieldLine = regexp.MustCompile(`^-- ([a-z]+)(.*?):(?:\s+(.*))?$`)
-	columnRe  = regexp.MustCompile(`^ ([a-z][a-z0-9_]*) (INTEGER|BIGINT|DOUBLE|BOOLEAN|VARCHAR) (1|ns|bytes|bytes/s|elements|-)$`)
-	// engineLine is how the engine says the line of an error.
+	columnRe  = regexp.MustCompile(`^ ([a-z][a-z0-9_]*) (INTEGER|BIGINT|DOUBLE|BOOLEAN|VARCHAR) (1|share|ns|bytes|bytes/s|elements|-)$`)
+	// engineLine matches the line number in an engine error.
 	engineLine = regexp.MustCompile(`(?m)^LINE (\d+):`)
 	useRe      = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 )
 
 const headerHelp = "docs/method/own-queries.md says how a header is written"
 
-// parse reads the text of a query. include gives the text of an included file. Errors name file and line.
+// parse parses the text of a query. include returns the text of an included file. Errors name file and line.
 func parse(name, text string, include func(string) (string, error)) (*Query, error) {
 	return parseFile(name, "sql/"+name+".sql", text, func(name string) (source, error) {
 		text, err := include(name)
@@ -77,12 +118,12 @@ func parse(name, text string, include func(string) (string, error)) (*Query, err
 	})
 }
 
-// parseFile reads the text of a query's file, which is called so in errors.
+// parseFile parses a query; file is its name in errors.
 func parseFile(name, file, text string, include func(string) (source, error)) (*Query, error) {
 	q := &Query{Name: name}
 	fields, body, err := splitHeader(text)
 	if err == nil {
-		err = q.read(fields)
+		err = readHeader(q, fields)
 	}
 	if err == nil {
 		begin := strings.Count(text[:len(text)-len(body)], "\n") + 1
@@ -91,7 +132,7 @@ func parseFile(name, file, text string, include func(string) (source, error)) (*
 		q.text, q.places = s.text, s.places
 	}
 	if err == nil {
-		err = errors.Join(q.complete(), q.checkUses(file))
+		err = errors.Join(checkComplete(q), checkUses(q, file))
 	}
 	if err != nil {
 		return nil, inFile(file, err)
@@ -99,7 +140,7 @@ func parseFile(name, file, text string, include func(string) (source, error)) (*
 	return q, nil
 }
 
-// inFile puts a file's name before each of several errors.
+// inFile puts a file's name in front of each line of an error.
 func inFile(file string, err error) error {
 	var errs []error
 	for _, line := range strings.Split(err.Error(), "\n") {
@@ -127,59 +168,55 @@ func splitHeader(text string) ([]field, string, error) {
 		} else if m := fieldLine.FindStringSubmatch(line); m != nil {
 			fields = append(fields, field{n, m[1], m[2], strings.TrimSpace(m[3])})
 		} else {
-			return nil, "", fmt.Errorf("line %d: %q is not a field; want \"-- key rest: text\" (%s)", n, line, headerHelp)
+			return nil, "", fmt.Errorf("line %d: %q is not a field; want \"-- key rest: text\" (%s)", n, line,
+				headerHelp)
 		}
 		text = after
 	}
 }
 
-// read fills the query from its header's fields.
-func (q *Query) read(fields []field) error {
+// readHeader fills in the query from its header's fields.
+func readHeader(q *Query, fields []field) error {
 	q.lines = map[string]int{}
+	readers := fieldReaders()
 	for _, f := range fields {
 		name, _, _ := strings.Cut(strings.TrimSpace(f.rest), " ")
 		q.lines[strings.TrimSpace(f.key+" "+name)] = f.line
-		if err := q.readField(f); err != nil {
+		read := readers[f.key]
+		switch {
+		case f.text == "":
+			return fmt.Errorf("line %d: %s%s has no text after the colon", f.line, f.key, f.rest)
+		case read == nil:
+			return fmt.Errorf("line %d: no field is called %q (%s)", f.line, f.key, headerHelp)
+		}
+		if err := read(q, f); err != nil {
 			return fmt.Errorf("line %d: %w", f.line, err)
 		}
 	}
 	return nil
 }
 
-func (q *Query) readField(f field) error {
-	if f.text == "" {
-		return fmt.Errorf("%s%s has no text after the colon", f.key, f.rest)
+// fieldReaders read the fields of a header by key.
+func fieldReaders() map[string]func(*Query, field) error {
+	return map[string]func(*Query, field) error{
+		"summary": func(q *Query, f field) error { return set(&q.Summary, f) },
+		"source":  func(q *Query, f field) error { return set(&q.Source, f) },
+		"order":   func(q *Query, f field) error { return set(&q.Order, f) },
+		"cost":    func(q *Query, f field) error { return set(&q.Cost, f) },
+		"example": func(q *Query, f field) error { return set(&q.Example, f) },
+		"needs":   readNeeds,
+		"origins": readOrigins,
+		"over":    readOver,
+		"param":   readParam,
+		"column":  readColumn,
+		"plot":    readPlot,
+		"axis":    readAxis,
+		"title":   func(q *Query, f field) error { return set(&q.Title, f) },
+		"label":   readLabel,
 	}
-	switch f.key {
-	case "summary":
-		return set(&q.Summary, f)
-	case "source":
-		return set(&q.Source, f)
-	case "order":
-		return set(&q.Order, f)
-	case "cost":
-		return set(&q.Cost, f)
-	case "example":
-		return set(&q.Example, f)
-	case "needs":
-		return q.readNeeds(f)
-	case "origins":
-		return q.readOrigins(f)
-	case "over":
-		return q.readOver(f)
-	case "param":
-		return q.readParam(f)
-	case "column":
-		return q.readColumn(f)
-	case "plot":
-		return q.readPlot(f)
-	case "axis":
-		return q.readAxis(f)
-	}
-	return fmt.Errorf("no field is called %q (%s)", f.key, headerHelp)
 }
 
-// set fills a field that stands at most once.
+// set fills in a field that may occur only once.
 func set(to *string, f field) error {
 	if *to != "" || f.rest != "" {
 		return fmt.Errorf("want one line \"-- %s: text\", found %q", f.key, f.key+f.rest)
@@ -188,21 +225,22 @@ func set(to *string, f field) error {
 	return nil
 }
 
-func (q *Query) readNeeds(f field) error {
+func readNeeds(q *Query, f field) error {
 	if f.rest != "" || q.Needs != nil {
 		return fmt.Errorf("want one line \"-- needs: table, fact, ...\"")
 	}
 	for _, need := range strings.Split(f.text, ",") {
 		need = strings.TrimSpace(need)
 		if !knownNeed(need) {
-			return fmt.Errorf("needs %q: want a table of the schema or one of %s", need, strings.Join(factNames(), ", "))
+			return fmt.Errorf("needs %q: want a table of the schema or one of %s", need,
+				strings.Join(FactNames(), ", "))
 		}
 		q.Needs = append(q.Needs, need)
 	}
 	return nil
 }
 
-func (q *Query) readOrigins(f field) error {
+func readOrigins(q *Query, f field) error {
 	if f.rest != "" || q.Origins != nil {
 		return fmt.Errorf("want one line \"-- origins: %s\", or some of them", strings.Join(origins[:], ", "))
 	}
@@ -216,7 +254,7 @@ func (q *Query) readOrigins(f field) error {
 	return nil
 }
 
-func (q *Query) readOver(f field) error {
+func readOver(q *Query, f field) error {
 	if f.rest != "" || q.OverRuns || f.text != "runs" {
 		return errors.New("want one line \"-- over: runs\"; without it the query is asked once for each run")
 	}
@@ -224,7 +262,7 @@ func (q *Query) readOver(f field) error {
 	return nil
 }
 
-func (q *Query) readColumn(f field) error {
+func readColumn(q *Query, f field) error {
 	m := columnRe.FindStringSubmatch(f.rest)
 	if m == nil {
 		return fmt.Errorf("column%s: want \"column NAME TYPE UNIT\" (%s)", f.rest, headerHelp)
@@ -232,15 +270,18 @@ func (q *Query) readColumn(f field) error {
 	if q.column(m[1]) != nil {
 		return fmt.Errorf("column %s stands twice", m[1])
 	}
-	unit := m[3]
-	if unit == "-" {
-		unit = ""
+	c := Column{Name: m[1], Type: m[2], Unit: m[3], Doc: f.text}
+	switch c.Unit {
+	case "-":
+		c.Unit = ""
+	case "share":
+		c.Unit, c.Share = "1", true
 	}
-	q.Columns = append(q.Columns, Column{Name: m[1], Type: m[2], Unit: unit, Doc: f.text})
+	q.Columns = append(q.Columns, c)
 	return nil
 }
 
-func (q *Query) readAxis(f field) error {
+func readAxis(q *Query, f field) error {
 	column := strings.TrimSpace(f.rest)
 	if column == "" || strings.Contains(f.text, " ") || q.Axes[column] != "" {
 		return errors.New("want \"-- axis COLUMN: PARAM\", one line for each column")
@@ -252,10 +293,40 @@ func (q *Query) readAxis(f field) error {
 	return nil
 }
 
-// complete says which required fields are missing and whether the plot's columns exist.
-func (q *Query) complete() error {
+func readLabel(q *Query, f field) error {
+	column := strings.TrimSpace(f.rest)
+	if column == "" || strings.Contains(column, " ") || q.labels[column] != "" {
+		return errors.New("want \"-- label COLUMN: WORDS\", one line for each column")
+	}
+	if q.labels == nil {
+		q.labels = map[string]string{}
+	}
+	q.labels[column] = f.text
+	return nil
+}
+
+// checkLabels puts the labels into their columns, and reports those that are for no column.
+func checkLabels(q *Query) error {
 	var errs []error
-	for _, f := range []struct{ key, text string }{{"summary", q.Summary}, {"source", q.Source}, {"order", q.Order}, {"cost", q.Cost}} {
+	for column, label := range q.labels {
+		switch c := q.column(column); {
+		case q.Plot == nil:
+			errs = append(errs, fmt.Errorf("line %d: label %s: the query has no plot", q.lines["label "+column], column))
+		case c != nil:
+			c.Label = label
+		case column != sharedY || q.Plot.More == nil:
+			errs = append(errs, fmt.Errorf("line %d: label %s: want an output column, or y for the axis of several",
+				q.lines["label "+column], column))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkComplete reports missing required fields and plot columns that do not exist.
+func checkComplete(q *Query) error {
+	var errs []error
+	for _, f := range []struct{ key, text string }{{"summary", q.Summary}, {"source", q.Source}, {"order", q.Order},
+		{"cost", q.Cost}} {
 		if f.text == "" {
 			errs = append(errs, fmt.Errorf("the header has no \"-- %s: text\"; add it", f.key))
 		}
@@ -268,7 +339,8 @@ func (q *Query) complete() error {
 	}
 	switch times := slices.Contains(q.Needs, "times"); {
 	case times && q.Origins == nil:
-		errs = append(errs, errors.New("the query needs times and the header has no \"-- origins: ...\"; add the time origins it accepts"))
+		errs = append(errs, errors.New("the query needs times and the header has no \"-- origins: ...\"; add the "+
+			"time origins it accepts"))
 	case !times && q.Origins != nil:
 		errs = append(errs, errors.New("the header has origins and does not need times; add times to needs"))
 	}
@@ -279,35 +351,40 @@ func (q *Query) complete() error {
 	}
 	for column, name := range q.Axes {
 		if p := q.param(name); q.column(column) == nil || p == nil || p.Kind != "choice" {
-			errs = append(errs, fmt.Errorf("axis %s: %s: want an output column and a parameter that is a choice", column, name))
+			errs = append(errs, fmt.Errorf("axis %s: %s: want an output column and a parameter that is a choice",
+				column, name))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkLabels(q))...)
 }
 
-// checkUses compares the parameters in the SQL with those of the header.
-func (q *Query) checkUses(file string) error {
+// checkUses compares the parameters in the SQL with those in the header.
+func checkUses(q *Query, file string) error {
 	var errs []error
 	used := map[string]bool{}
 	for i, line := range strings.Split(q.text, "\n") {
-		at := q.places[i].in(file)
+		at := q.places[i].describe(file)
 		for _, use := range useRe.FindAllString(line, -1) {
 			name := strings.TrimPrefix(use[2:len(use)-2], "default ")
 			if !used[name] && q.param(name) == nil {
-				errs = append(errs, fmt.Errorf("%s: the SQL uses %s, which the header does not declare; add \"-- param %s ...\"", at, use, name))
+				errs = append(errs, fmt.Errorf("%s: the SQL uses %s, which the header does not declare; add \"-- "+
+					"param %s ...\"", at, use, name))
 			}
 			used[name] = true
 		}
 		if _, comment, ok := strings.Cut(line, "--"); ok && strings.Contains(comment, "{{") {
-			errs = append(errs, fmt.Errorf("%s: the comment %q has braces, which would be filled in; name the parameter without them", at, strings.TrimSpace(line)))
+			errs = append(errs, fmt.Errorf("%s: the comment %q has braces, which would be filled in; name the "+
+				"parameter without them", at, strings.TrimSpace(line)))
 		}
 		if strings.Contains(line, ";") {
-			errs = append(errs, fmt.Errorf("%s: the SQL has a semicolon; a query file holds one SELECT without one", at))
+			errs = append(errs, fmt.Errorf("%s: the SQL has a semicolon; a query file holds one SELECT without one",
+				at))
 		}
 	}
 	for _, p := range q.Params {
 		if !used[p.Name] {
-			errs = append(errs, fmt.Errorf("line %d: param %s is declared and the SQL does not use {{%s}}", q.lines["param "+p.Name], p.Name, p.Name))
+			errs = append(errs, fmt.Errorf("line %d: param %s is declared and the SQL does not use {{%s}}",
+				q.lines["param "+p.Name], p.Name, p.Name))
 		}
 	}
 	if strings.TrimSpace(q.text) == "" {
@@ -334,7 +411,7 @@ func (q *Query) column(name string) *Column {
 	return nil
 }
 
-// tableOf is the table of that name, or nil.
+// tableOf returns the table with that name, or nil.
 func tableOf(name string) *schema.Table {
 	for _, t := range schema.Tables() {
 		if t.Name == name {

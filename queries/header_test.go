@@ -41,7 +41,8 @@ func TestParse(t *testing.T) {
 	want := &Query{
 		Name: "good", Summary: "How much of what.", Source: "A paper, section 3", Needs: []string{"messages", "times"},
 		Params: []Param{
-			{Name: "mode", Kind: "choice", Choices: []string{"all", "some"}, Default: "some", Doc: "Which ones, as a list of words."},
+			{Name: "mode", Kind: "choice", Choices: []string{"all", "some"}, Default: "some",
+				Doc: "Which ones, as a list of words."},
 			{Name: "top", Kind: "integer", Low: 1, High: 99, Default: "9", Doc: "How many."},
 			{Name: "where", Kind: "condition", Table: "messages", Default: "TRUE", Doc: "Which messages."},
 		},
@@ -63,30 +64,35 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrorsSayLineAndRemedy(t *testing.T) {
+func TestParseErrorsNameLineAndRemedy(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"-- summary: How much of what.\n", "", `the header has no "-- summary: text"`},
 		{"-- cost: Little.\n", "", `the header has no "-- cost: text"`},
 		{"-- needs: messages, times\n", "", `no "-- needs: ...`},
-		{"-- needs: messages, times", "-- needs: messages, luck", `line 3: needs "luck": want a table of the schema or one of times`},
+		{"-- needs: messages, times", "-- needs: messages, luck",
+			`line 3: needs "luck": want a table of the schema or one of times`},
 		{"-- source: A paper, section 3", "-- source: A\n-- source: B", "line 3: want one line"},
 		{"-- order: src", "-- order:", "line 11: order has no text"},
 		{"-- order: src", "-- older: src", `line 11: no field is called "older"`},
 		{"-- order: src", "--order: src", "line 11: \"--order: src\" is not a field"},
 		{"-- param top integer 1..99 = 9", "-- param top integer 99..1 = 9", `line 6: param top: range "99..1"`},
-		{"-- param top integer 1..99 = 9", "-- param top integer 1..99 = 100", `line 6: default of top "100": want an integer from 1 to 99`},
-		{"-- param top integer 1..99 = 9", "-- param top integer 1..99999999999999999999 = 9", `64-bit integers in order`},
+		{"-- param top integer 1..99 = 9", "-- param top integer 1..99 = 100",
+			`line 6: default of top "100": want an integer from 1 to 99`},
+		{"-- param top integer 1..99 = 9", "-- param top integer 1..99999999999999999999 = 9",
+			`64-bit integers in order`},
 		{"-- param top integer 1..99 = 9", "-- param top count 1..99 = 9", "line 6: param top count"},
 		{"-- param top integer 1..99 = 9", "-- param top number 9..1 = 9", `line 6: param top: range "9..1"`},
 		{"-- param top integer 1..99 = 9", "-- param top number 0.5..inf = 9", `line 6: param top: range "0.5..inf"`},
-		{"-- param top integer 1..99 = 9", "-- param top number 0.5..1.5 = 1.6", `default of top "1.6": want a number from 0.5 to 1.5`},
+		{"-- param top integer 1..99 = 9", "-- param top number 0.5..1.5 = 1.6",
+			`default of top "1.6": want a number from 0.5 to 1.5`},
 		{"-- param top integer 1..99 = 9", "-- param top text = 9", "line 6: param top text = 9: want"},
 		{"-- param top integer 1..99 = 9", "-- param top file a:INTEGER = mine.csv", "the default of a file is none"},
 		{"-- param top integer 1..99 = 9", "-- param top file a:INTEGER,a:DOUBLE = none", "each name once"},
 		{"-- param top integer 1..99 = 9", "-- param top file a:DATE = none", `columns "a:DATE": want`},
 		{"-- origins: virtual, measured\n", "", `needs times and the header has no "-- origins: ..."`},
 		{"-- needs: messages, times", "-- needs: messages", "has origins and does not need times"},
-		{"-- origins: virtual, measured", "-- origins: virtual, guessed", `line 14: origins "guessed": want some of measured, virtual, simulated`},
+		{"-- origins: virtual, measured", "-- origins: virtual, guessed",
+			`line 14: origins "guessed": want some of measured, virtual, simulated`},
 		{"-- origins: virtual, measured", "-- origins: virtual, virtual", `each once`},
 		{"-- order: src", "-- over: ranks", `line 11: want one line "-- over: runs"`},
 		{"choice all|some = some", "choice all|some = none", `line 4: default of mode "none": want one of all, some`},
@@ -101,6 +107,13 @@ func TestParseErrorsSayLineAndRemedy(t *testing.T) {
 		{"matrix src src bytes", "pie src", "line 13: want one line \"-- plot: matrix"},
 		{"matrix src src bytes", "matrix src src bytes log-x", "line 13: want one line \"-- plot: matrix"},
 		{"matrix src src bytes", "bars src bytes name log-y", "line 13: want one line \"-- plot: matrix"},
+		{"-- order: src", "-- order: src\n-- label dst: to", `line 12: label dst: want an output column`},
+		{"-- order: src", "-- order: src\n-- label y: all", `line 12: label y: want an output column, or y`},
+		{"-- plot: matrix src src bytes", "-- label src: from", `line 13: label src: the query has no plot`},
+		{"-- order: src", "-- label src: a\n-- label src: b", `line 12: want "-- label COLUMN: WORDS"`},
+		{"-- order: src", "-- title: a\n-- title: b", `line 12: want one line "-- title: text"`},
+		{"matrix src src bytes", "matrix src src bytes 0..1", "line 13: want one line \"-- plot: matrix"},
+		{"matrix src src bytes", "bars src bytes 1..0", `plot names "1..0"`},
 		{"matrix src src bytes", "grouped src bytes", "line 13: want one line \"-- plot: matrix"},
 		{"matrix src src bytes", "lines name bytes", `plot names "name"; it needs a number output column`},
 		{"matrix src src bytes", "points src bytes time", `plot names "time"`},
@@ -138,7 +151,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 	}
 }
 
-// TestKindsOfParameters fills in values of the kinds that TestParse does not have.
+// TestKindsOfParameters fills in values of the kinds that TestParse lacks.
 func TestKindsOfParameters(t *testing.T) {
 	map1 := filepath.Join(t.TempDir(), "it's.csv")
 	write := func(text string) {
@@ -153,14 +166,19 @@ func TestKindsOfParameters(t *testing.T) {
 		{"number 0..1 = 0.5", "", "nan", "", "want a number from 0 to 1"},
 		{"text = 'a: b'", "", "it's\nmine -- ;", "'it''s\nmine -- ;'", ""},
 		{"text = ''", "", "a\x00", "", "a zero byte"},
-		{"file rank:INTEGER,node:VARCHAR = none", "", "none", "(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS VARCHAR) AS node WHERE FALSE)", ""},
-		{"file rank:INTEGER,node:VARCHAR = none", "node,speed,Rank\n", map1, "(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS VARCHAR) AS node WHERE FALSE)", ""},
+		{"file rank:INTEGER,node:VARCHAR = none", "", "none",
+			"(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS VARCHAR) AS node WHERE FALSE)", ""},
+		{"file rank:INTEGER,node:VARCHAR = none", "node,speed,Rank\n", map1,
+			"(SELECT CAST(NULL AS INTEGER) AS rank, CAST(NULL AS VARCHAR) AS node WHERE FALSE)", ""},
 		{"file rank:INTEGER,node:VARCHAR = none", "\ufeffnode,speed,Rank\n\"it's\", 9 ,3\n,,5\n", map1,
 			"(SELECT CAST(rank AS INTEGER) AS rank, CAST(node AS VARCHAR) AS node FROM (VALUES (3, 'it''s'), (5, NULL)) AS given (rank, node))", ""},
-		{"file rank:DOUBLE = none", "rank\n0.5\n", map1, "(SELECT CAST(rank AS DOUBLE) AS rank FROM (VALUES (5E-01)) AS given (rank))", ""},
+		{"file rank:DOUBLE = none", "rank\n0.5\n", map1,
+			"(SELECT CAST(rank AS DOUBLE) AS rank FROM (VALUES (5E-01)) AS given (rank))", ""},
 		{"file rank:DOUBLE = none", "rank\ninf\n", map1, "", `it's.csv: line 2: rank "inf": want a number`},
-		{"file rank:INTEGER = none", "rank\n3\n\n4294967296\n", map1, "", `line 4: rank "4294967296": want an integer of 32 bits`},
-		{"file rank:INTEGER = none", "3\n5\n", map1, "", `line 1: there is no column rank in "3"; want CSV with a line of names: rank:INTEGER`},
+		{"file rank:INTEGER = none", "rank\n3\n\n4294967296\n", map1, "",
+			`line 4: rank "4294967296": want an integer of 32 bits`},
+		{"file rank:INTEGER = none", "3\n5\n", map1, "",
+			`line 1: there is no column rank in "3"; want CSV with a line of names: rank:INTEGER`},
 		{"file rank:INTEGER = none", "rank,node\n3\n", map1, "", "wrong number of fields"},
 		{"file rank:INTEGER = none", "", map1, "", "it's.csv: the file is empty"},
 		{"file rank:INTEGER = none", "", map1 + ".gone", "", "no such file"},
@@ -168,7 +186,7 @@ func TestKindsOfParameters(t *testing.T) {
 	} {
 		write(c.file)
 		q := &Query{Name: "kinds"}
-		if err := q.readParam(field{1, "param", " p " + c.param, "Doc."}); err != nil {
+		if err := readParam(q, field{1, "param", " p " + c.param, "Doc."}); err != nil {
 			t.Errorf("%s: %v", c.param, err)
 			continue
 		}
@@ -182,15 +200,20 @@ func TestKindsOfParameters(t *testing.T) {
 		t.Error(err)
 	}
 	fields, _, _ := splitHeader("-- param m file rank:INTEGER,node:INTEGER = none: Doc: it.")
-	if err := q.read(fields); err != nil || q.Params[0].Doc != "Doc: it." || len(q.Params[0].Columns) != 2 {
+	if err := readHeader(q, fields); err != nil || q.Params[0].Doc != "Doc: it." || len(q.Params[0].Columns) != 2 {
 		t.Errorf("%+v, %v", q.Params, err)
 	}
 }
 
 func TestKindsOfPlots(t *testing.T) {
 	for text, want := range map[string]Plot{
-		"bars src bytes":               {Kind: "bars", X: "src", Y: "bytes"},
-		"bars name bytes src":          {Kind: "bars", X: "name", Y: "bytes", Series: "src"},
+		"bars src bytes":              {Kind: "bars", X: "src", Y: "bytes"},
+		"bars name bytes src":         {Kind: "bars", X: "name", Y: "bytes", Series: "src"},
+		"histogram name bytes src":    {Kind: "histogram", X: "name", Y: "bytes", Series: "src"},
+		"bars src bytes 0..1":         {Kind: "bars", X: "src", Y: "bytes", To: 1},
+		"lines src bytes log-x -1..9": {Kind: "lines", X: "src", Y: "bytes", LogX: true, From: -1, To: 9},
+		"timeline src src bytes bytes name bytes bytes src": {Kind: "timeline", Row: "src", Ranks: "src", Start: "bytes", End: "bytes",
+			Series: "name", Value: "bytes", Y: "bytes", Destination: "src"},
 		"grouped src bytes name":       {Kind: "grouped", X: "src", Y: "bytes", Series: "name"},
 		"grouped src bytes name log-y": {Kind: "grouped", X: "src", Y: "bytes", Series: "name", LogY: true},
 		"lines src bytes log-log":      {Kind: "lines", X: "src", Y: "bytes", LogX: true, LogY: true},
@@ -211,8 +234,9 @@ func TestKindsOfPlots(t *testing.T) {
 	}
 }
 
-func TestAppAndClassOfARunsName(t *testing.T) {
-	for name, want := range map[string][2]string{"sp.A.16": {"sp", "A"}, "sp-mz.B.9": {"sp-mz", "B"}, "ring.4": {}, "sp.A.x": {}, "a.b.c.4": {}, ".A.4": {}} {
+func TestAppAndClassOfRunNames(t *testing.T) {
+	for name, want := range map[string][2]string{"sp.A.16": {"sp", "A"}, "sp-mz.B.9": {"sp-mz", "B"}, "ring.4": {},
+		"sp.A.x": {}, "a.b.c.4": {}, ".A.4": {}} {
 		if app, class := appOf(name); app != want[0] || class != want[1] {
 			t.Errorf("%s: %q %q", name, app, class)
 		}
@@ -243,20 +267,23 @@ func TestLoadIncludes(t *testing.T) {
 		t.Fatal(err)
 	}
 	sql, err = all[1].SQL(nil)
-	if want := "WITH inner AS (SELECT 3),\npart AS (SELECT 9)\nSELECT 1, 'some', (TRUE) LIMIT 9"; err != nil || sql != want {
+	if want := "WITH inner AS (SELECT 3),\npart AS (SELECT 9)\nSELECT 1, 'some', (TRUE) LIMIT 9"; err != nil ||
+		sql != want {
 		t.Errorf("SQL %q, %v; want %q", sql, err, want)
 	}
 	fsys["sql/include/inner.sql"] = &fstest.MapFile{Data: []byte("inner AS (SELECT 3), {{include part}}\n")}
-	if _, err := load(fsys, namesIn(fsys)); err == nil || !strings.Contains(err.Error(), `include "part" includes itself`) {
+	if _, err := load(fsys, namesIn(fsys)); err == nil ||
+		!strings.Contains(err.Error(), `include "part" includes itself`) {
 		t.Errorf("error %v", err)
 	}
 	delete(fsys, "sql/include/part.sql")
-	if _, err := load(fsys, namesIn(fsys)); err == nil || !strings.Contains(err.Error(), "there is no sql/include/part.sql") {
+	if _, err := load(fsys, namesIn(fsys)); err == nil ||
+		!strings.Contains(err.Error(), "there is no sql/include/part.sql") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestSQLStaysPortable looks for what Trino does not speak in every query.
+// TestSQLStaysPortable looks in every query for SQL that Trino does not understand.
 func TestSQLStaysPortable(t *testing.T) {
 	all, err := All()
 	if err != nil {
@@ -264,7 +291,8 @@ func TestSQLStaysPortable(t *testing.T) {
 	}
 	for _, q := range all {
 		upper := strings.ToUpper(q.text)
-		for _, word := range []string{"GROUP BY ALL", "ORDER BY ALL", "//", "MEDIAN(", "HUGEINT", "UBIGINT", "UINTEGER", "LIST(", "::",
+		for _, word := range []string{"GROUP BY ALL", "ORDER BY ALL", "//", "MEDIAN(", "HUGEINT", "UBIGINT",
+			"UINTEGER", "LIST(", "::",
 			"EXCLUDE", "SELECT *", "QUALIFY", "PIVOT", "ARG_MAX", "ARG_MIN", "[", "READ_PARQUET"} {
 			if strings.Contains(upper, word) {
 				t.Errorf("%s has %s, which DuckDB and Trino do not both speak or mean alike", q.Name, word)
@@ -309,7 +337,8 @@ Source:  A paper, section 3`
 	if diff := cmp.Diff(want, q.Help(80)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	examples := []string{"commq query good --run cg.A.16", "commq query good --run cg.A.16 --mode all", "commq query good --run cg.A.16 --plot good.png"}
+	examples := []string{"commq query good --run cg.A.16", "commq query good --run cg.A.16 --mode all",
+		"commq query good --run cg.A.16 --plot good.png"}
 	if diff := cmp.Diff(examples, q.Examples()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -320,10 +349,12 @@ Source:  A paper, section 3`
 }
 
 func TestWrap(t *testing.T) {
-	if got, want := Wrap("three and äöüß and five averyveryverylongwordthatstaysalone end", "   ", 23), "three and äöüß and\n   five\n   averyveryverylongwordthatstaysalone\n   end"; got != want {
+	if got, want := Wrap("three and äöüß and five averyveryverylongwordthatstaysalone end", "   ", 23),
+		"three and äöüß and\n   five\n   averyveryverylongwordthatstaysalone\n   end"; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
-	long := Param{Name: "measure", Kind: "choice", Choices: []string{"messages", "bytes", "ratio-of-both"}, Default: "bytes", Doc: "What."}
+	long := Param{Name: "measure", Kind: "choice", Choices: []string{"messages", "bytes", "ratio-of-both"},
+		Default: "bytes", Doc: "What."}
 	var b strings.Builder
 	long.help(&b, 40)
 	if want := "  --measure CHOICE (default bytes)\n      One of messages, bytes,\n      ratio-of-both. What.\n"; b.String() != want {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Help is what the header says beyond the summary, as text for a terminal of so many columns: the parameters, the columns of
-// the answer, and what the query needs and reads.
+// Help describes the query beyond its summary, wrapped to this number of columns: parameters, columns of the answer,
+// needs and cost.
 func (q *Query) Help(width int) string {
 	var b strings.Builder
 	if len(q.Params) > 0 {
@@ -19,13 +19,13 @@ func (q *Query) Help(width int) string {
 	}
 	q.columnHelp(&b, width)
 	b.WriteString("\n")
-	for _, line := range q.facts() {
+	for _, line := range q.otherFields() {
 		fmt.Fprintf(&b, "%-9s%s\n", line[0]+":", Wrap(line[1], strings.Repeat(" ", 9), width))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// help is a parameter: how it is given, and below what it does.
+// help writes a parameter: how to give it and, indented below, what it does.
 func (p *Param) help(b *strings.Builder, width int) {
 	const indent = "      "
 	head := fmt.Sprintf("  --%s %s (default %s)", p.Name, p.Domain(), p.shownDefault())
@@ -40,7 +40,7 @@ func (p *Param) help(b *strings.Builder, width int) {
 	fmt.Fprintf(b, "%s\n%s%s\n", head, indent, Wrap(doc, indent, width))
 }
 
-// columnHelp is a line for each column of the answer, or several where its meaning is long.
+// columnHelp writes the columns of the answer, wrapping long descriptions.
 func (q *Query) columnHelp(b *strings.Builder, width int) {
 	name, typ, unit := len("column"), len("type"), len("unit")
 	for _, c := range q.Columns {
@@ -57,8 +57,8 @@ func (q *Query) columnHelp(b *strings.Builder, width int) {
 	}
 }
 
-// facts are the other fields of the header, each with its name.
-func (q *Query) facts() [][2]string {
+// otherFields returns the remaining fields of the header with their names.
+func (q *Query) otherFields() [][2]string {
 	lines := [][2]string{{"Order", q.Order}, {"Needs", q.needs()}, {"Reads", q.Cost}}
 	if q.OverRuns {
 		lines = append(lines, [2]string{"Asked", "once, of all runs together"})
@@ -73,7 +73,7 @@ func (q *Query) facts() [][2]string {
 	return lines
 }
 
-// Examples are command lines that ask the query, the plain one first. They run where the store has the runs cg.A.4 and cg.A.16 of
+// Examples returns command lines that ask the query, the plain one first. They work on the runs cg.A.4 and cg.A.16 in
 // testdata.
 func (q *Query) Examples() []string {
 	plain := "commq query " + q.Name + " --run cg.A.16"
@@ -90,7 +90,7 @@ func (q *Query) Examples() []string {
 	return lines
 }
 
-// exampleArgs are the arguments of the second example: those of the header, else another value of a parameter.
+// exampleArgs returns the arguments of the second example: those in the header, else another value of a parameter.
 func (q *Query) exampleArgs() string {
 	if q.Example != "" {
 		return q.Example
@@ -110,7 +110,7 @@ func (q *Query) exampleArgs() string {
 	return "--format csv"
 }
 
-// needs is what a run must hold, as text.
+// needs lists what a run must contain, as text.
 func (q *Query) needs() string {
 	text := strings.Join(q.Needs, ", ")
 	if len(q.Origins) > 0 {
@@ -119,11 +119,11 @@ func (q *Query) needs() string {
 	return text
 }
 
-// leastWidth is how wide wrapped text is at least, however little room is left.
+// leastWidth is the least width of wrapped text, however narrow the terminal.
 const leastWidth = 20
 
-// Wrap breaks text into lines so that they end before a column; all but the first begin with indent, and the first has
-// something as long before it. Words that are longer than a line have one of their own.
+// Wrap breaks text into lines of at most this number of columns. All lines but the first begin with indent; the first
+// follows text of the same width. A word longer than a line gets a line of its own.
 func Wrap(text, indent string, columns int) string {
 	var b strings.Builder
 	room, width := max(columns-len(indent), leastWidth), 0

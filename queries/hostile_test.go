@@ -21,12 +21,14 @@ import (
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/internal/gendocs/example"
 	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/queries/plot"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// ringRun is a program in which ranks pass messages around a ring and do a little of everything, so that nearly every query has rows.
-// Rank 0's last send meets nobody. Texts in the tables come from text, which is told what they name.
+// ringRun is a program in which ranks pass messages around a ring and use a little of everything, so that nearly
+// every query has rows. Rank 0's last send has no receive. text returns the texts in the tables, given what each of
+// them names.
 type ringRun struct {
 	ranks int
 	text  func(what string) string
@@ -48,7 +50,8 @@ func (g ringRun) write(t testing.TB, store, name string, m schema.Manifest) quer
 		g.rank(rank, events)
 		g.send(rank, messages)
 		c, i := schema.NullComm, schema.NullRankInfo
-		c.CommRank, c.WorldRank, c.Kind, c.Name = int32(rank), int32(rank), int16(schema.CommWorld), g.text("communicator")
+		c.CommRank, c.WorldRank, c.Kind, c.Name = int32(rank), int32(rank), int16(schema.CommWorld),
+			g.text("communicator")
 		i.Rank, i.Host, i.Threads, i.Ended, i.Events = int32(rank), int32(rank/48), 1, schema.EndedFinalized, ringRows-1
 		i.ClockErrorInitNs, i.ClockErrorFinalNs = 3, 5
 		if rank == 0 {
@@ -59,7 +62,8 @@ func (g ringRun) write(t testing.TB, store, name string, m schema.Manifest) quer
 	}
 	for id := range int32(3) {
 		c := schema.NullCallsite
-		c.ID, c.Module, c.Offset, c.Function, c.File, c.Line = id, g.text("module"), int64(id)*16, g.text(fmt.Sprint("function", id)), g.text("source"), 9+id
+		c.ID, c.Module, c.Offset, c.Function, c.File, c.Line = id, g.text("module"), int64(id)*16,
+			g.text(fmt.Sprint("function", id)), g.text("source"), 9+id
 		if id > 0 {
 			c.Parent = 0
 		}
@@ -71,11 +75,13 @@ func (g ringRun) write(t testing.TB, store, name string, m schema.Manifest) quer
 			t.Fatal(err)
 		}
 	}
-	m.Origin.Label, m.Origin.Command, m.Origin.MPI, m.Origin.Hosts = g.text("label"), []string{g.text("program")}, g.text("mpi"), []string{g.text("host")}
+	m.Origin.Label, m.Origin.Command, m.Origin.MPI, m.Origin.Hosts = g.text("label"), []string{g.text("program")},
+		g.text("mpi"), []string{g.text("host")}
 	m.EndNs = slices.Max(events.EndNs)
-	m.Counts = schema.Counts{Calls: int64(events.Len()), Messages: int64(messages.Len()), MessageBytes: int64(messages.Len()) * 4097,
-		Collectives: 3, UnmatchedSends: 1, WildcardReceives: int64(g.ranks)}
-	if err := run.Commit(&m); err != nil {
+	m.Counts = schema.Counts{Calls: int64(events.Len()), Messages: int64(messages.Len()),
+		MessageBytes: int64(messages.Len()) * 4097,
+		Collectives:  3, UnmatchedSends: 1, WildcardReceives: int64(g.ranks)}
+	if err := run.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(store, name)
@@ -86,7 +92,7 @@ func (g ringRun) write(t testing.TB, store, name string, m schema.Manifest) quer
 	return queries.Run{Name: name, Dir: dir, Manifest: read}
 }
 
-// at is when the row seq of a rank begins; it takes 600 ns, 90 of them more on odd ranks.
+// at returns when row seq of a rank begins and ends: after 600 ns, on odd ranks 690 ns.
 func (g ringRun) at(rank int, seq int64) (start, end int64) {
 	return seq*1000 + int64(rank%7*30), seq*1000 + int64(rank%7*30+600+rank%2*90)
 }
@@ -95,7 +101,8 @@ func (g ringRun) at(rank int, seq int64) (start, end int64) {
 func (g ringRun) rank(rank int, events *schema.Events) {
 	next, last := int32((rank+1)%g.ranks), int32((rank+g.ranks-1)%g.ranks)
 	send := func(e *schema.Event) {
-		e.Comm, e.SendPeer, e.SendWorld, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes, e.ProcNull = 0, next, next, 9, 4097, 0, 4097, 0
+		e.Comm, e.SendPeer, e.SendWorld, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes, e.ProcNull = 0, next,
+			next, 9, 4097, 0, 4097, 0
 	}
 	receive := func(e *schema.Event) {
 		e.Comm, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes, e.ProcNull, e.PostedAny = 0, last, last, 9, 4097, 0, 4097, 0, 0
@@ -114,7 +121,8 @@ func (g ringRun) rank(rank int, events *schema.Events) {
 		{schema.CallWait, schema.ClassComplete, func(e *schema.Event) { e.Request = 1 }},
 		{schema.CallWait, schema.ClassComplete, func(e *schema.Event) { e.Request = 2 }},
 		{schema.CallSendrecv, schema.ClassSendrecv, func(e *schema.Event) { send(e); receive(e) }},
-		{schema.CallBarrier, schema.ClassCollective, func(e *schema.Event) { e.Comm, e.Instance, e.SendBytes, e.RecvBytes = 0, 0, 0, 0 }},
+		{schema.CallBarrier, schema.ClassCollective,
+			func(e *schema.Event) { e.Comm, e.Instance, e.SendBytes, e.RecvBytes = 0, 0, 0, 0 }},
 		{schema.CallAllreduce, schema.ClassCollective, func(e *schema.Event) {
 			e.Comm, e.Instance, e.SendCount, e.SendDatatype, e.SendBytes, e.RecvCount, e.RecvDatatype, e.RecvBytes = 0, 1, 24, 0, 24, 24, 0, 24
 		}},
@@ -124,13 +132,15 @@ func (g ringRun) rank(rank int, events *schema.Events) {
 				e.SendBytes, e.RecvBytes = 17, 0
 			}
 		}},
-		{schema.CallFileOpen, schema.ClassIO, func(e *schema.Event) { e.Comm, e.Instance, e.Label = 0, 3, g.text("file") }},
+		{schema.CallFileOpen, schema.ClassIO,
+			func(e *schema.Event) { e.Comm, e.Instance, e.Label = 0, 3, g.text("file") }},
 		{schema.CallFileWriteAt, schema.ClassIO, func(e *schema.Event) {
 			e.Comm, e.InitSeq, e.SendCount, e.SendDatatype, e.SendBytes = 0, 9, 800, 0, 800
 		}},
 		{schema.CallWinCreate, schema.ClassRMA, func(e *schema.Event) { e.Comm, e.Instance = 0, 4 }},
 		{schema.CallPut, schema.ClassRMA, func(e *schema.Event) {
-			e.Comm, e.InitSeq, e.SendPeer, e.SendWorld, e.SendCount, e.SendDatatype, e.SendBytes, e.ProcNull = 0, 11, next, next, 12, 0, 12, 0
+			e.Comm, e.InitSeq, e.SendPeer, e.SendWorld, e.SendCount, e.SendDatatype, e.SendBytes, e.ProcNull = 0, 11,
+				next, next, 12, 0, 12, 0
 		}},
 		{schema.CallFinalize, schema.ClassOther, func(e *schema.Event) {}},
 		{schema.CallIsend, schema.ClassSend, func(e *schema.Event) { send(e); e.SendTag, e.Request = 5, 3 }},
@@ -139,7 +149,8 @@ func (g ringRun) rank(rank int, events *schema.Events) {
 			return
 		}
 		e := schema.NullEvent
-		e.Rank, e.Seq, e.Call, e.Class, e.Callsite, e.ComputeNs = int32(rank), int64(seq), int16(r.call), int16(r.class), int32(seq%3), 310
+		e.Rank, e.Seq, e.Call, e.Class, e.Callsite, e.ComputeNs = int32(rank), int64(seq), int16(r.call),
+			int16(r.class), int32(seq%3), 310
 		e.StartNs, e.EndNs = g.at(rank, e.Seq)
 		r.fill(&e)
 		events.Append(&e)
@@ -162,12 +173,12 @@ func (g ringRun) send(rank int, messages *schema.Messages) {
 	}
 }
 
-// hostile is a text that breaks whatever takes it for anything but text.
+// hostile returns a text that breaks any consumer that does not treat it as plain text.
 func hostile(what string) string {
 	return `it's "` + what + "\"; DROP VIEW messages; --\x1b[31m\x1b]0;gone\x07\u009b2J\x7f\r\n\t\u202e<script>alert(1)</script>|`$(reboot)`\\%s{{where}}"
 }
 
-// hostileName is what of it can name a folder that the engine can open.
+// hostileName returns the part of hostile that can name a folder that the engine can open.
 func hostileName() string { return strings.NewReplacer("/", "!", `\`, "!").Replace(hostile("run")) }
 
 // renamed moves a run to a folder whose name no run made by commq has.
@@ -189,7 +200,7 @@ func all(t testing.TB) []*queries.Query {
 	return all
 }
 
-// choicesThatFit is everyChoice, and what some choices need beside them.
+// choicesThatFit returns the sets of everyChoice, completed by the further parameters that some choices need.
 func choicesThatFit(t *testing.T, q *queries.Query, run queries.Run) []map[string]string {
 	sets := everyChoice(t, q)
 	for _, args := range sets {
@@ -211,7 +222,7 @@ func choicesThatFit(t *testing.T, q *queries.Query, run queries.Run) []map[strin
 	return sets
 }
 
-// answered is the answer to a query, kept.
+// answered returns the answer to a query, read into memory.
 func answered(t testing.TB, db *queries.DB, q *queries.Query, args map[string]string) queries.Rows {
 	t.Helper()
 	rows, err := db.Ask(context.Background(), q, args)
@@ -225,7 +236,7 @@ func answered(t testing.TB, db *queries.DB, q *queries.Query, args map[string]st
 	return kept
 }
 
-// printed is rows in a format.
+// printed prints rows in a format.
 func printed(t testing.TB, rows queries.Rows, format string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -235,8 +246,8 @@ func printed(t testing.TB, rows queries.Rows, format string) string {
 	return b.String()
 }
 
-// TestHostileNames asks every query, with every choice of its parameters, of a run in which every text is hostile, and prints and
-// draws the answers in every format.
+// TestHostileNames asks every query, with every choice of its parameters, of a run in which every text is hostile,
+// and prints and draws the answers in every format.
 func TestHostileNames(t *testing.T) {
 	run := renamed(t, ringRun{5, hostile}.write(t, t.TempDir(), "ring.5", example.Manifest(5)), hostileName())
 	db := open(t, run)
@@ -251,7 +262,8 @@ func TestHostileNames(t *testing.T) {
 	}
 	for _, c := range []struct{ query, column, what string }{
 		{"communicators", "name", "communicator"}, {"datatypes", "name", "datatype"}, {"files", "file", "file"},
-		{"callsites", "function", "function2"}, {"callsite-time", "module", "module"}, {"duplicate-callsites", "file", "source"},
+		{"callsites", "function", "function2"}, {"callsite-time", "module", "module"},
+		{"duplicate-callsites", "file", "source"},
 	} {
 		rows := answered(t, db, named(t, c.query), nil)
 		at := slices.IndexFunc(rows.Columns(), func(x queries.Column) bool { return x.Name == c.column })
@@ -269,7 +281,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// checkPrinted compares what each format holds with the rows, and looks for what drives a terminal in those for people.
+// checkPrinted compares the output in each format with the rows, and looks for control sequences of terminals in the
+// formats for people.
 func checkPrinted(t *testing.T, what string, rows queries.Rows) {
 	t.Helper()
 	rows, err := queries.Keep(rows)
@@ -307,7 +320,9 @@ func checkPrinted(t *testing.T, what string, rows queries.Rows) {
 			if got := objects[i][c.Name]; got != want {
 				t.Errorf("%s: row %d: json has %s %q; want %q", what, i, c.Name, got, want)
 			}
-			// RFC 4180 readers take \r\n in a field for \n.
+			// RFC 4180 readers treat \r
+			//  in a field as
+			// .
 			if got := records[i+1][k]; got != strings.ReplaceAll(want, "\r\n", "\n") {
 				t.Errorf("%s: row %d: csv has %s %q; want %q", what, i, c.Name, got, want)
 			}
@@ -330,7 +345,7 @@ func checkDrawn(t *testing.T, q *queries.Query, rows queries.Rows, run queries.R
 	}
 	for _, format := range []string{"png", "pdf", "svg"} {
 		var b bytes.Buffer
-		if err := d.Draw(&b, format); err != nil || b.Len() < 500 {
+		if err := d.Draw(&b, plot.Options{Format: format}); err != nil || b.Len() < 500 {
 			t.Errorf("draw %s as %s: %d bytes, %v", q.Name, format, b.Len(), err)
 		}
 		if format == "svg" {
@@ -385,7 +400,8 @@ func TestOneRank(t *testing.T) {
 	}
 }
 
-// TestEmptyRunIsDrawn draws the answers about runs without rows; that these are empty, TestEveryQueryKeepsItsHeader says.
+// TestEmptyRunIsDrawn draws the answers about runs without rows. TestEveryQueryKeepsItsHeader checks that these
+// answers are empty.
 func TestEmptyRunIsDrawn(t *testing.T) {
 	run := newRun(t, "empty.1", "", example.Manifest(1))
 	db := open(t, run)
@@ -429,7 +445,7 @@ func TestCrowd(t *testing.T) {
 		}
 		for _, format := range []string{"png", "svg", "pdf"} {
 			var b bytes.Buffer
-			if err := d.Draw(&b, format); err != nil || b.Len() > 12<<20 {
+			if err := d.Draw(&b, plot.Options{Format: format}); err != nil || b.Len() > 12<<20 {
 				t.Errorf("draw %s as %s: %d bytes, %v", q.Name, format, b.Len(), err)
 			}
 		}
@@ -440,7 +456,8 @@ func TestCrowd(t *testing.T) {
 		for rows.Next() {
 			messages += rows.Row()[2].(int64)
 		}
-		// Two messages of each rank, and of the barrier and the allreduce an edge up and one down, of the broadcast one.
+		// Two messages of each rank, and of the barrier and the allreduce an edge up and one down, of the broadcast
+		// one.
 		want := int64(2*ranks + 5*(ranks-1))
 		if mode == "none" {
 			want = 2 * ranks
@@ -451,11 +468,11 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// damages are ways in which a table's file can be wrong. Each changes the file; the manifest has the size it gets where size is
-// said to be right.
+// damages are ways in which a table's file can be wrong. Each changes the file; with size set, the manifest is
+// changed to the new size.
 var damages = []struct {
 	what string
-	size bool // the manifest says the size that the file has
+	size bool // the manifest has the file's new size
 	do   func(t *testing.T, db *queries.DB, file string, table *schema.Table)
 	want string
 }{
@@ -485,7 +502,7 @@ func truncate(num, den int64) func(*testing.T, *queries.DB, string, *schema.Tabl
 	}
 }
 
-// foreign writes the answer to a text of SQL in the file's place.
+// foreign replaces the file by the result of an SQL query.
 func foreign(sql string) func(*testing.T, *queries.DB, string, *schema.Table) {
 	return func(t *testing.T, db *queries.DB, file string, _ *schema.Table) {
 		rows, err := db.Query(context.Background(), sql)
@@ -516,7 +533,8 @@ func withoutColumn(t *testing.T, db *queries.DB, file string, table *schema.Tabl
 	foreign("SELECT "+strings.Join(columns, ", ")+" FROM "+table.Name)(t, db, file, table)
 }
 
-// TestDamagedTables damages each table of a run in each way: opening it says which file, what was found, and what to do.
+// TestDamagedTables damages each table of a run in each way: the error of opening it names the file, what was found,
+// and what to do.
 func TestDamagedTables(t *testing.T) {
 	whole := ringRun{3, func(what string) string { return what }}.write(t, t.TempDir(), "ring.3", example.Manifest(3))
 	db := open(t, whole)
@@ -546,7 +564,8 @@ func TestDamagedTables(t *testing.T) {
 				continue
 			}
 			for _, want := range []string{`run "hurt.3": ` + path, d.want, `commq runs check "` + run.Dir + `"`} {
-				if !strings.Contains(strings.ReplaceAll(err.Error(), `'`+strings.ReplaceAll(run.Dir, `'`, `'\''`)+`'`, `"`+run.Dir+`"`), want) && !strings.Contains(err.Error(), want) {
+				if !strings.Contains(strings.ReplaceAll(err.Error(), `'`+strings.ReplaceAll(run.Dir, `'`, `'\''`)+`'`,
+					`"`+run.Dir+`"`), want) && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s %s: error %v; want one with %q", table.Name, d.what, err, want)
 				}
 			}
@@ -557,8 +576,8 @@ func TestDamagedTables(t *testing.T) {
 	}
 }
 
-// TestFlippedBytes changes a byte of a table's file at many places: every query then either answers or fails with an error, and
-// never takes the process down.
+// TestFlippedBytes changes a byte of a table's file at many places. Every query then either answers or fails with an
+// error; the process never crashes.
 func TestFlippedBytes(t *testing.T) {
 	run := ringRun{3, func(what string) string { return what }}.write(t, t.TempDir(), "ring.3", example.Manifest(3))
 	before := map[string]string{}
@@ -602,7 +621,7 @@ func TestFlippedBytes(t *testing.T) {
 	t.Logf("%d failed, %d gave another answer", failed, other)
 }
 
-// tried is the answer of a query as CSV, or the error.
+// tried returns the answer to a query as CSV, or the error.
 func tried(run queries.Run, q *queries.Query) (string, error) {
 	db, err := queries.Open(context.Background(), []queries.Run{run}, queries.Options{Threads: 1})
 	if err != nil {

@@ -12,22 +12,23 @@ import (
 //go:embed sql
 var files embed.FS
 
-// All gives every canned query in the order of their names. An error is a mistake in this package's SQL files.
+// All returns every canned query, sorted by name. An error is a mistake in this package's SQL files.
 func All() ([]*Query, error) {
 	return Named(Names())
 }
 
-// Names are the names of the canned queries, in order. It reads none of them.
+// Names returns the names of the canned queries, sorted, without reading them.
 func Names() []string { return namesIn(files) }
 
-// Named gives the canned queries of these names, in their order. Errors are as those of All, or name the query that there is not.
+// Named returns the canned queries with these names, in the given order. Its errors are those of All, or name an
+// unknown query.
 func Named(names []string) ([]*Query, error) { return load(files, names) }
 
-// namesIn are the names of the queries of a file system that has them as sql/*.sql.
+// namesIn lists the queries sql/*.sql in a file system.
 func namesIn(fsys fs.FS) []string {
 	paths, err := fs.Glob(fsys, "sql/*.sql")
 	if err != nil {
-		panic(err) // of the pattern
+		panic(err) // the pattern is malformed
 	}
 	names := make([]string, len(paths))
 	for i, p := range paths {
@@ -37,7 +38,7 @@ func namesIn(fsys fs.FS) []string {
 	return names
 }
 
-// load reads queries of a file system that has them as sql/*.sql.
+// load reads queries sql/*.sql from a file system.
 func load(fsys fs.FS, names []string) ([]*Query, error) {
 	include := func(name string) (source, error) { return includeOf(fsys, name) }
 	var all []*Query
@@ -58,7 +59,7 @@ func load(fsys fs.FS, names []string) ([]*Query, error) {
 
 func includeFile(name string) string { return "sql/include/" + name + ".sql" }
 
-// includeOf is the text of an included file of a file system.
+// includeOf reads an included file.
 func includeOf(fsys fs.FS, name string) (source, error) {
 	text, err := fs.ReadFile(fsys, includeFile(name))
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 //go:embed commq.sql.tmpl
 var macrosTemplate string
 
-// Macros is the text of commq.sql: SQL after which a DuckDB without commq has each query as a table macro with the query's
-// parameters, and each table of a run. docs/method/duckdb-shell.md says how the names are made and what differs from commq.
-// An error is a mistake in the template.
+// Macros returns the text of commq.sql. After loading it, a DuckDB without commq has each query as a table macro with
+// the query's parameters, and each table of a run. docs/method/duckdb-shell.md explains the names and the differences
+// from commq. An error is a mistake in the template.
 func Macros(all []*Query) (string, error) {
 	t, err := template.New("commq.sql").Parse(macrosTemplate)
 	if err != nil {
@@ -28,7 +28,7 @@ func Macros(all []*Query) (string, error) {
 	return b.String(), nil
 }
 
-// macros is what the template needs.
+// macros is the data of the template.
 type macros struct {
 	Generated, NoFile, Run, App, Files, Tables string
 	Version                                    int
@@ -37,23 +37,23 @@ type macros struct {
 	Queries                                    []macroQuery
 }
 
-// macroFact is a fact with its parts as SQL.
+// macroFact is a fact (see fact) as SQL.
 type macroFact struct {
-	Place                int // in the order of what is refused
+	Place                int // order of the checks
 	Name, Lacks, Without string
 }
 
 // macroTable is a table of a run.
 type macroTable struct{ Name, Inner, Table, Run, Columns, Pattern, Nulls string }
 
-// macroQuery is a query. Its macro fills its text in as Query.SQL does and gives it to the engine's table function query, so that
-// loading commq.sql takes little time and no parameter can be mistaken for a column.
+// macroQuery is a query. Its macro fills in the text as Query.SQL does and passes it to DuckDB's table function
+// query: commq.sql then loads fast, and no parameter can be mistaken for a column.
 type macroQuery struct {
 	Query, Comment, Call, Summary string
 	Name, Params, Fill            string
 	Nulls, What, Needs, Origins   string
 	Text                          string
-	// Args are, for each that is filled in, the place, its text and a parenthesis.
+	// Args has, for each parameter, the place to fill in, the text for it, and a closing parenthesis.
 	Args []string
 }
 
@@ -73,7 +73,8 @@ func macrosOf(all []*Query) macros {
 	}
 	m.Tables, m.Files = strings.Join(tables, ", "), strings.Join(files, ", ")
 	for i, f := range facts() {
-		m.Facts = append(m.Facts, macroFact{Place: 3 + i, Name: quote(f.name), Lacks: f.lacks, Without: quote(f.without)})
+		m.Facts = append(m.Facts, macroFact{Place: 3 + i, Name: quote(f.name), Lacks: f.lacks,
+			Without: quote(f.without)})
 	}
 	for _, q := range all {
 		m.Queries = append(m.Queries, q.macro())
@@ -81,13 +82,14 @@ func macrosOf(all []*Query) macros {
 	return m
 }
 
-// tablePattern are the files of a table in a run's folder.
+// tablePattern matches the files of a table in a run's folder.
 func tablePattern(t *schema.Table) string {
 	return t.Name + "/*.parquet"
 }
 
-// readPattern is tablePattern as the engine reads it. A run may lack a derived table, and then the engine says, before anything of commq.sql can run, that no file
-// matches the pattern. So the pattern itself says what to do, in brackets, of whose characters one matches: the last of the file's name.
+// readPattern returns the pattern of a table's files for read_parquet. If a run lacks a derived table, DuckDB reports
+// that no file matches the pattern, before commq.sql can report anything. So the pattern itself carries the advice,
+// inside a bracket expression that matches the last character of the file's name.
 func readPattern(t *schema.Table) string {
 	p := tablePattern(t)
 	if !t.Derived {
@@ -97,7 +99,8 @@ func readPattern(t *schema.Table) string {
 	return p[:last] + "[" + p[last:] + ": it is missing; commq runs profile makes it; commq query answers without]"
 }
 
-// macroTableOf is the macro of a table: it has the table's name, and where a query has that too, _table after it.
+// macroTableOf returns the macro of a table. It has the table's name, followed by _table if a query has that name
+// too.
 func macroTableOf(t *schema.Table, all []*Query) macroTable {
 	name := t.Name
 	for _, q := range all {
@@ -116,13 +119,13 @@ func macroTableOf(t *schema.Table, all []*Query) macroTable {
 
 func innerRows(t *schema.Table) string { return "commq_rows_" + t.Name }
 
-// macroName is the name of a query or a parameter as SQL has names without quotes.
+// macroName turns the name of a query or parameter into an SQL identifier that needs no quotes.
 func macroName(s string) string { return strings.ReplaceAll(s, "-", "_") }
 
-// macroNames are functions that commq.sql makes or uses: a query of the user that is called so has _query after its name.
+// macroNames are functions that commq.sql defines or uses. A user's query of such a name gets the suffix _query.
 var macroNames = []string{"runs", "queries", "query", "glob", "unnest", "read_csv", "read_parquet", "read_text"}
 
-// macroName is the name of the query's macro.
+// macroName returns the name of the query's macro.
 func (q *Query) macroName() string {
 	name := macroName(q.Name)
 	if slices.Contains(macroNames, name) {
@@ -131,7 +134,7 @@ func (q *Query) macroName() string {
 	return name
 }
 
-// macroParam is what a user types for a parameter. WHERE is a reserved word.
+// macroParam returns the macro's name for a parameter. WHERE is a reserved word.
 func macroParam(p *Param) string {
 	if p.Name == "where" {
 		return "condition"
@@ -139,10 +142,10 @@ func macroParam(p *Param) string {
 	return macroName(p.Name)
 }
 
-// runUse is the place of the run's folders in a query's text.
+// runUse marks where the runs' folders go in a query's text.
 const runUse = "{{run}}"
 
-// macro is the query as a macro.
+// macro returns the query as a macro.
 func (q *Query) macro() macroQuery {
 	what := quote("query " + q.Name)
 	m := macroQuery{
@@ -172,7 +175,7 @@ func (q *Query) macro() macroQuery {
 	return m
 }
 
-// macroCall is how the macro is used, with the defaults of all parameters.
+// macroCall shows how to call the macro, with the defaults of all parameters.
 func (q *Query) macroCall() string {
 	call := q.macroName() + "('RUN'"
 	for i := range q.Params {
@@ -190,7 +193,7 @@ func quoteAll(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// macroDefault is the default as a macro's parameter has it: conditions and files are texts.
+// macroDefault returns the default value for the macro's parameter. Conditions and files are texts.
 func (p *Param) macroDefault() string {
 	switch p.Kind {
 	case "integer", "number":
@@ -199,12 +202,12 @@ func (p *Param) macroDefault() string {
 	return quote(p.Default)
 }
 
-// macroIsDefault is an expression for {{default NAME}}: whether the argument is the parameter's default, as it stands in SQL.
+// macroIsDefault returns the expression for {{default NAME}}: whether the argument equals the parameter's default.
 func (p *Param) macroIsDefault() string {
 	return "CASE WHEN " + quoteName(macroParam(p)) + " = " + p.macroDefault() + " THEN 'TRUE' ELSE 'FALSE' END"
 }
 
-// macroLiteral is an expression for the argument as it stands in SQL; see Param.literal.
+// macroLiteral returns an expression for the argument as SQL; see Param.literal.
 func (p *Param) macroLiteral(what string) string {
 	name := macroParam(p)
 	args := "(" + what + ", " + quote(name) + ", " + quoteName(name)
@@ -222,7 +225,7 @@ func (p *Param) macroLiteral(what string) string {
 		for i, c := range p.Columns {
 			columns[i] = fmt.Sprintf("CAST(%s AS %s) AS %[1]s", quoteName(c.Name), c.Type)
 		}
-		return "commq_file" + args + ", " + quote(strings.Join(columns, ", ")) + ", " + quote(p.nothing()) + ")"
+		return "commq_file" + args + ", " + quote(strings.Join(columns, ", ")) + ", " + quote(p.emptyTable()) + ")"
 	}
 	return "commq_condition" + args + ")"
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// macros is the text of commq.sql with a user's own queries.
+// macros returns the text of commq.sql with a user's own queries.
 func macros(t *testing.T, own ...*queries.Query) string {
 	t.Helper()
 	all, err := queries.All()
@@ -40,7 +40,7 @@ func macros(t *testing.T, own ...*queries.Query) string {
 	return text
 }
 
-// plainDuckDB is a DuckDB that has read commq.sql and knows nothing else of commq.
+// plainDuckDB returns a DuckDB that has loaded commq.sql and nothing else of commq.
 func plainDuckDB(t *testing.T, store string, own ...*queries.Query) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")
@@ -60,7 +60,7 @@ func plainDuckDB(t *testing.T, store string, own ...*queries.Query) *sql.Conn {
 	return conn
 }
 
-// literal is a text as SQL has it.
+// literal returns a text as an SQL literal.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // duckRows are rows of a plain DuckDB.
@@ -86,7 +86,7 @@ func (r *duckRows) Next() bool {
 	return r.err == nil
 }
 
-// plainly is the answer of a plain DuckDB as CSV with the line of names.
+// plainly returns the answer of a plain DuckDB as CSV with the line of names.
 func plainly(conn *sql.Conn, statement string) (string, error) {
 	rows, err := conn.QueryContext(context.Background(), statement)
 	if err != nil {
@@ -106,7 +106,7 @@ func plainly(conn *sql.Conn, statement string) (string, error) {
 	return b.String(), err
 }
 
-// byCommq is commq's answer as CSV with the line of names.
+// byCommq returns commq's answer as CSV with the line of names.
 func byCommq(db *queries.DB, q *queries.Query, args map[string]string) (string, error) {
 	rows, err := db.Ask(context.Background(), q, args)
 	if err != nil {
@@ -118,8 +118,8 @@ func byCommq(db *queries.DB, q *queries.Query, args map[string]string) (string, 
 	return b.String(), err
 }
 
-// sameRows compares two answers in CSV: the same rows in the same order, the same values, but that DOUBLEs may differ in the last digits,
-// which depend on the order in which an engine adds up.
+// sameRows compares two answers in CSV: they must have the same rows in the same order. DOUBLEs may differ in the
+// last digits, which depend on the order in which an engine adds.
 func sameRows(t *testing.T, what string, q *queries.Query, want, got string) {
 	t.Helper()
 	records := func(text string) [][]string {
@@ -149,7 +149,7 @@ func sameRows(t *testing.T, what string, q *queries.Query, want, got string) {
 	}
 }
 
-// macroCall is how a person asks a query in the duckdb shell.
+// macroCall returns the call of a query's macro as a user types it in the duckdb shell.
 func macroCall(q *queries.Query, run string, args map[string]string) string {
 	call := strings.ReplaceAll(q.Name, "-", "_") + "(" + run
 	for _, p := range q.Params {
@@ -169,8 +169,8 @@ func macroCall(q *queries.Query, run string, args map[string]string) string {
 	return "FROM " + call + ")"
 }
 
-// variants are arguments that a query's macro is compared with: the defaults, each other choice and bound, conditions, and what
-// the parameters of locality mean only together.
+// variants returns the sets of arguments with which a query's macro is tested: the defaults, each other choice and
+// bound, conditions, and combinations of locality's parameters.
 func variants(t *testing.T, q *queries.Query) []map[string]string {
 	sets := everyChoice(t, q)
 	for _, p := range q.Params {
@@ -184,16 +184,17 @@ func variants(t *testing.T, q *queries.Query) []map[string]string {
 			t.Fatal(err)
 		}
 		sets = append(sets,
-			map[string]string{"topology": "torus", "dims": "2x2", "mapping": "file", "rankmap": file, "collectives": "tree"},
+			map[string]string{"topology": "torus", "dims": "2x2", "mapping": "file", "rankmap": file,
+				"collectives": "tree"},
 			map[string]string{"topology": "tree", "dims": "2x2x2x2", "mapping": "cyclic", "ranks-per-node": "3"})
 	}
 	return sets
 }
 
-// ofRun is what commq says before the engine's error.
+// ofRun matches what commq puts before the engine's error.
 var ofRun = regexp.MustCompile(`^query [a-z-]+ of (run [^:]+|\d+ runs): `)
 
-// core is what an error of either engine says.
+// core returns the part of an error that both engines report.
 func core(err error) string {
 	if err == nil {
 		return ""
@@ -210,7 +211,7 @@ func core(err error) string {
 	return strings.TrimSpace(text)
 }
 
-// sameAnswers compares what macros say of runs with what commq says, with several sets of arguments.
+// sameAnswers compares the answers of macros with those of commq, for several sets of arguments.
 func sameAnswers(t *testing.T, conn *sql.Conn, db *queries.DB, q *queries.Query, run string, sets []map[string]string) {
 	t.Helper()
 	for _, args := range sets {
@@ -225,10 +226,10 @@ func sameAnswers(t *testing.T, conn *sql.Conn, db *queries.DB, q *queries.Query,
 	}
 }
 
-// awkward is a name of a folder that SQL and file patterns could take for something else.
+// awkward is the name of a folder that SQL and file patterns could misinterpret.
 const awkward = "it's a [st]ore, \"x\" {where}"
 
-// heatRun is the run of docs/QUERIES.md in a store of an awkward name.
+// heatRun returns the run of docs/QUERIES.md in a store with an awkward name.
 func heatRun(t *testing.T) (store string, run queries.Run) {
 	t.Helper()
 	text, err := os.ReadFile("internal/gendocs/heat.3.txt")
@@ -265,7 +266,7 @@ func TestMacrosAnswerAsQueriesDo(t *testing.T) {
 	}
 }
 
-// captured is a committed run.
+// captured returns a committed run.
 func captured(t *testing.T, name string) queries.Run {
 	t.Helper()
 	dir := filepath.Join("..", "testdata", "runs", name)
@@ -279,21 +280,23 @@ func captured(t *testing.T, name string) queries.Run {
 func TestMacrosOverSeveralRuns(t *testing.T) {
 	conn := plainDuckDB(t, "../testdata/runs")
 	scaling := named(t, "scaling")
-	mg := []queries.Run{captured(t, "mg.W.2"), captured(t, "mg.W.4"), captured(t, "mg.W.8"), captured(t, "mg.W.16"), captured(t, "mg.W.32")}
+	mg := []queries.Run{captured(t, "mg.W.2"), captured(t, "mg.W.4"), captured(t, "mg.W.8"), captured(t, "mg.W.16"),
+		captured(t, "mg.W.32")}
 	db := open(t, mg...)
 	sameAnswers(t, conn, db, scaling, "'mg.W.*'", everyChoice(t, scaling))
 	sameAnswers(t, conn, db, scaling, "'../testdata/runs/mg.W.*'", []map[string]string{nil})
-	sameAnswers(t, conn, open(t, mg[0], captured(t, "sp.W.4")), scaling, "['mg.W.2', '../testdata/runs/sp.W.4/']", []map[string]string{nil})
+	sameAnswers(t, conn, open(t, mg[0], captured(t, "sp.W.4")), scaling, "['mg.W.2', '../testdata/runs/sp.W.4/']",
+		[]map[string]string{nil})
 }
 
-// The tables and runs are what commq sql has under the same names.
+// The tables and runs equal those of commq sql with the same names.
 func TestTableMacros(t *testing.T) {
 	conn := plainDuckDB(t, "../testdata/runs")
 	runs := []queries.Run{captured(t, "cg.A.4"), captured(t, "cg.A.16")}
 	db := open(t, runs...)
 	for _, table := range schema.Tables() {
 		macro := table.Name
-		if table.Name == "callsites" || table.Name == "datatypes" { // queries are called so
+		if table.Name == "callsites" || table.Name == "datatypes" { // queries have these names
 			macro += "_table"
 		}
 		order := " ORDER BY run, " + strings.Join(table.Key, ", ")
@@ -319,29 +322,7 @@ func TestTableMacros(t *testing.T) {
 	}
 }
 
-// lacking are runs that queries refuse, each with what was done to heat.3.
-func lacking() map[string]func(*schema.Manifest) {
-	return map[string]func(*schema.Manifest){
-		"untimed":      func(m *schema.Manifest) { m.TimeOrigin, m.EndNs = "untimed", 0 },
-		"virtual":      func(m *schema.Manifest) { m.TimeOrigin = "virtual" },
-		"simulated":    func(m *schema.Manifest) { m.TimeOrigin = "simulated" },
-		"no-compute":   func(m *schema.Manifest) { m.ComputeClock = "none" },
-		"no-hash":      func(m *schema.Manifest) { m.Hash = "none" },
-		"no-callsites": func(m *schema.Manifest) { m.Callsites = false },
-		"messages":     func(m *schema.Manifest) { m.Record = "messages" },
-		"collectives":  func(m *schema.Manifest) { m.Record, m.Counts.Messages = "collectives", 8 },
-		"poor": func(m *schema.Manifest) {
-			m.TimeOrigin, m.EndNs, m.Hash, m.Callsites, m.Record = "untimed", 0, "none", false, "messages"
-		},
-		"filter-sends":   func(m *schema.Manifest) { m.Filters = []string{"pcontrol", "call:MPI_*send", "-call:MPI_R*"} },
-		"filter-some":    func(m *schema.Manifest) { m.Filters = []string{"call:MPI_A*", "call:MPI_[^A]*"} },
-		"filter-recvs":   func(m *schema.Manifest) { m.Filters = []string{"-call:MPI_Recv"} },
-		"filter-by-hand": func(m *schema.Manifest) { m.Filters = []string{"pcontrol"} },
-	}
-}
-
-// changedCopy is a copy of a run, beside it, whose manifest is changed after it was written: what it then claims of the rows
-// need not be so.
+// changedCopy returns a copy of a run, beside it, whose manifest is changed: it need not agree with the rows.
 func changedCopy(t *testing.T, run queries.Run, name string, change func(*schema.Manifest)) queries.Run {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(run.Dir), name)
@@ -363,7 +344,7 @@ func changedCopy(t *testing.T, run queries.Run, name string, change func(*schema
 	return queries.Run{Name: name, Dir: dir, Manifest: m}
 }
 
-func TestMacrosRefuseWhatQueriesRefuse(t *testing.T) {
+func TestMacrosRefuseLikeQueries(t *testing.T) {
 	all, err := queries.All()
 	if err != nil {
 		t.Fatal(err)
@@ -414,7 +395,7 @@ func TestMacrosRefuseWhatQueriesRefuse(t *testing.T) {
 	}
 }
 
-// fails asks a plain DuckDB what must be an error, and compares that.
+// fails asks a plain DuckDB a statement that must fail, and compares the error.
 func fails(t *testing.T, conn *sql.Conn, statement, want string) {
 	t.Helper()
 	got, err := plainly(conn, statement)
@@ -438,13 +419,15 @@ func TestMacrosRefuseDamagedRuns(t *testing.T) {
 	fails(t, conn, "FROM tags('listed')", `query tags: run "listed": table events: there is no events/0001.parquet; the run is damaged, see commq runs check`)
 
 	extra := changedCopy(t, heat, "extra", func(*schema.Manifest) {}).Dir
-	if err := os.Link(filepath.Join(extra, "messages/0000.parquet"), filepath.Join(extra, "messages/0001.parquet")); err != nil {
+	if err := os.Link(filepath.Join(extra, "messages/0000.parquet"),
+		filepath.Join(extra, "messages/0001.parquet")); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, conn, "FROM density('extra')", `run "extra": its manifest does not name the file messages/0001.parquet; see commq runs check`)
 
 	lacks := changedCopy(t, heat, "lacks", func(m *schema.Manifest) { m.Tables = m.Tables[:7] }).Dir
-	for _, missing := range []struct{ file, query string }{{"profile", "calls"}, {"waits", "late_senders"}, {"repeats", "duplicates"}, {"collective_waits", "collective_wait"}} {
+	for _, missing := range []struct{ file, query string }{{"profile", "calls"}, {"waits", "late_senders"},
+		{"repeats", "duplicates"}, {"collective_waits", "collective_wait"}} {
 		if err := os.RemoveAll(filepath.Join(lacks, missing.file)); err != nil {
 			t.Fatal(err)
 		}
@@ -456,14 +439,16 @@ func TestMacrosRefuseDamagedRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, conn, "FROM density('bare')", `"bare" is not a run: it has no manifest.json`)
-	fails(t, conn, "FROM ranks(['heat.3', 'heat.*'])", `table ranks: two runs are called "heat.3"; each may be given once`)
+	fails(t, conn, "FROM ranks(['heat.3', 'heat.*'])",
+		`table ranks: two runs are called "heat.3"; each may be given once`)
 }
 
-func TestMacrosSayWhatIsWrongWithArguments(t *testing.T) {
+func TestMacrosExplainWrongArguments(t *testing.T) {
 	store, _ := heatRun(t)
 	conn := plainDuckDB(t, store)
 	for _, c := range []struct{ statement, want string }{
-		{"FROM density('heat.4')", `No files found that match the pattern "` + strings.NewReplacer("[", "[[]", "]", "[]]").Replace(store) + "/heat.4/"},
+		{"FROM density('heat.4')", `No files found that match the pattern "` +
+			strings.NewReplacer("[", "[[]", "]", "[]]").Replace(store) + "/heat.4/"},
 		{"FROM density('./nowhere/heat.3')", `No files found that match the pattern "./nowhere/heat.3/`},
 		{"FROM density('heat.*')", `/heat.[*]/`},
 		{"FROM density('')", "query density is asked of one run at a time; give its name in the store or its path"},
@@ -472,7 +457,8 @@ func TestMacrosSayWhatIsWrongWithArguments(t *testing.T) {
 		{"FROM density(3)", "query density is asked of one run at a time"},
 		{"FROM scaling('')", "query scaling: no run given"},
 		{"FROM scaling(NULL)", "query scaling: no run given"},
-		{"FROM density('heat.3', collectives := 'some')", `query density: collectives "some": want one of rooted, logical, tree, none`},
+		{"FROM density('heat.3', collectives := 'some')",
+			`query density: collectives "some": want one of rooted, logical, tree, none`},
 		{"FROM density('heat.3', collectives := NULL)", `query density: collectives "NULL": want one of rooted`},
 		{"FROM density('heat.3', collectives := 3)", `query density: collectives "3": want one of rooted`},
 		{"FROM density('heat.3', condition := NULL)", `query density: condition "NULL": want an SQL condition as text`},
@@ -483,7 +469,8 @@ func TestMacrosSayWhatIsWrongWithArguments(t *testing.T) {
 		{"FROM over_time('heat.3', bins := 'many')", `query over-time: bins "many": want an integer`},
 		{"FROM over_time('heat.3', bins := NULL)", `query over-time: bins "NULL": want an integer`},
 		{"FROM locality('heat.3', dims := NULL)", `query locality: dims "NULL": want text`},
-		{"FROM locality('heat.3', mapping := 'file', rankmap := NULL)", `query locality: rankmap "NULL": want the name of a CSV file`},
+		{"FROM locality('heat.3', mapping := 'file', rankmap := NULL)",
+			`query locality: rankmap "NULL": want the name of a CSV file`},
 		{"FROM locality('heat.3', mapping := 'file', rankmap := 'no.csv')", `no.csv`},
 	} {
 		fails(t, conn, c.statement, c.want)
@@ -491,8 +478,10 @@ func TestMacrosSayWhatIsWrongWithArguments(t *testing.T) {
 }
 
 func TestMacrosOfOwnQueries(t *testing.T) {
-	tables := strings.Replace(strings.Replace(ownSQL, "FROM messages", "FROM ranks r, messages", 1), "{{where}}", "src = r.rank AND ({{where}})", 1)
-	own, unusable := readOwn(t, ownFolder(t, "busy-pairs.sql", ownHeader+ownSQL, "queries.sql", ownHeader+tables, "ranks.sql", ownHeader+ownSQL,
+	tables := strings.Replace(strings.Replace(ownSQL, "FROM messages", "FROM ranks r, messages", 1), "{{where}}",
+		"src = r.rank AND ({{where}})", 1)
+	own, unusable := readOwn(t, ownFolder(t, "busy-pairs.sql", ownHeader+ownSQL, "queries.sql", ownHeader+tables,
+		"ranks.sql", ownHeader+ownSQL,
 		"part.sql", strings.Replace(ownHeader, "integer 1..99 = 2", "number -1..99 = 0.5", 1)+ownSQL+"-- more of it"))
 	if len(own) != 4 || len(unusable) != 0 {
 		t.Fatalf("%d queries, %+v", len(own), unusable)
@@ -524,7 +513,7 @@ func TestMacrosOfOwnQueries(t *testing.T) {
 	same(t, "the table", got, "rank\n3")
 }
 
-// What a person writes need not be a literal.
+// Arguments need not be literals.
 func TestMacrosTakeExpressions(t *testing.T) {
 	store, _ := heatRun(t)
 	conn := plainDuckDB(t, store)
@@ -535,7 +524,8 @@ func TestMacrosTakeExpressions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, call := range []string{"over_time(getvariable('mine') || '.3', bins := 3 + 4)", "over_time('heat.3', bins => '7')"} {
+	for _, call := range []string{"over_time(getvariable('mine') || '.3', bins := 3 + 4)",
+		"over_time('heat.3', bins => '7')"} {
 		got, err := plainly(conn, "FROM "+call)
 		if err != nil {
 			t.Fatal(err)

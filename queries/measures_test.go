@@ -26,9 +26,10 @@ ranks rank
 4
 `
 
-// someOfEach has on the communicators of comms: a barrier of all; a bcast of 100 bytes from rank 4 in communicator 1, nonblocking, which
-// rank 2 calls in the form with large counts; an allreduce of 8 bytes over the intercommunicator 3; a reduce of 6 to rank 2 in
-// communicator 1, persistent and started twice. And what never counts: making a communicator, one-sided calls, files, waits.
+// someOfEach has on the communicators of comms: a barrier of all; a bcast of 100 bytes from rank 4 in communicator 1,
+// nonblocking, which rank 2 calls in the form with large counts; an allreduce of 8 bytes over the intercommunicator
+// 3; a reduce of 6 to rank 2 in communicator 1, persistent and started twice. It also has calls that never count:
+// making a communicator, one-sided calls, files, waits.
 const someOfEach = comms + five + `
 events rank seq call class comm instance init_seq root_world send_count send_bytes recv_count recv_bytes
 0 0 MPI_Barrier collective 0 0 - - - 0 - 0
@@ -63,8 +64,9 @@ events rank seq call class comm instance init_seq root_world send_count send_byt
 4 6 MPI_Start collective 1 8589934593 4 2 3 6 - 0
 `
 
-// Of 5 ranks, 5 take part in the barrier and in the allreduce, 3 in the bcast and 3 in each of two reduces: 19 operations, 19 / 5 =
-// 3.8 per rank. The messages are 5, one of them from rank 3 to itself: 5 of 24 and 19 of 24 operations.
+// Of 5 ranks, 5 take part in the barrier and in the allreduce, 3 in the bcast and 3 in each of two reduces: 19
+// operations, 19 / 5 = 3.8 per rank. The messages are 5, one of them from rank 3 to itself: 5 of 24 and 19 of 24
+// operations.
 func TestRatio(t *testing.T) {
 	m := example.Manifest(5)
 	same(t, "both", ask(t, newRun(t, "both.5", someOfEach+pingpong, m), "ratio"), `
@@ -89,7 +91,8 @@ func TestCollectives(t *testing.T) {
 		5,MPI_Barrier,1,1,0,0
 		5,MPI_Bcast,1,0.6,100,200
 		5,MPI_Reduce,2,1.2,36,12`)
-	// A job that ended in its second barrier, which ranks 3 and 4 did not reach; each half of it had a neighbourhood alltoall.
+	// A job that ended in its second barrier, which ranks 3 and 4 did not reach; each half of it had a neighbourhood
+	// alltoall.
 	killed := comms + five + `
 events rank seq call class comm instance send_bytes recv_bytes
 0 0 MPI_Barrier collective 0 0 0 0
@@ -109,8 +112,8 @@ events rank seq call class comm instance send_bytes recv_bytes
 		5,MPI_Neighbor_alltoallw,1,0.6,16,16`)
 }
 
-// edges has messages on both sides of the buckets' bounds: of 16, 17, 0 and 64 Mi bytes, one more than that, and one whose elements are
-// not known. In elements they are 2, 17, 0, 8 Mi and 64 Mi + 1.
+// edges has messages on both sides of the buckets' bounds: of 16, 17, 0 and 64 Mi bytes, one more than that, and one
+// whose elements are not known. In elements they are 2, 17, 0, 8 Mi and 64 Mi + 1.
 const edges = world + five + `
 messages src dst comm tag bytes send_count send_seq recv_post_seq
 1 3 0 9 16 2 0 0
@@ -147,8 +150,8 @@ func TestSizes(t *testing.T) {
 	same(t, "of nothing", ask(t, run, "sizes", "where", "tag = 8"), "")
 }
 
-// The calls of someOfEach: a barrier of nothing (5), an allreduce of 8 bytes (5), a bcast of 100 (3), reduces of 6 (6). Their counts
-// are 0, 2, 25 and 3.
+// The calls of someOfEach: a barrier of nothing (5), an allreduce of 8 bytes (5), a bcast of 100 (3), reduces of 6
+// (6). Their counts are 0, 2, 25 and 3.
 func TestSizesOfCollectives(t *testing.T) {
 	run := newRun(t, "each.5", someOfEach+pingpong, example.Manifest(5))
 	same(t, "none", some(ask(t, run, "sizes")), `
@@ -164,7 +167,7 @@ func TestSizesOfCollectives(t *testing.T) {
 		5,2,<= 64,64,3,300`)
 }
 
-// some leaves out the buckets without messages.
+// some removes the buckets without messages.
 func some(rows string) string {
 	var b strings.Builder
 	for _, line := range strings.SplitAfter(rows, "\n") {
@@ -175,16 +178,17 @@ func some(rows string) string {
 	return b.String()
 }
 
-// TestRandomMeasuresAgainstTheSlowWay compares ratio, collectives and sizes with counts taken one operation at a time.
-func TestRandomMeasuresAgainstTheSlowWay(t *testing.T) {
+// TestRandomMeasuresAgainstDirectCount compares ratio, collectives and sizes with counts taken one operation at a time.
+func TestRandomMeasuresAgainstDirectCount(t *testing.T) {
 	forms := map[string][]string{
 		"MPI_Bcast":                {"MPI_Bcast", "MPI_Bcast_c"},
 		"MPI_Reduce_scatter_block": {"MPI_Ireduce_scatter_block", "MPI_Ireduce_scatter_block_c"},
 		"MPI_Allgatherv":           {"MPI_Allgatherv"},
 		"MPI_Iexscan":              nil, // never counted under this name
 		"MPI_Exscan":               {"MPI_Iexscan"},
-		"MPI_Neighbor_alltoall":    {"MPI_Neighbor_alltoall_init", "MPI_Neighbor_alltoall_init_c", "MPIX_Neighbor_alltoall_init"},
-		"MPI_Scan":                 {"MPI_Scan_init"},
+		"MPI_Neighbor_alltoall": {"MPI_Neighbor_alltoall_init", "MPI_Neighbor_alltoall_init_c",
+			"MPIX_Neighbor_alltoall_init"},
+		"MPI_Scan": {"MPI_Scan_init"},
 	}
 	var operations []string
 	for name, f := range forms {
@@ -232,7 +236,8 @@ func TestRandomMeasuresAgainstTheSlowWay(t *testing.T) {
 						}
 						s, r := rng.Int64N(5000), rng.Int64N(5000)
 						sent[op], received[op] = sent[op]+s, received[op]+r
-						fmt.Fprintf(&events, "%d %d %s collective %d %d %s %d %d\n", rank, seq[rank], call, comm, id, init, s, r)
+						fmt.Fprintf(&events, "%d %d %s collective %d %d %s %d %d\n", rank, seq[rank], call, comm, id,
+							init, s, r)
 						seq[rank]++
 					}
 				}
@@ -265,13 +270,16 @@ func TestRandomMeasuresAgainstTheSlowWay(t *testing.T) {
 		total, p := 0, float64(world)
 		for _, op := range operations {
 			if calls[op] > 0 {
-				fmt.Fprintf(&want, "%d,%s,%d,%v,%d,%d\n", world, op, instances[op], float64(calls[op])/p, sent[op], received[op])
+				fmt.Fprintf(&want, "%d,%s,%d,%v,%d,%d\n", world, op, instances[op], float64(calls[op])/p, sent[op],
+					received[op])
 				total += calls[op]
 			}
 		}
 		same(t, fmt.Sprintf("seed %d collectives", seed), ask(t, run, "collectives"), want.String())
-		same(t, fmt.Sprintf("seed %d ratio", seed), ask(t, run, "ratio"), fmt.Sprintf("%d,point-to-point,%d,%v,%v\n%d,collective,%d,%v,%v",
-			world, n, float64(n)/p, float64(n)/float64(n+total), world, total, float64(total)/p, float64(total)/float64(n+total)))
+		same(t, fmt.Sprintf("seed %d ratio", seed), ask(t, run, "ratio"),
+			fmt.Sprintf("%d,point-to-point,%d,%v,%v\n%d,collective,%d,%v,%v",
+				world, n, float64(n)/p, float64(n)/float64(n+total), world, total, float64(total)/p,
+				float64(total)/float64(n+total)))
 		for u, unit := range []string{"bytes", "elements"} {
 			var b strings.Builder
 			for i, line := range strings.Split(strings.TrimSpace(ask(t, run, "sizes", "unit", unit)), "\n") {
@@ -290,7 +298,7 @@ func TestRandomMeasuresAgainstTheSlowWay(t *testing.T) {
 	}
 }
 
-// bare is a run that keeps no rows of its messages and says how many there were: a point of a curve.
+// bare returns a run without rows of messages, whose manifest has their number: a point of a curve.
 func bare(t *testing.T, store, name string, ranks int32, messages int64, label string) queries.Run {
 	t.Helper()
 	m := example.Manifest(ranks)
@@ -303,7 +311,7 @@ func bare(t *testing.T, store, name string, ranks int32, messages int64, label s
 	return newRunIn(t, store, name, b.String(), m)
 }
 
-// rounded has every number of rows with at most so many significant digits.
+// rounded rounds every number in the rows to this number of significant digits.
 func rounded(rows string, digits int) string {
 	var b strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(rows), "\n") {
@@ -345,10 +353,10 @@ func TestScaling(t *testing.T) {
 		square.A,square.A.8,8,8,192,192,2,2,2,3,1,3
 		two.C,two.C.3,3,3,9,9,2,,,1,1,2
 		two.C,two.C.5,5,5,25,25,2,,,1,1,2`)
-	// line: x 1, 2, 3 has mean 2 and Sxx 2; y 1, 2, 2 has mean 5/3 and Syy 2/3; Sxy is 1. Slope 1/2, constant 2/3, fitted 7/6, 10/6,
-	// 13/6. The squared residuals 1/36, 4/36, 1/36 add up to 1/6: R2 = 1 - (1/6) / (2/3) = 3/4, and the slope's standard error is
-	// sqrt(1/6 / 1 / 2) = 0.288675. Times t(1 degree of freedom) 12.7062 that is 3.66797.
-	// two: slope 16 / 2, constant 9 - 3 x 8.
+	// line: x 1, 2, 3 has mean 2 and Sxx 2; y 1, 2, 2 has mean 5/3 and Syy 2/3; Sxy is 1. Slope 1/2, constant 2/3,
+	// fitted 7/6, 10/6, 13/6. The squared residuals 1/36, 4/36, 1/36 add up to 1/6: R2 = 1 - (1/6) / (2/3) = 3/4, and
+	// the slope's standard error is sqrt(1/6 / 1 / 2) = 0.288675. Times t(1 degree of freedom) 12.7062 that is
+	// 3.66797. two: slope 16 / 2, constant 9 - 3 x 8.
 	got = rounded(askOver(t, runs, "scaling", "form", "linear"), 5)
 	same(t, "linear", leave(got, "square"), `
 		line.W,line.W.1,1,1,1,1.1667,0.5,-3.168,4.168,0.66667,0.75,3
@@ -365,7 +373,7 @@ func TestScaling(t *testing.T) {
 		two.C,two.C.5,5,5,25,25,31.322,,,-25.411,1,2`)
 }
 
-// leave leaves out the rows of a program.
+// leave removes the rows of a program.
 func leave(rows, app string) string {
 	var b strings.Builder
 	for _, line := range strings.SplitAfter(rows, "\n") {
@@ -376,14 +384,18 @@ func leave(rows, app string) string {
 	return b.String()
 }
 
-// Classes are numbers in their order, other names end in the ranks or do not, and a label may be a number.
-func TestWhatScalingIsAgainst(t *testing.T) {
+// Classes that are numbers are sorted as numbers, names may end in the number of ranks or not, and a label may be a
+// number.
+func TestScalingAxes(t *testing.T) {
 	store := t.TempDir()
 	runs := []queries.Run{
-		bare(t, store, "mg.A.3", 3, 30, "0.5"), bare(t, store, "mg.B.3", 3, 90, "1.5"), bare(t, store, "mg.C.3", 3, 270, "x"),
-		bare(t, store, "mg.B.5", 5, 7, ""), bare(t, store, "ring.3", 3, 3, ""), bare(t, store, "ring.5", 5, 5, ""), bare(t, store, "17", 3, 5, ""),
+		bare(t, store, "mg.A.3", 3, 30, "0.5"), bare(t, store, "mg.B.3", 3, 90, "1.5"),
+		bare(t, store, "mg.C.3", 3, 270, "x"),
+		bare(t, store, "mg.B.5", 5, 7, ""), bare(t, store, "ring.3", 3, 3, ""), bare(t, store, "ring.5", 5, 5, ""),
+		bare(t, store, "17", 3, 5, ""),
 	}
-	// mg: u = ln 3, ln 4, ln 5 with mean 1.364781 and Suu 0.131166; v goes up by ln 3, so Suv is 1.098612 x (0.266169 + 0.244657).
+	// mg: u = ln 3, ln 4, ln 5 with mean 1.364781 and Suu 0.131166; v goes up by ln 3, so Suv is 1.098612 x (0.266169
+	// + 0.244657).
 	rows := rounded(askOver(t, runs, "scaling", "by", "class"), 5)
 	same(t, "class", columns(rows, 0, 1, 3, 4, 6), `
 		17.3,17,,5,
@@ -447,9 +459,10 @@ messages src dst comm tag bytes send_count send_seq recv_post_seq
 3 3 0 9 1000 - 2 2
 `
 
-// Every measure of one run of 5 ranks: 3 messages of 6000 bytes together; 6 collective calls, in which 64 bytes are sent.
-// Sends and receives take 300 + 40 + 100 + 20 + 180 = 640 ns, the wait 50, the collectives 500 + 1100 + 800 + 10 + 600 = 3010 (one never
-// returned), computing 1000 + 100 + 700 + 50 + 40 + 590 + 10 + 1210 = 3700; each divided by 5. The manifest has 12 calls and the end.
+// Every measure of one run of 5 ranks: 3 messages of 6000 bytes together; 6 collective calls, in which 64 bytes are
+// sent. Sends and receives take 300 + 40 + 100 + 20 + 180 = 640 ns, the wait 50, the collectives 500 + 1100 + 800 +
+// 10 + 600 = 3010 (one never returned), computing 1000 + 100 + 700 + 50 + 40 + 590 + 10 + 1210 = 3700; each divided
+// by 5. The manifest has 12 calls and the end.
 func TestMeasuresThatScale(t *testing.T) {
 	m := example.Manifest(5)
 	m.Counts.Calls, m.EndNs = 12, 1500
@@ -477,21 +490,24 @@ func TestMeasuresThatScale(t *testing.T) {
 		{"wait-ns", "10", "", "", ""},
 		{"collective-ns", "602", "", "602", "602"},
 		{"compute-ns", "740", "740", "", ""},
+		{"runtime-ns", "1490", "", "", ""},
 		{"end-ns", "1500", "", "1500", "1500"},
 	} {
-		for name, want := range map[string]string{"all": c.all, "untimed": c.untimed, "messages": c.messages, "collectives": c.collectives} {
+		for name, want := range map[string]string{"all": c.all, "untimed": c.untimed, "messages": c.messages,
+			"collectives": c.collectives} {
 			rows := rounded(ask(t, runs[name], "scaling", "measure", c.measure), 5)
 			if got := strings.TrimSpace(columns(rows, 4)); got != want {
 				t.Errorf("%s of %s: %q, want %q", c.measure, name, got, want)
 			}
 		}
 	}
-	// Times of different origins are not of one series.
+	// Runs with times of different origins are not in one series.
 	rows := askOver(t, []queries.Run{runs["all"], runs["messages"]}, "scaling", "measure", "end-ns")
 	same(t, "origins", columns(rows, 0), "all measured\nmessages virtual")
 }
 
-// TestScalingAgainstGonum compares fits of random points, up to 34 of them, with another library's regression and t distribution.
+// TestScalingAgainstGonum compares fits of random points, up to 34 of them, with another library's regression and t
+// distribution.
 func TestScalingAgainstGonum(t *testing.T) {
 	for seed, n := range []int{3, 9, 34} {
 		rng := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -522,7 +538,8 @@ func TestScalingAgainstGonum(t *testing.T) {
 			}
 			for i, line := range strings.Split(strings.TrimSpace(askOver(t, runs, "scaling", "form", form)), "\n") {
 				w := strings.Split(line, ",")
-				for c, want := range map[int]float64{6: slope, 7: slope - half, 8: slope + half, 9: constant, 10: r2, 11: float64(n)} {
+				for c, want := range map[int]float64{6: slope, 7: slope - half, 8: slope + half, 9: constant, 10: r2,
+					11: float64(n)} {
 					got, err := strconv.ParseFloat(w[c], 64)
 					if err != nil || math.Abs(got-want) > 2e-6*(math.Abs(want)+half) {
 						t.Fatalf("%d points, %s, row %d, column %d: %s, want %v", n, form, i, c, w[c], want)
@@ -533,9 +550,10 @@ func TestScalingAgainstGonum(t *testing.T) {
 	}
 }
 
-// aside has communication on communicator 1 alone, whose ranks 0, 1 and 2 are the world's 4, 2 and 3: a message of 4097 bytes from its
-// rank 1 to its rank 2 and one of 17 from there to its rank 0, a bcast of 40 bytes from its rank 2, and an alltoallv in which its rank 0
-// sends 5 bytes to its rank 1 and 6 to itself. Whoever takes these for world ranks has traffic of ranks 0 and 1.
+// aside has communication on communicator 1 alone, whose ranks 0, 1 and 2 are the world's 4, 2 and 3: a message of
+// 4097 bytes from its rank 1 to its rank 2 and one of 17 from there to its rank 0, a bcast of 40 bytes from its rank
+// 2, and an alltoallv in which its rank 0 sends 5 bytes to its rank 1 and 6 to itself. A query that mistakes these
+// for world ranks shows traffic of ranks 0 and 1.
 const aside = comms + five + `
 events rank seq call class comm instance send_peer send_world send_tag send_count send_bytes recv_peer recv_world recv_tag recv_bytes root_world
 2 0 MPI_Send send 1 - 2 3 9 4097 4097 - - - - -
@@ -564,7 +582,8 @@ func TestSubcommunicatorsAreInWorldRanks(t *testing.T) {
 	same(t, "density of messages", ask(t, run, "density", "collectives", "none"), `
 		2,3,1,4097
 		3,4,1,17`)
-	// The bcast from 3; the alltoallv by way of rank 4, the communicator's rank 0: 2 and 3 send nothing to it, 2 gets 5 bytes.
+	// The bcast from 3; the alltoallv through rank 4, the communicator's rank 0: 2 and 3 send nothing to it, 2 gets 5
+	// bytes.
 	same(t, "density, rooted", ask(t, run, "density"), `
 		2,3,1,4097
 		2,4,1,0
@@ -593,7 +612,8 @@ func TestSubcommunicatorsAreInWorldRanks(t *testing.T) {
 	same(t, "collectives", ask(t, run, "collectives"), `
 		5,MPI_Alltoallv,1,0.6,11,11
 		5,MPI_Bcast,1,0.6,40,80`)
-	// rank, destinations, sources, partners, messages and bytes sent and received, the busiest with its messages and bytes, to itself.
+	// rank, destinations, sources, partners, messages and bytes sent and received, the busiest with its messages and
+	// bytes, to itself.
 	same(t, "partners", ask(t, run, "partners"), `
 		0,0,0,0,0,0,0,0,,,,0,0
 		1,0,0,0,0,0,0,0,,,,0,0

@@ -68,7 +68,7 @@ messages src dst comm tag bytes send_seq recv_post_seq recv_done_seq
 		4,0,recv,MPI_Sendrecv,0,2,1,`)
 }
 
-func TestQueryRefusesWhatTheRunLacks(t *testing.T) {
+func TestQueryRefusesRunWithoutNeeds(t *testing.T) {
 	m := example.Manifest(5)
 	m.Record = "messages"
 	run := newRun(t, "short.5", world, m)
@@ -77,11 +77,13 @@ func TestQueryRefusesWhatTheRunLacks(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}
-	for filters, refused := range map[string]bool{"-call:MPI_Wait*": false, "call:MPI_*": false, "-call:MPI_Send": true, "-call:MPI_Start*": true,
+	for filters, refused := range map[string]bool{"-call:MPI_Wait*": false, "call:MPI_*": false,
+		"-call:MPI_Send": true, "-call:MPI_Start*": true,
 		"call:MPI_Recv": true, "-call:MPI_Wait* pcontrol": false, "call:MPI_* -call:MPI_Ib*": true} {
 		run.Manifest.Filters = strings.Fields(filters)
 		err := named(t, "unmatched").Check(run)
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), `query unmatched: run "short.5" leaves out sends by request`) {
+		if (err != nil) != refused || refused &&
+			!strings.Contains(err.Error(), `query unmatched: run "short.5" leaves out sends by request`) {
 			t.Errorf("unmatched with filters %s: error %v", filters, err)
 		}
 	}
@@ -98,7 +100,7 @@ func TestQueryRefusesWhatTheRunLacks(t *testing.T) {
 	}
 }
 
-// TestQueryRefusesOtherTimes asks for measured times, by a query that accepts nothing else, of runs with others.
+// TestQueryRefusesOtherTimes asks runs with other time origins a query that accepts only measured times.
 func TestQueryRefusesOtherTimes(t *testing.T) {
 	q := *named(t, "overlaps")
 	q.Origins = []string{"measured", "simulated"}
@@ -117,13 +119,15 @@ func TestQueryRefusesOtherTimes(t *testing.T) {
 	}
 }
 
-// TestQueryOverRuns asks one query over two runs at once, and one that is not meant for it.
+// TestQueryOverRuns asks one query over two runs at once, and one that accepts only a single run.
 func TestQueryOverRuns(t *testing.T) {
 	store := t.TempDir()
 	m := example.Manifest(5)
 	m.Origin.Label = "it's new"
-	db := open(t, newRunIn(t, store, "sp.A.5", world+pingpong, m), newRunIn(t, store, "b.2", "messages src dst tag bytes\n0 1 9 3\n", example.Manifest(2)))
-	if _, err := db.Text(context.Background(), named(t, "density"), nil); err == nil || err.Error() != "query density is asked of one run at a time, the engine has 2" {
+	db := open(t, newRunIn(t, store, "sp.A.5", world+pingpong, m),
+		newRunIn(t, store, "b.2", "messages src dst tag bytes\n0 1 9 3\n", example.Manifest(2)))
+	if _, err := db.Text(context.Background(), named(t, "density"), nil); err == nil ||
+		err.Error() != "query density is asked of one run at a time, the engine has 2" {
 		t.Errorf("density over two runs: %v", err)
 	}
 	q := *named(t, "density")
@@ -137,7 +141,8 @@ func TestQueryOverRuns(t *testing.T) {
 	m.Record = "messages"
 	q.Needs = []string{"every-call"}
 	short := open(t, newRunIn(t, store, "a.5", world, example.Manifest(5)), newRunIn(t, store, "short.5", world, m))
-	if _, err := short.Text(context.Background(), &q, nil); err == nil || !strings.Contains(err.Error(), `run "short.5" does not keep every call`) {
+	if _, err := short.Text(context.Background(), &q, nil); err == nil ||
+		!strings.Contains(err.Error(), `run "short.5" does not keep every call`) {
 		t.Errorf("a run that lacks what is needed: %v", err)
 	}
 	rows, err = db.Query(context.Background(), "SELECT run, app, class, ranks, label FROM runs ORDER BY run")
@@ -175,8 +180,8 @@ func TestUserSQL(t *testing.T) {
 	}
 }
 
-// TestUserSQLCannotWriteOrLookElsewhere tries what would change a run, write a file, read one or change the settings.
-func TestUserSQLCannotWriteOrLookElsewhere(t *testing.T) {
+// TestUserSQLCannotWriteOrReadElsewhere tries to change a run, to write or read a file, and to change the settings.
+func TestUserSQLCannotWriteOrReadElsewhere(t *testing.T) {
 	run := newRun(t, "safe.5", world+pingpong, example.Manifest(5))
 	other := filepath.Join(t.TempDir(), "other.csv")
 	if err := os.WriteFile(other, []byte("a,b\n3,9\n"), 0o600); err != nil {
@@ -229,7 +234,8 @@ func TestUserSQLCannotWriteOrLookElsewhere(t *testing.T) {
 		t.Errorf("the run's file changed (%v)", err)
 	}
 	if entries, _ := os.ReadDir(run.Dir); len(entries) != len(schema.Tables())+1 {
-		t.Errorf("the run's folder has %d entries; want the %d tables and the manifest", len(entries), len(schema.Tables()))
+		t.Errorf("the run's folder has %d entries; want the %d tables and the manifest", len(entries),
+			len(schema.Tables()))
 	}
 }
 
@@ -238,7 +244,7 @@ func TestStrangePaths(t *testing.T) {
 		store := filepath.Join(t.TempDir(), part)
 		run := newRunIn(t, store, "pp.5", world+pingpong, example.Manifest(5))
 		same(t, part, ask(t, run, "density", "where", "src = 1"), "1,3,1,17")
-		// More files than are read one by one: the list form.
+		// More files than unionFiles, so that the table is read as a list of files.
 		for i := range run.Manifest.Tables {
 			files := &run.Manifest.Tables[i].Files
 			for len(*files) < 40 {
@@ -249,8 +255,8 @@ func TestStrangePaths(t *testing.T) {
 	}
 }
 
-// The engine splits a pattern at a backslash, so it cannot name a file with one and with what it takes for a pattern.
-func TestPathThatCannotBeNamed(t *testing.T) {
+// The engine splits a pattern at a backslash, so it cannot open a file whose name has a backslash and wildcards.
+func TestPathThatEngineCannotOpen(t *testing.T) {
 	run := newRunIn(t, filepath.Join(t.TempDir(), `back\slash[x]`), "pp.5", world, example.Manifest(5))
 	_, err := queries.Open(t.Context(), []queries.Run{run}, queries.Options{})
 	if err == nil || !strings.Contains(err.Error(), "rename the folder") {
@@ -268,7 +274,7 @@ func TestRunBehindALink(t *testing.T) {
 	same(t, "through a link", ask(t, run, "density", "where", "src = 1"), "1,3,1,17")
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	run := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
 	broken := func(change func(*queries.Run)) queries.Run {
 		m := *run.Manifest
@@ -316,12 +322,13 @@ func TestCancelEndsALongQuery(t *testing.T) {
 		err = rows.Err()
 		rows.Close()
 	}
-	if !errors.Is(err, context.Canceled) || err.Error() != "the query was interrupted" || time.Since(start) > 10*time.Second {
+	if !errors.Is(err, context.Canceled) || err.Error() != "the query was interrupted" ||
+		time.Since(start) > 10*time.Second {
 		t.Errorf("error %v after %v; want to be interrupted at once", err, time.Since(start))
 	}
 }
 
-// What returned an error was no message: the manifest does not count it either, and no bytes went.
+// Calls that returned an error sent no message: the manifest does not count them either, and they have no bytes.
 func TestErrors(t *testing.T) {
 	run := newRun(t, "errors.5", world+`
 events rank seq call class comm send_world send_tag send_bytes recv_world recv_tag recv_bytes posted_any proc_null request done_seq error_class
@@ -343,7 +350,7 @@ events rank seq call class comm send_world send_tag send_bytes recv_world recv_t
 		3,MPI_Wait,,1,0,0`)
 }
 
-// A damaged file is said to be one, with what to do.
+// The error names the damaged file and what to do.
 func TestDamagedFile(t *testing.T) {
 	run := newRun(t, "damaged.5", world+"\nevents rank seq call class\n3 0 MPI_Init other\n", example.Manifest(5))
 	files, err := filepath.Glob(filepath.Join(run.Dir, "events", "*.parquet"))
@@ -354,7 +361,8 @@ func TestDamagedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = queries.Open(t.Context(), []queries.Run{run}, queries.Options{})
-	if err == nil || !strings.Contains(err.Error(), "commq runs check "+run.Dir) || !strings.Contains(err.Error(), "events/0000.parquet has 40 bytes") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "commq runs check "+run.Dir) ||
+		!strings.Contains(err.Error(), "events/0000.parquet has 40 bytes") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,25 +10,25 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Run is a run to be queried: where it lies and what its manifest says.
+// Run is a run to query: its place and its manifest.
 type Run struct {
-	// Name is what the run is called in results: the column run.
+	// Name is the run's name in results: the column run.
 	Name string
 	// Dir is the run's folder.
 	Dir string
-	// Manifest is its manifest.
+	// Manifest is the run's manifest.
 	Manifest *schema.Manifest
-	// Registered is what a Trino server knows it as; empty is Name.
+	// Registered is its name on a Trino server; empty means Name.
 	Registered string
 }
 
-// fact is something a query can need beside tables.
+// fact is something other than a table that a query can need.
 type fact struct {
 	name string
 	has  func(*schema.Manifest) bool
-	// lacks is the opposite of has as an SQL condition on m, the manifest as a struct.
+	// lacks is the negation of has as an SQL condition on m, the manifest as a struct.
 	lacks string
-	// without says what the run is like without it, and how to get it.
+	// without describes a run that lacks the fact, and how to get it.
 	without string
 }
 
@@ -45,15 +45,16 @@ func facts() []fact {
 		{"every-call", func(m *schema.Manifest) bool { return m.Record == "all" }, "m.record <> 'all'",
 			"does not keep every call; capture it again with --record all"},
 		{"every-send", func(m *schema.Manifest) bool { return keepsSends(m.Filters) }, lacksSends(),
-			"leaves out sends by request (--calls), and their messages with them: receives would seem to be without a partner. Capture it again without, or see the counts of commq runs show"},
+			"leaves out sends by request (--calls), and their messages with them: receives would seem to be " +
+				"without a partner. Capture it again without, or see the counts of commq runs show"},
 	}
 }
 
 // origins are the time origins of runs that have times.
 var origins = [...]string{"measured", "virtual", "simulated"}
 
-// keepsSends says whether filters, words as the manifest has them, keep the rows of all calls that send messages.
-// What MPI_Pcontrol switches off is taken to be switched off on both sides.
+// keepsSends reports whether filters, as in the manifest, keep the rows of all calls that send messages. What
+// MPI_Pcontrol switches off is assumed to be off on both sides.
 func keepsSends(filters []string) bool {
 	some := false
 	for _, f := range filters {
@@ -75,25 +76,26 @@ func keepsSends(filters []string) bool {
 	return true
 }
 
-// sends are the names of the calls that send messages.
+// sends lists the names of the calls that send messages.
 func sends() []string {
 	var names []string
 	for i := range schema.Calls {
 		c := &schema.Calls[i]
-		started := strings.HasPrefix(c.Name, "MPI_Start") // of persistent sends
-		if c.Name != "" && (started || c.Class == schema.ClassSend || c.Class == schema.ClassSendrecv) {
+		starts := c.ID.Is(schema.FactStarts) // possibly persistent sends
+		if c.Name != "" && (starts || c.Class == schema.ClassSend || c.Class == schema.ClassSendrecv) {
 			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-// lacksSends is the opposite of keepsSends in SQL.
+// lacksSends returns the negation of keepsSends in SQL.
 func lacksSends() string {
 	return "len([c FOR c IN [" + quoteAll(sends()) + "]" +
 		" IF len([f FOR f IN m.filters IF starts_with(f, 'call:')]) > 0" +
 		" AND len([f FOR f IN m.filters IF starts_with(f, 'call:') AND c GLOB replace(substr(f, 6), '[^', '[!')]) = 0" +
-		" OR len([f FOR f IN m.filters IF starts_with(f, '-call:') AND c GLOB replace(substr(f, 7), '[^', '[!')]) > 0]) > 0"
+		" OR len([f FOR f IN m.filters IF starts_with(f, '-call:') AND c GLOB replace(substr(f, 7), '[^', '[!')]) " +
+		"> 0]) > 0"
 }
 
 func matches(pattern, name string) bool {
@@ -101,7 +103,8 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-func factNames() []string {
+// FactNames lists the facts that a query can need.
+func FactNames() []string {
 	var names []string
 	for _, f := range facts() {
 		names = append(names, f.name)
@@ -110,10 +113,10 @@ func factNames() []string {
 }
 
 func knownNeed(name string) bool {
-	return tableOf(name) != nil || slices.Contains(factNames(), name)
+	return tableOf(name) != nil || slices.Contains(FactNames(), name)
 }
 
-// Check says what a run lacks that the query needs, and the command that gets it.
+// Check reports what the run lacks for the query, with the command that gets it.
 func (q *Query) Check(run Run) error {
 	var errs []error
 	for _, f := range facts() {
@@ -122,14 +125,18 @@ func (q *Query) Check(run Run) error {
 		}
 	}
 	if o := run.Manifest.TimeOrigin; q.Origins != nil && o != "untimed" && !slices.Contains(q.Origins, o) {
-		errs = append(errs, fmt.Errorf("query %s: the times of run %q are %s; the query accepts %s", q.Name, run.Name, o, strings.Join(q.Origins, ", ")))
+		errs = append(errs, fmt.Errorf("query %s: the times of run %q are %s; the query accepts %s", q.Name, run.Name,
+			o, strings.Join(q.Origins, ", ")))
 	}
-	if slices.Contains(q.Needs, "messages") && run.Manifest.Record == "collectives" && run.Manifest.Counts.Messages > 0 {
-		errs = append(errs, fmt.Errorf("query %s: run %q keeps no rows of its messages; capture it again with --record messages", q.Name, run.Name))
+	if slices.Contains(q.Needs, "messages") && run.Manifest.Record == "collectives" &&
+		run.Manifest.Counts.Messages > 0 {
+		errs = append(errs, fmt.Errorf("query %s: run %q keeps no rows of its messages; capture it again with "+
+			"--record messages", q.Name, run.Name))
 	}
 	for _, need := range q.Needs {
 		if tableOf(need) != nil && tableInfo(run.Manifest, need) == nil {
-			errs = append(errs, fmt.Errorf("query %s: run %q has no table %s; capture it again", q.Name, run.Name, need))
+			errs = append(errs, fmt.Errorf("query %s: run %q has no table %s; capture it again", q.Name, run.Name,
+				need))
 		}
 	}
 	return errors.Join(errs...)

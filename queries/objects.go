@@ -9,26 +9,27 @@ import (
 	"strings"
 )
 
-// Objects is how DuckDB reaches object storage that speaks S3.
+// Objects says how DuckDB reaches S3 object storage.
 type Objects struct {
-	// Endpoint is the service's host and port, Region what requests are signed for.
+	// Endpoint is the service's host and port, Region the one that requests are signed for.
 	Endpoint, Region string
-	// TLS says that it is asked by https, PathStyle that the bucket is in the path of a request and not in the host's name.
+	// TLS selects https. PathStyle puts the bucket into the path of a request instead of the host name.
 	TLS, PathStyle bool
-	// KeyID, Secret and Token sign requests; empty: they are not signed.
+	// KeyID, Secret and Token sign requests; if empty, requests are not signed.
 	KeyID, Secret, Token string
 }
 
-// inObjects says whether the place of a run is in object storage.
+// inObjects reports whether a run is in object storage.
 func inObjects(place string) bool { return strings.HasPrefix(place, "s3://") }
 
-// objectExtension is DuckDB's extension that reads from object storage. It is no part of the engine that commq has in it.
+// objectExtension is DuckDB's extension for object storage. It is not linked into commq.
 const objectExtension = "httpfs"
 
-// openObjects makes the engine able to read object storage.
+// openObjects lets the engine read object storage.
 func (d *DB) openObjects(ctx context.Context, o *Objects) error {
 	if o == nil {
-		return errors.New("a run lies in object storage, and nothing says how to reach that; copy it with commq store pull")
+		return errors.New("a run lies in object storage, and nothing says how to reach that; copy it with commq " +
+			"store pull")
 	}
 	file, err := d.extension(ctx)
 	if err != nil {
@@ -41,7 +42,8 @@ func (d *DB) openObjects(ctx context.Context, o *Objects) error {
 	if o.PathStyle {
 		style = "path"
 	}
-	secret := fmt.Sprintf("CREATE SECRET commq (TYPE s3, ENDPOINT %s, REGION %s, URL_STYLE %s, USE_SSL %t", quote(o.Endpoint), quote(o.Region), quote(style), o.TLS)
+	secret := fmt.Sprintf("CREATE SECRET commq (TYPE s3, ENDPOINT %s, REGION %s, URL_STYLE %s, USE_SSL %t",
+		quote(o.Endpoint), quote(o.Region), quote(style), o.TLS)
 	if o.KeyID != "" {
 		secret += ", KEY_ID " + quote(o.KeyID) + ", SECRET " + quote(o.Secret)
 	}
@@ -49,15 +51,18 @@ func (d *DB) openObjects(ctx context.Context, o *Objects) error {
 		secret += ", SESSION_TOKEN " + quote(o.Token)
 	}
 	if err := d.exec(ctx, secret+")"); err != nil {
-		return errors.New("tell the query engine how to reach object storage: it takes no secrets") // its message could hold one
+		// the engine's message could contain one
+		return errors.New("tell the query engine how to reach object storage: it takes no secrets")
 	}
 	return nil
 }
 
-// extension is the file of the extension: in the folder $COMMQ_DUCKDB_EXTENSIONS, or where a DuckDB of this version has installed it.
+// extension returns the extension's file: in the folder $COMMQ_DUCKDB_EXTENSIONS, or where a DuckDB of this version
+// has installed it.
 func (d *DB) extension(ctx context.Context) (string, error) {
 	var version, platform string
-	if err := d.conn.QueryRowContext(ctx, "SELECT library_version, (SELECT platform FROM pragma_platform()) FROM pragma_version()").Scan(&version, &platform); err != nil {
+	if err := d.conn.QueryRowContext(ctx, "SELECT library_version, (SELECT platform FROM pragma_platform()) FROM "+
+		"pragma_version()").Scan(&version, &platform); err != nil {
 		return "", fmt.Errorf("ask the query engine for its version: %w", err)
 	}
 	name := objectExtension + ".duckdb_extension"
@@ -74,6 +79,9 @@ func (d *DB) extension(ctx context.Context) (string, error) {
 			return file, nil
 		}
 	}
-	return "", fmt.Errorf("to read object storage DuckDB %s needs its extension %s for %s, and it is in none of %s; get it with \"INSTALL %[2]s\" in a duckdb shell of that version, or from PyPI (pip install duckdb-extension-%[2]s==%[5]s) and name its folder with $COMMQ_DUCKDB_EXTENSIONS; or copy the run with commq store pull",
+	return "", fmt.Errorf("to read object storage DuckDB %s needs its extension %s for %s, and it is in none of "+
+		"%s; get it with \"INSTALL %[2]s\" in a duckdb shell of that version, or from PyPI (pip install "+
+		"duckdb-extension-%[2]s==%[5]s) and name its folder with $COMMQ_DUCKDB_EXTENSIONS; or copy the run with "+
+		"commq store pull",
 		version, objectExtension, platform, strings.Join(folders, ", "), strings.TrimPrefix(version, "v"))
 }

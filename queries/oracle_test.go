@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
-// oracle folds collectives into a matrix the slow way: one operation at a time, over explicit trees.
+// oracle folds collectives into a matrix by direct counting: one operation at a time, over explicit trees.
 type oracle map[[2]int][2]int64
 
 func (o oracle) add(src, dst int, bytes int64) {
@@ -33,7 +33,8 @@ func (o oracle) csv() string {
 	return b.String()
 }
 
-// operation is one collective operation: its members in communicator order, and what each sends and receives.
+// operation is one collective operation: its members in communicator order, and the bytes that each sends and
+// receives.
 type operation struct {
 	members    []int
 	root       int // communicator rank
@@ -52,8 +53,8 @@ func (p operation) star(o oracle, in, out bool) {
 	}
 }
 
-// tree folds it along the binomial tree: the children of node v are v + 1, v + 2, v + 4, ..., as far as v's own subtree, which
-// has room nodes, and the communicator go.
+// tree folds it along the binomial tree: the children of node v are v + 1, v + 2, v + 4, ..., as far as v's own
+// subtree, which has room nodes, and the communicator go.
 func (p operation) tree(o oracle, in, out, inSum, outSum bool) {
 	n := len(p.members)
 	at := func(v int) int { return (v + p.root) % n }
@@ -81,15 +82,18 @@ func (p operation) tree(o oracle, in, out, inSum, outSum bool) {
 	grow(0, 1<<30)
 }
 
-// TestRandomCollectivesAgainstTheSlowWay compares the SQL with the oracle on random operations of random communicators.
-func TestRandomCollectivesAgainstTheSlowWay(t *testing.T) {
+// TestRandomCollectivesAgainstDirectCount compares the SQL with the oracle on random operations of random communicators.
+func TestRandomCollectivesAgainstDirectCount(t *testing.T) {
 	kinds := []struct {
 		name                   string
 		in, out, inSum, outSum bool
 	}{
-		{"MPI_Bcast", false, true, false, false}, {"MPI_Iscatterv", false, true, false, true}, {"MPI_Reduce", true, false, false, false},
-		{"MPI_Gatherv", true, false, true, false}, {"MPI_Allreduce", true, true, false, false}, {"MPI_Allgatherv", true, true, true, false},
-		{"MPI_Alltoallv", true, true, true, true}, {"MPI_Ireduce_scatter", true, true, false, true}, {"MPI_Exscan", true, true, false, false},
+		{"MPI_Bcast", false, true, false, false}, {"MPI_Iscatterv", false, true, false, true},
+		{"MPI_Reduce", true, false, false, false},
+		{"MPI_Gatherv", true, false, true, false}, {"MPI_Allreduce", true, true, false, false},
+		{"MPI_Allgatherv", true, true, true, false},
+		{"MPI_Alltoallv", true, true, true, true}, {"MPI_Ireduce_scatter", true, true, false, true},
+		{"MPI_Exscan", true, true, false, false},
 	}
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -114,7 +118,8 @@ func TestRandomCollectivesAgainstTheSlowWay(t *testing.T) {
 				for _, rank := range members {
 					p.send, p.recv = append(p.send, rng.Int64N(5000)), append(p.recv, rng.Int64N(5000))
 					i := len(p.send) - 1
-					fmt.Fprintf(&events, "%d %d %s collective %d %d %s %d %d\n", rank, seq[rank], k.name, comm, instance, root, p.send[i], p.recv[i])
+					fmt.Fprintf(&events, "%d %d %s collective %d %d %s %d %d\n", rank, seq[rank], k.name, comm,
+						instance, root, p.send[i], p.recv[i])
 					seq[rank]++
 				}
 				p.star(star, k.in, k.out)

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Unusable is a file of a user's folder that is no query.
+// Unusable is a file in the user's folder that is not a valid query.
 type Unusable struct {
-	// Name is what the query would be called; File is its file.
+	// Name is the query's name; File its file.
 	Name, File string
-	// Err says what is wrong, with the file and the line.
+	// Err says what is wrong, with file and line.
 	Err error
 }
 
-// Own reads a user's own queries, dir/NAME.sql, in the order of their names. They are written as those of this package, and
-// may include its files and those of dir/include. A file that is no query, or has one of the known names, is left out and
-// described. A folder that does not exist has none. It says nothing of the SQL, which the engine sees when it is asked.
+// Own reads a user's own queries, dir/NAME.sql, sorted by name. They are written like the canned ones and may include
+// the canned files and those of dir/include. A file that is not a valid query, or has one of the known names, is
+// skipped and reported. A folder that does not exist has no queries. The SQL itself is checked only when it is asked.
 func Own(dir string, known []string) (own []*Query, unusable []Unusable) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,10 +47,12 @@ func Own(dir string, known []string) (own []*Query, unusable []Unusable) {
 
 func ownQuery(dir, file, name string, known []string) (*Query, error) {
 	if !wordRe.MatchString(name) {
-		return nil, fmt.Errorf("%s: a query is called as its file; want a name of lower-case letters, digits and -", file)
+		return nil, fmt.Errorf("%s: a query is called as its file; want a name of lower-case letters, digits and -",
+			file)
 	}
 	if slices.Contains(known, name) {
-		return nil, fmt.Errorf("%s: commq has a query of its own called %s, which this one does not replace; give the file another name", file, name)
+		return nil, fmt.Errorf("%s: commq has a query of its own called %s, which this one does not replace; give "+
+			"the file another name", file, name)
 	}
 	text, err := readOwn(file)
 	if err != nil {
@@ -64,7 +66,7 @@ func ownQuery(dir, file, name string, known []string) (*Query, error) {
 	return q, nil
 }
 
-// ownInclude is a file that a user's query includes: the user's own, or one of this package.
+// ownInclude returns a file that a user's query includes: the user's own or a canned one.
 func ownInclude(dir, name string) (source, error) {
 	ours, notOurs := includeOf(files, name)
 	if !wordRe.MatchString(strings.ReplaceAll(name, "_", "-")) {
@@ -85,7 +87,7 @@ func ownInclude(dir, name string) (source, error) {
 	}
 }
 
-// ownBytes bounds a user's query file.
+// ownBytes limits a user's query file.
 const ownBytes = 1 << 20
 
 func readOwn(file string) (string, error) {

@@ -32,7 +32,7 @@ HAVING COUNT(*) >= {{least}}
 ORDER BY src
 `
 
-// ownFolder writes files into a folder, each named and then its text.
+// ownFolder writes files into a folder. The arguments are names and texts in turn.
 func ownFolder(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,10 +63,13 @@ messages src dst tag bytes send_seq
 `
 
 func TestOwnQueriesAreAsked(t *testing.T) {
-	dir := ownFolder(t, "busy-pairs.sql", ownHeader+ownSQL, "windows.sql", strings.ReplaceAll(ownHeader+ownSQL, "\n", "\r\n"),
-		"folded.sql", strings.Replace(ownHeader, "-- param where", "-- param collectives choice none|rooted|logical|tree = none: How.\n-- param where", 1)+
+	dir := ownFolder(t, "busy-pairs.sql", ownHeader+ownSQL, "windows.sql",
+		strings.ReplaceAll(ownHeader+ownSQL, "\n", "\r\n"),
+		"folded.sql", strings.Replace(ownHeader, "-- param where",
+			"-- param collectives choice none|rooted|logical|tree = none: How.\n-- param where", 1)+
 			"WITH {{include traffic}},\n{{include big_ones}}\nSELECT src, CAST(SUM(messages) AS BIGINT) AS messages FROM traffic WHERE src >= 0 GROUP BY src HAVING COUNT(*) >= 1 AND {{least}} > 0 ORDER BY src\n",
-		"include/big_ones.sql", "-- what is mine\nbig_ones AS (SELECT 3 AS n)\n", "notes.txt", "nothing", ".hidden.sql", "nothing")
+		"include/big_ones.sql", "-- what is mine\nbig_ones AS (SELECT 3 AS n)\n", "notes.txt", "nothing",
+		".hidden.sql", "nothing")
 	own, unusable := readOwn(t, dir)
 	if len(own) != 3 || len(unusable) != 0 || own[0].File != filepath.Join(dir, "busy-pairs.sql") {
 		t.Fatalf("%d queries, %+v", len(own), unusable)
@@ -85,17 +88,22 @@ func TestOwnQueriesAreAsked(t *testing.T) {
 	}
 }
 
-func TestOwnQueriesThatAreNone(t *testing.T) {
+func TestInvalidOwnQueriesAreReported(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"density.sql", ownHeader + ownSQL, "density.sql: commq has a query of its own called density, which this one does not replace"},
 		{"Busy.sql", ownHeader + ownSQL, "Busy.sql: a query is called as its file; want a name of lower-case letters"},
 		{"busy.sql", "SELECT 1", "busy.sql: the header has no \"-- summary: text\""},
-		{"busy.sql", strings.Replace(ownHeader, "messages BIGINT 1", "messages BIGINT miles", 1) + ownSQL, "busy.sql: line 7: column messages BIGINT miles"},
-		{"busy.sql", strings.Replace(ownHeader, "param least", "param run", 1) + ownSQL, "busy.sql: line 4: param run: every query has a flag of that name"},
+		{"busy.sql", strings.Replace(ownHeader, "messages BIGINT 1", "messages BIGINT miles", 1) + ownSQL,
+			"busy.sql: line 7: column messages BIGINT miles"},
+		{"busy.sql", strings.Replace(ownHeader, "param least", "param run", 1) + ownSQL,
+			"busy.sql: line 4: param run: every query has a flag of that name"},
 		{"busy.sql", ownHeader + ownSQL + "LIMIT {{most}}", "busy.sql: line 17: the SQL uses {{most}}"},
-		{"busy.sql", strings.Replace(ownHeader, "-- order", "-- plot: bars src missing\n-- order", 1) + ownSQL, `busy.sql: line 8: plot names "missing"`},
-		{"busy.sql", ownHeader + "WITH {{include nothing}}\n" + ownSQL, `busy.sql: line 11: include "nothing": there is no `},
-		{"busy.sql", ownHeader + "WITH {{include ../../etc/passwd}}\n" + ownSQL, `busy.sql: line 11: include "../../etc/passwd": there is no `},
+		{"busy.sql", strings.Replace(ownHeader, "-- order", "-- plot: bars src missing\n-- order", 1) + ownSQL,
+			`busy.sql: line 8: plot names "missing"`},
+		{"busy.sql", ownHeader + "WITH {{include nothing}}\n" + ownSQL,
+			`busy.sql: line 11: include "nothing": there is no `},
+		{"busy.sql", ownHeader + "WITH {{include ../../etc/passwd}}\n" + ownSQL,
+			`busy.sql: line 11: include "../../etc/passwd": there is no `},
 		{"busy.sql", ownHeader + "SELECT 1;\n" + ownSQL, "busy.sql: line 11: the SQL has a semicolon"},
 		{"busy.sql", strings.Repeat("-", 2<<20), "2097152 bytes; a query has at most"},
 		{"busy.sql/x", "", "busy.sql: not a file"},
@@ -105,7 +113,8 @@ func TestOwnQueriesThatAreNone(t *testing.T) {
 			t.Errorf("%.200q: %d queries, %+v; want none and %q", c.text, len(own), unusable, c.want)
 		}
 	}
-	own, unusable := readOwn(t, ownFolder(t, "busy.sql", ownHeader+"WITH {{include traffic}}\n"+ownSQL, "include/traffic.sql", "x AS (SELECT 1)"))
+	own, unusable := readOwn(t, ownFolder(t, "busy.sql", ownHeader+"WITH {{include traffic}}\n"+ownSQL,
+		"include/traffic.sql", "x AS (SELECT 1)"))
 	if len(own) != 0 || len(unusable) != 1 || !strings.Contains(unusable[0].Err.Error(), "commq has one too; give ") {
 		t.Errorf("%d queries, %+v", len(own), unusable)
 	}
@@ -113,27 +122,35 @@ func TestOwnQueriesThatAreNone(t *testing.T) {
 		t.Errorf("of no folder: %v, %v", own, unusable)
 	}
 	file := filepath.Join(ownFolder(t, "folder", ""), "folder")
-	if own, unusable := readOwn(t, file); own != nil || len(unusable) != 1 || !strings.Contains(unusable[0].Err.Error(), "the folder of your own queries") {
+	if own, unusable := readOwn(t, file); own != nil || len(unusable) != 1 ||
+		!strings.Contains(unusable[0].Err.Error(), "the folder of your own queries") {
 		t.Errorf("of a file: %v, %v", own, unusable)
 	}
 }
 
-// TestErrorsOfOwnSQLSayFileAndLine: the engine's errors are about lines of the file, however much was put in before them.
-func TestErrorsOfOwnSQLSayFileAndLine(t *testing.T) {
+// TestErrorsOfOwnSQLNameFileAndLine: the engine's errors name lines of the user's file, also if text was inserted
+// before them.
+func TestErrorsOfOwnSQLNameFileAndLine(t *testing.T) {
 	include := "-- of three lines\nfirst AS (SELECT 3 AS n),\nsecond AS (SELECT tag FORM messages)\n"
 	for _, c := range []struct{ sql, want string }{
 		{strings.Replace(ownSQL, "FROM messages", "FORM messages", 1), "busy.sql, line 12: "},
 		{strings.Replace(ownSQL, "SELECT src", "SELECT source", 1), "busy.sql, line 11: "},
 		{"WITH {{include mine}}\n" + ownSQL, filepath.Join("include", "mine.sql") + ", line 3: "},
-		{"WITH {{include fine}}\n" + strings.Replace(ownSQL, "ORDER BY src", "ORDER BY nothing", 1), "busy.sql, line 17: "},
-		{strings.Replace(ownSQL, "AS messages", "AS n", 1), "busy.sql, line 7: column 2 of the SELECT is n BIGINT, in the header it is messages BIGINT"},
-		{strings.Replace(ownSQL, "COUNT(*) AS", "SUM(bytes) AS", 1), "busy.sql, line 7: column 2 of the SELECT is messages HUGEINT"},
-		{strings.Replace(ownSQL, ", COUNT(*) AS messages", "", 1), "busy.sql, line 7: the SELECT has 1 columns and the header 2: there is no messages"},
+		{"WITH {{include fine}}\n" + strings.Replace(ownSQL, "ORDER BY src", "ORDER BY nothing", 1),
+			"busy.sql, line 17: "},
+		{strings.Replace(ownSQL, "AS messages", "AS n", 1),
+			"busy.sql, line 7: column 2 of the SELECT is n BIGINT, in the header it is messages BIGINT"},
+		{strings.Replace(ownSQL, "COUNT(*) AS", "SUM(bytes) AS", 1),
+			"busy.sql, line 7: column 2 of the SELECT is messages HUGEINT"},
+		{strings.Replace(ownSQL, ", COUNT(*) AS messages", "", 1),
+			"busy.sql, line 7: the SELECT has 1 columns and the header 2: there is no messages"},
 		{strings.Replace(ownSQL, "SELECT src", "SELECT src, 3 AS more", 1), "column 2 of the SELECT is more INTEGER"},
-		{strings.Replace(ownSQL, "AS messages", "AS messages, 3 AS more", 1), "the SELECT has 3 columns and the header 2: describe more there too"},
+		{strings.Replace(ownSQL, "AS messages", "AS messages, 3 AS more", 1),
+			"the SELECT has 3 columns and the header 2: describe more there too"},
 		{"CREATE TABLE t AS " + ownSQL, "only SELECT"},
 	} {
-		own, unusable := readOwn(t, ownFolder(t, "busy.sql", ownHeader+c.sql, "include/mine.sql", include, "include/fine.sql", strings.Replace(include, "FORM", "FROM", 1)))
+		own, unusable := readOwn(t, ownFolder(t, "busy.sql", ownHeader+c.sql, "include/mine.sql", include,
+			"include/fine.sql", strings.Replace(include, "FORM", "FROM", 1)))
 		if len(own) != 1 {
 			t.Errorf("%s: %+v", c.sql, unusable)
 			continue
@@ -143,7 +160,8 @@ func TestErrorsOfOwnSQLSayFileAndLine(t *testing.T) {
 		if err == nil {
 			rows.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "query busy of run few.4: ") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "query busy of run few.4: ") {
 			t.Errorf("%s: error %v; want %q", c.sql, err, c.want)
 		}
 	}

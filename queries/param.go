@@ -7,34 +7,37 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/commq/commq/internal/nearest"
 )
 
 // Param is a parameter of a query.
 type Param struct {
-	// Name is the parameter's name, also that of the flag.
+	// Name is the parameter's name and that of its flag.
 	Name string
 	// Kind is choice, integer, number, text, condition or file.
 	Kind string
 	// Choices are the allowed words of a choice.
 	Choices []string
-	// Low and High bound an integer, both allowed.
+	// Low and High are the bounds of an integer, inclusive.
 	Low, High int64
-	// Least and Most bound a number, both allowed.
+	// Least and Most are the bounds of a number, inclusive.
 	Least, Most float64
-	// Table is the table that a condition speaks of.
+	// Table is the table whose columns a condition uses.
 	Table string
 	// Columns are the columns of a file, each with its type: INTEGER, BIGINT, DOUBLE or VARCHAR.
 	Columns []Column
-	// Default is the value when none is given.
+	// Default is used when no value is given.
 	Default string
 	// Doc says what the parameter does.
 	Doc string
 }
 
-// reserved are the names of flags that commq query has for every query.
-var reserved = [...]string{"dsn", "engine", "format", "help", "limit", "list", "memory-mib", "output", "plot", "quiet", "run", "sql", "store", "threads", "version"}
+// reserved are the flags that commq query has for every query.
+var reserved = [...]string{"dsn", "engine", "exact", "format", "help", "limit", "list", "memory", "output", "plot",
+	"quiet", "replace", "run", "sql", "store", "threads", "version"}
 
-// noFile is the value of a file parameter that stands for a table without rows.
+// noFile is the value of a file parameter that means a table without rows.
 const noFile = "none"
 
 var (
@@ -48,7 +51,7 @@ var (
 
 const numberRe = `-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?`
 
-func (q *Query) readParam(f field) error {
+func readParam(q *Query, f field) error {
 	var p Param
 	domain := ""
 	if m := paramRest.FindStringSubmatch(f.rest); m != nil {
@@ -56,8 +59,10 @@ func (q *Query) readParam(f field) error {
 	} else if m := textRest.FindStringSubmatch(f.rest); m != nil {
 		p = Param{Name: m[1], Kind: "text", Default: m[2], Doc: f.text}
 	} else {
-		return fmt.Errorf("param%s: want \"param NAME choice A|B = A\", \"param NAME integer 1..9 = 5\", \"param NAME number 0..1 = 0.5\", "+
-			"\"param NAME text = ''\", \"param NAME condition TABLE = TRUE\" or \"param NAME file a:INTEGER,b:VARCHAR = none\"", f.rest)
+		return fmt.Errorf("param%s: want \"param NAME choice A|B = A\", \"param NAME integer 1..9 = 5\", \"param "+
+			"NAME number 0..1 = 0.5\", "+
+			"\"param NAME text = ''\", \"param NAME condition TABLE = TRUE\" or \"param NAME file "+
+			"a:INTEGER,b:VARCHAR = none\"", f.rest)
 	}
 	if q.param(p.Name) != nil {
 		return fmt.Errorf("param %s stands twice", p.Name)
@@ -78,7 +83,7 @@ func (q *Query) readParam(f field) error {
 	return nil
 }
 
-// readDomain reads what values the parameter may have.
+// readDomain parses the allowed values.
 func (p *Param) readDomain(s string) error {
 	switch p.Kind {
 	case "choice":
@@ -134,14 +139,15 @@ func (p *Param) readColumns(s string) error {
 	for _, word := range strings.Split(s, ",") {
 		m := fileColumn.FindStringSubmatch(word)
 		if m == nil || slices.ContainsFunc(p.Columns, func(c Column) bool { return c.Name == m[1] }) {
-			return fmt.Errorf("columns %q: want a:INTEGER,b:VARCHAR, of INTEGER, BIGINT, DOUBLE and VARCHAR, each name once", s)
+			return fmt.Errorf("columns %q: want a:INTEGER,b:VARCHAR, of INTEGER, BIGINT, DOUBLE and VARCHAR, each "+
+				"name once", s)
 		}
 		p.Columns = append(p.Columns, Column{Name: m[1], Type: m[2]})
 	}
 	return nil
 }
 
-// Domain is what values the parameter may have, as text.
+// Domain describes the allowed values.
 func (p *Param) Domain() string {
 	switch p.Kind {
 	case "choice":
@@ -156,7 +162,7 @@ func (p *Param) Domain() string {
 	return strings.ToUpper(p.Kind)
 }
 
-// fileColumns are the columns of a file as the header has them.
+// fileColumns lists the columns of a file as in the header.
 func (p *Param) fileColumns() string {
 	words := make([]string, len(p.Columns))
 	for i, c := range p.Columns {
@@ -165,7 +171,7 @@ func (p *Param) fileColumns() string {
 	return strings.Join(words, ",")
 }
 
-// shownDefault is the default as people read it.
+// shownDefault returns the default as shown to users.
 func (p *Param) shownDefault() string {
 	if p.Kind == "text" {
 		return quote(p.Default)
@@ -175,18 +181,19 @@ func (p *Param) shownDefault() string {
 
 func shortNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Check says whether a value may be given for the parameter, as far as that can be said without a run.
+// Check checks a value, as far as that is possible without a run.
 func (p *Param) Check(value string) error {
 	_, err := p.literal(value)
 	return err
 }
 
-// literal is the value as it stands in SQL.
+// literal returns the value as SQL.
 func (p *Param) literal(value string) (string, error) {
 	switch p.Kind {
 	case "choice":
 		if !slices.Contains(p.Choices, value) {
-			return "", fmt.Errorf("%s %q: want one of %s", p.Name, value, strings.Join(p.Choices, ", "))
+			return "", fmt.Errorf("%s %q: want one of %s%s", p.Name, value, strings.Join(p.Choices, ", "),
+				nearest.Hint(value, p.Choices))
 		}
 		return quote(value), nil
 	case "integer":
@@ -198,9 +205,10 @@ func (p *Param) literal(value string) (string, error) {
 	case "number":
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || math.IsNaN(x) || x < p.Least || x > p.Most {
-			return "", fmt.Errorf("%s %q: want a number from %s to %s", p.Name, value, shortNumber(p.Least), shortNumber(p.Most))
+			return "", fmt.Errorf("%s %q: want a number from %s to %s", p.Name, value, shortNumber(p.Least),
+				shortNumber(p.Most))
 		}
-		return signed(strconv.FormatFloat(x, 'E', -1, 64)), nil // with an exponent it is a DOUBLE, not a DECIMAL
+		return signed(strconv.FormatFloat(x, 'E', -1, 64)), nil // the exponent makes it a DOUBLE, not a DECIMAL
 	case "text":
 		if strings.ContainsRune(value, 0) {
 			return "", fmt.Errorf("%s: a zero byte", p.Name)

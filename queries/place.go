@@ -13,21 +13,21 @@ type place struct {
 	line int
 }
 
-// in says a place in a message about a file: the line alone where it is of that file.
-func (p place) in(file string) string {
+// describe names the place in a message about file: just the line if it is in that file.
+func (p place) describe(file string) string {
 	if p.file == file {
 		return fmt.Sprintf("line %d", p.line)
 	}
 	return fmt.Sprintf("%s, line %d", p.file, p.line)
 }
 
-// source is text that remembers, for each of its lines, where it comes from.
+// source is text that remembers which file and line each of its lines came from.
 type source struct {
 	text   string
 	places []place
 }
 
-// sourceOf is the text of a file from a line on, without blanks around it.
+// sourceOf returns a file's text from a line on, without surrounding blanks.
 func sourceOf(file string, line int, text string) source {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	line += strings.Count(text[:len(text)-len(trimmed)], "\n")
@@ -38,8 +38,8 @@ func sourceOf(file string, line int, text string) source {
 	return s
 }
 
-// replace puts the source that with gives in the place of each {{use}}. One without places is where the use was. The first
-// error ends it.
+// replace substitutes each {{use}} by the source that with returns. A source without places gets that of the use. It
+// stops at the first error.
 func (s source) replace(with func(use string, at place) (source, error)) (source, error) {
 	var out []string
 	var places []place
@@ -74,16 +74,16 @@ func (s source) replace(with func(use string, at place) (source, error)) (source
 	return source{strings.Join(out, "\n"), places}, nil
 }
 
-// expand puts included text in place, and what that includes; within are the files that this text is included from.
+// expand inserts included files, recursively; within lists the files being included, to detect cycles.
 func (s source) expand(include func(string) (source, error), within []string) (source, error) {
 	return s.replace(func(use string, at place) (source, error) {
 		name, ok := strings.CutPrefix(use, "include ")
 		if !ok {
 			return source{text: "{{" + use + "}}"}, nil
 		}
-		line := at.in(at.file)
+		line := at.describe(at.file)
 		if within != nil { // the message begins with the name of the query's own file
-			line = at.in("")
+			line = at.describe("")
 		}
 		if slices.Contains(within, name) {
 			return source{}, fmt.Errorf("%s: include %q includes itself", line, name)
@@ -96,8 +96,7 @@ func (s source) expand(include func(string) (source, error), within []string) (s
 	})
 }
 
-// located makes an error of the engine about the text one about the file that the text comes from: it says the file and the
-// line, and counts lines as the file does.
+// located rewrites an engine error about the text to name the file and line that the text came from.
 func (s source) located(err error) error {
 	m := engineLine.FindStringSubmatch(err.Error())
 	if m == nil {

@@ -62,7 +62,7 @@ func named(t *testing.T, name string) *queries.Query {
 	return nil
 }
 
-// text is rows as CSV without the line of names.
+// text returns rows as CSV without the line of names.
 func text(t *testing.T, rows queries.Rows, err error) string {
 	t.Helper()
 	if err != nil {
@@ -94,7 +94,7 @@ func askOver(t *testing.T, runs []queries.Run, name string, args ...string) stri
 	return text(t, rows, err)
 }
 
-// lines is expected rows written by hand, without the indentation of the test.
+// lines returns expected rows written by hand, without the indentation of the test.
 func lines(s string) string {
 	var b strings.Builder
 	if strings.TrimSpace(s) == "" {
@@ -156,18 +156,19 @@ func TestBadConditions(t *testing.T) {
 	run := newRun(t, "pp.5", world+pingpong, example.Manifest(5))
 	db := open(t, run)
 	for cond, want := range map[string]string{
-		"colour = 3":                      "columns of messages: src, dst, epoch, comm, tag, bytes",
-		"tag = 9) OR (1 = 1":              "a parenthesis closes that was not opened",
-		"tag = 9; DROP VIEW runs":         "without a semicolon",
-		"tag = 'x":                        "a quote is not closed",
-		"(tag = 9":                        "a parenthesis is not closed",
-		"":                                "a condition is wanted",
-		"tag = 9 /* ) */":                 "no /* comment */",
-		"tag = $$)$$":                     "no $ outside quotes",
-		"tag = ":                          "syntax error",
-		"sum(bytes) > 3":                  "columns of messages",
-		"tag = ?":                         "a parameter (? or $1) has no value here",
-		"bytes > 'x'":                     "WHERE (bytes > 'x')",                     // found when it is planned: the line of the query is shown
+		"colour = 3":              "columns of messages: src, dst, epoch, comm, tag, bytes",
+		"tag = 9) OR (1 = 1":      "a parenthesis closes that was not opened",
+		"tag = 9; DROP VIEW runs": "without a semicolon",
+		"tag = 'x":                "a quote is not closed",
+		"(tag = 9":                "a parenthesis is not closed",
+		"":                        "a condition is wanted",
+		"tag = 9 /* ) */":         "no /* comment */",
+		"tag = $$)$$":             "no $ outside quotes",
+		"tag = ":                  "syntax error",
+		"sum(bytes) > 3":          "columns of messages",
+		"tag = ?":                 "a parameter (? or $1) has no value here",
+		// found when it is planned: the line of the query is shown
+		"bytes > 'x'":                     "WHERE (bytes > 'x')",
 		"CAST(tag || 'z' AS INTEGER) = 3": "WHERE (CAST(tag || 'z' AS INTEGER) = 3)", // found when it runs
 	} {
 		_, err := db.Ask(context.Background(), named(t, "density"), map[string]string{"where": cond})
@@ -177,8 +178,8 @@ func TestBadConditions(t *testing.T) {
 	}
 }
 
-// TestEveryQueryKeepsItsHeader compares what the engine says of each query with its header, for every choice of its
-// parameters, and runs it on runs without rows, of every time origin that it accepts.
+// TestEveryQueryKeepsItsHeader compares the columns that the engine reports for each query with its header, for every
+// choice of its parameters, and runs it on runs without rows, of every time origin that it accepts.
 func TestEveryQueryKeepsItsHeader(t *testing.T) {
 	all, err := queries.All()
 	if err != nil {
@@ -231,7 +232,7 @@ func keepsItsHeader(t *testing.T, db *queries.DB, q *queries.Query, args map[str
 	}
 }
 
-// everyChoice is the defaults, and each other choice and bound of each parameter.
+// everyChoice returns the defaults, and each other choice and bound of each parameter.
 func everyChoice(t *testing.T, q *queries.Query) []map[string]string {
 	sets := []map[string]string{{}}
 	for _, p := range q.Params {
@@ -261,7 +262,8 @@ func fileOf(t *testing.T, p queries.Param) string {
 		names, ones = append(names, c.Name), append(ones, "1")
 	}
 	name := filepath.Join(t.TempDir(), p.Name+".csv")
-	if err := os.WriteFile(name, []byte(strings.Join(names, ",")+"\n"+strings.Join(ones, ",")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(name, []byte(strings.Join(names, ",")+"\n"+strings.Join(ones, ",")+"\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -12,8 +12,8 @@ import (
 	"github.com/commq/commq/queries/internal/gendocs/example"
 )
 
-// sites has two callers of a wrapper in comm.c, a line in heat.c that calls from two places, a function of a library without
-// debug information at two places, and a place that nothing is known of.
+// sites has two callers of a wrapper in comm.c, a line in heat.c that calls from two places, a function of a library
+// without debug information at two places, and an unknown place.
 const sites = `
 callsites id parent module offset function file line
 0 - heat 90 main heat.c 17
@@ -298,7 +298,7 @@ events rank seq call class comm instance send_bytes recv_bytes init_seq error_cl
 		old.dat,1,0,0,0,0,0,0`)
 }
 
-// A probe's message is received by another call, and what MPI_Pready hands over was counted when the request was started.
+// A probe's message is received by another call, and the data of MPI_Pready was counted when the request was started.
 func TestCallsCountBytesOnce(t *testing.T) {
 	run := newRun(t, "once.5", world+`
 events rank seq call class comm send_world send_bytes recv_world recv_bytes
@@ -318,9 +318,9 @@ events rank seq call class comm send_world send_bytes recv_world recv_bytes
 
 func TestCallSiteTime(t *testing.T) {
 	run := newRun(t, "sites.5", world+sites+siteEvents, example.Manifest(5))
-	// Rank 1: 17 + 3 + 1 + 2 at comm.c:9 and 100 in the file, 1 for making and 5 for starting; rank 3: 67, 10, 53 and 5.
-	// All calls: 129 + 135 = 264; from the first call to the last end: 800 - 100 and 215 - 50 make 865.
-	// cov at comm.c:9: 23 on rank 1 and 5 on rank 3: mean 14, deviation 9.
+	// Rank 1: 17 + 3 + 1 + 2 at comm.c:9 and 100 in the file, 1 for making and 5 for starting; rank 3: 67, 10, 53 and
+	// 5. All calls: 129 + 135 = 264; from the first call to the last end: 800 - 100 and 215 - 50 make 865. cov at
+	// comm.c:9: 23 on rank 1 and 5 on rank 3: mean 14, deviation 9.
 	same(t, "by line", ask(t, run, "callsite-time"), `
 		8,,,,,4097,,MPI_File_write,1,1,100,100,100,0.3787878787878788,0.11560693641618497,0
 		3,start,heat.c,30,heat,,,MPI_Probe,1,1,67,67,67,0.2537878787878788,0.07745664739884393,0
@@ -382,22 +382,26 @@ func TestLocality(t *testing.T) {
 			t.Errorf("%v: error %v; want one that ends with %q", args, err, want)
 		}
 	}
-	for dims, node := range map[string]string{"": "3", "3": "3", "4x": "3", "2x1": "3", "0x9": "3", "axb": "3", "1x1x1x1x1x1x9": "3"} {
+	for dims, node := range map[string]string{"": "3", "3": "3", "4x": "3", "2x1": "3", "0x9": "3", "axb": "3",
+		"1x1x1x1x1x1x9": "3"} {
 		for _, topology := range []string{"torus", "tree"} {
 			fails("dims '"+dims+"': want extents as in 4x4x4, with room for node "+node,
-				map[string]string{"topology": topology, "dims": dims, "mapping": "block", "where": "src = 3 AND dst = 1"})
+				map[string]string{"topology": topology, "dims": dims, "mapping": "block",
+					"where": "src = 3 AND dst = 1"})
 		}
 	}
-	for text, rank := range map[string]string{"rank,node\n0,7\n1,7\n2,0\n4,4\n": "3", "rank,node\n0,7\n1,7\n2,0\n3,4\n3,5\n4,4\n": "3",
-		"rank,node\n0,7\n1,-1\n2,0\n3,4\n4,4\n": "1", "rank,node\n0,7\n1,\n2,0\n3,4\n4,4\n": "1"} {
+	for text, rank := range map[string]string{"rank,node\n0,7\n1,7\n2,0\n4,4\n": "3",
+		"rank,node\n0,7\n1,7\n2,0\n3,4\n3,5\n4,4\n": "3",
+		"rank,node\n0,7\n1,-1\n2,0\n3,4\n4,4\n":     "1", "rank,node\n0,7\n1,\n2,0\n3,4\n4,4\n": "1"} {
 		write(text)
-		fails("rankmap needs one node, from 0, for rank "+rank, map[string]string{"mapping": "file", "rankmap": rankmap})
+		fails("rankmap needs one node, from 0, for rank "+rank,
+			map[string]string{"mapping": "file", "rankmap": rankmap})
 	}
 	fails("rankmap needs one node, from 0, for rank 0", map[string]string{"mapping": "file"})
 }
 
-// TestLocalityAgainstTheSlowWay compares hops with those found by walking the links.
-func TestLocalityAgainstTheSlowWay(t *testing.T) {
+// TestLocalityAgainstDirectCount compares hops with those found by walking the links.
+func TestLocalityAgainstDirectCount(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		dims := make([]int, 1+rng.IntN(4))
@@ -437,7 +441,8 @@ func TestLocalityAgainstTheSlowWay(t *testing.T) {
 					want += hops(dims, a, b) * m[2]
 				}
 				got := 0
-				for _, line := range strings.Split(strings.TrimSpace(ask(t, run, "locality", "topology", topology, "dims", given[1:],
+				for _, line := range strings.Split(strings.TrimSpace(ask(t, run, "locality", "topology", topology,
+					"dims", given[1:],
 					"mapping", mapping, "ranks-per-node", fmt.Sprint(perNode))), "\n") {
 					var n int
 					fmt.Sscan(line[strings.LastIndex(line, ",")+1:], &n)
@@ -484,8 +489,9 @@ func walkTree(dims []int, a, b int) int {
 	return hops
 }
 
-// duplicatedMessages has from rank 1: a payload to 3 thrice and once to 4 and 2; an empty one twice; a number that another has the hash of with
-// another head; equal bytes of another datatype; messages without a hash; zeros; and a payload that rank 2 sends too.
+// duplicatedMessages has from rank 1: a payload sent three times to 3 and once each to 4 and 2; an empty one sent
+// twice; a number whose hash another number has, with another head; equal bytes of another datatype; messages without
+// a hash; zeros; and a payload that rank 2 sends too.
 const duplicatedMessages = `
 messages src dst comm tag bytes send_count send_seq recv_post_seq payload_hash payload_head send_callsite
 1 3 0 9 100 25 0 0 -77 5 2
@@ -518,12 +524,12 @@ func TestDuplicates(t *testing.T) {
 		1,3,12,578,2,200,2,200,0,0,0
 		1,2,1,100,1,100,0,0,1,100,0
 		1,4,1,100,1,100,0,0,1,100,0`)
-	// Without tag 8 the third to rank 3 is not there.
+	// Without tag 8 the third message to rank 3 is missing.
 	same(t, "where", ask(t, run, "duplicates", "where", "tag = 9 AND src = 1 AND bytes > 64"), `
 		1,2,1,100,1,100,0,0,1,100,0
 		1,3,3,300,1,100,1,100,0,0,0
 		1,4,1,100,1,100,0,0,1,100,0`)
-	// comm.c:9 sends the second and third to rank 3 and the second zeros, heat.c:30 that to rank 4.
+	// comm.c:9 sends the second and third to rank 3 and the second zeros, heat.c:30 the one to rank 4.
 	same(t, "by line", ask(t, run, "duplicate-callsites"), `
 		2,swap,comm.c,9,heat,,,1,3,264,264,0,64
 		3,start,heat.c,30,heat,,,1,1,100,0,100,0
@@ -563,8 +569,8 @@ messages src dst epoch comm tag bytes send_seq recv_post_seq payload_hash
 		3,2,1,0,0,1`)
 }
 
-// TestDuplicatesAgainstTheSlowWay compares the query with a memory of everything that was sent.
-func TestDuplicatesAgainstTheSlowWay(t *testing.T) {
+// TestDuplicatesAgainstDirectCount compares the query with a list of everything that was sent.
+func TestDuplicatesAgainstDirectCount(t *testing.T) {
 	type payload struct{ src, hash, head, bytes, count int }
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -577,7 +583,8 @@ func TestDuplicatesAgainstTheSlowWay(t *testing.T) {
 				p := payload{src, rng.IntN(4), rng.IntN(3), 8 * rng.IntN(3), 0}
 				p.count = p.bytes / size
 				dst := rng.IntN(4)
-				rows = append(rows, fmt.Sprintf("%d %d 0 9 %d %d %d %d %d %d", src, dst, p.bytes, p.count, seq, 60*src+seq, p.hash, p.head))
+				rows = append(rows, fmt.Sprintf("%d %d 0 9 %d %d %d %d %d %d", src, dst, p.bytes, p.count, seq,
+					60*src+seq, p.hash, p.head))
 				if p.bytes == 0 {
 					continue
 				}
@@ -595,18 +602,21 @@ func TestDuplicatesAgainstTheSlowWay(t *testing.T) {
 				had[p][dst] = true
 			}
 		}
-		run := newRun(t, fmt.Sprintf("twice.%d", seed), "messages src dst comm tag bytes send_count send_seq recv_post_seq payload_hash payload_head\n"+
-			strings.Join(rows, "\n"), example.Manifest(4))
+		run := newRun(t, fmt.Sprintf("twice.%d", seed),
+			"messages src dst comm tag bytes send_count send_seq recv_post_seq payload_hash payload_head\n"+
+				strings.Join(rows, "\n"), example.Manifest(4))
 		var gotAgain, gotCopied, gotBlank int64
 		for _, line := range strings.Split(strings.TrimSpace(ask(t, run, "duplicates")), "\n") {
 			var n [11]int64
-			if _, err := fmt.Sscanf(line, "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9], &n[10]); err != nil {
+			if _, err := fmt.Sscanf(line, "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d", &n[0], &n[1], &n[2], &n[3], &n[4],
+				&n[5], &n[6], &n[7], &n[8], &n[9], &n[10]); err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
 			gotAgain, gotCopied, gotBlank = gotAgain+n[7], gotCopied+n[9], gotBlank+n[10]
 		}
 		if gotAgain != again || gotCopied != copied || gotBlank != blank {
-			t.Errorf("seed %d: again %d, copied %d, blank %d bytes; want %d, %d, %d", seed, gotAgain, gotCopied, gotBlank, again, copied, blank)
+			t.Errorf("seed %d: again %d, copied %d, blank %d bytes; want %d, %d, %d", seed, gotAgain, gotCopied,
+				gotBlank, again, copied, blank)
 		}
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Trino is a Trino server, a catalog of its Hive connector, and a schema in it in which runs are registered: a table for each of
-// package schema, in which a run is the partition run = NAME where its files lie, and the table runs, a row for each run
-// with what its manifest says. The files stay in their places and are never written. docs/method/trino.md says how one is set up.
+// Trino is a schema in a catalog of a Trino server's Hive connector, where runs are registered: a table for each of
+// package schema, with a partition run = NAME at the run's files, and the table runs with one row per run from its
+// manifest. The files stay where they are and are never written. docs/method/trino.md describes the set-up.
 type Trino struct {
 	server
 }
 
-// Dial makes a Trino of an address as http://USER@HOST:8080?catalog=hive&schema=commq. Nothing is asked of the server yet. It
-// must be closed.
+// Dial returns a Trino for an address such as http://USER@HOST:8080?catalog=hive&schema=commq. It does not contact
+// the server yet. Close it after use.
 func Dial(address string) (*Trino, error) {
 	s, err := newServer(address)
 	if err != nil {
@@ -28,23 +28,25 @@ func Dial(address string) (*Trino, error) {
 	return &Trino{*s}, nil
 }
 
-// Close ends it.
+// Close disconnects.
 func (t *Trino) Close() error { return t.db.Close() }
 
-// A Registration is a run and where the server finds its folder.
+// A Registration is a run and the place where the server finds its folder.
 type Registration struct {
 	// Run is the run.
 	Run Run
-	// Location is the run's folder as the server names it: file:///store/ring.4, local:///store/ring.4, s3://bucket/ring.4.
+	// Location is the run's folder as the server names it: file:///store/ring.4, local:///store/ring.4,
+	// s3://bucket/ring.4.
 	Location string
 }
 
-// Check says whether the run's files lie so that a table of them is a folder.
+// Check reports files of the run that are not in a folder per table, as the server needs them.
 func (r *Registration) Check() error {
 	for _, t := range r.Run.Manifest.Tables {
 		for _, f := range t.Files {
 			if path.Dir(f.Path) != t.Name {
-				return fmt.Errorf("run %q: %s does not lie in a folder of its table: an older commq wrote the run. commq compact %s writes it as folders",
+				return fmt.Errorf("run %q: %s does not lie in a folder of its table: an older commq wrote the run. "+
+					"commq store compact %s writes it as folders",
 					r.Run.Name, f.Path, r.Run.Name)
 			}
 		}
@@ -52,8 +54,8 @@ func (r *Registration) Check() error {
 	return nil
 }
 
-// TablesSQL is the SQL that makes the schema and its tables where they are not there. location is a folder that exists, as the
-// server names it; nothing is read or written there.
+// TablesSQL returns the SQL that creates the schema and its tables, unless they exist. location is an existing folder
+// as the server names it; nothing is read or written there.
 func (t *Trino) TablesSQL(location string) []string {
 	all := []string{"CREATE SCHEMA IF NOT EXISTS " + t.schemaName()}
 	for _, table := range schema.Tables() {
@@ -61,7 +63,8 @@ func (t *Trino) TablesSQL(location string) []string {
 		for _, c := range table.Columns {
 			columns = append(columns, fmt.Sprintf("  %s %s COMMENT %s", quoteName(c.Name), c.Type.SQL(), quote(c.Doc)))
 		}
-		all = append(all, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s,\n  run VARCHAR COMMENT 'Run the row belongs to.')\nCOMMENT %s\n"+
+		all = append(all, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s,\n  run VARCHAR COMMENT 'Run the row "+
+			"belongs to.')\nCOMMENT %s\n"+
 			"WITH (external_location = %s, format = 'PARQUET', partitioned_by = ARRAY['run'])",
 			t.table(table.Name), strings.Join(columns, ",\n"), quote(table.Doc), quote(location)))
 	}
@@ -69,13 +72,15 @@ func (t *Trino) TablesSQL(location string) []string {
 	for _, c := range runColumns(Run{Manifest: &schema.Manifest{}})[1:] {
 		columns = append(columns, fmt.Sprintf("  %s %s", quoteName(c.name), c.typ))
 	}
-	return append(all, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s,\n  location VARCHAR COMMENT 'Where the run lies.',\n"+
+	return append(all, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s,\n  location VARCHAR COMMENT 'Where the "+
+		"run lies.',\n"+
 		"  manifest VARCHAR COMMENT 'manifest.json of the run, the files of a table as one.',\n  run VARCHAR)\n"+
-		"COMMENT 'One row per run: what its manifest says. A run that is not in it is not asked.'\nWITH (format = 'PARQUET', partitioned_by = ARRAY['run'])",
+		"COMMENT 'One row per run: what its manifest says. A run that is not in it is not asked.'\nWITH (format = "+
+		"'PARQUET', partitioned_by = ARRAY['run'])",
 		t.table("runs"), strings.Join(columns, ",\n")))
 }
 
-// RegisterSQL is the SQL that makes a run known that is not. Its row in runs comes last: with it the run is there.
+// RegisterSQL returns the SQL that registers a new run. Its row in runs comes last: only then the run is visible.
 func (t *Trino) RegisterSQL(r Registration) ([]string, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -83,7 +88,8 @@ func (t *Trino) RegisterSQL(r Registration) ([]string, error) {
 	var all []string
 	for _, table := range r.Run.Manifest.Tables {
 		if len(table.Files) > 0 && tableOf(table.Name) != nil {
-			all = append(all, fmt.Sprintf("CALL %s.system.register_partition(%s, %s, ARRAY['run'], ARRAY[%s], %s)", quoteName(t.catalog), quote(t.schema),
+			all = append(all, fmt.Sprintf("CALL %s.system.register_partition(%s, %s, ARRAY['run'], ARRAY[%s], %s)",
+				quoteName(t.catalog), quote(t.schema),
 				quote(table.Name), quote(r.Run.Name), quote(strings.TrimRight(r.Location, "/")+"/"+table.Name)))
 		}
 	}
@@ -93,10 +99,11 @@ func (t *Trino) RegisterSQL(r Registration) ([]string, error) {
 	}
 	names = append(names, "location", "manifest", "run")
 	values = append(values, quote(r.Location), quote(r.manifest()), quote(r.Run.Name))
-	return append(all, fmt.Sprintf("INSERT INTO %s (%s)\nVALUES (%s)", t.table("runs"), strings.Join(names, ", "), strings.Join(values, ", "))), nil
+	return append(all, fmt.Sprintf("INSERT INTO %s (%s)\nVALUES (%s)", t.table("runs"), strings.Join(names, ", "),
+		strings.Join(values, ", "))), nil
 }
 
-// manifest is the run's manifest as runs has it.
+// manifest returns the run's manifest as the table runs stores it.
 func (r *Registration) manifest() string {
 	text, err := json.Marshal(summed(r.Run.Manifest))
 	if err != nil {
@@ -105,20 +112,22 @@ func (r *Registration) manifest() string {
 	return string(text)
 }
 
-// Identity is a text that differs when the place or the manifest does.
+// Identity returns a text that differs if the place or the manifest differs.
 func (r *Registration) Identity() string { return r.Location + "\n" + r.manifest() }
 
-// Known are the identities of the registered runs, by their names.
+// Known returns the identities of the registered runs by name.
 func (t *Trino) Known(ctx context.Context) (map[string]string, error) {
 	known := map[string]string{}
-	err := t.each(ctx, "SELECT run, location, manifest FROM "+t.table("runs"), func(row []string) { known[row[0]] = row[1] + "\n" + row[2] })
+	err := t.each(ctx, "SELECT run, location, manifest FROM "+t.table("runs"),
+		func(row []string) { known[row[0]] = row[1] + "\n" + row[2] })
 	if err != nil {
 		return nil, fmt.Errorf("list the registered runs: %w", err)
 	}
 	return known, nil
 }
 
-// summed is a manifest with one entry for all files of a table, its folder: a run of a million files has a row like any other.
+// summed returns the manifest with a single entry, the folder, for all files of a table. A run with a million files
+// then has a row of ordinary size.
 func summed(m *schema.Manifest) *schema.Manifest {
 	short := *m
 	short.Tables = slices.Clone(m.Tables)
@@ -135,7 +144,8 @@ func summed(m *schema.Manifest) *schema.Manifest {
 	return &short
 }
 
-// UnregisterSQL is the SQL that makes a run unknown that has partitions in these tables; nil is all. Its row in runs goes first.
+// UnregisterSQL returns the SQL that unregisters a run with partitions in these tables; nil means all tables. Its row
+// in runs goes first.
 func (t *Trino) UnregisterSQL(run string, tables []string) []string {
 	if tables == nil {
 		tables = tableNames()
@@ -148,8 +158,8 @@ func (t *Trino) UnregisterSQL(run string, tables []string) []string {
 	return all
 }
 
-// MakeTables makes the schema and its tables where they are not there, and compares the columns of those that are. Errors say what
-// the server said, or which column is missing.
+// MakeTables creates the schema and its tables, unless they exist, and checks the columns of existing ones. Errors
+// quote the server or name the missing column.
 func (t *Trino) MakeTables(ctx context.Context, location string) error {
 	for _, s := range t.TablesSQL(location) {
 		if err := t.exec(ctx, s); err != nil {
@@ -157,7 +167,8 @@ func (t *Trino) MakeTables(ctx context.Context, location string) error {
 		}
 	}
 	have := map[string]bool{}
-	err := t.each(ctx, fmt.Sprintf("SELECT table_name, column_name FROM %s.information_schema.columns WHERE table_schema = %s", quoteName(t.catalog), quote(t.schema)),
+	err := t.each(ctx, fmt.Sprintf("SELECT table_name, column_name FROM %s.information_schema.columns WHERE "+
+		"table_schema = %s", quoteName(t.catalog), quote(t.schema)),
 		func(row []string) { have[row[0]+"."+row[1]] = true })
 	if err != nil {
 		return fmt.Errorf("read the tables' columns: %w", err)
@@ -165,7 +176,8 @@ func (t *Trino) MakeTables(ctx context.Context, location string) error {
 	for _, table := range schema.Tables() {
 		for _, c := range table.Columns {
 			if !have[table.Name+"."+c.Name] {
-				return fmt.Errorf("table %s has no column %s: an older commq made it. Drop the tables of the schema (the runs' files stay) and register the runs again",
+				return fmt.Errorf("table %s has no column %s: an older commq made it. Drop the tables of the "+
+					"schema (the runs' files stay) and register the runs again",
 					t.table(table.Name), c.Name)
 			}
 		}
@@ -173,8 +185,8 @@ func (t *Trino) MakeTables(ctx context.Context, location string) error {
 	return nil
 }
 
-// Register makes a run known. One of its name that is known already is replaced: in between it is not there. Errors say what the
-// server said; a run that was registered in part is not asked, and registering it again mends it.
+// Register registers a run, replacing a registered one with the same name; in between the name is missing. Errors
+// quote the server. A run that was registered in part is not visible, and registering it again repairs it.
 func (t *Trino) Register(ctx context.Context, r Registration) error {
 	statements, err := t.RegisterSQL(r)
 	if err != nil {
@@ -191,14 +203,16 @@ func (t *Trino) Register(ctx context.Context, r Registration) error {
 	return nil
 }
 
-// Unregister makes a run unknown and says whether it was known, if only in part. Its files stay.
+// Unregister removes a run from the server and reports whether it was registered, even in part. The run's files stay.
 func (t *Trino) Unregister(ctx context.Context, run string) (known bool, err error) {
 	var parts []string
 	for _, table := range append(tableNames(), "runs") {
-		parts = append(parts, fmt.Sprintf("SELECT %s AS name FROM %s.%s WHERE run = %s", quote(table), t.schemaName(), quoteName(table+"$partitions"), quote(run)))
+		parts = append(parts, fmt.Sprintf("SELECT %s AS name FROM %s.%s WHERE run = %s", quote(table), t.schemaName(),
+			quoteName(table+"$partitions"), quote(run)))
 	}
 	tables := []string{}
-	if err := t.each(ctx, strings.Join(parts, "\nUNION ALL\n"), func(row []string) { tables = append(tables, row[0]) }); err != nil {
+	if err := t.each(ctx, strings.Join(parts, "\nUNION ALL\n"),
+		func(row []string) { tables = append(tables, row[0]) }); err != nil {
 		return false, fmt.Errorf("look for run %s: %w", run, err)
 	}
 	if len(tables) == 0 {
@@ -221,10 +235,11 @@ func tableNames() []string {
 	return names
 }
 
-// Find finds registered runs by their names, or by patterns of them ('sp.A.*'), in the order of names. Its errors say which is not there.
+// Find returns registered runs by names or patterns ('sp.A.*'), sorted by name. Errors say which is missing.
 func (t *Trino) Find(ctx context.Context, names []string) ([]Run, error) {
 	var all []string
-	if err := t.each(ctx, fmt.Sprintf("SELECT run FROM %s.%s ORDER BY run", t.schemaName(), quoteName("runs$partitions")), func(row []string) { all = append(all, row[0]) }); err != nil {
+	if err := t.each(ctx, fmt.Sprintf("SELECT run FROM %s.%s ORDER BY run", t.schemaName(),
+		quoteName("runs$partitions")), func(row []string) { all = append(all, row[0]) }); err != nil {
 		return nil, fmt.Errorf("list the registered runs: %w", err)
 	}
 	var found []string
@@ -244,13 +259,15 @@ func (t *Trino) Find(ctx context.Context, names []string) ([]Run, error) {
 			}
 		}
 		if !matched {
-			return nil, fmt.Errorf("run %q is not registered in %s, which has %s; commq store register makes it known", name, t.schemaName(), howMany(len(all)))
+			return nil, fmt.Errorf("run %q is not registered in %s, which has %s; commq store register makes it "+
+				"known", name, t.schemaName(), howMany(len(all)))
 		}
 	}
 	manifests := map[string]*schema.Manifest{}
 	locations := map[string]string{}
 	var bad error
-	err := t.each(ctx, fmt.Sprintf("SELECT run, location, manifest FROM %s WHERE run IN (%s)", t.table("runs"), quoteAll(found)), func(row []string) {
+	err := t.each(ctx, fmt.Sprintf("SELECT run, location, manifest FROM %s WHERE run IN (%s)", t.table("runs"),
+		quoteAll(found)), func(row []string) {
 		m := new(schema.Manifest)
 		if err := json.Unmarshal([]byte(row[2]), m); err != nil {
 			bad = fmt.Errorf("run %q: the manifest in %s: %w; register the run again", row[0], t.table("runs"), err)

@@ -11,30 +11,30 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Rows are the rows of an answer, read once from first to last.
+// Rows are the rows of an answer, to be read once, first to last.
 type Rows interface {
-	// Columns are the answer's columns in order.
+	// Columns describe the answer's columns in order.
 	Columns() []Column
-	// Next makes the next row current; false at the end or at an error.
+	// Next advances to the next row; false at the end or on an error.
 	Next() bool
-	// Row is the current row, valid until Next: nil (null), bool, signed and unsigned integers, float32, float64, string,
-	// []byte, time.Time, *big.Int, or what the engine has for its other types.
+	// Row returns the current row, valid until Next: nil (null), bool, signed and unsigned integers, float32,
+	// float64, string, []byte, time.Time, *big.Int, or what the engine uses for its other types.
 	Row() []any
-	// Err is the error that ended the rows; nil at their end.
+	// Err returns the error that ended the rows; nil at their end.
 	Err() error
-	// Close ends reading.
+	// Close stops reading.
 	Close() error
 }
 
-// Query runs the user's own SQL: one statement that reads. Errors are the engine's.
+// Query runs the user's own SQL, one reading statement. Errors are the engine's.
 func (d *DB) Query(ctx context.Context, text string) (Rows, error) {
-	if err := d.readOnly(ctx, text); err != nil {
+	if err := d.checkReadOnly(ctx, text); err != nil {
 		return nil, err
 	}
 	return d.query(ctx, nil, text)
 }
 
-// query runs a statement, with arguments for its parameters, and gives its rows, as described where described is not nil.
+// query runs a statement with arguments for its parameters. If described is not nil, it describes the rows.
 func (d *DB) query(ctx context.Context, described []Column, text string, args ...any) (Rows, error) {
 	if d.remote != nil {
 		return d.remote.query(ctx, d.conn, described, text)
@@ -46,7 +46,7 @@ func (d *DB) query(ctx context.Context, described []Column, text string, args ..
 		}
 		return nil, err
 	}
-	r := &rowsOf{rows: rows, columns: described, plain: plain}
+	r := &engineRows{rows: rows, columns: described, plain: plain}
 	if err := r.prepare(); err != nil {
 		rows.Close()
 		return nil, err
@@ -54,9 +54,9 @@ func (d *DB) query(ctx context.Context, described []Column, text string, args ..
 	return r, nil
 }
 
-// Ask runs a canned query with arguments and gives its rows, described as in its header. A query that is not over runs is
-// asked of one run: the engine must have been opened over that run alone. Errors say what a run lacks or what is wrong with
-// an argument.
+// Ask runs a canned query and returns its rows, described as in its header. A query that is not over runs is asked of
+// one run: the engine must have been opened on that run alone. Errors say what a run lacks or what is wrong with an
+// argument.
 func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string) (Rows, error) {
 	text, err := d.Text(ctx, q, args)
 	if err != nil {
@@ -64,17 +64,17 @@ func (d *DB) Ask(ctx context.Context, q *Query, args map[string]string) (Rows, e
 	}
 	rows, err := d.ask(ctx, q, args, text)
 	if err != nil {
-		return nil, d.about(q, args, err)
+		return nil, d.describeError(q, args, err)
 	}
 	return rows, nil
 }
 
-// ask runs the text of a canned query. The driver prepares a statement before it runs it, and one that reads Parquet files is planned
-// again when it runs. Of a text that is an argument nothing can be prepared, so that it is planned once. A text with
-// SQL of the user's runs as it is, for the engine shows the line where an error is.
+// ask runs the text of a canned query. The driver prepares a statement before running it, and a statement that reads
+// Parquet files is then planned again. A text passed as an argument is not prepared, so it is planned only once. A
+// text with the user's own SQL runs as it is, because then the engine shows the line of an error.
 func (d *DB) ask(ctx context.Context, q *Query, args map[string]string, text string) (Rows, error) {
-	if d.remote != nil || q.File != "" { // commq's own have tests for that
-		if err := d.readOnly(ctx, text); err != nil {
+	if d.remote != nil || q.File != "" { // tests cover commq's own queries
+		if err := d.checkReadOnly(ctx, text); err != nil {
 			return nil, err
 		}
 		return d.query(ctx, q.Columns, text)
@@ -87,8 +87,8 @@ func (d *DB) ask(ctx context.Context, q *Query, args map[string]string, text str
 	return d.query(ctx, q.Columns, "FROM query($1)", text)
 }
 
-// about says of an error of the engine which query and runs it is about, and where in a user's own file it is.
-func (d *DB) about(q *Query, args map[string]string, err error) error {
+// describeError adds to an engine error the query, the runs and, for a user's own query, the place in its file.
+func (d *DB) describeError(q *Query, args map[string]string, err error) error {
 	var column columnError
 	switch s, bad := q.filled(args); {
 	case q.File == "" || bad != nil:
@@ -108,7 +108,7 @@ func nameRuns(runs []Run) string {
 	return fmt.Sprintf("%d runs", len(runs))
 }
 
-// Text is the SQL that Ask runs, after the same checks.
+// Text returns the SQL that Ask runs, after the same checks.
 func (d *DB) Text(ctx context.Context, q *Query, args map[string]string) (string, error) {
 	if !q.OverRuns && len(d.runs) != 1 {
 		return "", fmt.Errorf("query %s is asked of one run at a time, the engine has %d", q.Name, len(d.runs))
@@ -134,44 +134,48 @@ func (d *DB) Text(ctx context.Context, q *Query, args map[string]string) (string
 	return text, nil
 }
 
-// rowsOf are rows of the engine.
-type rowsOf struct {
+// engineRows are rows of the engine.
+type engineRows struct {
 	rows    *sql.Rows
 	columns []Column
 	values  []any
 	targets []any
 	err     error
-	// plain makes the engine's errors ours, and fix its values; nil where they need none.
+	// plain rewrites the engine's errors, fix its values; nil if not needed.
 	plain func(error) error
 	fix   func(typ string, value any) any
 }
 
-// columnError says that an answer has other columns than its query's header describes.
+// columnError reports an answer whose columns differ from the query's header.
 type columnError struct {
-	// name is the column of the header where they part.
+	// name is the first column of the header that differs.
 	name, text string
 }
 
 func (e columnError) Error() string { return e.text }
 
-// compare says where the engine's columns are not those of the header.
+// compare reports how the engine's columns differ from the header's.
 func compare(types []*sql.ColumnType, header []Column) error {
 	for i, c := range header {
 		if i == len(types) {
-			return columnError{c.Name, fmt.Sprintf("the SELECT has %d columns and the header %d: there is no %s", len(types), len(header), c.Name)}
+			return columnError{c.Name, fmt.Sprintf("the SELECT has %d columns and the header %d: there is no %s",
+				len(types), len(header), c.Name)}
 		}
 		if name, typ := types[i].Name(), typeName(types[i]); name != c.Name || typ != c.Type {
-			return columnError{c.Name, fmt.Sprintf("column %d of the SELECT is %s %s, in the header it is %s %s; cast or rename it, or change the header", i+1, name, typ, c.Name, c.Type)}
+			return columnError{c.Name, fmt.Sprintf("column %d of the SELECT is %s %s, in the header it is %s %s; "+
+				"cast or rename it, or change the header", i+1, name, typ, c.Name, c.Type)}
 		}
 	}
 	if len(types) > len(header) {
-		return columnError{header[len(header)-1].Name, fmt.Sprintf("the SELECT has %d columns and the header %d: describe %s there too", len(types), len(header), types[len(header)].Name())}
+		return columnError{header[len(header)-1].Name,
+			fmt.Sprintf("the SELECT has %d columns and the header %d: describe %s there too", len(types), len(header),
+				types[len(header)].Name())}
 	}
 	return nil
 }
 
-// prepare takes names and types from the engine where no header describes the columns.
-func (r *rowsOf) prepare() error {
+// prepare takes names and types from the engine if no header describes the columns.
+func (r *engineRows) prepare() error {
 	types, err := r.rows.ColumnTypes()
 	if err != nil {
 		return err
@@ -182,7 +186,8 @@ func (r *rowsOf) prepare() error {
 		}
 	} else {
 		for _, t := range types {
-			r.columns = append(r.columns, Column{Name: t.Name(), Type: typeName(t), Unit: unitOf(t.Name(), typeName(t))})
+			r.columns = append(r.columns, Column{Name: t.Name(), Type: typeName(t),
+				Unit: unitOf(t.Name(), typeName(t))})
 		}
 	}
 	r.values, r.targets = make([]any, len(types)), make([]any, len(types))
@@ -192,10 +197,11 @@ func (r *rowsOf) prepare() error {
 	return nil
 }
 
-// numberTypeRe is what the engine calls its types of numbers.
+// numberTypeRe matches DuckDB's names of numeric types.
 var numberTypeRe = regexp.MustCompile(`^(U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL.*)$`)
 
-// unitOf is the unit of a column of the user's own SQL: that of the schema's columns of its name, else of a number 1.
+// unitOf guesses the unit of a column of the user's own SQL: that of the schema's column with the same name, else 1
+// for numbers.
 func unitOf(name, typ string) string {
 	if !numberTypeRe.MatchString(typ) {
 		return ""
@@ -211,7 +217,7 @@ func unitOf(name, typ string) string {
 	return "1"
 }
 
-// typeName is a type as DuckDB calls it: Trino says varchar(3) for VARCHAR.
+// typeName returns a type's DuckDB name: Trino says varchar(3) for VARCHAR.
 func typeName(t *sql.ColumnType) string {
 	name, _, _ := strings.Cut(strings.ToUpper(t.DatabaseTypeName()), "(")
 	if name == "DECIMAL" {
@@ -220,10 +226,10 @@ func typeName(t *sql.ColumnType) string {
 	return name
 }
 
-func (r *rowsOf) Columns() []Column { return r.columns }
-func (r *rowsOf) Row() []any        { return r.values }
+func (r *engineRows) Columns() []Column { return r.columns }
+func (r *engineRows) Row() []any        { return r.values }
 
-func (r *rowsOf) Next() bool {
+func (r *engineRows) Next() bool {
 	if r.err != nil || !r.rows.Next() {
 		return false
 	}
@@ -236,14 +242,14 @@ func (r *rowsOf) Next() bool {
 	return r.err == nil
 }
 
-func (r *rowsOf) Err() error {
+func (r *engineRows) Err() error {
 	if r.err != nil {
 		return r.err
 	}
 	return r.plain(r.rows.Err())
 }
 
-// interrupted is the error of a query whose context ended; it is also that context's.
+// interrupted reports a query whose context ended; it wraps the context's error.
 type interrupted struct{ cause error }
 
 func (interrupted) Error() string   { return "the query was interrupted" }
@@ -265,12 +271,12 @@ func plain(err error) error {
 	return err
 }
 
-// refusedRe is what the engine says of the cast with which a query refuses its arguments; the package's comment has it.
+// refusedRe matches the failed cast by which a query refuses its arguments (see the package comment).
 var refusedRe = regexp.MustCompile(`(?:Could not convert string|Cannot cast) 'refused: (.*?)' to INT`)
 
-func (r *rowsOf) Close() error { return r.rows.Close() }
+func (r *engineRows) Close() error { return r.rows.Close() }
 
-// InRun puts the column run, with one value, before the columns of rows.
+// InRun adds the column run, with one value, in front of rows.
 func InRun(run string, rows Rows) Rows {
 	column := Column{Name: "run", Type: "VARCHAR", Doc: "Run the row belongs to."}
 	return &inRun{Rows: rows, run: run, columns: append([]Column{column}, rows.Columns()...)}
@@ -290,8 +296,8 @@ func (r *inRun) Row() []any {
 	return r.values
 }
 
-// Concat gives the rows of several answers with the same columns one after the other. next opens the next answer; nil
-// rows end them. Each is closed before the next is opened.
+// Concat returns the rows of several answers with the same columns, one after the other. next opens the next answer
+// and returns nil after the last. Each answer is closed before the next is opened.
 func Concat(next func() (Rows, error)) (Rows, error) {
 	first, err := next()
 	if err != nil || first == nil {
@@ -334,5 +340,7 @@ func (c *concat) Close() error {
 	return c.now.Close()
 }
 
-// RowsOf are rows in memory.
-func RowsOf(columns []Column, rows [][]any) Rows { return &kept{columns: columns, rows: rows, at: -1} }
+// RowsOf returns rows in memory.
+func RowsOf(columns []Column, rows [][]any) Rows {
+	return &keptRows{columns: columns, rows: rows, at: -1}
+}

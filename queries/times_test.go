@@ -20,7 +20,8 @@ ranks rank host clock_error_init_ns clock_error_final_ns
 4 1 6 -
 `
 
-// twoRanksCall has calls of ranks 1 and 3 of five, of every class. Rank 3 has two threads, and its barrier never returns.
+// twoRanksCall has calls of ranks 1 and 3 of five, of every class. Rank 3 has two threads, and its barrier never
+// returns.
 const twoRanksCall = `
 events rank seq thread call class start_ns end_ns compute_ns polls poll_ns
 1 0 0 MPI_Init other 0 100 0 0 0
@@ -42,6 +43,10 @@ func TestTimeByRank(t *testing.T) {
 	run := newRun(t, "times.5", world+fiveRanks+twoRanksCall, example.Manifest(5))
 	// rank, thread, total, mpi, point-to-point, wait, probe, poll, collective, rma, io, other, outside, compute
 	same(t, "time-by-rank", ask(t, run, "time-by-rank"), `
+		1,0,350,190,30,90,0,20,50,0,0,0,160,140
+		3,0,340,315,240,0,10,0,0,10,35,20,25,13
+		3,1,60,60,60,0,0,0,0,0,0,0,0,0`)
+	same(t, "with MPI_Init", ask(t, run, "time-by-rank", "init", "include"), `
 		1,0,450,290,30,90,0,20,50,0,0,100,160,140
 		3,0,430,405,240,0,10,0,0,10,35,110,25,13
 		3,1,60,60,60,0,0,0,0,0,0,0,0,0`)
@@ -49,9 +54,19 @@ func TestTimeByRank(t *testing.T) {
 
 func TestCallsTime(t *testing.T) {
 	run := newRun(t, "times.5", world+fiveRanks+twoRanksCall, example.Manifest(5))
-	// The threads ran 450 + 430 + 60 = 940 ns, of which 735 in recorded calls. The times of the ranks in MPI_Init are 100 and 90: their
-	// standard deviation is 10/sqrt(2) = 7.07, by the mean of 95 0.0744.
+	// After MPI_Init the threads ran 350 + 340 + 60 = 750 ns, of which 545 in recorded calls.
 	same(t, "calls-time", ask(t, run, "calls-time"), `
+		MPI_Recv,1,1,240,240,240,240,0.32,0.4404,0
+		MPI_Send,2,2,90,30,45,60,0.12,0.1651,0.4714
+		MPI_Wait,1,1,90,90,90,90,0.12,0.1651,0
+		MPI_Barrier,2,2,50,50,50,50,0.0667,0.0917,1.4142
+		MPI_File_write,1,1,35,35,35,35,0.0467,0.0642,0
+		MPI_Comm_dup,1,1,20,20,20,20,0.0267,0.0367,0
+		MPI_Probe,1,1,10,10,10,10,0.0133,0.0183,0
+		MPI_Put,1,1,10,10,10,10,0.0133,0.0183,0`)
+	// With it they ran 450 + 430 + 60 = 940 ns, of which 735 in recorded calls. The times of the ranks in MPI_Init are
+	// 100 and 90: their standard deviation is 10/sqrt(2) = 7.07, by the mean of 95 0.0744.
+	same(t, "with MPI_Init", ask(t, run, "calls-time", "init", "include"), `
 		MPI_Recv,1,1,240,240,240,240,0.2553,0.3265,0
 		MPI_Init,2,2,190,90,95,100,0.2021,0.2585,0.0744
 		MPI_Send,2,2,90,30,45,60,0.0957,0.1224,0.4714
@@ -66,18 +81,22 @@ func TestCallsTime(t *testing.T) {
 func TestImbalance(t *testing.T) {
 	run := newRun(t, "times.5", world+fiveRanks+twoRanksCall, example.Manifest(5))
 	// what, ranks, total, min, mean over all five, max, top rank, max/mean, max - mean, (max - mean)/max * 5/4
-	same(t, "imbalance", ask(t, run, "imbalance"), `
-		MPI,2,755,0,151,465,3,3.0795,314,0.8441
+	const (
+		first = `
 		MPI_Recv,1,240,0,48,240,3,5,192,1
 		compute,2,153,0,31,140,1,4.5752,109,0.9768
-		MPI_Wait,1,90,0,18,90,1,5,72,1
-		MPI_Init,2,190,0,38,100,1,2.6316,62,0.775
+		MPI_Wait,1,90,0,18,90,1,5,72,1`
+		rest = `
 		MPI_Send,2,90,0,18,60,3,3.3333,42,0.875
 		MPI_Barrier,1,50,0,10,50,1,5,40,1
 		MPI_File_write,1,35,0,7,35,3,5,28,1
 		MPI_Comm_dup,1,20,0,4,20,3,5,16,1
 		MPI_Probe,1,10,0,2,10,3,5,8,1
-		MPI_Put,1,10,0,2,10,3,5,8,1`)
+		MPI_Put,1,10,0,2,10,3,5,8,1`
+	)
+	same(t, "imbalance", ask(t, run, "imbalance"), "MPI,2,565,0,113,375,3,3.3186,262,0.8733"+first+rest)
+	same(t, "with MPI_Init", ask(t, run, "imbalance", "init", "include"),
+		"MPI,2,755,0,151,465,3,3.0795,314,0.8441"+first+"\nMPI_Init,2,190,0,38,100,1,2.6316,62,0.775"+rest)
 }
 
 func TestOverTime(t *testing.T) {
@@ -94,7 +113,8 @@ events rank seq call class comm instance start_ns end_ns send_bytes
 3 2 MPI_Barrier collective 0 0 210 220 0
 3 3 MPI_Iallreduce collective 1 0 300 301 8
 `, example.Manifest(5))
-	// Four steps of 399/4 + 1 ns, rounded down. The barrier counts where rank 1 enters, the allreduce where rank 3 does.
+	// Four steps of 399/4 + 1 ns, rounded down. The barrier counts where rank 1 enters, the allreduce where rank 3
+	// does.
 	same(t, "by send", ask(t, run, "over-time", "bins", "4"), `
 		0,0,100,2,117,1,0
 		1,100,200,1,9,0,0
@@ -171,7 +191,8 @@ messages src dst bytes send_seq send_start_ns send_end_ns recv_post_seq recv_don
 		1,3,2,2,100,50,7`)
 }
 
-// collectivesInTime: operations on communicator 1 (ranks 4, 2, 3) and on the intercommunicator 3 (ranks 0, 1 and 2, 3, 4).
+// collectivesInTime: operations on communicator 1 (ranks 4, 2, 3) and on the intercommunicator 3 (ranks 0, 1 and 2,
+// 3, 4).
 const collectivesInTime = `
 events rank seq call class comm instance root_world start_ns end_ns request done_seq init_seq
 0 0 MPI_Barrier_init other 0 0 - 600 601 6 - -
@@ -249,10 +270,11 @@ func TestCollectiveWait(t *testing.T) {
 		early-scan,MPI_Scan,1,2,1,0,0,0,0,0
 		early-scan,MPI_Scan,1,3,1,1,10,10,0,0
 		early-scan,MPI_Scan,1,4,1,0,0,0,0,0`)
-	// Until the last rank, where it is another: rank 2 leaves the reduce at 360, before rank 3 comes at 380.
+	// Ranks wait until the last other rank enters: rank 2 leaves the reduce at 360, before rank 3 enters at 380.
 	var last []string
 	for _, line := range strings.Split(ask(t, run, "collective-wait", "until", "last"), "\n") {
-		if strings.Contains(line, "MPI_Reduce") || strings.Contains(line, "MPI_Scan") || strings.Contains(line, "MPI_Bcast,3") {
+		if strings.Contains(line, "MPI_Reduce") || strings.Contains(line, "MPI_Scan") ||
+			strings.Contains(line, "MPI_Bcast,3") {
 			last = append(last, line+"\n")
 		}
 	}
@@ -287,13 +309,19 @@ events rank seq thread call class start_ns end_ns poll_ns
 4 0 0 MPI_Init other 0 120 0
 4 1 0 MPI_Barrier collective 320 1020 0
 `, example.Manifest(5))
-	// Useful: rank 1 (1100 - 100) - 60 - 100 - 40 = 800, rank 3 1000 - 400 - 100 = 500, rank 4 (1020 - 120) - 700 = 200; the mean is 500.
-	// Runtime: 1100 - 100 = 1000. So 500/1000 = 500/800 * 800/1000.
+	// Useful: rank 1 (1100 - 100) - 60 - 100 - 40 = 800, rank 3 1000 - 400 - 100 = 500, rank 4 (1020 - 120) - 700 =
+	// 200; the mean is 500. Runtime: 1100 - 100 = 1000. So 500/1000 = 500/800 * 800/1000.
 	same(t, "efficiency", ask(t, run, "efficiency"), `
 		parallel-efficiency,0.5,500,1000,3,1
 		load-balance,0.625,500,800,3,1
 		communication-efficiency,0.8,800,1000,3,1`)
-	// A rank alone balances its load. Without MPI_Init and MPI_Finalize the program is what lies between its calls: 1000 - 200 of which 300 in MPI.
+	// With MPI_Init and MPI_Finalize useful time is the same, and the runtime 1200.
+	same(t, "with MPI_Init", ask(t, run, "efficiency", "init", "include"), `
+		parallel-efficiency,0.4167,500,1200,3,1
+		load-balance,0.625,500,800,3,1
+		communication-efficiency,0.6667,800,1200,3,1`)
+	// A rank alone balances its load. Without MPI_Init and MPI_Finalize the program is what lies between its calls:
+	// 1000 - 200 of which 300 in MPI.
 	alone := newRun(t, "pop.1", "comms comm comm_rank world_rank kind\n0 0 0 world\n"+`
 events rank seq call class start_ns end_ns
 0 0 MPI_Send send 200 300
@@ -337,14 +365,19 @@ messages src dst comm tag bytes send_seq send_start_ns send_end_ns recv_post_seq
 1 0 0 9 17 1 450 460 1 1 200 200 500
 `
 	run := newRun(t, "states.3", text, example.Manifest(3))
-	// Rank 0 waits 450 - 200 = 250 for rank 1's message, and 750 - 600 = 150 for rank 2's receive; at the barrier rank 0 waits 960 - 900 = 60 for
-	// rank 1, rank 2 960 - 930 = 30. In MPI: rank 0 300 + 200 + 100 = 600, rank 1 10 + 40 = 50, rank 2 60 + 70 = 130, together 780 of 3 * 900.
-	// state, rank, waits, wait, of MPI, of all, longest, top rank, its wait
+	// Rank 0 waits 450 - 200 = 250 for rank 1's message, and 750 - 600 = 150 for rank 2's receive; at the barrier
+	// rank 0 waits 960 - 900 = 60 for rank 1, rank 2 960 - 930 = 30. In MPI: rank 0 300 + 200 + 100 = 600, rank 1 10
+	// + 40 = 50, rank 2 60 + 70 = 130, together 780 of 3 * 900. state, rank, waits, wait, of MPI, of all, longest,
+	// top rank, its wait
 	same(t, "by run", ask(t, run, "wait-states"), `
 		all,,4,490,0.6282,0.1815,250,0,460
 		late-receiver,,1,150,0.1923,0.0556,150,0,150
 		late-sender,,1,250,0.3205,0.0926,250,0,250
 		wait-at-barrier,,2,90,0.1154,0.0333,60,0,60`)
+	// In MPI_Init and MPI_Finalize each rank is for 1000 ns more: 490 of 3780, and of 3 * 1900.
+	if got := ask(t, run, "wait-states", "init", "include"); !strings.HasPrefix(got, "all,,4,490,0.1296,0.086,250,0,460\n") {
+		t.Errorf("with MPI_Init:\n%s", got)
+	}
 	same(t, "by rank", ask(t, run, "wait-states", "by", "rank"), `
 		all,0,3,460,0.7667,0.5111,250,0,460
 		all,1,0,0,0,0,0,,0
@@ -356,12 +389,13 @@ messages src dst comm tag bytes send_seq send_start_ns send_end_ns recv_post_seq
 	// In virtual times no send waits.
 	m := example.Manifest(3)
 	m.TimeOrigin = "virtual"
-	if got := ask(t, newRun(t, "virtual.3", text, m), "wait-states"); strings.Contains(got, "late-receiver") || !strings.Contains(got, "all,,3,340,") {
+	if got := ask(t, newRun(t, "virtual.3", text, m), "wait-states"); strings.Contains(got, "late-receiver") ||
+		!strings.Contains(got, "all,,3,340,") {
 		t.Errorf("in virtual times:\n%s", got)
 	}
 }
 
-// One MPI_Waitall completes two collectives: it waits for the one whose last rank comes later.
+// One MPI_Waitall completes two collectives: it waits for the one whose last rank enters later.
 func TestCollectiveWaitOfSeveral(t *testing.T) {
 	run := newRun(t, "several.5", comms+fiveRanks+`
 events rank seq call class comm instance start_ns end_ns request done_seq
@@ -399,7 +433,8 @@ messages src dst tag bytes send_seq send_start_ns recv_done_seq recv_start_ns re
 
 func TestLatency(t *testing.T) {
 	run := newRun(t, "ring.5", world+ring, example.Manifest(5))
-	// same host, bucket, size, at most, messages, timed, mean bytes, min, quartiles, 99 of 100, max, bytes/s, and by the line of latency-fit
+	// same host, bucket, size, at most, messages, timed, mean bytes, min, quartiles, 99 of 100, max, bytes/s, and by
+	// the line of latency-fit
 	same(t, "latency", ask(t, run, "latency", "where", "tag = 9"), `
 		true,1,<= 16,16,1,1,16,116,116,116,116,116,116,137931034,116
 		true,2,<= 64,64,5,1,64,164,164,164,164,164,164,390243902,164
@@ -408,14 +443,17 @@ func TestLatency(t *testing.T) {
 	same(t, "latency-fit", ask(t, run, "latency-fit", "where", "tag = 9"), `
 		true,2,2,16,64,100,1000000000,1
 		false,4,2,16,100,1000,500000000,1`)
-	same(t, "latency of one size", ask(t, run, "latency", "where", "bytes = 16 AND dst = 3"), "false,1,<= 16,16,3,3,16,1032,1032,1032,5032,5032,5032,15503876,")
-	// One time that is far off changes the line through the medians where it is the only one of its size, and not else.
+	same(t, "latency of one size", ask(t, run, "latency", "where", "bytes = 16 AND dst = 3"),
+		"false,1,<= 16,16,3,3,16,1032,1032,1032,5032,5032,5032,15503876,")
+	// A single outlier changes the line through the medians only if it is the only time for its size.
 	same(t, "one size", ask(t, run, "latency-fit", "where", "bytes = 16 AND dst = 3"), "false,3,1,16,16,,,")
-	same(t, "falling", ask(t, run, "latency-fit", "where", "bytes > 64", "through", "minimum"), "false,2,2,100,5000,1224,,1")
+	same(t, "falling", ask(t, run, "latency-fit", "where", "bytes > 64", "through", "minimum"),
+		"false,2,2,100,5000,1224,,1")
 }
 
-// TestRandomWaitsAgainstTheSlowWay compares late-senders, latency and over-time with a program that looks at one call after the other.
-func TestRandomWaitsAgainstTheSlowWay(t *testing.T) {
+// TestRandomWaitsAgainstDirectCount compares late-senders, latency and over-time with a program that examines one
+// call after the other.
+func TestRandomWaitsAgainstDirectCount(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 31))
 		type message struct{ src, dst, bytes, sent, done, start, end int64 }
@@ -426,7 +464,8 @@ func TestRandomWaitsAgainstTheSlowWay(t *testing.T) {
 				at += rng.Int64N(1 << (10 + 8*seed)) // up to days
 				end := at + 1 + rng.Int64N(5000)
 				for range 1 + rng.IntN(4) {
-					all = append(all, message{rng.Int64N(5), dst, rng.Int64N(300), max(0, at+rng.Int64N(4000)-2000), call, at, end})
+					all = append(all, message{rng.Int64N(5), dst, rng.Int64N(300), max(0, at+rng.Int64N(4000)-2000),
+						call, at, end})
 				}
 				at = end
 			}
@@ -460,7 +499,8 @@ func TestRandomWaitsAgainstTheSlowWay(t *testing.T) {
 		var want []string
 		for pair, w := range waited {
 			if w[1] > 0 {
-				want = append(want, fmt.Sprintf("%d,%d,%d,%d,%d,%d,%d", pair[0], pair[1], w[0], w[1], w[2], w[3], bound[pair[0]]+bound[pair[1]]))
+				want = append(want, fmt.Sprintf("%d,%d,%d,%d,%d,%d,%d", pair[0], pair[1], w[0], w[1], w[2], w[3],
+					bound[pair[0]]+bound[pair[1]]))
 			}
 		}
 		slices.Sort(want)
@@ -480,7 +520,8 @@ func TestRandomWaitsAgainstTheSlowWay(t *testing.T) {
 			}
 			fmt.Fprintf(&steps, "%d,%d,%d,%d,%d,0,0\n", bin, bin*step, (bin+1)*step, n, bytes)
 		}
-		same(t, fmt.Sprintf("seed %d over-time", seed), ask(t, run, "over-time", "bins", fmt.Sprint(bins)), steps.String())
+		same(t, fmt.Sprintf("seed %d over-time", seed), ask(t, run, "over-time", "bins", fmt.Sprint(bins)),
+			steps.String())
 	}
 }
 
@@ -499,13 +540,15 @@ func TestQuantilesOfLatency(t *testing.T) {
 	slices.Sort(times)
 	var bucket, atMost, n, timed, mean, least, q25, q50, q75, q99, most, rate int64
 	row := strings.NewReplacer("true,", "", "<= 16,", "", ",", " ").Replace(ask(t, run, "latency"))
-	if _, err := fmt.Sscan(row, &bucket, &atMost, &n, &timed, &mean, &least, &q25, &q50, &q75, &q99, &most, &rate); err != nil {
+	if _, err := fmt.Sscan(row, &bucket, &atMost, &n, &timed, &mean, &least, &q25, &q50, &q75, &q99, &most,
+		&rate); err != nil {
 		t.Fatalf("%q: %v", row, err)
 	}
 	if timed != 999 || least != times[0] || most != times[998] {
 		t.Errorf("row %s: want 999 messages of %d to %d ns", row, times[0], times[998])
 	}
-	for _, q := range []struct{ got, want int64 }{{q25, times[249]}, {q50, times[499]}, {q75, times[749]}, {q99, times[989]}} {
+	for _, q := range []struct{ got, want int64 }{{q25, times[249]}, {q50, times[499]}, {q75, times[749]},
+		{q99, times[989]}} {
 		if q.got < q.want || float64(q.got) > 1.01*float64(q.want) {
 			t.Errorf("quantile %d; want %d and at most 1 %% more", q.got, q.want)
 		}
@@ -555,8 +598,8 @@ messages src dst tag bytes send_seq send_start_ns send_end_ns recv_post_seq recv
 		false,4097,1,0,1`)
 }
 
-// TestOverlaps has calls that overlap: of one thread, not of two; with what is longer than the next call, never ended, and
-// came twice.
+// TestOverlaps has calls that overlap: of one thread, not of two; including a call longer than the next one, one that
+// never ended, and one with a duplicate.
 func TestOverlaps(t *testing.T) {
 	run := newRun(t, "twice.5", comms+`
 events rank seq thread call class start_ns end_ns
@@ -586,7 +629,8 @@ events rank seq thread call class start_ns end_ns
 	same(t, "none", ask(t, sound, "overlaps"), "")
 }
 
-// TestOverlapsAreCountedAsListed compares the count in the manifest, by which the query decides whether to look, with what it lists.
+// TestOverlapsAreCountedAsListed compares the count in the manifest, by which the query decides whether to search,
+// with the calls that it lists.
 func TestOverlapsAreCountedAsListed(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -17,21 +17,21 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// server is a Trino server and where in it the tables are.
+// server is a Trino server and the place of the tables in it.
 type server struct {
 	db              *sql.DB
-	address         string // as people may read it: without a password
+	address         string // for messages: without a password
 	catalog, schema string
 }
 
 const addressHelp = "want http://USER@HOST:8080?catalog=hive&schema=commq"
 
-// stages is the session property that bounds the parts of a plan. A query in WITH is planned again wherever it is named, so that
-// measures has 249; the server's own bound is 150. Nor are there statistics of partitions that were registered: to look for them
-// made planning of measures and unmatched take twice as long.
+// stages is the session property that limits the parts of a plan. Trino plans a WITH query again wherever it is
+// named, which gives measures 249 stages; the default limit is 150. Statistics are switched off because registered
+// partitions have none, and looking for them doubles the planning time of measures and unmatched.
 const stages = "query_max_stage_count"
 
-// newServer reads an address. Without a catalog it is hive, without a schema commq, without a user that of the process.
+// newServer parses an address. The defaults are catalog hive, schema commq and the user of the process.
 func newServer(address string) (*server, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -76,24 +76,24 @@ func shownAddress(u *url.URL, address string) string {
 
 func (s *server) schemaName() string { return quoteName(s.catalog) + "." + quoteName(s.schema) }
 
-// table is a table's name in full.
+// table returns a table's full name.
 func (s *server) table(name string) string { return s.schemaName() + "." + quoteName(name) }
 
 func (s *server) exec(ctx context.Context, text string) error {
 	rows, err := s.db.QueryContext(ctx, text)
 	if err != nil {
-		return s.explained(err, text, 0)
+		return s.explain(err, text, 0)
 	}
 	for rows.Next() {
 	}
-	return s.explained(errors.Join(rows.Err(), rows.Close()), text, 0)
+	return s.explain(errors.Join(rows.Err(), rows.Close()), text, 0)
 }
 
-// each gives use each row of a statement whose columns are texts.
+// each passes each row of a statement, whose columns must be texts, to use.
 func (s *server) each(ctx context.Context, text string, use func(row []string)) error {
 	rows, err := s.db.QueryContext(ctx, text)
 	if err != nil {
-		return s.explained(err, text, 0)
+		return s.explain(err, text, 0)
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
@@ -111,11 +111,11 @@ func (s *server) each(ctx context.Context, text string, use func(row []string)) 
 		}
 		use(row)
 	}
-	return s.explained(rows.Err(), text, 0)
+	return s.explain(rows.Err(), text, 0)
 }
 
-// openTrino is Open on a Trino server where the runs are registered. The server has no views of a session: the tables of the runs
-// stand before each query, after WITH.
+// openTrino does what Open does, on a Trino server where the runs are registered. The server has no session views, so
+// each query is preceded by the runs' tables in a WITH clause.
 func openTrino(ctx context.Context, runs []Run, address string) (*DB, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("no run given; name one with --run")
@@ -142,25 +142,25 @@ func openTrino(ctx context.Context, runs []Run, address string) (*DB, error) {
 	remote.views = append(remote.views, remoteView{name: "runs", text: remote.runs(runs)})
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, errors.Join(s.explained(err, "", 0), s.db.Close())
+		return nil, errors.Join(s.explain(err, "", 0), s.db.Close())
 	}
 	return &DB{db: s.db, conn: conn, runs: runs, remote: remote}, nil
 }
 
-// remote is how a DB asks a Trino server.
+// remote is a DB's connection to a Trino server.
 type remote struct {
 	*server
 	views []remoteView
 }
 
-// remoteView is a table of the runs that are asked, as a query in WITH.
+// remoteView is a table of the opened runs, as a query in WITH.
 type remoteView struct {
 	name, text string
-	// made says that the text names other tables of the runs.
-	made bool
+	// usesOthers is true if the text names other tables of the runs.
+	usesOthers bool
 }
 
-// view is a table of the runs: their partitions of the server's table, and what is derived of other tables where a run lacks it.
+// view returns a table of the runs: their partitions in the server's table, and derived rows for runs that lack it.
 func (r *remote) view(t *schema.Table, runs []Run) (remoteView, error) {
 	v := remoteView{name: t.Name}
 	var there, parts []string
@@ -183,7 +183,7 @@ func (r *remote) view(t *schema.Table, runs []Run) (remoteView, error) {
 			}
 			parts = append(parts, part)
 		}
-		v.made = true
+		v.usesOthers = true
 	}
 	var columns []string
 	for _, c := range t.Columns {
@@ -200,7 +200,7 @@ func (r *remote) view(t *schema.Table, runs []Run) (remoteView, error) {
 	return v, nil
 }
 
-// runs is the table runs: the server's rows, and what their manifests say of runs that are called otherwise here.
+// runs returns the table runs: the server's rows, and rows from the manifests for runs that have another name here.
 func (r *remote) runs(runs []Run) string {
 	var there, columns, parts []string
 	for _, c := range runColumns(runs[0]) {
@@ -218,23 +218,24 @@ func (r *remote) runs(runs []Run) string {
 		parts = append(parts, "SELECT "+strings.Join(literals, ", "))
 	}
 	if len(there) > 0 {
-		parts = append(parts, fmt.Sprintf("SELECT %s FROM %s WHERE run IN (%s)", strings.Join(columns, ", "), r.table("runs"), quoteAll(there)))
+		parts = append(parts, fmt.Sprintf("SELECT %s FROM %s WHERE run IN (%s)", strings.Join(columns, ", "),
+			r.table("runs"), quoteAll(there)))
 	}
 	return strings.Join(parts, "\nUNION ALL\n")
 }
 
 var (
-	// leading is what may stand before a statement's first word.
+	// leading matches blanks and comments before a statement's first word.
 	leading = regexp.MustCompile(`^(?s:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*`)
-	// withRe is how a query begins that has a WITH of its own.
+	// withRe matches the start of a query with its own WITH.
 	withRe    = regexp.MustCompile(`(?i)^WITH(\s+RECURSIVE)?\b`)
 	explainAt = regexp.MustCompile(`(?i)^EXPLAIN(\s+ANALYZE)?(\s+VERBOSE)?(\s*\([^)]*\))?`)
 	readsRe   = regexp.MustCompile(`(?i)^(SELECT|WITH|VALUES|TABLE|\()`)
 	showsRe   = regexp.MustCompile(`(?i)^(SHOW|DESCRIBE|DESC)\b`)
 )
 
-// with puts the tables of the runs that a query names before it, and says how many lines that are. Places of errors in the lines
-// after them stay what they are in the query.
+// with puts the runs' tables that a query names in front of it and returns how many lines they take. Columns of
+// errors in later lines stay as they are in the query.
 func (r *remote) with(text string) (full string, lines int) {
 	at := len(leading.FindString(text))
 	if loc := explainAt.FindString(text[at:]); loc != "" {
@@ -250,7 +251,7 @@ func (r *remote) with(text string) (full string, lines int) {
 		if !regexp.MustCompile(`(?i)\b` + v.name + `\b`).MatchString(named) {
 			continue
 		}
-		if v.made {
+		if v.usesOthers {
 			named += "\n" + v.text
 		}
 		views = append(views, quoteName(v.name)+" AS (\n"+v.text+"\n)")
@@ -267,13 +268,13 @@ func (r *remote) with(text string) (full string, lines int) {
 	}
 	before = word + " " + before + end
 	head := text[:at]
-	if strings.TrimSpace(leading.ReplaceAllString(head, "")) == "" { // no EXPLAIN: what stands there is a comment
+	if strings.TrimSpace(leading.ReplaceAllString(head, "")) == "" { // not EXPLAIN: it is a comment
 		return before + head + body, strings.Count(before, "\n")
 	}
 	return head + before + blank(head) + body, strings.Count(before, "\n")
 }
 
-// blank is as much room as a text takes.
+// blank replaces all characters but newlines by blanks.
 func blank(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\n' {
@@ -283,8 +284,8 @@ func blank(text string) string {
 	}, text)
 }
 
-// readOnly says whether a text reads and does nothing else. There is one statement to a request.
-func (r *remote) readOnly(text string) error {
+// checkReadOnly rejects text that does anything but read. A request has one statement.
+func (r *remote) checkReadOnly(text string) error {
 	body := text[len(leading.FindString(text)):]
 	if loc := explainAt.FindString(body); loc != "" {
 		body = body[len(loc):]
@@ -293,27 +294,28 @@ func (r *remote) readOnly(text string) error {
 		return nil
 	}
 	if !readsRe.MatchString(body) {
-		return errors.New("only SELECT (also WITH, VALUES, TABLE, SHOW, DESCRIBE, EXPLAIN) runs here: runs are never changed; write results with --output")
+		return errors.New("only SELECT (also WITH, VALUES, TABLE, SHOW, DESCRIBE, EXPLAIN) runs here: runs are " +
+			"never changed; write results with --output")
 	}
 	return nil
 }
 
-// valid says whether a query means something.
-func (r *remote) valid(ctx context.Context, text string) error {
+// check reports what is wrong with a query, without running it.
+func (r *remote) check(ctx context.Context, text string) error {
 	full, lines := r.with(text)
 	rows, err := r.db.QueryContext(ctx, "EXPLAIN (TYPE VALIDATE) "+full)
 	if err == nil {
 		err = rows.Close()
 	}
-	return r.explained(err, text, lines)
+	return r.explain(err, text, lines)
 }
 
-// placeRe is where the server says an error is.
+// placeRe matches the place in a server's error.
 var placeRe = regexp.MustCompile(`^line (\d+):(\d+): `)
 
-// explained is an error about a text that was sent with so many lines before it. It is what the server said, with the line
-// that it means as DuckDB shows it, or that the server cannot be reached.
-func (s *server) explained(err error, text string, lines int) error {
+// explain turns an error about a text, sent after so many added lines, into one for the user: the server's message
+// with the line marked as DuckDB does, or that the server cannot be reached.
+func (s *server) explain(err error, text string, lines int) error {
 	if err == nil {
 		return nil
 	}
@@ -328,8 +330,10 @@ func (s *server) explained(err error, text string, lines int) error {
 		if m := refusedRe.FindStringSubmatch(message); m != nil {
 			return errors.New(m[1])
 		}
-		if said.ErrorName == "TABLE_NOT_FOUND" || said.ErrorName == "SCHEMA_NOT_FOUND" || said.ErrorName == "CATALOG_NOT_FOUND" {
-			return fmt.Errorf("%s: %s; commq store register makes the tables, and --dsn names catalog and schema", s.address, message)
+		if said.ErrorName == "TABLE_NOT_FOUND" || said.ErrorName == "SCHEMA_NOT_FOUND" ||
+			said.ErrorName == "CATALOG_NOT_FOUND" {
+			return fmt.Errorf("%s: %s; commq store register makes the tables, and --dsn names catalog and schema",
+				s.address, message)
 		}
 		if m := placeRe.FindStringSubmatch(said.Message); m != nil {
 			var line, column int
@@ -337,7 +341,8 @@ func (s *server) explained(err error, text string, lines int) error {
 			fmt.Sscan(m[2], &column)
 			if all := strings.Split(text, "\n"); line > lines && line-lines <= len(all) && column > 0 {
 				mark := fmt.Sprintf("LINE %d: ", line-lines)
-				return fmt.Errorf("%s\n\n%s%s\n%s^", message, mark, all[line-lines-1], strings.Repeat(" ", len(mark)+column-1))
+				return fmt.Errorf("%s\n\n%s%s\n%s^", message, mark, all[line-lines-1],
+					strings.Repeat(" ", len(mark)+column-1))
 			}
 		}
 		if said.ErrorType != "USER_ERROR" {
@@ -352,22 +357,22 @@ func (s *server) explained(err error, text string, lines int) error {
 	return fmt.Errorf("ask the Trino server at %s: %w", s.address, err)
 }
 
-// query runs a query, and gives its rows as described where described is not nil.
+// query runs a query. If described is not nil, it describes the rows.
 func (r *remote) query(ctx context.Context, conn *sql.Conn, described []Column, text string) (Rows, error) {
 	full, lines := r.with(text)
 	rows, err := conn.QueryContext(ctx, full)
-	explained := func(err error) error { return r.explained(err, text, lines) }
+	explained := func(err error) error { return r.explain(err, text, lines) }
 	if err != nil {
 		return nil, explained(err)
 	}
-	answer := &rowsOf{rows: rows, columns: described, plain: explained, fix: fixed}
+	answer := &engineRows{rows: rows, columns: described, plain: explained, fix: fixed}
 	if err := answer.prepare(); err != nil {
 		return nil, errors.Join(explained(err), rows.Close())
 	}
 	return answer, nil
 }
 
-// fixed is a value of the driver, which has one Go type for all integers, as DuckDB's driver gives it.
+// fixed converts a value of Trino's driver, which has one Go type for all integers, to what DuckDB's driver returns.
 func fixed(typ string, value any) any {
 	if n, ok := value.(int64); ok && typ == "INTEGER" {
 		return int32(n)

@@ -15,13 +15,15 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// derivedQueries are what is answered from derived tables other than profile.
+// derivedQueries are queries that are answered from derived tables other than profile.
 var derivedQueries = [][]string{
-	{"late-senders"}, {"late-receivers"}, {"wait-states", "by", "rank"}, {"wait-states", "until", "last"}, {"latency"}, {"latency-fit"}, {"message-times"},
-	{"collective-wait"}, {"collective-wait", "until", "last"}, {"duplicates"}, {"duplicates", "min-bytes", "4097"}, {"duplicate-callsites"}, {"duplicate-callsites", "by", "path"},
+	{"late-senders"}, {"late-receivers"}, {"wait-states", "by", "rank"}, {"wait-states", "until", "last"},
+	{"latency"}, {"latency-fit"}, {"message-times"},
+	{"collective-wait"}, {"collective-wait", "until", "last"}, {"duplicates"}, {"duplicates", "min-bytes", "4097"},
+	{"duplicate-callsites"}, {"duplicate-callsites", "by", "path"},
 }
 
-// withoutSums is a run that lacks the derived tables but profile.
+// withoutSums returns a run without its derived tables, except profile.
 func withoutSums(run queries.Run) queries.Run {
 	m := *run.Manifest
 	m.Tables = slices.Clone(m.Tables)
@@ -34,28 +36,31 @@ func withoutSums(run queries.Run) queries.Run {
 	return run
 }
 
-// TestSumsAreWhatTheirSQLSays compares what the writer makes, of runs whose calls and messages lie in many epochs, with what SQL makes of events
-// and messages where the tables are missing.
-func TestSumsAreWhatTheirSQLSays(t *testing.T) {
+// TestDerivedTablesEqualTheirSQL cuts runs into many epochs and compares the derived tables of the writer with those
+// that SQL computes from events and messages if the tables are missing.
+func TestDerivedTablesEqualTheirSQL(t *testing.T) {
 	for _, name := range []string{"pingpong.2", "cg.A.4", "mg.W.32", "is.W.16"} {
 		for _, epochs := range []int{1, 40} {
 			run := cutIntoEpochs(t, filepath.Join("..", "testdata", "runs", name), epochs)
-			if d := gocmp.Diff(ask(t, run, "message-times", "where", "bytes >= 0"), ask(t, run, "message-times")); d != "" {
+			if d := gocmp.Diff(ask(t, run, "message-times", "where", "bytes >= 0"),
+				ask(t, run, "message-times")); d != "" {
 				t.Errorf("%s, %d epochs (-where bytes >= 0 +without):\n%s", name, epochs, d)
 			}
 			without := withoutSums(run)
 			for i, table := range schema.Tables() {
-				if info := run.Manifest.Tables[i]; table.Derived && len(info.Files) == 0 || info.Rows == 0 && (info.Name == "waits" || info.Name == "transfers") {
+				if info := run.Manifest.Tables[i]; table.Derived && len(info.Files) == 0 || info.Rows == 0 &&
+					(info.Name == "waits" || info.Name == "transfers") {
 					t.Errorf("%s: no rows of %s", name, info.Name)
 				}
 			}
 			if named(t, "duplicates").Check(run) == nil {
-				if d := gocmp.Diff(ask(t, run, "duplicates", "where", "bytes >= 0"), ask(t, run, "duplicates")); d != "" {
+				if d := gocmp.Diff(ask(t, run, "duplicates", "where", "bytes >= 0"),
+					ask(t, run, "duplicates")); d != "" {
 					t.Errorf("%s, %d epochs (-where bytes >= 0 +without):\n%s", name, epochs, d)
 				}
 			}
 			for _, q := range derivedQueries {
-				if named(t, q[0]).Check(run) != nil { // mg.W.32 keeps no rows of calls that have messages
+				if named(t, q[0]).Check(run) != nil { // mg.W.32 has no rows of calls with messages
 					continue
 				}
 				if d := gocmp.Diff(ask(t, without, q[0], q[1:]...), ask(t, run, q[0], q[1:]...)); d != "" {
@@ -66,18 +71,19 @@ func TestSumsAreWhatTheirSQLSays(t *testing.T) {
 	}
 }
 
-// sameWithoutSums compares waits in collectives as the writer sums them with what SQL makes of events.
+// sameWithoutSums compares waits in collectives as the writer sums them with those that SQL computes from events.
 func sameWithoutSums(t *testing.T, run queries.Run) {
 	t.Helper()
 	without := withoutSums(run)
 	for _, until := range schema.UntilNames {
-		if d := gocmp.Diff(ask(t, without, "collective-wait", "until", until), ask(t, run, "collective-wait", "until", until)); d != "" {
+		if d := gocmp.Diff(ask(t, without, "collective-wait", "until", until),
+			ask(t, run, "collective-wait", "until", until)); d != "" {
 			t.Errorf("%s, until %s (-from SQL +from the table):\n%s", run.Name, until, d)
 		}
 	}
 }
 
-// cutIntoEpochs writes a run anew, with the rows of each rank in that many epochs at places that mean nothing.
+// cutIntoEpochs writes a run anew, with the rows of each rank in this number of epochs, cut at random places.
 func cutIntoEpochs(t *testing.T, dir string, epochs int) queries.Run {
 	t.Helper()
 	ctx := context.Background()
@@ -139,7 +145,8 @@ func cutIntoEpochs(t *testing.T, dir string, epochs int) queries.Run {
 			}
 		}
 	}
-	for _, table := range []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.CallsitesTable, &schema.DatatypesTable} {
+	for _, table := range []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.CallsitesTable,
+		&schema.DatatypesTable} {
 		if err := out.CopyTable(ctx, dir, table, 1<<16, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +168,7 @@ func cutIntoEpochs(t *testing.T, dir string, epochs int) queries.Run {
 		t.Fatal(err)
 	}
 	m.Epochs = int32(epochs)
-	if err := out.Commit(m); err != nil {
+	if err := out.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return queries.Run{Name: filepath.Base(dir), Dir: filepath.Join(store, filepath.Base(dir)), Manifest: m}
@@ -188,7 +195,8 @@ func sortedParts(b *schema.Parts) *schema.Parts {
 		b.Row(i, &rows[i])
 	}
 	slices.SortFunc(rows, func(x, y schema.Part) int {
-		return cmp.Or(cmp.Compare(x.Epoch, y.Epoch), cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.PeerWorld, y.PeerWorld))
+		return cmp.Or(cmp.Compare(x.Epoch, y.Epoch), cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Seq, y.Seq),
+			cmp.Compare(x.PeerWorld, y.PeerWorld))
 	})
 	out := &schema.Parts{}
 	for i := range rows {

@@ -9,7 +9,8 @@ func TestCollectiveBytesByRole(t *testing.T) {
 	both := CollectiveArgs{Send: n, Recv: n}
 	root := CollectiveArgs{Send: n, Recv: n, Root: true}
 	sends, receives := CollectiveArgs{Send: n, Recv: null}, CollectiveArgs{Send: null, Recv: n}
-	rootSends, rootReceives := CollectiveArgs{Send: n, Recv: null, Root: true}, CollectiveArgs{Send: null, Recv: n, Root: true}
+	rootSends, rootReceives := CollectiveArgs{Send: n, Recv: null, Root: true},
+		CollectiveArgs{Send: null, Recv: n, Root: true}
 	vector := CollectiveArgs{Send: 30, Recv: 44, OwnSend: 3, OwnRecv: 4}
 	vectorRoot := CollectiveArgs{Send: 30, Recv: 44, OwnSend: 3, OwnRecv: 4, Root: true}
 	inPlaceSend := CollectiveArgs{Send: null, Recv: 44, OwnRecv: 4}
@@ -75,5 +76,24 @@ func TestCollectiveBytesByRole(t *testing.T) {
 				t.Errorf("%v %s: sends %d, receives %d; want %d and %d", call, c.name, send, recv, c.send, c.recv)
 			}
 		}
+	}
+}
+
+func TestOperationOfEveryForm(t *testing.T) {
+	for call, want := range map[CallID]CallID{
+		CallIbcast: CallBcast, CallBcastInitC: CallBcast, CallMPIXBcastInit: CallBcast, CallIbarrier: CallBarrier,
+		CallIneighborAlltoallwC: CallNeighborAlltoallw, CallIreduceScatterBlock: CallReduceScatterBlock, CallSend: 0,
+		CallSendInit: 0, CallCommDup: 0, -1: 0,
+	} {
+		if got := call.Operation(); got != want {
+			t.Errorf("the operation of call %d is %v, want %v", call, got, want)
+		}
+	}
+	if send, recv := CollectiveBytes(CallMPIXNeighborAllgatherInit,
+		CollectiveArgs{Peers: 5, Send: 18, Recv: 17}); send != 18 || recv != 17 {
+		t.Errorf("a neighbourhood allgather sends %d, receives %d; want the sums 18 and 17", send, recv)
+	}
+	if send, _ := CollectiveBytes(CallScatter, CollectiveArgs{Peers: 5, Root: true, Send: 1 << 62}); send != NullInt64 {
+		t.Errorf("5 x 2^62 bytes are %d, want null", send)
 	}
 }

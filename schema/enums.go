@@ -1,6 +1,6 @@
 package schema
 
-// Class says what kind of thing an MPI call does; it is the column class of events.
+// Class is the kind of an MPI call; it is the column class of events.
 type Class int16
 
 // The classes of calls, in the order of ClassNames.
@@ -18,13 +18,14 @@ const (
 	ClassOther
 )
 
-// ClassNames are the names of the classes as they stand in the tables.
-var ClassNames = []string{"send", "recv", "sendrecv", "probe", "complete", "collective", "comm", "rma", "io", "mark", "other"}
+// ClassNames are the names of the classes in the tables.
+var ClassNames = []string{"send", "recv", "sendrecv", "probe", "complete", "collective", "comm", "rma", "io", "mark",
+	"other"}
 
 // String returns the class's name.
 func (c Class) String() string { return ClassNames[c] }
 
-// PointToPoint says whether the class is of calls that send, receive or probe messages, or complete requests.
+// PointToPoint reports whether calls of the class send, receive or probe messages, or complete requests.
 func (c Class) PointToPoint() bool { return c >= ClassSend && c <= ClassComplete }
 
 // Op is a reduction operation; it is the column reduce_op of events.
@@ -49,11 +50,11 @@ const (
 	OpNoOp
 )
 
-// OpNames are the names of the reduction operations as they stand in the tables.
-var OpNames = []string{"user", "MPI_MAX", "MPI_MIN", "MPI_SUM", "MPI_PROD", "MPI_LAND", "MPI_BAND", "MPI_LOR", "MPI_BOR",
-	"MPI_LXOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC", "MPI_REPLACE", "MPI_NO_OP"}
+// OpNames are the names of the reduction operations in the tables.
+var OpNames = []string{"user", "MPI_MAX", "MPI_MIN", "MPI_SUM", "MPI_PROD", "MPI_LAND", "MPI_BAND", "MPI_LOR",
+	"MPI_BOR", "MPI_LXOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC", "MPI_REPLACE", "MPI_NO_OP"}
 
-// CommKind says how a communicator came to be; it is the column kind of comms.
+// CommKind tells how a communicator was made; it is the column kind of comms.
 type CommKind int16
 
 // The kinds of communicators, in the order of CommKindNames.
@@ -71,8 +72,9 @@ const (
 	CommOther
 )
 
-// CommKindNames are the names of the kinds as they stand in the tables.
-var CommKindNames = []string{"world", "self", "dup", "split", "create", "cart", "graph", "dist_graph", "inter", "merge", "other"}
+// CommKindNames are the names of the kinds in the tables.
+var CommKindNames = []string{"world", "self", "dup", "split", "create", "cart", "graph", "dist_graph", "inter",
+	"merge", "other"}
 
 // Bits of posted_any and of proc_null in events.
 const (
@@ -88,14 +90,16 @@ const (
 
 // Call is one MPI function, a line of calls.csv.
 type Call struct {
-	// ID is the call's number in the spool; it is for ever.
+	// ID is the call's number in the spool; it never changes.
 	ID CallID
 	// Name is the MPI name, for example MPI_Send.
 	Name string
-	// Class is what kind of thing it does.
+	// Class is the kind of the call.
 	Class Class
-	// Recorder is the shim's recorder that handles it; empty where the call passes through unrecorded.
+	// Recorder is the shim's recorder for the call; empty when the call is not recorded.
 	Recorder string
+	// Facts tell what the call does.
+	Facts Facts
 }
 
 // CallID is the number of an MPI function: the id column of calls.csv, an index into CallNames.

@@ -1,35 +1,35 @@
 package schema
 
-// Manifest says what a run is. It is the file manifest.json of a run's folder and is written last: a folder without
-// one is not a run. Everything but Origin and the files' layout is part of the run's identity.
+// Manifest describes a run. It is the file manifest.json in the run's folder and is written last: a folder without
+// one is not a run. Everything but Origin and the layout of files is part of the run's identity.
 type Manifest struct {
 	// SchemaVersion is Version at the time of writing.
 	SchemaVersion int `json:"schema_version"`
 	// Ranks is the number of processes in MPI_COMM_WORLD.
 	Ranks int32 `json:"ranks"`
-	// TimeOrigin says where start_ns and end_ns come from: measured, virtual, simulated or untimed.
+	// TimeOrigin is where start_ns and end_ns come from: measured, virtual, simulated or untimed.
 	TimeOrigin string `json:"time_origin"`
-	// TimeResolutionNs is what start_ns and end_ns are multiples of: 1, or the power of two they were rounded down to.
+	// TimeResolutionNs is the resolution of start_ns and end_ns: 1, or the power of two they were rounded down to.
 	TimeResolutionNs int64 `json:"time_resolution_ns"`
-	// ComputeClock says what compute_ns was taken with: cpu, wall or none.
+	// ComputeClock is the clock that compute_ns was taken with: cpu, wall or none.
 	ComputeClock string `json:"compute_clock"`
-	// Record says which rows of events are there: all; messages, where the rows of matched messages and their
-	// completion calls were dropped after matching; or collectives, where those of all point-to-point communication
-	// were, and its messages.
+	// Record tells which rows of events the run has: all; messages, where the rows of matched messages and their
+	// completion calls were dropped after matching; or collectives, where all rows of point-to-point communication and
+	// its messages were dropped.
 	Record string `json:"record"`
-	// Filters say what else was dropped after matching, a word each: pcontrol where MPI_Pcontrol switched recording
-	// off, call:PATTERN and -call:PATTERN for calls kept and left out by name. A message is dropped with the row that
-	// sent it. Empty: nothing.
+	// Filters lists what else was dropped after matching, a word each: pcontrol where MPI_Pcontrol switched recording
+	// off, call:PATTERN and -call:PATTERN for calls kept and dropped by name. A message is dropped with the row that
+	// sent it. Empty when nothing was dropped.
 	Filters []string `json:"filters,omitempty"`
 	// Hash is the payload hash: none, crc64 or crc32.
 	Hash string `json:"hash"`
-	// HashVerify says whether receives were hashed too (recv_hash of messages).
+	// HashVerify reports whether receives were hashed too (recv_hash of messages).
 	HashVerify bool `json:"hash_verify,omitempty"`
-	// Callsites says whether the rows have call sites.
+	// Callsites reports whether the rows have call sites.
 	Callsites bool `json:"callsites"`
-	// Stack is the number of frames that were walked for a call site: 1 is the return address alone, 0 none.
+	// Stack is the number of frames recorded for a call site: 1 means the return address only, 0 none.
 	Stack int32 `json:"stack,omitempty"`
-	// Counters says where instructions and cycles come from: perf, or fake in tests; empty: they were not counted.
+	// Counters is where instructions and cycles come from: perf, or fake in tests; empty when they were not counted.
 	Counters string `json:"counters,omitempty"`
 	// Ended is finalized when every rank reached MPI_Finalize, else aborted or killed.
 	Ended string `json:"ended"`
@@ -39,20 +39,21 @@ type Manifest struct {
 	Epochs int32 `json:"epochs"`
 	// Counts are the run's totals.
 	Counts Counts `json:"counts"`
-	// Collectives is the number of collective operations by MPI name, the nonblocking ones by their own; their sum is
-	// Counts.Collectives.
+	// Collectives is the number of collective operations by MPI name; nonblocking forms count under their own names.
+	// The sum is Counts.Collectives.
 	Collectives map[string]int64 `json:"collectives,omitempty"`
-	// Tables lists the run's tables in the order of Tables. A derived one without files is one that the run lacks.
+	// Tables lists the run's tables in the order of schema.Tables. A derived table without files is missing in the run.
 	Tables []TableInfo `json:"tables"`
 	// Digest is the run's digest: it depends on the tables' rows and the schema version, not on file layout or codec.
 	Digest string `json:"digest"`
-	// Warnings say what a reader of the run should know, a sentence each.
+	// Warnings tell what a reader of the run should know, in a sentence each.
 	Warnings []string `json:"warnings,omitempty"`
-	// Origin says where the run came from; it is outside the digest.
+	// Origin tells where the run came from; it is not part of the digest.
 	Origin Origin `json:"origin"`
 }
 
-// Counts are totals over all ranks. With Record messages or collectives, and with Filters, they still count everything that was captured.
+// Counts are totals over all ranks. With Record messages or collectives, and with Filters, they still count
+// everything that was captured.
 type Counts struct {
 	// Calls is the number of MPI calls recorded (rows of events before any were dropped).
 	Calls int64 `json:"calls"`
@@ -72,23 +73,24 @@ type Counts struct {
 	Dropped int64 `json:"dropped"`
 	// InProgress is the number of calls that never returned.
 	InProgress int64 `json:"in_progress"`
-	// OverlappingCalls is the number of calls that were under way when the next one of their thread began, as they cannot be unless calls were
-	// captured twice. The writer counts them.
+	// OverlappingCalls is the number of calls that had not ended when the next call of their thread began, which
+	// happens when calls are captured twice. The writer counts them.
 	OverlappingCalls int64 `json:"overlapping_calls,omitempty"`
-	// Choices is the number of messages and requests, in a run of virtual times, that a call took or completed where the program
-	// left open which (MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Waitany and their like); OutOfOrder is how many of them although one
-	// that was earlier in virtual time came later.
+	// Choices is, in a run of virtual times, the number of messages and requests that a call took or completed where
+	// the program left open which one (MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Waitany and the like). OutOfOrder is how many
+	// of them were not the earliest in virtual time, because the earliest came later.
 	Choices    int64 `json:"choices,omitempty"`
 	OutOfOrder int64 `json:"out_of_order,omitempty"`
-	// EarlyCollectives is the number of nonblocking collectives, in such a run, that a test found complete before the
+	// EarlyCollectives is, in such a run, the number of nonblocking collectives that a test found complete before the
 	// simulator knew their end.
 	EarlyCollectives int64 `json:"early_collectives,omitempty"`
-	// HashesVerified is the number of messages with a payload_hash and a recv_hash, HashMismatches of those where they differ.
+	// HashesVerified is the number of messages with a payload_hash and a recv_hash, HashMismatches the number of those
+	// where the two differ.
 	HashesVerified int64 `json:"hashes_verified,omitempty"`
 	HashMismatches int64 `json:"hash_mismatches,omitempty"`
 }
 
-// TableInfo says what a table of the run holds and where.
+// TableInfo describes a table of the run.
 type TableInfo struct {
 	// Name is the table's name.
 	Name string `json:"name"`
@@ -110,57 +112,57 @@ type FileInfo struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Origin says where a run came from: names, hosts, dates and command lines. It is free of the digest, so two
+// Origin tells where a run came from: names, hosts, dates and command lines. It is not part of the digest, so two
 // captures of the same communication can have the same digest.
 type Origin struct {
 	// Name is the name the run was written under.
 	Name string `json:"name"`
-	// Label is what the user calls the conditions of the run, to tell it from others of the same program.
+	// Label is the user's name for the conditions of the run, to tell it from other runs of the same program.
 	Label string `json:"label,omitempty"`
 	// Command is the traced program and its arguments.
 	Command []string `json:"command,omitempty"`
 	// Launcher is the launcher line.
 	Launcher []string `json:"launcher,omitempty"`
-	// MPI is the MPI library's own version text.
+	// MPI is the version text of the MPI library.
 	MPI string `json:"mpi,omitempty"`
 	// Hosts are the names of the machines, indexed by the column host of ranks.
 	Hosts []string `json:"hosts,omitempty"`
 	// Started is when the run began, RFC 3339 in UTC.
 	Started string `json:"started,omitempty"`
-	// ExitStatus is the launcher's exit status; nil when not known.
+	// ExitStatus is the launcher's exit status; nil when it is not known.
 	ExitStatus *int `json:"exit_status,omitempty"`
 	// Commq is the version of commq that wrote the run.
 	Commq string `json:"commq"`
 	// Job is the job's id in the spool.
 	Job string `json:"job,omitempty"`
-	// Trace says which trace of another tool the run was made from; nil when it was not.
+	// Trace is the trace of another tool that the run was imported from; nil for other runs.
 	Trace *Trace `json:"trace,omitempty"`
-	// Simulation says which machine the virtual times are of; nil in a run without.
+	// Simulation is how the run got its virtual or simulated times; nil for other runs.
 	Simulation *Simulation `json:"simulation,omitempty"`
-	// Replacement says of which run messages were replaced by collectives; nil in any other run.
+	// Replacement tells that messages of a run were replaced by collectives; nil for other runs.
 	Replacement *Replacement `json:"replacement,omitempty"`
-	// Replay says which run was played; nil in any other run.
+	// Replay tells that the run replayed another one; nil for other runs.
 	Replay *Replay `json:"replay,omitempty"`
-	// Prediction says of which runs the run was extrapolated; nil in any other run.
+	// Prediction tells which runs the run was extrapolated from; nil for other runs.
 	Prediction *Prediction `json:"prediction,omitempty"`
 }
 
-// Replay is the run that was played, and how.
+// Replay describes a replay.
 type Replay struct {
-	// Run and RunDigest are the name and the digest of the run that was played.
+	// Run and RunDigest are the name and digest of the run that was replayed.
 	Run       string `json:"run"`
 	RunDigest string `json:"run_digest"`
-	// Compute is what ranks did where the program computed: busy, sleep or zero.
+	// Compute is how ranks spent the program's compute times: busy, sleep or zero.
 	Compute string `json:"compute"`
-	// Skip are the classes of calls that were left out.
+	// Skip lists the classes of calls that were left out.
 	Skip []string `json:"skip,omitempty"`
 }
 
-// Prediction is how a run was predicted from others.
+// Prediction describes how a run was predicted from others.
 type Prediction struct {
-	// Runs are the runs, with fewer or more ranks, by number of ranks.
+	// Runs are the runs it was predicted from, by number of ranks.
 	Runs []PredictedFrom `json:"runs"`
-	// Inexact is how many of Numbers (bytes, counts, tags, roots) are estimates.
+	// Inexact is how many of the Numbers in the prediction (bytes, counts, tags, roots) are estimates.
 	Numbers int64 `json:"numbers"`
 	Inexact int64 `json:"inexact"`
 }
@@ -172,41 +174,43 @@ type PredictedFrom struct {
 	Ranks  int32  `json:"ranks"`
 }
 
-// Replacement is what was replaced in a run.
+// Replacement describes the replacement of messages by collectives.
 type Replacement struct {
-	// Run and RunDigest are the name and the digest of the run that has the messages.
+	// Run and RunDigest are the name and digest of the run that has the messages.
 	Run       string `json:"run"`
 	RunDigest string `json:"run_digest"`
-	// Collectives is the number of collectives that were put in place, Messages that of the messages that are gone.
+	// Collectives is the number of collectives inserted, Messages that of messages removed.
 	Collectives int64 `json:"collectives"`
 	Messages    int64 `json:"messages"`
-	// Left is the number of instances of findings that could not be put in place: their messages stay.
+	// Left is the number of occurrences of findings that could not be replaced: their messages stay.
 	Left int64 `json:"left,omitempty"`
 }
 
-// Trace is a trace of another tool that a run was made from.
+// Trace describes the trace of another tool that a run was imported from.
 type Trace struct {
-	// Format is dim, the traces of Dimemas.
+	// Format is the trace format: dim for Dimemas.
 	Format string `json:"format"`
 	// File is the file's name, without its folders.
 	File string `json:"file"`
-	// Program is what the trace says that it is of.
+	// Program is the program that the trace names.
 	Program string `json:"program,omitempty"`
 }
 
-// Simulation says how a run got its virtual times.
+// Simulation describes how a run got its virtual or simulated times.
 type Simulation struct {
-	// Ranks is the number of simulator ranks, 0 for a run that was simulated afterwards. The times do not depend on it.
+	// Ranks is the number of simulator ranks, 0 for a run that was simulated after its capture. Times do not depend on
+	// it.
 	Ranks int32 `json:"ranks,omitempty"`
 	// Machine is the name of the machine, or the path of its file.
 	Machine string `json:"machine,omitempty"`
 	// Description is the text of the machine's file.
 	Description string `json:"description,omitempty"`
-	// Digest is the SHA-256 of Description, hexadecimal: equal for equal files, whatever they are called.
+	// Digest is the SHA-256 of Description, hexadecimal.
 	Digest string `json:"digest,omitempty"`
-	// Set is what was changed on the machine, KEY=VALUE each.
+	// Set lists parameters of the machine that were changed, each as KEY=VALUE.
 	Set []string `json:"set,omitempty"`
-	// Dialect is that of a simulation afterwards; Run and RunDigest are the name and the digest of the run that was simulated.
+	// Dialect is the dialect of a simulation after capture. Run and RunDigest are the name and digest of the simulated
+	// run.
 	Dialect   string `json:"dialect,omitempty"`
 	Run       string `json:"run,omitempty"`
 	RunDigest string `json:"run_digest,omitempty"`

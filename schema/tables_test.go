@@ -37,7 +37,7 @@ func TestTablesAreWellFormed(t *testing.T) {
 	}
 }
 
-func TestBatchesHoldWhatWasAppended(t *testing.T) {
+func TestBatchesReturnAppendedRows(t *testing.T) {
 	r := NullEvent
 	r.Rank, r.Seq, r.Call, r.SendTag = 3, 4097, int16(CallIsend), 9
 	var b Events
@@ -57,15 +57,17 @@ func TestBatchesHoldWhatWasAppended(t *testing.T) {
 	}
 }
 
-func TestCallsKnowTheirClass(t *testing.T) {
+func TestClassOfCalls(t *testing.T) {
 	for id, want := range map[CallID]string{
-		CallSend: "MPI_Send send send", CallIrecv: "MPI_Irecv recv irecv", CallSendrecv: "MPI_Sendrecv sendrecv sendrecv",
+		CallSend: "MPI_Send send send", CallIrecv: "MPI_Irecv recv irecv",
+		CallSendrecv: "MPI_Sendrecv sendrecv sendrecv",
 		CallSendInit: "MPI_Send_init other send_init", CallWaitall: "MPI_Waitall complete waitall",
 		CallIalltoallw: "MPI_Ialltoallw collective icollective", CallCommSplit: "MPI_Comm_split comm comm_new",
 		CallMprobe: "MPI_Mprobe probe mprobe", CallFinalize: "MPI_Finalize other finalize",
 	} {
 		c := Calls[id]
-		if got := c.Name + " " + c.Class.String() + " " + c.Recorder; got != want || c.ID != id || id.String() != c.Name {
+		if got := c.Name + " " + c.Class.String() + " " + c.Recorder; got != want || c.ID != id ||
+			id.String() != c.Name {
 			t.Errorf("call %d is %q, want %q", id, got, want)
 		}
 	}

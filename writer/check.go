@@ -11,25 +11,28 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/check"
+	"github.com/commq/commq/writer/digest"
 )
 
-// Problem is something in a run that breaks a rule.
-type Problem = schema.Problem
+// Problem is a place in a run that breaks a rule.
+type Problem = check.Problem
 
-// checkRows is the number of rows looked at together: few enough for a batch of events to stay in the cache.
+// checkRows is the number of rows per batch: few enough for a batch of events to stay in the cache.
 const checkRows = 1 << 12
 
-// Check reads the run in folder dir and lists what breaks one of schema.Rules. Its memory does not grow with the rows.
-// It returns an error when dir is not a run or ctx ends.
+// Check reads the run in folder dir and lists where it breaks one of check.Rules. Its memory does not grow with the
+// number of rows. It returns an error when dir is not a run or ctx ends.
 func Check(ctx context.Context, dir string) ([]Problem, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &runChecker{dir: dir, manifest: m, buffers: map[*schema.Table]*readBuffers{}, digesters: map[*schema.Table]*schema.Digester{}, unreadable: map[*schema.Table]bool{}}
-	c.rules = schema.NewChecker(m, c.report)
+	c := &runChecker{dir: dir, manifest: m, buffers: map[*schema.Table]*readBuffers{},
+		digesters: map[*schema.Table]*digest.Digester{}, unreadable: map[*schema.Table]bool{}}
+	c.rules = check.NewChecker(m, c.report)
 	for i, t := range schema.Tables() {
-		c.buffers[t], c.digesters[t] = newReadBuffers(t, checkRows), schema.NewDigester(t)
+		c.buffers[t], c.digesters[t] = newReadBuffers(t, checkRows), digest.New(t)
 		c.openTable(t, m.Tables[i])
 	}
 	slices.SortStableFunc(c.groups, compareGroups)
@@ -51,21 +54,21 @@ func Check(ctx context.Context, dir string) ([]Problem, error) {
 type runChecker struct {
 	dir        string
 	manifest   *schema.Manifest
-	rules      *schema.Checker
+	rules      *check.Checker
 	buffers    map[*schema.Table]*readBuffers
-	digesters  map[*schema.Table]*schema.Digester
+	digesters  map[*schema.Table]*digest.Digester
 	groups     []rowGroup
 	problems   []Problem
 	unreadable map[*schema.Table]bool
 }
 
-// rowGroup is a piece of the run, in the order that schema.Checker wants.
+// rowGroup is a row group of a file. Row groups are checked in the order that check.Checker requires.
 type rowGroup struct {
 	reader *tableReader
 	group  int
-	end    int   // the row group after those that belong with it
-	epoch  int64 // the first; -1 in tables without
-	table  int   // place in the order
+	end    int   // the first row group that is not read together with group
+	epoch  int64 // the first epoch in it; -1 in tables without epochs
+	table  int   // tableOrder of its table
 }
 
 func compareGroups(a, b rowGroup) int {
@@ -79,7 +82,8 @@ func (c *runChecker) report(p Problem) { c.problems = append(c.problems, p) }
 
 // broken reports a problem of a file that is not about a row.
 func (c *runChecker) broken(rule string, t *schema.Table, file, format string, args ...any) {
-	c.report(Problem{Rule: rule, Table: t.Name, File: file, Rank: schema.NullInt32, Seq: schema.NullInt64, What: fmt.Sprintf(format, args...)})
+	c.report(Problem{Rule: rule, Table: t.Name, File: file, Rank: schema.NullInt32, Seq: schema.NullInt64,
+		What: fmt.Sprintf(format, args...)})
 }
 
 // openTable compares a table's files with the manifest and lists their row groups.
@@ -89,17 +93,17 @@ func (c *runChecker) openTable(t *schema.Table, info schema.TableInfo) {
 		listed[f.Path] = true
 		c.openFile(t, f)
 	}
-	if files, err := tableFiles(c.dir, t); err == nil {
+	if files, err := listFiles(c.dir, t); err == nil {
 		for _, f := range files {
-			if !listed[f] && c.isThere(f) {
-				c.broken(schema.RuleFiles, t, f, "the manifest does not list this file")
+			if !listed[f] && c.exists(f) {
+				c.broken(check.RuleFiles, t, f, "the manifest does not list this file")
 			}
 		}
 	}
 }
 
-// isThere says whether the run's folder has a file of that name; one that the manifest lists is missed when it is opened.
-func (c *runChecker) isThere(file string) bool {
+// exists reports whether the run's folder has a file of that name.
+func (c *runChecker) exists(file string) bool {
 	_, err := os.Lstat(filepath.Join(c.dir, filepath.FromSlash(file)))
 	return err == nil
 }
@@ -108,17 +112,17 @@ func (c *runChecker) openFile(t *schema.Table, f schema.FileInfo) {
 	r, err := newTableReader(c.dir, f.Path, c.buffers[t])
 	if err != nil {
 		c.unreadable[t] = true
-		c.broken(schema.RuleFiles, t, f.Path, "%v", unlocated(err))
+		c.broken(check.RuleFiles, t, f.Path, "%v", unlocated(err))
 		return
 	}
 	if info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(f.Path))); err == nil && info.Size() != f.Bytes {
-		c.broken(schema.RuleFiles, t, f.Path, "%d bytes; the manifest says %d", info.Size(), f.Bytes)
+		c.broken(check.RuleFiles, t, f.Path, "%d bytes; the manifest says %d", info.Size(), f.Bytes)
 	}
 	if rows := r.meta.NumRows; rows != f.Rows {
-		c.broken(schema.RuleFiles, t, f.Path, "%d rows; the manifest says %d", rows, f.Rows)
+		c.broken(check.RuleFiles, t, f.Path, "%d rows; the manifest says %d", rows, f.Rows)
 	}
 	if f.Rows == 0 && len(c.tableInfo(t).Files) > 1 {
-		c.broken(schema.RuleFiles, t, f.Path, "a file without rows beside others")
+		c.broken(check.RuleFiles, t, f.Path, "a file without rows beside others")
 	}
 	for g, end := 0, 0; g < r.groups(); g = end {
 		end = r.together(g)
@@ -135,22 +139,24 @@ func (c *runChecker) tableInfo(t *schema.Table) schema.TableInfo {
 	return schema.TableInfo{}
 }
 
-// tableOrder is a table's place among the row groups of an epoch: definitions, events, then what refers to them.
+// tableOrder returns a table's position among the row groups of an epoch: definitions, events, then tables that refer
+// to them.
 func tableOrder(t *schema.Table) int {
 	order := []*schema.Table{&schema.RanksTable, &schema.CommsTable, &schema.DatatypesTable, &schema.CallsitesTable,
-		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable, &schema.TransfersTable,
+		&schema.EventsTable, &schema.MessagesTable, &schema.PartsTable, &schema.ProfileTable, &schema.WaitsTable,
+		&schema.TransfersTable,
 		&schema.CollectiveWaitsTable, &schema.RepeatsTable}
 	return slices.Index(order, t)
 }
 
-// firstEpoch is the first epoch of a row group by its statistics; -1 in a table without epochs. Without statistics it
-// is 0: the check then needs more memory, and finds the same.
+// firstEpoch returns the first epoch of a row group by its statistics; -1 in a table without epochs. Without
+// statistics it returns 0: then the check takes more memory, and finds the same problems.
 func (r *tableReader) firstEpoch(g int) int64 {
 	epoch, _ := r.epochOf(g)
 	return epoch
 }
 
-// epochOf is firstEpoch, and whether the statistics, or that there are no epochs, say so.
+// epochOf returns the same as firstEpoch; known is false when there are no statistics.
 func (r *tableReader) epochOf(g int) (epoch int64, known bool) {
 	_, i := r.table.Column("epoch")
 	if i < 0 {
@@ -177,7 +183,7 @@ func (c *runChecker) readGroup(ctx context.Context, g rowGroup) error {
 	t := g.reader.table
 	err := g.reader.readTogether(ctx, g.group, g.end, func(b schema.Batch) error {
 		c.digesters[t].Add(b)
-		if len(c.unreadable) == 0 { // else rows that miss what cannot be read would all be reported
+		if len(c.unreadable) == 0 { // otherwise every row that refers to unreadable rows would be reported
 			c.rules.Add(g.reader.name, b)
 		}
 		return nil
@@ -187,12 +193,12 @@ func (c *runChecker) readGroup(ctx context.Context, g rowGroup) error {
 	}
 	if err != nil {
 		c.unreadable[t] = true
-		c.broken(schema.RuleFiles, t, g.reader.name, "%v", unlocated(err))
+		c.broken(check.RuleFiles, t, g.reader.name, "%v", unlocated(err))
 	}
 	return nil
 }
 
-// unlocated is an error of reading without the file's name, which the Problem has.
+// unlocated removes the file's name from a reading error, because the Problem names the file.
 func unlocated(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -200,7 +206,7 @@ func unlocated(err error) error {
 	return err
 }
 
-// compareRepeats makes repeats again: that takes looking at messages more than once.
+// compareRepeats computes repeats again, in several passes over messages, and compares.
 func (c *runChecker) compareRepeats(ctx context.Context) error {
 	t := &schema.RepeatsTable
 	if len(c.tableInfo(t).Files) == 0 {
@@ -210,17 +216,18 @@ func (c *runChecker) compareRepeats(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := schema.NewDigester(t)
+	want := digest.New(t)
 	if rows != nil {
 		want.Add(rows)
 	}
-	if is := c.digesters[t]; is.Rows() != want.Rows() || is.Sum() != want.Sum() {
-		c.broken(schema.RuleRepeats, t, "", "the %d rows are not the %d sums of the rows of messages; commq runs profile makes them again", is.Rows(), want.Rows())
+	if found := c.digesters[t]; !found.Equal(want) {
+		c.broken(check.RuleRepeats, t, "", "the %d rows are not the %d sums of the rows of messages; "+
+			"commq runs profile makes them again", found.Rows(), want.Rows())
 	}
 	return nil
 }
 
-// compareDigests compares the rows' digests with the manifest's.
+// compareDigests compares the digests of the rows with those in the manifest.
 func (c *runChecker) compareDigests() {
 	for i, t := range schema.Tables() {
 		info := c.manifest.Tables[i]
@@ -228,11 +235,11 @@ func (c *runChecker) compareDigests() {
 			continue
 		}
 		if d := c.digesters[t].Sum().String(); d != info.Digest && !c.unreadable[t] {
-			c.broken(schema.RuleDigests, t, "", "the digest of the rows is %s; the manifest says %s", d, info.Digest)
+			c.broken(check.RuleDigests, t, "", "the digest of the rows is %s; the manifest says %s", d, info.Digest)
 		}
 	}
-	if d := schema.RunDigest(c.manifest).String(); d != c.manifest.Digest {
-		c.report(Problem{Rule: schema.RuleDigests, File: manifestName, Rank: schema.NullInt32, Seq: schema.NullInt64,
+	if d := digest.OfRun(c.manifest).String(); d != c.manifest.Digest {
+		c.report(Problem{Rule: check.RuleDigests, File: manifestName, Rank: schema.NullInt32, Seq: schema.NullInt64,
 			What: fmt.Sprintf("the digest of the manifest is %s; it says %s", d, c.manifest.Digest)})
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/digest"
 )
 
-// lonely writes a run that keeps all rules: one rank in MPI_COMM_WORLD that makes two calls, in two epochs.
+// lonely writes a valid run: one rank in MPI_COMM_WORLD that makes two calls, in two epochs.
 func lonely(t *testing.T, store string) string {
 	t.Helper()
 	r, err := Create(store, "lonely", Options{Check: true})
@@ -21,7 +22,8 @@ func lonely(t *testing.T, store string) string {
 	defer r.Abort()
 	ranks, comms := &schema.RankInfos{}, &schema.Comms{}
 	ranks.Append(&schema.RankInfo{Threads: 1, Ended: schema.EndedFinalized, Events: 2})
-	comms.Append(&schema.Comm{Name: schema.NullText, Parent: schema.NullInt32, CartDims: schema.NullText, CartPeriods: schema.NullText, GraphEdges: schema.NullText})
+	comms.Append(&schema.Comm{Name: schema.NullText, Parent: schema.NullInt32, CartDims: schema.NullText,
+		CartPeriods: schema.NullText, GraphEdges: schema.NullText})
 	for _, b := range []schema.Batch{ranks, comms, lonelyEvent(0), lonelyEvent(1)} {
 		if err := r.Write(0, b); err != nil {
 			t.Fatal(err)
@@ -29,7 +31,7 @@ func lonely(t *testing.T, store string) string {
 	}
 	m := testManifest()
 	m.Ranks, m.Epochs, m.EndNs, m.Counts.Calls = 1, 2, 1009, 2
-	if err := r.Commit(m); err != nil {
+	if err := r.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(store, "lonely")
@@ -37,7 +39,8 @@ func lonely(t *testing.T, store string) string {
 
 func lonelyEvent(i int64) *schema.Events {
 	e := schema.NullEvent
-	e.Seq, e.Epoch, e.Call, e.Class, e.StartNs, e.EndNs = i, int32(i), int16(schema.CallInit), int16(schema.ClassOther), 1000*i, 1000*i+9
+	e.Seq, e.Epoch, e.Call, e.Class, e.StartNs, e.EndNs = i, int32(i), int16(schema.CallInit),
+		int16(schema.ClassOther), 1000*i, 1000*i+9
 	b := &schema.Events{}
 	b.Append(&e)
 	return b
@@ -74,7 +77,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// What is broken in the files is found, and only that.
+// Check finds what is broken in the files, and nothing else.
 func TestCheckFindsBrokenFiles(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -90,14 +93,14 @@ func TestCheckFindsBrokenFiles(t *testing.T) {
 		{"other table digest", func(dir string) {
 			edit(t, dir, func(m *schema.Manifest) {
 				m.Tables[0].Digest = strings.Repeat("0", 32)
-				m.Digest = schema.RunDigest(m).String()
+				m.Digest = digest.OfRun(m).String()
 			})
 		}, []string{"events: the digest of the rows is"}},
 		{"other size", func(dir string) { edit(t, dir, func(m *schema.Manifest) { m.Tables[0].Files[0].Bytes++ }) }, []string{"events/0000.parquet: "}},
 		{"other rows", func(dir string) {
 			edit(t, dir, func(m *schema.Manifest) {
 				m.Tables[0].Files[0].Rows, m.Tables[0].Rows = 3, 3
-				m.Digest = schema.RunDigest(m).String()
+				m.Digest = digest.OfRun(m).String()
 			})
 		}, []string{"events/0000.parquet: 2 rows; the manifest says 3"}},
 		{"file gone", func(dir string) { os.Remove(filepath.Join(dir, "comms/0000.parquet")) }, []string{"comms/0000.parquet: "}},
@@ -131,7 +134,7 @@ func TestCheckFindsBrokenFiles(t *testing.T) {
 	}
 }
 
-func TestCheckOfWhatIsNoRun(t *testing.T) {
+func TestCheckRefusesFoldersThatAreNotRuns(t *testing.T) {
 	_, err := Check(context.Background(), t.TempDir())
 	wantError(t, err, "is not a run")
 	dir := lonely(t, t.TempDir())
@@ -145,14 +148,14 @@ func TestCheckOfWhatIsNoRun(t *testing.T) {
 	}
 }
 
-// Foreign bytes in a manifest are an error or a manifest that is valid throughout.
+// Arbitrary bytes as a manifest give an error or a valid manifest.
 func FuzzReadManifest(f *testing.F) {
 	dir := f.TempDir()
 	r, err := Create(dir, "x", Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(f.Context(), testManifest()); err != nil {
 		f.Fatal(err)
 	}
 	good, err := os.ReadFile(filepath.Join(dir, "x", manifestName))
@@ -167,13 +170,13 @@ func FuzzReadManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if checkManifest(m) != nil || checkTables(m) != nil || schema.RunDigest(m) == (schema.Digest{}) {
+		if checkManifest(m) != nil || checkTables(m) != nil || digest.OfRun(m) == (digest.Sum{}) {
 			t.Errorf("read an invalid manifest: %+v", m)
 		}
 	})
 }
 
-// Foreign bytes in a table are an error, or rows whose cells a column may hold. Nothing panics, nothing hangs.
+// Arbitrary bytes as a table give an error, or rows with cells that the column allows. Nothing panics or hangs.
 func FuzzReadTable(f *testing.F) {
 	store := f.TempDir()
 	r, err := Create(store, "x", Options{})
@@ -182,7 +185,8 @@ func FuzzReadTable(f *testing.F) {
 	}
 	types := &schema.Datatypes{}
 	for i := range 20 {
-		types.Append(&schema.Datatype{ID: int32(i), Name: "MPI_DOUBLE", Combiner: schema.NullText, Bytes: 8, ExtentBytes: int64(i) << 40})
+		types.Append(&schema.Datatype{ID: int32(i), Name: "MPI_DOUBLE", Combiner: schema.NullText, Bytes: 8,
+			ExtentBytes: int64(i) << 40})
 	}
 	comms := &schema.Comms{}
 	comms.Append(&schema.Comm{Name: "world", Kind: 3, Parent: schema.NullInt32})
@@ -191,7 +195,7 @@ func FuzzReadTable(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(f.Context(), testManifest()); err != nil {
 		f.Fatal(err)
 	}
 	tables := []*schema.Table{&schema.DatatypesTable, &schema.CommsTable}
@@ -216,7 +220,7 @@ func FuzzReadTable(f *testing.F) {
 				return context.DeadlineExceeded
 			}
 			_, err := cleaned(b)
-			_ = err // nulls where there may be none are for Check to report
+			_ = err // Check reports forbidden nulls
 			return nil
 		})
 	})

@@ -14,24 +14,25 @@ import (
 	"time"
 )
 
-// Checkpoint is a folder in which a long task keeps what it knows, so that it can go on when it was killed. The state is one file, which is written
-// beside its place, synced and renamed: a task that is killed while it keeps something has what it kept before.
+// Checkpoint is a folder with the state of a long task, so that the task can continue after it was killed. The state is
+// one file, which is written under another name, synced and renamed: a task killed while saving still has its previous
+// state.
 type Checkpoint struct {
-	// Every is the least time between two states that are kept.
+	// Every is the shortest time between two saved states.
 	Every time.Duration
 
 	dir   string
-	own   []string // files of the task's own
-	made  bool     // the folder is ours
+	own   []string // the task's own files
+	made  bool     // we made the folder
 	lock  *lock
 	facts []Fact
 	last  time.Time
-	held  bool  // there is a state
-	start int64 // where its bytes begin, and how many they are
-	body  int64
+	saved bool  // there is a state
+	start int64 // offset of its bytes in the file
+	body  int64 // number of its bytes
 }
 
-// Fact is something that a state depends on: a state is of use where all facts are the same.
+// Fact is something that a state depends on. A task can use a state only if all facts are the same.
 type Fact struct{ Name, Value string }
 
 const (
@@ -41,8 +42,9 @@ const (
 	mostFactBytes   = 1 << 24
 )
 
-// OpenCheckpoint opens a folder, which it makes where it is missing. It is an error when another process uses it, when what it keeps is damaged, and when that
-// is of another task: then the message names the first fact that differs.
+// OpenCheckpoint opens a folder of checkpoints, and makes it if it does not exist. It returns an error when another
+// process uses the folder, when its state is damaged, and when the state belongs to another task; then the message
+// names the first fact that differs.
 func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoint, err error) {
 	c = &Checkpoint{Every: every, dir: dir, facts: facts, last: time.Now()}
 	switch err := os.Mkdir(dir, 0o777); {
@@ -53,7 +55,8 @@ func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoin
 	}
 	c.lock, err = takeLock(c.path(checkpointLock))
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("--checkpoint %s: another process uses it; name another folder or wait for it to end", dir)
+		return nil, fmt.Errorf("--checkpoint %s: another process uses it; name another folder or wait for it to end",
+			dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--checkpoint %s: %w", dir, err)
@@ -64,7 +67,7 @@ func OpenCheckpoint(dir string, every time.Duration, facts []Fact) (c *Checkpoin
 	return c, nil
 }
 
-// Own is the path of a file of the task's own in the folder, beside the state. It goes when the task is over.
+// Own returns the path of a file in the folder for the task's own use. It is removed with the state.
 func (c *Checkpoint) Own(name string) string {
 	c.own = append(c.own, name)
 	return c.path(name)
@@ -72,10 +75,10 @@ func (c *Checkpoint) Own(name string) string {
 
 func (c *Checkpoint) path(name string) string { return filepath.Join(c.dir, name) }
 
-// Held says whether there is a state to go on from.
-func (c *Checkpoint) Held() bool { return c.held }
+// Saved reports whether there is a state to continue from.
+func (c *Checkpoint) Saved() bool { return c.saved }
 
-// check looks whether what is kept is whole and the task's own.
+// check checks that the state is complete and was saved by the same task.
 func (c *Checkpoint) check() error {
 	f, err := os.Open(c.path(checkpointState))
 	if errors.Is(err, os.ErrNotExist) {
@@ -102,11 +105,11 @@ func (c *Checkpoint) check() error {
 			return fmt.Errorf("it keeps what another task knows: %s %s, here %s %s; name another folder, or remove it to begin anew", got.Name, got.Value, want.Name, want.Value)
 		}
 	}
-	c.start, c.body, c.held = start, info.Size()-sha256.Size-start, true
+	c.start, c.body, c.saved = start, info.Size()-sha256.Size-start, true
 	return nil
 }
 
-// checkedState reads a state's facts and where its bytes begin, and compares the checksum of all.
+// checkedState reads a state's facts and the offset of its bytes, and compares its checksum.
 func checkedState(r io.Reader, size int64) (facts []Fact, start int64, err error) {
 	if size < sha256.Size+int64(len(checkpointMagic)) {
 		return nil, 0, errors.New("it is too short")
@@ -141,7 +144,7 @@ func checkedState(r io.Reader, size int64) (facts []Fact, start int64, err error
 	return facts, int64(len(checkpointMagic) + len(line)), nil
 }
 
-// Load calls read with the state that is kept.
+// Load calls read with the saved state.
 func (c *Checkpoint) Load(read func(r *bufio.Reader) error) (err error) {
 	f, err := os.Open(c.path(checkpointState))
 	if err != nil {
@@ -154,15 +157,15 @@ func (c *Checkpoint) Load(read func(r *bufio.Reader) error) (err error) {
 	return nil
 }
 
-// Due says whether it is time to keep a state.
-func (c *Checkpoint) Due() bool { return time.Since(c.last) >= c.Every }
+// ShouldSave reports whether Every has passed since the last state.
+func (c *Checkpoint) ShouldSave() bool { return time.Since(c.last) >= c.Every }
 
-// Save keeps what write writes in place of what was kept before.
+// Save replaces the state by what write writes.
 func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
 	part := c.path(checkpointState + ".part")
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("keep a checkpoint in %s: %w", c.dir, err), removeThere(part))
+			err = errors.Join(fmt.Errorf("keep a checkpoint in %s: %w", c.dir, err), removeFile(part))
 		}
 	}()
 	f, err := os.Create(part)
@@ -176,7 +179,7 @@ func (c *Checkpoint) Save(write func(w io.Writer) error) (err error) {
 	if err := errors.Join(os.Rename(part, c.path(checkpointState)), syncFolder(c.dir)); err != nil {
 		return err
 	}
-	c.last, c.held = time.Now(), true
+	c.last, c.saved = time.Now(), true
 	return nil
 }
 
@@ -200,7 +203,7 @@ func (c *Checkpoint) write(f *os.File, write func(w io.Writer) error) error {
 	return w.to.Flush()
 }
 
-// summing writes, and sums up what it writes.
+// summing computes the checksum of what it writes.
 type summing struct {
 	to  *bufio.Writer
 	sum hash.Hash
@@ -213,34 +216,34 @@ func (s *summing) Write(b []byte) (int, error) {
 	return s.to.Write(b)
 }
 
-// Close ends the use of the folder; what is kept stays for the next time. Where nothing is, all that is there goes.
+// Close releases the folder. A saved state stays for the next time; without one all files are removed.
 func (c *Checkpoint) Close() error {
-	if !c.held {
+	if !c.saved {
 		err := c.removeFiles()
 		if c.made {
-			err = errors.Join(err, removeThere(c.dir))
+			err = errors.Join(err, removeFile(c.dir))
 		}
 		return err
 	}
 	return c.lock.release()
 }
 
-// Done removes what is kept, and the folder where nothing else is in it: the task is over.
+// Done removes the state, and the folder if nothing else is in it: the task is complete.
 func (c *Checkpoint) Done() error {
 	err := c.removeFiles()
-	_ = os.Remove(c.dir) // others may have put something into it
+	_ = os.Remove(c.dir) // fails when others have put files into it
 	return err
 }
 
 func (c *Checkpoint) removeFiles() (err error) {
 	for _, name := range append(c.own, checkpointState, checkpointState+".part") {
-		err = errors.Join(err, removeThere(c.path(name)))
+		err = errors.Join(err, removeFile(c.path(name)))
 	}
 	return errors.Join(err, c.lock.release())
 }
 
-// removeThere removes what may not be there.
-func removeThere(path string) error {
+// removeFile removes a file that may not exist.
+func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

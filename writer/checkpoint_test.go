@@ -46,7 +46,7 @@ func loadText(t *testing.T, c *writer.Checkpoint) (text string) {
 func TestCheckpointKeepsTheLastWholeState(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	c := openCheckpoint(t, dir)
-	if c.Held() {
+	if c.Saved() {
 		t.Error("a new folder has a state")
 	}
 	saveText(t, c, "epoch 3")
@@ -55,7 +55,8 @@ func TestCheckpointKeepsTheLastWholeState(t *testing.T) {
 	if err := c.Save(func(w io.Writer) error { _, _ = io.WriteString(w, "epoch 9"); return broken }); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
-	if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); err == nil || !strings.Contains(err.Error(), "another process uses it") {
+	if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); err == nil ||
+		!strings.Contains(err.Error(), "another process uses it") {
 		t.Errorf("a second one: %v", err)
 	}
 	if err := os.WriteFile(c.Own("times"), []byte{3}, 0o666); err != nil {
@@ -65,7 +66,7 @@ func TestCheckpointKeepsTheLastWholeState(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = openCheckpoint(t, dir)
-	if got := loadText(t, c); !c.Held() || got != "epoch 5" {
+	if got := loadText(t, c); !c.Saved() || got != "epoch 5" {
 		t.Errorf("%q, want epoch 5", got)
 	}
 	c.Own("times")
@@ -107,18 +108,20 @@ func TestCheckpointOfAnotherTaskOrDamagedIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, bytes := range map[string][]byte{"cut off": whole[:len(whole)-9], "empty": nil, "changed": append(append([]byte{}, whole[:4097]...), append([]byte{'X'}, whole[4098:]...)...),
-		"other": []byte(strings.Repeat("#", 97))} {
+	for name, bytes := range map[string][]byte{"cut off": whole[:len(whole)-9], "empty": nil,
+		"changed": append(append([]byte{}, whole[:4097]...), append([]byte{'X'}, whole[4098:]...)...),
+		"other":   []byte(strings.Repeat("#", 97))} {
 		if err := os.WriteFile(state, bytes, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); err == nil || !strings.Contains(err.Error(), "what it keeps is damaged: ") {
+		if _, err := writer.OpenCheckpoint(dir, 0, checkpointFacts); err == nil ||
+			!strings.Contains(err.Error(), "what it keeps is damaged: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// FuzzCheckpoint opens folders with any state: an error, or the bytes that were kept.
+// FuzzCheckpoint opens folders with arbitrary state: an error, or the bytes that were saved.
 func FuzzCheckpoint(f *testing.F) {
 	f.Add([]byte("commq checkpoint 1\n[{\"Name\":\"run\",\"Value\":\"9f3a\"}]\n"))
 	f.Add([]byte{})
@@ -131,7 +134,7 @@ func FuzzCheckpoint(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.Held() {
+		if c.Saved() {
 			t.Errorf("%q is taken for a state", state)
 		}
 		if err := c.Close(); err != nil {
@@ -162,7 +165,8 @@ func TestKeptRowTimesStay(t *testing.T) {
 	defer got.Close()
 	for _, want := range [][4]int64{{0, 3, 15, 18}, {0, 599, 2995, 2998}, {1, 2, 9, 4097}} {
 		if start, end, err := got.Get(int32(want[0]), want[1]); err != nil || start != want[2] || end != want[3] {
-			t.Errorf("rank %d, seq %d: %d to %d, %v; want %d to %d", want[0], want[1], start, end, err, want[2], want[3])
+			t.Errorf("rank %d, seq %d: %d to %d, %v; want %d to %d", want[0], want[1], start, end, err, want[2],
+				want[3])
 		}
 	}
 	if _, _, err := got.Get(0, 600); err == nil {

@@ -22,8 +22,8 @@ func (b *cleanBatch) Data(i int) any {
 	return b.Batch.Data(i)
 }
 
-// cleaned checks that every cell of b is one that its column may hold, and replaces what is not UTF-8 in texts: the
-// names of communicators and datatypes are the program's own, and readers of Parquet refuse other bytes.
+// cleaned checks that every cell of b is allowed in its column, and replaces invalid UTF-8 in texts. Programs may give
+// communicators and datatypes any name, and readers of Parquet refuse invalid UTF-8.
 func cleaned(b schema.Batch) (schema.Batch, error) {
 	t := b.Table()
 	clean := &cleanBatch{Batch: b, texts: map[int][]string{}}
@@ -53,7 +53,7 @@ func cleaned(b schema.Batch) (schema.Batch, error) {
 	return clean, nil
 }
 
-// badInt is the first row that is null although the column is not nullable, or -1.
+// badInt returns the first row that is null although the column is not nullable, or -1.
 func badInt[T comparable](c *schema.Column, v []T, null T) int {
 	if c.Nullable {
 		return -1
@@ -61,6 +61,7 @@ func badInt[T comparable](c *schema.Column, v []T, null T) int {
 	return slices.Index(v, null)
 }
 
+// badEnum returns the first row whose index is out of range or null where it must not be, or -1.
 func badEnum(c *schema.Column, v []int16) int {
 	lowest := int16(0)
 	if c.Nullable {

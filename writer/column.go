@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// pageRows is the number of rows of a page, a multiple of 8: so many that a page's header and its line in the page
-	// index cost next to nothing.
+	// pageRows is the number of rows of a page, a multiple of 8. It is so large that a page's header and its entry in
+	// the page index cost next to nothing.
 	pageRows = 1 << 16
-	// dictionaryShare and dictionaryLimit bound a dictionary: to a share of the values, and to what 16 bits number.
+	// dictionaryShare and dictionaryLimit bound the entries of a dictionary: to 1/8 of the values, and to 16 bits.
 	dictionaryShare = 8
 	dictionaryLeast = 256
 	dictionaryLimit = 1 << 16
-	// stepBytes: values whose differences are this small need no large dictionary.
+	// stepBytes: values whose differences take this many bytes or fewer need no large dictionary.
 	stepBytes = 1.1
-	// statBytes is the longest text that goes into statistics.
+	// statBytes is the longest text in statistics.
 	statBytes = 256
 )
 
-// columnEncoder encodes one column after another of a file's row groups. Its buffers are used again.
+// columnEncoder encodes columns of row groups, one after the other. Its buffers are reused.
 type columnEncoder struct {
-	values     []int64 // the rows that are not null: the integers, or numbers of texts
-	bitmap     []byte  // a bit per row: not null
+	values     []int64 // of the rows that are not null: the integers, or numbers of texts
+	bitmap     []byte  // a bit per row, 1 when it is not null
 	index      []uint32
 	dictionary dictionary
 	texts      []string // of the column's text numbers, for Enum and Text
@@ -40,29 +40,31 @@ type columnEncoder struct {
 	compressed []byte
 	pages      []pageSpan
 	seen       []bool
-	parts      [2]*schema.Events // of a batch whose rows are told apart
-	stretches  [2][]span         // that they have of it
+	parts      [2]*schema.Events // the two halves of a split batch
+	stretches  [2][]span         // the rows of each half in the batch
 }
 
-// newColumnEncoder makes an encoder. zstd's entropy coding is on even where it finds no repeats, unlike in arrow-go: the
-// times' upper bytes do not repeat, but are mostly small.
+// newColumnEncoder returns an encoder. Unlike arrow-go, it lets zstd code entropy even where it finds no repeats: the
+// upper bytes of times do not repeat, but are mostly small.
 func newColumnEncoder() *columnEncoder {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true),
-		zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
+		zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false),
+		zstd.WithWindowSize(1<<20))
 	if err != nil {
 		panic(err) // the options are fixed
 	}
 	return &columnEncoder{zstd: z}
 }
 
-// pageSpan is what a page holds: rows [first, first+rows), values [value, value+values).
+// pageSpan is the contents of a page: rows [first, first+rows), values [value, value+values).
 type pageSpan struct {
 	first, rows, value, values int
-	low, high                  int64 // of the values; of text numbers they say nothing
+	low, high                  int64 // least and greatest value; meaningless for numbers of texts
 }
 
 // chunk writes column c of rows [i, j) of a batch.
-func (e *columnEncoder) chunk(w file.PageWriter, meta *metadata.ColumnChunkMetaDataBuilder, c *schema.Column, data any, i, j int) error {
+func (e *columnEncoder) chunk(w file.PageWriter, meta *metadata.ColumnChunkMetaDataBuilder, c *schema.Column,
+	data any, i, j int) error {
 	e.load(c, data, i, j)
 	rows := j - i
 	e.split(rows)
@@ -89,8 +91,8 @@ func (e *columnEncoder) chunk(w file.PageWriter, meta *metadata.ColumnChunkMetaD
 	return nil
 }
 
-// setEncodings corrects the list of encodings, which arrow-go takes from the properties. The element type is internal
-// to arrow-go and cannot be named here.
+// setEncodings corrects the list of encodings, which arrow-go takes from the properties. It is generic because the
+// element type is internal to arrow-go.
 func setEncodings[E ~int64](list *[]E, used []parquet.Encoding) {
 	*list = (*list)[:0]
 	for _, x := range used {
@@ -118,7 +120,7 @@ func (e *columnEncoder) load(c *schema.Column, data any, i, j int) {
 	e.values = e.values[:n]
 }
 
-// loadTexts numbers the texts.
+// loadTexts fills values with the numbers of texts, and texts with each text once.
 func (e *columnEncoder) loadTexts(v []string) int {
 	numbers := map[string]int64{}
 	clear(e.bitmap)
@@ -140,7 +142,7 @@ func (e *columnEncoder) loadTexts(v []string) int {
 	return n
 }
 
-// split cuts the rows into pages. A column that has one value, or none, is one page.
+// split cuts the rows into pages. A column with at most one distinct value is one page.
 func (e *columnEncoder) split(rows int) {
 	e.pages = e.pages[:0]
 	at := 0
@@ -156,7 +158,7 @@ func (e *columnEncoder) split(rows int) {
 	}
 }
 
-// extremes are the least and the greatest value, 0 and 0 where there is none.
+// extremes returns the least and the greatest value, 0 and 0 when there is none.
 func extremes(v []int64) (low, high int64) {
 	if len(v) == 0 {
 		return 0, 0
@@ -188,7 +190,7 @@ func (e *columnEncoder) high() int64 {
 	return high
 }
 
-// choose picks the encoding: a dictionary where few values recur, and for all texts; else differences, where they fit.
+// choose picks the encoding: a dictionary for texts and for few distinct values, else differences if they fit.
 func (e *columnEncoder) choose(c *schema.Column) parquet.Encoding {
 	n := len(e.values)
 	if n == 0 {
@@ -207,12 +209,12 @@ func (e *columnEncoder) choose(c *schema.Column) parquet.Encoding {
 		return parquet.Encodings.RLEDict
 	}
 	if c.Type == schema.Int32 && e.high()-e.low() >= 1<<30 {
-		return parquet.Encodings.Plain // a difference of differences has 32 bits, no more
+		return parquet.Encodings.Plain // differences of differences would not fit 32 bits
 	}
 	return parquet.Encodings.DeltaBinaryPacked
 }
 
-// steps is the mean number of bytes that the differences of the values need, by a sample.
+// steps returns the mean number of bytes that differences of successive values need, estimated from a sample.
 func steps(v []int64) float64 {
 	const samples, length = 32, 32
 	sum, n := 0, 0
@@ -245,7 +247,8 @@ func (e *columnEncoder) writeDictionary(w file.PageWriter, c *schema.Column) err
 			e.page = append(e.page, e.texts[number]...)
 		}
 	}
-	_, err := w.WriteDictionaryPage(file.NewDictionaryPage(memory.NewBufferBytes(e.page), int32(len(e.dictionary.entries)), parquet.Encodings.Plain))
+	_, err := w.WriteDictionaryPage(file.NewDictionaryPage(memory.NewBufferBytes(e.page),
+		int32(len(e.dictionary.entries)), parquet.Encodings.Plain))
 	return err
 }
 
@@ -264,16 +267,19 @@ func (e *columnEncoder) writePage(w file.PageWriter, c *schema.Column, p pageSpa
 		e.page = appendPlain(e.page, values, plainBytes(c))
 	}
 	e.compressed = e.zstd.EncodeAll(e.page, e.compressed[:0])
-	page := file.NewDataPageV1WithConfig(memory.NewBufferBytes(e.compressed), parquet.Encodings.RLE, parquet.Encodings.RLE, file.DataPageConfig{
-		Num: int32(p.rows), Encoding: coding, UncompressedSize: int32(len(e.page)), Stats: e.statistics(c, p), FirstRowIndex: int64(p.first)})
+	page := file.NewDataPageV1WithConfig(memory.NewBufferBytes(e.compressed), parquet.Encodings.RLE,
+		parquet.Encodings.RLE, file.DataPageConfig{
+			Num: int32(p.rows), Encoding: coding, UncompressedSize: int32(len(e.page)), Stats: e.statistics(c, p),
+			FirstRowIndex: int64(p.first)})
 	defer page.Release()
 	_, err := w.WriteDataPage(page)
 	return err
 }
 
-// statistics are those of a page or of all pages.
+// statistics returns the statistics of a page, or of all pages.
 func (e *columnEncoder) statistics(c *schema.Column, p pageSpan) metadata.EncodedStatistics {
-	s := metadata.EncodedStatistics{HasNullCount: true, NullCount: int64(p.rows - p.values), AllNullValue: p.values == 0, Signed: e.texts == nil}
+	s := metadata.EncodedStatistics{HasNullCount: true, NullCount: int64(p.rows - p.values),
+		AllNullValue: p.values == 0, Signed: e.texts == nil}
 	switch {
 	case p.values == 0:
 	case e.texts == nil:
@@ -288,7 +294,7 @@ func (e *columnEncoder) statistics(c *schema.Column, p pageSpan) metadata.Encode
 	return s
 }
 
-// textExtremes are the first and the last text, by bytes, of dictionary entries.
+// textExtremes returns the first and the last text, in byte order, of dictionary entries.
 func (e *columnEncoder) textExtremes(index []uint32) (low, high string) {
 	e.seen = slices.Grow(e.seen[:0], len(e.dictionary.entries))[:len(e.dictionary.entries)]
 	clear(e.seen)

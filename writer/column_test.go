@@ -12,7 +12,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// shapes are what columns look like: each makes the value of a row.
+// shapes are typical contents of a column: each returns the value of row i.
 var shapes = map[string]func(r *rand.Rand, i int) int64{
 	"constant":   func(r *rand.Rand, i int) int64 { return 7 },
 	"null":       func(r *rand.Rand, i int) int64 { return schema.NullInt64 },
@@ -30,7 +30,7 @@ var shapes = map[string]func(r *rand.Rand, i int) int64{
 	"rare value": func(r *rand.Rand, i int) int64 { return []int64{schema.NullInt64, 5}[min(1, max(0, i%5000-4998))] },
 }
 
-// narrow fits a value into 32 bits, null into null.
+// narrow fits a value into 32 bits and keeps null as null.
 func narrow(x int64) int32 {
 	if x == schema.NullInt64 {
 		return schema.NullInt32
@@ -39,7 +39,7 @@ func narrow(x int64) int32 {
 }
 
 // Every shape in a column of each type, through our encoders and back through arrow-go's decoders.
-func TestEncodingsComeBack(t *testing.T) {
+func TestEncodingsRoundTrip(t *testing.T) {
 	for name, shape := range shapes {
 		for _, rows := range []int{1, 7, 8, 9, 1000, pageRows, pageRows + 1, 2*pageRows + 4097} {
 			want := shaped(shape, rows)
@@ -75,7 +75,7 @@ func throughDisk(t *testing.T, b *schema.Events) *schema.Events {
 	if err := r.Write(0, b); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(t.Context(), testManifest()); err != nil {
 		t.Fatal(err)
 	}
 	got := &schema.Events{}
@@ -102,19 +102,20 @@ func firstDifference(want, got *schema.Events) string {
 	return ""
 }
 
-// A batch longer than a row group becomes several.
+// A batch longer than a row group is split into several.
 func TestLongBatches(t *testing.T) {
 	store := t.TempDir()
 	r := mustCreate(t, store, "x")
 	b := &schema.Parts{}
 	b.Resize(rowGroupRows + 5)
 	for i := range b.Len() {
-		b.Rank[i], b.Seq[i], b.Epoch[i], b.PeerWorld[i], b.SendBytes[i], b.RecvBytes[i] = 3, int64(i), 0, 5, 4097, int64(i%9)
+		b.Rank[i], b.Seq[i], b.Epoch[i], b.PeerWorld[i], b.SendBytes[i], b.RecvBytes[i] = 3, int64(i), 0, 5, 4097,
+			int64(i%9)
 	}
 	if err := r.Write(0, b); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(t.Context(), testManifest()); err != nil {
 		t.Fatal(err)
 	}
 	rows := int64(0)
@@ -158,12 +159,13 @@ func TestReadTableStops(t *testing.T) {
 	if err := r.Write(0, someEvents()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(t.Context(), testManifest()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	calls := 0
-	err := ReadTable(ctx, store+"/x", &schema.EventsTable, 2, func(schema.Batch) error { calls++; cancel(); return nil })
+	err := ReadTable(ctx, store+"/x", &schema.EventsTable, 2,
+		func(schema.Batch) error { calls++; cancel(); return nil })
 	if err != context.Canceled || calls != 1 {
 		t.Errorf("after cancel: %d calls, %v", calls, err)
 	}

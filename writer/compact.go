@@ -6,25 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/commq/commq/schema"
 )
 
-// compactRows is the number of rows that Compact reads at a time.
+// compactRows is how many rows Compact reads at a time.
 const compactRows = 1 << 16
 
-// Compact writes the run in folder dir again, in its place: tables of many small files become few of about perFile rows of events each (0 is
-// the usual number), by ranges of ranks, their rows sorted by the key. The rows stay, and with them the digest; Compact fails when it comes out
-// different. Derived tables are made again. Memory is bounded by an epoch. On an error, and when ctx ends, the run is as it was. It returns the
-// manifest before and after.
+// Compact rewrites the run in folder dir in place: many small files of a table become a few, by ranges of ranks, with
+// about perFile rows of events each (0 means the usual number) and sorted by the key. Rows and digest stay the same;
+// Compact fails when the digest comes out different. Derived tables are made again. Memory is bounded by an epoch. On
+// an error, and when ctx ends, the run stays as it was. It returns the manifests before and after.
 //
-// progress is called now and then with the rows of events and messages that are written, and all; it may be nil.
-func Compact(ctx context.Context, dir string, perFile int64, progress func(done, total int64)) (before, after *schema.Manifest, err error) {
+// progress is called from time to time with the number of rows of events and messages written so far and in all; it may
+// be nil.
+func Compact(ctx context.Context, dir string, perFile int64,
+	progress func(done, total int64)) (before, after *schema.Manifest, err error) {
 	before, after, err = compact(ctx, filepath.Clean(dir), perFile, progress)
 	if err != nil {
 		err = fmt.Errorf("compact %s: %w", dir, err)
@@ -32,7 +31,8 @@ func Compact(ctx context.Context, dir string, perFile int64, progress func(done,
 	return before, after, err
 }
 
-func compact(ctx context.Context, dir string, perFile int64, progress func(done, total int64)) (before, after *schema.Manifest, err error) {
+func compact(ctx context.Context, dir string, perFile int64,
+	progress func(done, total int64)) (before, after *schema.Manifest, err error) {
 	if before, err = ReadManifest(dir); err != nil {
 		return nil, nil, err
 	}
@@ -42,14 +42,13 @@ func compact(ctx context.Context, dir string, perFile int64, progress func(done,
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, nil, err
 	}
-	store, name := filepath.Split(dir)
-	r, err := rewriting(dir, filepath.Join(store, "."+name+".partial"))
+	r, err := rewriteRun(dir, partialFolder(filepath.Split(dir)))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
 	done, total := int64(0), before.Counts.Calls+before.Counts.Messages
-	if err := r.rewrite(ctx, dir, perFile, func(rows int) {
+	if err := sortRun(ctx, r, dir, perFile, func(rows int) {
 		if done += int64(rows); progress != nil {
 			progress(done, total)
 		}
@@ -61,41 +60,22 @@ func compact(ctx context.Context, dir string, perFile int64, progress func(done,
 	}
 	after.Origin.Name = before.Origin.Name
 	if after.Digest != before.Digest {
-		return nil, nil, fmt.Errorf("the digest of what was read is %s, and the manifest says %s; commq runs check says what is wrong", after.Digest, before.Digest)
+		return nil, nil, fmt.Errorf("the digest of the rows is %s, the manifest says %s; commq runs check tells what is wrong", after.Digest, before.Digest)
 	}
-	return before, after, r.exchange(dir)
+	return before, after, r.place.replace(dir)
 }
 
-// exchange gives the run the name of the folder dir, which is removed. At no time is there no run of that name, where the file system can do that.
-func (r *Run) exchange(dir string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, r.dir, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
-	if err == nil {
-		return errors.Join(syncFolder(r.store), os.RemoveAll(r.dir)) // what it is now: the old one
-	}
-	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) {
-		return &os.LinkError{Op: "exchange", Old: r.dir, New: dir, Err: err}
-	}
-	old := r.dir + ".old" // two steps; who is killed between them finds both folders, hidden
-	if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old)); err != nil {
-		return err
-	}
-	if err := os.Rename(r.dir, dir); err != nil {
-		return errors.Join(err, os.Rename(old, dir))
-	}
-	return errors.Join(syncFolder(r.store), os.RemoveAll(old))
-}
-
-// rewrite writes the rows of all tables that are not derived.
-func (r *Run) rewrite(ctx context.Context, dir string, perFile int64, wrote func(rows int)) error {
+// sortRun writes the rows of all tables of the run in folder dir that are not derived to r, sorted and in few files.
+func sortRun(ctx context.Context, r *Run, dir string, perFile int64, wrote func(rows int)) error {
 	rows, err := rowsByRank(ctx, dir)
 	if err != nil {
 		return err
 	}
-	of, _ := Shards(rows, perFile)
+	shards, _ := Shards(rows, perFile)
 	for _, t := range schema.Tables() {
 		switch t {
 		case &schema.EventsTable, &schema.MessagesTable:
-			err = r.sortTable(ctx, dir, t, of, wrote)
+			err = sortTable(ctx, r, dir, t, shards, wrote)
 		default:
 			err = r.CopyTable(ctx, dir, t, compactRows, func(schema.Batch) error { return ctx.Err() })
 		}
@@ -106,7 +86,7 @@ func (r *Run) rewrite(ctx context.Context, dir string, perFile int64, wrote func
 	return nil
 }
 
-// rowsByRank is the number of rows of events by rank.
+// rowsByRank counts the rows of events of each rank.
 func rowsByRank(ctx context.Context, dir string) (rows []int64, err error) {
 	e, err := ReadEpochs(dir, &schema.EventsTable, compactRows, "rank")
 	if err != nil {
@@ -115,7 +95,7 @@ func rowsByRank(ctx context.Context, dir string) (rows []int64, err error) {
 	err = e.All(ctx, func(b schema.Batch) error {
 		for _, rank := range b.(*schema.Events).Rank {
 			if rank < 0 {
-				return fmt.Errorf("events: a row of rank %d; commq runs check says what is wrong", rank)
+				return fmt.Errorf("events: a row of rank %d; commq runs check tells what is wrong", rank)
 			}
 			for int(rank) >= len(rows) {
 				rows = append(rows, 0)
@@ -127,8 +107,9 @@ func rowsByRank(ctx context.Context, dir string) (rows []int64, err error) {
 	return rows, err
 }
 
-// sortTable writes the rows of events or messages, epoch by epoch, those of each rank (of messages the sender) to the file that of names.
-func (r *Run) sortTable(ctx context.Context, dir string, t *schema.Table, of []int, wrote func(rows int)) error {
+// sortTable writes the rows of events or messages to r, epoch by epoch. shards has the file for the rows of each rank,
+// which for messages is the sender.
+func sortTable(ctx context.Context, r *Run, dir string, t *schema.Table, shards []int, wrote func(rows int)) error {
 	names := make([]string, len(t.Columns))
 	for i := range t.Columns {
 		names[i] = t.Columns[i].Name
@@ -140,10 +121,10 @@ func (r *Run) sortTable(ctx context.Context, dir string, t *schema.Table, of []i
 	parts := map[int]schema.Batch{}
 	for {
 		err := e.Next(ctx, func(b schema.Batch) error {
-			ranks, _, _ := rowKey(b)
+			ranks, _, _ := keyColumns(b)
 			for i, j := 0, 0; i < b.Len(); i = j {
-				shard := shardOf(of, ranks[i])
-				for j = i + 1; j < b.Len() && shardOf(of, ranks[j]) == shard; j++ {
+				shard := shardOf(shards, ranks[i])
+				for j = i + 1; j < b.Len() && shardOf(shards, ranks[j]) == shard; j++ {
 				}
 				if parts[shard] == nil {
 					parts[shard] = schema.NewBatch(t)
@@ -159,7 +140,7 @@ func (r *Run) sortTable(ctx context.Context, dir string, t *schema.Table, of []i
 			return err
 		}
 		for shard, b := range parts {
-			if err := r.Write(shard, sorted(b)); err != nil {
+			if err := r.Write(shard, sortedRows(b)); err != nil {
 				return err
 			}
 			wrote(b.Len())
@@ -168,23 +149,23 @@ func (r *Run) sortTable(ctx context.Context, dir string, t *schema.Table, of []i
 	}
 }
 
-// shardOf is the file of a rank; that of one beyond all that have rows of events is the first.
-func shardOf(of []int, rank int32) int {
-	if rank < 0 || int(rank) >= len(of) {
+// shardOf returns the file of a rank: the first for a rank beyond those that have rows of events.
+func shardOf(shards []int, rank int32) int {
+	if rank < 0 || int(rank) >= len(shards) {
 		return 0
 	}
-	return of[rank]
+	return shards[rank]
 }
 
-// rowKey are the columns that rows of events or messages are sorted by, within an epoch.
-func rowKey(b schema.Batch) (ranks []int32, seqs []int64, epochs []int32) {
+// keyColumns returns the columns that rows of events or messages are sorted by.
+func keyColumns(b schema.Batch) (ranks []int32, seqs []int64, epochs []int32) {
 	switch b := b.(type) {
 	case *schema.Events:
 		return b.Rank, b.Seq, b.Epoch
 	case *schema.Messages:
 		return b.Src, b.SendSeq, b.Epoch
 	}
-	panic("writer: rowKey: " + b.Table().Name)
+	panic("writer: keyColumns: " + b.Table().Name)
 }
 
 // appendRows appends the rows s of a batch to another of the same table.
@@ -196,9 +177,9 @@ func appendRows(to, from schema.Batch, s span) {
 	}
 }
 
-// sorted are the rows of b by the key: b itself where they are sorted already.
-func sorted(b schema.Batch) schema.Batch {
-	ranks, seqs, epochs := rowKey(b)
+// sortedRows returns the rows of b in the order of the key, b itself when they are in order already.
+func sortedRows(b schema.Batch) schema.Batch {
+	ranks, seqs, epochs := keyColumns(b)
 	compare := func(i, j int) int {
 		return cmp.Or(cmp.Compare(epochs[i], epochs[j]), cmp.Compare(ranks[i], ranks[j]), cmp.Compare(seqs[i], seqs[j]))
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// scattered is a run whose rows lie in many small files, in any order: as nodes would write that know nothing of each other.
+// scattered writes a run whose rows are spread over many small files in any order, as if written by nodes that do not
+// coordinate.
 func scattered(t *testing.T, store string) (dir string, rows []schema.Event) {
 	t.Helper()
 	const ranks, calls, epochs = 13, 40, 3
@@ -40,7 +41,7 @@ func scattered(t *testing.T, store string) (dir string, rows []schema.Event) {
 	}
 	m := testManifest()
 	m.Ranks, m.Epochs, m.Counts.Calls = ranks, epochs, int64(len(rows))
-	if err := r.Commit(m); err != nil {
+	if err := r.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(rows, func(a, b schema.Event) int {
@@ -55,7 +56,8 @@ func scattered(t *testing.T, store string) (dir string, rows []schema.Event) {
 	return filepath.Join(store, "scattered.13"), rows
 }
 
-// Compact leaves the rows, the digest and the rest of the manifest, and makes few files of sorted rows, by ranges of ranks.
+// Compact keeps the rows, the digest and the rest of the manifest, and makes few files of sorted rows, by ranges of
+// ranks.
 func TestCompact(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -65,7 +67,8 @@ func TestCompact(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir, want := scattered(t, t.TempDir())
 			var last, all int64
-			before, after, err := Compact(context.Background(), dir, c.perFile, func(done, total int64) { last, all = done, total })
+			before, after, err := Compact(context.Background(), dir, c.perFile,
+				func(done, total int64) { last, all = done, total })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,9 +116,10 @@ func TestCompact(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("rows (-want +got):\n%s", d)
 			}
-			if problems, err := Check(context.Background(), dir); err != nil || slices.ContainsFunc(problems, func(p Problem) bool {
-				return strings.Contains(p.String(), "sorted") || strings.Contains(p.String(), "digest")
-			}) {
+			if problems, err := Check(context.Background(), dir); err != nil ||
+				slices.ContainsFunc(problems, func(p Problem) bool {
+					return strings.Contains(p.String(), "sorted") || strings.Contains(p.String(), "digest")
+				}) {
 				t.Errorf("check: %v, %v", problems, err)
 			}
 			onlyRun(t, dir)
@@ -130,7 +134,7 @@ func eventColumns() (names []string) {
 	return names
 }
 
-// onlyRun sees that nothing lies beside a run.
+// onlyRun checks that the run's parent folder contains nothing else.
 func onlyRun(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(dir))
@@ -139,7 +143,7 @@ func onlyRun(t *testing.T, dir string) {
 	}
 }
 
-// Where Compact ends early the run is as it was, and nothing is left.
+// A Compact that ends early leaves the run unchanged and no other files.
 func TestCompactEndsEarly(t *testing.T) {
 	dir, _ := scattered(t, t.TempDir())
 	was, err := ReadManifest(dir)
@@ -156,7 +160,8 @@ func TestCompactEndsEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Compact(context.Background(), dir, 0, nil); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, _, err := Compact(context.Background(), dir, 0, nil); err == nil ||
+		!strings.Contains(err.Error(), "another process") {
 		t.Errorf("locked: %v", err)
 	}
 	if err := l.release(); err != nil {

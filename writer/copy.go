@@ -6,9 +6,10 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// CopyTable writes the rows of table t of the run in folder dir into the run r, file by file, changed by fn; fn may be nil. See
-// ChangeTable.
-func (r *Run) CopyTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
+// CopyTable copies table t of the run in folder dir to r, file by file. fn may change the rows of a batch in place;
+// it may be nil. Derived tables are not copied, see ChangeTable.
+func (r *Run) CopyTable(ctx context.Context, dir string, t *schema.Table, batchRows int,
+	fn func(schema.Batch) error) error {
 	return r.ChangeTable(ctx, dir, t, batchRows, func(b schema.Batch) (schema.Batch, error) {
 		if fn == nil {
 			return b, nil
@@ -17,13 +18,14 @@ func (r *Run) CopyTable(ctx context.Context, dir string, t *schema.Table, batchR
 	})
 }
 
-// ChangeTable writes, file by file, the rows that fn makes of those of table t of the run in folder dir into the run r; with fn nil
-// the same. A derived table is not copied: the writer makes it again.
-func (r *Run) ChangeTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) (schema.Batch, error)) error {
+// ChangeTable copies table t of the run in folder dir to r, file by file, and replaces each batch by what fn returns
+// for it; fn may be nil. Derived tables are not copied, as the writer makes them again.
+func (r *Run) ChangeTable(ctx context.Context, dir string, t *schema.Table, batchRows int,
+	fn func(schema.Batch) (schema.Batch, error)) error {
 	if t.Derived {
 		return nil
 	}
-	files, err := tableFiles(dir, t)
+	files, err := listFiles(dir, t)
 	if err != nil {
 		return err
 	}

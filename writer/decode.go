@@ -13,23 +13,23 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// The encodings of Parquet that columns of integers and names use, read a batch at a time: arrow-go's decoders go value by value,
-// and through a text for each name (bench/simulate.md). arrow-go finds the pages and decompresses them.
+// The encodings of Parquet that columns of integers and names use, read a batch at a time. arrow-go's decoders go value
+// by value, and make a text of each name (bench/simulate.md). arrow-go still finds the pages and decompresses them.
 
-// errCut is an error of a page that ends too early, or that says so of itself.
+// errCut is the error for a page that ends too early.
 var errCut = errors.New("a page ends too early, or is damaged")
 
-// hybrid reads the hybrid of runs and packed groups of 8 that levels and dictionary indexes are written in.
+// hybrid reads the hybrid of runs and packed groups of 8 that encodes levels and dictionary indexes.
 type hybrid struct {
 	data   []byte
 	width  int    // bits of a value, at most 32
-	left   int    // values of the run or of the groups that are left
+	left   int    // values left of the run or the groups
 	value  uint32 // of a run
 	packed []byte // of groups
 	at     int    // next value in packed
 }
 
-// begin finds the next run, or groups.
+// begin finds the next run or groups.
 func (h *hybrid) begin() error {
 	head, n := binary.Uvarint(h.data)
 	if n <= 0 || head>>1 == 0 || head>>1 > 1<<40 {
@@ -63,7 +63,7 @@ func (h *hybrid) begin() error {
 	return nil
 }
 
-// part is how many of n values come from one run, or from groups.
+// part returns how many of the next n values come from the same run or groups.
 func (h *hybrid) part(n int) (int, error) {
 	if h.left == 0 {
 		if err := h.begin(); err != nil {
@@ -73,7 +73,7 @@ func (h *hybrid) part(n int) (int, error) {
 	return min(n, h.left), nil
 }
 
-// ones is how many of the next n levels, packed ones, are 1.
+// ones counts the ones among the next n packed levels.
 func (h *hybrid) ones(n int) (ones int) {
 	for i := 0; i < n; i += 32 {
 		ones += bits.OnesCount64(bitsAt(h.packed, h.at+i) & (1<<min(32, n-i) - 1))
@@ -81,7 +81,7 @@ func (h *hybrid) ones(n int) (ones int) {
 	return ones
 }
 
-// pass goes past n values.
+// pass skips n values.
 func (h *hybrid) pass(n int) error {
 	for n > 0 {
 		k, err := h.part(n)
@@ -95,7 +95,7 @@ func (h *hybrid) pass(n int) error {
 	return nil
 }
 
-// lookUp fills out with what the dictionary has at the next indexes.
+// lookUp fills out with the dictionary's entries at the next indexes.
 func lookUp[T any](h *hybrid, dictionary, out []T) error {
 	for len(out) > 0 {
 		n, err := h.part(len(out))
@@ -134,7 +134,8 @@ func lookUp[T any](h *hybrid, dictionary, out []T) error {
 	return nil
 }
 
-// lookUpEights fills out by eight indexes at a time, of up to 7 bits each, and returns how many it has filled: all but the last ones.
+// lookUpEights does the same as lookUp for indexes of up to 7 bits, eight at a time. It returns how many it did: all
+// but the last few.
 func lookUpEights[T any](h *hybrid, dictionary, out []T) (done int) {
 	width := uint(h.width) & 7
 	mask := uint64(1)<<width - 1
@@ -155,7 +156,7 @@ func lookUpEights[T any](h *hybrid, dictionary, out []T) (done int) {
 	return done
 }
 
-// bitsAt are the next 57 bits, or more, from a bit on.
+// bitsAt returns at least 57 bits from a bit on.
 func bitsAt(p []byte, bit int) uint64 {
 	p = p[bit/8:]
 	if len(p) >= 8 {
@@ -171,17 +172,17 @@ func bitsAt(p []byte, bit int) uint64 {
 // deltas reads DELTA_BINARY_PACKED.
 type deltas struct {
 	data   []byte
-	left   uint64  // values that are not in values yet
-	values []int64 // of a part of a block
+	left   uint64  // values not decoded yet
+	values []int64 // decoded values of a part of a block
 	at     int     // next one
 	last   int64
-	least  int64  // difference in the block
-	widths []byte // of the parts of the block that are left
-	parts  int    // of a block
-	length int    // of a part
+	least  int64  // least difference in the block
+	widths []byte // bit widths of the parts left in the block
+	parts  int    // per block
+	length int    // values per part
 }
 
-// reset begins to read a page's values.
+// reset begins to read the values of a page.
 func (d *deltas) reset(data []byte) error {
 	var head [3]uint64
 	for i := range head {
@@ -245,7 +246,7 @@ func (d *deltas) part() error {
 	return nil
 }
 
-// pass goes past n values.
+// pass skips n values.
 func (d *deltas) pass(n int) error {
 	for n > 0 {
 		if d.at == len(d.values) {
@@ -278,15 +279,16 @@ func takeDeltas[T int16 | int32 | int64](d *deltas, out []T) error {
 	return nil
 }
 
-// chunkDecoder reads a column chunk after another.
+// chunkDecoder reads column chunks, one after the other.
 type chunkDecoder interface {
 	reset(pages file.PageReader, optional bool)
-	fill(column any) error                     // with the next rows, as many as it has
-	fillPart(column any, first, end int) error // these rows of it, with the next ones
-	skip(rows int) error                       // goes past the next rows
+	fill(column any) error                     // fills the column with the next rows
+	fillPart(column any, first, end int) error // fills these rows of the column with the next rows
+	skip(rows int) error                       // skips the next rows
 }
 
-// newDecoder makes a decoder for the column, whose names have these numbers; nil: arrow-go has to read it.
+// newDecoder returns a decoder for the column; numbers has the numbers of its names. It is nil for columns that
+// arrow-go has to read.
 func newDecoder(c *schema.Column, numbers map[string]int16) chunkDecoder {
 	switch c.Type {
 	case schema.Int32:
@@ -302,11 +304,11 @@ func newDecoder(c *schema.Column, numbers map[string]int16) chunkDecoder {
 // columnDecoder reads column chunks of integers or names.
 type columnDecoder[T int16 | int32 | int64] struct {
 	null     T
-	numbers  map[string]int16 // of names; nil: a column of integers
+	numbers  map[string]int16 // of names; nil for a column of integers
 	optional bool
 
 	pages      file.PageReader
-	rows       int // of the page that are left
+	rows       int // left in the page
 	levels     hybrid
 	coding     parquet.Encoding
 	dictionary []T
@@ -316,10 +318,11 @@ type columnDecoder[T int16 | int32 | int64] struct {
 	values     []T
 }
 
-// decodes says whether a decoder knows all the encodings of a column chunk.
+// decodes reports whether our decoders know all encodings of a column chunk.
 func decodes(used []parquet.Encoding) bool {
 	return !slices.ContainsFunc(used, func(e parquet.Encoding) bool {
-		return !slices.Contains([]parquet.Encoding{parquet.Encodings.RLE, parquet.Encodings.Plain, parquet.Encodings.PlainDict, parquet.Encodings.RLEDict,
+		return !slices.Contains([]parquet.Encoding{parquet.Encodings.RLE, parquet.Encodings.Plain,
+			parquet.Encodings.PlainDict, parquet.Encodings.RLEDict,
 			parquet.Encodings.DeltaBinaryPacked}, e)
 	})
 }
@@ -336,7 +339,7 @@ func (d *columnDecoder[T]) fillPart(column any, first, end int) error {
 }
 
 func (d *columnDecoder[T]) fillRows(out []T) (err error) {
-	defer recovered(&err) // a number that the dictionary does not have
+	defer recovered(&err) // panics at an index that the dictionary does not have
 	for len(out) > 0 {
 		if d.rows == 0 {
 			if err := d.nextPage(); err != nil {
@@ -373,7 +376,7 @@ func (d *columnDecoder[T]) skip(rows int) (err error) {
 	return nil
 }
 
-// skipInPage goes past rows of the page, which has as many.
+// skipInPage skips rows of the page, which has at least as many.
 func (d *columnDecoder[T]) skipInPage(rows int) error {
 	if !d.optional {
 		return d.pass(rows)
@@ -400,7 +403,7 @@ func (d *columnDecoder[T]) skipInPage(rows int) error {
 	return nil
 }
 
-// pass goes past values of the page. Differences have to be added up all the same.
+// pass skips values of the page. Differences must still be added up.
 func (d *columnDecoder[T]) pass(values int) error {
 	switch d.coding {
 	case parquet.Encodings.DeltaBinaryPacked:
@@ -412,7 +415,7 @@ func (d *columnDecoder[T]) pass(values int) error {
 			size = 4
 		case int64:
 			size = 8
-		default: // names, behind their lengths
+		default: // names come after their lengths
 			d.values = slices.Grow(d.values[:0], values)[:values]
 			return d.take(d.values)
 		}
@@ -425,7 +428,7 @@ func (d *columnDecoder[T]) pass(values int) error {
 	return d.index.pass(values)
 }
 
-// nextPage finds the next page of values; a dictionary is kept.
+// nextPage finds the next page of values, and loads a dictionary on the way.
 func (d *columnDecoder[T]) nextPage() error {
 	if !d.pages.Next() {
 		return errors.Join(errCut, d.pages.Err())
@@ -478,7 +481,7 @@ func (d *columnDecoder[T]) beginPage(rows int32, coding parquet.Encoding, data [
 			d.index = hybrid{data: data[1:], width: int(data[0])}
 		}
 	case parquet.Encodings.DeltaBinaryPacked:
-		if len(data) == 0 { // of nothing but nulls
+		if len(data) == 0 { // only nulls
 			data = []byte{128, 1, 4, 0, 0}
 		}
 		return d.deltas.reset(data)
@@ -490,7 +493,7 @@ func (d *columnDecoder[T]) beginPage(rows int32, coding parquet.Encoding, data [
 	return nil
 }
 
-// fromPage fills out from the page, which has as many rows.
+// fromPage fills out from the page, which has at least as many rows.
 func (d *columnDecoder[T]) fromPage(out []T) error {
 	if !d.optional {
 		return d.take(out)
@@ -520,7 +523,7 @@ func (d *columnDecoder[T]) fromPage(out []T) error {
 	return nil
 }
 
-// spread fills out with values where levels have a bit, and nulls elsewhere.
+// spread fills out with values where the level is 1, and with nulls elsewhere.
 func (d *columnDecoder[T]) spread(out []T) error {
 	ones := d.levels.ones(len(out))
 	v := slices.Grow(d.values[:0], ones+1)[:ones+1]
@@ -533,7 +536,7 @@ func (d *columnDecoder[T]) spread(out []T) error {
 	for i := range out {
 		at := d.levels.at + i
 		bit := int(packed[at/8] >> (at % 8) & 1)
-		x := v[k] // read in any case: nothing to predict
+		x := v[k] // read even for a null, so that there is no branch to mispredict
 		if bit == 0 {
 			x = null
 		}
@@ -555,7 +558,7 @@ func (d *columnDecoder[T]) take(out []T) (err error) {
 	return lookUp(&d.index, d.dictionary, out)
 }
 
-// takePlain fills out with values as they are, names behind their lengths, and returns what is left of the data.
+// takePlain fills out with values in the encoding PLAIN (names come after their lengths) and returns the rest of data.
 func (d *columnDecoder[T]) takePlain(data []byte, out []T) ([]byte, error) {
 	switch any(d.null).(type) {
 	case int32:

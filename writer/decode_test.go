@@ -14,7 +14,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// readEvents reads a file of events: with our decoders, or with arrow-go's alone.
+// readEvents reads a file of events with our decoders, or with arrow-go's alone.
 func readEvents(t *testing.T, dir string, arrowAlone bool) *schema.Events {
 	t.Helper()
 	buffers := newReadBuffers(&schema.EventsTable, 1003)
@@ -42,7 +42,7 @@ func readEvents(t *testing.T, dir string, arrowAlone bool) *schema.Events {
 	return got
 }
 
-// Every shape, as our encoders write it, through our decoders and through arrow-go's.
+// Every shape, written by our encoders, reads the same through our decoders and arrow-go's.
 func TestDecodersAgreeWithArrow(t *testing.T) {
 	for name, shape := range shapes {
 		want := shaped(shape, pageRows+4099)
@@ -51,7 +51,7 @@ func TestDecodersAgreeWithArrow(t *testing.T) {
 		if err := r.Write(0, want); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Commit(testManifest()); err != nil {
+		if err := r.Commit(t.Context(), testManifest()); err != nil {
 			t.Fatal(err)
 		}
 		for _, alone := range []bool{false, true} {
@@ -62,15 +62,18 @@ func TestDecodersAgreeWithArrow(t *testing.T) {
 	}
 }
 
-// Every shape, as arrow-go writes it in each of the encodings and in both forms of pages, through our decoders.
+// Every shape, written by arrow-go in each encoding and both page versions, reads back through our decoders.
 func TestDecodersReadWhatOthersWrite(t *testing.T) {
 	for how, options := range map[string][]parquet.WriterProperty{
 		"dictionary": {parquet.WithDictionaryDefault(true), parquet.WithDataPageVersion(parquet.DataPageV1)},
 		"plain, V2":  {parquet.WithDictionaryDefault(false), parquet.WithDataPageVersion(parquet.DataPageV2)},
-		"small dictionary, plain after it, V2": {parquet.WithDictionaryDefault(true), parquet.WithDictionaryPageSizeLimit(64),
+		"small dictionary, plain after it, V2": {parquet.WithDictionaryDefault(true),
+			parquet.WithDictionaryPageSizeLimit(64),
 			parquet.WithDataPageVersion(parquet.DataPageV2)},
-		"differences":     {parquet.WithDictionaryDefault(false), parquet.WithDataPageVersion(parquet.DataPageV1), parquet.WithEncoding(parquet.Encodings.DeltaBinaryPacked)},
-		"differences, V2": {parquet.WithDictionaryDefault(false), parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithEncoding(parquet.Encodings.DeltaBinaryPacked)},
+		"differences": {parquet.WithDictionaryDefault(false), parquet.WithDataPageVersion(parquet.DataPageV1),
+			parquet.WithEncoding(parquet.Encodings.DeltaBinaryPacked)},
+		"differences, V2": {parquet.WithDictionaryDefault(false), parquet.WithDataPageVersion(parquet.DataPageV2),
+			parquet.WithEncoding(parquet.Encodings.DeltaBinaryPacked)},
 	} {
 		options = append(options, parquet.WithDataPageSize(700), parquet.WithCompression(compress.Codecs.Snappy))
 		for name, shape := range shapes {
@@ -87,7 +90,7 @@ func TestDecodersReadWhatOthersWrite(t *testing.T) {
 func writeByArrow(t *testing.T, path string, b *schema.Events, options []parquet.WriterProperty) {
 	t.Helper()
 	for _, c := range schema.EventsTable.Columns {
-		if c.Type == schema.Text || c.Type == schema.Enum { // these differences are of integers
+		if c.Type == schema.Text || c.Type == schema.Enum { // delta encodings are for integers
 			options = append(options, parquet.WithEncodingFor(c.Name, parquet.Encodings.Plain))
 		}
 	}
@@ -144,7 +147,7 @@ func writeByArrow(t *testing.T, path string, b *schema.Events, options []parquet
 	}
 }
 
-// dense is the values that are not null, and a level for each row.
+// dense returns the values that are not null, and a level for each row.
 func dense[T comparable](c *schema.Column, v []T, null T) (values []T, levels []int16) {
 	if !c.Nullable {
 		return v, nil
@@ -160,14 +163,16 @@ func dense[T comparable](c *schema.Column, v []T, null T) (values []T, levels []
 	return values, levels
 }
 
-// FuzzDecode: a damaged page is an error or other values, never more.
+// FuzzDecode: a damaged page gives an error or other values, but no panic.
 func FuzzDecode(f *testing.F) {
-	codings := []parquet.Encoding{parquet.Encodings.RLEDict, parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.Plain}
+	codings := []parquet.Encoding{parquet.Encodings.RLEDict, parquet.Encodings.DeltaBinaryPacked,
+		parquet.Encodings.Plain}
 	f.Add([]byte{3}, []byte{2, 0b11, 0b11100100, 0b00011011}, uint16(8), uint8(0), false)
 	f.Add([]byte{16, 1}, []byte{2, 16, 1}, uint16(8), uint8(0), true)
 	f.Add([]byte{3, 0b10101010}, []byte{128, 1, 4, 3, 2, 2, 8, 0, 0, 0, 1, 2, 3, 4}, uint16(3), uint8(1), true)
 	f.Add([]byte{}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}, uint16(2), uint8(2), false)
-	f.Add([]byte{}, []byte{128, 1, 4, 70, 0, 1, 64, 60, 7, 1, 255, 255, 255, 255, 255, 255, 255, 255, 255}, uint16(70), uint8(1), false)
+	f.Add([]byte{}, []byte{128, 1, 4, 70, 0, 1, 64, 60, 7, 1, 255, 255, 255, 255, 255, 255, 255, 255, 255},
+		uint16(70), uint8(1), false)
 	f.Fuzz(func(t *testing.T, levels, data []byte, rows uint16, coding uint8, optional bool) {
 		try := func(d chunkDecoder, out any, begin func(parquet.Encoding, []byte) error) {
 			if begin(codings[int(coding)%len(codings)], data) == nil {
@@ -175,9 +180,11 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		n := int(rows)
-		long := &columnDecoder[int64]{null: schema.NullInt64, optional: optional, levels: hybrid{data: levels, width: 1}, dictionary: []int64{5, 6, 7}}
+		long := &columnDecoder[int64]{null: schema.NullInt64, optional: optional,
+			levels: hybrid{data: levels, width: 1}, dictionary: []int64{5, 6, 7}}
 		try(long, make([]int64, n), func(e parquet.Encoding, p []byte) error { return long.beginPage(int32(n), e, p) })
-		name := &columnDecoder[int16]{null: schema.NullEnum, optional: optional, levels: hybrid{data: levels, width: 1}, dictionary: []int16{1},
+		name := &columnDecoder[int16]{null: schema.NullEnum, optional: optional,
+			levels: hybrid{data: levels, width: 1}, dictionary: []int16{1},
 			numbers: map[string]int16{"": 0, "a": 1}}
 		try(name, make([]int16, n), func(e parquet.Encoding, p []byte) error { return name.beginPage(int32(n), e, p) })
 	})

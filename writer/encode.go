@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// The encodings of Parquet that columns use, written for whole pages at once: arrow-go's go value by value, and cost
-// more than all the rest of writing a run (bench/writer.md). Widths of small packed integers are rounded up to
-// 1, 2, 4 bits or whole bytes: zstd, which comes after, sees their pattern then and more than makes up for the padding.
+// The Parquet encodings used for columns, for whole pages at once. arrow-go encodes value by value, which costs more
+// than the rest of writing a run (bench/writer.md). Widths of small packed integers are rounded up to 1, 2, 4 bits or
+// whole bytes: zstd then sees their pattern, which saves more than the padding costs.
 
-// present packs one bit per row: 1 where v is not null. Values that are not null go to values, widened. It returns
-// their number. Bits has room for a bit, values for a value per row.
+// present packs one bit per row into bitmap, 1 where v is not null, and widens the values that are not null into
+// values. It returns their number. bitmap has room for a bit per row, values for a value per row.
 func present[T int16 | int32 | int64](v []T, null T, values []int64, bitmap []byte) int {
 	n, i := 0, 0
 	for ; i+8 <= len(v); i += 8 {
@@ -40,7 +40,7 @@ func present[T int16 | int32 | int64](v []T, null T, values []int64, bitmap []by
 	return n
 }
 
-// popcount is the number of bits that are set.
+// popcount counts the bits that are set.
 func popcount(bitmap []byte) int {
 	n := 0
 	for len(bitmap) >= 8 {
@@ -53,11 +53,11 @@ func popcount(bitmap []byte) int {
 	return n
 }
 
-// runBytes is how many equal bytes of levels are worth a run of their own.
+// runBytes is the least number of equal bytes of levels that are encoded as a run.
 const runBytes = 16
 
-// appendLevels appends definition levels of 0 and 1 in the RLE and bit-packing hybrid, with their length before them,
-// as a data page of version 1 has them. rows is the number of bits, set the number of those that are 1.
+// appendLevels appends definition levels of 0 and 1 as in a data page of version 1: their length, then the hybrid of
+// runs and bit-packing. rows is the number of bits, set the number of bits that are 1.
 func appendLevels(out, bitmap []byte, rows, set int) []byte {
 	start := len(out)
 	out = append(out, 0, 0, 0, 0)
@@ -90,7 +90,7 @@ func appendBitmap(out, bitmap []byte, rows int) []byte {
 	return appendLiteral(out, bitmap[literal:(rows+7)/8], 1)
 }
 
-// appendLiteral appends groups of 8 packed values of that width.
+// appendLiteral appends groups of 8 packed values of the given width.
 func appendLiteral(out, packed []byte, width int) []byte {
 	if len(packed) == 0 {
 		return out
@@ -99,7 +99,7 @@ func appendLiteral(out, packed []byte, width int) []byte {
 	return append(out, packed...)
 }
 
-// indexWidth is the bits for an index into a dictionary of n entries.
+// indexWidth returns the number of bits of an index into a dictionary of n entries.
 func indexWidth(n int) int {
 	w := bits.Len(uint(max(n-1, 0)))
 	switch {
@@ -111,10 +111,10 @@ func indexWidth(n int) int {
 	return (w + 7) / 8 * 8
 }
 
-// runGroups is how many groups of 8 equal indexes are worth a run of their own.
+// runGroups is the least number of groups of 8 equal indexes that are encoded as a run.
 const runGroups = 8
 
-// appendIndexes appends dictionary indexes as a data page has them: the width, then the hybrid of runs and packed groups.
+// appendIndexes appends dictionary indexes as in a data page: the width, then the hybrid of runs and packed groups.
 func appendIndexes(out []byte, index []uint32, width int) []byte {
 	out = append(out, byte(width))
 	if width == 0 {
@@ -201,7 +201,7 @@ func grow(b []byte, n int) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// Sizes of DELTA_BINARY_PACKED: the ones every writer uses.
+// Sizes of DELTA_BINARY_PACKED that every writer uses.
 const (
 	deltaBlock = 128
 	deltaMinis = 4
@@ -222,7 +222,7 @@ func appendDelta(out []byte, v []int64) []byte {
 		n := min(deltaBlock, len(v)-i)
 		least := v[i] - v[i-1]
 		for k := range n {
-			deltas[k] = v[i+k] - v[i+k-1] // modulo 2^64, as the format has it
+			deltas[k] = v[i+k] - v[i+k-1] // modulo 2^64, as the format requires
 			least = min(least, deltas[k])
 		}
 		for k := n; k < deltaBlock; k++ {
@@ -255,9 +255,9 @@ func appendDeltaBlock(out []byte, deltas *[deltaBlock]int64, least int64, n int)
 	return out
 }
 
-// deltaWidth is the bits to pack integers of at most n bits with. Small ones get whole bytes, in which zstd sees their
-// pattern; large ones are noise, of which it would only see the padding (bench/writer.md). More than 56 do not fit
-// appendBits.
+// deltaWidth returns the number of bits to pack integers of at most n bits with. Small integers get whole bytes, so
+// that zstd sees their pattern; large ones are noise, and rounding up would only add padding (bench/writer.md).
+// appendBits can take up to 56.
 func deltaWidth(n int) int {
 	if n <= 16 || n > 56 {
 		return (n + 7) / 8 * 8
@@ -268,7 +268,7 @@ func deltaWidth(n int) int {
 // appendBits appends the low bits, at most 56, of 32 integers.
 func appendBits(out []byte, v []int64, width int) []byte {
 	at := len(out)
-	out = grow(out, deltaMini*width/8+8) // the last store may go beyond
+	out = grow(out, deltaMini*width/8+8) // the last store may write past the end
 	to, held, n := out[at:], uint64(0), 0
 	for _, x := range v {
 		held |= uint64(x) << n
@@ -287,7 +287,7 @@ func appendWords(out []byte, v []int64, width int) []byte {
 		return out
 	}
 	at := len(out)
-	out = grow(out, deltaMini*width+8) // the last store may go beyond
+	out = grow(out, deltaMini*width+8) // the last store may write past the end
 	to := out[at:]
 	for k, x := range v {
 		binary.LittleEndian.PutUint64(to[k*width:], uint64(x))
@@ -295,7 +295,7 @@ func appendWords(out []byte, v []int64, width int) []byte {
 	return out[:at+deltaMini*width]
 }
 
-// appendPlain appends integers as they are, of 4 or 8 bytes.
+// appendPlain appends integers of 4 or 8 bytes in the encoding PLAIN.
 func appendPlain(out []byte, v []int64, bytes int) []byte {
 	for _, x := range v {
 		if bytes == 4 {
@@ -307,12 +307,12 @@ func appendPlain(out []byte, v []int64, bytes int) []byte {
 	return out
 }
 
-// dictionary numbers distinct integers in the order they appear.
+// dictionary numbers distinct integers in the order in which they appear.
 type dictionary struct {
 	entries []int64
 	slots   []int32 // open addressing: the entry's number + 1; 0 is free
 	shift   int
-	direct  []uint32 // of each value of a narrow range: the entry's number + 1; 0: none
+	direct  []uint32 // for a narrow range, by value: the entry's number + 1; 0 is free
 }
 
 // reset empties the dictionary.
@@ -321,7 +321,7 @@ func (d *dictionary) reset() {
 	d.rehash(8)
 }
 
-// rehash makes 1<<order slots.
+// rehash makes a table of 1<<order slots.
 func (d *dictionary) rehash(order int) {
 	if cap(d.slots) >= 1<<order {
 		d.slots = d.slots[:1<<order]
@@ -341,7 +341,8 @@ func (d *dictionary) rehash(order int) {
 
 func (d *dictionary) hash(x int64) int { return int(uint64(x) * 0x9e3779b97f4a7c15 >> d.shift) }
 
-// add numbers the values into index. It stops, and returns false, when there are more than limit different ones. The values are from low to high.
+// add writes the numbers of the values to index. It stops and returns false when there are more than limit distinct
+// values. low and high bound the values.
 func (d *dictionary) add(v []int64, low, high int64, index []uint32, limit int) bool {
 	if len(v) == 0 {
 		return true
@@ -362,10 +363,11 @@ func (d *dictionary) add(v []int64, low, high int64, index []uint32, limit int) 
 	return true
 }
 
-// directRange is how wide a range of values is at most, and how many values there are at least, where their numbers are looked up in an array.
+// directRange is the largest range of values, and the smallest number of values, for which numbers are looked up in
+// an array.
 const directRange = 1 << 14
 
-// addDirect is add of values from low to high.
+// addDirect does the same as add for a narrow range of values, with an array indexed by value.
 func (d *dictionary) addDirect(v []int64, low, high int64, index []uint32, limit int) bool {
 	d.direct = slices.Grow(d.direct[:0], directRange)[:high-low+1]
 	clear(d.direct)
@@ -384,7 +386,7 @@ func (d *dictionary) addDirect(v []int64, low, high int64, index []uint32, limit
 	return true
 }
 
-// number is the number of x, a new one when it is new.
+// number returns the number of x, and assigns one to a new value.
 func (d *dictionary) number(x int64) int {
 	mask := len(d.slots) - 1
 	s := d.hash(x)

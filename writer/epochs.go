@@ -9,29 +9,29 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Epochs reads a table in the order of its epochs, all files side by side: memory is bounded by an epoch.
+// Epochs reads a table in the order of its epochs, all files side by side. Only one epoch is in memory.
 type Epochs struct {
 	buffers *readBuffers
 	files   []*epochFile
 }
 
-// epochFile is a file of which some row groups are read.
+// epochFile is a file that is read up to a row group.
 type epochFile struct {
 	reader *tableReader
-	next   int // row group
-	end    int // the one after those that are read with it
-	epoch  int64
+	next   int   // the next row group
+	end    int   // the first row group that is not read together with next
+	epoch  int64 // of next
 }
 
-// ReadEpochs begins to read the columns of that name of table t, events or messages, of the run in folder dir; the values of
-// all others are null, or zero where they cannot be. It is an error when a column is not the table's, and when the run's
-// files cannot be read.
+// ReadEpochs begins to read the given columns of table t, events or messages, of the run in folder dir. All other
+// columns are null, or zero when they are not nullable. It returns an error for a column that the table does not
+// have, and when the run's files cannot be read.
 func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (*Epochs, error) {
 	b, err := buffersFor(t, batchRows, columns)
 	if err != nil {
 		return nil, err
 	}
-	files, err := tableFiles(dir, t)
+	files, err := listFiles(dir, t)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func ReadEpochs(dir string, t *schema.Table, batchRows int, columns ...string) (
 	return e, nil
 }
 
-// buffersFor are buffers for the columns of that name.
+// buffersFor returns buffers for the given columns.
 func buffersFor(t *schema.Table, batchRows int, columns []string) (*readBuffers, error) {
 	b := newReadBuffers(t, batchRows)
 	b.want = make([]bool, len(t.Columns))
@@ -59,24 +59,24 @@ func buffersFor(t *schema.Table, batchRows int, columns []string) (*readBuffers,
 		}
 		b.want[i] = true
 	}
-	b.allNull()
+	b.fillUnread()
 	return b, nil
 }
 
-// begin finds the epoch of the next row group, and what is read with it.
+// begin finds the epoch of the next row group, and the row groups read together with it.
 func (f *epochFile) begin() {
 	if f.next < f.reader.groups() {
 		f.epoch, f.end = f.reader.firstEpoch(f.next), f.reader.together(f.next)
 	}
 }
 
-// Next reads the rows of the next epoch, file by file, and calls fn with up to batchRows rows at a time; fn must not keep
-// them. Where a row group has rows of several epochs they come together. It returns io.EOF when there are no more.
+// Next reads the rows of the next epoch, file by file, and calls fn with up to batchRows rows at a time; fn must not
+// keep them. Epochs that share a row group come together. It returns io.EOF after the last epoch.
 func (e *Epochs) Next(ctx context.Context, fn func(schema.Batch) error) error {
 	return e.each(func(f *epochFile) error { return f.reader.readTogether(ctx, f.next, f.end, fn) })
 }
 
-// All reads the rows of all epochs that are left, as Next does those of one, and returns nil after the last.
+// All calls Next for all remaining epochs. It returns nil after the last.
 func (e *Epochs) All(ctx context.Context, fn func(schema.Batch) error) error {
 	for {
 		switch err := e.Next(ctx, fn); {
@@ -88,9 +88,9 @@ func (e *Epochs) All(ctx context.Context, fn func(schema.Batch) error) error {
 	}
 }
 
-// AllLate is All for who seldom needs some of the columns: these are read only where fn asks for them, by calling rest. Values that are not read are
-// no row's at all. The next batch is read meanwhile; fn is called
-// for one after the other. It is an error when a column is none of those that ReadEpochs was given.
+// AllLate does the same as All, for callers that need the columns late only for a few rows. These columns are
+// undefined until fn calls rest, which reads them for the rows that fn names. The next batch is read while fn runs,
+// but fn is not called concurrently. A late column that ReadEpochs was not given is an error.
 func (e *Epochs) AllLate(ctx context.Context, late []string, fn func(b schema.Batch, rest schema.Rest) error) error {
 	if err := e.buffers.delay(late); err != nil {
 		return err
@@ -106,10 +106,10 @@ func (e *Epochs) AllLate(ctx context.Context, late []string, fn func(b schema.Ba
 	}
 }
 
-// Skip goes past the rows of the next epoch without reading them. It returns io.EOF when there are no more.
+// Skip skips the next epoch without reading it. It returns io.EOF after the last.
 func (e *Epochs) Skip() error { return e.each(func(*epochFile) error { return nil }) }
 
-// each calls fn at each row group of the next epoch.
+// each calls fn for each row group of the next epoch.
 func (e *Epochs) each(fn func(*epochFile) error) error {
 	epoch, found := e.epoch()
 	if !found {
@@ -127,15 +127,15 @@ func (e *Epochs) each(fn func(*epochFile) error) error {
 	return nil
 }
 
-// allNull fills the batch with what stands for columns that are not read.
-func (b *readBuffers) allNull() {
+// fillUnread fills the batch with the values of columns that are not read.
+func (b *readBuffers) fillUnread() {
 	b.batch.(resizer).Resize(b.rows)
 	for i := range b.table.Columns {
 		b.nullColumn(i)
 	}
 }
 
-// nullColumn fills a column with nulls; with zeros where it cannot be null.
+// nullColumn fills a column with nulls, or with zeros when it is not nullable.
 func (b *readBuffers) nullColumn(i int) {
 	nullColumn(b.batch, i)
 	for _, batch := range b.ahead {
@@ -167,7 +167,8 @@ func fill[T any](v []T, null T, nullable bool) {
 	}
 }
 
-// allNull says, by the statistics, that column c has no value in row group g, and sees to it that the batch says so too.
+// allNull reports whether, by the statistics, column c has no value in row group g. If so, it fills the column with
+// nulls.
 func (r *tableReader) allNull(g, c int) (null bool) {
 	defer func() {
 		if recover() != nil {
@@ -190,7 +191,7 @@ func (r *tableReader) allNull(g, c int) (null bool) {
 	return true
 }
 
-// epoch is the epoch that Next reads; false: there is none left.
+// epoch returns the epoch that Next reads; ok is false after the last.
 func (e *Epochs) epoch() (epoch int64, ok bool) {
 	for _, f := range e.files {
 		if f.next < f.reader.groups() && (!ok || f.epoch < epoch) {

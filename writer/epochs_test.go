@@ -14,7 +14,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Two files of two ranks each, and epochs 0, 3 and 5: an epoch's rows come together, file by file.
+// Two files of two ranks each, with epochs 0, 3 and 5: the rows of an epoch come together, file by file.
 func TestReadEpochs(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
 	r := mustCreate(t, store, "ring.4")
@@ -38,7 +38,7 @@ func TestReadEpochs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(t.Context(), testManifest()); err != nil {
 		t.Fatal(err)
 	}
 	e, err := ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "rank", "seq", "send_bytes")
@@ -83,7 +83,8 @@ func TestReadEpochs(t *testing.T) {
 		}
 	}
 	rows := 0
-	if err := e.Next(context.Background(), func(b schema.Batch) error { rows += b.Len(); return nil }); err != nil || rows != 2 {
+	if err := e.Next(context.Background(), func(b schema.Batch) error { rows += b.Len(); return nil }); err != nil ||
+		rows != 2 {
 		t.Errorf("%d rows, %v", rows, err)
 	}
 	if err := e.Skip(); err != io.EOF {
@@ -97,7 +98,8 @@ func TestReadEpochs(t *testing.T) {
 	}
 	rows = 0
 	failed := errors.New("enough")
-	if err := e.All(context.Background(), func(b schema.Batch) error { rows += b.Len(); return nil }); err != nil || rows != 4 {
+	if err := e.All(context.Background(), func(b schema.Batch) error { rows += b.Len(); return nil }); err != nil ||
+		rows != 4 {
 		t.Errorf("%d rows of the epochs after the first, %v", rows, err)
 	}
 	if e, err = ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "seq"); err != nil {
@@ -106,7 +108,8 @@ func TestReadEpochs(t *testing.T) {
 	if err := e.All(context.Background(), func(schema.Batch) error { return failed }); err != failed {
 		t.Error(err)
 	}
-	if _, err := ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "send_byte"); err == nil || !strings.Contains(err.Error(), `no column "send_byte"`) {
+	if _, err := ReadEpochs(filepath.Join(store, "ring.4"), &schema.EventsTable, 3, "send_byte"); err == nil ||
+		!strings.Contains(err.Error(), `no column "send_byte"`) {
 		t.Error(err)
 	}
 }

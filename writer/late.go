@@ -12,16 +12,16 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// batchesAhead is how many batches are filled in turn: one that is looked at, one that waits, one that is read.
+// batchesAhead is the number of batches in use: one with the caller, one waiting, one being read.
 const batchesAhead = 3
 
-// delay sees to it that these columns are read late.
+// delay marks these columns as late.
 func (b *readBuffers) delay(columns []string) error {
 	b.late = make([]bool, len(b.table.Columns))
 	for _, name := range columns {
 		_, i := b.table.Column(name)
 		if i < 0 || !b.want[i] {
-			return fmt.Errorf("column %q of table %s cannot be read late: it is not read at all", name, b.table.Name)
+			return fmt.Errorf("column %q of table %s cannot be read late, as it is not read at all", name, b.table.Name)
 		}
 		b.late[i] = true
 	}
@@ -38,22 +38,26 @@ func (b *readBuffers) delay(columns []string) error {
 	return nil
 }
 
-// readLate reads the row groups [g, end), which belong together. Where these are several they have to be merged, and no column is late.
+// readLate reads the row groups [g, end), which are read together. If there are several, they must be merged, and no
+// column is late.
 func (r *tableReader) readLate(ctx context.Context, g, end int, fn func(b schema.Batch, rest schema.Rest) error) error {
 	if end > g+1 {
-		return r.readTogether(ctx, g, end, func(b schema.Batch) error { return fn(b, func(int, int, ...string) error { return nil }) })
+		return r.readTogether(ctx, g, end, func(b schema.Batch) error {
+			return fn(b, func(int, int, ...string) error { return nil })
+		})
 	}
 	return r.readWith(g, func(p *file.Reader) error { return r.rowGroupLate(ctx, p, g, fn) })
 }
 
-// aheadBatch is a batch that was read, but for what is late.
+// aheadBatch is a batch that was read, except for its late columns.
 type aheadBatch struct {
 	batch schema.Batch
 	first int64 // its first row in the row group
 }
 
 // rowGroupLate reads a row group, a batch ahead of fn.
-func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int, fn func(b schema.Batch, rest schema.Rest) error) error {
+func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int,
+	fn func(b schema.Batch, rest schema.Rest) error) error {
 	late := &lateColumns{tableReader: r, group: p.RowGroup(g)}
 	readers, err := late.readers(g)
 	if err != nil {
@@ -69,7 +73,7 @@ func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int, f
 		var err error
 		for x := range full {
 			if err == nil {
-				err = late.look(x, fn)
+				err = late.visit(x, fn)
 				failed.Store(err != nil)
 			}
 			free <- x.batch
@@ -92,7 +96,7 @@ func (r *tableReader) rowGroupLate(ctx context.Context, p *file.Reader, g int, f
 		first += n
 	}
 	close(full)
-	if broken := <-done; broken != nil { // it is of a batch before
+	if broken := <-done; broken != nil { // from an earlier batch
 		return broken
 	}
 	return err
@@ -112,24 +116,26 @@ func fillColumns(readers []func(column any) error, x aheadBatch) error {
 }
 
 func locatedRows(c int, x aheadBatch, err error) error {
-	return fmt.Errorf("column %s, rows %d to %d: %w", x.batch.Table().Columns[c].Name, x.first, x.first+int64(x.batch.Len())-1, err)
+	return fmt.Errorf("column %s, rows %d to %d: %w", x.batch.Table().Columns[c].Name, x.first,
+		x.first+int64(x.batch.Len())-1, err)
 }
 
-// lateColumns are columns of a row group that are read where somebody asks for them.
+// lateColumns are the columns of a row group that are read only on request.
 type lateColumns struct {
 	*tableReader
 	group *file.RowGroupReader
 	list  []lateColumn
 }
 
-// lateColumn is one of them: at is the next row that the decoder, once there is one, would read.
+// lateColumn is a late column. Its decoder is made on the first request; at is the next row it would read.
 type lateColumn struct {
 	column  int
 	decoder chunkDecoder
 	at      int64
 }
 
-// readers are functions that fill the columns that are not late; nil for the others. A column that arrow-go has to decode is never late.
+// readers returns functions that fill the columns that are not late; nil for the others. A column that arrow-go has to
+// decode is never late.
 func (l *lateColumns) readers(g int) (readers []func(column any) error, err error) {
 	for c, i := range l.columns {
 		if !l.want[c] || l.allNull(g, c) {
@@ -154,8 +160,8 @@ func (l *lateColumns) readers(g int) (readers []func(column any) error, err erro
 	return readers, nil
 }
 
-// look has fn look at a batch.
-func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest schema.Rest) error) error {
+// visit calls fn with a batch.
+func (l *lateColumns) visit(x aheadBatch, fn func(b schema.Batch, rest schema.Rest) error) error {
 	var broken error
 	err := fn(x.batch, func(first, end int, columns ...string) error {
 		if broken == nil {
@@ -172,14 +178,14 @@ func (l *lateColumns) look(x aheadBatch, fn func(b schema.Batch, rest schema.Res
 	return nil
 }
 
-// fill reads late columns of rows [first, end) of a batch: those of that name, or all where none is named.
+// fill reads late columns of the rows [first, end) of a batch: those with the given names, or all without names.
 func (l *lateColumns) fill(x aheadBatch, first, end int, columns []string) error {
 	for k := range l.list {
 		c := &l.list[k]
 		if len(columns) > 0 && !slices.Contains(columns, l.table.Columns[c.column].Name) {
 			continue
 		}
-		from := max(first, int(c.at-x.first)) // the rows before are read, or will never be
+		from := max(first, int(c.at-x.first)) // earlier rows were read, or skipped for good
 		if from >= end {
 			continue
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// lateRun writes a run of messages whose columns are written in every way: dictionaries, differences, as they are, with no, some and
-// nothing but nulls; its row groups have several pages, several batches, and a few rows.
+// lateRun writes a run of messages whose columns use every encoding (dictionary, delta, plain) with no, some and only
+// nulls. Its row groups have several pages, several batches, and a few rows.
 func lateRun(t *testing.T) (dir string) {
 	store := filepath.Join(t.TempDir(), "runs")
 	r := mustCreate(t, store, "late")
@@ -44,34 +44,37 @@ func lateRun(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(t.Context(), testManifest()); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(store, "late")
 }
 
-var lateColumnNames = []string{"send_seq", "recv_post_seq", "recv_done_seq", "payload_sum", "payload_head", "src_buffer", "send_callsite", "dst_buffer", "tag"}
+var lateColumnNames = []string{"send_seq", "recv_post_seq", "recv_done_seq", "payload_sum", "payload_head",
+	"src_buffer", "send_callsite", "dst_buffer", "tag"}
 
 func lateRows(t *testing.T, dir string) *Epochs {
 	t.Helper()
-	e, err := ReadEpochs(dir, &schema.MessagesTable, 1024, append([]string{"src", "epoch", "payload_hash"}, lateColumnNames...)...)
+	e, err := ReadEpochs(dir, &schema.MessagesTable, 1024,
+		append([]string{"src", "epoch", "payload_hash"}, lateColumnNames...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// rowsText is what a row of late columns is, in words.
+// rowsText formats the late columns of each row.
 func rowsText(v *schema.Messages) string {
 	var s strings.Builder
 	for i := range v.Src {
-		fmt.Fprintln(&s, v.Epoch[i], v.PayloadHash[i], v.Tag[i], v.SendSeq[i], v.RecvPostSeq[i], v.RecvDoneSeq[i], v.PayloadSum[i], v.PayloadHead[i], v.SrcBuffer[i],
+		fmt.Fprintln(&s, v.Epoch[i], v.PayloadHash[i], v.Tag[i], v.SendSeq[i], v.RecvPostSeq[i], v.RecvDoneSeq[i],
+			v.PayloadSum[i], v.PayloadHead[i], v.SrcBuffer[i],
 			v.DstBuffer[i], v.SendCallsite[i], v.RecvCallsite[i], v.Dst[i])
 	}
 	return s.String()
 }
 
-// What is read late is what All reads, whichever of the batches and rows it is read of.
+// Late reads return the same values as All, for any subset of batches and rows.
 func TestAllLate(t *testing.T) {
 	dir := lateRun(t)
 	var want []string
@@ -85,27 +88,31 @@ func TestAllLate(t *testing.T) {
 	for _, share := range []int{1, 2, 7, 1 << 30} {
 		rng := rand.New(rand.NewPCG(uint64(share), 9))
 		at, asked := 0, 0
-		err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(b schema.Batch, rest schema.Rest) error {
-			v := b.(*schema.Messages)
-			if rng.IntN(share) == 0 {
-				asked++
-				wanted := strings.Split(want[at], "\n")
-				for first, end := rng.IntN(2)*rng.IntN(v.Len()), 0; first < v.Len(); first = end + rng.IntN(9) {
-					end = first + 1 + rng.IntN(v.Len()-first)
-					if err := errors.Join(rest(first, end, "tag", "send_seq"), rest(first, end), rest(first, end)); err != nil {
-						return err
-					}
-					if d := cmp.Diff(wanted[first:end], strings.Split(rowsText(v), "\n")[first:end]); d != "" {
-						return fmt.Errorf("1 in %d, batch %d, rows %d to %d: want, got:\n%s", share, at, first, end-1, d)
+		err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames,
+			func(b schema.Batch, rest schema.Rest) error {
+				v := b.(*schema.Messages)
+				if rng.IntN(share) == 0 {
+					asked++
+					wanted := strings.Split(want[at], "\n")
+					for first, end := rng.IntN(2)*rng.IntN(v.Len()), 0; first < v.Len(); first = end + rng.IntN(9) {
+						end = first + 1 + rng.IntN(v.Len()-first)
+						if err := errors.Join(rest(first, end, "tag", "send_seq"), rest(first, end),
+							rest(first, end)); err != nil {
+							return err
+						}
+						if d := cmp.Diff(wanted[first:end], strings.Split(rowsText(v), "\n")[first:end]); d != "" {
+							return fmt.Errorf("1 in %d, batch %d, rows %d to %d: want, got:\n%s", share, at, first,
+								end-1,
+								d)
+						}
 					}
 				}
-			}
-			if lines := strings.Count(want[at], "\n"); lines != v.Len() {
-				return fmt.Errorf("batch %d has %d rows, want %d", at, v.Len(), lines)
-			}
-			at++
-			return nil
-		})
+				if lines := strings.Count(want[at], "\n"); lines != v.Len() {
+					return fmt.Errorf("batch %d has %d rows, want %d", at, v.Len(), lines)
+				}
+				at++
+				return nil
+			})
 		if err != nil || at != len(want) {
 			t.Errorf("1 in %d: %v, %d of %d batches", share, err, at, len(want))
 		}
@@ -119,11 +126,13 @@ func TestAllLateErrors(t *testing.T) {
 	dir := lateRun(t)
 	stop := errors.New("stop")
 	calls := 0
-	err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames, func(schema.Batch, schema.Rest) error { calls++; return stop })
+	err := lateRows(t, dir).AllLate(context.Background(), lateColumnNames,
+		func(schema.Batch, schema.Rest) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("%v after %d calls, want %v after 1", err, calls, stop)
 	}
-	err = lateRows(t, dir).AllLate(context.Background(), []string{"comm"}, func(schema.Batch, schema.Rest) error { return nil })
+	err = lateRows(t, dir).AllLate(context.Background(), []string{"comm"},
+		func(schema.Batch, schema.Rest) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), `column "comm" of table messages cannot be read late`) {
 		t.Errorf("a column that is not read at all: %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// errLocked says that another process, or another Run of this one, holds a lock.
+// errLocked means that another process, or another Run of this one, holds a lock.
 var errLocked = errors.New("locked")
 
 // lock is a lock file. The kernel frees it when its process ends, however it ends.
@@ -15,8 +15,8 @@ type lock struct {
 	file *os.File
 }
 
-// takeLock takes the lock file of that path, or returns errLocked. Where the file system has no locks, the file's being
-// there is the lock.
+// takeLock takes the lock file at path, or returns errLocked. On a file system without locks the lock is held as long
+// as the file exists.
 func takeLock(path string) (*lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -47,7 +47,7 @@ func flock(f *os.File) error {
 	}
 }
 
-// takeWithoutFlock is for file systems that answer flock with an error, such as Lustre mounted without it.
+// takeWithoutFlock takes a lock on a file system where flock fails, such as Lustre mounted without it.
 func takeWithoutFlock(path string, cause error) (*lock, error) {
 	if !errors.Is(cause, syscall.ENOSYS) && !errors.Is(cause, syscall.EOPNOTSUPP) && !errors.Is(cause, syscall.ENOLCK) {
 		return nil, &os.PathError{Op: "lock", Path: path, Err: cause}
@@ -55,7 +55,7 @@ func takeWithoutFlock(path string, cause error) (*lock, error) {
 	f, err := os.OpenFile(path+"ed", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	os.Remove(path)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s is there: another process holds it, or one was killed and left it; remove it in that case (the file system has no locks)", path+"ed")
+		return nil, fmt.Errorf("%s exists: another process holds it, or a killed process left it; in that case remove it (the file system has no locks)", path+"ed")
 	}
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func samePath(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// release frees the lock. The file goes first: whoever opened it before looks again.
+// release frees the lock. It removes the file first; a process that has it open then tries again.
 func (l *lock) release() error {
 	if l == nil || l.file == nil {
 		return nil

@@ -13,12 +13,13 @@ import (
 	"strings"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/digest"
 )
 
-// manifestBytes bounds the size of a manifest that is read: a run of a million files has one of about 100 MB.
+// manifestBytes limits the size of a manifest; that of a run with a million files has about 100 MB.
 const manifestBytes = 256 << 20
 
-// ReadManifest reads and validates the manifest of the run in folder dir. Its error says what is wrong with it.
+// ReadManifest reads and validates the manifest of the run in folder dir.
 func ReadManifest(dir string) (*schema.Manifest, error) {
 	name := filepath.Join(dir, manifestName)
 	f, err := os.Open(name)
@@ -40,7 +41,7 @@ func ReadManifest(dir string) (*schema.Manifest, error) {
 	return m, nil
 }
 
-// ParseManifest reads and validates the text of a manifest. Its error says what is wrong with it.
+// ParseManifest reads and validates the text of a manifest.
 func ParseManifest(text []byte) (*schema.Manifest, error) {
 	if len(text) > manifestBytes {
 		return nil, fmt.Errorf("more than %d bytes; it is not a manifest", manifestBytes)
@@ -49,7 +50,7 @@ func ParseManifest(text []byte) (*schema.Manifest, error) {
 		SchemaVersion *int `json:"schema_version"`
 	}
 	if err := json.Unmarshal(text, &version); err != nil {
-		return nil, fmt.Errorf("not JSON of a manifest: %w", err)
+		return nil, fmt.Errorf("not JSON of a manifest: %w; the run is damaged: copy it or capture it again", err)
 	}
 	if version.SchemaVersion == nil {
 		return nil, fmt.Errorf("no schema_version; it is not a manifest")
@@ -60,13 +61,13 @@ func ParseManifest(text []byte) (*schema.Manifest, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	m := new(schema.Manifest)
 	if err := dec.Decode(m); err != nil {
-		return nil, fmt.Errorf("not JSON of a manifest: %w", err)
+		return nil, fmt.Errorf("not JSON of a manifest: %w; the run is damaged: copy it or capture it again", err)
 	}
 	lackDerived(m)
 	return m, errors.Join(checkManifest(m), checkTables(m))
 }
 
-// lackDerived lists the derived tables that the run of an older commq lacks, without files.
+// lackDerived lists the derived tables that a run of an older commq lacks, without files.
 func lackDerived(m *schema.Manifest) {
 	for i, t := range schema.Tables() {
 		if t.Derived && i == len(m.Tables) {
@@ -75,7 +76,7 @@ func lackDerived(m *schema.Manifest) {
 	}
 }
 
-// oneOf says when a field has a value that it cannot have.
+// oneOf returns an error when a field has a value that is not allowed.
 func oneOf(field, value string, values ...string) error {
 	if slices.Contains(values, value) {
 		return nil
@@ -83,7 +84,7 @@ func oneOf(field, value string, values ...string) error {
 	return fmt.Errorf("%s is %q; want %s", field, value, strings.Join(values, ", "))
 }
 
-// checkManifest validates what the maker of a run fills in.
+// checkManifest validates the fields that the maker of a run fills in.
 func checkManifest(m *schema.Manifest) error {
 	errs := []error{
 		oneOf("time_origin", m.TimeOrigin, "measured", "virtual", "simulated", "untimed"),
@@ -101,9 +102,9 @@ func checkManifest(m *schema.Manifest) error {
 	return errors.Join(errs...)
 }
 
-// checkTables validates what Commit fills in.
+// checkTables validates the fields that Commit fills in.
 func checkTables(m *schema.Manifest) error {
-	if _, err := schema.ParseDigest(m.Digest); err != nil {
+	if _, err := digest.Parse(m.Digest); err != nil {
 		return err
 	}
 	tables := schema.Tables()
@@ -125,7 +126,7 @@ func checkTableInfo(t *schema.Table, info schema.TableInfo) error {
 	if t.Derived && len(info.Files) == 0 && info.Rows == 0 {
 		return nil
 	}
-	if _, err := schema.ParseDigest(info.Digest); err != nil {
+	if _, err := digest.Parse(info.Digest); err != nil {
 		return fmt.Errorf("table %s: %w", t.Name, err)
 	}
 	if len(info.Files) == 0 || !t.Sharded && len(info.Files) != 1 {
@@ -147,7 +148,7 @@ func checkTableInfo(t *schema.Table, info schema.TableInfo) error {
 	return nil
 }
 
-// tablePath is the path, with slashes, of a shard's file in a run.
+// tablePath returns the path, with slashes, of a shard's file in a run.
 func tablePath(t *schema.Table, shard int) string {
 	return fmt.Sprintf("%s/%04d.parquet", t.Name, shard)
 }

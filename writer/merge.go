@@ -9,8 +9,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// together is the row group after the last of those that belong with g: events of one epoch, which apart wrote as several. In other
-// tables, and without statistics of epochs, every row group stands alone.
+// together returns the end of the row groups from g on that must be read together: those of one epoch of events,
+// which splitEvents may have split. In other tables, and without statistics of epochs, that is only g.
 func (r *tableReader) together(g int) int {
 	end := g + 1
 	if r.table != &schema.EventsTable || !r.hasEpochs() {
@@ -21,7 +21,7 @@ func (r *tableReader) together(g int) int {
 	return end
 }
 
-// hasEpochs says whether the statistics know the epoch of every row group.
+// hasEpochs reports whether the statistics have the epoch of every row group.
 func (r *tableReader) hasEpochs() bool {
 	if r.epochs == nil {
 		known := true
@@ -53,11 +53,11 @@ type merger struct {
 	to      *readBuffers
 	fn      func(schema.Batch) error
 	streams []*mergeStream
-	columns []any // of the batch that is filled
-	rows    int   // in it
+	columns []any // of the batch being filled
+	rows    int   // filled so far
 }
 
-// mergeStream is a row group of which one batch is at hand.
+// mergeStream is a row group with its current batch.
 type mergeStream struct {
 	next    func() (schema.Batch, error, bool)
 	stop    func()
@@ -66,7 +66,7 @@ type mergeStream struct {
 	at      int
 }
 
-// errStopped ends reading a row group whose rows are not wanted any more.
+// errStopped ends the reading of a row group whose remaining rows are not wanted.
 var errStopped = errors.New("stopped")
 
 // add begins to read row group g of the file.
@@ -92,12 +92,12 @@ func (m *merger) add(ctx context.Context, r *tableReader, g int) error {
 	return m.advance(s)
 }
 
-// another is a set of buffers for the same columns.
+// another returns a second set of buffers for the same columns.
 func (b *readBuffers) another() *readBuffers {
 	n := newReadBuffers(b.table, b.rows)
 	if b.want != nil {
 		n.want = b.want
-		n.allNull()
+		n.fillUnread()
 	}
 	return n
 }
@@ -108,7 +108,7 @@ func (m *merger) stop() {
 	}
 }
 
-// advance reads the next batch of a stream, and forgets the stream at its end.
+// advance reads the next batch of a stream, and drops the stream at its end.
 func (m *merger) advance(s *mergeStream) error {
 	b, err, ok := s.next()
 	if err != nil {
@@ -127,7 +127,7 @@ func (m *merger) advance(s *mergeStream) error {
 	return nil
 }
 
-// merge gives the rows of all streams in order, to.rows at a time.
+// merge gives the rows of all streams to fn in order, to.rows at a time.
 func (m *merger) merge() error {
 	for len(m.streams) > 0 {
 		first, second := m.lowest()
@@ -138,7 +138,7 @@ func (m *merger) merge() error {
 	return m.flush()
 }
 
-// lowest is the stream whose next row comes first, and the one that comes after it; nil where there is none.
+// lowest returns the stream whose next row comes first, and the one after it; nil when there is none.
 func (m *merger) lowest() (first, second *mergeStream) {
 	for _, s := range m.streams {
 		switch {
@@ -153,10 +153,11 @@ func (m *merger) lowest() (first, second *mergeStream) {
 
 // compareRows compares row i of a with row j of b by the key of events.
 func compareRows(a *schema.Events, i int, b *schema.Events, j int) int {
-	return cmp.Or(cmp.Compare(a.Epoch[i], b.Epoch[j]), cmp.Compare(a.Rank[i], b.Rank[j]), cmp.Compare(a.Seq[i], b.Seq[j]))
+	return cmp.Or(cmp.Compare(a.Epoch[i], b.Epoch[j]), cmp.Compare(a.Rank[i], b.Rank[j]),
+		cmp.Compare(a.Seq[i], b.Seq[j]))
 }
 
-// take copies the rows of a stream that come before those of the other.
+// take copies the rows of s that come before those of other, which may be nil.
 func (m *merger) take(s, other *mergeStream) error {
 	end := s.at + 1
 	for n := s.batch.Len(); end < n && (other == nil || compareRows(s.batch, end, other.batch, other.at) < 0); end++ {
@@ -185,7 +186,7 @@ func (m *merger) take(s, other *mergeStream) error {
 	return nil
 }
 
-// flush hands over the rows that are there.
+// flush gives the rows filled so far to fn.
 func (m *merger) flush() error {
 	if m.rows == 0 {
 		return nil

@@ -9,16 +9,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // manifestName is the file that makes a folder a run.
 const manifestName = "manifest.json"
 
-// nameBytes is how long a run's name may be: file systems allow 255 bytes, and the hidden folder adds to it.
+// nameBytes is the maximum length of a run's name: file systems allow 255 bytes, and the hidden folder's name is
+// longer.
 const nameBytes = 200
 
-// CheckName says what is wrong with a run's name; nil: nothing. Characters that mean something in a shell, in a path or in a file
-// pattern of an SQL engine (* ? [ { = ') are not allowed.
+// CheckName returns an error when a run cannot have the name. Characters with a meaning in a shell, in a path or in a
+// file pattern of an SQL engine (* ? [ { = ') are not allowed.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -37,11 +40,12 @@ func CheckName(name string) error {
 }
 
 func inName(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-+@,:", r)) && r != unicode.ReplacementChar
+	return (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-+@,:", r)) &&
+		r != unicode.ReplacementChar
 }
 
-// NameFor makes a run's name of the name of a file, a program for example: characters that a run's name may not have become
-// _, and it is cut where it is too long to have a number added. It is "run" where nothing is left.
+// NameFor derives a run's name from the name of a file, for example of a program: characters that are not allowed
+// become _, and a name that is too long for a number to be added is cut. When nothing is left the name is "run".
 func NameFor(file string) string {
 	name := strings.TrimLeft(strings.Map(func(r rune) rune {
 		if !inName(r) {
@@ -59,8 +63,8 @@ func NameFor(file string) string {
 	return name
 }
 
-// Find returns the folder of a run: the run of that name in the store, else the folder of that path. When there is
-// neither it returns an error that says which runs of a similar name the store has.
+// Find returns the folder of a run: the run of that name in the store, else the folder of that path. The error for
+// neither suggests runs with similar names.
 func Find(store, nameOrPath string) (string, error) {
 	if CheckName(nameOrPath) == nil {
 		if dir := filepath.Join(store, nameOrPath); isRun(dir) {
@@ -73,23 +77,26 @@ func Find(store, nameOrPath string) (string, error) {
 	if info, err := os.Stat(nameOrPath); err == nil && info.IsDir() && nameOrPath != "" {
 		return "", fmt.Errorf("%s is a folder but not a run: it has no %s", nameOrPath, manifestName)
 	}
-	if err := onlyHere(store); err != nil {
+	if err := checkLocal(store); err != nil {
 		return "", fmt.Errorf("run %q: %w", nameOrPath, err)
 	}
 	names, err := names(store)
 	if err != nil || len(names) == 0 {
 		return "", fmt.Errorf("no run %q: the store %s holds no runs; name the store with --store or $COMMQ_STORE, or make a run with commq capture", nameOrPath, store)
 	}
+	if strings.ContainsAny(nameOrPath, "*?[") {
+		return "", fmt.Errorf("%q is a pattern; want the name of one run (commq runs list)", nameOrPath)
+	}
 	return "", fmt.Errorf("no run %q in the store %s; %s", nameOrPath, store, suggest(nameOrPath, names))
 }
 
-// FindAll returns the folders of the runs that a name, a path or a pattern means, and whether it is a pattern: what has * ? or
-// [ and is no run itself. A pattern, of the form that path.Match describes, is compared with the names of the store's
-// runs, and where none fits with paths. Runs are in natural order: sp.A.4 before sp.A.16. A pattern that fits nothing is an
-// error.
+// FindAll returns the folders of the runs that a name, path or pattern matches. pattern reports whether it is a
+// pattern: it has * ? or [ and is not the name or path of a run. Patterns are those of path.Match. They are compared
+// with the names of the store's runs and, if none fits, with paths. Runs come in natural order: sp.A.4 before
+// sp.A.16. A pattern that fits no run is an error.
 func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err error) {
 	dir, err := Find(store, nameOrPattern)
-	if err == nil || onlyHere(store) != nil || !strings.ContainsAny(nameOrPattern, "*?[") {
+	if err == nil || checkLocal(store) != nil || !strings.ContainsAny(nameOrPattern, "*?[") {
 		return []string{dir}, false, err
 	}
 	names, _ := names(store)
@@ -110,21 +117,25 @@ func FindAll(store, nameOrPattern string) (dirs []string, pattern bool, err erro
 		dirs = slices.DeleteFunc(paths, func(dir string) bool { return !isRun(dir) })
 	}
 	if len(dirs) == 0 {
-		return nil, true, fmt.Errorf("no run fits %q: none in the store %s and none of that path; commq runs list names the runs", nameOrPattern, store)
+		near := "commq runs list names the runs"
+		if len(names) > 0 {
+			near = suggest(nameOrPattern, names)
+		}
+		return nil, true, fmt.Errorf("no run fits %q: none in the store %s and none of that path; %s", nameOrPattern, store, near)
 	}
 	slices.SortFunc(dirs, natural)
 	return dirs, true, nil
 }
 
-// onlyHere is an error where a store is no folder.
-func onlyHere(store string) error {
+// checkLocal returns an error when the store is not a folder.
+func checkLocal(store string) error {
 	if !strings.Contains(store, "://") {
 		return nil
 	}
 	return fmt.Errorf("the store %s is object storage, and this needs a folder: commq query, sql, runs list and runs show read runs where they are; for all else copy them with commq store pull %[1]s", store)
 }
 
-// natural compares names so that numbers in them are in the order of their values.
+// natural compares names; numbers in them compare by value.
 func natural(a, b string) int {
 	for a != "" && b != "" {
 		m, n := digits(a), digits(b)
@@ -144,7 +155,7 @@ func natural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits is how many digits s begins with.
+// digits counts the digits that s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func isRun(dir string) bool {
@@ -167,10 +178,10 @@ func names(store string) ([]string, error) {
 	return names, nil
 }
 
-// suggested is how many names an error message lists.
+// suggested is the largest number of names that an error message lists.
 const suggested = 5
 
-// suggest names the runs that are most like name, or where there are none like it, the first.
+// suggest lists the runs with the most similar names, or the first ones when none is similar.
 func suggest(name string, names []string) string {
 	var near []string
 	for _, n := range names {
@@ -189,28 +200,11 @@ func suggest(name string, names []string) string {
 	return text
 }
 
-// distance is the number of letters to insert, delete or change to make b of a, ignoring case; a name that holds the
-// other one is near.
+// distance is the Levenshtein distance of two names, ignoring case; 1 when b contains a.
 func distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if strings.Contains(b, a) && a != "" {
 		return 1
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return levenshtein.ComputeDistance(a, b)
 }

@@ -20,15 +20,17 @@ import (
 	pqschema "github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/derive"
+	"github.com/commq/commq/writer/digest"
 )
 
-// codecLevel is the level of zstd: bench/writer.md has what others cost and bring.
+// codecLevel is the level of zstd; bench/writer.md compares levels.
 const codecLevel = 1
 
-// rowGroupRows bounds a row group: about a million rows, as the other tools' defaults.
+// rowGroupRows bounds a row group: about a million rows, like the defaults of other tools.
 const rowGroupRows = 1 << 20
 
-// sink is the file that Parquet is written to. It keeps the first error, since arrow-go drops some.
+// sink is the file that Parquet is written to. It keeps the first error, as arrow-go drops some.
 type sink struct {
 	file *os.File
 	buf  []byte
@@ -36,7 +38,7 @@ type sink struct {
 	err  error
 }
 
-// sinkBytes is how much is written at once.
+// sinkBytes is the size of a write.
 const sinkBytes = 1 << 18
 
 func (s *sink) Write(p []byte) (int, error) {
@@ -62,19 +64,19 @@ func (s *sink) flush() {
 	s.buf = s.buf[:0]
 }
 
-// Tell is the number of bytes written so far.
+// Tell returns the number of bytes written so far.
 func (s *sink) Tell() int64 { return s.size }
 
-// tableFile is one Parquet file being written. arrow-go makes the metadata and the pages' headers, encode.go the pages.
+// tableFile is a Parquet file being written. arrow-go makes the metadata and the page headers, encode.go the pages.
 type tableFile struct {
 	table    *schema.Table
 	sink     *sink
 	meta     *metadata.FileMetaDataBuilder
 	index    *metadata.PageIndexBuilder
 	groups   int
-	digester *schema.Digester
-	overlaps schema.Overlaps  // of events
-	profiler *schema.Profiler // of events, while they are written
+	digester *digest.Digester
+	overlaps derive.Overlaps  // of events
+	profiler *derive.Profiler // of events, while they are written
 }
 
 const parquetMagic = "PAR1"
@@ -84,9 +86,9 @@ func createTableFile(path string, t *schema.Table) (tf *tableFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes)}, digester: schema.NewDigester(t)}
+	tf = &tableFile{table: t, sink: &sink{file: f, buf: make([]byte, 0, sinkBytes)}, digester: digest.New(t)}
 	if t == &schema.EventsTable {
-		tf.profiler = schema.NewProfiler()
+		tf.profiler = derive.NewProfiler()
 	}
 	if err := tf.begin(); err != nil {
 		tf.abandon()
@@ -122,7 +124,7 @@ func writerProperties(t *schema.Table) *parquet.WriterProperties {
 		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithSortingColumns(sorting))
 }
 
-// recovered turns a panic of arrow-go, which is how it reports most errors, into an error.
+// recovered turns a panic into an error: arrow-go reports most errors by panics.
 func recovered(err *error) {
 	if p := recover(); p != nil {
 		if e, ok := p.(error); ok {
@@ -133,7 +135,7 @@ func recovered(err *error) {
 	}
 }
 
-// parquetSchema is the Parquet schema of a table.
+// parquetSchema returns the Parquet schema of a table.
 func parquetSchema(t *schema.Table) (*pqschema.GroupNode, error) {
 	fields := make(pqschema.FieldList, len(t.Columns))
 	for i, c := range t.Columns {
@@ -161,12 +163,13 @@ func parquetType(t schema.Type) (pqschema.LogicalType, parquet.Type) {
 	return pqschema.StringLogicalType{}, parquet.Types.ByteArray
 }
 
-// fileMetadata is what a file says of itself: the schema version, and each column's unit and meaning, once as plain
-// keys (parquet_kv_metadata in DuckDB) and once as the field metadata of an Arrow schema (pyarrow).
+// fileMetadata returns the metadata of a file: the schema version, and each column's unit and description, once as
+// plain keys (parquet_kv_metadata in DuckDB) and once as the field metadata of an Arrow schema (pyarrow).
 func fileMetadata(t *schema.Table) (metadata.KeyValueMetadata, error) {
 	kv := metadata.NewKeyValueMetadata()
 	add := func(key, value string) error { return kv.Append(key, value) }
-	errs := []error{add("commq.schema_version", strconv.Itoa(schema.Version)), add("commq.table", t.Name), add("commq.doc", t.Doc)}
+	errs := []error{add("commq.schema_version", strconv.Itoa(schema.Version)), add("commq.table", t.Name),
+		add("commq.doc", t.Doc)}
 	fields := make([]arrow.Field, len(t.Columns))
 	for i, c := range t.Columns {
 		fields[i] = arrow.Field{Name: c.Name, Type: arrowType(c.Type), Nullable: c.Nullable,
@@ -192,13 +195,13 @@ func arrowType(t schema.Type) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// write appends rows; those of events are summed, and profile gets what is complete of the sums.
+// write appends rows. Rows of events are summed too, and profile gets the sums that are complete.
 func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema.Profiles) error) error {
 	b, err := cleaned(b)
 	if err != nil {
 		return err
 	}
-	for _, part := range e.apart(b) {
+	for _, part := range e.splitEvents(b) {
 		for i, n := 0, part.Len(); i < n; i += rowGroupRows {
 			if err := f.writeRowGroup(e, part, i, min(n, i+rowGroupRows)); err != nil {
 				return err
@@ -216,7 +219,7 @@ func (f *tableFile) write(e *columnEncoder, b schema.Batch, profile func(*schema
 func (f *tableFile) writeRowGroup(e *columnEncoder, b schema.Batch, i, j int) (err error) {
 	defer recovered(&err)
 	if f.groups == math.MaxInt16 {
-		return fmt.Errorf("%d row groups, and a Parquet file can have no more; write larger batches", f.groups)
+		return fmt.Errorf("the file has %d row groups, the most that Parquet allows; write larger batches", f.groups)
 	}
 	group := f.meta.AppendRowGroup()
 	if err := f.index.AppendRowGroup(); err != nil {
@@ -238,12 +241,14 @@ func (f *tableFile) writeRowGroup(e *columnEncoder, b schema.Batch, i, j int) (e
 	return errors.Join(err, f.sink.err)
 }
 
-// pageWriter sets up the page writer for column c: a new one, or the one of the column before.
-func (f *tableFile) pageWriter(w file.PageWriter, meta *metadata.ColumnChunkMetaDataBuilder, c int) (file.PageWriter, error) {
+// pageWriter prepares the page writer for column c: a new one, or w, the writer of the column before.
+func (f *tableFile) pageWriter(w file.PageWriter, meta *metadata.ColumnChunkMetaDataBuilder, c int) (file.PageWriter,
+	error) {
 	group, column := int16(f.groups), int16(c)
 	var err error
 	if w == nil {
-		w, err = file.NewPageWriter(f.sink, compress.Codecs.Zstd, codecLevel, meta, group, column, memory.DefaultAllocator, false, nil, nil)
+		w, err = file.NewPageWriter(f.sink, compress.Codecs.Zstd, codecLevel, meta, group, column,
+			memory.DefaultAllocator, false, nil, nil)
 	} else {
 		err = w.Reset(f.sink, compress.Codecs.Zstd, codecLevel, meta, group, column, nil, nil)
 	}

@@ -9,28 +9,30 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/digest"
 )
 
-// ErrBusy says that another process holds what was to be locked.
-var ErrBusy = errors.New("another process is at it")
+// ErrBusy means that another process holds the lock.
+var ErrBusy = errors.New("another process is working on it")
 
-// Parts is a run that several processes write, on as many machines, each some of the files of its tables: a hidden folder in the store, with what the
-// processes tell each other, that stays until the run has its name. What a process has put there is there for the next one, whatever is killed when.
+// Parts is a run that several processes on several machines write together, each some of the files. It is a hidden
+// folder in the store, through which the processes also exchange data. It stays until the run has its name. What a
+// process wrote there stays when the process is killed, so that another can continue.
 type Parts struct {
 	store, name string
+	replaces    bool // a run of that name may be replaced
 }
 
-// PartFile is a whole file of a table of a run that is written in parts.
+// PartFile describes a complete file of a run that is written in parts.
 type PartFile struct {
 	// Table is the name of its table, Shard its number there.
 	Table string
 	Shard int
 	// Rows and Bytes are its size.
 	Rows, Bytes int64
-	// Digest is that of its rows.
-	Digest schema.Digest
-	// Overlaps is how many calls in it overlap; see schema.Overlaps.
+	// Digest is the digest of its rows.
+	Digest digest.Sum
+	// Overlaps is the number of overlapping calls in it; see derive.Overlaps.
 	Overlaps int64
 }
 
@@ -41,16 +43,17 @@ func isFolder(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// OpenParts begins a run of that name in the store that is written in parts, of a job by its id, or goes on with it. It returns nil where the run is
-// there already, and of this job. The error says where the name is taken.
-func OpenParts(store, name, job string) (*Parts, error) {
+// OpenParts begins a run that is written in parts, or continues it. job is the id of the captured job. It returns nil
+// when the run of this job is complete already, and an error when something else has the name; with replaces, that may
+// be a run.
+func OpenParts(store, name, job string, replaces bool) (*Parts, error) {
 	if err := makeStore(store, name); err != nil {
 		return nil, err
 	}
-	p := &Parts{store: store, name: name}
+	p := &Parts{store: store, name: name, replaces: replaces}
 	done, err := p.Done(job)
 	if err == nil && !done {
-		err = (&Run{store: store, name: name}).targetFree()
+		err = CheckFree(store, name, replaces)
 	}
 	if done || err != nil {
 		return nil, err
@@ -61,7 +64,8 @@ func OpenParts(store, name, job string) (*Parts, error) {
 	return p, nil
 }
 
-// Done says whether the run has its name and is that of the job, by the manifest's origin. The error says what else has the name.
+// Done reports whether the run is complete; by its manifest's origin it must be of the job. It returns an error when
+// something else has the name.
 func (p *Parts) Done(job string) (bool, error) {
 	dir := filepath.Join(p.store, p.name)
 	if !isRun(dir) {
@@ -72,26 +76,26 @@ func (p *Parts) Done(job string) (bool, error) {
 		return false, err
 	}
 	if m.Origin.Job != job {
-		return false, (&Run{store: p.store, name: p.name}).targetFree()
+		return false, CheckFree(p.store, p.name, p.replaces)
 	}
 	return true, nil
 }
 
-// Dir is the hidden folder, for messages.
+// Dir returns the hidden folder, for messages.
 func (p *Parts) Dir() string { return partsFolder(p.store, p.name) }
 
-// rows is the folder that becomes the run.
+// rows returns the folder that becomes the run.
 func (p *Parts) rows() string { return filepath.Join(p.Dir(), "run") }
 
-// Path is the path of a file of that name that processes share.
+// Path returns the path of a shared file of that name.
 func (p *Parts) Path(name string) string { return filepath.Join(p.Dir(), name) }
 
-// Put makes the file of that name, whole or not at all, in the place of one that is there.
+// Put creates or replaces the file of that name, completely or not at all.
 func (p *Parts) Put(name string, data []byte) error {
 	return p.put(name, data, os.Rename)
 }
 
-// PutFirst is Put for whoever comes first: where the file is there it stays, and the error is fs.ErrExist.
+// PutFirst does the same as Put, but keeps an existing file and returns fs.ErrExist.
 func (p *Parts) PutFirst(name string, data []byte) error {
 	return p.put(name, data, func(from, to string) error {
 		return errors.Join(os.Link(from, to), os.Remove(from))
@@ -114,7 +118,7 @@ func (p *Parts) put(name string, data []byte, move func(from, to string) error) 
 	return syncFolder(p.Dir())
 }
 
-// Has says whether the file of that name is there.
+// Has reports whether the file of that name exists.
 func (p *Parts) Has(name string) bool {
 	_, err := os.Stat(p.Path(name))
 	return err == nil
@@ -135,7 +139,8 @@ func (p *Parts) List(ending string) ([]string, error) {
 	return names, nil
 }
 
-// Lock takes the lock of that name, until release is called or the process ends. The error is ErrBusy where another process has it.
+// Lock takes the lock of that name until release is called or the process ends. The error is ErrBusy when another
+// process holds it.
 func (p *Parts) Lock(name string) (release func() error, err error) {
 	l, err := takeLock(p.Path(name + ".lock"))
 	if errors.Is(err, errLocked) {
@@ -147,22 +152,23 @@ func (p *Parts) Lock(name string) (release func() error, err error) {
 	return l.release, nil
 }
 
-// Begin is the run for writing some files, those of shards that no other process writes. It ends with ClosePart, or with Abort, which leaves files to be
-// written again.
+// Begin returns the run for writing files of shards that no other process writes. End it with ClosePart, or with Abort,
+// after which the files must be written again.
 func (p *Parts) Begin() *Run {
-	return &Run{store: p.store, name: p.name, dir: p.rows(), files: map[shardKey]*tableFile{}, keep: true}
+	place := &place{store: p.store, name: p.name, dir: p.rows(), replaces: p.replaces, keep: true}
+	return &Run{place: place, files: newTableFiles(place)}
 }
 
-// ClosePart ends the files that were written and says what they hold.
+// ClosePart completes the files that were written and describes them.
 func (r *Run) ClosePart() ([]PartFile, error) {
-	if err := r.endProfiles(); err != nil {
+	if err := r.files.endProfiles(); err != nil {
 		return nil, err
 	}
 	var files []PartFile
-	for key := range r.files {
-		f, err := r.closeFile(key)
+	for key := range r.files.open {
+		f, err := r.files.closeFile(key)
 		if err != nil {
-			return nil, fmt.Errorf("write run %q: table %s: %w", r.name, key.table, err)
+			return nil, fmt.Errorf("write run %q: table %s: %w", r.place.name, key.table, err)
 		}
 		files = append(files, f)
 	}
@@ -173,28 +179,19 @@ func (r *Run) ClosePart() ([]PartFile, error) {
 		if i > 0 && files[i-1].Table == f.Table {
 			continue
 		}
-		if err := syncFolder(filepath.Join(r.dir, f.Table)); err != nil {
+		if err := syncFolder(filepath.Join(r.place.dir, f.Table)); err != nil {
 			return nil, err
 		}
 	}
-	r.files = nil
+	r.files.open = nil
 	return files, r.end()
 }
 
-// closeFile ends a file, if it was not written before, and says what it holds.
-func (r *Run) closeFile(key shardKey) (PartFile, error) {
-	if f, ok := r.whole[key]; ok {
-		return f, nil
-	}
-	f := r.files[key]
-	bytes, err := f.close()
-	return PartFile{Table: key.table, Shard: key.shard, Rows: f.digester.Rows(), Bytes: bytes, Digest: f.digester.Sum(), Overlaps: f.overlaps.Count()}, err
-}
-
-// Assemble is the run for its end: the files are those of all parts, and what is in none can still be written. Commit gives the run its name. When
-// that fails, or the process is killed, the parts stay as they are. The error is ErrBusy where another process is at it.
+// Assemble returns the run for its last stage. files are those of all parts; files that no part wrote can still be
+// written. Commit gives the run its name. If that fails, or the process is killed, the parts stay as they are. The
+// error is ErrBusy when another process is assembling the run.
 func (p *Parts) Assemble(files []PartFile) (*Run, error) {
-	l, err := takeLock(filepath.Join(p.store, "."+p.name+".lock"))
+	l, err := takeLock(lockPath(p.store, p.name))
 	if errors.Is(err, errLocked) {
 		return nil, ErrBusy
 	}
@@ -202,20 +199,21 @@ func (p *Parts) Assemble(files []PartFile) (*Run, error) {
 		return nil, fmt.Errorf("store %s: %w", p.store, err)
 	}
 	r := p.Begin()
-	r.lock, r.whole = l, map[shardKey]PartFile{}
+	r.place.lock, r.files.finished = l, map[shardKey]PartFile{}
 	keep := map[string]bool{}
 	for _, f := range files {
-		r.whole[shardKey{f.Table, f.Shard}] = f
-		keep[filepath.Join(r.dir, f.Table, fmt.Sprintf("%04d.parquet", f.Shard))] = true // as tablePath has it
+		r.files.finished[shardKey{f.Table, f.Shard}] = f
+		keep[filepath.Join(r.place.dir, f.Table, fmt.Sprintf("%04d.parquet", f.Shard))] = true // as tablePath names it
 	}
-	err = filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error { // what one left that was killed here
+	// left by a process that was killed at this stage
+	err = filepath.WalkDir(r.place.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !keep[path] {
 			err = os.Remove(path)
 		}
 		return err
 	})
 	if err == nil {
-		err = r.targetFree()
+		err = CheckFree(p.store, p.name, p.replaces)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.release())
@@ -223,5 +221,5 @@ func (p *Parts) Assemble(files []PartFile) (*Run, error) {
 	return r, nil
 }
 
-// Remove removes what the processes told each other, once the run has its name or nobody wants it any more.
+// Remove removes the hidden folder, when the run has its name or is abandoned.
 func (p *Parts) Remove() error { return os.RemoveAll(p.Dir()) }

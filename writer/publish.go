@@ -13,21 +13,24 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Published says what Publish did.
+// Published is the result of Publish.
 type Published struct {
-	// Linked and Copied are the numbers of files that are the run's own, under a second name, and copies of them. Both are 0 where the run was there already.
+	// Linked is the number of the run's files that got a second name, Copied that of files that were copied. Both are 0
+	// when the run was published already.
 	Linked, Copied int
 }
 
-// publishedFolder is the folder, in one of published runs, that holds their manifests. Engines leave out names that begin so.
+// publishedFolder is the subfolder with the manifests of published runs. SQL engines ignore names that begin with _.
 const publishedFolder = "_commq"
 
-// PartitionFolder is the name of a run's folder in each table's, as Hive has it: run=bt.C.64. A colon is escaped, which paths of Hadoop cannot hold.
+// PartitionFolder returns the name of a run's folder in the folder of each table, in the style of Hive: run=bt.C.64.
+// A colon is escaped, as it is not allowed in paths of Hadoop.
 func PartitionFolder(run string) string { return "run=" + strings.ReplaceAll(run, ":", "%3A") }
 
-// Publish lays the run in folder dir out in the folder to, by tables: TABLE/run=NAME/0000.parquet. The files get second names there; where that is another file
-// system they are copied. A table that the run lacks has no folder. row is a Parquet file with the run's row of the table runs, which comes last: a run
-// that is not there has not been published as a whole. A run that is there with the same manifest is left alone, one that changed is replaced.
+// Publish lays out the run in folder dir by table in the folder to: TABLE/run=NAME/0000.parquet. Files get a second
+// name there, or are copied when that is another file system. A table that the run lacks has no folder. row is a
+// Parquet file with the run's row of the table runs. It is added last, so a run without it is not completely
+// published. A run that is published with the same manifest is left as it is, a changed one is replaced.
 func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	l, err := lockPublished(name, to)
 	if err != nil {
@@ -43,7 +46,8 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 		return p, err
 	}
 	record := filepath.Join(to, publishedFolder, name+".json")
-	if there, err := os.ReadFile(record); err == nil && bytes.Equal(there, text) && isFolder(filepath.Join(to, "runs", PartitionFolder(name))) {
+	if there, err := os.ReadFile(record); err == nil && bytes.Equal(there, text) &&
+		isFolder(filepath.Join(to, "runs", PartitionFolder(name))) {
 		return p, nil
 	}
 	if err := unpublish(name, to); err != nil {
@@ -70,8 +74,9 @@ func Publish(dir, name, to string, row []byte) (p Published, err error) {
 	return p, os.RemoveAll(hidden)
 }
 
-// putPartition gives a table's folder, laid out in the hidden one, its place. A folder of no rows has one only while nothing else of the table is there, so that
-// there is a table to read, and no file without rows is before one with rows: where DuckDB finds such a file first it reads all with one thread.
+// putPartition moves a table's folder from the hidden folder to its place. A folder without rows is kept only while
+// the table has no other folder, so that the table can be read. A file without rows must not come before files with
+// rows: if DuckDB finds it first, it reads all files with one thread.
 func putPartition(hidden, to, name string, t *schema.TableInfo) error {
 	place := filepath.Join(to, t.Name)
 	if err := os.MkdirAll(place, 0o777); err != nil {
@@ -96,10 +101,10 @@ func putPartition(hidden, to, name string, t *schema.TableInfo) error {
 	return syncFolder(place)
 }
 
-// rowlessFile is the name of a published file that stands for a table without rows.
+// rowlessFile is the name of the published file of a table without rows.
 const rowlessFile = "empty.parquet"
 
-// published are the files of a table that are published: those with rows, or one where there are none.
+// published lists the files of a table to publish: those with rows, or one file when there are no rows.
 func published(t *schema.TableInfo) (files []schema.FileInfo) {
 	if t.Rows == 0 {
 		return t.Files[:1]
@@ -135,7 +140,7 @@ func lockPublished(name, to string) (*lock, error) {
 	return l, err
 }
 
-// layOut puts the run's files into a hidden folder, by tables.
+// layOut puts the run's files into the hidden folder, by table.
 func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []byte) error {
 	for _, t := range m.Tables {
 		if len(t.Files) == 0 {
@@ -149,7 +154,8 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 			from := filepath.Join(dir, filepath.FromSlash(f.Path))
 			info, err := os.Stat(from)
 			if err == nil && info.Size() != f.Bytes {
-				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check says what is wrong", f.Path, info.Size(), f.Bytes)
+				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", f.Path,
+					info.Size(), f.Bytes)
 			}
 			if err == nil {
 				err = p.link(from, filepath.Join(folder, publishedName(&t, &f)))
@@ -168,7 +174,7 @@ func (p *Published) layOut(dir string, m *schema.Manifest, hidden string, row []
 	return putFile(filepath.Join(hidden, "runs", "0000.parquet"), row)
 }
 
-// link gives a file a second name, or copies it where that cannot be.
+// link gives a file a second name, or copies it when that fails.
 func (p *Published) link(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil {
@@ -189,7 +195,8 @@ func (p *Published) link(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// putFile makes a file, whole or not at all; nobody else does so at the time. One that was killed leaves a file that the next one writes over.
+// putFile creates or replaces a file, completely or not at all. Only one process may do so at a time. A killed process
+// leaves a file that the next one overwrites.
 func putFile(name string, data []byte) error {
 	f, err := os.Create(name + ".new")
 	if err != nil {
@@ -207,7 +214,8 @@ func putFile(name string, data []byte) error {
 	return syncFolder(filepath.Dir(name))
 }
 
-// Unpublish takes a run from the folder to in which Publish laid it out: first its row of runs. The run itself stays. The error says where it was never published.
+// Unpublish removes a run from the folder to, where Publish laid it out; its row of runs goes first. The run itself
+// stays. It returns an error when the run is not published there.
 func Unpublish(name, to string) (err error) {
 	if info, err := os.Stat(filepath.Join(to, publishedFolder)); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s holds no published runs: it has no folder %s", to, publishedFolder)
@@ -231,10 +239,10 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
 }
 
-// unpublish removes what there is of a published run.
+// unpublish removes what is left of a published run.
 func unpublish(name, to string) error {
 	hidden := hiddenOf(name, to)
-	if err := os.RemoveAll(hidden); err != nil { // of a process that was killed
+	if err := os.RemoveAll(hidden); err != nil { // left by a killed process
 		return err
 	}
 	entries, err := os.ReadDir(to)
@@ -255,10 +263,10 @@ func unpublish(name, to string) error {
 		if err := os.MkdirAll(hidden, 0o777); err != nil {
 			return err
 		}
-		if err := os.Rename(folder, filepath.Join(hidden, t)); err != nil { // at once, not file by file
+		if err := os.Rename(folder, filepath.Join(hidden, t)); err != nil { // in one step, not file by file
 			return err
 		}
-		_ = os.Remove(filepath.Join(to, t)) // fails where other runs are in it
+		_ = os.Remove(filepath.Join(to, t)) // fails while other runs are in it
 	}
 	err = os.Remove(filepath.Join(to, publishedFolder, name+".json"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,9 +17,9 @@ import (
 )
 
 // ReadTable reads table t of the run in folder dir, its files in order, and calls fn with up to batchRows rows at a
-// time. fn must not keep the batch: it is used again. Errors name the file and the place; a broken file is an error.
+// time. fn must not keep the batch, which is reused. Errors name the file and the place in it.
 func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, fn func(schema.Batch) error) error {
-	files, err := tableFiles(dir, t)
+	files, err := listFiles(dir, t)
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func ReadTable(ctx context.Context, dir string, t *schema.Table, batchRows int, 
 	return nil
 }
 
-// tableFiles lists the files of a table that are there, in order, with slashes.
-func tableFiles(dir string, t *schema.Table) ([]string, error) {
+// listFiles lists the files of a table in the run of folder dir, in order, with slashes.
+func listFiles(dir string, t *schema.Table) ([]string, error) {
 	if !t.Sharded {
 		return []string{tablePath(t, 0)}, nil
 	}
@@ -68,32 +68,32 @@ func readFile(ctx context.Context, dir, name string, b *readBuffers, fn func(sch
 	return nil
 }
 
-// callerError carries an error of fn or of the context past the wrapping that names files.
+// callerError carries an error of fn or of the context past the code that adds file names to errors.
 type callerError struct{ err error }
 
 func (e *callerError) Error() string { return e.err.Error() }
 
-// resizer is what every batch has.
+// resizer is implemented by every batch.
 type resizer interface {
 	schema.Batch
 	Resize(n int)
 }
 
-// readBuffers are what reading a table needs beside the file: one file after another can use them.
+// readBuffers are the buffers for reading a table. Files that are read one after the other share them.
 type readBuffers struct {
 	table  *schema.Table
 	batch  schema.Batch
 	rows   int
-	want   []bool         // by column; nil: all. The others' values stay null
-	late   []bool         // by column: it is read when somebody asks for it; nil: none is
-	ahead  []schema.Batch // those that are filled in turn where columns are late; batch is one of them
-	ours   []chunkDecoder // by column
+	want   []bool         // by column; nil for all. Columns that are not read stay null
+	late   []bool         // by column: read only on request; nil for none
+	ahead  []schema.Batch // batches filled in turn when there are late columns; batch is one of them
+	ours   []chunkDecoder // by column; nil where arrow-go decodes
 	levels []int16
 	int32s []int32
 	int64s []int64
 	bytes  []parquet.ByteArray
 	enums  []map[string]int16
-	others []*readBuffers // for row groups that are merged
+	others []*readBuffers // for merging row groups
 }
 
 func newReadBuffers(t *schema.Table, batchRows int) *readBuffers {
@@ -109,10 +109,10 @@ func newReadBuffers(t *schema.Table, batchRows int) *readBuffers {
 // tableReader reads one file of a table. The file is open only while a row group is read.
 type tableReader struct {
 	*readBuffers
-	dir, name string // the run's folder, and the file in it, with slashes
+	dir, name string // the run's folder, and the file's path in it, with slashes
 	meta      *metadata.FileMetaData
 	columns   []int // index in the file of each column of the table
-	epochs    *bool // whether statistics know the epochs of all row groups; nil: not yet known
+	epochs    *bool // whether the statistics have the epochs of all row groups; nil: not known yet
 }
 
 func newTableReader(dir, name string, b *readBuffers) (*tableReader, error) {
@@ -170,7 +170,7 @@ func (r *tableReader) findColumns() error {
 	return nil
 }
 
-// forget lets go of what the metadata says of columns that are not read, of which a large run has a million pieces.
+// forget frees the metadata of columns that are not read: a large run has a million of them.
 func (r *tableReader) forget() {
 	if r.want == nil {
 		return
@@ -182,7 +182,7 @@ func (r *tableReader) forget() {
 	for _, group := range r.meta.RowGroups {
 		for i, chunk := range group.Columns {
 			if i < len(keep) && !keep[i] {
-				group.Columns[i] = r.meta.RowGroups[0].Columns[i] // arrow-go looks where its indexes are
+				group.Columns[i] = r.meta.RowGroups[0].Columns[i] // arrow-go reads the place of the indexes there
 				continue
 			}
 			if m := chunk.MetaData; m != nil {
@@ -192,7 +192,7 @@ func (r *tableReader) forget() {
 	}
 }
 
-// groups is the number of row groups.
+// groups returns the number of row groups.
 func (r *tableReader) groups() int { return r.meta.NumRowGroups() }
 
 // read reads a row group.
@@ -236,7 +236,8 @@ func (r *tableReader) rowGroup(ctx context.Context, p *file.Reader, g int, fn fu
 	return nil
 }
 
-// columnReaders are functions that fill columns with the next rows of a row group; nil for those that nobody wants.
+// columnReaders returns functions that fill columns with the next rows of a row group; nil for columns that are not
+// read.
 func (r *tableReader) columnReaders(p *file.Reader, g int) (readers []func(column any) error, rows int64, err error) {
 	group := p.RowGroup(g)
 	for c, i := range r.columns {
@@ -253,7 +254,8 @@ func (r *tableReader) columnReaders(p *file.Reader, g int) (readers []func(colum
 	return readers, group.NumRows(), nil
 }
 
-// columnReader reads column c of the table, column i of the file: where it can with a decoder of ours.
+// columnReader returns a function that reads column c of the table, which is column i of the file. It uses our own
+// decoders where they can.
 func (r *tableReader) columnReader(group *file.RowGroupReader, c, i int) (func(column any) error, error) {
 	chunk, err := group.MetaData().ColumnChunk(i)
 	if err != nil {
@@ -274,7 +276,7 @@ func (r *tableReader) columnReader(group *file.RowGroupReader, c, i int) (func(c
 	return func(column any) error { return r.readColumn(reader, c, column) }, nil
 }
 
-// readColumn fills column c of the batch with what arrow-go decodes.
+// readColumn fills column c of the batch by arrow-go's decoder.
 func (r *tableReader) readColumn(reader file.ColumnChunkReader, c int, column any) (err error) {
 	defer recovered(&err)
 	n := r.batch.Len()
@@ -319,7 +321,7 @@ func (r *tableReader) readColumn(reader file.ColumnChunkReader, c int, column an
 	return err
 }
 
-// readValues reads exactly as many rows as levels is long, across pages.
+// readValues reads len(levels) rows, across pages.
 func readValues[T any](read func(int64, []T, []int16, []int16) (int64, int, error), values []T, levels []int16, optional bool) error {
 	var defs []int16
 	if optional {
@@ -334,12 +336,12 @@ func readValues[T any](read func(int64, []T, []int16, []int16) (int64, int, erro
 		want += int(l)
 	}
 	if rows != int64(len(levels)) || n != want {
-		return fmt.Errorf("%d of %d rows are there", rows, len(levels))
+		return fmt.Errorf("the file has %d of %d rows", rows, len(levels))
 	}
 	return nil
 }
 
-// spread puts the values that are not null where levels says.
+// spread distributes values to the rows whose level is 1, and sets the others to null.
 func spread[T int32 | int64](out, values []T, levels []int16, null T) error {
 	at := 0
 	for i, l := range levels {
@@ -354,7 +356,7 @@ func spread[T int32 | int64](out, values []T, levels []int16, null T) error {
 
 func (r *tableReader) spreadEnums(out []int16, values []parquet.ByteArray, c int) error {
 	at := 0
-	var name parquet.ByteArray // of before: the same often comes several times
+	var name parquet.ByteArray // the previous value: the same name often comes several times
 	x := schema.NullEnum
 	for i, l := range r.levels {
 		out[i] = schema.NullEnum

@@ -6,38 +6,40 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/digest"
 )
 
-// Receive makes a run of that name in the store of files that are a run elsewhere: fill puts them, the manifest too, into a hidden folder, and the run gets its name when all
-// that the manifest lists is there, in the sizes that it says, and its digest is that of what it says. On an error nothing remains.
+// Receive adds a run from elsewhere to the store under that name. fill copies the run's files, with the manifest,
+// into a hidden folder. The run gets its name when all files that the manifest lists are there in the sizes it lists,
+// and its digest matches it. On an error nothing remains.
 func Receive(store, name string, fill func(dir string) error) error {
 	r, err := Create(store, name, Options{})
 	if err != nil {
 		return err
 	}
 	defer r.Abort()
-	if err := fill(r.dir); err != nil {
+	if err := fill(r.place.dir); err != nil {
 		return fmt.Errorf("receive run %q: %w", name, err)
 	}
-	if err := r.received(); err != nil {
+	if err := acceptRun(r.place); err != nil {
 		return fmt.Errorf("receive run %q: %w", name, err)
 	}
 	return nil
 }
 
-func (r *Run) received() error {
-	m, err := ReadManifest(r.dir)
+// acceptRun checks that the hidden folder holds a complete run, syncs it and gives it its name.
+func acceptRun(p *place) error {
+	m, err := ReadManifest(p.dir)
 	if err != nil {
 		return err
 	}
-	if d := schema.RunDigest(m).String(); d != m.Digest {
-		return fmt.Errorf("the manifest's digest is %s, that of what it says %s: it was changed", m.Digest, d)
+	if d := digest.OfRun(m).String(); d != m.Digest {
+		return fmt.Errorf("the manifest says its digest is %s, and it is %s: it was changed", m.Digest, d)
 	}
 	var files []string
 	for _, t := range m.Tables {
 		for _, f := range t.Files {
-			name := filepath.Join(r.dir, filepath.FromSlash(f.Path))
+			name := filepath.Join(p.dir, filepath.FromSlash(f.Path))
 			info, err := os.Stat(name)
 			if err == nil && info.Size() != f.Bytes {
 				err = fmt.Errorf("%s has %d bytes, the manifest says %d", f.Path, info.Size(), f.Bytes)
@@ -48,15 +50,15 @@ func (r *Run) received() error {
 			files = append(files, name)
 		}
 	}
-	for _, name := range append(files, filepath.Join(r.dir, manifestName)) {
+	for _, name := range append(files, filepath.Join(p.dir, manifestName)) {
 		if err := syncFile(name); err != nil {
 			return err
 		}
 	}
-	if err := r.syncFolders(); err != nil {
+	if err := p.sync(); err != nil {
 		return err
 	}
-	return r.takeName()
+	return p.takeName()
 }
 
 func syncFile(name string) error {

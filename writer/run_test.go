@@ -12,9 +12,10 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// testManifest is what a maker of runs fills in.
+// testManifest returns a manifest with the fields that the producer of a run fills in.
 func testManifest() *schema.Manifest {
-	return &schema.Manifest{Ranks: 3, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized", Epochs: 1}
+	return &schema.Manifest{Ranks: 3, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none",
+		Ended: "finalized", Epochs: 1}
 }
 
 func mustCreate(t *testing.T, store, name string) *Run {
@@ -64,13 +65,14 @@ func TestWrittenRowsComeBack(t *testing.T) {
 	types := &schema.Datatypes{}
 	types.Append(&schema.Datatype{ID: 0, Name: "MPI_DOUBLE", Combiner: "named", Bytes: 8, ExtentBytes: 8})
 	types.Append(&schema.Datatype{ID: 1, Name: schema.NullText, Combiner: "vec\xe9tor", Bytes: 24, ExtentBytes: 40})
-	for _, err := range []error{r.Write(3, want.Slice(3, 5)), r.Write(0, want.Slice(0, 2)), r.Write(0, want.Slice(2, 3)), r.Write(0, types), r.Write(7, &schema.Parts{})} {
+	for _, err := range []error{r.Write(3, want.Slice(3, 5)), r.Write(0, want.Slice(0, 2)),
+		r.Write(0, want.Slice(2, 3)), r.Write(0, types), r.Write(7, &schema.Parts{})} {
 		if err != nil && !strings.Contains(err.Error(), "no shard") {
 			t.Fatal(err)
 		}
 	}
 	m := testManifest()
-	if err := r.Commit(m); err != nil {
+	if err := r.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	dir, err := Find(store, "ring.3")
@@ -89,7 +91,8 @@ func TestWrittenRowsComeBack(t *testing.T) {
 		}
 	}
 	var names []string
-	readAll(t, dir, &schema.DatatypesTable, 10, func(b *schema.Datatypes, i int) { names = append(names, b.Name[i], b.Combiner[i]) })
+	readAll(t, dir, &schema.DatatypesTable, 10,
+		func(b *schema.Datatypes, i int) { names = append(names, b.Name[i], b.Combiner[i]) })
 	if d := cmp.Diff([]string{"MPI_DOUBLE", "named", schema.NullText, "vec\uFFFDtor"}, names); d != "" {
 		t.Error(d)
 	}

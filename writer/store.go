@@ -12,19 +12,19 @@ import (
 
 // Info is a run in a store.
 type Info struct {
-	// Name is the run's name: its folder's.
+	// Name is the name of the run and of its folder.
 	Name string
 	// Dir is its folder.
 	Dir string
-	// Manifest is what the run says of itself; nil when Err is not.
+	// Manifest is the run's manifest; nil when Err is set.
 	Manifest *schema.Manifest
-	// Err says why the manifest cannot be read: of another schema version, or broken.
+	// Err says why the manifest cannot be read: it is damaged, or has another schema version.
 	Err error
 }
 
-// List lists the runs of a store in the order of their names. A store that is not there holds none.
+// List lists the runs of a store by name. A store that does not exist has none.
 func List(store string) ([]Info, error) {
-	if err := onlyHere(store); err != nil {
+	if err := checkLocal(store); err != nil {
 		return nil, err
 	}
 	found, err := names(store)
@@ -43,8 +43,8 @@ func List(store string) ([]Info, error) {
 	return infos, nil
 }
 
-// Remove removes the run of exactly that name from a store. It removes nothing that is not a run, and returns an error
-// that says what it found. The run is gone from the store at once, and only whole: it is renamed before it is deleted.
+// Remove removes the run of exactly that name from a store, and nothing that is not a run. The run disappears from the
+// store at once and as a whole, as it is renamed before it is deleted.
 func Remove(store, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -52,7 +52,7 @@ func Remove(store, name string) error {
 	dir := filepath.Join(store, name)
 	if !isRun(dir) {
 		_, err := Find(store, name)
-		if err == nil || strings.Contains(err.Error(), "is a folder") { // a path like it, but nothing in the store
+		if err == nil || strings.Contains(err.Error(), "is a folder") { // the path exists, but outside the store
 			err = fmt.Errorf("no run %q in the store %s", name, store)
 		}
 		return err
@@ -60,7 +60,7 @@ func Remove(store, name string) error {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s is a link, not a folder; remove it yourself", dir)
 	}
-	l, err := takeLock(filepath.Join(store, "."+name+".lock"))
+	l, err := takeLock(lockPath(store, name))
 	if errors.Is(err, errLocked) {
 		return fmt.Errorf("run %q in %s is in use by another commq; wait for it to end", name, store)
 	}
@@ -68,12 +68,13 @@ func Remove(store, name string) error {
 		return fmt.Errorf("remove run %q: %w", name, err)
 	}
 	hidden := filepath.Join(store, "."+name+".removed")
-	err = os.RemoveAll(hidden) // of a removal that was killed
+	err = os.RemoveAll(hidden) // left by a removal that was killed
 	if err == nil {
 		err = os.Rename(dir, hidden)
 	}
 	if err == nil {
-		err = errors.Join(os.RemoveAll(hidden), os.RemoveAll(partsFolder(store, name))) // and what the process that made it left, killed at its end
+		// and what the process that wrote it left when it was killed at its end
+		err = errors.Join(os.RemoveAll(hidden), os.RemoveAll(partsFolder(store, name)))
 	}
 	if err = errors.Join(err, l.release()); err != nil {
 		return fmt.Errorf("remove run %q: %w", name, err)

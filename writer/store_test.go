@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,13 +18,13 @@ import (
 // writeEmpty writes a run without rows.
 func writeEmpty(t *testing.T, store, name string) string {
 	t.Helper()
-	if err := mustCreate(t, store, name).Commit(testManifest()); err != nil {
+	if err := mustCreate(t, store, name).Commit(t.Context(), testManifest()); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(store, name)
 }
 
-// wantError fails unless err says all of it.
+// wantError fails the test unless err contains all of says.
 func wantError(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if err == nil {
@@ -46,16 +47,74 @@ func hidden(t *testing.T, store string) []string {
 	return names
 }
 
+// endsAfter is a context that reports cancellation after n calls of Err.
+type endsAfter struct {
+	context.Context
+	n, asked int
+}
+
+func (c *endsAfter) Err() error {
+	if c.asked++; c.asked > c.n {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A cancelled Commit, at whatever point it notices, leaves neither a run nor a hidden file, and frees the name.
+func TestCancelledCommitLeavesNothing(t *testing.T) {
+	store := t.TempDir()
+	commit := func(n int) (*endsAfter, error) {
+		r := mustCreate(t, store, "cancelled")
+		if err := r.Write(0, someEvents()); err != nil {
+			t.Fatal(err)
+		}
+		m := schema.NullMessage
+		m.Dst, m.Bytes, m.PayloadHash = 1, 4097, 77
+		again := m
+		again.SendSeq = 1
+		messages := &schema.Messages{}
+		messages.Append(&m)
+		messages.Append(&again)
+		if err := r.Write(0, messages); err != nil {
+			t.Fatal(err)
+		}
+		ctx := &endsAfter{Context: t.Context(), n: n}
+		return ctx, r.Commit(ctx, testManifest())
+	}
+	n := 0
+	for ; ; n++ {
+		if n > 1000 {
+			t.Fatal("Commit never ends")
+		}
+		_, err := commit(n)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled after %d looks at the context: %v", n, err)
+		}
+		if entries, err := os.ReadDir(store); err != nil || len(entries) > 0 {
+			t.Fatalf("cancelled after %d looks at the context: the store holds %v (%v)", n, entries, err)
+		}
+	}
+	if n < len(schema.Tables()) {
+		t.Errorf("Commit looked at its context %d times; want once per table at least", n)
+	}
+	if names := hidden(t, store); len(names) > 0 {
+		t.Errorf("after a Commit that worked: %v", names)
+	}
+}
+
 func TestNamesAreTaken(t *testing.T) {
 	store := t.TempDir()
 	r := mustCreate(t, store, "ring.3")
 	_, err := Create(store, "ring.3", Options{})
 	wantError(t, err, "ring.3", "being written")
-	if err := r.Commit(testManifest()); err != nil {
+	if err := r.Commit(t.Context(), testManifest()); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Create(store, "ring.3", Options{})
-	wantError(t, err, "already exists", "commq runs remove ring.3")
+	wantError(t, err, "already exists", "--replace")
 	if err := Remove(store, "ring.3"); err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +127,13 @@ func TestNamesAreTaken(t *testing.T) {
 	}
 }
 
-// A process that was killed leaves its hidden folder and its lock file, but not its lock.
+// A killed process leaves its hidden folder and its lock file, but not its lock.
 func TestCreateAfterAKilledOne(t *testing.T) {
 	store := t.TempDir()
 	for _, name := range []string{".x.partial/events/0000.parquet", ".x.lock"} {
 		path := filepath.Join(store, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte("half"), 0o666)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777),
+			os.WriteFile(path, []byte("half"), 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,8 +144,9 @@ func TestCreateAfterAKilledOne(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNone(t *testing.T) {
-	for _, name := range []string{"", ".", "..", ".x", "-x", "a/b", `a\b`, "a b", "a*", "a?", "a[1]", "a{1}", "k=v", "a'b", "a\"b", "a\x00", "\xff", strings.Repeat("x", 201)} {
+func TestInvalidRunNamesAreRefused(t *testing.T) {
+	for _, name := range []string{"", ".", "..", ".x", "-x", "a/b", `a\b`, "a b", "a*", "a?", "a[1]", "a{1}", "k=v",
+		"a'b", "a\"b", "a\x00", "\xff", strings.Repeat("x", 201)} {
 		if r, err := Create(t.TempDir(), name, Options{}); err == nil {
 			r.Abort()
 			t.Errorf("a run could be named %q", name)
@@ -98,7 +159,8 @@ func TestNamesThatAreNone(t *testing.T) {
 
 func TestNameFor(t *testing.T) {
 	for file, want := range map[string]string{
-		"bt.C.x": "bt.C.x", "my solver": "my_solver", "-x": "x", ".hidden": "hidden", "..": "run", "": "run", "k=v's[9]": "k_v_s_9_", "Größe": "Größe",
+		"bt.C.x": "bt.C.x", "my solver": "my_solver", "-x": "x", ".hidden": "hidden", "..": "run", "": "run",
+		"k=v's[9]": "k_v_s_9_", "Größe": "Größe",
 		"a\xff": "a_", strings.Repeat("ö", 200): strings.Repeat("ö", 90),
 	} {
 		if got := NameFor(file); got != want {
@@ -109,7 +171,7 @@ func TestNameFor(t *testing.T) {
 	}
 }
 
-func TestStoresThatAreNone(t *testing.T) {
+func TestUnusableStoresAreRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -134,7 +196,7 @@ func TestFindAll(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "s*")
 	writeEmpty(t, elsewhere, "sp.A.9")
 	writeEmpty(t, elsewhere, "sp.A.100")
-	if err := os.Mkdir(filepath.Join(elsewhere, "sp.A.25"), 0o755); err != nil { // no run
+	if err := os.Mkdir(filepath.Join(elsewhere, "sp.A.25"), 0o755); err != nil { // not a run
 		t.Fatal(err)
 	}
 	copied := filepath.Join(elsewhere, "sp.?.9")
@@ -165,7 +227,7 @@ func TestFindAll(t *testing.T) {
 		}
 	}
 	_, _, err := FindAll(store, "cg.*")
-	wantError(t, err, `no run fits "cg.*"`, "commq runs list")
+	wantError(t, err, `no run fits "cg.*"`, "it holds sp.A.016")
 	_, _, err = FindAll(store, "sp.[")
 	wantError(t, err, "syntax error in pattern")
 	_, _, err = FindAll(store, "sp.C.4")
@@ -212,7 +274,8 @@ func TestListAndRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(infos) != 3 || infos[0].Name != "a" || infos[1].Name != "b" || infos[1].Manifest.Ranks != 3 || infos[2].Name != "c" || infos[2].Err == nil {
+	if len(infos) != 3 || infos[0].Name != "a" || infos[1].Name != "b" || infos[1].Manifest.Ranks != 3 ||
+		infos[2].Name != "c" || infos[2].Err == nil {
 		t.Errorf("listed %+v", infos)
 	}
 	for _, name := range []string{"no-run", "..", "../" + filepath.Base(store), "d", filepath.Join(store, "a")} {
@@ -229,7 +292,7 @@ func TestListAndRemove(t *testing.T) {
 	}
 }
 
-// A commit that fails leaves nothing: here the manifest is one that no reader would take.
+// A commit that fails leaves nothing: here because the manifest is invalid.
 func TestFailedCommitLeavesNothing(t *testing.T) {
 	store := t.TempDir()
 	for name, spoil := range map[string]func(*schema.Manifest){
@@ -243,7 +306,7 @@ func TestFailedCommitLeavesNothing(t *testing.T) {
 		}
 		m := testManifest()
 		spoil(m)
-		if err := r.Commit(m); err == nil {
+		if err := r.Commit(t.Context(), m); err == nil {
 			t.Errorf("%s: committed", name)
 		}
 		if left, _ := os.ReadDir(store); len(left) > 0 {
@@ -265,13 +328,13 @@ func TestCommitChecks(t *testing.T) {
 	if err := r.Write(0, someEvents()); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, r.Commit(testManifest()), "rank is 0 in a run of 0 ranks")
+	wantError(t, r.Commit(t.Context(), testManifest()), "rank is 0 in a run of 0 ranks")
 	if left, _ := os.ReadDir(store); len(left) > 0 {
 		t.Errorf("left in the store: %v", left)
 	}
 }
 
-// A full disk is an error of Write or Commit, and leaves no run.
+// On a full disk Write or Commit returns an error, and no run is left.
 func TestFullDisk(t *testing.T) {
 	s := &sink{buf: make([]byte, 0, 16)}
 	var err error

@@ -3,20 +3,47 @@ package writer
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/derive"
 )
 
-// writeSums writes the tables waits, transfers, collective_waits and repeats of the run in folder dir whose other tables are there. An untimed run
-// has the first three without rows. It returns the tables that the run lacks, as there would be too much to keep for them.
-func (r *Run) writeSums(ctx context.Context, dir string, m *schema.Manifest) (lacks []*schema.Table, err error) {
+// sums make the derived tables that need whole tables: waits, transfers, collective_waits and repeats.
+type sums struct {
+	waits *derive.WaitSums // of Run.SumWaits; nil: the files are read again
+
+	mu      sync.Mutex
+	repeats *derive.RepeatSums // has counted the messages written so far; nil before the first
+}
+
+// count counts the payloads of messages, the first pass of repeats. It may be called concurrently.
+func (s *sums) count(m *schema.Messages) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.repeats == nil {
+		s.repeats = derive.NewRepeatSums()
+	}
+	s.repeats.Count(m)
+}
+
+// write writes the derived tables of the run in folder dir, whose other tables are complete, to files. An untimed run
+// has waits, transfers and collective_waits without rows. It returns the tables that the run lacks because they would
+// take too much memory.
+func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files *tableFiles) (lacks []*schema.Table,
+	err error) {
 	var made []*schema.Table
-	makes := []*schema.Table{&schema.RepeatsTable}
-	write := func(b schema.Batch) error { return r.write(0, b) }
+	wanted := []*schema.Table{&schema.RepeatsTable}
+	write := func(b schema.Batch) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return files.write(0, b)
+	}
 	if m.TimeOrigin != "untimed" {
-		makes = append(makes, &schema.WaitsTable, &schema.TransfersTable, &schema.CollectiveWaitsTable)
-		w := r.waits
-		if r.waits = nil; w == nil {
+		wanted = append(wanted, &schema.WaitsTable, &schema.TransfersTable, &schema.CollectiveWaitsTable)
+		w := s.waits
+		if s.waits = nil; w == nil { // not kept here, so that it can be freed
 			if w, err = makeWaits(ctx, dir, m.Record == "all" && len(m.Filters) == 0); err != nil {
 				return nil, err
 			}
@@ -25,18 +52,18 @@ func (r *Run) writeSums(ctx context.Context, dir string, m *schema.Manifest) (la
 			return nil, err
 		}
 	}
-	counted := r.repeats
-	r.repeats = nil
-	switch again, err := makeRepeats(ctx, dir, counted); {
+	counted := s.repeats
+	s.repeats = nil
+	switch rows, err := makeRepeats(ctx, dir, counted); {
 	case err != nil:
 		return nil, err
-	case again != nil:
-		made = append(made, again.Table())
-		if err := write(again); err != nil {
+	case rows != nil:
+		made = append(made, rows.Table())
+		if err := write(rows); err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range makes {
+	for _, t := range wanted {
 		if !slices.Contains(made, t) {
 			lacks = append(lacks, t)
 		}
@@ -44,8 +71,9 @@ func (r *Run) writeSums(ctx context.Context, dir string, m *schema.Manifest) (la
 	return lacks, nil
 }
 
-// makeWaits makes the sums for waits, transfers and collective_waits of the other tables of the run in folder dir; dense says that no row of events is missing.
-func makeWaits(ctx context.Context, dir string, dense bool) (*schema.WaitSums, error) {
+// makeWaits reads the run in folder dir and sums waits, transfers and collective_waits; dense promises that no row of
+// events is missing.
+func makeWaits(ctx context.Context, dir string, dense bool) (*derive.WaitSums, error) {
 	var hosts []int32
 	err := ReadTable(ctx, dir, &schema.RanksTable, checkRows, func(b schema.Batch) error {
 		hosts = append(hosts, b.(*schema.RankInfos).Host...)
@@ -54,7 +82,7 @@ func makeWaits(ctx context.Context, dir string, dense bool) (*schema.WaitSums, e
 	if err != nil {
 		return nil, err
 	}
-	w := schema.NewWaitSums(hosts, dense)
+	w := derive.NewWaitSums(hosts, dense)
 	err = ReadTable(ctx, dir, &schema.CommsTable, checkRows, func(b schema.Batch) error {
 		w.AddComms(b.(*schema.Comms))
 		return nil
@@ -62,11 +90,11 @@ func makeWaits(ctx context.Context, dir string, dense bool) (*schema.WaitSums, e
 	if err != nil {
 		return nil, err
 	}
-	events, err := ReadEpochs(dir, &schema.EventsTable, sumRows, schema.WaitColumns(&schema.EventsTable)...)
+	events, err := ReadEpochs(dir, &schema.EventsTable, sumRows, derive.WaitColumns(&schema.EventsTable)...)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, schema.WaitColumns(&schema.MessagesTable)...)
+	messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, derive.WaitColumns(&schema.MessagesTable)...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,24 +110,25 @@ func makeWaits(ctx context.Context, dir string, dense bool) (*schema.WaitSums, e
 // sumRows is the number of rows read at a time.
 const sumRows = 1 << 14
 
-// addEpoch adds the rows of the next epoch, events first; false: there are no more.
-func addEpoch(ctx context.Context, w *schema.WaitSums, events, messages *Epochs) (more bool, err error) {
-	first, some := events.epoch()
-	of, any := messages.epoch()
-	if some && (!any || first <= of) {
+// addEpoch adds the rows of the next epoch of either table, events first; more is false after the last.
+func addEpoch(ctx context.Context, w *derive.WaitSums, events, messages *Epochs) (more bool, err error) {
+	e, hasEvents := events.epoch()
+	m, hasMessages := messages.epoch()
+	if hasEvents && (!hasMessages || e <= m) {
 		return true, events.Next(ctx, func(b schema.Batch) error { w.AddEvents(b.(*schema.Events)); return nil })
 	}
-	if any {
+	if hasMessages {
 		return true, messages.Next(ctx, func(b schema.Batch) error { w.AddMessages(b.(*schema.Messages)); return nil })
 	}
 	return false, nil
 }
 
-// makeRepeats makes the rows of repeats of the run in folder dir; nil: there are too many. s has counted its messages; nil: nobody has.
-func makeRepeats(ctx context.Context, dir string, s *schema.RepeatSums) (schema.Batch, error) {
-	all, late := schema.RepeatColumns()
+// makeRepeats makes the rows of repeats of the run in folder dir; nil when there are too many. s has counted the run's
+// messages; when it is nil they are counted first.
+func makeRepeats(ctx context.Context, dir string, s *derive.RepeatSums) (schema.Batch, error) {
+	all, late := derive.RepeatColumns()
 	if s == nil {
-		s = schema.NewRepeatSums()
+		s = derive.NewRepeatSums()
 		messages, err := ReadEpochs(dir, &schema.MessagesTable, sumRows, all[:len(all)-len(late)]...)
 		if err != nil {
 			return nil, err

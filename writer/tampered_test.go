@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/check"
 )
 
-// waited writes a run that keeps all rules and of which no derived table is empty: rank 0 sends a payload to rank 1 twice, 40 ns after rank 1 began
-// to wait for it, and both meet in a barrier, into which rank 1 comes 100 ns late.
+// waited writes a valid run in which no derived table is empty: rank 0 sends a payload to rank 1 twice, 40 ns after
+// rank 1 began to wait for it, and both meet in a barrier, where rank 1 arrives 100 ns late.
 func waited(t *testing.T) (dir string) {
 	t.Helper()
 	store := t.TempDir()
@@ -23,7 +24,8 @@ func waited(t *testing.T) (dir string) {
 	ranks, comms, events, messages := &schema.RankInfos{}, &schema.Comms{}, &schema.Events{}, &schema.Messages{}
 	for rank := range int32(2) {
 		ranks.Append(&schema.RankInfo{Rank: rank, Threads: 1, Ended: schema.EndedFinalized, Events: 3})
-		comms.Append(&schema.Comm{CommRank: rank, WorldRank: rank, Name: schema.NullText, Parent: schema.NullInt32, CartDims: schema.NullText, CartPeriods: schema.NullText, GraphEdges: schema.NullText})
+		comms.Append(&schema.Comm{CommRank: rank, WorldRank: rank, Name: schema.NullText, Parent: schema.NullInt32,
+			CartDims: schema.NullText, CartPeriods: schema.NullText, GraphEdges: schema.NullText})
 		for seq := range int64(3) {
 			e := schema.NullEvent
 			e.Rank, e.Seq, e.Comm, e.StartNs, e.EndNs = rank, seq, 0, 1000*seq, 1000*seq+90
@@ -32,13 +34,16 @@ func waited(t *testing.T) (dir string) {
 				e.Call, e.Class, e.Instance = int16(schema.CallBarrier), int16(schema.ClassCollective), 0
 				e.StartNs, e.EndNs = 2000+100*int64(rank), 2109
 			case rank == 0:
-				e.Call, e.Class, e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.ProcNull = int16(schema.CallSend), int16(schema.ClassSend), 1, 1, 9, 4097, 0
+				e.Call, e.Class, e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.ProcNull = int16(schema.CallSend),
+					int16(schema.ClassSend), 1, 1, 9, 4097, 0
 				e.StartNs += 40
 			default:
 				e.Call, e.Class, e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.PostedAny, e.ProcNull = int16(schema.CallRecv), int16(schema.ClassRecv), 0, 0, 9, 4097, 0, 0
 				m := schema.NullMessage
-				m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = 0, 1, 0, 9, 4097, seq, seq, seq
-				m.SendStartNs, m.SendEndNs, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = e.StartNs+40, e.EndNs, e.StartNs, e.StartNs, e.EndNs
+				m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = 0, 1, 0, 9, 4097, seq,
+					seq, seq
+				m.SendStartNs, m.SendEndNs, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = e.StartNs+40, e.EndNs,
+					e.StartNs, e.StartNs, e.EndNs
 				m.PayloadHash, m.PayloadHead, m.SendCount = 77, 9, 4097
 				messages.Append(&m)
 			}
@@ -54,34 +59,34 @@ func waited(t *testing.T) (dir string) {
 	m.Ranks, m.Epochs, m.EndNs, m.Hash = 2, 1, 2109, "crc64"
 	m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes, m.Counts.Collectives = 6, 2, 2*4097, 1
 	m.Collectives = map[string]int64{"MPI_Barrier": 1}
-	if err := r.Commit(m); err != nil {
+	if err := r.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(store, "waited")
 }
 
-// tampered puts other rows in the place of a derived table's, in a file and with a digest that the manifest agrees with.
+// tampered replaces the rows of a derived table, with a file and a digest that agree with the manifest.
 func tampered(t *testing.T, dir string, table *schema.Table, rows schema.Batch) {
 	t.Helper()
 	at := slices.Index(schema.Tables(), table)
-	r := &Run{store: filepath.Dir(dir), name: "tampered", dir: t.TempDir(), files: map[shardKey]*tableFile{}}
+	files := newTableFiles(&place{name: "tampered", dir: t.TempDir()})
 	if rows.Len() > 0 {
-		if err := r.write(0, rows); err != nil {
+		if err := files.write(0, rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	info, err := r.closeTable(table)
+	info, err := files.closeTable(table)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.moveTable(dir, info); err != nil {
+	if err := moveTable(files.dir, dir, info); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, dir, func(m *schema.Manifest) { m.Tables[at] = info })
 }
 
-// A derived table whose rows are not what the other tables make of it is found, by what is wrong and nothing else, even where file, manifest and
-// digest agree.
+// Check finds a derived table whose rows do not follow from the other tables, reports just that error, and does so
+// even if file, manifest and digest agree.
 func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 	dir := waited(t)
 	if problems, err := Check(context.Background(), dir); err != nil || len(problems) > 0 {
@@ -108,8 +113,8 @@ func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 		rule string
 		want string
 	}{
-		{repeats, schema.RuleRepeats, "the 1 rows are not the 1 sums of the rows of messages; commq runs profile makes them again"},
-		{&schema.Repeats{}, schema.RuleRepeats, "the 0 rows are not the 1 sums of the rows of messages"},
+		{repeats, check.RuleRepeats, "the 1 rows are not the 1 sums of the rows of messages; commq runs profile makes them again"},
+		{&schema.Repeats{}, check.RuleRepeats, "the 0 rows are not the 1 sums of the rows of messages"},
 		{collectives, "waits", "rows of collective_waits are not the "},
 		{&schema.CollectiveWaits{}, "waits", "the 0 rows of collective_waits are not the "},
 	} {
@@ -120,7 +125,8 @@ func TestCheckFindsTamperedDerivedTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(problems) != 1 || problems[0].Rule != test.rule || !strings.Contains(problems[0].What, test.want) {
-			t.Errorf("%s of %d rows: found %v; want %q (%s)", test.rows.Table().Name, test.rows.Len(), problems, test.want, test.rule)
+			t.Errorf("%s of %d rows: found %v; want %q (%s)", test.rows.Table().Name, test.rows.Len(), problems,
+				test.want, test.rule)
 		}
 		if err := MakeProfile(context.Background(), dir); err != nil {
 			t.Fatal(err)

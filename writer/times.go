@@ -9,21 +9,21 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// RowTimes keeps when each row of events begins and ends while they are found, in any order, in a temporary file: memory is
-// bounded by the ranks. First all are put, then they are looked up.
+// RowTimes stores the start and end of each row of events in a temporary file, for engines that find them in any order.
+// First all times are put, then they are read. Its memory is bounded by the number of ranks.
 type RowTimes struct {
 	file    *os.File
 	ranks   []rankTimes
-	windows int // most of a rank
+	windows int // the most windows of a rank
 }
 
-// rankTimes is the part of the file that is a rank's, and windows on it, by the remainder of their number.
+// rankTimes is a rank's part of the file, with windows into it. Window k is cached at k modulo their number.
 type rankTimes struct {
 	base, rows int64
 	windows    []timesWindow
 }
 
-// timesWindow is rows of the file, from one on.
+// timesWindow holds rows of the file from first on.
 type timesWindow struct {
 	first int64
 	data  []byte
@@ -31,13 +31,13 @@ type timesWindow struct {
 }
 
 const (
-	timesBytes = 16 // of a row: start + 1 and end + 1, so that 0 is a row without times
+	timesBytes = 16 // per row: start + 1 and end + 1, so that 0 means a row without times
 	windowRows = 256
-	// Messages are looked up in the order of their senders, so that each partner of a rank goes through its rows of an epoch anew.
-	windowsOfAll = 1 << 14 // 64 MiB; but each rank has one
+	// Messages are read in the order of their senders, so a rank's rows of an epoch are passed once for each partner.
+	windowsOfAll = 1 << 14 // 64 MiB; but each rank has at least one window
 )
 
-// NewRowTimes makes room for so many rows of each rank.
+// NewRowTimes makes room for the given number of rows of each rank.
 func NewRowTimes(rows []int64) (*RowTimes, error) {
 	f, err := Scratch("commq-times-")
 	if err != nil {
@@ -46,7 +46,8 @@ func NewRowTimes(rows []int64) (*RowTimes, error) {
 	return newRowTimes(f, rows)
 }
 
-// Scratch is a file in $TMPDIR that has no name any more: it is gone when it is closed, and when the process ends, however it ends.
+// Scratch creates a file without a name in $TMPDIR: it disappears when it is closed, or when the process ends in any
+// way.
 func Scratch(pattern string) (*os.File, error) {
 	f, err := os.CreateTemp("", pattern)
 	if err != nil {
@@ -58,8 +59,8 @@ func Scratch(pattern string) (*os.File, error) {
 	return f, nil
 }
 
-// KeepRowTimes is NewRowTimes in a file of that path, which stays: what it has, where it is there already, is as if it had been put. Who puts a row again
-// must give it the same times.
+// KeepRowTimes is NewRowTimes in a file at path, which stays. Times in an existing file count as put. A row that is put
+// again must get the same times.
 func KeepRowTimes(rows []int64, path string) (*RowTimes, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -81,10 +82,10 @@ func newRowTimes(f *os.File, rows []int64) (*RowTimes, error) {
 	return t, nil
 }
 
-// Close ends the use of what was kept; it is gone then, unless KeepRowTimes made it.
+// Close closes the file. The times are then gone, unless KeepRowTimes made it.
 func (t *RowTimes) Close() error { return t.file.Close() }
 
-// Sync sees to it that all that was put is on disk.
+// Sync makes all times that were put durable.
 func (t *RowTimes) Sync() error {
 	for i := range t.ranks {
 		for k := range t.ranks[i].windows {
@@ -99,8 +100,8 @@ func (t *RowTimes) Sync() error {
 	return nil
 }
 
-// at is the place of a row, and the window that holds it.
-func (t *RowTimes) at(rank int32, seq int64) (*timesWindow, []byte, error) {
+// locate returns the window that holds a row, and the row's bytes in it.
+func (t *RowTimes) locate(rank int32, seq int64) (*timesWindow, []byte, error) {
 	if rank < 0 || int(rank) >= len(t.ranks) || seq < 0 || seq >= t.ranks[rank].rows {
 		return nil, nil, fmt.Errorf("rank %d has no row %d", rank, seq)
 	}
@@ -112,7 +113,7 @@ func (t *RowTimes) at(rank int32, seq int64) (*timesWindow, []byte, error) {
 	return w, w.data[(seq-w.first)*timesBytes:][:timesBytes], nil
 }
 
-// window is the window of a rank from that row on.
+// window returns the window of a rank that begins at row first.
 func (t *RowTimes) window(r *rankTimes, first int64) (*timesWindow, error) {
 	k := int(first / windowRows % int64(t.windows))
 	for len(r.windows) <= k {
@@ -136,7 +137,7 @@ func (t *RowTimes) window(r *rankTimes, first int64) (*timesWindow, error) {
 	return w, nil
 }
 
-// rows are those of the window that the rank has.
+// rows returns the part of the window that the rank's rows fill.
 func (w *timesWindow) rows(r *rankTimes) []byte {
 	return w.data[:min(windowRows, r.rows-w.first)*timesBytes]
 }
@@ -152,9 +153,9 @@ func (t *RowTimes) flush(r *rankTimes, w *timesWindow) error {
 	return nil
 }
 
-// Put keeps the times of a row, not negative, in ns.
+// Put stores the times of a row in ns. They must not be negative.
 func (t *RowTimes) Put(rank int32, seq, startNs, endNs int64) error {
-	w, b, err := t.at(rank, seq)
+	w, b, err := t.locate(rank, seq)
 	if err != nil {
 		return err
 	}
@@ -164,9 +165,9 @@ func (t *RowTimes) Put(rank int32, seq, startNs, endNs int64) error {
 	return nil
 }
 
-// Get is what Put kept; it is an error when there was none.
+// Get returns the times that Put stored, and an error when there are none.
 func (t *RowTimes) Get(rank int32, seq int64) (startNs, endNs int64, err error) {
-	_, b, err := t.at(rank, seq)
+	_, b, err := t.locate(rank, seq)
 	if err != nil {
 		return schema.NullInt64, schema.NullInt64, err
 	}

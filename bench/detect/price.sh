@@ -14,7 +14,7 @@ machine="$folder/$mpi.$ranks.yaml"
 [ "$rounds" -gt 0 ] || exit 0
 run=$mpi.$ranks.$bytes
 commq runs remove "$run" >/dev/null 2>&1 || true
-commq capture --run "$run" -q --hash crc64 --mpi $mpi -n $ranks -- "$program" hand $bytes $rounds >/dev/null
+commq capture --name "$run" -q --hash crc64 --mpi $mpi -n $ranks -- "$program" hand $bytes $rounds >/dev/null
 rm -f "$folder/$run.hand" "$folder/$run.call"
 for turn in 1 2 3 4 5 6 7 8 9; do
     for how in hand call; do

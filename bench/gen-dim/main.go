@@ -1,5 +1,5 @@
-// Command gen-dim writes a trace of Dimemas: a periodic 5-point stencil on a square of ranks, each step a burst, a nonblocking receive from
-// and send to each neighbour, a wait for each receive, and every tenth step an allreduce.
+// Command gen-dim writes a trace of Dimemas: a periodic 5-point stencil on a square of ranks, each step a burst, a
+// nonblocking receive from and send to each neighbour, a wait for each receive, and every tenth step an allreduce.
 //
 //	go run ./bench/gen-dim SIDE RECORDS > stencil.dim
 package main
@@ -35,7 +35,8 @@ func main() {
 	for r := range ranks {
 		starts[r] = body.Len()
 		x, y := r%side, r/side
-		neighbours := [4]int{y*side + (x+1)%side, y*side + (x+side-1)%side, (y+1)%side*side + x, (y+side-1)%side*side + x}
+		neighbours := [4]int{y*side + (x+1)%side, y*side + (x+side-1)%side, (y+1)%side*side + x,
+			(y+side-1)%side*side + x}
 		for s := range steps {
 			fmt.Fprintf(&body, "1:%d:0:%.9f\n", r, 1e-4+float64((r*7919+s*104729)%1000)*1e-8)
 			for k, n := range neighbours {

@@ -1,5 +1,5 @@
 // Command gen-spool writes the spool of a synthetic program: each rank exchanges messages with its neighbours. It is
-// what ingest is measured with, and how runs too large for this project's test data are made.
+// used to measure ingest, and to make runs that are too large for this project's test data.
 package main
 
 import (

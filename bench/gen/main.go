@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// manyRanks is so many that a machine's memory would hardly hold twice what is kept of them.
+// manyRanks is a number of ranks whose state would hardly fit twice into a machine's memory.
 const manyRanks = 1 << 17
 
 func generate(pattern string, ranks int, messages int64, store, name, profile string, o synth.Options) error {
@@ -64,13 +64,14 @@ func generate(pattern string, ranks int, messages int64, store, name, profile st
 		return err
 	}
 	if ranks > manyRanks {
-		debug.SetGCPercent(25) // what is kept grows with the ranks, and is most of the memory
+		debug.SetGCPercent(25) // most of the memory is state that grows with the ranks
 	}
 	begin, said := time.Now(), time.Now()
 	o.Progress = func(n int64) {
 		if time.Since(said) > 10*time.Second {
 			said = time.Now()
-			fmt.Fprintf(os.Stderr, "%d of %d messages, %.2f M/s\n", n, p.Messages(), float64(n)/1e6/time.Since(begin).Seconds())
+			fmt.Fprintf(os.Stderr, "%d of %d messages, %.2f M/s\n", n, p.Messages(),
+				float64(n)/1e6/time.Since(begin).Seconds())
 		}
 	}
 	if err := synth.Write(p, store, name, o); err != nil {

@@ -10,7 +10,7 @@ mkdir -p "$out/store"; : > "$out/table"
 grep -v '^#' "$here/programs.tsv" | while IFS=$'\t' read -r name training held verdict; do
 	[ $# -gt 0 ] && [[ " $* " != *" $name "* ]] && continue
 	runs=() models=$out/$name.models.json
-	for p in $training; do runs+=(--runs "$name.$p"); done
+	for p in $training; do runs+=(--run "$name.$p"); done
 	fit > "$out/$name.fit" 2>&1 </dev/null; rc=$?
 	for p in $held; do
 		extrapolate > "$out/$name.$p.extrapolate" 2>&1 </dev/null; rx=$?

@@ -3,7 +3,7 @@
 
     COMMQ=commq holdouts.py [--files 'FOLDER/{}.json.gz'] [PROGRAM...]
 
-Runs are those of the store (captured with --stack 16), or with --files files of commq sign, {} being the run's name. Prints Markdown, a line for each
+Runs are those of the store (captured with --stack 16), or with --files signature files, {} being the run's name. Prints Markdown, a line for each
 row of ROWS of the programs named (all where none is), and the CPU seconds each took. Exit status 1 where a size was said to be exact and is not.
 """
 import argparse
@@ -59,7 +59,7 @@ def row(name, training, held, files):
     """The Markdown line of a row, and how many sizes were said to be exact and are not."""
     runs = ",".join(files.format(f"{name}.{p}") for p in [*training, held])
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([os.environ.get("COMMQ", "commq"), "predict", "--runs", runs, "--holdout", "--format", "json"], capture_output=True, text=True)
+    done = subprocess.run([os.environ.get("COMMQ", "commq"), "predict", "--run", runs, "--holdout", "--format", "json"], capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     line = f"| {name}, {' '.join(training)} | {held} | "

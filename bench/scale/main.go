@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// measured is what a process took.
+// measured is the result of measuring a process.
 type measured struct {
 	messages           int64
 	what               string
@@ -69,7 +69,8 @@ func measure(what string, messages int64, within time.Duration, args []string) m
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	begin := time.Now()
 	err := cmd.Run()
-	m := measured{messages: messages, what: what, seconds: time.Since(begin).Seconds(), lines: bytes.Count(out.Bytes(), []byte("\n"))}
+	m := measured{messages: messages, what: what, seconds: time.Since(begin).Seconds(),
+		lines: bytes.Count(out.Bytes(), []byte("\n"))}
 	if s := cmd.ProcessState; s != nil {
 		m.coreTimes = (s.UserTime() + s.SystemTime()).Seconds()
 		if u, ok := s.SysUsage().(*syscall.Rusage); ok {
@@ -88,7 +89,8 @@ func measure(what string, messages int64, within time.Duration, args []string) m
 // write prints a line of the results.
 func (m measured) write() error {
 	w := csv.NewWriter(os.Stdout)
-	err := w.Write([]string{strconv.FormatInt(m.messages, 10), m.what, fmt.Sprintf("%.2f", m.seconds), fmt.Sprintf("%.2f", m.coreTimes), fmt.Sprintf("%.0f", m.peakMiB),
+	err := w.Write([]string{strconv.FormatInt(m.messages, 10), m.what, fmt.Sprintf("%.2f", m.seconds),
+		fmt.Sprintf("%.2f", m.coreTimes), fmt.Sprintf("%.0f", m.peakMiB),
 		strconv.Itoa(m.lines), m.failed})
 	w.Flush()
 	return errors.Join(err, w.Error())
@@ -100,11 +102,12 @@ func measureQueries(args []string) error {
 	store := f.String("store", "runs", "folder of runs")
 	run := f.String("run", "", "run to ask")
 	messages := f.Int64("messages", 0, "messages that it has")
-	memory := f.Int("memory-mib", 4096, "memory that the engine may use")
+	memory := f.Int("memory", 4096, "memory that the engine may use")
 	within := f.Duration("within", 10*time.Minute, "end a query after this time")
 	only := f.String("only", "", "names of queries with commas; otherwise all")
 	trino := f.String("trino", "", "address of a Trino server that answers (commq query --engine trino --dsn)")
-	servers := f.String("servers", "", "process numbers of its nodes with commas: what they take is counted, not what commq takes")
+	servers := f.String("servers", "", "process numbers of its nodes with commas: what they take is counted, not "+
+		"what commq takes")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -117,14 +120,15 @@ func measureQueries(args []string) error {
 		return err
 	}
 	for _, q := range all {
-		if q.Name == "wire" || *only != "" && !slices.Contains(strings.Split(*only, ","), q.Name) { // wire compares two runs
+		// wire compares two runs
+		if q.Name == "wire" || *only != "" && !slices.Contains(strings.Split(*only, ","), q.Name) {
 			continue
 		}
 		line := []string{*commq, "query", q.Name, "--store", *store, "--run", *run, "--format", "csv"}
 		if *trino != "" {
 			line = append(line, "--engine", "trino", "--dsn", *trino)
 		} else {
-			line = append(line, "--memory-mib", strconv.Itoa(*memory))
+			line = append(line, "--memory", strconv.Itoa(*memory))
 		}
 		before, err := nodes.used()
 		if err != nil {
@@ -159,7 +163,7 @@ func measureCommand(args []string) error {
 	return measure(*label, *messages, *within, f.Args()).write()
 }
 
-// read reads results; of several measurements of the same the one with the least time of cores counts.
+// read reads results. Of several measurements of the same thing it keeps the one with the least CPU time.
 func read(names []string) ([]measured, error) {
 	best := map[string]measured{}
 	for _, name := range names {
@@ -199,7 +203,7 @@ func read(names []string) ([]measured, error) {
 	return all, nil
 }
 
-// table prints results: a row per query, and of each number of messages the times of cores and the peak memory.
+// table prints the results: a row per query with CPU time and peak memory for each number of messages.
 func table(names []string) error {
 	all, err := read(names)
 	if err != nil {
@@ -238,10 +242,11 @@ func table(names []string) error {
 	return nil
 }
 
-// lines is how many things are drawn.
+// lines is the number of curves drawn.
 const lines = 10
 
-// draw draws the time of cores per message against the number of messages, of what takes longest where it was measured with most of them.
+// draw plots CPU time per message against the number of messages, for the things that take longest at the largest
+// number.
 func draw(args []string) error {
 	f := flag.NewFlagSet("plot", flag.ContinueOnError)
 	output := f.String("output", "scale.png", "picture: png, svg or pdf")
@@ -280,7 +285,7 @@ func draw(args []string) error {
 	return p.Save(24*vg.Centimeter, 16*vg.Centimeter, *output)
 }
 
-// byName are the measurements of each thing that was measured with several numbers of messages, that with the longest first.
+// byName groups the measurements of things measured at several sizes, the slowest first.
 func byName(all []measured) (series [][]measured) {
 	for i := 0; i < len(all); {
 		var s []measured

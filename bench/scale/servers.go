@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// servers are processes by their numbers.
+// servers are process ids.
 type servers []int
 
 func newServers(list string) (servers, error) {
@@ -22,11 +22,12 @@ func newServers(list string) (servers, error) {
 	return all, nil
 }
 
-// ticks is how many of its units /proc/PID/stat has in a second (USER_HZ, the same on every Linux that Go runs on).
+// ticks is the number of clock ticks per second in /proc/PID/stat (USER_HZ, the same on every Linux that Go
+// supports).
 const ticks = 100
 
-// used is the time of cores that the processes took since they began, and the sum of the most memory that each had since used was asked
-// before.
+// used returns the CPU time of the processes since they started, and the sum of their peak memory since the last
+// call.
 func (s servers) used() (m measured, err error) {
 	for _, pid := range s {
 		folder := fmt.Sprintf("/proc/%d/", pid)
@@ -34,7 +35,7 @@ func (s servers) used() (m measured, err error) {
 		if err != nil {
 			return m, err
 		}
-		_, rest, _ := strings.Cut(string(stat), ") ") // the name may have spaces
+		_, rest, _ := strings.Cut(string(stat), ") ") // the name may contain spaces
 		fields := strings.Fields(rest)
 		for _, i := range []int{11, 12} { // utime and stime
 			t, err := strconv.ParseFloat(fields[i], 64)
@@ -53,7 +54,7 @@ func (s servers) used() (m measured, err error) {
 			return m, fmt.Errorf("%sstatus: no VmHWM: %w", folder, err)
 		}
 		m.peakMiB += kib / 1024
-		if err := os.WriteFile(folder+"clear_refs", []byte("5"), 0); err != nil { // VmHWM begins anew
+		if err := os.WriteFile(folder+"clear_refs", []byte("5"), 0); err != nil { // resets VmHWM
 			return m, err
 		}
 	}

@@ -31,7 +31,7 @@ for round in $(seq "$rounds"); do
 				timeout 900 mpirun.openmpi -n "$n" "$program"
 			else
 				# shellcheck disable=SC2086
-				timeout 900 $on "$commq" capture -q --store "$work/store" --run r -n "$n" --sim-ranks 1 --machine "$machine" -- "$program"
+				timeout 900 $on "$commq" capture -q --store "$work/store" --name r -n "$n" --sim-ranks 1 --machine "$machine" -- "$program"
 			fi | awk -v what="$b $v $round" '/Time in seconds/ {print what, $NF}'
 			# shellcheck disable=SC2086
 			[ -z "$hogs" ] || kill $hogs

@@ -23,8 +23,8 @@ for round in $(seq "$rounds"); do
 			case $v in
 			# shellcheck disable=SC2086
 			bare) timeout 600 mpirun.openmpi -n "$n" $program ;;
-			capture) "$commq" capture -q --store store --run r -n "$n" -- $program ;;
-			sim*) "$commq" capture -q --store store --run r -n "$n" --sim-ranks "${v#sim}" --machine "${MACHINE:-flat}" -- $program ;;
+			capture) "$commq" capture -q --store store --name r -n "$n" -- $program ;;
+			sim*) "$commq" capture -q --store store --name r -n "$n" --sim-ranks "${v#sim}" --machine "${MACHINE:-flat}" -- $program ;;
 			esac >out 2>err || echo "$v $b: exit status $?" >&2
 			awk -v v=$v -v b="$b" -v round="$round" 'NF >= 2 && $1 + 0 > 0 {print v, b, round, b ~ /pingpong/ ? $2 / 2 : $2, b ~ /pingpong/ ? $1 / 2 : $1}' out
 		done

@@ -1,5 +1,5 @@
-// Command simrank measures how many events commq simrank answers through pipes, as a simulator rank has it do. It prints
-// a line per run; see bench/simrank.md.
+// Command simrank measures how many events commq simrank answers through pipes, as a simulator rank has it do. It
+// prints a line per run; see bench/simrank.md.
 package main
 
 import (
@@ -21,8 +21,10 @@ import (
 )
 
 var (
-	commq   = flag.String("commq", "commq", "the commq to measure")
-	kind    = flag.String("kind", "messages", "messages, records (messages with the records of their calls), collectives, or roundtrip (one message at a time)")
+	commq = flag.String("commq", "commq", "the commq to measure")
+	kind  = flag.String("kind", "messages",
+		"messages, records (messages with the records of their calls), collectives, or roundtrip (one message at a "+
+			"time)")
 	million = flag.Float64("millions", 5, "events in millions; a hundredth of it for roundtrip")
 	ranks   = flag.Int("ranks", 32, "ranks of the program")
 	perCall = flag.Int("record-bytes", 200, "bytes of records per message")
@@ -43,10 +45,10 @@ func main() {
 	}
 }
 
-// stream is what is sent: the beginning, then a block again and again, then the end.
+// stream is the input: a beginning, a block that is repeated, and an end.
 type stream struct {
 	begin, block, end      []byte
-	events, answers, bytes int // of a block
+	events, answers, bytes int // per block
 }
 
 func put(b []byte, e simrank.Event) []byte {
@@ -60,21 +62,25 @@ func put(b []byte, e simrank.Event) []byte {
 func newStream() (*stream, error) {
 	s := &stream{}
 	for r := range int32(*ranks) {
-		s.begin = put(s.begin, simrank.Event{Kind: simrank.Hello, Rank: r, Peer: int32(*ranks), N: 0xabc, Bytes: simrank.Version})
+		s.begin = put(s.begin, simrank.Event{Kind: simrank.Hello, Rank: r, Peer: int32(*ranks), N: 0xabc,
+			Bytes: simrank.Version})
 		s.begin = put(s.begin, simrank.Event{Kind: simrank.Records, Rank: r, Bytes: spool.HeaderBytes})
 		s.begin = append(s.begin, make([]byte, spool.HeaderBytes)...)
 		s.end = put(s.end, simrank.Event{Kind: simrank.Left, Rank: r, Peer: spool.EndedFinalized})
 	}
 	const rounds = 2048
 	records := make([]byte, 64<<10)
-	behind := make([]int, *ranks) // records that are not sent yet
+	behind := make([]int, *ranks) // records not sent yet
 	for i := range rounds * *ranks {
 		r := i % *ranks
 		switch *kind {
 		case "messages", "records", "roundtrip":
-			s.block = put(s.block, simrank.Event{Kind: simrank.Sent, Rank: int32(r), Peer: int32((r + 1) % *ranks), Tag: 9, Key: 77, TimePs: int64(i) * 1000, Bytes: 4097})
+			s.block = put(s.block, simrank.Event{Kind: simrank.Sent, Rank: int32(r), Peer: int32((r + 1) % *ranks),
+				Tag: 9, Key: 77, TimePs: int64(i) * 1000, Bytes: 4097})
 		case "collectives":
-			s.block = put(s.block, simrank.Event{Kind: simrank.Entered, Call: uint16(schema.CallAllreduce), Rank: int32(r), Peer: int32(*ranks), Key: 77, N: uint64(i / *ranks), TimePs: int64(i) * 1000, Bytes: 8, Received: 8})
+			s.block = put(s.block, simrank.Event{Kind: simrank.Entered, Call: uint16(schema.CallAllreduce),
+				Rank: int32(r), Peer: int32(*ranks), Key: 77, N: uint64(i / *ranks), TimePs: int64(i) * 1000,
+				Bytes: 8, Received: 8})
 		default:
 			return nil, fmt.Errorf("-kind %s: want messages, records, collectives or roundtrip", *kind)
 		}
@@ -82,7 +88,8 @@ func newStream() (*stream, error) {
 		s.answers++
 		if behind[r] += *perCall; *kind == "records" && behind[r] >= len(records) {
 			behind[r] -= len(records)
-			s.block = put(s.block, simrank.Event{Kind: simrank.Records, Rank: int32(r), N: spool.HeaderBytes, Bytes: int64(len(records))})
+			s.block = put(s.block, simrank.Event{Kind: simrank.Records, Rank: int32(r), N: spool.HeaderBytes,
+				Bytes: int64(len(records))})
 			s.block = append(s.block, records...)
 			s.events++
 			s.bytes += len(records)
@@ -97,7 +104,8 @@ func measure(dir string) error {
 		return err
 	}
 	machine := filepath.Join(dir, "machine.yaml")
-	if err := os.WriteFile(machine, []byte("network: {latency_ns: 7000, bandwidth_bytes_per_s: 250000000}\n"), 0o644); err != nil {
+	if err := os.WriteFile(machine, []byte("network: {latency_ns: 7000, bandwidth_bytes_per_s: 250000000}\n"),
+		0o644); err != nil {
 		return err
 	}
 	c := exec.Command(*commq, "simrank")
@@ -146,11 +154,12 @@ func (s *stream) throughput(in io.WriteCloser, out io.Reader, c *exec.Cmd) error
 	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	events := float64(blocks * s.events)
 	fmt.Printf("%s events=%.0f records_MB=%.0f wall_s=%.3f cpu_s=%.3f events/s=%.0f events/cpu_s=%.0f rss_MB=%.0f\n",
-		*kind, events, float64(blocks*s.bytes)/1e6, wall.Seconds(), cpu.Seconds(), events/wall.Seconds(), events/cpu.Seconds(), peakMB(c))
+		*kind, events, float64(blocks*s.bytes)/1e6, wall.Seconds(), cpu.Seconds(), events/wall.Seconds(),
+		events/cpu.Seconds(), peakMB(c))
 	return nil
 }
 
-// peakMB is the most memory that a process had.
+// peakMB returns the peak memory of a process.
 func peakMB(c *exec.Cmd) float64 {
 	u, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -188,6 +197,7 @@ func (s *stream) roundTrips(in io.WriteCloser, out io.Reader, c *exec.Cmd) error
 	}
 	slices.Sort(took)
 	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	fmt.Printf("roundtrip n=%d median_us=%.1f p99_us=%.1f cpu_us=%.1f\n", n, took[n/2].Seconds()*1e6, took[n*99/100].Seconds()*1e6, cpu.Seconds()*1e6/float64(n))
+	fmt.Printf("roundtrip n=%d median_us=%.1f p99_us=%.1f cpu_us=%.1f\n", n, took[n/2].Seconds()*1e6,
+		took[n*99/100].Seconds()*1e6, cpu.Seconds()*1e6/float64(n))
 	return nil
 }

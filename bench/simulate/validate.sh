@@ -59,7 +59,7 @@ for hog in 1 2; do
 	hogs="$hogs $!"
 done
 for x in "$@"; do
-	[ -e "$store/$x" ] || "$commq" capture -q --store "$store" --run "$x" --hash none --clock cpu -n "${x##*.}" -- "$(program "${x%.*}")" >"$work/out" 2>&1
+	[ -e "$store/$x" ] || "$commq" capture -q --store "$store" --name "$x" --hash none --clock cpu -n "${x##*.}" -- "$(program "${x%.*}")" >"$work/out" 2>&1
 	"$commq" simulate --store "$store" --run "$x" --machine "$store/node.yaml" --format json |
 		awk -v x="$x" '/"predicted_ns"/ {gsub(/[^0-9]/, "", $2); print "predicted", x, $2 / 1e9}'
 done

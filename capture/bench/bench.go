@@ -1,5 +1,6 @@
-// Package bench holds the MPI program of commq calibrate --launch, which makes the messages and collectives that a machine is
-// learnt from: ping-pongs of all sizes, sends whose receiver comes late, and collectives of several sizes and numbers of ranks.
+// Package bench holds the MPI program of commq calibrate --launch. It makes the messages and collectives from which the
+// parameters of a machine are estimated: ping-pongs of all sizes, sends whose receiver comes late, and collectives of
+// several sizes and numbers of ranks.
 package bench
 
 import (
@@ -12,7 +13,7 @@ import (
 //go:embed src/bench.c
 var source []byte
 
-// PingPongs is the condition on messages that its ping-pongs meet.
+// PingPongs is the condition, on the table messages, that selects its ping-pongs.
 const PingPongs = "tag = 9"
 
 // Before a message with CycleTag the program's rank 0 computes CycleAdds additions, each of which takes a cycle.
@@ -21,12 +22,12 @@ const (
 	CycleAdds = 1 << 20
 )
 
-// Name is what the program's file is called, but for what tells builds apart.
+// Name is the file name of the program, without what distinguishes builds.
 const Name = "commq-calibrate"
 
-// Build returns the path of the program for an MPI library, shim.OpenMPI or shim.MPICH, compiling it when the cache of built
-// shims does not have it. mpicc names a compiler wrapper; "": it is found. Its arguments are the number of rounds, the largest
-// message and the largest collective in bytes.
+// Build returns the path of the program for an MPI library, shim.OpenMPI or shim.MPICH, compiling it when the cache
+// of built shims does not have it. mpicc names a compiler wrapper; when empty, it is looked for. Its arguments are the number of
+// rounds, the largest message and the largest collective in bytes.
 func Build(ctx context.Context, library, mpicc string) (string, error) {
 	return shim.BuildProgram(ctx, shim.BuildOptions{Library: library, Mpicc: mpicc}, Name, source)
 }

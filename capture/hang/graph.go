@@ -10,42 +10,42 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// node is a rank in the graph of who waits for whom.
+// node is a rank in the graph of ranks that wait for each other.
 type node struct {
 	rank    int32
 	states  []*State
-	alive   bool // it can go on, as far as is known
+	alive   bool // it may continue, or nothing is known against it
 	ended   bool
-	waiting bool // every thread of it is in a call that waits for somebody
-	on      []int32
+	waiting bool    // all its threads are in calls that wait for other ranks
+	on      []int32 // the ranks that it waits for, ascending
 }
 
-// findings draws the graph of who waits for whom and says what it shows. A rank can go on when one of its threads can; a
-// thread can when it is outside MPI, or in a call whose partners can, or of which nothing is known. Ranks that cannot go on
-// by this wait for each other in a circle, or for one that has ended.
+// findings draws conclusions from which rank waits for which. A rank can continue if one of its threads can. A thread
+// can continue if it is outside MPI, in a call whose partners can continue, or in a call about which nothing is
+// known. All other ranks are stuck: they wait for each other in a circle, or for a rank that has ended.
 func findings(states []State) []Finding {
-	g := graphOf(states)
+	g := newGraph(states)
 	g.spread()
 	var out []Finding
-	circles, in := g.circles()
+	circles, inCircle := g.circles()
 	out = append(out, circles...)
-	out = append(out, g.forEnded(in)...)
-	return append(out, g.forOthers()...)
+	out = append(out, g.waitsForEnded(inCircle)...)
+	return append(out, g.waitsForIdle()...)
 }
 
 type graph struct {
-	nodes []*node
-	of    map[int32]*node
+	nodes  []*node
+	byRank map[int32]*node
 }
 
-func graphOf(states []State) *graph {
-	g := &graph{of: map[int32]*node{}}
+func newGraph(states []State) *graph {
+	g := &graph{byRank: map[int32]*node{}}
 	for i := range states {
 		s := &states[i]
-		n := g.of[s.Rank]
+		n := g.byRank[s.Rank]
 		if n == nil {
 			n = &node{rank: s.Rank, ended: true, waiting: true}
-			g.of[s.Rank] = n
+			g.byRank[s.Rank] = n
 			g.nodes = append(g.nodes, n)
 		}
 		n.states = append(n.states, s)
@@ -65,20 +65,20 @@ func graphOf(states []State) *graph {
 	return g
 }
 
-// spread finds all ranks that can go on because those they wait for can.
+// spread marks all ranks that can continue because those they wait for can.
 func (g *graph) spread() {
 	for changed := true; changed; {
 		changed = false
 		for _, n := range g.nodes {
-			if !n.alive && !n.ended && slices.ContainsFunc(n.states, g.canGoOn) {
+			if !n.alive && !n.ended && slices.ContainsFunc(n.states, g.canContinue) {
 				n.alive, changed = true, true
 			}
 		}
 	}
 }
 
-func (g *graph) canGoOn(s *State) bool {
-	alive := func(r int32) bool { n := g.of[r]; return n == nil || n.alive }
+func (g *graph) canContinue(s *State) bool {
+	alive := func(r int32) bool { n := g.byRank[r]; return n == nil || n.alive }
 	if s.State != InCall {
 		return false
 	}
@@ -88,15 +88,15 @@ func (g *graph) canGoOn(s *State) bool {
 	return !slices.ContainsFunc(s.WaitsFor, func(r int32) bool { return !alive(r) })
 }
 
-// stuck says whether the rank cannot go on.
+// stuck reports whether the rank cannot continue.
 func (n *node) stuck() bool { return !n.alive && !n.ended }
 
-// circles finds a shortest circle through the lowest rank of each group of ranks that wait for each other; in holds all
-// ranks of such groups.
-func (g *graph) circles() (out []Finding, in map[int32]bool) {
-	in = map[int32]bool{}
+// circles finds, for each group of ranks that wait for each other, a shortest circle through its lowest rank.
+// inCircle has all ranks of such groups.
+func (g *graph) circles() (out []Finding, inCircle map[int32]bool) {
+	inCircle = map[int32]bool{}
 	for _, n := range g.nodes {
-		if !n.stuck() || in[n.rank] {
+		if !n.stuck() || inCircle[n.rank] {
 			continue
 		}
 		circle := g.circle(n)
@@ -106,33 +106,33 @@ func (g *graph) circles() (out []Finding, in map[int32]bool) {
 		forth, back := g.reach(n, false), g.reach(n, true)
 		for r := range forth {
 			if back[r] {
-				in[r] = true
+				inCircle[r] = true
 			}
 		}
-		in[n.rank] = true
+		inCircle[n.rank] = true
 		out = append(out, Finding{Kind: Deadlock, Ranks: circle, Text: circleText(circle)})
 	}
-	return out, in
+	return out, inCircle
 }
 
-// circle is a shortest way from a stuck rank back to it over stuck ranks; nil: there is none.
+// circle returns a shortest path over stuck ranks from a stuck rank back to itself, or nil.
 func (g *graph) circle(from *node) []int32 {
 	before := map[int32]int32{}
 	queue := []int32{from.rank}
 	for len(queue) > 0 {
 		r := queue[0]
 		queue = queue[1:]
-		for _, to := range g.of[r].on {
+		for _, to := range g.byRank[r].on {
 			if to == from.rank {
-				var way []int32
+				var path []int32
 				for ; r != from.rank; r = before[r] {
-					way = append(way, r)
+					path = append(path, r)
 				}
-				way = append(way, from.rank)
-				slices.Reverse(way)
-				return way
+				path = append(path, from.rank)
+				slices.Reverse(path)
+				return path
 			}
-			if n := g.of[to]; n != nil && n.stuck() {
+			if n := g.byRank[to]; n != nil && n.stuck() {
 				if _, seen := before[to]; !seen {
 					before[to] = r
 					queue = append(queue, to)
@@ -143,12 +143,12 @@ func (g *graph) circle(from *node) []int32 {
 	return nil
 }
 
-// reach are the stuck ranks that n waits for, directly or not, or with back those that wait for n.
+// reach returns the stuck ranks that n waits for, directly or indirectly; with back, those that wait for n.
 func (g *graph) reach(n *node, back bool) map[int32]bool {
 	edges := map[int32][]int32{}
 	for _, m := range g.nodes {
 		for _, to := range m.on {
-			if t := g.of[to]; m.stuck() && t != nil && t.stuck() {
+			if t := g.byRank[to]; m.stuck() && t != nil && t.stuck() {
 				if back {
 					edges[to] = append(edges[to], m.rank)
 				} else {
@@ -176,7 +176,7 @@ func reachable(edges map[int32][]int32, from int32) map[int32]bool {
 	return seen
 }
 
-// maxCircle is how many ranks of a circle its text names.
+// maxCircle is the largest number of ranks of a circle that a text lists.
 const maxCircle = 12
 
 func circleText(circle []int32) string {
@@ -198,24 +198,24 @@ func circleText(circle []int32) string {
 	return strings.Join(parts, " waits for ")
 }
 
-// forEnded are the stuck ranks outside circles that wait for ranks that have ended.
-func (g *graph) forEnded(in map[int32]bool) []Finding {
-	by := map[int32][]int32{}
+// waitsForEnded finds the stuck ranks outside circles that wait for ranks that have ended.
+func (g *graph) waitsForEnded(inCircle map[int32]bool) []Finding {
+	waiting := map[int32][]int32{}
 	for _, n := range g.nodes {
-		if !n.stuck() || in[n.rank] {
+		if !n.stuck() || inCircle[n.rank] {
 			continue
 		}
 		for _, to := range n.on {
-			if t := g.of[to]; t != nil && t.ended {
-				by[to] = append(by[to], n.rank)
+			if t := g.byRank[to]; t != nil && t.ended {
+				waiting[to] = append(waiting[to], n.rank)
 			}
 		}
 	}
-	return g.sentences(Ended, by)
+	return g.sentences(Ended, waiting)
 }
 
-// forOthers are the ranks that wait, in the end, for one that waits for nobody.
-func (g *graph) forOthers() []Finding {
+// waitsForIdle finds the ranks that wait, directly or indirectly, for a rank that does not wait itself.
+func (g *graph) waitsForIdle() []Finding {
 	edges := map[int32][]int32{}
 	for _, n := range g.nodes {
 		if n.waiting && !n.stuck() {
@@ -224,26 +224,27 @@ func (g *graph) forOthers() []Finding {
 			}
 		}
 	}
-	by := map[int32][]int32{}
+	waiting := map[int32][]int32{}
 	for _, n := range g.nodes {
 		if n.waiting || n.ended || len(edges[n.rank]) == 0 {
 			continue
 		}
 		for r := range reachable(edges, n.rank) {
 			if r != n.rank {
-				by[n.rank] = append(by[n.rank], r)
+				waiting[n.rank] = append(waiting[n.rank], r)
 			}
 		}
 	}
-	return g.sentences(Waiting, by)
+	return g.sentences(Waiting, waiting)
 }
 
-// sentences say who waits for each rank and what that one does, the rank that most wait for first.
-func (g *graph) sentences(kind string, by map[int32][]int32) []Finding {
+// sentences makes a finding for each rank that others wait for: which ones wait, and what that rank is doing. The
+// rank with the most waiting ranks comes first.
+func (g *graph) sentences(kind string, waiting map[int32][]int32) []Finding {
 	var out []Finding
-	for to, who := range by {
+	for to, who := range waiting {
 		slices.Sort(who)
-		text := fmt.Sprintf("%s for rank %d, which %s", waits(who), to, doing(g.of[to]))
+		text := fmt.Sprintf("%s for rank %d, which %s", waitText(who), to, doingText(g.byRank[to]))
 		out = append(out, Finding{Kind: kind, Ranks: who, For: &to, Text: text})
 	}
 	slices.SortFunc(out, func(a, b Finding) int {
@@ -252,15 +253,15 @@ func (g *graph) sentences(kind string, by map[int32][]int32) []Finding {
 	return out
 }
 
-func waits(who []int32) string {
+func waitText(who []int32) string {
 	if len(who) == 1 {
 		return fmt.Sprintf("rank %d waits", who[0])
 	}
 	return fmt.Sprintf("ranks %s wait", rankList(who))
 }
 
-// doing says what a rank does, as a clause.
-func doing(n *node) string {
+// doingText says what a rank is doing, as a clause.
+func doingText(n *node) string {
 	s := n.states[0]
 	for _, t := range n.states {
 		if t.State == Outside || t.State == InCall && len(t.WaitsFor) == 0 {
@@ -270,9 +271,9 @@ func doing(n *node) string {
 	}
 	switch s.State {
 	case InCall:
-		return "is" + s.since() + " in " + s.Text
+		return "is" + s.sinceText() + " in " + s.Text
 	case Outside:
-		return "is " + s.Text + s.since() + s.after()
+		return "is " + s.Text + s.sinceText() + s.afterText()
 	case Finalized:
 		return "has finalized"
 	case Missing:
@@ -281,16 +282,16 @@ func doing(n *node) string {
 	return s.Text
 }
 
-// since is when the state began, as the end of a sentence.
-func (s *State) since() string {
+// sinceText says when the state began, as the end of a sentence.
+func (s *State) sinceText() string {
 	if s.SinceNs == nil {
 		return ""
 	}
 	return fmt.Sprintf(" since %s", seconds(*s.SinceNs))
 }
 
-// after names the last call of a thread outside MPI, as the end of a sentence.
-func (s *State) after() string {
+// afterText names the last call of a thread outside MPI, as the end of a sentence.
+func (s *State) afterText() string {
 	if s.State != Outside || s.Call == "" {
 		return ""
 	}
@@ -303,7 +304,7 @@ func (s *State) after() string {
 
 func seconds(ns int64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
 
-// rankList is a list of ascending ranks in words: 0-3, 7.
+// rankList lists ascending ranks: 0-3, 7.
 func rankList(ranks []int32) string {
 	var parts []string
 	for i := 0; i < len(ranks); {
@@ -326,25 +327,25 @@ func rankList(ranks []int32) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxListed is how many entries a list of ranks has at most.
+// maxListed is the largest number of entries in a list of ranks.
 const maxListed = 16
 
-// mismatches are communicators on which ranks are in different collective operations at the same place.
+// mismatches finds ranks that are in different collective operations where their communicator requires the same one.
 func (a *analysis) mismatches() []Finding {
-	type place struct {
+	type operation struct {
 		comm int32
 		n    uint64
 	}
-	type who struct {
+	type participant struct {
 		rank int32
 		text string
 	}
-	at := map[place][]who{}
+	entered := map[operation][]participant{}
 	names := map[int32]string{}
 	for _, r := range a.ranks {
 		for _, t := range r.threads {
 			c := t.open
-			if c == nil || !collective(c) {
+			if c == nil || !isCollective(c) {
 				continue
 			}
 			v := a.view(r, c.Comm)
@@ -352,23 +353,24 @@ func (a *analysis) mismatches() []Finding {
 				continue
 			}
 			text := schema.CallID(c.Call).String()
-			if w := world(v, c.Peer); c.Peer != schema.NullInt32 && w >= 0 && !v.Inter() {
+			if w := worldRank(v, c.Peer); c.Peer != schema.NullInt32 && w >= 0 && !v.Inter {
 				text += fmt.Sprintf(" with root %d", w)
 			}
 			names[v.ID] = v.Text()
-			p := place{v.ID, r.next[c.Comm]}
-			at[p] = append(at[p], who{r.rank, text})
+			p := operation{v.ID, r.next[c.Comm]}
+			entered[p] = append(entered[p], participant{r.rank, text})
 		}
 	}
 	var out []Finding
-	for p, all := range at {
+	for p, all := range entered {
 		first := all[0]
-		i := slices.IndexFunc(all, func(w who) bool { return w.text != first.text })
+		i := slices.IndexFunc(all, func(w participant) bool { return w.text != first.text })
 		if i < 0 {
 			continue
 		}
 		out = append(out, Finding{Kind: Mismatch, Ranks: []int32{first.rank, all[i].rank}, Text: fmt.Sprintf(
-			"operation %d on %s is %s on rank %d, but %s on rank %d", p.n+1, names[p.comm], first.text, first.rank, all[i].text, all[i].rank)})
+			"operation %d on %s is %s on rank %d, but %s on rank %d", p.n+1, names[p.comm], first.text, first.rank,
+			all[i].text, all[i].rank)})
 	}
 	slices.SortFunc(out, func(x, y Finding) int { return strings.Compare(x.Text, y.Text) })
 	return out

@@ -2,6 +2,7 @@ package hang
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -35,7 +36,7 @@ func (s *script) call(id schema.CallID, edit func(*spool.Call)) {
 	s.Call(&c)
 }
 
-// never makes a call one that does not return.
+// never makes a call that does not return.
 func never(edit func(*spool.Call)) func(*spool.Call) {
 	return func(c *spool.Call) {
 		if edit != nil {
@@ -45,7 +46,7 @@ func never(edit func(*spool.Call)) func(*spool.Call) {
 	}
 }
 
-// args fills in a call's peer, tag, request and 4097 bytes on a communicator.
+// args sets a call's communicator, peer, tag and request, and 4097 bytes.
 func args(comm, peer, tag int32, req uint32) func(*spool.Call) {
 	return func(c *spool.Call) { c.Comm, c.Peer, c.Tag, c.Req, c.Dtype, c.Count = comm, peer, tag, req, 6, 4097 }
 }
@@ -59,7 +60,7 @@ func on(comm int32) func(*spool.Call) { return func(c *spool.Call) { c.Comm = co
 
 func request(req uint32) func(*spool.Call) { return func(c *spool.Call) { c.Req = req } }
 
-// all is an MPI_Waitall for n requests from first on.
+// all makes the call wait for the n requests that begin with first.
 func all(first uint32, n int64) func(*spool.Call) {
 	return func(c *spool.Call) { c.Req, c.Tag, c.Count = first, int32(first)+int32(n)-1, n }
 }
@@ -70,11 +71,12 @@ func (s *script) collective(id schema.CallID, comm int32, instance uint64) {
 	s.Coll(spoolgen.NewColl(instance))
 }
 
-// bytes is what a rank's file holds.
+// fileBytes returns the content of a rank's file.
 func fileBytes(t testing.TB, rank, ranks int, edit func(*spool.Header), body func(s *script)) (string, []byte) {
 	t.Helper()
-	h := spool.Header{Rank: int32(rank), Size: int32(ranks), Job: testJob, Timer: spool.TimerTSC, OffsetInitNs: schema.NullInt64,
-		Clock1Tick: 100 * second, Clock1Ns: 100 * second}
+	h := spool.Header{Rank: int32(rank), Size: int32(ranks), Job: testJob, Timer: spool.TimerTSC,
+		OffsetInitNs: schema.NullInt64,
+		Clock1Tick:   100 * second, Clock1Ns: 100 * second}
 	copy(h.Program[:], "/bin/stuck")
 	if edit != nil {
 		edit(&h)
@@ -148,7 +150,8 @@ deadlock: 3 waits for 5 waits for 3
 		{"left out of a barrier", 6, func(rank int, s *script) {
 			s.call(schema.CallCommSplit, on(0))
 			s.Coll(spoolgen.NewColl(0))
-			def := spool.CommDef{Kind: int32(schema.CommSplit), Size: 3, Rank: int32(rank / 2), LeaderWorld: int32(rank % 2)}
+			def := spool.CommDef{Kind: int32(schema.CommSplit), Size: 3, Rank: int32(rank / 2),
+				LeaderWorld: int32(rank % 2)}
 			members := []int32{int32(rank % 2), int32(2 + rank%2), int32(4 + rank%2)}
 			if rank < 2 {
 				def.Members = 3
@@ -172,8 +175,7 @@ waiting: ranks 0-4 wait for rank 5, which is outside MPI since 2.500 s, after MP
   ranks 1, 3: since 3.000 s in MPI_Barrier on odd (its operation 2), waiting for rank 5
   rank 5: since 2.500 s outside MPI, after MPI_Allreduce
 `},
-		// Each waits for a message from its neighbour; only that of rank 3 to rank 1 was sent, and a third message has another
-		// tag. Without it rank 1 goes on, and all the others after it.
+		// Each sends to its right neighbour, rank 3 with the wrong tag: ranks 3 and 0 wait for each other.
 		{"waitall", 4, func(rank int, s *script) {
 			left, right := int32(rank+3)%4, int32(rank+1)%4
 			s.call(schema.CallIrecv, args(0, left, 9, 1))
@@ -189,13 +191,14 @@ deadlock: 0 waits for 3 waits for 0
   ranks 1, 2: since 3.000 s in MPI_Waitall for 2 requests that the other side has posted too
   rank 3: since 3.000 s in MPI_Waitall for MPI_Isend to rank 0, tag 8, on MPI_COMM_WORLD, 4097 bytes, waiting for rank 0
 `},
-		// Ranks 0 to 2 exchange with each other, and rank 0 with rank 3 that computes: no circle, though each waits for all.
+		// Ranks 0 to 2 exchange with each other, and rank 0 with rank 3, which computes. That is no circle, though
+		// each waits for all the others.
 		{"a neighbour that computes", 4, func(rank int, s *script) {
 			if rank == 3 {
 				s.call(schema.CallRecv, args(0, 0, 8, 4097))
 				return
 			}
-			s.call(schema.CallIrecv, args(0, 3, 5, 1)) // to be waited for some other day
+			s.call(schema.CallIrecv, args(0, 3, 5, 1)) // never waited for
 			n := int64(0)
 			req := uint32(2)
 			for peer := range int32(3) {
@@ -255,7 +258,7 @@ deadlock: 0 waits for 1 waits for 0
 mismatch: operation 2 on MPI_COMM_WORLD is MPI_Bcast with root 3 on rank 0, but MPI_Bcast with root 2 on rank 5
   ranks 0-5: since 2.000 s in MPI_Bcast on MPI_COMM_WORLD (its operation 2)
 `},
-		// A shift along a chain whose last rank went elsewhere: all the others wait for their right neighbour.
+		// A shift along a chain whose last rank is elsewhere: all the others wait for their right neighbour.
 		{"sendrecv", 6, func(rank int, s *script) {
 			if rank == 5 {
 				s.collective(schema.CallAllreduce, 1, 0)
@@ -302,7 +305,7 @@ ended: rank 3 waits for rank 2, which has finalized
 	}
 }
 
-// What a program reads: every field of a receive that hangs.
+// The JSON that a program reads: every field of a receive that hangs.
 func TestFields(t *testing.T) {
 	_, r := report(t, write(t, 6, nil, func(rank int, s *script) {
 		switch rank {
@@ -316,8 +319,9 @@ func TestFields(t *testing.T) {
 	i32 := func(n int32) *int32 { return &n }
 	i64 := func(n int64) *int64 { return &n }
 	want := State{Rank: 3, State: InCall, Call: "MPI_Recv", SinceNs: i64(second), Calls: 1, WaitsFor: []int32{5},
-		Text:    "MPI_Recv from rank 5, tag 9, on MPI_COMM_WORLD, 4097 bytes",
-		Pending: []Operation{{Call: "MPI_Recv", Peer: i32(5), Tag: i32(9), Comm: "MPI_COMM_WORLD", Bytes: i64(4097), WaitsFor: []int32{5}}}}
+		Text: "MPI_Recv from rank 5, tag 9, on MPI_COMM_WORLD, 4097 bytes",
+		Pending: []Operation{{Call: "MPI_Recv", Peer: i32(5), Tag: i32(9), Comm: "MPI_COMM_WORLD", Bytes: i64(4097),
+			WaitsFor: []int32{5}}}}
 	got := r.Threads[3]
 	got.known = false
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(State{}, Operation{})); diff != "" {
@@ -328,7 +332,49 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A file that grows by any number of bytes at a time is read as one that is there at once, and no part of it is an error.
+// A rank of a killed job may outlive the launcher, as this test's process does: the job runs until it is over.
+func TestRanksThatOutliveTheLauncher(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := write(t, 2, func(h *spool.Header) {
+		h.Pid = int64(os.Getpid())
+		copy(h.BootID[:], bootID())
+		h.Program = [len(h.Program)]byte{}
+		copy(h.Program[:], filepath.Base(exe))
+	}, func(rank int, s *script) { s.call(schema.CallRecv, never(args(0, 1-int32(rank), 9, 0))) })
+	j, err := Open(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := j.Report(); r.State != Running || len(r.Findings) != 0 {
+		t.Errorf("alive and seen once: %s, %v; want running and no findings", r.State, r.Findings)
+	}
+	j.Over = true
+	if r := j.Report(); r.State != Killed || len(r.Findings) != 1 || r.Findings[0].Kind != Deadlock {
+		t.Errorf("when the launcher has ended: %s, %v; want killed and a deadlock", r.State, r.Findings)
+	}
+}
+
+func TestRuns(t *testing.T) {
+	for _, c := range []struct {
+		exe  string
+		err  error
+		want bool
+	}{
+		{"/home/ada/ring", nil, true},
+		{"/home/ada/ring (deleted)", nil, true},
+		{"/usr/bin/make", nil, false}, // another process has the number now
+		{"", fs.ErrPermission, true},  // of another user
+		{"", fs.ErrNotExist, false},   // it is ending
+	} {
+		if got := runs(c.exe, c.err, "/nfs/ada/ring"); got != c.want {
+			t.Errorf("runs(%q, %v): %t, want %t", c.exe, c.err, got, c.want)
+		}
+	}
+}
+
 // Ticks of virtual time are ps since 1 us before MPI_Init; they are not on the machine's clock.
 func TestVirtualTime(t *testing.T) {
 	_, r := report(t, write(t, 2, func(h *spool.Header) { h.Timer = spool.TimerVirtual }, func(rank int, s *script) {
@@ -339,6 +385,7 @@ func TestVirtualTime(t *testing.T) {
 	}
 }
 
+// A file that grows by any number of bytes at a time gives the same report as one read at once, and no error.
 func TestReadingOn(t *testing.T) {
 	body := func(s *script) {
 		s.collective(schema.CallBarrier, 0, 0)
@@ -383,13 +430,14 @@ func TestReadingOn(t *testing.T) {
 	}
 }
 
-// A call without an end before other calls was left by a jump: it is not in progress.
+// A call without an end, followed by other calls, was left by a jump: it is not in progress.
 func TestAbandoned(t *testing.T) {
 	got, _ := report(t, write(t, 1, nil, func(_ int, s *script) {
 		s.call(schema.CallRecv, never(args(0, 0, 9, 0)))
 		s.call(schema.CallBarrier, never(on(0)))
 	}))
-	if want := "rank 0: since 2.000 s in MPI_Barrier on MPI_COMM_WORLD (its operation 1)\n"; !strings.HasSuffix(got, want) {
+	if want := "rank 0: since 2.000 s in MPI_Barrier on MPI_COMM_WORLD (its operation 1)\n"; !strings.HasSuffix(got,
+		want) {
 		t.Errorf("%s\nwant the last line %s", got, want)
 	}
 }
@@ -399,14 +447,15 @@ func TestRankList(t *testing.T) {
 		ranks []int32
 		want  string
 	}{{nil, ""}, {[]int32{5}, "5"}, {[]int32{3, 4}, "3, 4"}, {[]int32{0, 1, 2, 3, 5, 7, 8, 9}, "0-3, 5, 7-9"},
-		{[]int32{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 33}, "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30 and 2 more"}} {
+		{[]int32{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 33},
+			"0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30 and 2 more"}} {
 		if got := rankList(c.ranks); got != c.want {
 			t.Errorf("%v: %q, want %q", c.ranks, got, c.want)
 		}
 	}
 }
 
-// Whatever the slots of two ranks hold, reading them neither fails the process nor takes for ever.
+// Whatever the slots of two ranks hold, reading them neither crashes nor runs for ever.
 func FuzzRead(f *testing.F) {
 	_, seed := fileBytes(f, 0, 2, nil, func(s *script) {
 		s.DefComm(7, spool.CommDef{Kind: int32(schema.CommDup), Instance: 0, Size: 2, Members: 2}, []int32{0, 1})

@@ -1,9 +1,14 @@
-// Package hang says what the ranks of a job are doing, from the spool that they write: of a job that runs, hangs, or was
-// killed. It knows the call that each thread is in, which requests are outstanding and how far each rank has come with the
-// collective operations of each communicator; from these follows who waits for whom, and whether that is a circle.
+// Package hang reports what the ranks of a job are doing, whether it runs, hangs or was killed. From the job's spool
+// it reads the call that each thread is in, the pending requests, and how far each rank is with the collective
+// operations of each communicator. From these it concludes which ranks wait for which others, and whether they wait
+// in a circle.
 //
-// It reads files that are being written: everything in them may be half there. A Job remembers where it stopped reading, so
-// that looking again costs what was written since.
+// The files are still being written, so any record may be incomplete. A Job remembers where it stopped reading:
+// another look costs only what was written since.
+//
+// In reading order: read.go reads the files, report.go makes a Report, analysis.go matches messages and collectives,
+// threads.go describes the threads, graph.go finds circles, text.go prints. watch.go follows a job by the ends of its
+// files alone.
 package hang
 
 import (
@@ -20,15 +25,18 @@ import (
 	"unsafe"
 
 	"github.com/commq/commq/capture/ingest"
+	"github.com/commq/commq/capture/ingest/handles"
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/symbols"
 	"github.com/commq/commq/schema"
 )
 
-// Job is a job whose spool is read. It is not safe for concurrent use.
+// Job reads the spool of a job. It is not safe for concurrent use.
 type Job struct {
-	// Info is what the folder and the first header say.
+	// Info comes from the folder and the first header.
 	Info ingest.JobInfo
+	// Over means that the launcher has ended: a process that a signal has not ended yet does not count as running.
+	Over bool
 
 	dir     string
 	threads map[string]*thread // by file name
@@ -36,7 +44,7 @@ type Job struct {
 	buf     []byte
 
 	resolver symbols.Resolver
-	places   map[place]string // where addresses are in words
+	places   map[place]string // descriptions of addresses
 }
 
 // place is an address in a module's file.
@@ -45,7 +53,7 @@ type place struct {
 	offset   uint64
 }
 
-// Open reads the spool folder of a job; see ingest.Find for what id means. The error says what lies there instead.
+// Open reads the spool folder of a job; see ingest.Find for id and for errors.
 func Open(dir, id string) (*Job, error) {
 	info, err := ingest.Find(dir, id)
 	if err != nil {
@@ -56,8 +64,8 @@ func Open(dir, id string) (*Job, error) {
 	return j, j.Update()
 }
 
-// Update reads what was written since. Files of ranks and threads that are new are taken in. A file that cannot be read as
-// a spool file is an error that names it; the others are read all the same.
+// Update reads what was written since the last time, including files of new ranks and threads. It reads all files
+// even if one of them is damaged; the error names that file.
 func (j *Job) Update() error {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil {
@@ -68,22 +76,23 @@ func (j *Job) Update() error {
 		if !strings.HasPrefix(e.Name(), j.Info.ID+".") || !strings.HasSuffix(e.Name(), spool.Suffix) {
 			continue
 		}
-		if err := j.file(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) { // a run that was ingested takes its files away
+		// ingest removes the files when their run is written
+		if err := j.readFile(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// file reads on in one file.
-func (j *Job) file(name string) error {
+// readFile continues reading one file.
+func (j *Job) readFile(name string) error {
 	f, err := os.Open(filepath.Join(j.dir, name))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	t := j.threads[name]
-	if t != nil && t.over {
+	if t != nil && t.complete {
 		return nil
 	}
 	h, err := readHeader(f)
@@ -102,7 +111,7 @@ func (j *Job) file(name string) error {
 		t.seen = 0
 	}
 	t.seen++
-	t.over = h.Ended != spool.EndedNot && t.open == nil
+	t.complete = h.Ended != spool.EndedNot && t.open == nil
 	return nil
 }
 
@@ -131,7 +140,7 @@ func (j *Job) add(name string, h *spool.Header) *thread {
 	return t
 }
 
-// sorted are the ranks in their order, their threads in theirs.
+// sorted returns the ranks and their threads in ascending order.
 func (j *Job) sorted() []*rank {
 	ranks := slices.SortedFunc(maps.Values(j.ranks), func(a, b *rank) int { return cmp.Compare(a.rank, b.rank) })
 	for _, r := range ranks {
@@ -140,74 +149,79 @@ func (j *Job) sorted() []*rank {
 	return ranks
 }
 
-// rank is what is known of one process.
+// rank is what is known about one process.
 type rank struct {
 	rank    int32
 	threads []*thread
-	defs    *ingest.Definitions
+	defs    *handles.Definitions
 	sites   symbols.Sites
 
-	pending   map[uint32]*posted // requests that are not complete, by serial
+	pending   map[uint32]*posted // requests that are not complete, by serial number
 	templates map[uint32]*posted // persistent ones
-	early     map[uint32]bool    // completed before the thread that posted them was read
+	early     map[uint32]bool    // completion read before the post, by another thread
 	sent      map[channel]int64  // messages sent, by communicator number, peer and tag
 	received  map[channel]int64
 	next      map[int32]uint64 // collective operations completed, by communicator number
 	starts    map[start]int64  // of persistent collective operations
 	finalized bool
-	crowded   bool // too many channels to tell messages apart
+	crowded   bool // too many channels to count its messages
 }
 
-// channel is where messages do not overtake each other. Until a report it has the process's own number of the communicator.
+// channel is a sequence of messages that cannot overtake each other. comm is the process's own number for the
+// communicator.
 type channel struct{ comm, peer, tag int32 }
 
-// start is a persistent collective operation: communicator, and which operation on it made its request.
+// start identifies a persistent collective operation: the communicator, and the number on it of the operation that
+// made the request.
 type start struct {
 	comm     int32
 	instance int64
 }
 
-// posted is a call that made a request.
+// posted is a call that made a request, or a send.
 type posted struct {
 	call     spool.Call
 	site     uint32
-	ordinal  int64 // of a send: the n-th on its channel; of a started collective operation: the n-th start; from 1
-	instance int64 // of a collective; -1: none
+	ordinal  int64 // from 1: of a send its number on the channel, of a started collective the number of the start
+	instance int64 // of a collective; else -1
 }
 
-// maxChannels bounds the memory that a program with ever new tags needs.
+// maxChannels limits the memory for a program that uses ever new tags.
 const maxChannels = 1 << 20
 
 func newRank(number int32, file string) *rank {
-	return &rank{rank: number, defs: ingest.NewDefinitions(number, file), pending: map[uint32]*posted{}, templates: map[uint32]*posted{},
-		early: map[uint32]bool{}, sent: map[channel]int64{}, received: map[channel]int64{}, next: map[int32]uint64{}, starts: map[start]int64{}}
+	return &rank{rank: number, defs: handles.NewDefinitions(number, file), pending: map[uint32]*posted{},
+		templates: map[uint32]*posted{},
+		early:     map[uint32]bool{}, sent: map[channel]int64{}, received: map[channel]int64{},
+		next:   map[int32]uint64{},
+		starts: map[start]int64{}}
 }
 
-// thread is a file while it is read.
+// thread is a thread, whose file is being read.
 type thread struct {
-	name  string
-	rank  *rank
-	h     spool.Header
-	pos   int64 // of the next slot
-	over  bool  // it has ended, and everything is read
-	calls int64
-	tick  uint64 // a later pair of ticks and ns than the header's first, from the slots
-	ns    int64
+	name     string
+	rank     *rank
+	h        spool.Header
+	pos      int64 // of the next slot
+	complete bool  // the process has ended, and everything is read
+	calls    int64
+	tick     uint64 // with ns: a reading of the timer and the clock, later than the first one in the header
+	ns       int64
 
 	cur  current     // the call whose slots are being read
-	open *spool.Call // the call that it is in
-	seen int         // how many updates have found it in that call
+	open *spool.Call // the call that it is in; nil: none
+	seen int         // number of updates that found it in that call
 	last spool.Call  // the last call that returned
 	def  *spool.Def  // a definition whose payload is not complete
 	data []byte
 }
 
-// current is a call that returned, with what continues it.
+// current is a call that returned, with the slots that continue it.
 type current struct {
-	ok     bool
+	ok     bool // there is a current call
 	call   spool.Call
 	coll   bool
-	number uint64 // of the collective on its communicator
+	number uint64 // of a collective: its number on its communicator
 	side   spool.Side
 	done   []spool.DoneEntry
 	starts [][2]uint32
@@ -216,7 +230,7 @@ type current struct {
 
 const slotBytes = spool.SlotBytes
 
-// read reads on as far as there is something to read.
+// read reads up to the end of the records.
 func (t *thread) read(f io.ReaderAt, buf []byte) error {
 	t.open = nil
 	for {
@@ -226,7 +240,7 @@ func (t *thread) read(f io.ReaderAt, buf []byte) error {
 		}
 		slots := n / slotBytes
 		full := slots == len(buf)/slotBytes
-		used, more := t.slots(unsafe.Slice((*spool.Call)(unsafe.Pointer(&buf[0])), slots), full)
+		used, more := t.readSlots(unsafe.Slice((*spool.Call)(unsafe.Pointer(&buf[0])), slots), full)
 		t.pos += int64(used) * slotBytes
 		if !more || !full {
 			t.flush()
@@ -235,9 +249,9 @@ func (t *thread) read(f io.ReaderAt, buf []byte) error {
 	}
 }
 
-// slots takes in slots as far as they can be used, and returns how many, and whether to read on behind them. What is left is
-// to be read again: the call in progress, and the end. full says that the file goes on.
-func (t *thread) slots(s []spool.Call, full bool) (used int, more bool) {
+// readSlots reads slots. It returns how many it has read for good, and whether to continue after them. The rest must
+// be read again later: the call in progress, and the end of the records. full means that the file continues after s.
+func (t *thread) readSlots(s []spool.Call, full bool) (used int, more bool) {
 	for i := range s {
 		c := &s[i]
 		switch {
@@ -246,11 +260,11 @@ func (t *thread) slots(s []spool.Call, full bool) (used int, more bool) {
 		case c.Kind == spool.KindCall:
 			t.flush()
 			if c.T1 == 0 {
-				left, end := abandoned(s[i+1:])
-				if !left && !end && full && i > 0 {
-					return i, true // whether another call follows is in the next part of the file
+				abandoned, end := callFollows(s[i+1:])
+				if !abandoned && !end && full && i > 0 {
+					return i, true // only the next part of the file shows whether another call follows
 				}
-				if !left {
+				if !abandoned {
 					call := *c
 					t.open = &call
 					return i, false
@@ -258,17 +272,17 @@ func (t *thread) slots(s []spool.Call, full bool) (used int, more bool) {
 			}
 			t.begin(c)
 		case c.Kind == spool.KindBlob && t.def != nil:
-			t.blob(c.AsBlob())
+			t.addBlob(c.AsBlob())
 		default:
-			t.continued(c)
+			t.continueCall(c)
 		}
 	}
 	return len(s), true
 }
 
-// abandoned says whether another call follows: then one without an end was left by a jump, not by a return. end says that
-// the records end before one does.
-func abandoned(rest []spool.Call) (left, end bool) {
+// callFollows reports whether another call follows. If so, the program left the call before it, which has no end, by
+// a jump (longjmp). end is true when the records end before another call.
+func callFollows(rest []spool.Call) (follows, end bool) {
 	for i := range rest {
 		switch rest[i].Kind {
 		case spool.End:
@@ -291,15 +305,15 @@ func (t *thread) begin(c *spool.Call) {
 	t.last = *c
 }
 
-// continued takes in a slot behind the CALL slot.
-func (t *thread) continued(s *spool.Call) {
+// continueCall reads a slot after the CALL slot.
+func (t *thread) continueCall(s *spool.Call) {
 	c := &t.cur
 	if s.Kind == spool.KindDef {
 		d := *s.AsDef()
 		t.def, t.data = nil, nil
 		if d.Bytes <= maxPayload {
 			t.def = &d
-			t.defined()
+			t.define()
 		}
 		return
 	}
@@ -324,18 +338,18 @@ func (t *thread) continued(s *spool.Call) {
 	}
 }
 
-// maxPayload bounds what a damaged definition can make us hold: the members of a communicator of 2^24 ranks.
+// maxPayload limits the memory for a damaged definition. The members of a communicator of 2^24 ranks fit.
 const maxPayload = 1 << 26
 
-// blob takes in a part of a definition's payload.
-func (t *thread) blob(b *spool.Blob) {
+// addBlob adds a part of the payload of a definition.
+func (t *thread) addBlob(b *spool.Blob) {
 	t.data = append(t.data, b.Data[:min(int(b.N), len(b.Data))]...)
-	t.defined()
+	t.define()
 }
 
-// defined hands on a definition whose payload is complete. One that cannot be read is left out: what it defines is then not
-// known.
-func (t *thread) defined() {
+// define applies a definition once its payload is complete. It skips a damaged definition, so that its object is
+// unknown.
+func (t *thread) define() {
 	if len(t.data) < int(t.def.Bytes) {
 		return
 	}
@@ -351,26 +365,26 @@ func (t *thread) defined() {
 	t.def, t.data = nil, nil
 }
 
-// flush takes in the call whose slots are all read.
+// flush applies the call whose slots have all been read.
 func (t *thread) flush() {
 	c := &t.cur
 	if !c.ok {
 		return
 	}
-	t.rank.took(c, len(t.rank.threads) > 1)
+	t.rank.apply(c, len(t.rank.threads) > 1)
 	*c = current{done: c.done[:0], starts: c.starts[:0]}
 }
 
-// took takes in a call that returned.
-func (r *rank) took(c *current, threads bool) {
+// apply applies a call that returned. threads is true when the rank has several threads.
+func (r *rank) apply(c *current, threads bool) {
 	call := &c.call
 	if schema.CallID(call.Call) == schema.CallFinalize {
 		r.finalized = true
 	}
-	if c.coll && call.Comm != schema.NullInt32 && counts(schema.CallID(call.Call)) && c.number < 1<<62 {
+	if c.coll && call.Comm != schema.NullInt32 && involvesAll(schema.CallID(call.Call)) && c.number < 1<<62 {
 		r.next[call.Comm] = max(r.next[call.Comm], c.number+1)
 	}
-	r.completed(c, threads)
+	r.complete(c, threads)
 	if c.err {
 		return
 	}
@@ -403,16 +417,16 @@ func (r *rank) took(c *current, threads bool) {
 		r.templates[call.Req] = p
 	case kindStart:
 		for _, s := range c.starts {
-			if of := r.templates[s[1]]; of != nil {
-				started := *of
+			if made := r.templates[s[1]]; made != nil {
+				started := *made
 				started.call.T0, started.call.Site = call.T0, call.Site
 				if isSend(&started.call) {
 					r.send(&started)
 				}
 				if started.instance >= 0 {
-					at := start{started.call.Comm, started.instance}
-					r.starts[at]++
-					started.ordinal = r.starts[at]
+					operation := start{started.call.Comm, started.instance}
+					r.starts[operation]++
+					started.ordinal = r.starts[operation]
 				}
 				r.post(s[0], &started)
 			}
@@ -423,12 +437,12 @@ func (r *rank) took(c *current, threads bool) {
 	}
 }
 
-// completed ends the requests that a call completed.
-func (r *rank) completed(c *current, threads bool) {
+// complete ends the requests that a call completed. threads is true when the rank has several threads.
+func (r *rank) complete(c *current, threads bool) {
 	if kindOf(&c.call) != kindComplete {
 		return
 	}
-	one := func(e spool.DoneEntry) {
+	end := func(e spool.DoneEntry) {
 		p := r.pending[e.Req]
 		delete(r.pending, e.Req)
 		switch {
@@ -439,14 +453,14 @@ func (r *rank) completed(c *current, threads bool) {
 		}
 	}
 	if c.call.Req != 0 {
-		one(spool.DoneEntry{Req: c.call.Req, Source: c.call.Peer, Tag: c.call.Tag, Flags: uint32(c.call.Flags)})
+		end(spool.DoneEntry{Req: c.call.Req, Source: c.call.Peer, Tag: c.call.Tag, Flags: uint32(c.call.Flags)})
 	}
 	for _, e := range c.done {
-		one(e)
+		end(e)
 	}
 }
 
-// post notes a request.
+// post adds a request, unless another thread has completed it already.
 func (r *rank) post(serial uint32, p *posted) {
 	if serial == 0 {
 		return
@@ -470,24 +484,25 @@ func (r *rank) send(p *posted) {
 	p.ordinal = r.count(r.sent, c)
 }
 
-// receive counts a message that arrived.
+// receive counts a message that was received.
 func (r *rank) receive(comm, peer, tag int32, flags uint8) {
 	if flags&(spool.FlagProcNull|spool.FlagNoStatus) == 0 && peer != schema.NullInt32 {
 		r.count(r.received, channel{comm, peer, tag})
 	}
 }
 
-func (r *rank) count(of map[channel]int64, c channel) int64 {
-	n := of[c] + 1
-	if n == 1 && len(of) >= maxChannels {
+// count counts a message and returns its number on the channel; 0 when there are too many channels.
+func (r *rank) count(messages map[channel]int64, c channel) int64 {
+	n := messages[c] + 1
+	if n == 1 && len(messages) >= maxChannels {
 		r.crowded = true
 		return 0
 	}
-	of[c] = n
+	messages[c] = n
 	return n
 }
 
-// kind is how a call's slots are read here.
+// kind groups the calls that this package reads in the same way.
 type kind uint8
 
 const (
@@ -506,22 +521,26 @@ const (
 	kindComplete
 	kindCollective
 	kindIcollective
-	kindRequest // makes a request that waits for something else
+	kindRequest // makes a request that is neither a message nor a collective
 )
 
 // kinds is indexed by call id. It is made once and only read.
 var kinds = func() []kind {
-	of := map[string]kind{"send": kindSend, "isend": kindIsend, "recv": kindRecv, "irecv": kindIrecv, "sendrecv": kindSendrecv, "isendrecv": kindIsend,
-		"send_init": kindInit, "recv_init": kindInit, "start": kindStart, "startall": kindStart, "request_free": kindFree,
-		"mprobe": kindMprobe, "improbe": kindMprobe, "probe": kindProbe, "mrecv": kindMrecv, "imrecv": kindIrecv,
+	byRecorder := map[string]kind{"send": kindSend, "isend": kindIsend, "recv": kindRecv, "irecv": kindIrecv,
+		"sendrecv": kindSendrecv, "isendrecv": kindIsend,
+		"send_init": kindInit, "recv_init": kindInit, "start": kindStart, "startall": kindStart,
+		"request_free": kindFree,
+		"mprobe":       kindMprobe, "improbe": kindMprobe, "probe": kindProbe, "mrecv": kindMrecv, "imrecv": kindIrecv,
 		"wait": kindComplete, "waitall": kindComplete, "waitany": kindComplete, "waitsome": kindComplete,
 		"test": kindComplete, "testall": kindComplete, "testany": kindComplete, "testsome": kindComplete,
-		"collective": kindCollective, "comm_new": kindCollective, "win_new": kindCollective, "file_open": kindCollective,
-		"icollective": kindIcollective, "comm_idup": kindIcollective, "collective_init": kindInit, "psend_init": kindInit, "precv_init": kindInit,
+		"collective": kindCollective, "comm_new": kindCollective, "win_new": kindCollective,
+		"file_open":   kindCollective,
+		"icollective": kindIcollective, "comm_idup": kindIcollective, "collective_init": kindInit,
+		"psend_init": kindInit, "precv_init": kindInit,
 		"rma_request": kindRequest, "file_irw": kindRequest}
 	t := make([]kind, len(schema.Calls))
 	for i := range schema.Calls {
-		t[i] = of[schema.Calls[i].Recorder]
+		t[i] = byRecorder[schema.Calls[i].Recorder]
 	}
 	return t
 }()
@@ -533,36 +552,27 @@ func kindOf(c *spool.Call) kind {
 	return kinds[c.Call]
 }
 
-// isSend says whether the call sends, or makes a request that does.
+// isSend reports whether the call sends, or makes a request that does. Partitioned requests are not followed.
 func isSend(c *spool.Call) bool {
 	switch kindOf(c) {
 	case kindSend, kindIsend, kindSendrecv:
 		return true
 	case kindInit:
-		return recorder(c) == "send_init"
+		return schema.CallID(c.Call).Is(schema.FactSends) && !schema.CallID(c.Call).Is(schema.FactPartitioned)
 	}
 	return false
 }
 
-// isRecv says whether the call makes a request that receives.
+// isRecv reports whether the call makes a request that receives. Not MPI_Imrecv: its message was taken by the matched
+// probe. Partitioned requests are not followed.
 func isRecv(c *spool.Call) bool {
-	switch kindOf(c) {
-	case kindIrecv:
-		return recorder(c) == "irecv"
-	case kindInit:
-		return recorder(c) == "recv_init"
-	}
-	return false
+	k, call := kindOf(c), schema.CallID(c.Call)
+	return (k == kindIrecv || k == kindInit) && call.Is(schema.FactReceives) &&
+		!call.IsAny(schema.FactMatched|schema.FactPartitioned)
 }
 
-func recorder(c *spool.Call) string { return schema.Calls[c.Call].Recorder }
-
-// neighbours says whether a collective operation is one with neighbours alone.
-func neighbours(c *spool.Call) bool {
-	return strings.Contains(schema.CallID(c.Call).String(), "eighbor")
-}
-
-// counts says whether all of the communicator take part in the call: not in MPI_Comm_create_group and MPI_Intercomm_create.
-func counts(call schema.CallID) bool {
+// involvesAll reports whether all ranks of the communicator take part in the call. MPI_Comm_create_group and
+// MPI_Intercomm_create are the exceptions.
+func involvesAll(call schema.CallID) bool {
 	return call != schema.CallCommCreateGroup && call != schema.CallIntercommCreate
 }

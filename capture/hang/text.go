@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Write prints the report for people: what was found, then what each rank does, ranks that do the same in one line. At most
-// so many lines; 0 is all.
+// Write prints the report for people: first the findings, then what each rank is doing, with equal ranks in one line.
+// It prints at most this number of lines; 0 means all.
 func (r *Report) Write(w io.Writer, lines int) error {
 	out := []string{fmt.Sprintf("job %s: %s of %s, %s", r.Job, ranksText(r), filepath.Base(r.Program), r.State)}
 	for _, f := range r.Findings {
@@ -19,8 +19,8 @@ func (r *Report) Write(w io.Writer, lines int) error {
 		out = append(out, "  "+g)
 	}
 	if lines > 0 && len(out) > lines {
-		left := len(out) - lines + 1
-		out = append(out[:lines-1], fmt.Sprintf("  ... and %d lines more", left))
+		hidden := len(out) - lines + 1
+		out = append(out[:lines-1], fmt.Sprintf("  ... and %d lines more", hidden))
 	}
 	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
 	return err
@@ -33,7 +33,7 @@ func ranksText(r *Report) string {
 	return plural(int(r.Ranks), "rank")
 }
 
-// groups are the states in words, those that are alike in one line, in the order of their first rank.
+// groups describes the states, equal ones in one line, in the order of their first rank.
 func groups(states []State) []string {
 	type group struct {
 		label       string
@@ -43,7 +43,7 @@ func groups(states []State) []string {
 		text        string
 	}
 	var order []*group
-	of := map[string]*group{}
+	byText := map[string]*group{}
 	for i := range states {
 		s := &states[i]
 		label := ""
@@ -51,10 +51,10 @@ func groups(states []State) []string {
 			label = fmt.Sprintf(", thread %d", s.Thread)
 		}
 		key := label + "\x00" + s.line()
-		g := of[key]
+		g := byText[key]
 		if g == nil {
 			g = &group{label: label, text: s.line()}
-			of[key] = g
+			byText[key] = g
 			order = append(order, g)
 		}
 		if n := len(g.ranks); n == 0 || g.ranks[n-1] != s.Rank {
@@ -86,9 +86,9 @@ func groups(states []State) []string {
 	return out
 }
 
-// line is a state without its rank and time.
+// line describes a state without its rank and time.
 func (s *State) line() string {
-	text := s.Text + s.after()
+	text := s.Text + s.afterText()
 	if s.State == InCall {
 		text = "in " + text
 	}

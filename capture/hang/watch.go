@@ -20,10 +20,10 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Watcher follows a job by the headers and the ends of its spool files: what it costs does not depend on how much was
-// recorded before. It is not safe for concurrent use.
+// Watcher follows a job by the headers and the ends of its spool files. The cost of a look does not grow with the
+// records. It is not safe for concurrent use.
 type Watcher struct {
-	// Info is what the folder and the first header say.
+	// Info comes from the folder and the first header.
 	Info ingest.JobInfo
 
 	dir   string
@@ -31,24 +31,25 @@ type Watcher struct {
 	buf   []byte
 }
 
-// Progress says how far a job is.
+// Progress says how far a job has come.
 type Progress struct {
 	// Job is the job's id, Program the path of its executable.
 	Job     string `json:"job"`
 	Program string `json:"program"`
-	// State is running, finalized, aborted, killed (processes of it were on this machine, and none lives), or unknown: no
-	// process of it is here, and not all have ended.
+	// State is running, finalized, aborted, killed (all unfinished processes ran on this machine and none is alive),
+	// or unknown (no process is alive here, and some on other machines have not ended).
 	State string `json:"state"`
-	// Ranks is the size of MPI_COMM_WORLD, Seen how many of its ranks have records, Ended how many have finalized or aborted.
+	// Ranks is the size of MPI_COMM_WORLD, Seen the number of its ranks with records, Ended the number of those that
+	// have finalized or aborted.
 	Ranks int32 `json:"ranks"`
 	Seen  int   `json:"seen"`
 	Ended int   `json:"ended"`
-	// Calls is the number of calls recorded; where not Exact, some of it was counted from samples of the files.
+	// Calls is the number of recorded calls. When Exact is false, it was partly estimated from samples of the files.
 	Calls int64 `json:"calls"`
 	Exact bool  `json:"exact"`
 	// Bytes is the size of the records.
 	Bytes int64 `json:"bytes"`
-	// Dropped is the number of calls that could not be recorded, Limited that of ranks at the limit of their spool.
+	// Dropped is the number of calls that could not be recorded, Limited the number of ranks whose spool is full.
 	Dropped int64 `json:"dropped"`
 	Limited int   `json:"limited"`
 	// Doing are the calls that threads are in, the most frequent first; Call is empty for those outside MPI.
@@ -60,11 +61,11 @@ type Progress struct {
 // Unknown is a Progress.State.
 const Unknown = "unknown"
 
-// Doing is a call, and the ranks that are in it.
+// Doing is a call and the ranks that are in it.
 type Doing struct {
 	Call  string  `json:"call"`
 	Ranks []int32 `json:"ranks"`
-	// LongestRank has been there longest, for LongestNs; null where that cannot be told, as on another machine.
+	// LongestRank has been in the call longest, for LongestNs; null when that is not known, as on another machine.
 	LongestRank int32  `json:"longest_rank"`
 	LongestNs   *int64 `json:"longest_ns"`
 }
@@ -75,18 +76,19 @@ type RankCalls struct {
 	Calls int64 `json:"calls"`
 }
 
-// tail is a file whose end is followed.
+// tail follows the end of a file.
 type tail struct {
-	h     spool.Header
-	pos   int64 // of the next slot
-	calls int64 // up to pos
-	exact bool
-	last  spool.Call // the last CALL slot
-	at    int64      // where it stands
-	gone  bool
+	h       spool.Header
+	pos     int64 // of the next slot
+	calls   int64 // up to pos
+	exact   bool
+	last    spool.Call // the last CALL slot
+	lastPos int64      // where it is in the file
+	alive   bool       // the process was alive when the file was read
+	gone    bool
 }
 
-// Watch begins to follow a job of the spool folder; see ingest.Find for what id means.
+// Watch starts following a job of the spool folder; see ingest.Find for id and for errors.
 func Watch(dir, id string) (*Watcher, error) {
 	info, err := ingest.Find(dir, id)
 	if err != nil {
@@ -95,11 +97,12 @@ func Watch(dir, id string) (*Watcher, error) {
 	return &Watcher{Info: *info, dir: dir, files: map[string]*tail{}, buf: make([]byte, 1<<20)}, nil
 }
 
-// most is how many bytes of a file are read at once; of more, calls are estimated from the last part.
-const most = 8 << 20
+// maxNew is the number of new bytes of a file that are read at most. If there are more, the calls are estimated from
+// the last part.
+const maxNew = 8 << 20
 
-// Look reads what is new and says how things stand. The error names a file that cannot be read; fs.ErrNotExist says that the
-// records are gone.
+// Look reads what is new and returns the progress. The error names a file that cannot be read; it is fs.ErrNotExist
+// if the records are gone.
 func (w *Watcher) Look() (*Progress, error) {
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {
@@ -112,7 +115,7 @@ func (w *Watcher) Look() (*Progress, error) {
 		if !strings.HasPrefix(e.Name(), w.Info.ID+".") || !strings.HasSuffix(e.Name(), spool.Suffix) {
 			continue
 		}
-		if err := w.look(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.readFile(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -124,13 +127,13 @@ func (w *Watcher) Look() (*Progress, error) {
 	return w.progress(), nil
 }
 
-func (w *Watcher) look(name string) error {
+func (w *Watcher) readFile(name string) error {
 	f, err := os.Open(filepath.Join(w.dir, name))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	h, err := readHeader(f)
+	h, alive, err := readLiveHeader(f)
 	if err != nil {
 		return err
 	}
@@ -140,25 +143,37 @@ func (w *Watcher) look(name string) error {
 		w.files[name] = t
 	}
 	t.gone = false
-	t.h = *h
+	t.h, t.alive = *h, alive
 	if err := t.follow(f, w.buf); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return nil
 }
 
-// follow counts the slots that are new. Where there are too many it jumps to the end and counts by what the last part holds.
+// readLiveHeader reads a header and reports whether the process is alive. If it is not, the header is read again: the
+// process may have ended since the first reading, and only then does the header say how.
+func readLiveHeader(f *os.File) (h *spool.Header, alive bool, err error) {
+	if h, err = readHeader(f); err != nil {
+		return nil, false, err
+	}
+	if alive = isAlive(h); !alive && h.Ended == spool.EndedNot {
+		h, err = readHeader(f)
+	}
+	return h, alive, err
+}
+
+// follow counts the new calls. If there are too many, it jumps to the last part and estimates their number from that.
 func (t *tail) follow(f *os.File, buf []byte) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if info.Size()-t.pos > most {
+	if info.Size()-t.pos > maxNew {
 		end, err := usedEnd(f, t.pos, info.Size())
 		if err != nil {
 			return err
 		}
-		if skipped := end - most/2 - t.pos; end-t.pos > most {
+		if skipped := end - maxNew/2 - t.pos; end-t.pos > maxNew {
 			skipped -= skipped % slotBytes
 			from := t.pos + skipped
 			t.pos = from
@@ -174,7 +189,7 @@ func (t *tail) follow(f *os.File, buf []byte) error {
 	return t.read(f, buf)
 }
 
-// usedEnd finds where the slots of a file end, by halving: used ones have a kind, those behind are zeros.
+// usedEnd finds the end of the used slots by bisection: used slots have a kind, unused ones are zeros.
 func usedEnd(f io.ReaderAt, from, size int64) (int64, error) {
 	low, high := int64(0), (size-from)/slotBytes
 	var slot [slotBytes]byte
@@ -192,10 +207,10 @@ func usedEnd(f io.ReaderAt, from, size int64) (int64, error) {
 	return from + low*slotBytes, nil
 }
 
-// read counts on to the end.
+// read counts the calls up to the end.
 func (t *tail) read(f io.ReaderAt, buf []byte) error {
-	if t.last.T1 == 0 && t.at > 0 { // it may have returned
-		if _, err := f.ReadAt(buf[:slotBytes], t.at); err == nil {
+	if t.last.T1 == 0 && t.lastPos > 0 { // it may have returned since
+		if _, err := f.ReadAt(buf[:slotBytes], t.lastPos); err == nil {
 			t.last = *(*spool.Call)(unsafe.Pointer(&buf[0]))
 		}
 	}
@@ -211,7 +226,7 @@ func (t *tail) read(f io.ReaderAt, buf []byte) error {
 			}
 			if slots[i].Kind == spool.KindCall {
 				t.calls++
-				t.last, t.at = slots[i], t.pos
+				t.last, t.lastPos = slots[i], t.pos
 			}
 			t.pos += slotBytes
 		}
@@ -221,9 +236,10 @@ func (t *tail) read(f io.ReaderAt, buf []byte) error {
 	}
 }
 
-// progress adds up what the files say.
+// progress adds up the state of all files.
 func (w *Watcher) progress() *Progress {
-	p := &Progress{Job: w.Info.ID, Program: w.Info.Program, Ranks: w.Info.Ranks, Exact: true, Doing: []Doing{}, Behind: []RankCalls{}}
+	p := &Progress{Job: w.Info.ID, Program: w.Info.Program, Ranks: w.Info.Ranks, Exact: true, Doing: []Doing{},
+		Behind: []RankCalls{}}
 	type state struct {
 		calls int64
 		ended uint32
@@ -231,7 +247,7 @@ func (w *Watcher) progress() *Progress {
 	ranks := map[int32]*state{}
 	doing := map[string]*Doing{}
 	limited := map[int32]bool{}
-	running, here := false, true
+	running, allHere := false, true
 	now := monotonic()
 	for _, name := range slices.Sorted(maps.Keys(w.files)) {
 		t := w.files[name]
@@ -253,11 +269,11 @@ func (w *Watcher) progress() *Progress {
 			continue
 		}
 		local := onThisMachine(&t.h)
-		here = here && local
+		allHere = allHere && local
 		if t.h.Thread == 0 {
-			running = running || lives(&t.h)
+			running = running || t.alive
 		}
-		t.add(doing, local, now)
+		t.addTo(doing, local, now)
 	}
 	p.Seen, p.Limited = len(ranks), len(limited)
 	aborted := false
@@ -287,7 +303,7 @@ func (w *Watcher) progress() *Progress {
 		p.State = Finalized
 	case aborted:
 		p.State = Aborted
-	case here && p.Seen > 0:
+	case allHere && p.Seen > 0:
 		p.State = Killed
 	default:
 		p.State = Unknown
@@ -295,20 +311,20 @@ func (w *Watcher) progress() *Progress {
 	return p
 }
 
-// add adds what the thread is doing.
-func (t *tail) add(to map[string]*Doing, local bool, now int64) {
+// addTo adds what the thread is doing. local is true when it runs on this machine; now is its CLOCK_MONOTONIC.
+func (t *tail) addTo(doing map[string]*Doing, local bool, now int64) {
 	call, tick := "", t.last.T1
-	if t.last.T1 == 0 && t.at > 0 {
+	if t.last.T1 == 0 && t.lastPos > 0 {
 		tick = t.last.T0
 		call = fmt.Sprintf("call %d", t.last.Call)
 		if int(t.last.Call) < len(schema.Calls) {
 			call = schema.CallID(t.last.Call).String()
 		}
 	}
-	d := to[call]
+	d := doing[call]
 	if d == nil {
 		d = &Doing{Call: call, LongestRank: t.h.Rank}
-		to[call] = d
+		doing[call] = d
 	}
 	d.Ranks = append(d.Ranks, t.h.Rank)
 	if ns, ok := t.ns(tick); ok && local && now > ns {
@@ -318,8 +334,9 @@ func (t *tail) add(to map[string]*Doing, local bool, now int64) {
 	}
 }
 
-// ns is a tick on this machine's CLOCK_MONOTONIC. Of virtual time there is none.
-func (t *tail) ns(tick uint64) (int64, bool) {
+// ns returns the time of a tick on CLOCK_MONOTONIC of its machine; ok is false when it is not known, as for virtual
+// times.
+func (t *tail) ns(tick uint64) (ns int64, ok bool) {
 	if t.h.Timer == spool.TimerVirtual {
 		return 0, false
 	}
@@ -336,7 +353,7 @@ func (t *tail) ns(tick uint64) (int64, bool) {
 	return t.h.Clock0Ns + int64(d), true
 }
 
-// monotonic is this machine's CLOCK_MONOTONIC; 0 where it cannot be read.
+// monotonic returns CLOCK_MONOTONIC of this machine; 0 when it cannot be read.
 func monotonic() int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {

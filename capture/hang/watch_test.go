@@ -35,9 +35,11 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	// MPI_Init of 6 ranks, 0+1+2+3+4+5 sends and 3 barriers are 24 calls; every rank defined a type in 2 slots.
-	want := &Progress{Job: "0000000000005eed", Program: "/bin/stuck", State: Unknown, Ranks: 6, Seen: 6, Ended: 1, Calls: 24, Exact: true,
+	want := &Progress{Job: "0000000000005eed", Program: "/bin/stuck", State: Unknown, Ranks: 6, Seen: 6, Ended: 1,
+		Calls: 24, Exact: true,
 		Bytes: 6*spool.HeaderBytes + (24+12)*spool.SlotBytes, Dropped: 7, Limited: 1,
-		Doing:  []Doing{{Call: "MPI_Barrier", Ranks: []int32{0, 1, 2}}, {Call: "", Ranks: []int32{3, 4}, LongestRank: 3}},
+		Doing: []Doing{{Call: "MPI_Barrier", Ranks: []int32{0, 1, 2}},
+			{Call: "", Ranks: []int32{3, 4}, LongestRank: 3}},
 		Behind: []RankCalls{{0, 2}, {1, 3}, {2, 4}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -50,7 +52,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Of a large file only the end is read, and the count of its calls is near. Then it goes on exactly from there.
+// Of a large file only the end is read, and the number of its calls is a good estimate. From there on calls are
+// counted exactly.
 func TestLargeFile(t *testing.T) {
 	const calls = 400_000 // 25.6 MB and an ERR slot for every fourth
 	name, data := fileBytes(t, 0, 1, nil, func(s *script) {
@@ -79,7 +82,8 @@ func TestLargeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Exact || p.Calls < calls-1000-100 || p.Calls > calls-1000+100 || p.Bytes != int64(len(data)-more) {
-		t.Errorf("%d calls (exact: %v) in %d bytes, want about %d in %d", p.Calls, p.Exact, p.Bytes, calls-1000+1, len(data)-more)
+		t.Errorf("%d calls (exact: %v) in %d bytes, want about %d in %d", p.Calls, p.Exact, p.Bytes, calls-1000+1,
+			len(data)-more)
 	}
 	write(data)
 	q, err := w.Look()

@@ -12,7 +12,7 @@ type discard struct{}
 
 func (discard) Write(int, schema.Batch) error { return nil }
 
-// BenchmarkRows is ingest without writing: reading, decoding, matching, on one core.
+// BenchmarkRows measures ingest without writing: reading, decoding and matching, on one core.
 func BenchmarkRows(b *testing.B) {
 	dir := b.TempDir()
 	h := spoolgen.Halo{Ranks: 64, Neighbours: 2, Iterations: 4000, Seed: 1, Job: 1}
@@ -24,11 +24,11 @@ func BenchmarkRows(b *testing.B) {
 		if err := o.withDefaults(); err != nil {
 			b.Fatal(err)
 		}
-		j, err := openJob(dir, o)
+		j, err := openJob(dir, o.Job, allFiles)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := j.run(context.Background(), discard{}); err != nil {
+		if _, err := makeRun(context.Background(), j, &o, discard{}); err != nil {
 			b.Fatal(err)
 		}
 		j.close()

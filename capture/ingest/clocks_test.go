@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,50 +10,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// A timer of 2 ticks per ns until tick 2000 (ns 6000 to 7000), then of 4 (to ns 7500 at tick 4000).
-func TestClocksArePiecewiseLinear(t *testing.T) {
-	c, ok := newClock([]clockPair{{0, 6000}, {4000, 7500}, {2000, 7000}, {3000, 7100}, {3500, 6900}}[:3])
-	if !ok {
-		t.Fatal("no rate")
-	}
-	for _, x := range []struct {
-		tick uint64
-		ns   int64
-	}{{0, 6000}, {1, 6000}, {2, 6001}, {1999, 6999}, {2000, 7000}, {2004, 7001}, {4000, 7500}, {4400, 7600}, {1000, 6500}} {
-		if got := c.at(x.tick); got != x.ns {
-			t.Errorf("tick %d is at %d ns, want %d", x.tick, got, x.ns)
-		}
-	}
-	if got := c.span(2000); got != 1000 {
-		t.Errorf("2000 ticks in the first piece are %d ns, want 1000", got)
-	}
-}
-
-func TestClocksNeverGoBackwards(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	for range 300 {
-		var pairs []clockPair
-		for range 2 + rng.IntN(5) {
-			pairs = append(pairs, clockPair{rng.Uint64N(1000), rng.Int64N(700)})
-		}
-		c, _ := newClock(pairs)
-		c = c.shifted(rng.Int64N(500), (rng.Float64()-0.5)*2*maxDrift, rng.Int64N(500))
-		last := c.at(0)
-		for tick := uint64(1); tick < 1500; tick++ {
-			now := c.at(tick)
-			if now < last {
-				t.Fatalf("pairs %v: %d ns at tick %d, %d before", pairs, now, tick, last)
-			}
-			last = now
-		}
-		if other := c.at(3); other != (&clock{pieces: c.pieces}).at(3) {
-			t.Fatalf("pairs %v: at(3) depends on what was asked before", pairs)
-		}
-	}
-}
-
-// Two hosts. The first has a timer of 2 ticks per ns that began at 1,000,000. The second's clock is 5000 ns ahead of the
-// first's at MPI_Init and 5100 at MPI_Finalize, 100 us later, and its ranks 1 and 3 count ns.
+// Two hosts. The first has a timer of 2 ticks per ns that began at 1,000,000. The second's clock is 5000 ns ahead of
+// the first's at MPI_Init and 5100 at MPI_Finalize, 100 us later, and its ranks 1 and 3 count ns.
 func TestHostsShareOneTime(t *testing.T) {
 	p := program{ranks: 4, header: func(h *spool.Header) {
 		h.OffsetInitNs, h.OffsetInitErrorNs, h.OffsetInitAtNs = 0, 0, 2_000_000
@@ -69,7 +26,7 @@ func TestHostsShareOneTime(t *testing.T) {
 		h.Clock1Ns, h.Clock1Tick = 2_105_100, 2_105_100
 		h.OffsetInitNs, h.OffsetInitErrorNs, h.OffsetInitAtNs = 5000, 30, 2_005_000
 		h.OffsetFinalNs, h.OffsetFinalErrorNs, h.OffsetFinalAtNs = 5100, 40, 2_105_000
-		if h.Rank == 1 { // it did not measure at the end: rank 3 of its host did
+		if h.Rank == 1 { // rank 3 of its host measured at the end instead
 			h.OffsetFinalNs = null64
 		}
 	}}
@@ -81,9 +38,9 @@ func TestHostsShareOneTime(t *testing.T) {
 		s.call(schema.CallSend, func(c *spool.Call) { to(0, int32(rank), 9, 1, 0)(c); c.T1 = c.T0 + 40 })
 		s.now += 30_000
 	}
-	// MPI_Init of each rank is entered at tick 0 of its timer: 2,000,000 - 500,000 = 1,500,000 ns for the first host; on the
-	// second at 0, where the offset is 5000 - 0.001 x 2,005,000 = 2995: -2995 ns, the run's start. The sends of the second host
-	// end 40 ns later on its clock, 39.96 on the first's; times are rounded down.
+	// MPI_Init of each rank is entered at tick 0 of its timer: 2,000,000 - 500,000 = 1,500,000 ns for the first host;
+	// on the second at 0, where the offset is 5000 - 0.001 x 2,005,000 = 2995: -2995 ns, the run's start. The sends
+	// of the second host end 40 ns later on its clock, 39.96 on the first's; times are rounded down.
 	r := ingested(t, p.write(t), Options{})
 	var times []string
 	for _, e := range r.events {
@@ -97,9 +54,11 @@ func TestHostsShareOneTime(t *testing.T) {
 	}
 	var ranks []string
 	read(t, r.dir, &schema.RanksTable, func(b *schema.RankInfos, i int) {
-		ranks = append(ranks, fmt.Sprintf("%d on %d: %d+-%d, %d+-%d", b.Rank[i], b.Host[i], b.ClockOffsetInitNs[i], b.ClockErrorInitNs[i], b.ClockOffsetFinalNs[i], b.ClockErrorFinalNs[i]))
+		ranks = append(ranks, fmt.Sprintf("%d on %d: %d+-%d, %d+-%d", b.Rank[i], b.Host[i], b.ClockOffsetInitNs[i],
+			b.ClockErrorInitNs[i], b.ClockOffsetFinalNs[i], b.ClockErrorFinalNs[i]))
 	})
-	want = []string{"0 on 0: 0+-0, 0+-0", "1 on 1: 5000+-30, 5100+-40", "2 on 0: 0+-0, 0+-0", "3 on 1: 5000+-30, 5100+-40"}
+	want = []string{"0 on 0: 0+-0, 0+-0", "1 on 1: 5000+-30, 5100+-40", "2 on 0: 0+-0, 0+-0",
+		"3 on 1: 5000+-30, 5100+-40"}
 	if !slices.Equal(ranks, want) {
 		t.Errorf("ranks %v, want %v", ranks, want)
 	}
@@ -108,7 +67,7 @@ func TestHostsShareOneTime(t *testing.T) {
 	}
 }
 
-// virtual makes the job one with virtual times: ticks are ps, from 1 us on. The clock readings and offsets are of no concern.
+// virtual gives the job virtual times: ticks are ps, from 1 us on. Clock readings and offsets then do not matter.
 func virtual(h *spool.Header) {
 	h.Timer = spool.TimerVirtual
 	h.Clock0Tick, h.Clock0Ns, h.Clock1Tick, h.Clock1Ns = 77, 5_000_000, 99, 4_000_000
@@ -118,8 +77,8 @@ func virtual(h *spool.Header) {
 	}
 }
 
-// MPI_Init is at 1 us of each rank's ticks, which is 0 of the run. A half of a ns is rounded up, and each time once: a send at
-// 2,499 ps and its receive at 2,500 ps are 1 ns apart although their ticks are not.
+// MPI_Init is at 1 us of each rank's ticks, which is 0 of the run. Half a ns is rounded up, and each time is rounded
+// only once: a send at 2,499 ps and its receive at 2,500 ps are 1 ns apart although their ticks are not.
 func TestVirtualTimesAreRoundedOnce(t *testing.T) {
 	p := program{ranks: 3, header: virtual, body: func(rank int, s *script) {
 		s.now = spool.VirtualStart
@@ -171,7 +130,8 @@ func TestVirtualAndMeasuredTimesDoNotMix(t *testing.T) {
 			virtual(h)
 		}
 	}}.write(t)
-	if err := refused(t, dir, Options{}); !strings.Contains(err, "with simulator ranks or without") {
+	if err := refused(t, dir, Options{}); !strings.Contains(err,
+		"either this file or the others of the job were captured with simulator ranks") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -181,22 +141,22 @@ func TestClockTroubleIsAWarning(t *testing.T) {
 		name, warning string
 		header        func(h *spool.Header)
 	}{
-		{"no rate", "The timer of host node0 was read only once against a clock: its times are in ticks.",
+		{"no rate", "The timer of host node0 was compared with a clock only once, so its rate is not known: its times are in ticks.",
 			func(h *spool.Header) { h.Timer = spool.TimerTSC }},
-		{"not measured", "The clock offset of host node1 was not measured: the times of its ranks do not compare with those of others.",
+		{"not measured", "The clock offset of host node1 was not measured: the times of its ranks cannot be compared with those of other hosts.",
 			func(h *spool.Header) {
 				if h.Rank == 1 {
 					copy(h.Host[:], "node1")
 				}
 			}},
-		{"drift", "The clock offsets of host node1 at MPI_Init and MPI_Finalize, 0 and 90 ns, differ more than clocks can: the first is used.",
+		{"drift", "The clock offsets of host node1 at MPI_Init and MPI_Finalize, 0 and 90 ns, differ by more than clocks can drift: only the first is used.",
 			func(h *spool.Header) {
 				if h.Rank == 1 {
 					copy(h.Host[:], "node1")
 					h.OffsetInitNs, h.OffsetFinalNs, h.OffsetFinalAtNs = 0, 90, 100
 				}
 			}},
-		{"two timers", "The timer of rank 1 does not go with that of its host node0: its times are by its own readings.",
+		{"two timers", "The timer of rank 1 does not agree with that of its host node0: its times follow its own readings.",
 			func(h *spool.Header) {
 				h.Timer, h.Clock0Tick, h.Clock1Tick, h.Clock1Ns = spool.TimerTSC, 1, 200, 100
 				if h.Rank == 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// commLines are the communicators as text: id kind name, then per group its world ranks and parent.
+// commLines returns the communicators as text: id kind name, then per group its world ranks and parent.
 func (r *result) commLines(t *testing.T) string {
 	var lines []string
 	last, lastRemote := int32(-1), int32(-1)
@@ -41,9 +41,11 @@ func (r *result) commLines(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// making is a constructor of communicator id over the world ranks members, on the parent's instance-th operation.
-func making(s *script, call schema.CallID, rank int, id, parent int32, instance uint64, members []int32, edit func(*spool.CommDef)) {
-	d := spool.CommDef{Kind: int32(schema.CommSplit), Parent: parent, Instance: instance, Size: int32(len(members)), LeaderWorld: members[0]}
+// making writes a constructor of communicator id over the world ranks members, as operation instance of the parent.
+func making(s *script, call schema.CallID, rank int, id, parent int32, instance uint64, members []int32,
+	edit func(*spool.CommDef)) {
+	d := spool.CommDef{Kind: int32(schema.CommSplit), Parent: parent, Instance: instance, Size: int32(len(members)),
+		LeaderWorld: members[0]}
 	for i, m := range members {
 		if int(m) == rank {
 			d.Rank = int32(i)
@@ -61,8 +63,8 @@ func making(s *script, call schema.CallID, rank int, id, parent int32, instance 
 	s.DefComm(int64(id), d, list)
 }
 
-// MPI_Comm_split makes {0, 2, 4} backwards and {1, 3}; each rank calls its own one number 2. It is freed, and another
-// gets the number, of the next instance. Sends are to ranks in the communicator.
+// MPI_Comm_split makes {0, 2, 4} backwards and {1, 3}; each rank gives its own one number 2. It is freed, and its
+// number goes to another communicator, of the next instance. Sends are to ranks in the communicator.
 func TestNumbersOfCommunicatorsAreReused(t *testing.T) {
 	groups := [][]int32{{4, 2, 0}, {1, 3}}
 	r := ingested(t, program{ranks: 5, body: func(rank int, s *script) {
@@ -85,13 +87,13 @@ func TestNumbersOfCommunicatorsAreReused(t *testing.T) {
 			s.call(schema.CallRecv, received(2, 2, 9, 8, 0))
 		}
 	}}.write(t), Options{})
-	same(t, "comms", r.commLines(t), `
+	compareLines(t, "comms", r.commLines(t), `
 		0 world MPI_COMM_WORLD of -: 0 1 2 3 4
 		1 split of 0: 1 3
 		2 split second of 0: 1 3
 		3 split of 0: 4 2 0
 		4 split second of 0: 4 2 0`)
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>4 comm 4 tag 9 bytes 8 rows 4 5 5 epoch 0
 		1>3 comm 1 tag 9 bytes 4 rows 2 2 2 epoch 0
 		4>2 comm 3 tag 9 bytes 4 rows 2 2 2 epoch 0`)
@@ -105,7 +107,8 @@ func TestIntercommunicators(t *testing.T) {
 		mine, theirs := groups[rank%2], groups[1-rank%2]
 		making(s, schema.CallCommSplit, rank, 2, 0, 0, mine, nil)
 		id := int32(3 + rank%2)
-		d := spool.CommDef{Kind: int32(schema.CommInter), Parent: 2, Size: 2, LeaderWorld: mine[0], RemoteSize: 2, RemoteLeaderWorld: theirs[0], Key: 7}
+		d := spool.CommDef{Kind: int32(schema.CommInter), Parent: 2, Size: 2, LeaderWorld: mine[0], RemoteSize: 2,
+			RemoteLeaderWorld: theirs[0], Key: 7}
 		s.call(schema.CallIntercommCreate, func(c *spool.Call) { c.Comm, c.Count = 2, int64(id) })
 		s.Coll(spoolgen.NewColl(0))
 		if int32(rank) == mine[0] {
@@ -140,28 +143,28 @@ func TestIntercommunicators(t *testing.T) {
 		})
 		s.Coll(coll)
 	}}.write(t), Options{})
-	same(t, "comms", r.commLines(t), `
+	compareLines(t, "comms", r.commLines(t), `
 		0 world MPI_COMM_WORLD of -: 0 1 2 3
 		1 split of 0: 0 2
 		2 inter of 1: 0 2 of 4: 3 1
 		3 self MPI_COMM_SELF of -: 3
 		4 split of 0: 3 1`)
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>1 comm 2 tag 9 bytes 4 rows 3 3 3 epoch 0
 		3>0 comm 2 tag 9 bytes 8 rows 3 4 4 epoch 0
 		3>3 comm 3 tag 9 bytes 20 rows 4 4 4 epoch 0`)
-	same(t, "rank 0", r.eventLines(0), `
+	compareLines(t, "rank 0", r.eventLines(0), `
 		1 Comm_split comm comm 0 instance 0
 		2 Intercomm_create comm comm 1
 		3 Send send comm 2 to 1 tag 9 sends 4
 		4 Recv recv comm 2 from 3 tag 9 receives 8
 		5 Bcast collective comm 2 instance 0 sends 0 receives 12 root 3`)
-	same(t, "rank 1", r.eventLines(1), `
+	compareLines(t, "rank 1", r.eventLines(1), `
 		1 Comm_split comm comm 0 instance 0
 		2 Intercomm_create comm comm 4
 		3 Recv recv comm 2 from 0 tag 9 receives 4 any 1
 		4 Bcast collective comm 2 instance 0 sends 0 receives 0`)
-	same(t, "rank 3", r.eventLines(3), `
+	compareLines(t, "rank 3", r.eventLines(3), `
 		1 Comm_split comm comm 0 instance 0
 		2 Intercomm_create comm comm 4
 		3 Send send comm 2 to 0 tag 9 sends 8
@@ -172,8 +175,8 @@ func TestIntercommunicators(t *testing.T) {
 	}
 }
 
-// Rank 0 leads two MPI_Comm_create_group of one tag, with rank 1 and with rank 2: rank 2 has only the second, which is
-// its first with that leader and tag.
+// Rank 0 leads two MPI_Comm_create_group with the same tag, one with rank 1 and one with rank 2. Rank 2 has only the
+// second, which is its first with that leader and tag.
 func TestGroupsOfOneTagAreCountedOnTheirLeader(t *testing.T) {
 	byTag := func(d *spool.CommDef) { d.Kind, d.Key = int32(schema.CommCreate), 5 }
 	r := ingested(t, program{ranks: 3, body: func(rank int, s *script) {
@@ -186,11 +189,11 @@ func TestGroupsOfOneTagAreCountedOnTheirLeader(t *testing.T) {
 			s.call(schema.CallRecv, received(3, int32(1-rank/2), 9, 4, 0))
 		}
 	}}.write(t), Options{})
-	same(t, "comms", r.commLines(t), `
+	compareLines(t, "comms", r.commLines(t), `
 		0 world MPI_COMM_WORLD of -: 0 1 2
 		1 create of 0: 0 1
 		2 create of 0: 0 2`)
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>2 comm 2 tag 9 bytes 4 rows 3 3 3 epoch 0
 		2>0 comm 2 tag 9 bytes 4 rows 2 4 4 epoch 0`)
 }
@@ -210,13 +213,14 @@ func TestTopologiesAreKept(t *testing.T) {
 		s.Coll(spoolgen.NewColl(1))
 		s.DefComm(3, d, members, []int32{int32(rank+1) % 3})
 	}}.write(t), Options{})
-	same(t, "comms", r.commLines(t), `
+	compareLines(t, "comms", r.commLines(t), `
 		0 world MPI_COMM_WORLD of -: 0 1 2
 		1 cart of 0: 0 (3,1; 1,0) 1 2
 		2 dist_graph of 0: 0[1] 1[2] 2[0]`)
 }
 
-// Types of equal name, constructor, size and extent are one, whatever their numbers; others of a name are not.
+// Types with equal name, constructor, size and extent are the same type, whatever their numbers. Types that share
+// only the name are not.
 func TestDatatypesAreUnified(t *testing.T) {
 	r := ingested(t, program{ranks: 2, body: func(rank int, s *script) {
 		s.DefType(int64(5-rank), "", 3, 24, 40) // a vector
@@ -233,9 +237,10 @@ func TestDatatypesAreUnified(t *testing.T) {
 		if name == schema.NullText {
 			name = "-"
 		}
-		lines = append(lines, fmt.Sprintf("%d %s %s %d of %d", b.ID[i], name, b.Combiner[i], b.Bytes[i], b.ExtentBytes[i]))
+		lines = append(lines, fmt.Sprintf("%d %s %s %d of %d", b.ID[i], name, b.Combiner[i], b.Bytes[i],
+			b.ExtentBytes[i]))
 	})
-	same(t, "datatypes", strings.Join(lines, "\n"), `
+	compareLines(t, "datatypes", strings.Join(lines, "\n"), `
 		0 MPI_INT named 4 of 4
 		1 column vector 24 of 40
 		2 column vector 24 of 48
@@ -263,24 +268,25 @@ func TestCollectivesAndTheirParts(t *testing.T) {
 		s.call(schema.CallAllreduce, func(c *spool.Call) { c.Comm, c.Dtype, c.Count = 0, 0, 4 })
 		s.Coll(coll)
 	}}.write(t), Options{})
-	same(t, "rank 1", r.eventLines(1), `
+	compareLines(t, "rank 1", r.eventLines(1), `
 		1 Gatherv collective comm 0 instance 0 sends 4 receives 12 root 1
 		2 Allreduce collective comm 0 instance 1 sends 16 receives 16`)
-	same(t, "rank 2", r.eventLines(2), `
+	compareLines(t, "rank 2", r.eventLines(2), `
 		1 Gatherv collective comm 0 instance 0 sends 8 receives 0 root 1
 		2 Allreduce collective comm 0 instance 1 sends 16 receives 16`)
 	var parts []string
 	read(t, r.dir, &schema.PartsTable, func(b *schema.Parts, i int) {
-		parts = append(parts, fmt.Sprintf("%d.%d %d: %d %d", b.Rank[i], b.Seq[i], b.PeerWorld[i], b.SendBytes[i], b.RecvBytes[i]))
+		parts = append(parts, fmt.Sprintf("%d.%d %d: %d %d", b.Rank[i], b.Seq[i], b.PeerWorld[i], b.SendBytes[i],
+			b.RecvBytes[i]))
 	})
-	same(t, "parts", strings.Join(parts, "\n"), "1.1 1: 0 4\n1.1 2: 0 8")
+	compareLines(t, "parts", strings.Join(parts, "\n"), "1.1 1: 0 4\n1.1 2: 0 8")
 	if op := r.events[2].ReduceOp; op != int16(schema.OpSum) {
 		t.Errorf("reduce_op %d", op)
 	}
 }
 
-// startedAllgatherv is a persistent allgatherv of 2 ranks, who give 4 and 8 bytes, started twice; the first start is still
-// under way when rank 0 sends rank 1 a message.
+// startedAllgatherv returns a persistent allgatherv of 2 ranks, which give 4 and 8 bytes, started twice. The first
+// start is still in progress when rank 0 sends rank 1 a message.
 func startedAllgatherv() program {
 	return program{ranks: 2, header: hashed, body: func(rank int, s *script) {
 		s.call(schema.CallAllgathervInit, func(c *spool.Call) { c.Comm, c.Dtype, c.Count, c.Req = 0, 0, int64(rank+1), 1 })
@@ -306,7 +312,7 @@ func startedAllgatherv() program {
 	}}
 }
 
-// Started collectives have their rows, whatever the epochs in which they start and end, and whatever else is recorded.
+// Started collectives have their rows in whatever epochs they start and end, and whatever else is recorded.
 func TestStartedCollectivesCrossEpochs(t *testing.T) {
 	const kept = `
 		1 Allgatherv_init other comm 0 instance 0 request 1
@@ -328,13 +334,14 @@ func TestStartedCollectivesCrossEpochs(t *testing.T) {
 		for _, rows := range []int64{0, 1, 2, 3} {
 			what := fmt.Sprintf("%s, epochs of %d rows", record, rows)
 			r := ingested(t, startedAllgatherv().write(t), Options{Record: record, epochRows: rows})
-			same(t, what, r.eventLines(1), cmp.Or(rank1[record], kept))
+			compareLines(t, what, r.eventLines(1), cmp.Or(rank1[record], kept))
 			var parts []string // by epoch in the file
 			read(t, r.dir, &schema.PartsTable, func(b *schema.Parts, i int) {
-				parts = append(parts, fmt.Sprintf("%d seq %d peer %d sends %d receives %d", b.Rank[i], b.Seq[i], b.PeerWorld[i], b.SendBytes[i], b.RecvBytes[i]))
+				parts = append(parts, fmt.Sprintf("%d seq %d peer %d sends %d receives %d", b.Rank[i], b.Seq[i],
+					b.PeerWorld[i], b.SendBytes[i], b.RecvBytes[i]))
 			})
 			slices.Sort(parts)
-			same(t, what+": parts", strings.Join(parts, "\n"), `
+			compareLines(t, what+": parts", strings.Join(parts, "\n"), `
 				0 seq 2 peer 0 sends 0 receives 4
 				0 seq 2 peer 1 sends 0 receives 8
 				0 seq 5 peer 0 sends 0 receives 4
@@ -347,12 +354,13 @@ func TestStartedCollectivesCrossEpochs(t *testing.T) {
 			if record == RecordCollectives { // it has no messages
 				message = ""
 			}
-			same(t, what+": hashes", r.payloads(), message+`
+			compareLines(t, what+": hashes", r.payloads(), message+`
 				0 MPI_Start 100 101 102
 				0 MPI_Startall 200 201 202
 				1 MPI_Start 101 102 103
 				1 MPI_Startall 201 202 203`)
-			if want := map[string]int64{"MPI_Allgatherv_init": 2}; !maps.Equal(r.Collectives, want) || (rows == 0) != (r.Epochs == 1) {
+			if want := map[string]int64{"MPI_Allgatherv_init": 2}; !maps.Equal(r.Collectives, want) ||
+				(rows == 0) != (r.Epochs == 1) {
 				t.Errorf("%s: collectives %v, %d epochs; want %v", what, r.Collectives, r.Epochs, want)
 			}
 		}

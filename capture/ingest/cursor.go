@@ -6,14 +6,14 @@ import (
 	"github.com/commq/commq/capture/spool"
 )
 
-// group is a CALL slot and the slots that continue it; at the beginning of a file it may be definitions alone.
+// group is a CALL slot and the slots that continue it. The first group of a file may have only definitions.
 type group struct {
 	thread int32
 	first  int // slot number in the thread's file
 	slots  []spool.Call
 }
 
-// call is the group's CALL slot, nil when it is definitions alone.
+// call returns the CALL slot of the group, or nil if the group has only definitions.
 func (g *group) call() *spool.Call {
 	if g.slots[0].Kind != spool.KindCall {
 		return nil
@@ -21,12 +21,12 @@ func (g *group) call() *spool.Call {
 	return &g.slots[0]
 }
 
-// cursor walks the groups of a rank, its threads merged in the order the calls were entered.
+// cursor walks the groups of a rank. It merges the rank's threads in the order in which calls were entered.
 type cursor struct {
 	threads []thread
 }
 
-// thread is a file of a rank and the slot its next group begins at.
+// thread is a file of a rank and the slot at which its next group begins.
 type thread struct {
 	slots []spool.Call
 	pos   int
@@ -40,10 +40,10 @@ func newCursor(files []*spool.File) cursor {
 	return c
 }
 
-// ended says whether the thread has no more groups.
+// ended reports whether the thread has no more groups.
 func (t *thread) ended() bool { return t.pos >= len(t.slots) || t.slots[t.pos].Kind == spool.End }
 
-// next moves to the next group and says whether there was one.
+// next moves to the next group. It returns false at the end.
 func (c *cursor) next(g *group) bool {
 	k := 0
 	if len(c.threads) > 1 {
@@ -62,7 +62,7 @@ func (c *cursor) next(g *group) bool {
 	return true
 }
 
-// earliest is the thread whose next group was entered first; definitions alone come before all calls.
+// earliest returns the thread whose next group was entered first. Groups with only definitions come before all calls.
 func (c *cursor) earliest() int {
 	best, bestT0 := 0, ^uint64(0)
 	for k := range c.threads {
@@ -81,32 +81,34 @@ func (c *cursor) earliest() int {
 	return best
 }
 
-// save appends the slot numbers the threads stand at; restore goes back to them.
-func (c *cursor) save(to []int) []int {
+// save appends the position of each thread, as a slot number, to positions.
+func (c *cursor) save(positions []int) []int {
 	for i := range c.threads {
-		to = append(to, c.threads[i].pos)
+		positions = append(positions, c.threads[i].pos)
 	}
-	return to
+	return positions
 }
 
-func (c *cursor) restore(from []int) {
+// restore goes back to positions that save returned.
+func (c *cursor) restore(positions []int) {
 	for i := range c.threads {
-		c.threads[i].pos = from[i]
+		c.threads[i].pos = positions[i]
 	}
 }
 
-// definitions calls f for every whole definition in the group, in order, with its payload. What follows a call that
-// never returned may be half written: the first definition that is not whole ends it there, and is an error elsewhere.
-func (g *group) definitions(f func(d *spool.Def, data []byte) error) error {
+// definitions passes every complete definition in the group to take, in order, with its payload. An incomplete
+// definition is an error, except after a call that never returned: there it may be half written, and it is the last
+// one.
+func (g *group) definitions(take func(d *spool.Def, payload []byte) error) error {
 	c := g.call()
 	for i := 0; i < len(g.slots); i++ {
 		if g.slots[i].Kind != spool.KindDef {
 			continue
 		}
 		d := g.slots[i].AsDef()
-		data, used, err := blobs(d, g.slots[i+1:])
+		payload, used, err := blobs(d, g.slots[i+1:])
 		if err == nil {
-			err = f(d, data)
+			err = take(d, payload)
 		}
 		if err != nil && c != nil && c.T1 == 0 {
 			return nil
@@ -119,7 +121,7 @@ func (g *group) definitions(f func(d *spool.Def, data []byte) error) error {
 	return nil
 }
 
-// blobs collects a definition's payload from the slots behind it.
+// blobs collects the payload of a definition from the slots after it.
 func blobs(d *spool.Def, slots []spool.Call) (data []byte, used int, err error) {
 	want := int(d.Bytes)
 	if want > 56*len(slots) {

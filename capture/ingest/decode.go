@@ -4,423 +4,369 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
+	"strconv"
 	"strings"
 
-	"github.com/commq/commq/capture/match"
+	"github.com/commq/commq/capture/ingest/clocks"
+	"github.com/commq/commq/capture/ingest/handles"
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/schema"
 )
 
-// decoder makes the rows of one rank, epoch by epoch.
+// decoder makes the rows of one rank, epoch by epoch. decodeEpoch walks the records, and decodeCall hands each call
+// to the method for its kind. That method fills in the row, and notes the requests that the call posts or completes.
 type decoder struct {
-	*rankSpool
-	comms *commTable
-	cur   cursor
-	g     group
-	clk   clock
-	nulls schema.Event // what a row begins as
+	r      *rankSpool
+	cur    cursor
+	empty  schema.Event // the initial value of a row
+	hashed bool         // there are payload hashes
+	sited  bool         // there are call sites
 
-	views     []view
-	viewOf    numbered[int32]    // index in views by the process's number
-	types     numbered[dataType] // by the process's number
-	nextComm  int                // definitions met so far
-	nextType  int
-	reqs      reqTable
-	messages  map[uint32]*message
-	templates map[uint32]*template
-	windows   map[int32]maker // by the process's number
-	opened    map[int32]maker // files, the same
-	nextCross int
-	waitCross []int // crossings whose request was not posted yet
-	truncate  int32 // the library's MPI_ERR_TRUNCATE
-	hashed    bool  // there are hashes
+	group group
+	call  call
+	row   schema.Event // of the current call
+	label string       // of the call; empty: none
 
-	seq    int64   // of the next row
-	lastNs []int64 // by thread: where its last call ended
-	// lastStartNs is, by thread, where its last row began.
-	lastStartNs []int64
-	counted     bool // instructions and cycles were
-	epoch       int32
-	events      *schema.Events
-	base        int          // the epoch's first row of this rank in events
-	n           int          // rows of this rank so far
-	row         schema.Event // being filled
-	current     completion   // the call being decoded
+	rows        epochRows
+	times       timeline
+	filter      rowFilter
+	ends        envelopes
+	requests    requestTable
+	completions completions
+	crossings   crossings
+	collectives collectives
+	persistent  persistentRequests
+	probed      probedMessages
+	objects     objects
 
-	sends   []int32 // rows (from base) that are sends; -1: not a message after all
-	recvs   []match.Recv
-	state   []recvState
-	parts   []part
-	found   []part // those of the call being decoded
-	sel     *selection
-	keep    []bool         // by row: it is written; nil: everything is
-	hidden  []bool         // by row: left out by a filter; nil: there is none
-	off     bool           // recording was switched off by MPI_Pcontrol
-	unknown map[int64]bool // with RecordMessages: rows that are unmatched
-	label   string         // that the call being decoded carries; empty: none
-
-	partOf    map[int32]int32 // Part of the channel, by row, for the epoch's partitioned sends
-	partsMade map[partKey]int32
-
-	bySource  [][]int32      // indexes in recvs by the shard that matches them
-	unmatched map[int64]bool // rows of receives that matching never sees and that have no partner
-
-	count counts
+	noSite int64 // calls without call site, when sites were captured
 }
 
-// recvState says what is known of a receive for matching.
-type recvState uint8
-
-const (
-	recvKnown recvState = iota // source and tag are
-	recvOpen                   // a wildcard that nobody knows what it got
-	recvVoid                   // cancelled, or failed
-	recvAlien                  // from a process outside MPI_COMM_WORLD, or one whose world rank is not known
-)
-
-// counts are a rank's share of the manifest's.
-type counts struct {
-	sends, recvs                int64 // unmatched from the beginning: what matching never sees
-	backwards                   int64
-	endNs                       int64
-	byName                      map[schema.CallID]map[int32]int64 // collective calls by communicator
-	alien                       int64
-	noSite                      int64 // calls without call site, where sites were captured
-	unknownTypes, unknownCommID int64
+// newDecoder makes the decoder of a rank.
+func newDecoder(p *plan, r *rankSpool) *decoder {
+	h := &r.files[0].Header
+	resolver := handles.NewResolver(p.comms, r.facts.Handles)
+	d := &decoder{r: r, cur: newCursor(r.files), empty: schema.NullEvent,
+		hashed: h.Hash != spool.AlgorithmNone, sited: h.Stack > 0,
+		filter:      rowFilter{selection: &p.filter},
+		ends:        envelopes{rank: r.rank},
+		crossings:   crossings{list: r.crossing, starts: r.starts, clock: r.clock},
+		collectives: collectives{rank: r.rank, counts: map[collectiveKey]int64{}},
+		persistent:  persistentRequests{rank: r.rank, templates: map[uint32]*template{}},
+		probed:      probedMessages{}, objects: objects{map[int32]maker{}, map[int32]maker{}}}
+	d.call = call{group: &d.group, handles: resolver, rank: r.rank}
+	d.completions = completions{rows: &d.rows, handles: resolver, ends: &d.ends,
+		truncate: truncateClass(spool.Text(h.MPILibrary[:]))}
+	d.empty.Rank = r.rank
+	if h.ComputeClock != spool.ClockNone {
+		d.empty.ComputeNs = 0
+	}
+	d.empty.Polls, d.empty.PollNs = 0, 0
+	d.times = newTimeline(r, h)
+	return d
 }
 
-// view is a communicator as the rank sees it.
-type view struct {
-	id    int32
-	world bool
-	inter bool
-	group int64   // size of the own group
-	size  int64   // of the group that peers are ranks in
-	peers []int32 // world ranks of that group; -1 where not known
-	rank  int32   // own rank
-}
-
-type dataType struct {
-	id    int32
-	bytes int64
-}
-
-// message is a matched probe's message until it is received.
-type message struct {
-	view      int32
-	peer, tag int32
-	bytes     int64
-	seq       int64 // of the probe
-	epoch     int32
-	recv      int32 // index in recvs of that epoch
-	known     *crossing
-}
-
-// template is a persistent request: the row of the call that made it, with the bytes that a start moves, and the class
-// of its starts.
-type template struct {
-	row   schema.Event
-	view  int32
-	class schema.Class
-	seq   int64
-	parts []part // of a collective
-	next  int64  // instance of a collective's next start
-	part  int32  // Part of the channel of a partitioned request; else 0
-	each  int64  // elements of one partition
-}
-
-// partKey is the channel of a partitioned request without Part, and which side of it the rank is.
-type partKey struct {
-	match.Channel
-	send bool
-}
-
-type part struct {
-	seq        int64
-	world      int32
-	send, recv int64
-}
-
-// libraryTruncate is MPI_ERR_TRUNCATE of the MPI library with that version text.
-func libraryTruncate(text string) int32 {
-	if strings.HasPrefix(text, "MPICH") {
+// truncateClass returns the value of MPI_ERR_TRUNCATE in the MPI library with this version text.
+func truncateClass(library string) int32 {
+	if strings.HasPrefix(library, "MPICH") {
 		return 14
 	}
 	return 15 // Open MPI, and the MPI ABI
 }
 
-// newDecoder makes the decoder of a rank.
-func newDecoder(j *job, r *rankSpool) *decoder {
-	d := &decoder{rankSpool: r, comms: j.comms, cur: newCursor(r.files), clk: r.clock, nulls: schema.NullEvent,
-		sel: &j.sel, messages: map[uint32]*message{}, templates: map[uint32]*template{}, windows: map[int32]maker{}, opened: map[int32]maker{}, lastNs: make([]int64, len(r.files)), lastStartNs: make([]int64, len(r.files)),
-		counted:  r.files[0].Header.Counters != spool.CountersNone,
-		truncate: libraryTruncate(spool.Text(r.files[0].Header.MPILibrary[:]))}
-	for t := range d.lastNs {
-		d.lastNs[t], d.lastStartNs[t] = math.MinInt64, math.MinInt64
-	}
-	d.hashed = r.files[0].Header.Hash != spool.AlgorithmNone
-	d.count.byName = map[schema.CallID]map[int32]int64{}
-	d.nulls.Rank = r.rank
-	if r.files[0].Header.ComputeClock != spool.ClockNone {
-		d.nulls.ComputeNs = 0
-	}
-	d.nulls.Polls, d.nulls.PollNs = 0, 0
-	d.addView(worldNumber, 0, r.rank)
-	if self, ok := j.comms.self[r.rank]; ok {
-		d.addView(selfNumber, self, 0)
-	}
-	// The first definition of a number stands for it until the decoder meets one: with several threads a call can come
-	// before the call of another thread that defined what both use.
-	for i := len(r.comms) - 1; i >= 0; i-- {
-		if _, ok := predefined(&r.comms[i]); !ok {
-			d.addView(r.comms[i].id, r.comms[i].global, r.comms[i].fixed.Rank)
-		}
-	}
-	for i := len(r.types) - 1; i >= 0; i-- {
-		t := &r.types[i]
-		d.types.set(t.id, dataType{t.global, t.fixed.Bytes})
-	}
-	return d
+// call is the call being decoded: its records, and what the handlers of calls need to know about it.
+type call struct {
+	group   *group
+	handles *handles.Resolver
+	rank    int32
+
+	slot *spool.Call // the CALL slot
+	op   op
+	view int32      // its communicator, an index of handles; -1: none
+	by   completion // refers to this call, for rows that it completes
+	// lenient means that the arguments may not make sense: the call failed or did not return, or a thread of the rank
+	// stopped recording, so that definitions may be missing.
+	lenient bool
 }
 
-// addView makes a number of the process stand for a communicator of the run, in which the process has that rank.
-func (d *decoder) addView(number int64, id, rank int32) {
-	m := &d.comms.comms[id]
-	v := view{id: id, world: id == 0, inter: len(m.groups[1]) > 0, rank: rank}
-	own := m.groups[0]
-	if v.inter && (int(rank) >= len(own) || own[rank] != d.rank) {
-		own, v.peers = m.groups[1], m.groups[0]
-	} else if v.inter {
-		v.peers = m.groups[1]
-	} else {
-		v.peers = own
-	}
-	v.group, v.size = int64(len(own)), int64(len(v.peers))
-	d.viewOf.set(number, int32(len(d.views)))
-	d.views = append(d.views, v)
+// epochRows are the rows of one rank in the current epoch, in the events of its shard.
+type epochRows struct {
+	events *schema.Events
+	base   int   // index of the rank's first row in events
+	n      int   // rows of the rank so far
+	seq    int64 // of the next row
+	epoch  int32
 }
 
-// decode makes the rows of the next epoch, which are rows base and following of events.
-func (d *decoder) decode(epoch int32, events *schema.Events, base int) error {
-	d.epoch, d.events, d.base, d.n = epoch, events, base, 0
-	d.sends, d.recvs, d.state, d.parts = d.sends[:0], d.recvs[:0], d.state[:0], d.parts[:0]
-	end := d.starts[epoch+1].row
-	if d.keep != nil {
-		d.keep = make([]bool, end-d.seq)
-	}
-	if d.sel.filters() {
-		d.hidden = make([]bool, end-d.seq)
-	}
-	clear(d.partOf)
-	for d.seq < end {
-		if !d.cur.next(&d.g) {
-			return fmt.Errorf("%s: %d calls where %d were read before: was it changed meanwhile?", d.files[0].Name, d.seq, end)
+// add adds a row.
+func (w *epochRows) add(r *schema.Event) {
+	w.events.Set(w.base+w.n, r)
+	w.n++
+	w.seq++
+}
+
+// decodeEpoch makes the rows of the next epoch, which are rows base and following of events.
+func (d *decoder) decodeEpoch(epoch int32, events *schema.Events, base int) error {
+	d.rows.events, d.rows.base, d.rows.n, d.rows.epoch = events, base, 0, epoch
+	d.ends.reset()
+	d.collectives.parts = d.collectives.parts[:0]
+	end := d.r.starts[epoch+1].row
+	d.filter.begin(end - d.rows.seq)
+	for d.rows.seq < end {
+		if !d.cur.next(&d.group) {
+			return fmt.Errorf("%s: has %d calls, but %d were read before: was it changed meanwhile?", d.r.files[0].Name,
+				d.rows.seq, end)
 		}
-		if err := d.group(); err != nil {
-			return fmt.Errorf("%s: slot %d: %w", d.files[d.g.thread].Name, d.g.first, err)
+		if err := d.decodeGroup(); err != nil {
+			return fmt.Errorf("%s: slot %d: %w", d.r.files[d.group.thread].Name, d.group.first, err)
 		}
 	}
-	d.applyCrossings(d.seq)
-	d.setAside()
+	d.crossings.apply(&d.completions, &d.requests, d.probed)
+	d.ends.countOpen()
 	return nil
 }
 
-// group makes the rows of one call.
-func (d *decoder) group() error {
-	c := d.g.call()
+// decodeGroup makes the rows of one call.
+func (d *decoder) decodeGroup() error {
+	slot := d.group.call()
 	d.label = ""
-	if len(d.g.slots) > 1 || c == nil {
-		if err := d.definitions(); err != nil || c == nil {
+	if len(d.group.slots) > 1 || slot == nil {
+		if err := d.redefine(slot); err != nil || slot == nil {
 			return err
 		}
 	}
 	r := &d.row
-	*r = d.nulls
-	r.Seq, r.Epoch, r.Thread = d.seq, d.epoch, d.g.thread
-	r.Call, r.Class = int16(c.Call), int16(schema.Calls[c.Call].Class)
+	*r = d.empty
+	r.Seq, r.Epoch, r.Thread = d.rows.seq, d.rows.epoch, d.group.thread
+	r.Call, r.Class = int16(slot.Call), int16(schema.Calls[slot.Call].Class)
 	if d.label != "" {
 		r.Label = d.label
 	}
-	d.times(c, r)
-	if r.Callsite = d.siteOf(c); r.Callsite == schema.NullInt32 && d.files[0].Header.Stack > 0 && schema.Class(r.Class) != schema.ClassMark {
-		d.count.noSite++
+	d.times.set(&d.group, r)
+	if r.Callsite = siteOf(&d.r.siteID, slot); r.Callsite == schema.NullInt32 && d.sited &&
+		schema.Class(r.Class) != schema.ClassMark {
+		d.noSite++
 	}
-	d.current.site = r.Callsite
-	if len(d.g.slots) > 1 && d.hashed {
-		d.payload(0, r)
+	if len(d.group.slots) > 1 && d.hashed {
+		d.group.setSentHashes(0, r)
 	}
-	if err := d.call(c, r); err != nil {
-		return fmt.Errorf("%s: %w", schema.CallNames[c.Call], err)
+	c := &d.call
+	c.slot, c.op = slot, ops[slot.Call]
+	c.by = completion{seq: r.Seq, t0: slot.T0, t1: slot.T1, site: r.Callsite}
+	if r.ErrorClass != schema.NullInt32 {
+		c.by.err = r.ErrorClass
+	}
+	c.lenient = slot.T1 == 0 || c.by.err != 0 || d.r.facts.Lossy
+	if err := d.decodeCall(c, r); err != nil {
+		return fmt.Errorf("%s: %w", schema.CallNames[slot.Call], err)
 	}
 	return nil
 }
 
-// put writes the row and moves on to the next.
-func (d *decoder) put() {
-	d.wanted(&d.row)
-	d.hide(&d.row)
-	d.events.Set(d.base+d.n, &d.row)
-	d.n++
-	d.seq++
-}
-
-// times fills in when the call was made, and what came before it.
-func (d *decoder) times(c *spool.Call, r *schema.Event) {
-	r.StartNs = d.clk.at(c.T0)
-	last := d.lastNs[d.g.thread]
-	if schema.CallID(c.Call) == schema.CallCommqMark { // a signal's mark stands behind the call that it came in
-		last = d.lastStartNs[d.g.thread]
-		defer func(end int64) { d.lastNs[d.g.thread] = max(end, d.lastNs[d.g.thread]) }(d.lastNs[d.g.thread])
-	}
-	if r.StartNs < last {
-		r.StartNs = last
-		d.count.backwards++
-	}
-	d.lastStartNs[d.g.thread] = r.StartNs
-	d.lastNs[d.g.thread] = r.StartNs
-	d.current = completion{seq: d.seq, t0: c.T0, t1: c.T1}
-	if c.T1 != 0 {
-		r.EndNs = d.clk.at(c.T1)
-		if r.EndNs < r.StartNs {
-			r.EndNs = r.StartNs
-			d.count.backwards++
-		}
-		d.lastNs[d.g.thread] = r.EndNs
-		d.count.endNs = max(d.count.endNs, r.EndNs)
-	}
-	clocked := d.nulls.ComputeNs != schema.NullInt64
-	if clocked {
-		r.ComputeNs = int64(c.ComputeNs)
-	}
-	for i := 1; i < len(d.g.slots) && c.T1 != 0; i++ {
-		switch s := &d.g.slots[i]; s.Kind {
-		case spool.KindPre:
-			p := s.AsPre()
-			if clocked && c.ComputeNs == math.MaxUint32 {
-				r.ComputeNs = int64(p.ComputeNs)
-			}
-			r.Polls, r.PollNs = int64(p.Polls), d.clk.span(p.PollTicks)
-			if d.counted {
-				r.Instructions, r.Cycles = p.Instructions, p.Cycles
-			}
-		case spool.KindErr:
-			r.ErrorClass = s.AsErr().ErrorClass
-			d.current.err = r.ErrorClass
-		}
-	}
-}
-
-// errHalfWritten ends the definitions behind a call that never returned, where the first pass has seen the last whole one.
+// errHalfWritten ends the definitions after a call that never returned, behind the last one that the first pass found
+// complete.
 var errHalfWritten = errors.New("half written")
 
-// definitions applies the definitions in the group.
-func (d *decoder) definitions() error {
-	left := math.MaxInt
-	if c := d.g.call(); c != nil && c.T1 == 0 {
-		left = d.whole[slotAt{d.g.thread, d.g.first}]
+// redefine applies the definitions in the group.
+func (d *decoder) redefine(slot *spool.Call) error {
+	complete := math.MaxInt
+	if slot != nil && slot.T1 == 0 {
+		complete = d.r.complete[slotAt{d.group.thread, d.group.first}]
 	}
-	return d.g.definitions(func(def *spool.Def, data []byte) error {
-		if left--; left < 0 {
+	return d.group.definitions(func(def *spool.Def, payload []byte) error {
+		if complete--; complete < 0 {
 			return errHalfWritten
 		}
-		switch def.What {
-		case spool.DefComm:
-			c := &d.rankSpool.comms[d.nextComm]
-			d.nextComm++
-			if _, ok := predefined(c); !ok {
-				d.addView(c.id, c.global, c.fixed.Rank)
-			}
-		case spool.DefCommName:
-			if d.nextComm < len(d.rankSpool.comms) && d.rankSpool.comms[d.nextComm].predefined {
-				d.nextComm++ // the first pass made an entry for the name alone
-			}
-		case spool.DefLabel:
-			d.label = validText(string(data))
-		case spool.DefType:
-			t := &d.rankSpool.types[d.nextType]
-			d.nextType++
-			d.types.set(t.id, dataType{t.global, t.fixed.Bytes})
+		if def.What == spool.DefLabel {
+			d.label = handles.ValidText(string(payload))
 		}
+		d.call.handles.Redefine(def)
 		return nil
 	})
 }
 
-// view looks a communicator up and puts it into the row; -1: the call has none.
-func (d *decoder) view(c *spool.Call, r *schema.Event) (int32, error) {
-	if c.Comm == schema.NullInt32 {
-		return -1, nil
+// decodeCall fills in the row according to the kind of the call, and adds it. MPI_Startall adds several rows.
+func (d *decoder) decodeCall(c *call, r *schema.Event) (err error) {
+	if err := c.findComm(r); err != nil {
+		return err
 	}
-	v, ok := d.viewOf.get(c.Comm)
-	if !ok {
-		if d.wrong() {
-			return -1, nil
+	posts := false // the call may have made a request
+	switch c.op {
+	case opSend, opIsend, opSendrecv, opIsendrecv:
+		return d.send(c, r)
+	case opRecv, opIrecv:
+		return d.receive(c, r)
+	case opSendInit, opRecvInit:
+		return d.initPersistent(c, r)
+	case opProbe, opMprobe:
+		return d.probe(c, r)
+	case opMrecv, opImrecv:
+		return d.receiveMatched(c, r)
+	case opComplete:
+		d.complete(c, r)
+		return nil
+	case opRequestFree:
+		d.freeRequest(c, r)
+		return nil
+	case opRequestStatus:
+		c.setRequest(r)
+	case opStart, opStartall:
+		return d.start(c, r)
+	case opCollective, opIcollective, opCollectiveInit, opCommNew, opCommIdup:
+		return d.collective(c, r)
+	case opReady:
+		d.readyPartitions(c, r)
+		return nil
+	case opControl:
+		d.control(c, r)
+		return nil
+	case opRMA, opRMARequest:
+		err = d.objects.setOneSided(c, r)
+		posts = true
+	case opWin:
+		err = d.objects.setSynchronisation(c, r)
+	case opWinNew:
+		addMade(d.objects.windows, c, r)
+	case opFileOpen:
+		addMade(d.objects.files, c, r)
+	case opFile:
+		_, err = d.objects.setFile(c, r)
+	case opTransfer, opTransferStart:
+		err = d.objects.setTransfer(c, r)
+		posts = true
+	case opTransferEnd:
+		if _, err := d.objects.setFile(c, r); err != nil {
+			return err
 		}
-		return -1, fmt.Errorf("communicator %d is not defined", c.Comm)
+		d.complete(c, r)
+		return nil
+	case opSelf:
+		err = c.setSendBuffer(r)
 	}
-	r.Comm = d.views[v].id
-	return v, nil
+	switch {
+	case err != nil:
+		return err
+	case posts:
+		d.addPosted(c, r, d.posted(c.slot.Req, c.view))
+	default:
+		d.add(r)
+	}
+	return nil
 }
 
-// worldOf is the world rank of a peer; null where the communicator's member is not known.
-func (d *decoder) worldOf(v, peer int32) (int32, error) {
-	if v < 0 {
-		return schema.NullInt32, fmt.Errorf("rank %d of no communicator", peer)
+// add adds the row and moves on to the next.
+func (d *decoder) add(r *schema.Event) {
+	if d.filter.apply(d.rows.n, r) {
+		d.collectives.dropParts(r.Seq)
 	}
-	w := &d.views[v]
-	if peer < 0 || int64(peer) >= w.size {
-		return schema.NullInt32, fmt.Errorf("rank %d of a communicator of %d ranks", peer, w.size)
-	}
-	if w.world {
-		return peer, nil
-	}
-	if p := w.peers[peer]; p >= 0 {
-		return p, nil
-	}
-	return schema.NullInt32, nil
+	d.rows.add(r)
 }
 
-// peer is a rank that the program named and its world rank; both are null when a call failed because there is none.
-func (d *decoder) peer(v, peer int32) (rank, world int32, err error) {
-	world, err = d.worldOf(v, peer)
-	if err != nil && d.wrong() {
-		return schema.NullInt32, schema.NullInt32, nil
-	}
-	return peer, world, err
+// pend adds a request that the current row posted.
+func (d *decoder) pend(p pending, r *schema.Event) {
+	r.Request = int64(p.serial)
+	p.keep = d.filter.keeps(d.rows.n, r)
+	d.requests.put(p)
 }
 
-// wrong says that the call failed or did not return: then its arguments may be anything. So they may where a thread of the
-// rank stopped recording: what others use may be defined in what it did not record.
-func (d *decoder) wrong() bool { return d.current.t1 == 0 || d.current.err != 0 || d.lossy }
+// posted returns a request of the current row, without a send or a receive so far.
+func (d *decoder) posted(serial uint32, view int32) pending {
+	return pending{serial: serial, epoch: d.rows.epoch, row: int32(d.rows.n), recv: -1, send: -1, view: view}
+}
 
-// sized is the number of bytes of count elements of a datatype, and its id in the run.
-func (d *decoder) sized(number int32, count int64) (id int32, bytes int64, err error) {
-	if number == schema.NullInt32 {
-		return schema.NullInt32, schema.NullInt64, nil
+// addPosted adds the row of a call that may have made a request.
+func (d *decoder) addPosted(c *call, r *schema.Event, p pending) {
+	if c.op != opRecv && c.op != opSendrecv && p.serial != 0 {
+		d.pend(p, r)
 	}
-	t, ok := d.types.get(number)
-	if !ok {
-		if d.wrong() { // its definition was not written any more
-			return schema.NullInt32, schema.NullInt64, nil
+	d.add(r)
+}
+
+// Levels of MPI_Pcontrol that switch recording; those from 2 on mark phases.
+const (
+	levelOff = 0
+	levelOn  = 1
+)
+
+// control makes the row of MPI_Pcontrol. It switches recording for the whole process, including its other threads.
+func (d *decoder) control(c *call, r *schema.Event) {
+	switch c.slot.Count {
+	case levelOff:
+		r.Label = "off"
+	case levelOn:
+		r.Label = "on"
+		d.filter.off = false
+	default:
+		if r.Label == schema.NullText {
+			r.Label = strconv.FormatInt(c.slot.Count, 10)
 		}
-		return 0, 0, fmt.Errorf("datatype %d is not defined", number)
 	}
-	if count == schema.NullInt64 {
-		return t.id, schema.NullInt64, nil
+	d.add(r)
+	if c.slot.Count == levelOff {
+		d.filter.off = true
 	}
-	hi, lo := bits.Mul64(uint64(count), uint64(t.bytes))
-	if count < 0 || hi != 0 || lo > math.MaxInt64 {
-		if d.wrong() {
-			return t.id, schema.NullInt64, nil
-		}
-		return 0, 0, fmt.Errorf("%d elements of %d bytes", count, t.bytes)
-	}
-	return t.id, int64(lo), nil
 }
 
-func address(buf uint64) int64 {
-	if buf == 0 {
-		return schema.NullInt64
+// timeline sets the times of a rank's rows.
+type timeline struct {
+	clock     clocks.Clock
+	lastEnd   []int64 // by thread: when its last call ended
+	lastStart []int64 // by thread: when its last call began
+	clocked   bool    // compute time was measured
+	counted   bool    // instructions and cycles were
+	backwards int64   // times that were raised to the latest one before them
+	endNs     int64   // the latest end
+}
+
+func newTimeline(r *rankSpool, h *spool.Header) timeline {
+	t := timeline{clock: r.clock, lastEnd: make([]int64, len(r.files)), lastStart: make([]int64, len(r.files)),
+		clocked: h.ComputeClock != spool.ClockNone, counted: h.Counters != spool.CountersNone}
+	for i := range t.lastEnd {
+		t.lastEnd[i], t.lastStart[i] = math.MinInt64, math.MinInt64
 	}
-	return int64(buf)
+	return t
+}
+
+// set sets when the call was made, the compute time before it, and its error class.
+func (t *timeline) set(g *group, r *schema.Event) {
+	c := &g.slots[0]
+	r.StartNs = t.clock.Ns(c.T0)
+	last := t.lastEnd[g.thread]
+	if schema.CallID(c.Call) == schema.CallCommqMark { // a signal's mark follows the call during which it came
+		last = t.lastStart[g.thread]
+		defer func(end int64) { t.lastEnd[g.thread] = max(end, t.lastEnd[g.thread]) }(t.lastEnd[g.thread])
+	}
+	if r.StartNs < last {
+		r.StartNs = last
+		t.backwards++
+	}
+	t.lastStart[g.thread] = r.StartNs
+	t.lastEnd[g.thread] = r.StartNs
+	if c.T1 != 0 {
+		r.EndNs = t.clock.Ns(c.T1)
+		if r.EndNs < r.StartNs {
+			r.EndNs = r.StartNs
+			t.backwards++
+		}
+		t.lastEnd[g.thread] = r.EndNs
+		t.endNs = max(t.endNs, r.EndNs)
+	}
+	if t.clocked {
+		r.ComputeNs = int64(c.ComputeNs)
+	}
+	for i := 1; i < len(g.slots) && c.T1 != 0; i++ {
+		switch s := &g.slots[i]; s.Kind {
+		case spool.KindPre:
+			p := s.AsPre()
+			if t.clocked && c.ComputeNs == math.MaxUint32 {
+				r.ComputeNs = int64(p.ComputeNs)
+			}
+			r.Polls, r.PollNs = int64(p.Polls), t.clock.Span(p.PollTicks)
+			if t.counted {
+				r.Instructions, r.Cycles = p.Instructions, p.Cycles
+			}
+		case spool.KindErr:
+			r.ErrorClass = s.AsErr().ErrorClass
+		}
+	}
 }

@@ -8,41 +8,53 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// selection says which rows are written. It is applied after matching: a row that is left out has still met its partner.
+// selection chooses the rows that are written. It is applied after matching, so a row that is left out has been
+// matched.
 type selection struct {
-	record string
-	calls  []bool // by CallID: kept; nil: all are
-	// switched says that MPI_Pcontrol switched recording off on some rank.
+	record   string
+	patterns []string
+	calls    []bool // by CallID: kept; nil: all are
+	// switched is true when MPI_Pcontrol switched recording off on some rank.
 	switched bool
 }
 
-// CheckCalls sees to it that the patterns of Options.Calls are such and name MPI calls; the error says which does not.
+// newSelection makes the selection for ranks that have been scanned.
+func newSelection(ranks []*rankSpool, o *Options) (s selection, err error) {
+	s = selection{record: o.Record, patterns: o.Calls}
+	for _, r := range ranks {
+		s.switched = s.switched || r.facts.Switched
+	}
+	s.calls, err = keptCalls(o.Calls)
+	return s, err
+}
+
+// CheckCalls checks the patterns of Options.Calls. The error names the one that is malformed or matches no MPI call.
 func CheckCalls(patterns []string) error {
 	_, err := keptCalls(patterns)
 	return err
 }
 
-// keptCalls are the calls that the patterns keep, by id; nil: all.
+// keptCalls returns which calls the patterns keep, by id; nil means all.
 func keptCalls(patterns []string) ([]bool, error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
 	kept := make([]bool, len(schema.Calls))
-	out := make([]bool, len(schema.Calls))
-	some := false
+	dropped := make([]bool, len(schema.Calls))
+	keepsSome := false
 	for _, p := range patterns {
-		name, without := strings.CutPrefix(p, "-")
+		name, drops := strings.CutPrefix(p, "-")
 		list := kept
-		if without {
-			list = out
+		if drops {
+			list = dropped
 		}
-		some = some || !without
+		keepsSome = keepsSome || !drops
 		if err := mark(list, name); err != nil {
 			return nil, fmt.Errorf("calls %q: %w", p, err)
 		}
 	}
 	for i := range kept {
-		kept[i] = (kept[i] || !some) && !out[i]
+		kept[i] = (kept[i] || !keepsSome) && !dropped[i]
 	}
 	return kept, nil
 }
@@ -65,32 +77,23 @@ func mark(calls []bool, pattern string) error {
 	return nil
 }
 
-// setSelection is called when the first pass is done.
-func (j *job) setSelection() (err error) {
-	j.sel = selection{record: j.o.Record}
-	for _, r := range j.ranks {
-		j.sel.switched = j.sel.switched || r.switched
-	}
-	j.sel.calls, err = keptCalls(j.o.Calls)
-	return err
-}
-
-// filters says whether rows are left out beyond what record says.
+// filters reports whether rows are left out for a reason other than record.
 func (s *selection) filters() bool { return s.calls != nil || s.switched }
 
-// atOnce says that not all rows are written, and that it is known in the first pass which.
-func (s *selection) atOnce() bool {
+// keepsEarly reports whether some rows are left out, and which ones is known as soon as rows are made. With
+// RecordMessages it is known only after matching.
+func (s *selection) keepsEarly() bool {
 	return s.record == RecordCollectives || s.record == RecordAll && s.filters()
 }
 
-// filters are the manifest's words for what is left out.
-func (j *job) filters() []string {
+// words describes the filters for the manifest.
+func (s *selection) words() []string {
 	var words []string
-	if j.sel.switched {
+	if s.switched {
 		words = append(words, "pcontrol")
 	}
-	for _, p := range j.o.Calls {
-		if name, without := strings.CutPrefix(p, "-"); without {
+	for _, p := range s.patterns {
+		if name, drops := strings.CutPrefix(p, "-"); drops {
 			words = append(words, "-call:"+name)
 		} else {
 			words = append(words, "call:"+p)
@@ -99,55 +102,81 @@ func (j *job) filters() []string {
 	return words
 }
 
-// isHidden says whether a filter leaves the row out.
-func (d *decoder) isHidden(r *schema.Event) bool {
-	return d.off || d.sel.calls != nil && !d.sel.calls[r.Call]
+// rowFilter applies the selection to the rows of one rank.
+type rowFilter struct {
+	selection *selection
+	keep      []bool         // by row of the epoch: it is written; nil: everything is
+	hidden    []bool         // by row of the epoch: a filter leaves it out; nil: there is no filter
+	off       bool           // MPI_Pcontrol switched recording off
+	unmatched map[int64]bool // with RecordMessages: rows of sends and receives without a partner, by seq
 }
 
-// hide notes whether a filter leaves the row out, which then has no parts.
-func (d *decoder) hide(r *schema.Event) {
-	if d.hidden == nil || !d.isHidden(r) {
-		return
+// begin makes room for the rows of an epoch.
+func (f *rowFilter) begin(rows int64) {
+	if f.keep != nil {
+		f.keep = make([]bool, rows)
 	}
-	d.hidden[d.n] = true
-	for n := len(d.parts); n > 0 && d.parts[n-1].seq == r.Seq; n = len(d.parts) {
-		d.parts = d.parts[:n-1]
+	if f.selection.filters() {
+		f.hidden = make([]bool, rows)
 	}
 }
 
-// wanted says whether a row is kept, whatever it completes.
-func (d *decoder) wanted(r *schema.Event) bool {
-	if d.keep == nil {
+// hides reports whether a filter leaves the row out.
+func (f *rowFilter) hides(r *schema.Event) bool {
+	return f.off || f.selection.calls != nil && !f.selection.calls[r.Call]
+}
+
+// apply decides whether a filter leaves row n out, and returns the decision.
+func (f *rowFilter) apply(n int, r *schema.Event) (hidden bool) {
+	f.keeps(n, r)
+	if f.hidden == nil || !f.hides(r) {
+		return false
+	}
+	f.hidden[n] = true
+	return true
+}
+
+// keeps marks row n as written if it is kept in its own right, not for what it completes. It returns whether it is.
+func (f *rowFilter) keeps(n int, r *schema.Event) bool {
+	if f.keep == nil {
 		return true
 	}
-	wanted := d.recorded(r) && !d.isHidden(r)
-	if wanted {
-		d.keep[d.n] = true
+	keeps := f.records(r) && !f.hides(r)
+	if keeps {
+		f.keep[n] = true
 	}
-	return wanted
+	return keeps
 }
 
-// recorded says whether record keeps the row.
-func (d *decoder) recorded(r *schema.Event) bool {
-	class := schema.Class(r.Class)
-	switch d.sel.record {
+// keepCompletion marks row n as written because it completes a row that is kept.
+func (f *rowFilter) keepCompletion(n int, r *schema.Event) {
+	if f.keep != nil && !f.hides(r) {
+		f.keep[n] = true
+	}
+}
+
+// isHidden reports whether a filter leaves row n of the epoch out.
+func (f *rowFilter) isHidden(n int) bool { return f.hidden != nil && f.hidden[n] }
+
+// records reports whether Options.Record keeps the row.
+func (f *rowFilter) records(r *schema.Event) bool {
+	switch f.selection.record {
 	case RecordMessages:
-		if r.ErrorClass != schema.NullInt32 || r.EndNs == schema.NullInt64 || d.unknown[r.Seq] {
-			return true
-		}
-		o := ops[r.Call]
-		return !pointToPoint(class) && o != opSendInit && o != opRecvInit && o != opReady
+		return r.ErrorClass != schema.NullInt32 || r.EndNs == schema.NullInt64 || f.unmatched[r.Seq] ||
+			!pointToPoint(r)
 	case RecordCollectives:
-		o := ops[r.Call]
-		return !pointToPoint(class) && o != opSendInit && o != opRecvInit && o != opReady
+		return !pointToPoint(r)
 	}
 	return true
 }
 
-func pointToPoint(c schema.Class) bool {
-	switch c {
+// pointToPoint reports whether the row belongs to point-to-point communication: it sends, receives, probes or
+// completes, or it makes a persistent request.
+func pointToPoint(r *schema.Event) bool {
+	switch schema.Class(r.Class) {
 	case schema.ClassSend, schema.ClassRecv, schema.ClassSendrecv, schema.ClassProbe, schema.ClassComplete:
 		return true
 	}
-	return false
+	o := ops[r.Call]
+	return o == opSendInit || o == opRecvInit || o == opReady
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// switched is a job in which rank 3 sends rank 5 three messages, tags 9, 8 and 7, the second while it has switched recording
-// off: were it not matched all the same, the third would meet the second's receive.
+// switched makes a job in which rank 3 sends rank 5 three messages, of 9, 8 and 7 elements. Recording is off during the
+// second. Were it not matched all the same, the third would be matched with the wrong receive.
 func switched(rank int, s *script) {
 	level := func(n int64) func(*spool.Call) { return func(c *spool.Call) { c.Count = n } }
 	switch rank {
@@ -61,25 +61,30 @@ func TestFiltersLeaveRowsOutAfterMatching(t *testing.T) {
 		o                             Options
 		three, five, messages, filter string
 	}{
-		{Options{}, "0:Init 1:Send 2:Pcontrol=off 5:Pcontrol=on 6:Send 7:Pcontrol=solve 8:Finalize", all5, "36 28", "pcontrol"},
-		// the row that received a message stays, the message goes with the one that sent it
-		{Options{Calls: []string{"-MPI_Send", "-MPI_I*"}}, "2:Pcontrol=off 5:Pcontrol=on 7:Pcontrol=solve 8:Finalize", "1:Recv 3:Wait 4:Recv 5:Finalize", "", "pcontrol -call:MPI_Send -call:MPI_I*"},
-		{Options{Calls: []string{"MPI_*e[nc]*", "-MPI_Irecv"}}, "1:Send 6:Send", "1:Recv 4:Recv", "36 28", "pcontrol call:MPI_*e[nc]* -call:MPI_Irecv"},
-		{Options{Record: RecordMessages}, "0:Init 2:Pcontrol=off 5:Pcontrol=on 7:Pcontrol=solve 8:Finalize", "0:Init 5:Finalize", "36 28", "pcontrol"},
-		{Options{Record: RecordCollectives}, "0:Init 2:Pcontrol=off 5:Pcontrol=on 7:Pcontrol=solve 8:Finalize", "0:Init 5:Finalize", "", "pcontrol"},
+		{Options{}, "0:Init 1:Send 2:Pcontrol=off 5:Pcontrol=on 6:Send 7:Pcontrol=solve 8:Finalize", all5, "36 28",
+			"pcontrol"},
+		// the row that received a message stays, but the message is left out with the row that sent it
+		{Options{Calls: []string{"-MPI_Send", "-MPI_I*"}}, "2:Pcontrol=off 5:Pcontrol=on 7:Pcontrol=solve 8:Finalize",
+			"1:Recv 3:Wait 4:Recv 5:Finalize", "", "pcontrol -call:MPI_Send -call:MPI_I*"},
+		{Options{Calls: []string{"MPI_*e[nc]*", "-MPI_Irecv"}}, "1:Send 6:Send", "1:Recv 4:Recv", "36 28",
+			"pcontrol call:MPI_*e[nc]* -call:MPI_Irecv"},
+		{Options{Record: RecordMessages}, "0:Init 2:Pcontrol=off 5:Pcontrol=on 7:Pcontrol=solve 8:Finalize",
+			"0:Init 5:Finalize", "36 28", "pcontrol"},
+		{Options{Record: RecordCollectives}, "0:Init 2:Pcontrol=off 5:Pcontrol=on 7:Pcontrol=solve 8:Finalize",
+			"0:Init 5:Finalize", "", "pcontrol"},
 	} {
 		r := ingested(t, dir, x.o)
-		same(t, fmt.Sprint(x.o.Calls, x.o.Record, " rank 3"), rowsOfRank(r, 3), x.three)
-		same(t, fmt.Sprint(x.o.Calls, x.o.Record, " rank 5"), rowsOfRank(r, 5), x.five)
-		same(t, "messages", bytesOf(r), x.messages)
-		same(t, "filters", strings.Join(r.Filters, " "), x.filter)
+		compareLines(t, fmt.Sprint(x.o.Calls, x.o.Record, " rank 3"), rowsOfRank(r, 3), x.three)
+		compareLines(t, fmt.Sprint(x.o.Calls, x.o.Record, " rank 5"), rowsOfRank(r, 5), x.five)
+		compareLines(t, "messages", bytesOf(r), x.messages)
+		compareLines(t, "filters", strings.Join(r.Filters, " "), x.filter)
 		if c := r.Counts; c.Messages != 3 || c.MessageBytes != 96 || c.UnmatchedSends+c.UnmatchedReceives != 0 {
 			t.Errorf("%v %s: counts %+v, want all three messages", x.o.Calls, x.o.Record, c)
 		}
 	}
 }
 
-func TestPatternsOfCallsThatAreWrong(t *testing.T) {
+func TestWrongPatternsOfCalls(t *testing.T) {
 	for pattern, want := range map[string]string{"MPI_Sned": "no MPI call has such a name", "-[": "not a pattern"} {
 		if err := CheckCalls([]string{pattern}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", pattern, err, want)

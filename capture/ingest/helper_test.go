@@ -17,6 +17,7 @@ import (
 	"github.com/commq/commq/capture/spool/spoolgen"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
+	"github.com/commq/commq/writer/check"
 )
 
 const null32, null64 = schema.NullInt32, schema.NullInt64
@@ -68,7 +69,7 @@ func got(req uint32, source, tag int32, bytes int64) func(*spool.Call) {
 	return func(c *spool.Call) { c.Req, c.Peer, c.Tag, c.Count = req, source, tag, bytes }
 }
 
-// sent is the end of a send.
+// sent returns the end of a send.
 func sent(req uint32) func(*spool.Call) {
 	return func(c *spool.Call) { c.Req, c.Count = req, null64 }
 }
@@ -105,7 +106,8 @@ func (p program) write(t testing.TB) string {
 
 func (p program) file(t testing.TB, dir string, rank, thread int, body func(int, *script)) {
 	t.Helper()
-	h := spool.Header{Rank: int32(rank), Size: int32(p.ranks), Thread: int32(thread), Job: testJob, ComputeClock: spool.ClockCPU, Ended: spool.EndedFinalized,
+	h := spool.Header{Rank: int32(rank), Size: int32(p.ranks), Thread: int32(thread), Job: testJob,
+		ComputeClock: spool.ClockCPU, Ended: spool.EndedFinalized,
 		OffsetInitNs: null64, OffsetFinalNs: null64, RealtimeNs: 1_700_000_000e9}
 	copy(h.Host[:], "node0")
 	copy(h.Program[:], "/bin/prog")
@@ -142,7 +144,7 @@ type result struct {
 	messages []schema.Message
 }
 
-// ingested ingests a spool, sees to it that the run passes its checks, and reads it back.
+// ingested ingests a spool, checks the run, and reads it back.
 func ingested(t testing.TB, dir string, o Options) *result {
 	t.Helper()
 	store := t.TempDir()
@@ -171,13 +173,13 @@ func ingested(t testing.TB, dir string, o Options) *result {
 	return r
 }
 
-// memory is a sink that keeps rows.
+// memory is a sink that stores rows.
 type memory struct {
 	sync.Mutex
 	batches []schema.Batch
 }
 
-// Write copies the batch: ingest uses its memory again.
+// Write copies the batch, because ingest reuses its memory.
 func (k *memory) Write(_ int, b schema.Batch) error {
 	k.Lock()
 	defer k.Unlock()
@@ -206,31 +208,31 @@ func copied(b schema.Batch) schema.Batch {
 		}
 		return c
 	}
-	return b // the others are not used again
+	return b // others are not reused
 }
 
-// inMemory is ingested without a disk: the rules of a run are checked on the rows as they would be written.
+// inMemory ingests as ingested does, but without a disk. It checks the rows as they would be written.
 func inMemory(t testing.TB, dir string, o Options) *result {
 	t.Helper()
 	if err := o.withDefaults(); err != nil {
 		t.Fatal(err)
 	}
-	j, err := openJob(dir, o)
+	j, err := openJob(dir, o.Job, allFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.close()
 	var k memory
-	m, err := j.run(context.Background(), &k)
+	m, err := makeRun(context.Background(), j, &o, &k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &result{Manifest: m}
 	slices.SortStableFunc(k.batches, func(a, b schema.Batch) int { return checkOrder(a) - checkOrder(b) })
-	checker := schema.NewChecker(m, func(p schema.Problem) { t.Errorf("%v", p) })
+	checker := check.NewChecker(m, func(p check.Problem) { t.Errorf("%v", p) })
 	for i, b := range k.batches {
 		checker.Add(fmt.Sprint(i), b)
-		r.take(b)
+		r.add(b)
 	}
 	checker.Finish()
 	slices.SortStableFunc(r.events, func(a, b schema.Event) int {
@@ -239,7 +241,7 @@ func inMemory(t testing.TB, dir string, o Options) *result {
 	return r
 }
 
-// checkOrder is the order a Checker wants: definitions, then events, messages and parts by epoch.
+// checkOrder sorts tables as a Checker wants them: definitions, then events, messages and parts by epoch.
 func checkOrder(b schema.Batch) int {
 	switch b := b.(type) {
 	case *schema.RankInfos:
@@ -254,8 +256,8 @@ func checkOrder(b schema.Batch) int {
 	return -1
 }
 
-// take adds the rows of a batch.
-func (r *result) take(b schema.Batch) {
+// add adds the rows of a batch.
+func (r *result) add(b schema.Batch) {
 	switch b := b.(type) {
 	case *schema.Events:
 		for i := range b.Len() {
@@ -272,7 +274,7 @@ func (r *result) take(b schema.Batch) {
 	}
 }
 
-// refused ingests a spool that cannot be, and returns the error's text.
+// refused ingests a spool that must fail, and returns the text of the error.
 func refused(t testing.TB, dir string, o Options) string {
 	t.Helper()
 	store := t.TempDir()
@@ -283,8 +285,8 @@ func refused(t testing.TB, dir string, o Options) string {
 	if _, err = Ingest(context.Background(), dir, out, o); err == nil {
 		t.Fatal("no error")
 	}
-	if left, _ := os.ReadDir(store); len(left) != 0 {
-		t.Errorf("%d files are left in the store", len(left))
+	if files, _ := os.ReadDir(store); len(files) != 0 {
+		t.Errorf("%d files remain in the store", len(files))
 	}
 	return err.Error()
 }
@@ -310,16 +312,18 @@ func n[T int32 | int64](v T) string {
 	return fmt.Sprint(v)
 }
 
-// messageLines are messages as text: src>dst comm tag bytes, then the rows: sent, posted, done; then the epoch.
+// messageLines returns messages as text: src>dst comm tag bytes, then the rows: sent, posted, done; then the epoch.
 func (r *result) messageLines() string {
 	var b strings.Builder
 	for _, m := range r.messages {
-		fmt.Fprintf(&b, "%d>%d comm %d tag %d bytes %d rows %s %s %s epoch %d\n", m.Src, m.Dst, m.Comm, m.Tag, m.Bytes, n(m.SendSeq), n(m.RecvPostSeq), n(m.RecvDoneSeq), m.Epoch)
+		fmt.Fprintf(&b, "%d>%d comm %d tag %d bytes %d rows %s %s %s epoch %d\n", m.Src, m.Dst, m.Comm, m.Tag,
+			m.Bytes, n(m.SendSeq), n(m.RecvPostSeq), n(m.RecvDoneSeq), m.Epoch)
 	}
 	return b.String()
 }
 
-// eventLines are the rows of one rank as text, without MPI_Init and MPI_Finalize: seq call class, then what is not null.
+// eventLines returns the rows of one rank as text, without MPI_Init and MPI_Finalize: seq call class, then what is
+// not null.
 func (r *result) eventLines(rank int32) string {
 	var b strings.Builder
 	for _, e := range r.events {
@@ -357,8 +361,8 @@ func (r *result) eventLines(rank int32) string {
 	return b.String()
 }
 
-// same compares text, line by line.
-func same(t testing.TB, what, got, want string) {
+// compareLines compares text line by line, without indents and empty lines.
+func compareLines(t testing.TB, what, got, want string) {
 	t.Helper()
 	clean := func(s string) []string {
 		var lines []string

@@ -11,7 +11,7 @@ import (
 )
 
 // Rank 1 sends 3 ints, tag 9, to rank 2, which waits for them; rank 2 sends 5 to rank 1's blocking receive. The receive
-// of rank 0 that nobody sends to is cancelled.
+// of rank 0 that gets no message is cancelled.
 func TestBlockingAndNonblocking(t *testing.T) {
 	r := ingested(t, program{ranks: 3, body: func(rank int, s *script) {
 		switch rank {
@@ -30,28 +30,30 @@ func TestBlockingAndNonblocking(t *testing.T) {
 			s.call(schema.CallWait, sent(2))
 		}
 	}}.write(t), Options{})
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		1>2 comm 0 tag 9 bytes 12 rows 1 1 3 epoch 0
 		2>1 comm 0 tag 9 bytes 20 rows 2 2 2 epoch 0`)
-	same(t, "rank 0", r.eventLines(0), `
+	compareLines(t, "rank 0", r.eventLines(0), `
 		1 Irecv recv comm 0 from 1 tag 9 request 1 done 3
 		2 Cancel complete request 1
 		3 Wait complete request 1
 		4 Send send comm 0 tag 9 sends 0 null 1`)
-	same(t, "rank 1", r.eventLines(1), `
+	compareLines(t, "rank 1", r.eventLines(1), `
 		1 Send send comm 0 to 2 tag 9 sends 12
 		2 Recv recv comm 0 from 2 tag 9 receives 20`)
-	same(t, "rank 2", r.eventLines(2), `
+	compareLines(t, "rank 2", r.eventLines(2), `
 		1 Irecv recv comm 0 from 1 tag 9 receives 12 request 1 done 3
 		2 Isend send comm 0 to 1 tag 9 sends 20 request 2 done 4
 		3 Wait complete request 1
 		4 Wait complete request 2`)
 	m := r.messages[0]
 	// Rank 1's send is its call 1: 10 to 14 ns; rank 2 posts in its call 1 and waits in its call 3: 30 to 34 ns.
-	if got, want := []int64{m.SendStartNs, m.SendEndNs, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs}, []int64{10, 14, 10, 30, 34}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := []int64{m.SendStartNs, m.SendEndNs, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs},
+		[]int64{10, 14, 10, 30, 34}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("times %v, want %v", got, want)
 	}
-	if c := r.Counts; c.Messages != 2 || c.MessageBytes != 32 || c.UnmatchedSends != 0 || c.UnmatchedReceives != 0 || c.Calls != 16 {
+	if c := r.Counts; c.Messages != 2 || c.MessageBytes != 32 || c.UnmatchedSends != 0 || c.UnmatchedReceives != 0 ||
+		c.Calls != 16 {
 		t.Errorf("counts %+v", c)
 	}
 	if r.Ended != "finalized" || r.EndNs != 54 || r.ComputeClock != "cpu" || r.Epochs != 1 {
@@ -59,8 +61,8 @@ func TestBlockingAndNonblocking(t *testing.T) {
 	}
 }
 
-// Two wildcards of rank 3 are posted before a receive that names rank 5 and tag 9. By what they got, the first wildcard
-// took rank 5's second channel (tag 8) and the second rank 4's message.
+// Two wildcards of rank 3 are posted before a receive that names rank 5 and tag 9. Their statuses show that the first
+// wildcard took a message from rank 5's second channel (tag 8) and the second one rank 4's message.
 func TestWildcardsHoldTheirPlaceInPostingOrder(t *testing.T) {
 	r := ingested(t, program{ranks: 6, body: func(rank int, s *script) {
 		switch rank {
@@ -69,7 +71,9 @@ func TestWildcardsHoldTheirPlaceInPostingOrder(t *testing.T) {
 			s.call(schema.CallIrecv, from(0, anyRank, 9, 2))
 			s.call(schema.CallIrecv, from(0, 5, 9, 3))
 			s.call(schema.CallWaitall, nil)
-			s.Done(spool.DoneEntry{Req: 1, Source: 5, Tag: 8, Bytes: 4}, spool.DoneEntry{Req: 2, Source: 5, Tag: 9, Bytes: 8}, spool.DoneEntry{Req: 3, Source: 5, Tag: 9, Bytes: 12})
+			s.Done(spool.DoneEntry{Req: 1, Source: 5, Tag: 8, Bytes: 4},
+				spool.DoneEntry{Req: 2, Source: 5, Tag: 9, Bytes: 8},
+				spool.DoneEntry{Req: 3, Source: 5, Tag: 9, Bytes: 12})
 			s.call(schema.CallRecv, received(0, 4, 1, 16, spool.FlagAnySource))
 		case 4:
 			s.call(schema.CallSend, to(0, 3, 1, 4, 0))
@@ -79,12 +83,12 @@ func TestWildcardsHoldTheirPlaceInPostingOrder(t *testing.T) {
 			s.call(schema.CallSend, to(0, 3, 9, 3, 0))
 		}
 	}}.write(t), Options{})
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		4>3 comm 0 tag 1 bytes 16 rows 1 5 5 epoch 0
 		5>3 comm 0 tag 9 bytes 8 rows 1 2 4 epoch 0
 		5>3 comm 0 tag 8 bytes 4 rows 2 1 4 epoch 0
 		5>3 comm 0 tag 9 bytes 12 rows 3 3 4 epoch 0`)
-	same(t, "rank 3", r.eventLines(3), `
+	compareLines(t, "rank 3", r.eventLines(3), `
 		1 Irecv recv comm 0 from 5 tag 8 receives 4 any 3 request 1 done 4
 		2 Irecv recv comm 0 from 5 tag 9 receives 8 any 1 request 2 done 4
 		3 Irecv recv comm 0 from 5 tag 9 receives 12 request 3 done 4
@@ -105,14 +109,15 @@ func TestPersistentRequests(t *testing.T) {
 		s.call(schema.CallStart, func(c *spool.Call) { c.Req = 4 })
 		s.Start(spoolgen.Pair{Req: 4, Template: 2})
 		s.call(schema.CallWaitall, nil)
-		s.Done(spool.DoneEntry{Req: 3, Source: null32, Tag: null32, Bytes: null64}, spool.DoneEntry{Req: 4, Source: 0, Tag: 5, Bytes: 8})
+		s.Done(spool.DoneEntry{Req: 3, Source: null32, Tag: null32, Bytes: null64},
+			spool.DoneEntry{Req: 4, Source: 0, Tag: 5, Bytes: 8})
 		s.call(schema.CallStartall, nil)
 		s.Start(spoolgen.Pair{Req: 5, Template: 2}, spoolgen.Pair{Req: 6, Template: 1})
 		s.call(schema.CallWait, got(5, 0, 5, 8))
 		s.call(schema.CallRequestFree, func(c *spool.Call) { c.Req = 6 })
 		s.call(schema.CallRequestFree, func(c *spool.Call) { c.Req = 1 })
 	}}.write(t), Options{})
-	same(t, "rank 0", r.eventLines(0), `
+	compareLines(t, "rank 0", r.eventLines(0), `
 		1 Send_init other comm 0 to 0 tag 5 request 1
 		2 Recv_init other comm 0 tag 5 any 1 request 2
 		3 Start send comm 0 to 0 tag 5 sends 8 request 3 done 5 init 1
@@ -123,11 +128,12 @@ func TestPersistentRequests(t *testing.T) {
 		8 Wait complete request 5
 		9 Request_free complete request 6
 		10 Request_free complete request 1`)
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>0 comm 0 tag 5 bytes 8 rows 3 4 5 epoch 0
 		0>0 comm 0 tag 5 bytes 8 rows 7 6 8 epoch 0`)
 	if a, b := r.events[6], r.events[7]; a.StartNs != 60 || a.EndNs != 64 || b.StartNs != 64 || b.EndNs != 64 {
-		t.Errorf("MPI_Startall from %d to %d and %d to %d, want 60 to 64 and 64 to 64", a.StartNs, a.EndNs, b.StartNs, b.EndNs)
+		t.Errorf("MPI_Startall from %d to %d and %d to %d, want 60 to 64 and 64 to 64", a.StartNs, a.EndNs, b.StartNs,
+			b.EndNs)
 	}
 }
 
@@ -154,11 +160,11 @@ func TestMatchedProbes(t *testing.T) {
 		s.Wide(spool.WideMessage, 2)
 		s.call(schema.CallWait, got(3, 0, 9, 12))
 	}}.write(t), Options{})
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>1 comm 0 tag 9 bytes 4 rows 1 1 3 epoch 0
 		0>1 comm 0 tag 9 bytes 8 rows 2 2 2 epoch 0
 		0>1 comm 0 tag 9 bytes 12 rows 3 4 6 epoch 0`)
-	same(t, "rank 1", r.eventLines(1), `
+	compareLines(t, "rank 1", r.eventLines(1), `
 		1 Mprobe probe comm 0 from 0 tag 9 receives 4 any 1
 		2 Recv recv comm 0 from 0 tag 9 receives 8
 		3 Mrecv recv comm 0 from 0 tag 9 receives 4 init 1
@@ -184,10 +190,10 @@ func TestCallsThatFailed(t *testing.T) {
 		s.Err(truncate)
 		s.call(schema.CallRecv, received(0, 0, 9, 12, 0))
 	}}.write(t), Options{})
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>1 comm 0 tag 9 bytes 8 rows 2 2 2 epoch 0
 		0>1 comm 0 tag 9 bytes 12 rows 3 3 3 epoch 0`)
-	same(t, "rank 1", r.eventLines(1), `
+	compareLines(t, "rank 1", r.eventLines(1), `
 		1 Recv recv comm 0 from 0 tag 9 error 16
 		2 Recv recv comm 0 from 0 tag 9 error 15
 		3 Recv recv comm 0 from 0 tag 9 receives 12`)
@@ -200,25 +206,26 @@ func TestSendrecvIsBothSides(t *testing.T) {
 	r := ingested(t, program{ranks: 3, body: func(rank int, s *script) {
 		next, previous := int32((rank+1)%3), int32((rank+2)%3)
 		s.call(schema.CallSendrecv, to(0, next, 9, int64(rank+1), 0))
-		s.Side(spool.Side{Dtype: 0, Peer: previous, Tag: 9, Count: 50, Bytes: 4 * (int64(previous) + 1), Flags: spool.FlagAnyTag})
+		s.Side(spool.Side{Dtype: 0, Peer: previous, Tag: 9, Count: 50, Bytes: 4 * (int64(previous) + 1),
+			Flags: spool.FlagAnyTag})
 		s.call(schema.CallIsendrecv, to(0, next, 4, 5, 1))
 		s.Side(spool.Side{Dtype: 0, Peer: previous, Tag: 4, Count: 50, Bytes: null64})
 		s.call(schema.CallWait, got(1, previous, 4, 20))
 	}}.write(t), Options{})
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>1 comm 0 tag 9 bytes 4 rows 1 1 1 epoch 0
 		0>1 comm 0 tag 4 bytes 20 rows 2 2 3 epoch 0
 		1>2 comm 0 tag 9 bytes 8 rows 1 1 1 epoch 0
 		1>2 comm 0 tag 4 bytes 20 rows 2 2 3 epoch 0
 		2>0 comm 0 tag 9 bytes 12 rows 1 1 1 epoch 0
 		2>0 comm 0 tag 4 bytes 20 rows 2 2 3 epoch 0`)
-	same(t, "rank 0", r.eventLines(0), `
+	compareLines(t, "rank 0", r.eventLines(0), `
 		1 Sendrecv sendrecv comm 0 to 1 tag 9 sends 4 from 2 tag 9 receives 12 any 2
 		2 Isendrecv sendrecv comm 0 to 1 tag 4 sends 20 from 2 tag 4 receives 20 request 1 done 3
 		3 Wait complete request 1`)
 }
 
-// crash is a job that was killed: rank 2 waits for rank 1, whose last call is a receive from anybody.
+// crash returns a job that was killed: rank 2 waits for rank 1, whose last call is a receive from any source.
 func crash() program {
 	return program{ranks: 3, header: func(h *spool.Header) { h.Ended = spool.EndedNot }, body: func(rank int, s *script) {
 		open := func(edit func(*spool.Call)) func(*spool.Call) { return func(c *spool.Call) { edit(c); c.T1 = 0 } }
@@ -242,10 +249,10 @@ func crash() program {
 
 func TestCrashedJobsAreRecovered(t *testing.T) {
 	r := ingested(t, crash().write(t), Options{})
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>2 comm 0 tag 9 bytes 8 rows 1 1 2 epoch 0
 		0>2 comm 0 tag 9 bytes 12 rows 2 3 - epoch 0`)
-	same(t, "rank 2", r.eventLines(2), `
+	compareLines(t, "rank 2", r.eventLines(2), `
 		1 Irecv recv comm 0 from 0 tag 9 receives 8 request 1 done 2
 		2 Wait complete request 1
 		3 Irecv recv comm 0 from 0 tag 9 request 2
@@ -257,7 +264,7 @@ func TestCrashedJobsAreRecovered(t *testing.T) {
 	if c := r.Counts; c.InProgress != 3 || c.UnmatchedReceives != 2 || c.UnmatchedSends != 0 {
 		t.Errorf("counts %+v", c)
 	}
-	same(t, "warnings", strings.Join(r.Warnings, "\n"), `
+	compareLines(t, "warnings", strings.Join(r.Warnings, "\n"), `
 		Rank 0 never returned from MPI_Send to rank 2, tag 9.
 		Rank 1 never returned from MPI_Recv from any rank, tag 4.
 		Rank 2 never returned from MPI_Wait.`)
@@ -266,7 +273,7 @@ func TestCrashedJobsAreRecovered(t *testing.T) {
 	}
 }
 
-func TestRecordMessagesKeepsWhatIsNotAMatchedMessage(t *testing.T) {
+func TestRecordMessagesKeepsUnmatched(t *testing.T) {
 	r := ingested(t, program{ranks: 2, body: func(rank int, s *script) {
 		other := int32(1 - rank)
 		s.call(schema.CallIrecv, from(0, other, 9, 1))
@@ -279,12 +286,12 @@ func TestRecordMessagesKeepsWhatIsNotAMatchedMessage(t *testing.T) {
 		s.call(schema.CallBarrier, func(c *spool.Call) { c.Comm = 0 })
 		s.Coll(spoolgen.NewColl(1))
 	}}.write(t), Options{Record: RecordMessages})
-	same(t, "rank 1", r.eventLines(1), `
+	compareLines(t, "rank 1", r.eventLines(1), `
 		2 Ibarrier collective comm 0 instance 0 sends 0 receives 0 request 2 done 5
 		5 Wait complete request 2
 		6 Send send comm 0 to 0 tag 5 sends 4
 		7 Barrier collective comm 0 instance 1 sends 0 receives 0`)
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>1 comm 0 tag 9 bytes 12 rows 3 1 4 epoch 0
 		1>0 comm 0 tag 9 bytes 12 rows 3 1 4 epoch 0`)
 	if c := r.Counts; c.Calls != 18 || c.Messages != 2 || c.UnmatchedSends != 2 || c.Collectives != 2 {
@@ -307,18 +314,19 @@ func TestRecordCollectivesKeepsNoMessages(t *testing.T) {
 		s.call(schema.CallBarrier, func(c *spool.Call) { c.Comm = 0 })
 		s.Coll(spoolgen.NewColl(1))
 	}}.write(t), Options{Record: RecordCollectives})
-	same(t, "messages", r.messageLines(), "")
-	same(t, "rank 1", r.eventLines(1), `
+	compareLines(t, "messages", r.messageLines(), "")
+	compareLines(t, "rank 1", r.eventLines(1), `
 		2 Ibarrier collective comm 0 instance 0 sends 0 receives 0 request 2 done 5
 		5 Wait complete request 2
 		6 Barrier collective comm 0 instance 1 sends 0 receives 0`)
-	if c := r.Counts; r.Record != "collectives" || c.Calls != 16 || c.Messages != 2 || c.MessageBytes != 24 || c.UnmatchedReceives != 0 || c.Collectives != 2 {
+	if c := r.Counts; r.Record != "collectives" || c.Calls != 16 || c.Messages != 2 || c.MessageBytes != 24 ||
+		c.UnmatchedReceives != 0 || c.Collectives != 2 {
 		t.Errorf("record %s, counts %+v", r.Record, c)
 	}
 }
 
 // Polls and compute time that did not fit the CALL slot are in PRE slots.
-func TestWhatCameBeforeACall(t *testing.T) {
+func TestPollsAndComputeTime(t *testing.T) {
 	r := ingested(t, program{ranks: 1, body: func(rank int, s *script) {
 		s.call(schema.CallIsend, func(c *spool.Call) { to(0, 0, 9, 1, 1)(c); c.ComputeNs = 7 })
 		s.call(schema.CallTest, func(c *spool.Call) { c.Req, c.ComputeNs = 1, 0xffffffff })
@@ -335,8 +343,8 @@ func TestWhatCameBeforeACall(t *testing.T) {
 	}
 }
 
-// Instructions and cycles before a call are in its PRE slot; there are none before a call without one, before MPI_Init, and where they
-// were not counted, whatever the slot says.
+// Instructions and cycles before a call are in its PRE slot. There are none before a call without one, before
+// MPI_Init, and in jobs that did not count them, whatever the slot says.
 func TestInstructionsAndCycles(t *testing.T) {
 	for _, c := range []struct {
 		counters             uint32
@@ -362,15 +370,15 @@ func TestInstructionsAndCycles(t *testing.T) {
 		for _, e := range r.events {
 			instructions, cycles = append(instructions, n(e.Instructions)), append(cycles, n(e.Cycles))
 		}
-		same(t, "instructions", strings.Join(instructions, " "), c.instructions)
-		same(t, "cycles", strings.Join(cycles, " "), c.cycles)
+		compareLines(t, "instructions", strings.Join(instructions, " "), c.instructions)
+		compareLines(t, "cycles", strings.Join(cycles, " "), c.cycles)
 		if e := r.events[4]; e.Polls != 3 || r.Counts.Messages != 1 || r.Counts.Polls != 3 {
 			t.Errorf("%d polls before the test; counts %+v", e.Polls, r.Counts)
 		}
 	}
 }
 
-// Two threads of a rank: their calls are one sequence by when they were entered.
+// Two threads of a rank: their calls are one sequence, in the order in which they were entered.
 func TestThreadsAreMerged(t *testing.T) {
 	r := ingested(t, program{ranks: 1,
 		body: func(rank int, s *script) {
@@ -385,7 +393,7 @@ func TestThreadsAreMerged(t *testing.T) {
 			s.call(schema.CallSend, to(0, 0, 2, 2, 0))
 			s.call(schema.CallRecv, received(0, 0, 2, 8, 0)) // at 30
 		}}.write(t), Options{})
-	same(t, "rank 0", r.eventLines(0), `
+	compareLines(t, "rank 0", r.eventLines(0), `
 		1 Irecv recv comm 0 from 0 tag 1 receives 4 request 1 done 5
 		2 Send send comm 0 to 0 tag 1 sends 4
 		3 Send send comm 0 to 0 tag 2 sends 8
@@ -398,7 +406,7 @@ func TestThreadsAreMerged(t *testing.T) {
 	if fmt.Sprint(threads) != "[0 1 0 1 1 0 0]" {
 		t.Errorf("threads %v", threads)
 	}
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>0 comm 0 tag 1 bytes 4 rows 2 1 5 epoch 0
 		0>0 comm 0 tag 2 bytes 8 rows 3 4 4 epoch 0`)
 }

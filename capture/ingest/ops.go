@@ -2,7 +2,7 @@ package ingest
 
 import "github.com/commq/commq/schema"
 
-// op is how a call's slots are read; see spool.h for which fields a call uses.
+// op says how the slots of a call are read; spool.h lists the fields that each call uses.
 type op uint8
 
 const (
@@ -40,24 +40,26 @@ const (
 	opTransferStart // nonblocking, and the begin of a split collective
 	opTransferEnd
 	opCommUse // comm_free, comm_set_name: a call with a communicator
-	opReady   // pready, parrived: a call about some partitions of a started request
+	opReady   // pready, parrived: a call on some partitions of a started request
 	opControl // MPI_Pcontrol
 	opSelf    // commq_send_to_self
 )
 
-// recorderOps says how the slots of each of the shim's recorders are read.
+// recorderOps maps each recorder of the shim to how its slots are read.
 func recorderOps() map[string]op {
 	return map[string]op{
 		"send": opSend, "isend": opIsend, "send_init": opSendInit,
 		"recv": opRecv, "irecv": opIrecv, "recv_init": opRecvInit,
 		"sendrecv": opSendrecv, "isendrecv": opIsendrecv,
-		"probe": opProbe, "iprobe": opProbe, "mprobe": opMprobe, "improbe": opMprobe, "mrecv": opMrecv, "imrecv": opImrecv,
-		"wait": opComplete, "waitall": opComplete, "waitany": opComplete, "waitsome": opComplete,
+		"probe": opProbe, "iprobe": opProbe, "mprobe": opMprobe, "improbe": opMprobe, "mrecv": opMrecv,
+		"imrecv": opImrecv,
+		"wait":   opComplete, "waitall": opComplete, "waitany": opComplete, "waitsome": opComplete,
 		"test": opComplete, "testall": opComplete, "testany": opComplete, "testsome": opComplete,
 		"request_free": opRequestFree, "cancel": opRequestStatus, "request_get_status": opRequestStatus,
 		"start": opStart, "startall": opStartall,
 		"collective": opCollective, "icollective": opIcollective, "collective_init": opCollectiveInit,
-		"psend_init": opSendInit, "precv_init": opRecvInit, "pready": opReady, "pready_range": opReady, "pready_list": opReady, "parrived": opReady,
+		"psend_init": opSendInit, "precv_init": opRecvInit, "pready": opReady, "pready_range": opReady,
+		"pready_list": opReady, "parrived": opReady,
 		"comm_connect": opCommNew, "comm_from_group": opCommNew, "spawn": opCommNew, "pcontrol": opControl,
 		"comm_new": opCommNew, "comm_idup": opCommIdup, "comm_free": opCommUse, "comm_set_name": opCommUse,
 		"self": opSelf,
@@ -70,18 +72,19 @@ func recorderOps() map[string]op {
 
 // ops is indexed by call id. It is made once and only read.
 var ops = func() []op {
-	of := recorderOps()
+	byRecorder := recorderOps()
 	t := make([]op, len(schema.Calls))
 	for i := range schema.Calls {
-		t[i] = of[schema.Calls[i].Recorder]
+		t[i] = byRecorder[schema.Calls[i].Recorder]
 	}
 	return t
 }()
 
-// issues says whether the slot's req is a new serial number, and completes whether it is one that ends there.
+// issues reports whether the req field of the slot is a new serial number.
 func (o op) issues() bool {
 	switch o {
-	case opIsend, opSendInit, opIrecv, opRecvInit, opIsendrecv, opMprobe, opImrecv, opStart, opIcollective, opCollectiveInit, opCommIdup,
+	case opIsend, opSendInit, opIrecv, opRecvInit, opIsendrecv, opMprobe, opImrecv, opStart, opIcollective,
+		opCollectiveInit, opCommIdup,
 		opRMARequest, opTransferStart:
 		return true
 	}

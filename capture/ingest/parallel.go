@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// parallel calls f for 0 to n-1 with up to that many workers and returns the error of the lowest index that failed, so
-// that a bad spool gives the same message every time.
+// parallel calls f for 0 to n-1 with at most this many workers. It returns the error of the lowest index that failed,
+// so that a bad spool gives the same message every time.
 func parallel(ctx context.Context, workers, n int, f func(int) error) error {
 	workers = min(workers, n)
 	if workers <= 1 {
@@ -31,13 +31,14 @@ func parallel(ctx context.Context, workers, n int, f func(int) error) error {
 		wait.Go(func() {
 			for {
 				i := next.Add(1) - 1
-				if i >= failed.Load() || i >= int64(n) { // lower indexes still run: theirs is the error that counts
+				if i >= failed.Load() || i >= int64(n) { // lower indexes still run: their errors take precedence
 					return
 				}
 				if errs[i] = ctx.Err(); errs[i] == nil {
 					errs[i] = guarded(f, int(i))
 				}
-				for old := failed.Load(); errs[i] != nil && i < old && !failed.CompareAndSwap(old, i); old = failed.Load() {
+				for old := failed.Load(); errs[i] != nil && i < old &&
+					!failed.CompareAndSwap(old, i); old = failed.Load() {
 				}
 			}
 		})
@@ -49,8 +50,8 @@ func parallel(ctx context.Context, workers, n int, f func(int) error) error {
 	return nil
 }
 
-// guarded calls f(i) and makes an error of a page that cannot be read: a mapped file was cut short meanwhile, or its
-// disk failed.
+// guarded calls f(i) and returns an error for a page that cannot be read: a mapped file was cut short, or its disk
+// failed.
 func guarded(f func(int) error, i int) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

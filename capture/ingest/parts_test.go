@@ -20,7 +20,7 @@ import (
 
 const testJobID = "0000000000000abc"
 
-// nodes links the files of a spool into as many folders, those of a rank into the one that nodeOf says.
+// nodes links the files of a spool into n folders; nodeOf chooses the folder of a rank.
 func nodes(t testing.TB, dir string, n int, nodeOf func(rank int) int) []string {
 	t.Helper()
 	base := t.TempDir()
@@ -49,7 +49,7 @@ func nodes(t testing.TB, dir string, n int, nodeOf func(rank int) int) []string 
 
 // ingestOne ingests one folder into run of the store.
 func ingestOne(ctx context.Context, store, dir string, o PartOptions) (*schema.Manifest, error) {
-	p, err := writer.OpenParts(store, "run", testJobID)
+	p, err := writer.OpenParts(store, "run", testJobID, false)
 	if err != nil || p == nil {
 		return nil, err
 	}
@@ -66,7 +66,8 @@ func together(t testing.TB, store string, dirs []string, o Options) *schema.Mani
 	results := make(chan result)
 	for _, dir := range dirs {
 		go func() {
-			m, err := ingestOne(context.Background(), store, dir, PartOptions{Options: o, Parts: len(dirs), Patience: time.Minute})
+			m, err := ingestOne(context.Background(), store, dir,
+				PartOptions{Options: o, Parts: len(dirs), Patience: time.Minute})
 			results <- result{m, err}
 		}()
 	}
@@ -89,8 +90,8 @@ func together(t testing.TB, store string, dirs []string, o Options) *schema.Mani
 	return made
 }
 
-// sameRun compares the run in parts with the whole one: digest, and all else that a manifest says but files.
-func sameRun(t *testing.T, name, store string, m *schema.Manifest, whole *result) {
+// compareRuns compares the run made in parts with that of one process: everything in the manifest except its files.
+func compareRuns(t *testing.T, name, store string, m *schema.Manifest, whole *result) {
 	t.Helper()
 	x, y := *m, *whole.Manifest
 	for _, z := range []*schema.Manifest{&x, &y} {
@@ -112,12 +113,14 @@ func sameRun(t *testing.T, name, store string, m *schema.Manifest, whole *result
 	}
 }
 
-// Three processes ingest a random program's ranks, dealt out like cards or in ranges, with epochs so short that most messages go across some.
+// Three processes ingest a random program's ranks, dealt out like cards or in ranges, with epochs so short that most
+// messages go across some.
 func TestPartsMakeTheSameRunAsOneProcess(t *testing.T) {
 	for seed := range uint64(8) {
 		ranks := 3 + int(seed%5)
 		dir, _, _, _ := randomSpool(t, seed, ranks, 100+int(seed)*20)
-		o := Options{epochRows: []int64{1 << 20, 60, 7}[seed%3], shardRows: 40, Workers: 2, Record: []string{RecordAll, RecordCollectives}[seed/6]}
+		o := Options{epochRows: []int64{1 << 20, 60, 7}[seed%3], shardRows: 40, Workers: 2,
+			Record: []string{RecordAll, RecordCollectives}[seed/6]}
 		if seed == 5 {
 			o.Calls = []string{"-MPI_I*"}
 		}
@@ -128,7 +131,7 @@ func TestPartsMakeTheSameRunAsOneProcess(t *testing.T) {
 		} {
 			store := t.TempDir()
 			m := together(t, store, nodes(t, dir, 3, nodeOf), o)
-			sameRun(t, fmt.Sprintf("seed %d, %s", seed, name), store, m, whole)
+			compareRuns(t, fmt.Sprintf("seed %d, %s", seed, name), store, m, whole)
 		}
 		if t.Failed() {
 			return
@@ -136,9 +139,9 @@ func TestPartsMakeTheSameRunAsOneProcess(t *testing.T) {
 	}
 }
 
-// Ranks on three hosts whose clocks differ, with communicators, hashes, a v-collective, a call that never returned and two threads: what one part has to
-// know of others.
-func TestPartsKnowOfEachOther(t *testing.T) {
+// Ranks on three hosts whose clocks differ, with communicators, hashes, a v-collective, a call that never returned
+// and two threads: everything that one part needs to know of another.
+func TestPartsExchangeDefinitions(t *testing.T) {
 	p := program{ranks: 5, header: func(h *spool.Header) {
 		host := h.Rank % 3
 		copy(h.Host[:], fmt.Sprintf("node%d", host))
@@ -174,16 +177,18 @@ func TestPartsKnowOfEachOther(t *testing.T) {
 	dir := p.write(t)
 	o := Options{epochRows: 9, shardRows: 10, Workers: 2}
 	whole := ingested(t, dir, o)
-	if whole.Counts.Messages != 5 || whole.Counts.UnmatchedSends != 5 || whole.Counts.InProgress != 1 || len(whole.Warnings) == 0 || len(whole.Origin.Hosts) != 3 || whole.Epochs < 2 {
+	if whole.Counts.Messages != 5 || whole.Counts.UnmatchedSends != 5 || whole.Counts.InProgress != 1 ||
+		len(whole.Warnings) == 0 || len(whole.Origin.Hosts) != 3 || whole.Epochs < 2 {
 		t.Fatalf("the run that parts are compared with: %+v", whole.Manifest)
 	}
 	store := t.TempDir()
 	m := together(t, store, nodes(t, dir, 3, func(rank int) int { return rank % 3 }), o)
-	sameRun(t, "three hosts", store, m, whole)
+	compareRuns(t, "three hosts", store, m, whole)
 }
 
-// Each process is stopped after each thing that it waits for, and begun again: nothing that looks like a run is there before the end, and then the same one.
-func TestPartsGoOnWhereTheyWereStopped(t *testing.T) {
+// Each process is stopped after each step that it waits for, and started again. Nothing looks like a run before the
+// end, and then it is the same one.
+func TestPartsContinueWhereTheyWereStopped(t *testing.T) {
 	dir, _, _, _ := randomSpool(t, 17, 6, 400)
 	o := Options{epochRows: 60, shardRows: 40, Workers: 2}
 	whole := ingested(t, dir, o)
@@ -196,7 +201,8 @@ func TestPartsGoOnWhereTheyWereStopped(t *testing.T) {
 			t.Fatal("the run is never made")
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		m, err := ingestOne(ctx, store, dirs[i%2], PartOptions{Options: o, Parts: 2, Waiting: func(string) { stopped++; cancel() }})
+		m, err := ingestOne(ctx, store, dirs[i%2],
+			PartOptions{Options: o, Parts: 2, Waiting: func(string) { stopped++; cancel() }})
 		cancel()
 		runs, e := writer.List(store)
 		if e != nil {
@@ -209,10 +215,10 @@ func TestPartsGoOnWhereTheyWereStopped(t *testing.T) {
 	if stopped != 3 {
 		t.Errorf("stopped %d times, want at indexes, receives and rows", stopped)
 	}
-	sameRun(t, "stopped and begun again", store, made, whole)
+	compareRuns(t, "stopped and begun again", store, made, whole)
 }
 
-func TestPartsSayWhatIsWrong(t *testing.T) {
+func TestErrorsOfParts(t *testing.T) {
 	dir, _, _, _ := randomSpool(t, 3, 4, 60)
 	dirs := nodes(t, dir, 2, func(rank int) int { return rank / 2 })
 	store := t.TempDir()
@@ -222,12 +228,13 @@ func TestPartsSayWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, text)
 		}
 	}
-	_, err := ingestOne(context.Background(), store, dirs[0], PartOptions{Options: Options{Record: RecordMessages}, Parts: 2})
-	want("record", "--record messages is not there with --parts", err)
+	_, err := ingestOne(context.Background(), store, dirs[0],
+		PartOptions{Options: Options{Record: RecordMessages}, Parts: 2})
+	want("record", "--record messages does not work with --parts", err)
 	_, err = ingestOne(context.Background(), store, dirs[0], PartOptions{Parts: 2, Patience: time.Millisecond})
 	want("patience", "nothing new for 1ms from 1 of 2 parts: records of 2 of 4 ranks are not there yet; what is done is kept", err)
 	_, err = ingestOne(context.Background(), store, dirs[0], PartOptions{Parts: 3, Patience: time.Millisecond})
-	want("other options", "was begun with another job or other options than these", err)
+	want("other options", "was begun with another job or other options; continue with those", err)
 	_, err = writer.Create(store, "run", writer.Options{})
 	want("create", `run "run" in `+store+` is being written in parts by several processes`, err)
 
@@ -248,12 +255,13 @@ func TestPartsSayWhatIsWrong(t *testing.T) {
 		_, err := ingestOne(context.Background(), both, dirs[0], PartOptions{Parts: 2, Patience: time.Minute})
 		ended <- err
 	}()
-	_, err = ingestOne(context.Background(), both, nodes(t, dir, 2, func(rank int) int { return min(1, rank) })[1], PartOptions{Parts: 2, Patience: time.Minute})
+	_, err = ingestOne(context.Background(), both,
+		nodes(t, dir, 2, func(rank int) int { return min(1, rank) })[1], PartOptions{Parts: 2, Patience: time.Minute})
 	want("a rank twice", "the records of rank 1 are in two parts", err)
 	want("a rank twice", "the records of rank 1 are in two parts", <-ended)
 }
 
-// One folder that all see, of which each process takes a share.
+// One folder that all processes see; each takes a share of it.
 func TestSharesOfOneSpool(t *testing.T) {
 	dir, _, _, _ := randomSpool(t, 8, 7, 300)
 	o := Options{epochRows: 60, shardRows: 40, Workers: 2}
@@ -262,7 +270,8 @@ func TestSharesOfOneSpool(t *testing.T) {
 	ended := make(chan error)
 	for share := range 3 {
 		go func() {
-			_, err := ingestOne(context.Background(), store, dir, PartOptions{Options: o, Parts: 3, Share: share, Shares: 3, Patience: time.Minute})
+			_, err := ingestOne(context.Background(), store, dir,
+				PartOptions{Options: o, Parts: 3, Share: share, Shares: 3, Patience: time.Minute})
 			ended <- err
 		}()
 	}
@@ -279,5 +288,5 @@ func TestSharesOfOneSpool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameRun(t, "shares", store, m, whole)
+	compareRuns(t, "shares", store, m, whole)
 }

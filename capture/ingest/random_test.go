@@ -13,9 +13,9 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// machine executes a random program as MPI would, message by message: a send goes to the first posted receive that it
-// fits, else into the unexpected queue, where a receive looks for the first that fits it. Who meets whom is then known
-// without any counting, which is what ingest has to find out from the rows alone.
+// machine executes a random program as MPI would, message by message. A send goes to the first posted receive that it
+// matches, else into the unexpected queue, where a receive takes the first message that it matches. So every match is
+// known directly; ingest must find the same ones from the rows alone.
 type machine struct {
 	rng     *rand.Rand
 	scripts []*script
@@ -110,7 +110,7 @@ func (m *machine) send(rank int) {
 	m.arrived[s.dst] = append(m.arrived[s.dst], s)
 }
 
-// random receive, as posted, and the message that is there for it.
+// random returns a random receive, as posted, and the index of the message that is there for it.
 func (m *machine) random(rank int) (r *receive, at int) {
 	r = &receive{comm: m.comm(), src: anyRank, tag: anyTag}
 	if m.pick(3) > 0 {
@@ -122,12 +122,12 @@ func (m *machine) random(rank int) (r *receive, at int) {
 	return r, slices.IndexFunc(m.arrived[rank], r.fits)
 }
 
-// peer is the rank in the communicator, or anyRank.
+// peer returns the rank in the communicator, or anyRank.
 func (m *machine) peer(comm, world int32) int32 {
 	if world == anyRank {
 		return anyRank
 	}
-	return m.worldOf(comm, world) // backwards twice is forwards
+	return m.worldOf(comm, world) // reversing twice gives the original order
 }
 
 func (m *machine) take(rank, at int) *sending {
@@ -148,7 +148,7 @@ func (m *machine) post(rank int) {
 	m.open[rank] = append(m.open[rank], r)
 }
 
-// finish waits for a random selection of what can end, or cancels a receive.
+// finish waits for a random selection of the requests that can end, or cancels a receive.
 func (m *machine) finish(rank int) {
 	var done []spool.DoneEntry
 	var met []*receive
@@ -160,7 +160,8 @@ func (m *machine) finish(rank int) {
 			return m.pick(4) == 0 && m.cancel(rank, r)
 		}
 		met = append(met, r)
-		done = append(done, spool.DoneEntry{Req: r.req, Source: m.peer(r.comm, r.got.src), Tag: r.got.tag, Bytes: 4 * r.got.elements})
+		done = append(done, spool.DoneEntry{Req: r.req, Source: m.peer(r.comm, r.got.src), Tag: r.got.tag,
+			Bytes: 4 * r.got.elements})
 		return true
 	})
 	m.sends[rank] = slices.DeleteFunc(m.sends[rank], func(req uint32) bool {
@@ -188,7 +189,7 @@ func (m *machine) cancel(rank int, r *receive) bool {
 	return true
 }
 
-// probe takes a message by a matched probe, or receives one that was taken before.
+// probe takes a message with a matched probe, or receives one taken before.
 func (m *machine) probe(rank int) {
 	if found := m.found[rank]; len(found) > 0 && m.pick(2) == 0 {
 		m.receiveFound(rank, int(m.pick(len(found))))
@@ -210,7 +211,8 @@ func (m *machine) receiveFound(rank, k int) {
 	r := m.found[rank][k]
 	m.found[rank] = slices.Delete(m.found[rank], k, k+1)
 	if m.pick(2) == 0 {
-		row := m.call(rank, schema.CallMrecv, func(c *spool.Call) { c.Dtype, c.Count, c.Req = 0, 9, uint32(4*r.got.elements) })
+		row := m.call(rank, schema.CallMrecv,
+			func(c *spool.Call) { c.Dtype, c.Count, c.Req = 0, 9, uint32(4*r.got.elements) })
 		m.scripts[rank].Wide(spool.WideMessage, int64(r.req))
 		m.met(r.got, r.row, row)
 		return
@@ -236,12 +238,13 @@ func (m *machine) receiveBlocking(rank int) {
 }
 
 func (m *machine) met(s *sending, posted, done int64) {
-	m.truth = append(m.truth, fmt.Sprintf("%d>%d tag %d bytes %d rows %d %d %d", s.src, m.worldOfSend(s), s.tag, 4*s.elements, s.row, posted, done))
+	m.truth = append(m.truth, fmt.Sprintf("%d>%d tag %d bytes %d rows %d %d %d", s.src, m.worldOfSend(s), s.tag,
+		4*s.elements, s.row, posted, done))
 }
 
 func (m *machine) worldOfSend(s *sending) int32 { return s.dst }
 
-// end finishes what can be: receives and messages that have met a send.
+// end finishes what can be finished: receives and messages that have been matched.
 func (m *machine) end() {
 	for rank := range m.scripts {
 		for len(m.found[rank]) > 0 {
@@ -253,18 +256,22 @@ func (m *machine) end() {
 	}
 }
 
-// randomSpool writes the spool of a random program and returns what must be found in it.
-func randomSpool(t testing.TB, seed uint64, ranks, steps int) (dir string, truth []string, unmatchedSends, unmatchedReceives int64) {
+// randomSpool writes the spool of a random program, and returns what ingest must find in it.
+func randomSpool(t testing.TB, seed uint64, ranks, steps int) (dir string, truth []string, unmatchedSends,
+	unmatchedReceives int64) {
 	dir = t.TempDir()
-	m := machine{rng: rand.New(rand.NewPCG(seed, 0)), rows: make([]int64, ranks), serial: make([]uint32, ranks), posted: make([][]*receive, ranks),
-		arrived: make([][]*sending, ranks), open: make([][]*receive, ranks), sends: make([][]uint32, ranks), found: make([][]*receive, ranks), now: 1000}
+	m := machine{rng: rand.New(rand.NewPCG(seed, 0)), rows: make([]int64, ranks), serial: make([]uint32, ranks),
+		posted:  make([][]*receive, ranks),
+		arrived: make([][]*sending, ranks), open: make([][]*receive, ranks), sends: make([][]uint32, ranks),
+		found: make([][]*receive, ranks), now: 1000}
 	world := make([]int32, ranks)
 	for i := range world {
 		world[i] = int32(ranks - 1 - i)
 	}
 	var files []*os.File
 	for rank := range ranks {
-		h := spool.Header{Rank: int32(rank), Size: int32(ranks), Job: testJob, Ended: spool.EndedFinalized, OffsetInitNs: null64, OffsetFinalNs: null64}
+		h := spool.Header{Rank: int32(rank), Size: int32(ranks), Job: testJob, Ended: spool.EndedFinalized,
+			OffsetInitNs: null64, OffsetFinalNs: null64}
 		f, err := os.Create(dir + "/" + spoolgen.FileName(&h))
 		if err != nil {
 			t.Fatal(err)
@@ -303,19 +310,21 @@ func TestRandomProgramsAreMatchedAsTheyRan(t *testing.T) {
 			r := inMemory(t, dir, Options{epochRows: epochRows, shardRows: 40, Workers: 1 + int(seed%3)})
 			var found []string
 			for _, m := range r.messages {
-				found = append(found, fmt.Sprintf("%d>%d tag %d bytes %d rows %d %d %d", m.Src, m.Dst, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq))
+				found = append(found, fmt.Sprintf("%d>%d tag %d bytes %d rows %d %d %d", m.Src, m.Dst, m.Tag, m.Bytes,
+					m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq))
 			}
 			slices.Sort(found)
 			name := fmt.Sprintf("seed %d, epochs of %d rows", seed, epochRows)
-			same(t, name, strings.Join(found, "\n"), strings.Join(truth, "\n"))
+			compareLines(t, name, strings.Join(found, "\n"), strings.Join(truth, "\n"))
 			if c := r.Counts; c.UnmatchedSends != sends || c.UnmatchedReceives != receives {
-				t.Errorf("%s: %d and %d unmatched, want %d and %d", name, c.UnmatchedSends, c.UnmatchedReceives, sends, receives)
+				t.Errorf("%s: %d and %d unmatched, want %d and %d", name, c.UnmatchedSends, c.UnmatchedReceives,
+					sends, receives)
 			}
 			checkWindows(t, name, r)
 			if whole == nil {
 				whole = r
 			}
-			sameButEpochs(t, name, whole, r)
+			compareExceptEpochs(t, name, whole, r)
 			if t.Failed() {
 				return
 			}
@@ -323,7 +332,7 @@ func TestRandomProgramsAreMatchedAsTheyRan(t *testing.T) {
 	}
 }
 
-// checkWindows sees to it that epochs are windows of time, and that a message is in the later of its rows' epochs.
+// checkWindows checks that epochs are windows of time, and that the epoch of a message is the latest one of its rows.
 func checkWindows(t *testing.T, name string, r *result) {
 	t.Helper()
 	type key struct {
@@ -351,8 +360,8 @@ func checkWindows(t *testing.T, name string, r *result) {
 	}
 }
 
-// sameButEpochs compares the events of two runs that differ in their epochs.
-func sameButEpochs(t *testing.T, name string, a, b *result) {
+// compareExceptEpochs compares the events of two runs, without their epochs.
+func compareExceptEpochs(t *testing.T, name string, a, b *result) {
 	t.Helper()
 	if len(a.events) != len(b.events) {
 		t.Fatalf("%s: %d events, want %d", name, len(b.events), len(a.events))
@@ -377,7 +386,8 @@ func TestDigestDoesNotDependOnWorkers(t *testing.T) {
 				want = r
 			}
 			if r.Digest != want.Digest || r.Counts != want.Counts || r.Epochs < 10 || len(r.Tables[0].Files) < 3 {
-				t.Errorf("%s with %d workers: digest %s, %+v; with 1: %s, %+v", record, workers, r.Digest, r.Counts, want.Digest, want.Counts)
+				t.Errorf("%s with %d workers: digest %s, %+v; with 1: %s, %+v", record, workers, r.Digest, r.Counts,
+					want.Digest, want.Counts)
 			}
 		}
 	}

@@ -14,36 +14,50 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// summaryName is the name of what a simulator rank's process leaves in the spool.
+// summaryName is the name of the summary that the process of a simulator rank writes into the spool.
 var summaryName = regexp.MustCompile(`^([0-9a-f]{16})\.simulator\.[0-9]{1,9}\.json$`)
 
-// maxSummaryBytes bounds what is read of such a file, most of which is the machine's description.
+// maxSummaryBytes bounds how much of such a file is read. Most of it is the machine's description.
 const maxSummaryBytes = 4 << 20
 
-// readSummaries reads what the simulator ranks of the job left.
-func (j *job) readSummaries(names []string) error {
+// simulation is what the simulator ranks of a job counted together, and what they simulated.
+type simulation struct {
+	choices, outOfOrder, early int64
+	origin                     *schema.Simulation // nil: nothing was simulated
+}
+
+// readSimulation reads the summaries of the job's simulator ranks. given is what the caller knows about the
+// simulation. It is dropped if the times are measured: then this is not the program that the caller meant to
+// simulate.
+func readSimulation(j *job, given *schema.Simulation) (*simulation, error) {
+	sim := &simulation{}
 	if !j.virtual() {
-		j.o.Origin.Simulation = nil // nobody simulated: the program was not the one that was meant
-		return nil
+		return sim, nil
 	}
-	for _, name := range names {
+	if given != nil {
+		known := *given
+		sim.origin = &known
+	}
+	for _, name := range j.summaries {
 		path := filepath.Join(j.dir, name)
 		s, err := readSummary(path)
 		if err != nil {
-			return fmt.Errorf("%s: not what a simulator rank left: %w; without the file the run does not say what was simulated", path, err)
+			return nil, fmt.Errorf("%s: not the summary of a simulator rank: %w; without the file the run does not tell what was simulated",
+				path, err)
 		}
-		j.counts.Choices += s.Choices
-		j.counts.OutOfOrder += s.OutOfOrder
-		j.counts.EarlyCollectives += s.Early
-		if j.o.Origin.Simulation == nil {
-			j.o.Origin.Simulation = &schema.Simulation{Ranks: int32(len(names)), Machine: s.Machine, Description: s.Description}
+		sim.choices += s.Choices
+		sim.outOfOrder += s.OutOfOrder
+		sim.early += s.Early
+		if sim.origin == nil {
+			sim.origin = &schema.Simulation{Ranks: int32(len(j.summaries)), Machine: s.Machine,
+				Description: s.Description}
 		}
 	}
-	if s := j.o.Origin.Simulation; s != nil {
+	if s := sim.origin; s != nil {
 		sum := sha256.Sum256([]byte(s.Description))
 		s.Digest = hex.EncodeToString(sum[:])
 	}
-	return nil
+	return sim, nil
 }
 
 func readSummary(path string) (*simrank.Summary, error) {
@@ -60,13 +74,14 @@ func readSummary(path string) (*simrank.Summary, error) {
 	return s, json.Unmarshal(text, s)
 }
 
-// warnVirtual says where virtual times depend on real ones.
-func (j *job) warnVirtual() {
-	c := &j.counts
-	if c.OutOfOrder > 0 {
-		j.warn("%d of %d choices that the program left open (MPI_ANY_SOURCE, MPI_Waitany and their like) fell on a message or request although one that came later was earlier in virtual time: the virtual times depend on the real ones.", c.OutOfOrder, c.Choices)
+// warn warns of virtual times that depend on real ones.
+func (s *simulation) warn(w *warnings) {
+	if s.outOfOrder > 0 {
+		w.add("In %d of %d choices that the program left open (MPI_ANY_SOURCE, MPI_Waitany and the like), it got a message or request although one that came later was earlier in virtual time: the virtual times depend on the real ones.",
+			s.outOfOrder, s.choices)
 	}
-	if c.EarlyCollectives > 0 {
-		j.warn("%d nonblocking collectives were complete in a test before their virtual end was known: they end when the test was made.", c.EarlyCollectives)
+	if s.early > 0 {
+		w.add("%d nonblocking collectives were complete in a test before their virtual end was known: they end at the time of that test.",
+			s.early)
 	}
 }

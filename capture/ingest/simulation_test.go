@@ -13,8 +13,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// What two simulator ranks leave: which machine it was, and how often real time chose.
-func TestTheRunSaysWhatWasSimulated(t *testing.T) {
+// The summaries of two simulator ranks: which machine it was, and how often real time decided.
+func TestManifestTellsWhatWasSimulated(t *testing.T) {
 	p := program{ranks: 3, body: func(int, *script) {}, header: virtual}
 	dir := p.write(t)
 	leave := func(k int, text string) string {
@@ -29,11 +29,14 @@ func TestTheRunSaysWhatWasSimulated(t *testing.T) {
 		leave(1, `{"machine": "/m/fast.yaml", "description": "abc", "choices": 8, "out_of_order": 5}`),
 	}
 	r := ingested(t, dir, Options{})
-	want := &schema.Simulation{Ranks: 2, Machine: "/m/fast.yaml", Description: "abc", Digest: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // FIPS 180-2, B.1
+	// FIPS 180-2, B.1
+	want := &schema.Simulation{Ranks: 2, Machine: "/m/fast.yaml", Description: "abc",
+		Digest: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
 	if d := cmp.Diff(want, r.Origin.Simulation); d != "" {
 		t.Error(d)
 	}
-	if c := r.Counts; c.Choices != 17 || c.OutOfOrder != 12 || c.EarlyCollectives != 3 || len(r.Warnings) != 2 || !strings.HasPrefix(r.Warnings[0], "12 of 17 choices") || !strings.HasPrefix(r.Warnings[1], "3 nonblocking") {
+	if c := r.Counts; c.Choices != 17 || c.OutOfOrder != 12 || c.EarlyCollectives != 3 || len(r.Warnings) != 2 ||
+		!strings.HasPrefix(r.Warnings[0], "In 12 of 17 choices") || !strings.HasPrefix(r.Warnings[1], "3 nonblocking") {
 		t.Errorf("counts %+v, warnings %q", c, r.Warnings)
 	}
 	info, err := Find(dir, "")
@@ -41,14 +44,14 @@ func TestTheRunSaysWhatWasSimulated(t *testing.T) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	want.Ranks, want.Machine = 5, "ideal"
-	known := &schema.Simulation{Ranks: 5, Machine: "ideal", Description: "abc"} // by who launched it
+	known := &schema.Simulation{Ranks: 5, Machine: "ideal", Description: "abc"} // from the launcher
 	if d := cmp.Diff(want, ingested(t, dir, Options{Origin: schema.Origin{Simulation: known}}).Origin.Simulation); d != "" {
 		t.Error(d)
 	}
 
 	leave(1, `{"machine": "/m/fa`)
-	if said := refused(t, dir, Options{}); !strings.Contains(said, names[1]+": not what a simulator rank left") {
-		t.Errorf("error %s", said)
+	if text := refused(t, dir, Options{}); !strings.Contains(text, names[1]+": not the summary of a simulator rank") {
+		t.Errorf("error %s", text)
 	}
 	for _, name := range names {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {

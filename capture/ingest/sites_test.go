@@ -28,8 +28,8 @@ func (s *script) site(number int64, path ...uint64) {
 	s.Def(spool.DefSite, number, b.Bytes())
 }
 
-// at sets a call's site.
-func at(site uint32, edit func(*spool.Call)) func(*spool.Call) {
+// withSite sets the call site of a call.
+func withSite(site uint32, edit func(*spool.Call)) func(*spool.Call) {
 	return func(c *spool.Call) {
 		if edit != nil {
 			edit(c)
@@ -40,14 +40,15 @@ func at(site uint32, edit func(*spool.Call)) func(*spool.Call) {
 
 const id = "\x0a\xbc\x01\x99" // a build id
 
-// paths is a job of three ranks whose program lies elsewhere in each, with a call path of two frames and one of one. The
-// ranks meet their sites in different orders.
+// paths returns a job of three ranks, each with the program at another address, with a call path of two frames and
+// one of one. The ranks come to their sites in different orders.
 func paths() program {
 	header := func(h *spool.Header) { h.Stack = 2 }
 	body := func(rank int, s *script) {
 		base := uint64(0x5000_0000) + uint64(rank)<<20
 		s.module(1, spool.ModuleDef{Low: base, High: base + 0x9000, Bias: base, IDBytes: 4}, id+"/nowhere/prog")
-		s.module(2, spool.ModuleDef{Low: 0x7f00_0000, High: 0x7f00_9000, Bias: 0x7f00_0000 - 0x1000, IDBytes: 0}, "/nowhere/libhalo.so")
+		s.module(2, spool.ModuleDef{Low: 0x7f00_0000, High: 0x7f00_9000, Bias: 0x7f00_0000 - 0x1000, IDBytes: 0},
+			"/nowhere/libhalo.so")
 		send, recv, wait := uint32(3), uint32(4), uint32(5)
 		if rank == 2 {
 			send, recv, wait = 5, 3, 4
@@ -56,21 +57,21 @@ func paths() program {
 		s.site(int64(recv), 0x7f00_0200, base+0x500)
 		s.site(int64(wait), base+0x90)
 		next, before := int32(rank+1)%3, int32(rank+2)%3
-		s.call(schema.CallIrecv, at(recv, from(0, before, 9, 1)))
-		s.call(schema.CallSend, at(send, to(0, next, 9, 5, 0)))
-		s.call(schema.CallWait, at(wait, got(1, before, 9, 20)))
-		s.call(schema.CallBarrier, at(0, func(c *spool.Call) { c.Comm = 0 }))
+		s.call(schema.CallIrecv, withSite(recv, from(0, before, 9, 1)))
+		s.call(schema.CallSend, withSite(send, to(0, next, 9, 5, 0)))
+		s.call(schema.CallWait, withSite(wait, got(1, before, 9, 20)))
+		s.call(schema.CallBarrier, withSite(0, func(c *spool.Call) { c.Comm = 0 }))
 		s.Coll(newColl())
 	}
 	return program{ranks: 3, header: header, body: body}
 }
 
-// newColl is the COLL slot of the first barrier.
+// newColl returns the COLL slot of the first barrier.
 func newColl() spool.Coll {
 	return spool.Coll{Kind: spool.KindColl, Op: 0xffff, Rdtype: null32, Rcount: null64, Sbytes: null64, Rbytes: null64}
 }
 
-// siteLines are the rows of callsites: id, parent, module, build id, offset, function, file, line.
+// siteLines returns the rows of callsites: id, parent, module, build id, offset, function, file, line.
 func (r *result) siteLines(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -82,17 +83,19 @@ func (r *result) siteLines(t *testing.T) string {
 			}
 			return or(s)
 		}
-		fmt.Fprintf(&b, "%d %s %s %s %#x %s %s %s\n", c.ID[i], n(c.Parent[i]), text(c.Module[i]), text(c.BuildID[i]), c.Offset[i], text(c.Function[i]), text(c.File[i]), n(c.Line[i]))
+		fmt.Fprintf(&b, "%d %s %s %s %#x %s %s %s\n", c.ID[i], n(c.Parent[i]), text(c.Module[i]), text(c.BuildID[i]),
+			c.Offset[i], text(c.Function[i]), text(c.File[i]), n(c.Line[i]))
 	})
 	return b.String()
 }
 
-// Ids follow modules and offsets: the paths of the ranks are the same rows, whatever their addresses, numbers and order are.
+// Ids are in the order of modules and offsets. The ranks' paths become the same rows, whatever their addresses,
+// numbers and order.
 func TestCallSitesAreUnified(t *testing.T) {
 	dir := paths().write(t)
 	for _, o := range []Options{{}, {Workers: 1, epochRows: 3}, {epochRows: 2, NoSymbols: true}} {
 		r := ingested(t, dir, o)
-		same(t, "callsites", r.siteLines(t), `
+		compareLines(t, "callsites", r.siteLines(t), `
 0 - prog 0abc0199 0x90 - - -
 1 - prog 0abc0199 0x500 - - -
 2 1 libhalo.so - 0x1100 - - -
@@ -102,7 +105,8 @@ func TestCallSitesAreUnified(t *testing.T) {
 		for _, e := range r.events {
 			fmt.Fprintf(&got, "%s %s\n", schema.CallID(e.Call), n(e.Callsite))
 		}
-		same(t, "events", got.String(), strings.Repeat("MPI_Init -\nMPI_Irecv 3\nMPI_Send 2\nMPI_Wait 0\nMPI_Barrier -\nMPI_Finalize -\n", 3))
+		compareLines(t, "events", got.String(),
+			strings.Repeat("MPI_Init -\nMPI_Irecv 3\nMPI_Send 2\nMPI_Wait 0\nMPI_Barrier -\nMPI_Finalize -\n", 3))
 		for _, m := range r.messages {
 			if m.SendCallsite != 2 || m.RecvCallsite != 0 { // of the Wait that completed it
 				t.Errorf("message %d -> %d: sites %d and %d", m.Src, m.Dst, m.SendCallsite, m.RecvCallsite)
@@ -112,7 +116,8 @@ func TestCallSitesAreUnified(t *testing.T) {
 			t.Errorf("callsites %v, stack %d, %d messages", r.Callsites, r.Stack, len(r.messages))
 		}
 		warnings := strings.Join(r.Warnings, "\n")
-		if strings.Contains(warnings, "9 calls have no call site") != true || strings.Contains(warnings, "Functions and lines in prog are not known: its file cannot be read here") == o.NoSymbols {
+		if strings.Contains(warnings, "9 calls have no call site") != true ||
+			strings.Contains(warnings, "Functions and lines in prog are not known: its file cannot be read here") == o.NoSymbols {
 			t.Errorf("warnings: %s", warnings)
 		}
 	}
@@ -128,8 +133,8 @@ func TestNoCallSites(t *testing.T) {
 	}
 }
 
-// A report on a job that hangs names sites from the files alone, whatever was half written last.
-func TestSitesOfASpool(t *testing.T) {
+// A report on a job that hangs names sites from the files alone, even if the last record is half written.
+func TestSitesFromSpoolFiles(t *testing.T) {
 	dir := paths().write(t)
 	var job symbols.Job
 	for rank := range int32(3) {

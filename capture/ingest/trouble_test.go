@@ -17,7 +17,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// ring is a job that is fine.
+// ring returns a job without faults.
 func ring(ranks int) program {
 	return program{ranks: ranks, body: func(rank int, s *script) {
 		s.call(schema.CallSend, to(0, int32((rank+1)%ranks), 9, 3, 0))
@@ -57,7 +57,7 @@ func header(change func(*spool.Header)) func([]byte) []byte {
 }
 
 // The slots of a rank of ring: 0 MPI_Init, 1 and 2 the datatype, 3 MPI_Send, 4 MPI_Recv, 5 MPI_Finalize.
-func TestWhatIsWrongWithASpoolIsNamed(t *testing.T) {
+func TestErrorsNameTheDamage(t *testing.T) {
 	bad := func(edit func(*spool.Call)) spool.Call {
 		c := spoolgen.NewCall(schema.CallSend, 10, 14)
 		to(0, 0, 9, 1, 0)(&c)
@@ -77,7 +77,7 @@ func TestWhatIsWrongWithASpoolIsNamed(t *testing.T) {
 		{"thread", header(func(h *spool.Header) { h.Thread = -1 }), name + "damaged header: thread -1"},
 		{"ended", header(func(h *spool.Header) { h.Ended = 7 }), name + "damaged header: ended 7"},
 		{"another's name", header(func(h *spool.Header) { h.Rank = 2 }), name + "holds the records of 0000000000000abc.2.0"},
-		{"world size", header(func(h *spool.Header) { h.Size = 4 }), name + "of a job with 4 ranks, the files of the others say 3"},
+		{"world size", header(func(h *spool.Header) { h.Size = 4 }), name + "is from a job with 4 ranks, but the other files have 3"},
 		{"clock", header(func(h *spool.Header) { h.ComputeClock = spool.ClockWall }), name + "captured with --clock wall"},
 		{"no header", func(b []byte) []byte { return b[:100] }, name + "100 bytes, less than a header"},
 		{"cut in a slot", func(b []byte) []byte { return b[:4200] }, name + "ends within a record, 40 bytes into it"},
@@ -89,9 +89,12 @@ func TestWhatIsWrongWithASpoolIsNamed(t *testing.T) {
 		{"datatype", slot(3, bad(func(c *spool.Call) { c.Dtype = 5 })), name + "slot 3: MPI_Send: datatype 5 is not defined"},
 		{"count", slot(3, bad(func(c *spool.Call) { c.Count = 1 << 62 })), name + "slot 3: MPI_Send: 4611686018427387904 elements of 4 bytes"},
 		{"no side", slot(3, bad(func(c *spool.Call) { c.Call = uint16(schema.CallSendrecv) })), name + "slot 3: MPI_Sendrecv: no SIDE slot follows"},
-		{"done", slot(4, *(*spool.Call)(unsafe.Pointer(&spool.Done{N: 3, Kind: spool.KindDone}))), name + "slot 4: a DONE slot with 3 entries"},
-		{"blob", slot(2, spool.Call{Kind: spool.KindPre}), name + "slot 1: definition of kind 3: 0 bytes of payload follow, want 31"},
-		{"definition", slot(1, *(*spool.Call)(unsafe.Pointer(&spool.Def{What: 99, Kind: spool.KindDef}))), name + "slot 1: definition of kind 99: unknown"},
+		{"done", slot(4, *(*spool.Call)(unsafe.Pointer(&spool.Done{N: 3, Kind: spool.KindDone}))),
+			name + "slot 4: a DONE slot with 3 entries"},
+		{"blob", slot(2, spool.Call{Kind: spool.KindPre}),
+			name + "slot 1: definition of kind 3: 0 bytes of payload follow, want 31"},
+		{"definition", slot(1, *(*spool.Call)(unsafe.Pointer(&spool.Def{What: 99, Kind: spool.KindDef}))),
+			name + "slot 1: definition of kind 99: unknown"},
 	} {
 		dir := ring(3).write(t)
 		edit(t, file(dir, 1), c.change)
@@ -101,31 +104,33 @@ func TestWhatIsWrongWithASpoolIsNamed(t *testing.T) {
 	}
 }
 
-func TestHalfASpool(t *testing.T) {
+func TestMissingAndShortFiles(t *testing.T) {
 	dir := ring(5).write(t)
 	os.Remove(file(dir, 2))
-	if got, want := refused(t, dir, Options{}), "has no records of rank 2; put the files of all nodes into one folder, or ingest what is there with --partial"; !strings.Contains(got, want) {
+	if got, want := refused(t, dir, Options{}),
+		"has no records of rank 2; put the files of all nodes into one folder, or ingest what is there with --partial"; !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r := ingested(t, dir, Options{Partial: true})
-	same(t, "messages", r.messageLines(), `
+	compareLines(t, "messages", r.messageLines(), `
 		0>1 comm 0 tag 9 bytes 12 rows 1 2 2 epoch 0
 		3>4 comm 0 tag 9 bytes 12 rows 1 2 2 epoch 0
 		4>0 comm 0 tag 9 bytes 12 rows 1 2 2 epoch 0`)
 	if r.Ranks != 5 || r.Ended != "killed" || r.Counts.UnmatchedSends != 1 || r.Counts.UnmatchedReceives != 1 {
 		t.Errorf("%d ranks, %s, %+v", r.Ranks, r.Ended, r.Counts)
 	}
-	same(t, "warnings", strings.Join(r.Warnings, "\n"), "No records of rank 2: messages from and to them are unmatched.")
+	compareLines(t, "warnings", strings.Join(r.Warnings, "\n"),
+		"No records of rank 2: messages from and to them are unmatched.")
 	edit(t, file(dir, 1), func(b []byte) []byte { return b[:4096+4*64] })
 	r = ingested(t, dir, Options{Partial: true})
-	same(t, "warnings", strings.Join(r.Warnings, "\n"), `
+	compareLines(t, "warnings", strings.Join(r.Warnings, "\n"), `
 		No records of rank 2: messages from and to them are unmatched.
 		The records of rank 1 end before its MPI_Finalize: its file was cut short.`)
 }
 
-// Two of five ranks reached their bound, rank 3 at 21 ns before rank 1 at 31; rank 4 had a full disk. A receive whose send was not
-// recorded stands alone.
-func TestRecordsThatReachedTheirBound(t *testing.T) {
+// Two of five ranks reached their limit, rank 3 at 21 ns before rank 1 at 31; rank 4 had a full disk. A receive whose
+// send was not recorded stands alone.
+func TestRecordsThatReachedTheirLimit(t *testing.T) {
 	p := program{ranks: 5, header: func(h *spool.Header) {
 		switch h.Rank {
 		case 1:
@@ -152,10 +157,10 @@ func TestRecordsThatReachedTheirBound(t *testing.T) {
 		}
 	}}
 	r := ingested(t, p.write(t), Options{})
-	same(t, "warnings", strings.Join(r.Warnings, "\n"), `
+	compareLines(t, "warnings", strings.Join(r.Warnings, "\n"), `
 		5 calls could not be recorded, because there was no space left for the spool: their messages and collectives are missing.
-		The records of 2 threads reached their bound (--max-spool: 65536 bytes each), first those of thread 0 of rank 3 at 0.000000 s. The 4106 calls that these threads made from there on are not recorded: their messages and collectives are missing.`)
-	same(t, "messages", r.messageLines(), `
+		The records of 2 threads reached their limit (--max-spool: 65536 bytes each), the first of them those of thread 0 of rank 3 at 0.000000 s. The 4106 calls that these threads made after that are not recorded: their messages and collectives are missing.`)
+	compareLines(t, "messages", r.messageLines(), `
 		1>2 comm 0 tag 9 bytes 12 rows 1 1 1 epoch 0
 		3>4 comm 0 tag 9 bytes 4 rows 1 1 1 epoch 0`)
 	if c := r.Counts; c.Dropped != 9+4097+5 || c.Messages != 2 || c.UnmatchedReceives != 1 {
@@ -163,12 +168,13 @@ func TestRecordsThatReachedTheirBound(t *testing.T) {
 	}
 }
 
-// A capture that only counted leaves nothing to ingest, and its file says so.
+// A capture that only counted leaves nothing to ingest; the error says so.
 func TestDryRunIsRefused(t *testing.T) {
 	dir := ring(3).write(t)
 	edit(t, file(dir, 2), header(func(h *spool.Header) { h.Calls, h.Slots = 9, 15 }))
 	for _, partial := range []bool{false, true} {
-		if got, want := refused(t, dir, Options{Partial: partial}), "0000000000000abc.2.0.cqs: was captured with --dry-run, which keeps no records; capture without it"; !strings.HasSuffix(got, want) {
+		if got, want := refused(t, dir, Options{Partial: partial}),
+			"0000000000000abc.2.0.cqs: was captured with --dry-run, which keeps no records; capture without it"; !strings.HasSuffix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -189,10 +195,12 @@ func TestJobsOfASpool(t *testing.T) {
 	}
 	os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o644)
 	jobs, err := Jobs(dir)
-	if err != nil || len(jobs) != 2 || jobs[0].ID != "0000000000000abc" || jobs[0].Ranks != 3 || len(jobs[1].Files) != 2 || jobs[1].Program != "/bin/prog" {
+	if err != nil || len(jobs) != 2 || jobs[0].ID != "0000000000000abc" || jobs[0].Ranks != 3 ||
+		len(jobs[1].Files) != 2 || jobs[1].Program != "/bin/prog" {
 		t.Errorf("jobs %+v, %v", jobs, err)
 	}
-	if got := refused(t, dir, Options{}); !strings.Contains(got, "records of 2 jobs; choose one with --job: 0000000000000abc (3 ranks of /bin/prog), 0000000000000def (2 ranks") {
+	if got := refused(t, dir, Options{}); !strings.Contains(got,
+		"records of 2 jobs; choose one with --job: 0000000000000abc (3 ranks of /bin/prog), 0000000000000def (2 ranks") {
 		t.Error(got)
 	}
 	if got := refused(t, dir, Options{Job: "123"}); !strings.Contains(got, "no job 123; there is 0000000000000abc") {
@@ -204,7 +212,8 @@ func TestJobsOfASpool(t *testing.T) {
 	if got := refused(t, t.TempDir(), Options{}); !strings.Contains(got, "no records in it") {
 		t.Error(got)
 	}
-	if got, want := refused(t, filepath.Dir(dir), Options{}), "no records in it, but in folders of it; name one of them: "+dir; !strings.Contains(got, want) {
+	if got, want := refused(t, filepath.Dir(dir), Options{}),
+		"no records in it, but in folders below it; name one of them: "+dir; !strings.Contains(got, want) {
 		t.Errorf("%s; want %s", got, want)
 	}
 	if _, err := Jobs(filepath.Join(dir, "nowhere")); !errors.Is(err, os.ErrNotExist) {
@@ -253,7 +262,10 @@ func (k checkingSink) Write(shard int, b schema.Batch) error {
 				k.t.Errorf("%s.%s is null", b.Table().Name, c.Name)
 			}
 		case []int16:
-			if slices.ContainsFunc(v, func(x int16) bool { return int(x) >= len(c.Names) || x < 0 && (x != schema.NullEnum || !c.Nullable) }) {
+			if slices.ContainsFunc(v, func(x int16) bool {
+				return int(x) >= len(c.Names) || x < 0 &&
+					(x != schema.NullEnum || !c.Nullable)
+			}) {
 				k.t.Errorf("%s.%s is out of range", b.Table().Name, c.Name)
 			}
 		}
@@ -268,11 +280,12 @@ func fuzzIngest(t *testing.T, data []byte, epochRows uint8) {
 		return
 	}
 	f.Header.Size, f.Header.Rank = min(f.Header.Size, 8), min(f.Header.Rank, 7)
-	j := &job{o: Options{Partial: true, NoSymbols: true, Workers: 1, epochRows: int64(epochRows), Record: RecordAll}, size: f.Header.Size}
+	j := &job{size: f.Header.Size}
+	o := Options{Partial: true, NoSymbols: true, Workers: 1, epochRows: int64(epochRows), Record: RecordAll}
 	if epochRows >= 128 {
-		j.o.Record = RecordMessages
+		o.Record = RecordMessages
 	}
-	if err := j.o.withDefaults(); err != nil {
+	if err := o.withDefaults(); err != nil {
 		t.Fatal(err)
 	}
 	f.Header.Rank = min(f.Header.Rank, f.Header.Size-1)
@@ -282,13 +295,13 @@ func fuzzIngest(t *testing.T, data []byte, epochRows uint8) {
 		second.Header.Thread = 1
 		j.add(&second)
 	}
-	m, err := j.run(context.Background(), checkingSink{t})
+	m, err := makeRun(context.Background(), j, &o, checkingSink{t})
 	if err == nil && (m.Counts.Calls < m.Counts.InProgress || m.Counts.Messages < m.Counts.WildcardReceives) {
 		t.Errorf("counts %+v", m.Counts)
 	}
 }
 
-// Whatever lies in a spool file, ingest makes a run or says what is wrong.
+// Whatever a spool file contains, ingest makes a run or returns an error.
 func FuzzSpool(f *testing.F) {
 	seedOneSided(f)
 	timeless := ring(1)

@@ -1,5 +1,5 @@
-// Package launch starts MPI programs under the shim: it finds the launcher that belongs to an MPI library, puts the
-// preload into the ranks' environment and passes the program's streams, signals and exit status through unchanged.
+// Package launch starts MPI programs under the shim. It finds the launcher of an MPI library, sets the preload in the
+// environment of the ranks, and passes the streams, signals and exit status of the program through unchanged.
 package launch
 
 import (
@@ -18,9 +18,11 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/commq/commq/schema"
 )
 
-// Preload is what a rank's environment needs to be captured.
+// Preload is what is set in the environment of the ranks to capture them.
 type Preload struct {
 	// Shim is the path of the shim's shared library.
 	Shim string
@@ -30,45 +32,47 @@ type Preload struct {
 	Clock string
 	// Hash is the payload hash: crc64, crc32 or none; empty is the shim's default, crc64.
 	Hash string
-	// Verify lets receives be hashed too.
+	// Verify hashes receives too.
 	Verify bool
-	// Stack is the number of frames of a call site; nil is the shim's default, 1: the return address. 0 is none.
+	// Stack is the number of frames of a call site. nil is the shim's default, 1: the return address. 0 captures none.
 	Stack *int
-	// Counters says where instructions and cycles come from: empty (they are not counted), perf, or fake in tests.
+	// Counters is the source of instructions and cycles: empty (they are not counted), perf, or fake in tests.
 	Counters string
-	// MaxSpool is how many bytes of records each thread of a rank may write; 0: no bound.
+	// MaxSpool is how many bytes of records each thread of a rank may write; 0: no limit.
 	MaxSpool int64
-	// Sink is how records are written: empty (mapped files, or write(2) where the file system has none), write, or null,
-	// which only counts them.
+	// Sink is how records are written: empty (to mapped files, or with write(2) on file systems without them), write,
+	// or null, which only counts them.
 	Sink string
-	// Simulation is what the ranks share with simulator ranks; nil: there are none.
+	// Simulation is set when there are simulator ranks.
 	Simulation *Simulation
-	// Job is a text that no other launch has. Programs that use sessions, and cannot agree on anything when they start, make
-	// their job's id of it. Empty: the environment has to tell launches apart.
+	// Job is a text that no other launch has. Programs that use sessions cannot agree on anything when they start, so
+	// they derive the id of their job from it. When it is empty, the environment has to distinguish launches.
 	Job string
 }
 
-// Simulation is what the ranks of a job with simulator ranks need to know beside what they are recorded with. Shim is then
-// the library for it.
+// Simulation is what the ranks of a job with simulator ranks need to know. Preload.Shim must then be the library for
+// simulations.
 type Simulation struct {
 	// Ranks is the number of simulator ranks, 1 or more.
 	Ranks int
-	// Bridge is the path of the program that the simulator ranks run. Empty: the last Ranks processes of the job are
-	// simulator ranks, whatever program they were started with.
+	// Bridge is the path of the program that the simulator ranks run. When it is empty, the last Ranks processes of the
+	// job are simulator ranks, whatever program they were started with.
 	Bridge string
 	// Command is the path of commq, which a simulator rank starts to simulate the network.
 	Command string
 	// Machine is the path of the file that describes the machine, or the name of one that commq knows.
 	Machine string
-	// Description is what the file held, for the run.
+	// Description is the text of that file, for the manifest of the run.
 	Description string
-	// CPURatio is what compute times are divided by on their way to the virtual clock; 0 is 1.
+	// CPURatio divides compute times for the virtual clock; 0 is 1.
 	CPURatio float64
-	// CPUs is how many CPUs the machine has, which more ranks share equally; 0 is as many as the ranks need.
+	// CPUs is the number of CPUs of this machine. If there are more ranks, they share these equally. 0 is as many as
+	// there are ranks.
 	CPUs int
 }
 
-// variables are those of the ranks; the number of simulators is among them only where they were started with the program.
+// variables are the environment variables of the ranks. The number of simulator ranks is one of them only when these
+// were started with the program.
 func (s *Simulation) variables() []string {
 	vars := []string{"COMMQ_SIM_COMMAND=" + s.Command, "COMMQ_SIM_MACHINE=" + s.Machine}
 	if s.CPURatio != 0 && s.CPURatio != 1 {
@@ -83,8 +87,8 @@ func (s *Simulation) variables() []string {
 	return vars
 }
 
-// Variables are the environment variables of the preload as name=value, in a fixed order. A preload that is already
-// in the environment stays, behind ours.
+// Variables are the environment variables of the preload as name=value, in a fixed order. A preload that is already in
+// the environment stays, after ours.
 func (p Preload) Variables(environ []string) []string {
 	preload := p.Shim
 	for _, kv := range environ {
@@ -92,11 +96,12 @@ func (p Preload) Variables(environ []string) []string {
 			preload = withShimFirst(p.Shim, old)
 		}
 	}
-	return append([]string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + p.Spool, "COMMQ_CLOCK=" + p.Clock}, p.more()...)
+	return append([]string{"LD_PRELOAD=" + preload, "COMMQ_SPOOL=" + p.Spool, "COMMQ_CLOCK=" + p.Clock},
+		p.optional()...)
 }
 
-// more are the variables of what is not as the shim has it by default.
-func (p Preload) more() []string {
+// optional are the variables of settings that are not the shim's defaults.
+func (p Preload) optional() []string {
 	var vars []string
 	set := func(name, value string) {
 		if value != "" {
@@ -122,7 +127,7 @@ func (p Preload) more() []string {
 	return vars
 }
 
-// Environ is environ with the preload's variables set.
+// Environ is environ with the variables of the preload set.
 func (p Preload) Environ(environ []string) []string {
 	ours := p.Variables(environ)
 	var env []string
@@ -135,7 +140,7 @@ func (p Preload) Environ(environ []string) []string {
 	return append(env, ours...)
 }
 
-// withShimFirst puts the shim before an existing preload list, and leaves out other shims: a process can have one.
+// withShimFirst puts the shim before an existing preload list. It removes other shims: a process can have only one.
 func withShimFirst(shim, old string) string {
 	list := []string{shim}
 	for _, f := range strings.FieldsFunc(old, func(r rune) bool { return r == ':' || r == ' ' }) {
@@ -154,28 +159,29 @@ type Job struct {
 	// Launcher is the launcher's command line without the number of ranks and the program, for example
 	// [mpirun --oversubscribe].
 	Launcher []string
-	// Ranks is the number of the program's processes, passed as -n, with the simulator ranks added that were started with
-	// the program; 0 leaves it to the launcher.
+	// Ranks is the number of processes of the program; 0 leaves it to the launcher. It is passed as -n, plus the
+	// simulator ranks that are started with the program.
 	Ranks int
 	// Program is the program and its arguments.
 	Program []string
-	// Preload is set in the ranks' environment, and only there: the launcher itself runs without it.
+	// Preload is set in the environment of the ranks. The launcher itself runs without it.
 	Preload Preload
-	// Export passes the preload by the launcher's option -x too, which is Open MPI's (see TakesExports): what its ranks spawn
-	// gets the environment that the launcher knows of, not theirs.
+	// Export passes the preload with Open MPI's option -x too (see TakesExports): processes that the ranks spawn get
+	// the environment that the launcher knows, not that of the ranks.
 	Export bool
 	// Stdin, Stdout and Stderr are the program's.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Line is the whole command line of the job. The ranks' environment is set by env(1), which every launcher passes on
-// alike, instead of each launcher's own option for it. Simulator ranks that run a program of their own come last.
+// Line is the complete command line of the job. It sets the environment of the ranks with env(1), which works with
+// every launcher, and not with the launcher's own option. Simulator ranks that run their own program come last.
 func (j Job) Line() []string {
 	vars := j.Preload.Variables(os.Environ())
 	line := []string{j.Launcher[0]}
 	if j.Export {
-		for _, v := range vars { // in front: the launcher's line may end in a program (numactl), and a user's own -x wins
+		// first, because the launcher's line may end in a program (numactl), and so that the user's own -x wins
+		for _, v := range vars {
 			line = append(line, "-x", v)
 		}
 	}
@@ -192,7 +198,7 @@ func (j Job) Line() []string {
 	return line
 }
 
-// count is the launcher's option that says how many processes run the program.
+// count is the launcher's option for the number of processes that run the program.
 func (j Job) count() []string {
 	if j.Ranks == 0 {
 		return nil
@@ -204,8 +210,8 @@ func (j Job) count() []string {
 	return []string{"-n", strconv.Itoa(n)}
 }
 
-// Words is the job's launcher line as a person would write it: without the program and the environment, and the simulator
-// ranks' program behind its colon.
+// Words is the launcher line as a person would write it: without the program and the environment, and with the
+// program of the simulator ranks after a colon.
 func (j Job) Words() []string {
 	line := append(slices.Clone(j.Launcher), j.count()...)
 	if s := j.Preload.Simulation; s != nil && s.Bridge != "" {
@@ -214,15 +220,25 @@ func (j Job) Words() []string {
 	return line
 }
 
-// Run launches the job, waits for it and returns its exit status: the launcher's own, or 128 plus the number of the
-// signal that ended it. Signals that reach this process meanwhile are passed on. The error is not nil only when the
-// launcher could not be started.
+// Origin is the origin of a run captured from the job, which ended with this exit status.
+func (j Job) Origin(status int) schema.Origin {
+	o := schema.Origin{Command: j.Program, Launcher: j.Words(), ExitStatus: &status}
+	if s := j.Preload.Simulation; s != nil {
+		o.Simulation = &schema.Simulation{Ranks: int32(s.Ranks), Machine: s.Machine, Description: s.Description}
+	}
+	return o
+}
+
+// Run launches the job, waits for it and returns the exit status of the launcher, or 128 plus the number of the
+// signal that ended it. It passes on the signals that this process receives meanwhile. It returns an error only when
+// the launcher could not be started or waited for.
 func (j Job) Run(ctx context.Context) (status int, err error) {
 	line := j.Line()
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = j.Stdin, j.Stdout, j.Stderr
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start launcher %s: %w", line[0], err)
@@ -234,8 +250,8 @@ func (j Job) Run(ctx context.Context) (status int, err error) {
 	return exitStatus(err)
 }
 
-// forward passes signals on to the launcher. A terminal sends its own (Ctrl-C, Ctrl-\) to every process of the
-// foreground group, the launcher included; a second one would make it kill the job at once.
+// forward passes signals on to the launcher, except those of a terminal (Ctrl-C, Ctrl-\): the terminal sends them to
+// the launcher too, and a second one would make it kill the job at once.
 func forward(signals <-chan os.Signal, p *os.Process, done <-chan struct{}) {
 	terminal := term.IsTerminal(int(os.Stdin.Fd()))
 	for {
@@ -251,7 +267,7 @@ func forward(signals <-chan os.Signal, p *os.Process, done <-chan struct{}) {
 	}
 }
 
-// exitStatus turns the result of a wait into a shell's exit status.
+// exitStatus turns the result of a wait into the exit status of a shell.
 func exitStatus(err error) (int, error) {
 	var exit *exec.ExitError
 	if err == nil {
@@ -266,18 +282,18 @@ func exitStatus(err error) (int, error) {
 	return exit.ExitCode(), nil
 }
 
-// libraries are the MPI libraries whose launchers are known, by the names that packages shim and launch share.
+// libraries are the MPI libraries whose launchers are known. Package shim uses the same names.
 var libraries = map[string]struct {
 	candidates []string
-	versions   []string // what the launcher's --version output contains, one of
+	versions   []string // one of these is in the output of the launcher's --version
 	pkg        string   // Debian's package
 }{
 	"openmpi": {[]string{"mpirun.openmpi", "mpirun", "mpiexec"}, []string{"Open MPI", "OpenRTE"}, "openmpi-bin"},
 	"mpich":   {[]string{"mpirun.mpich", "mpiexec.hydra", "mpirun", "mpiexec"}, []string{"HYDRA"}, "mpich"},
 }
 
-// Find returns the launcher of an MPI library (openmpi or mpich): the first of its usual names in $PATH that says it
-// belongs to it. A program under one library's launcher that is linked to another runs as so many single ranks.
+// Find returns the launcher of an MPI library (openmpi or mpich): the first of its usual names in $PATH whose --version
+// names the library. A program that is linked to another library than its launcher runs as many jobs of a single rank.
 func Find(ctx context.Context, library string) (string, error) {
 	lib, ok := libraries[library]
 	if !ok {
@@ -288,7 +304,7 @@ func Find(ctx context.Context, library string) (string, error) {
 		if err != nil {
 			continue
 		}
-		if isOf(ctx, library, path) {
+		if belongsTo(ctx, library, path) {
 			return path, nil
 		}
 	}
@@ -296,15 +312,15 @@ func Find(ctx context.Context, library string) (string, error) {
 		strings.Join(lib.candidates, ", "), library, lib.pkg)
 }
 
-// TakesExports says whether the launcher's line may be given -x NAME=VALUE: it is Open MPI's, and the same is not asked of
-// it by the parameter mca_base_env_list, which Open MPI refuses together with -x.
+// TakesExports reports whether the launcher takes -x NAME=VALUE: it must be Open MPI's, and its parameter
+// mca_base_env_list must not be set, which Open MPI refuses together with -x.
 func TakesExports(ctx context.Context, launcher, environ []string) bool {
 	path, err := exec.LookPath(launcher[0])
-	if err != nil || !isExecutable(path) || !isOf(ctx, "openmpi", path) {
+	if err != nil || !isBinary(path) || !belongsTo(ctx, "openmpi", path) {
 		return false
 	}
 	for _, arg := range launcher[1:] {
-		// files of parameters, which may have it
+		// files of parameters, which may set it
 		if slices.Contains([]string{"tune", "am", "gam", "gtune"}, strings.TrimLeft(arg, "-")) {
 			return false
 		}
@@ -319,8 +335,8 @@ func TakesExports(ctx context.Context, launcher, environ []string) bool {
 
 const envList = "mca_base_env_list"
 
-// isExecutable says whether the file is a binary: scripts may do anything when asked for their version.
-func isExecutable(path string) bool {
+// isBinary reports whether the file is a binary. A script may do anything when called with --version.
+func isBinary(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -331,20 +347,21 @@ func isExecutable(path string) bool {
 	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
-// isOf says whether a launcher says that it belongs to the MPI library.
-func isOf(ctx context.Context, library, path string) bool {
+// belongsTo reports whether the --version of a launcher names the MPI library.
+func belongsTo(ctx context.Context, library, path string) bool {
 	out, _ := exec.CommandContext(ctx, path, "--version").CombinedOutput()
-	return slices.ContainsFunc(libraries[library].versions, func(v string) bool { return bytes.Contains(out, []byte(v)) })
+	return slices.ContainsFunc(libraries[library].versions,
+		func(v string) bool { return bytes.Contains(out, []byte(v)) })
 }
 
-// TakesPrograms says whether the launcher's line may hold several programs with a colon between them: it is Open MPI's or
-// hydra.
+// TakesPrograms reports whether the launcher's line may have several programs with a colon between them: Open MPI and
+// hydra can do that.
 func TakesPrograms(ctx context.Context, launcher []string) bool {
 	path, err := exec.LookPath(launcher[0])
-	return err == nil && isExecutable(path) && (isOf(ctx, "openmpi", path) || isOf(ctx, "mpich", path))
+	return err == nil && isBinary(path) && (belongsTo(ctx, "openmpi", path) || belongsTo(ctx, "mpich", path))
 }
 
-// parameterFiles are where Open MPI reads parameters from: the user's file, the installation's, and Debian's.
+// parameterFiles are the files from which Open MPI reads parameters: of the user, of the installation and of Debian.
 func parameterFiles(launcher string) []string {
 	files := []string{"/etc/openmpi/openmpi-mca-params.conf"}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -356,8 +373,8 @@ func parameterFiles(launcher string) []string {
 	return files
 }
 
-// mentionsEnvList says whether a file of parameters sets mca_base_env_list. Comments count
-// as well: at worst what is spawned is not recorded.
+// mentionsEnvList reports whether a file of parameters mentions mca_base_env_list. Comments count too: at worst,
+// spawned processes are not recorded.
 func mentionsEnvList(file string) bool {
 	data, err := os.ReadFile(file)
 	return err == nil && bytes.Contains(data, []byte(envList))

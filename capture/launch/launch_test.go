@@ -97,7 +97,8 @@ func TestAnExistingPreloadStaysBehindOurs(t *testing.T) {
 func TestEnvironReplacesWhatIsThere(t *testing.T) {
 	p := Preload{Shim: "/c/libcommq.so", Spool: "s", Clock: "wall"}
 	got := p.Environ([]string{"COMMQ_SPOOL=old", "HOME=/h", "LD_PRELOAD=/a.so", "COMMQ_SPOOLER=x"})
-	want := []string{"HOME=/h", "COMMQ_SPOOLER=x", "LD_PRELOAD=/c/libcommq.so:/a.so", "COMMQ_SPOOL=s", "COMMQ_CLOCK=wall"}
+	want := []string{"HOME=/h", "COMMQ_SPOOLER=x", "LD_PRELOAD=/c/libcommq.so:/a.so", "COMMQ_SPOOL=s",
+		"COMMQ_CLOCK=wall"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -115,7 +116,8 @@ func TestFind(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		if _, err := Find(context.Background(), "mpich"); err == nil || !strings.Contains(err.Error(), "apt-get install mpich") {
+		if _, err := Find(context.Background(), "mpich"); err == nil ||
+			!strings.Contains(err.Error(), "apt-get install mpich") {
 			t.Fatalf("error %v; want one that says what to install", err)
 		}
 	})
@@ -123,33 +125,39 @@ func TestFind(t *testing.T) {
 
 func TestExportedVariablesStandBeforeTheLaunchersOptions(t *testing.T) {
 	t.Setenv("LD_PRELOAD", "")
-	j := Job{Launcher: []string{"mpirun", "-x", "LD_PRELOAD=/b.so", "numactl", "-l"}, Ranks: 3, Program: []string{"./ring", "9"},
+	j := Job{Launcher: []string{"mpirun", "-x", "LD_PRELOAD=/b.so", "numactl", "-l"}, Ranks: 3,
+		Program: []string{"./ring", "9"},
 		Preload: Preload{Shim: "/c/libcommq.so", Spool: "/s p", Clock: "wall"}, Export: true}
 	want := []string{"mpirun", "-x", "LD_PRELOAD=/c/libcommq.so", "-x", "COMMQ_SPOOL=/s p", "-x", "COMMQ_CLOCK=wall",
-		"-x", "LD_PRELOAD=/b.so", "numactl", "-l", "-n", "3", "env", "LD_PRELOAD=/c/libcommq.so", "COMMQ_SPOOL=/s p", "COMMQ_CLOCK=wall", "./ring", "9"}
+		"-x", "LD_PRELOAD=/b.so", "numactl", "-l", "-n", "3", "env", "LD_PRELOAD=/c/libcommq.so", "COMMQ_SPOOL=/s p",
+		"COMMQ_CLOCK=wall", "./ring", "9"}
 	if diff := cmp.Diff(want, j.Line()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Simulator ranks are a second program behind a colon, without the preload; where they cannot be, the job has more ranks, which
-// MPI_Init tells apart.
+// Simulator ranks are a second program behind a colon, without the preload; where they cannot be, the job has more
+// ranks, which MPI_Init tells apart.
 func TestSimulatorRanksInTheLine(t *testing.T) {
 	t.Setenv("LD_PRELOAD", "/b.so")
-	sim := &Simulation{Ranks: 2, Bridge: "/c/commq-bridge", Command: "/bin/commq", Machine: "/m.yaml", CPURatio: 1.25, CPUs: 2}
+	sim := &Simulation{Ranks: 2, Bridge: "/c/commq-bridge", Command: "/bin/commq", Machine: "/m.yaml", CPURatio: 1.25,
+		CPUs: 2}
 	j := Job{Launcher: []string{"mpirun", "--oversubscribe"}, Ranks: 3, Program: []string{"./ring", "9"}, Export: true,
 		Preload: Preload{Shim: "/c/libcommq-sim.so", Spool: "/s", Clock: "none", Simulation: sim}}
-	sims := []string{"COMMQ_SPOOL=/s", "COMMQ_CLOCK=none", "COMMQ_SIM_COMMAND=/bin/commq", "COMMQ_SIM_MACHINE=/m.yaml", "COMMQ_SIM_CPU_RATIO=1.25", "COMMQ_SIM_CPUS=2"}
+	sims := []string{"COMMQ_SPOOL=/s", "COMMQ_CLOCK=none", "COMMQ_SIM_COMMAND=/bin/commq",
+		"COMMQ_SIM_MACHINE=/m.yaml", "COMMQ_SIM_CPU_RATIO=1.25", "COMMQ_SIM_CPUS=2"}
 	vars := append([]string{"LD_PRELOAD=/c/libcommq-sim.so:/b.so"}, sims...)
 	want := []string{"mpirun"}
 	for _, v := range vars {
 		want = append(want, "-x", v)
 	}
-	want = slices.Concat(want, []string{"--oversubscribe", "-n", "3", "env"}, vars, []string{"./ring", "9", ":", "-n", "2", "env", "-u", "LD_PRELOAD"}, sims, []string{"/c/commq-bridge"})
+	want = slices.Concat(want, []string{"--oversubscribe", "-n", "3", "env"}, vars,
+		[]string{"./ring", "9", ":", "-n", "2", "env", "-u", "LD_PRELOAD"}, sims, []string{"/c/commq-bridge"})
 	if diff := cmp.Diff(want, j.Line()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"mpirun", "--oversubscribe", "-n", "3", ":", "-n", "2", "commq-bridge"}, j.Words()); diff != "" {
+	if diff := cmp.Diff([]string{"mpirun", "--oversubscribe", "-n", "3", ":", "-n", "2", "commq-bridge"},
+		j.Words()); diff != "" {
 		t.Error(diff)
 	}
 
@@ -215,5 +223,19 @@ func TestOnlyOpenMPIsOwnLauncherTakesExports(t *testing.T) {
 	}
 	if TakesExports(ctx, []string{openmpi}, nil) {
 		t.Error("the list in the user's file: Open MPI refuses -x")
+	}
+}
+
+// The origin of a run has the user's program and what was launched, and the machine of simulator ranks.
+func TestOriginOfJob(t *testing.T) {
+	j := Job{Launcher: []string{"mpirun", "--oversubscribe"}, Ranks: 3, Program: []string{"./a", "7"}}
+	o := j.Origin(5)
+	if !slices.Equal(o.Command, j.Program) || !slices.Equal(o.Launcher, j.Words()) || *o.ExitStatus != 5 ||
+		o.Simulation != nil {
+		t.Errorf("%+v", o)
+	}
+	j.Preload.Simulation = &Simulation{Ranks: 2, Machine: "flat", Description: "latency_ns: 4097"}
+	if s := j.Origin(0).Simulation; s == nil || s.Ranks != 2 || s.Machine != "flat" || s.Description == "" {
+		t.Errorf("%+v", s)
 	}
 }

@@ -14,19 +14,22 @@ import (
 	"strings"
 )
 
-// BuildOptions say what to build the shim for.
+// BuildOptions select the shim to build.
 type BuildOptions struct {
 	// Library is OpenMPI or MPICH, as Detect returns it.
 	Library string
-	// Mpicc is the compiler wrapper; empty: it is found, see FindMpicc.
+	// Mpicc is the compiler wrapper; empty searches for one, see FindMpicc.
 	Mpicc string
 	// Cache is the folder of built shims; empty: $COMMQ_CACHE, else commq in the user's cache folder.
 	Cache string
-	// Form is what to build; the zero value is the library for an ordinary capture.
+	// Form is the artifact to build; the zero value is the library for an ordinary capture.
 	Form Form
+	// Compiling is called before the compiler is, which takes half a minute, with what it compiles; nil means no
+	// callback. It is not called when the cache has the shim.
+	Compiling func(what string)
 }
 
-// Form is one of the things that are built of the shim's sources.
+// Form is one of the artifacts that are built from the shim's sources.
 type Form int
 
 const (
@@ -38,14 +41,21 @@ const (
 	Bridge
 )
 
-// file is the name of what is built.
+// file is the name of the artifact.
 func (f Form) file() string {
 	return [...]string{"libcommq.so", "libcommq-sim.so", "commq-bridge"}[f]
 }
 
-// flags are the compiler's. The library's references to MPI are none, so --as-needed leaves it out; the program keeps it.
+// title is what the artifact is called in messages.
+func (f Form) title() string {
+	return [...]string{"the capture library", "the capture library with simulator ranks", "the program of simulator ranks"}[f]
+}
+
+// flags are the compiler's flags. The library refers to no MPI function, so --as-needed leaves the MPI library out;
+// the program keeps it.
 func (f Form) flags() []string {
-	flags := []string{"-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-fvisibility=hidden"}
+	flags := []string{"-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC",
+		"-fvisibility=hidden"}
 	if f != Recording {
 		flags = append(flags, "-DCQ_SIM=1", "-Wno-deprecated-declarations")
 	}
@@ -55,7 +65,7 @@ func (f Form) flags() []string {
 	return append(flags, "-shared", "-Wl,--as-needed", "-Wl,-soname,"+f.file())
 }
 
-// Target is what a shim is built for: an MPI library as a compiler wrapper knows it.
+// Target is an MPI library as seen through a compiler wrapper.
 type Target struct {
 	// Library is OpenMPI or MPICH.
 	Library string
@@ -63,12 +73,12 @@ type Target struct {
 	Mpicc string
 	// Version is the version of the library's mpi.h, for example 4.1.4.
 	Version string
-	// Compiler is the compiler's own first line about itself.
+	// Compiler is the first line that the compiler prints about itself.
 	Compiler string
 }
 
-// Build returns the path of the shim for an MPI library, compiling it when the cache does not have it for this library,
-// version, compiler and these sources. Several processes may build at once; each sees a whole file or none.
+// Build returns the path of the shim for an MPI library. It compiles the shim if the cache has none for this library,
+// version, compiler and these sources. Several processes may build at once; each sees a complete file or none.
 func Build(ctx context.Context, o BuildOptions) (string, error) {
 	target, err := FindTarget(ctx, o.Library, o.Mpicc)
 	if err != nil {
@@ -90,13 +100,14 @@ func Build(ctx context.Context, o BuildOptions) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("build the shim: cache folder: %w; name another one in $COMMQ_CACHE", err)
 	}
-	if err := target.compile(ctx, o.Form, folder, names, files); err != nil {
+	if err := target.build(ctx, &o, folder, names, files); err != nil {
 		return "", err
 	}
 	return path, nil
 }
 
-// BuildProgram returns the path of a program of commq's own, one C source, compiled and cached as Build does it. o.Form means nothing.
+// BuildProgram returns the path of one of commq's own programs, a single C source, compiled and cached like Build
+// does. It ignores o.Form.
 func BuildProgram(ctx context.Context, o BuildOptions, name string, source []byte) (string, error) {
 	target, err := FindTarget(ctx, o.Library, o.Mpicc)
 	if err != nil {
@@ -124,9 +135,10 @@ func BuildProgram(ctx context.Context, o BuildOptions, name string, source []byt
 	if err := os.WriteFile(from, source, 0o644); err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	cmd := exec.CommandContext(ctx, target.Mpicc, "-std=gnu11", "-Wall", "-Wextra", "-O2", "-o", to, from)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s for %s %s: %w\n%s\n%s", name, target.Library, target.Version, err, strings.Join(cmd.Args, " "), bytes.TrimSpace(text))
+	err = target.compile(ctx, name+" for "+target.Title(), work, []string{"-std=gnu11", "-Wall", "-Wextra", "-O2", "-o", to,
+		from})
+	if err != nil {
+		return "", err
 	}
 	return path, os.Rename(to, path)
 }
@@ -145,7 +157,7 @@ func cacheFolder(named string) (string, error) {
 	return filepath.Join(dir, "commq"), nil
 }
 
-// FindTarget finds the compiler wrapper of an MPI library (mpicc names one; see FindMpicc) and what it says of itself.
+// FindTarget finds the compiler wrapper of an MPI library (mpicc names one; see FindMpicc) and reads its versions.
 func FindTarget(ctx context.Context, name, mpicc string) (Target, error) {
 	path, err := FindMpicc(name, mpicc)
 	if err != nil {
@@ -175,7 +187,9 @@ func (t Target) key(form Form, names []string, files map[string][]byte) string {
 	return fmt.Sprintf("%s-%s-%s", t.Library, t.Version, hex.EncodeToString(h.Sum(nil))[:16])
 }
 
-func (t Target) compile(ctx context.Context, form Form, folder string, names []string, files map[string][]byte) error {
+// build compiles the shim and puts it into the folder.
+func (t Target) build(ctx context.Context, o *BuildOptions, folder string, names []string, files map[string][]byte) error {
+	form := o.Form
 	work, err := os.MkdirTemp(folder, ".build-")
 	if err != nil {
 		return fmt.Errorf("build the shim: %w", err)
@@ -193,9 +207,12 @@ func (t Target) compile(ctx context.Context, form Form, folder string, names []s
 			args = append(args, path)
 		}
 	}
-	cmd := exec.CommandContext(ctx, t.Mpicc, args...)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the shim for %s %s: %w\n%s\n%s", t.Library, t.Version, err, strings.Join(cmd.Args, " "), bytes.TrimSpace(text))
+	what := form.title() + " for " + t.Title()
+	if o.Compiling != nil {
+		o.Compiling(what)
+	}
+	if err := t.compile(ctx, what, work, args); err != nil {
+		return err
 	}
 	if form == Bridge {
 		return os.Rename(out, filepath.Join(folder, form.file()))
@@ -206,7 +223,7 @@ func (t Target) compile(ctx context.Context, form Form, folder string, names []s
 	return os.Rename(out, filepath.Join(folder, form.file()))
 }
 
-// headerVersion returns the version that the wrapper's mpi.h has of itself, and an error when it is another library's.
+// headerVersion returns the version in the wrapper's mpi.h, and an error if that belongs to another library.
 func headerVersion(ctx context.Context, mpicc, name string) (string, error) {
 	lib, err := known(name)
 	if err != nil {
@@ -233,11 +250,11 @@ func headerMacros(ctx context.Context, mpicc string) (map[string]string, error) 
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		said := bytes.TrimSpace(errs.Bytes())
-		if len(said) > 0 {
-			said = append([]byte{'\n'}, said...)
+		output := bytes.TrimSpace(errs.Bytes())
+		if len(output) > 0 {
+			output = append([]byte{'\n'}, output...)
 		}
-		return nil, fmt.Errorf("build the shim: %s cannot compile a file with mpi.h: %w%s", mpicc, err, said)
+		return nil, fmt.Errorf("build the shim: %s cannot compile a file with mpi.h: %w%s", mpicc, err, output)
 	}
 	return parseMacros(out), nil
 }
@@ -254,9 +271,8 @@ func parseMacros(text []byte) map[string]string {
 	return macros
 }
 
-// FindMpicc returns the path of a compiler wrapper for an MPI library: the named one when named is not empty, else
-// mpicc.openmpi or mpicc.mpich, else mpicc when it says that it belongs to that library. The error names the Debian
-// package that has it.
+// FindMpicc returns the path of a compiler wrapper for an MPI library: named if it is not empty, else mpicc.openmpi
+// or mpicc.mpich, else mpicc if it belongs to that library. The error names the Debian package that provides it.
 func FindMpicc(name, named string) (string, error) {
 	lib, err := known(name)
 	if err != nil {
@@ -274,14 +290,14 @@ func FindMpicc(name, named string) (string, error) {
 			return path, nil
 		}
 	}
-	if path, err := exec.LookPath("mpicc"); err == nil && saysItIs(path, name) {
+	if path, err := exec.LookPath("mpicc"); err == nil && belongsTo(path, name) {
 		return path, nil
 	}
 	return "", fmt.Errorf("find mpicc: no compiler wrapper of %s in $PATH (%s, or an mpicc that belongs to it); install it (Debian: apt-get install %s) or name one with --mpicc",
 		lib.title, strings.Join(lib.wrapper, ", "), lib.pkg)
 }
 
-// reason leaves out what exec says around the cause.
+// reason strips what os/exec adds to the cause.
 func reason(err error) error {
 	var e *exec.Error
 	if errors.As(err, &e) && errors.Is(e.Err, exec.ErrNotFound) {
@@ -290,12 +306,14 @@ func reason(err error) error {
 	return err
 }
 
-// saysItIs asks a wrapper what it runs: Open MPI's knows --showme, MPICH's -show; both print the library they link.
-func saysItIs(path, name string) bool {
+// belongsTo reports whether a wrapper belongs to an MPI library. Open MPI's wrappers know --showme, MPICH's -show;
+// both print the library they link.
+func belongsTo(path, name string) bool {
 	if name == OpenMPI {
 		out, err := exec.Command(path, "--showme:version").CombinedOutput()
 		return err == nil && bytes.Contains(out, []byte("Open MPI"))
 	}
 	out, err := exec.Command(path, "-show").CombinedOutput()
-	return err == nil && (bytes.Contains(out, []byte("-lmpich")) || bytes.Contains(out, []byte("mpich")) && bytes.Contains(out, []byte("-lmpi")))
+	return err == nil && (bytes.Contains(out, []byte("-lmpich")) || bytes.Contains(out, []byte("mpich")) &&
+		bytes.Contains(out, []byte("-lmpi")))
 }

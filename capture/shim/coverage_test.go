@@ -15,13 +15,14 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// callRow is what the tests need of a line of calls.csv.
+// callRow holds the fields of a line of calls.csv that the tests need.
 type callRow struct {
 	treatment, recorder string
-	c, f77, f08         map[string]bool // by MPI library: it has the call in C, as mpi_x_, as a mpi_x_f08_ to be wrapped
+	// by MPI library: it has the call in C, as mpi_x_, as a mpi_x_f08_ to be wrapped
+	c, f77, f08 map[string]bool
 }
 
-// callRows reads calls.csv, without what is commq's own.
+// callRows reads calls.csv, without commq's own calls.
 func callRows(t *testing.T) map[string]callRow {
 	t.Helper()
 	f, err := os.Open("../../schema/calls.csv")
@@ -54,7 +55,7 @@ var (
 	mpiName  = regexp.MustCompile(`^MPIX?_\w+$`)
 )
 
-// declared are the functions that the library's mpi.h declares.
+// declared lists the functions that the library's mpi.h declares.
 func declared(t *testing.T, library string) map[string]bool {
 	t.Helper()
 	cmd := exec.Command("mpicc."+library, "-E", "-x", "c", "-")
@@ -70,7 +71,7 @@ func declared(t *testing.T, library string) map[string]bool {
 	return names
 }
 
-// exported are the functions that a shared library exports, with names that match.
+// exported lists the functions of a shared library whose names match.
 func exported(t *testing.T, path string, name *regexp.Regexp) map[string]bool {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -91,7 +92,7 @@ func exported(t *testing.T, path string, name *regexp.Regexp) map[string]bool {
 	return names
 }
 
-// libraryPath is the shared library that programs of an MPI library are linked to.
+// libraryPath is the path of the MPI library that programs are linked to.
 func libraryPath(t *testing.T, library string) string {
 	t.Helper()
 	lib, err := known(library)
@@ -136,14 +137,14 @@ func TestEveryFunctionOfTheLibrariesHasARow(t *testing.T) {
 	}
 }
 
-// unrecorded are calls that are to be recorded and are not, with the reason.
+// unrecorded are calls that should be recorded but are not, with the reason.
 var unrecorded = map[string]string{
 	"MPIX_Comm_agree":  "MPICH's form of fault tolerance, not standard: it runs as without us",
 	"MPIX_Comm_revoke": "as MPIX_Comm_agree",
 	"MPIX_Comm_shrink": "as MPIX_Comm_agree; the communicator is known from its first use",
 }
 
-// alsoWrapped are symbols that are wrapped beside a call's usual spellings, with the reason.
+// alsoWrapped are symbols that are wrapped in addition to a call's usual spellings, with the reason.
 var alsoWrapped = map[string]string{
 	"mpich mpi_pcontrol_":                      "MPICH's Fortran calls the C function without its second argument, which must not be looked for",
 	"mpich mpi_win_allocate_f08_large_":        "the large-count form in mpi_f08 of a call without a buffer argument",
@@ -154,7 +155,7 @@ var alsoWrapped = map[string]string{
 	"openmpi mpi_win_shared_query_cptr_":       "what use mpi calls with a type(c_ptr)",
 }
 
-// spellings are the symbols by which programs reach a call in a library, those that the shim must have.
+// spellings are the symbols by which programs reach a call in a library; the shim must have all of them.
 func (r callRow) spellings(name, library string) []string {
 	var s []string
 	low := strings.ToLower(name)

@@ -20,7 +20,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// crashes is how many programs each test of this file kills: few in CI, COMMQ_TEST_CRASHES in docs/validation/crash.md.
+// crashes is the number of programs that each test of this file kills: few in CI, COMMQ_TEST_CRASHES in
+// docs/validation/crash.md.
 func crashes(t *testing.T, few int) int {
 	if s := os.Getenv("COMMQ_TEST_CRASHES"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -32,8 +33,8 @@ func crashes(t *testing.T, few int) int {
 	return few
 }
 
-// made are the numbers of calls that the ranks of crash.c say they have made.
-func made(t *testing.T, path string, ranks int) []uint64 {
+// readProgress returns how many calls each rank of crash.c reports.
+func readProgress(t *testing.T, path string, ranks int) []uint64 {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have been killed before it made its file
@@ -48,8 +49,8 @@ func made(t *testing.T, path string, ranks int) []uint64 {
 	return n
 }
 
-// checkNumbered compares a rank's records with what crash.c does, call by call, and returns how many returned. Where the
-// process was killed the last one may be in progress.
+// checkNumbered compares a rank's records with the calls of crash.c, one by one, and returns how many returned. When
+// the process was killed the last call may be in progress.
 func checkNumbered(t *testing.T, f *spool.File) uint64 {
 	t.Helper()
 	calls, open := uint64(0), 0
@@ -93,11 +94,11 @@ func checkNumbered(t *testing.T, f *spool.File) uint64 {
 	return calls - uint64(open)
 }
 
-// checkCrash looks at every rank's file: nothing that returned is missing (with the write sink, nothing that was written out), and
-// nothing is malformed. Ranks that were killed in MPI_Init have none.
+// checkCrash checks every rank's file: no call that returned is missing (with the write sink, none that was written
+// out), and nothing is malformed. Ranks killed in MPI_Init have no file.
 func checkCrash(t *testing.T, folder, progress string, ranks int, mapped bool) (calls uint64) {
 	t.Helper()
-	said := made(t, progress, ranks)
+	reported := readProgress(t, progress, ranks)
 	paths, err := filepath.Glob(filepath.Join(folder, "*"+spool.Suffix))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func checkCrash(t *testing.T, folder, progress string, ranks int, mapped bool) (
 	for _, path := range paths {
 		f, err := spool.Open(path)
 		if err != nil {
-			if info, e := os.Stat(path); e == nil && said[0] == 0 && info.Size() == 0 {
+			if info, e := os.Stat(path); e == nil && reported[0] == 0 && info.Size() == 0 {
 				continue // killed while it made the file
 			}
 			t.Fatal(err)
@@ -116,37 +117,38 @@ func checkCrash(t *testing.T, folder, progress string, ranks int, mapped bool) (
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if said[rank] > 0 {
+		if reported[rank] > 0 {
 			found++
 		}
-		if got > said[rank]+2 || mapped && got < said[rank] {
-			t.Fatalf("%s: %d calls returned and are recorded, the program made %d", path, got, said[rank])
+		if got > reported[rank]+2 || mapped && got < reported[rank] {
+			t.Fatalf("%s: %d calls returned and are recorded, the program made %d", path, got, reported[rank])
 		}
 		calls += got
 	}
-	for _, n := range said {
+	for _, n := range reported {
 		if n > 0 {
 			found--
 		}
 	}
 	if found != 0 {
-		t.Fatalf("%s: %d files; calls by rank: %v", folder, len(paths), said)
+		t.Fatalf("%s: %d files; calls by rank: %v", folder, len(paths), reported)
 	}
 	return calls
 }
 
-// singleton starts crash.c without a launcher: a rank alone, of which many can be killed per second.
+// singleton starts crash.c without a launcher: a single rank, so that many can be killed per second.
 func singleton(t *testing.T, lib, exe, folder, progress, sink string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(exe, progress)
-	cmd.Env = testenv.Environ("LD_PRELOAD="+lib, "COMMQ_SPOOL="+folder, "COMMQ_SINK="+sink, "OMPI_MCA_ess_singleton_isolated=1", "OMPI_MCA_btl=self")
+	cmd.Env = testenv.Environ("LD_PRELOAD="+lib, "COMMQ_SPOOL="+folder, "COMMQ_SINK="+sink,
+		"OMPI_MCA_ess_singleton_isolated=1", "OMPI_MCA_btl=self")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return cmd
 }
 
-// kill -9 at any time, from MPI_Init on: whatever returned is recorded, in one piece.
+// TestKilledAtRandom kills programs at any time from MPI_Init on: every call that returned is recorded completely.
 func TestKilledAtRandom(t *testing.T) {
 	for _, library := range libraries {
 		for _, sink := range []string{"mmap", "write"} {
@@ -158,11 +160,13 @@ func TestKilledAtRandom(t *testing.T) {
 				dir := t.TempDir()
 				var calls uint64
 				for i := range n {
-					folder, progress := filepath.Join(dir, fmt.Sprint(i)), filepath.Join(dir, fmt.Sprint(i, ".progress"))
+					folder, progress := filepath.Join(dir, fmt.Sprint(i)),
+						filepath.Join(dir, fmt.Sprint(i, ".progress"))
 					cmd := singleton(t, lib, exe, folder, progress, sink)
 					if i%8 != 0 { // the others are killed at any time of MPI_Init, too
 						for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
-							if data, err := os.ReadFile(progress); err == nil && len(data) >= 8 && binary.LittleEndian.Uint64(data) != 0 {
+							if data, err := os.ReadFile(progress); err == nil && len(data) >= 8 &&
+								binary.LittleEndian.Uint64(data) != 0 {
 								break
 							}
 						}
@@ -181,7 +185,7 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 }
 
-// Of several ranks one is killed, or calls MPI_Abort, and takes the others with it.
+// TestAbortedAndKilledTogether kills one of several ranks, or lets it call MPI_Abort, which ends the others.
 func TestAbortedAndKilledTogether(t *testing.T) {
 	for _, library := range libraries {
 		for _, sink := range []string{"mmap", "write"} {
@@ -195,8 +199,12 @@ func TestAbortedAndKilledTogether(t *testing.T) {
 					if i < 2 {
 						how = "segv"
 					}
-					folder, progress := filepath.Join(dir, fmt.Sprint(i)), filepath.Join(dir, fmt.Sprint(i, ".progress"))
-					got := launch(t, library, 3, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, progress, fmt.Sprint(rng.IntN(500)), how) // few: three ranks that spin on two cores are slow
+					folder, progress := filepath.Join(dir, fmt.Sprint(i)),
+						filepath.Join(dir, fmt.Sprint(i, ".progress"))
+					// few: three ranks that spin on two cores are slow
+					got := launch(t, library, 3,
+						[]string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, progress,
+						fmt.Sprint(rng.IntN(500)), how)
 					if got.status == 0 || strings.Contains(got.stderr, "commq") {
 						t.Fatalf("%s: %+v", how, got)
 					}
@@ -213,7 +221,7 @@ func TestAbortedAndKilledTogether(t *testing.T) {
 	}
 }
 
-// checkAborted: the rank that called MPI_Abort has written out everything, whatever the sink.
+// checkAborted checks that the rank that called MPI_Abort has written everything, with either sink.
 func checkAborted(t *testing.T, folder, progress string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.2.0"+spool.Suffix))
@@ -225,12 +233,13 @@ func checkAborted(t *testing.T, folder, progress string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got, want := checkNumbered(t, f), made(t, progress, 3)[2]; f.Header.Ended != spool.EndedAborted || got != want {
+	if got, want := checkNumbered(t, f), readProgress(t, progress, 3)[2]; f.Header.Ended != spool.EndedAborted || got != want {
 		t.Errorf("%s: ended %d, %d calls, want %d", f.Name, f.Header.Ended, got, want)
 	}
 }
 
-// A buffer that is a second old is written out at the end of a call, and by SIGUSR1 at once.
+// TestBufferIsWrittenOut checks that a buffer is written out at the end of a call once it is a second old, and
+// immediately on SIGUSR1.
 func TestBufferIsWrittenOut(t *testing.T) {
 	lib := shimFor(t, OpenMPI)
 	dir := t.TempDir()
@@ -256,7 +265,8 @@ int main(int c, char **v)
 	exe := compile(t, "mpicc.openmpi", source, "-w")
 	folder := filepath.Join(dir, "spool")
 	cmd := exec.Command(exe)
-	cmd.Env = testenv.Environ("LD_PRELOAD="+lib, "COMMQ_SPOOL="+folder, "COMMQ_SINK=write", "OMPI_MCA_ess_singleton_isolated=1")
+	cmd.Env = testenv.Environ("LD_PRELOAD="+lib, "COMMQ_SPOOL="+folder, "COMMQ_SINK=write",
+		"OMPI_MCA_ess_singleton_isolated=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +286,7 @@ int main(int c, char **v)
 		}
 		return len(readSpool(t, paths[0], nil).calls)
 	}
-	if n := count(); n != 6 && n != 7 { // MPI_Init and five calls before the sixth, or that too
+	if n := count(); n != 6 && n != 7 { // MPI_Init and five calls before the sixth, or with the sixth
 		t.Errorf("%d calls in the file after 1.2 s", n)
 	}
 	time.Sleep(200 * time.Millisecond)

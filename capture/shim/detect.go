@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// Detect returns the MPI library (OpenMPI or MPICH) that a program is linked to, directly or through its own libraries.
-// program is a path, or a name that is looked up in $PATH. The error says what the program is instead: absent, not an
-// executable of this system (a script), statically linked, linked to no MPI library or to one that is not known.
+// Detect returns the MPI library (OpenMPI or MPICH) that a program is linked to, directly or through its own
+// libraries. program is a path, or a name that is looked up in $PATH. If it finds no library, the error gives the
+// reason: the program is absent, not an executable of this system (a script), statically linked, or linked to an
+// unknown MPI library or none.
 func Detect(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -35,7 +36,7 @@ func Detect(program string) (string, error) {
 	return detectELF(program, x, func() ([]string, error) { return transitive(path) })
 }
 
-// detectELF is Detect of an ELF file; all lists the sonames of everything that the program would load.
+// detectELF is Detect for an ELF file; all lists the sonames of all libraries that the program would load.
 func detectELF(program string, x *elf.File, all func() ([]string, error)) (string, error) {
 	direct, err := x.ImportedLibraries()
 	if err != nil {
@@ -63,7 +64,7 @@ func detectELF(program string, x *elf.File, all func() ([]string, error)) (strin
 	return "", fmt.Errorf("detect the MPI library of %s: it is not an MPI program (linked to no MPI library); where it loads one later or starts another program, name the library with --mpi openmpi or --mpi mpich", program)
 }
 
-// interpreted says whether the program starts through a dynamic linker.
+// interpreted reports whether the program starts through a dynamic linker.
 func interpreted(x *elf.File) bool {
 	for _, p := range x.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -88,7 +89,7 @@ func libraryOf(sonames []string) string {
 	return ""
 }
 
-// otherMPI returns a soname that looks like an MPI library of another make or version, or "".
+// otherMPI returns a soname that looks like an MPI library from another vendor or of another version, or "".
 func otherMPI(sonames []string) string {
 	for _, s := range sonames {
 		for _, prefix := range []string{"libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_mt.so", "libmpi_ibm.so"} {
@@ -120,7 +121,7 @@ func transitive(path string) ([]string, error) {
 	return names, nil
 }
 
-// definesMPI says whether the program itself contains MPI_Init.
+// definesMPI reports whether the program itself contains MPI_Init.
 func definesMPI(x *elf.File) bool {
 	symbols, err := x.Symbols()
 	if err != nil { // stripped
@@ -134,7 +135,7 @@ func definesMPI(x *elf.File) bool {
 	return false
 }
 
-// needsMPI says whether a shared library itself asks for an MPI library, which the shim must not.
+// needsMPI reports whether a shared library itself needs an MPI library, which the shim must not.
 func needsMPI(path string) (bool, error) {
 	x, err := elf.Open(path)
 	if err != nil {

@@ -39,8 +39,10 @@ func TestDetect(t *testing.T) {
 		{"cut short", file("short", "\x7fELF\x02\x01\x01", 0o755), "detect the MPI library of "},
 		{"no MPI", build("plain", "int main(void) { return 0; }"), "not an MPI program"},
 		{"static", build("static", "int main(void) { return 0; }", "-static"), "statically linked"},
-		{"MPI inside", build("inside", "int MPI_Init(void) { return 0; } int main(void) { return MPI_Init(); }"), "linked into it statically"},
-		{"another MPI", build("another", "int MPI_Init(void); int main(void) { return MPI_Init(); }", fake), "linked to libmpi.so.20"},
+		{"MPI inside", build("inside", "int MPI_Init(void) { return 0; } int main(void) { return MPI_Init(); }"),
+			"linked into it statically"},
+		{"another MPI", build("another", "int MPI_Init(void); int main(void) { return MPI_Init(); }", fake),
+			"linked to libmpi.so.20"},
 	} {
 		if got, err := Detect(c.program); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q, %v; want an error with %q", c.name, got, err, c.want)
@@ -53,15 +55,18 @@ func TestDetectLibrary(t *testing.T) {
 		testenv.MPI(t, library)
 		dir := t.TempDir()
 		source := filepath.Join(dir, "lib.c")
-		if err := os.WriteFile(source, []byte("#include <mpi.h>\nint start(void) { return MPI_Init(0, 0); }\n"), 0o644); err != nil {
+		if err := os.WriteFile(source, []byte("#include <mpi.h>\nint start(void) { return MPI_Init(0, 0); }\n"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		main := filepath.Join(dir, "main.c")
-		if err := os.WriteFile(main, []byte("int start(void);\nint main(void) { return start(); }\n"), 0o644); err != nil {
+		if err := os.WriteFile(main, []byte("int start(void);\nint main(void) { return start(); }\n"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		lib, through := filepath.Join(dir, "libours.so"), filepath.Join(dir, "through")
-		for _, args := range [][]string{{"mpicc." + library, "-w", "-shared", "-fPIC", "-o", lib, source}, {"cc", "-o", through, main, lib}} {
+		for _, args := range [][]string{{"mpicc." + library, "-w", "-shared", "-fPIC", "-o", lib, source},
+			{"cc", "-o", through, main, lib}} {
 			if o := run(t, nil, args...); o.status != 0 {
 				t.Fatalf("%v: %s", args, o.stderr)
 			}
@@ -86,7 +91,7 @@ func FuzzDetect(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Whatever the file is, nothing panics, and a library is only found in a file that names it.
+		// No file causes a panic, and a library is only found in a file that names it.
 		got, err := detectELF("program", x, func() ([]string, error) { return nil, nil })
 		if err == nil && !bytes.Contains(data, []byte("libmpi")) {
 			t.Errorf("%q for a file that names no MPI library", got)
@@ -114,7 +119,8 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-// A wrapper of another library is refused, and the cache is used the second time.
+// TestBuildTargets checks that Build rejects a wrapper of another library, and that a second build comes from the
+// cache.
 func TestBuildTargets(t *testing.T) {
 	for _, library := range libraries {
 		testenv.MPI(t, library)
@@ -141,7 +147,7 @@ func TestBuildTargets(t *testing.T) {
 	}
 }
 
-// The generated sources are those that the generator makes now.
+// TestGenerated checks that the generated sources are up to date.
 func TestGenerated(t *testing.T) {
 	testenv.Need(t, "go")
 	dir := filepath.Join(t.TempDir(), "capture", "shim")

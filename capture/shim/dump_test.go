@@ -16,8 +16,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// dumper turns a spool file into text: a line per call with everything that it says except times and addresses. It
-// decodes by encoding/binary, independently of how ingest reads.
+// dumper converts a spool file to text: a line per call with all its fields except times and addresses. It decodes
+// with encoding/binary, independently of package spool.
 type dumper struct {
 	data     []byte
 	at       int
@@ -27,7 +27,7 @@ type dumper struct {
 	calls    []spool.Call
 	pre      []spool.Pre
 	sites    symbols.Sites
-	hashes   []spool.Hashes // not in the text: hash_test.go looks at them
+	hashes   []spool.Hashes // not part of the text; for hash_test.go
 	problems []string
 }
 
@@ -49,7 +49,7 @@ func (d *dumper) line(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// dumpSpool returns the dump of one file. types are datatypes that other threads of the process define; nil: none.
+// dumpSpool returns the dump of one file. types are datatypes that other threads of the process define, or nil.
 func dumpSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper {
 	t.Helper()
 	d := readSpool(t, path, types)
@@ -74,7 +74,7 @@ func readSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper
 	if err := binary.Read(bytes.NewReader(data), binary.LittleEndian, &d.header); err != nil {
 		t.Fatal(err)
 	}
-	var defs []string // definitions that stand before their call
+	var defs []string // definitions that precede their call
 	for d.at = spool.HeaderBytes; d.at+spool.SlotBytes <= len(data); {
 		kind := spool.Kind(data[d.at+2])
 		if kind == spool.End {
@@ -95,7 +95,7 @@ func readSpool(t *testing.T, path string, types map[int64]spool.TypeDef) *dumper
 	return d
 }
 
-// checkTimes: calls do not overlap, lie within the header's clock and have returned.
+// checkTimes checks that calls do not overlap, lie within the header's clock and have returned.
 func (d *dumper) checkTimes(t *testing.T, path string) {
 	t.Helper()
 	last := d.header.Clock0Tick
@@ -121,7 +121,8 @@ func (d *dumper) checkTimes(t *testing.T, path string) {
 }
 
 func (d *dumper) flags(f uint8) string {
-	names := []string{"any_source", "any_tag", "proc_null", "root", "in_place_s", "in_place_r", "no_status", "cancelled"}
+	names := []string{"any_source", "any_tag", "proc_null", "root", "in_place_s", "in_place_r", "no_status",
+		"cancelled"}
 	s := ""
 	for i, n := range names {
 		if f&(1<<i) != 0 {
@@ -145,7 +146,7 @@ func num64(name string, v int64) string {
 	return fmt.Sprintf(" %s=%d", name, v)
 }
 
-// datatype is the type as its size in bytes, with an x when it is no named one.
+// datatype returns the type as its size in bytes, followed by an x unless it is a named type.
 func (d *dumper) datatype(name string, n int32) string {
 	if n == schema.NullInt32 {
 		return ""
@@ -179,7 +180,8 @@ func (d *dumper) continued(kind spool.Kind) {
 	case spool.KindSide:
 		var s spool.Side
 		d.slot(&s)
-		d.add(" <%s%s%s%s%s%s", num32("peer", s.Peer), num32("tag", s.Tag), num64("count", s.Count), d.datatype("size", s.Dtype),
+		d.add(" <%s%s%s%s%s%s", num32("peer", s.Peer), num32("tag", s.Tag), num64("count", s.Count),
+			d.datatype("size", s.Dtype),
 			num64("bytes", s.Bytes), d.flags(s.Flags))
 	case spool.KindColl:
 		var s spool.Coll
@@ -188,7 +190,8 @@ func (d *dumper) continued(kind spool.Kind) {
 		if s.Op != 0xffff {
 			d.add(" %s", schema.OpNames[s.Op])
 		}
-		d.add("%s%s%s%s", num64("sbytes", s.Sbytes), num64("rcount", s.Rcount), d.datatype("rsize", s.Rdtype), num64("rbytes", s.Rbytes))
+		d.add("%s%s%s%s", num64("sbytes", s.Sbytes), num64("rcount", s.Rcount), d.datatype("rsize", s.Rdtype),
+			num64("rbytes", s.Rbytes))
 	case spool.KindParts:
 		var s spool.Parts
 		d.slot(&s)
@@ -199,7 +202,8 @@ func (d *dumper) continued(kind spool.Kind) {
 		var s spool.Done
 		d.slot(&s)
 		for _, e := range s.Done[:s.N] {
-			d.add(" (%d%s%s%s%s)", e.Req, num32("peer", e.Source), num32("tag", e.Tag), num64("bytes", e.Bytes), d.flags(uint8(e.Flags)))
+			d.add(" (%d%s%s%s%s)", e.Req, num32("peer", e.Source), num32("tag", e.Tag), num64("bytes", e.Bytes),
+				d.flags(uint8(e.Flags)))
 		}
 	case spool.KindStart:
 		var s spool.Start
@@ -229,7 +233,7 @@ func (d *dumper) continued(kind spool.Kind) {
 	}
 }
 
-// def reads a definition with its payload and returns its text; types and clocks have none.
+// def reads a definition with its payload and returns its text; types and clocks have no text.
 func (d *dumper) def() string {
 	var def spool.Def
 	d.slot(&def)
@@ -283,14 +287,16 @@ func (d *dumper) comm(id int64, payload []byte) string {
 		}
 		return fmt.Sprintf(" %s=%s", name, strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ","), "[]"))
 	}
-	s := fmt.Sprintf("comm %d: %s%s #%d rank %d of %d, leader %d", id, schema.CommKindNames[c.Kind], num32("parent", c.Parent), c.Instance, c.Rank, c.Size, c.LeaderWorld)
+	s := fmt.Sprintf("comm %d: %s%s #%d rank %d of %d, leader %d", id, schema.CommKindNames[c.Kind],
+		num32("parent", c.Parent), c.Instance, c.Rank, c.Size, c.LeaderWorld)
 	if c.RemoteSize != 0 {
 		s += fmt.Sprintf(", remote %d, leader %d", c.RemoteSize, c.RemoteLeaderWorld)
 	}
 	if c.Key != 0 {
 		s += fmt.Sprintf(", key %d", c.Key)
 	}
-	s += list("members", c.Members) + list("remote_members", c.RemoteMembers) + list("dims", c.Dims) + list("periods", c.Dims) + list("edges", c.Edges)
+	s += list("members", c.Members) + list("remote_members", c.RemoteMembers) + list("dims", c.Dims) + list("periods",
+		c.Dims) + list("edges", c.Edges)
 	if r.Len() != 0 {
 		d.problems = append(d.problems, fmt.Sprintf("comm %d: %d bytes too many", id, r.Len()))
 	}
@@ -338,7 +344,7 @@ func otherThreads(t *testing.T, path string) map[int64]spool.TypeDef {
 	return types
 }
 
-// text is the dump of a job as the .want files have it.
+// text is the dump of a job in the form of .want files.
 func text(all []*dumper) string {
 	var b strings.Builder
 	for _, d := range all {

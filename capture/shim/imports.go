@@ -13,13 +13,13 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Imports says which functions of MPI a program calls, by itself or through its own shared libraries.
+// Imports lists the MPI functions that a program calls, itself or through its own shared libraries.
 type Imports struct {
-	// Languages are the bindings it uses, of C, Fortran (mpif.h or use mpi) and Fortran 2008 (use mpi_f08).
+	// Languages are the bindings in use, of C, Fortran (mpif.h or use mpi) and Fortran 2008 (use mpi_f08).
 	Languages []string
-	// Calls are the functions that are known, sorted by number.
+	// Calls are the functions that commq knows, sorted by number.
 	Calls []schema.CallID
-	// Unknown are names that look like MPI's and are none that commq knows, sorted.
+	// Unknown are names that look like MPI functions but that commq does not know, sorted.
 	Unknown []string
 	// Wrappers are loaded libraries that wrap MPI themselves, by path: other tools.
 	Wrappers []string
@@ -27,8 +27,8 @@ type Imports struct {
 	Missing []string
 }
 
-// ReadImports reads what a program (a path) and the libraries it loads import. What it loads later (by dlopen) is not seen.
-// The error names the file that is not an ELF executable.
+// ReadImports reads the imports of a program (a path) and of the libraries it loads, except those that it loads later
+// (by dlopen). The error names the file that is not an ELF executable.
 func ReadImports(program string) (*Imports, error) {
 	loaded, missing, err := loads(program)
 	if err != nil {
@@ -77,20 +77,22 @@ func ReadImports(program string) (*Imports, error) {
 	return im, nil
 }
 
-// Unrecorded are the functions that move data, make requests or synchronise, and that leave no record.
+// Unrecorded lists the functions that move data, make requests or synchronise, but leave no record.
 func (im *Imports) Unrecorded() []string {
 	var names []string
 	for _, id := range im.Calls {
-		if c := &schema.Calls[id]; c.Recorder == "" && (c.Class != schema.ClassOther && !query(c.Name) || c.Name == "MPI_Grequest_start") {
+		if c := &schema.Calls[id]; c.Recorder == "" &&
+			(c.Class != schema.ClassOther && !query(c.Name) || c.Name == "MPI_Grequest_start") {
 			names = append(names, c.Name)
 		}
 	}
 	return append(names, im.Unknown...)
 }
 
-// query says whether a function only asks or sets something.
+// query reports whether a function only queries or sets something.
 func query(name string) bool {
-	for _, part := range []string{"_get_", "_set_", "_seek", "_test_inter", "_compare", "_shared_query", "_call_errhandler", "_create_errhandler", "_preallocate", "_delete"} {
+	for _, part := range []string{"_get_", "_set_", "_seek", "_test_inter", "_compare", "_shared_query",
+		"_call_errhandler", "_create_errhandler", "_preallocate", "_delete"} {
 		if strings.Contains(name, part) {
 			return true
 		}
@@ -107,7 +109,7 @@ func sortedNames(set map[string]bool) []string {
 	return names
 }
 
-// lowerNames are the known functions by their names in small letters.
+// lowerNames maps lower-case names to the known functions.
 func lowerNames() map[string]schema.CallID {
 	names := map[string]schema.CallID{}
 	for i := range schema.Calls {
@@ -118,8 +120,8 @@ func lowerNames() map[string]schema.CallID {
 	return names
 }
 
-// plainName is the name in small letters of the MPI function behind a symbol, and the language whose binding it is; both are
-// empty for symbols that are not functions of MPI.
+// plainName returns the lower-case name of the MPI function behind a symbol, and the language of the binding. Both
+// are empty for symbols that are not MPI functions.
 func plainName(symbol string) (name, language string) {
 	switch {
 	case strings.HasPrefix(symbol, "MPI_") || strings.HasPrefix(symbol, "MPIX_"):
@@ -132,7 +134,8 @@ func plainName(symbol string) (name, language string) {
 		return strings.ToLower(symbol), "C"
 	case !strings.HasPrefix(symbol, "mpi_"):
 		return "", ""
-	case strings.HasPrefix(symbol, "mpi_f08") || strings.Contains(symbol, "_MOD_") || strings.HasPrefix(symbol, "mpi_fortran_"):
+	case strings.HasPrefix(symbol, "mpi_f08") || strings.Contains(symbol, "_MOD_") ||
+		strings.HasPrefix(symbol, "mpi_fortran_"):
 		return "", ""
 	}
 	lower := strings.ToLower(symbol)
@@ -147,11 +150,13 @@ func plainName(symbol string) (name, language string) {
 	return "", ""
 }
 
-// ofMPI says whether a library belongs to an MPI library.
+// ofMPI reports whether a library belongs to an MPI library.
 func ofMPI(path string) bool {
 	name := filepath.Base(path)
-	for _, prefix := range []string{"libmpi", "libmpich", "libopen-rte", "libopen-pal", "libpmix", "libpmi", "libprrte", "libcommq"} {
-		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "libmpiP") && !strings.HasPrefix(name, "libmpitrace") {
+	for _, prefix := range []string{"libmpi", "libmpich", "libopen-rte", "libopen-pal", "libpmix", "libpmi",
+		"libprrte", "libcommq"} {
+		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "libmpiP") &&
+			!strings.HasPrefix(name, "libmpitrace") {
 			return true
 		}
 	}
@@ -189,12 +194,13 @@ func loads(program string) (paths, missing []string, err error) {
 	return paths, missing, nil
 }
 
-// withoutPreload leaves LD_PRELOAD out: what is preloaded is looked at by itself.
+// withoutPreload removes LD_PRELOAD: preloaded libraries are examined separately.
 func withoutPreload(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, "LD_PRELOAD=") })
+	return slices.DeleteFunc(slices.Clone(environ),
+		func(kv string) bool { return strings.HasPrefix(kv, "LD_PRELOAD=") })
 }
 
-// WrapsMPI says whether a shared library defines functions of MPI.
+// WrapsMPI reports whether a shared library defines functions of MPI.
 func WrapsMPI(path string) bool {
 	x, err := elf.Open(path)
 	if err != nil {
@@ -202,5 +208,8 @@ func WrapsMPI(path string) bool {
 	}
 	defer x.Close()
 	symbols, _ := x.DynamicSymbols()
-	return slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "MPI_Init" && s.Section != elf.SHN_UNDEF })
+	return slices.ContainsFunc(symbols, func(s elf.Symbol) bool {
+		return s.Name == "MPI_Init" &&
+			s.Section != elf.SHN_UNDEF
+	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// libraries are the MPI libraries that the tests run under.
+// libraries are the MPI libraries of the tests.
 var libraries = []string{OpenMPI, MPICH}
 
 var built = struct {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// shimFor builds the shim once in the whole test.
+// shimFor builds the shim, once per test run.
 func shimFor(t testing.TB, library string) string {
 	t.Helper()
 	testenv.MPI(t, library)
@@ -58,7 +58,7 @@ func shimFor(t testing.TB, library string) string {
 	return p
 }
 
-// outcome is what a run of a program shows.
+// outcome is the result of running a program.
 type outcome struct {
 	stdout, stderr string
 	status         int
@@ -84,7 +84,7 @@ func run(t testing.TB, env []string, args ...string) outcome {
 	return outcome{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
-// yielding is testenv.Yielding, once in the whole test.
+// yielding is testenv.Yielding, computed once per test run.
 func yielding(t testing.TB) string {
 	t.Helper()
 	built.Lock()
@@ -106,7 +106,8 @@ func yielding(t testing.TB) string {
 func launch(t testing.TB, library string, ranks int, variables []string, program ...string) outcome {
 	t.Helper()
 	args := []string{"mpirun." + library, "-n", fmt.Sprint(ranks)}
-	if library == MPICH || slices.ContainsFunc(variables, func(v string) bool { return strings.Contains(v, "libcommq-sim") }) {
+	if library == MPICH || slices.ContainsFunc(variables,
+		func(v string) bool { return strings.Contains(v, "libcommq-sim") }) {
 		variables = append([]string{"LD_PRELOAD=" + yielding(t)}, variables...)
 		for i, v := range variables[1:] {
 			if strings.HasPrefix(v, "LD_PRELOAD=") {
@@ -133,7 +134,7 @@ func compile(t testing.TB, compiler, source string, flags ...string) string {
 
 const programs = "../../testdata/programs"
 
-// flavours are the languages of the programs: file name's suffix, compiler, its flags, and the sinks to try.
+// flavours are the languages of the programs: suffix of the file's name, compiler, its flags, and the sinks to try.
 var flavours = []struct {
 	name, suffix, compiler string
 	flags, sinks           []string
@@ -144,8 +145,8 @@ var flavours = []struct {
 	{"f08", ".F90", "mpif90.", []string{"-w", "-DF08"}, []string{"mmap"}},
 }
 
-// The programs do the same in every language, so what is expected of them is the same; expected rows are written by
-// hand in NAME.want.
+// TestPrograms runs programs that do the same in every language, so their expected rows are the same; NAME.want has
+// them, written by hand.
 func TestPrograms(t *testing.T) {
 	for _, p := range []struct {
 		name  string
@@ -198,8 +199,8 @@ func checkProgram(t *testing.T, library, lib, exe, sink string, ranks int, want 
 	}
 }
 
-// wanted is a .want file as text has it: a line that begins with digits and a colon is of those ranks, other lines are of
-// the rank of the last line "rank N"; those that begin with # are comments.
+// wanted converts a .want file to the form of text: a line that begins with digits and a colon belongs to those ranks,
+// other lines to the rank of the last line "rank N"; lines that begin with # are comments.
 func wanted(s string, ranks int) string {
 	rows := make([]string, ranks)
 	block := -1

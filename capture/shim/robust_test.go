@@ -16,17 +16,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// under launches a program of testdata/programs with and without the shim and returns both outcomes and the spool.
-func under(t *testing.T, library, exe string, ranks int, env []string, args ...string) (bare, got outcome, folder string) {
+// launchBoth launches a program of testdata/programs with and without the shim and returns both outcomes and the
+// spool.
+func launchBoth(t *testing.T, library, exe string, ranks int, env []string, args ...string) (bare, got outcome,
+	folder string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "spool")
 	line := append([]string{exe}, args...)
 	bare = launch(t, library, ranks, nil, line...)
-	got = launch(t, library, ranks, append([]string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=" + folder}, env...), line...)
+	got = launch(t, library, ranks, append([]string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=" + folder},
+		env...), line...)
 	return bare, got, folder
 }
 
-// calls are the names of a thread's calls.
+// names lists the names of a thread's calls.
 func (d *dumper) names() []string {
 	var names []string
 	for _, c := range d.calls {
@@ -55,18 +58,23 @@ func TestEnds(t *testing.T) {
 			{"fork", "mmap", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
 			{"fork", "write", spool.EndedFinalized, append(first, "MPI_Barrier", "MPI_Finalize")},
 			{"errors", "mmap", spool.EndedFinalized, append(first, "MPI_Send", "MPI_Finalize")},
-			{"clone", "mmap", spool.EndedFinalized, append(append(first, slices.Repeat([]string{"MPI_Barrier"}, 200)...), "MPI_Finalize")},
+			{"clone", "mmap", spool.EndedFinalized,
+				append(append(first, slices.Repeat([]string{"MPI_Barrier"}, 200)...), "MPI_Finalize")},
 			{"threads", "mmap", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
 			{"threads", "write", spool.EndedFinalized, []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Finalize"}},
-			{"failed", "mmap", spool.EndedFinalized, append(first, "MPI_Irecv", "MPI_Send", "MPI_Test", "MPI_Irecv", "MPI_Send", "MPI_Waitany", "MPI_Finalize")},
-			{"callback", "mmap", spool.EndedFinalized, append(first, "MPI_Comm_dup", "MPI_Bcast", "MPI_Comm_free", "MPI_Bcast", "MPI_Finalize")},
+			{"failed", "mmap", spool.EndedFinalized,
+				append(first, "MPI_Irecv", "MPI_Send", "MPI_Test", "MPI_Irecv", "MPI_Send", "MPI_Waitany",
+					"MPI_Finalize")},
+			{"callback", "mmap", spool.EndedFinalized,
+				append(first, "MPI_Comm_dup", "MPI_Bcast", "MPI_Comm_free", "MPI_Bcast", "MPI_Finalize")},
 			{"closed", "mmap", spool.EndedFinalized, append(first, "MPI_Finalize")},
 		} {
 			t.Run(library+"/"+c.how+"/"+c.sink, func(t *testing.T) {
 				testenv.MPI(t, library)
 				if exe == "" {
 					exe = filepath.Join(built.dir, "ends-"+library)
-					if err := os.Rename(compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w", "-pthread"), exe); err != nil {
+					if err := os.Rename(compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w",
+						"-pthread"), exe); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -74,8 +82,9 @@ func TestEnds(t *testing.T) {
 				if c.how == "early" { // of several, MPICH's launcher kills those that are not as quick
 					ranks = 1
 				}
-				bare, got, folder := under(t, library, exe, ranks, []string{"COMMQ_SINK=" + c.sink}, c.how)
-				if process.ReplaceAllString(bare.stdout, "") != process.ReplaceAllString(got.stdout, "") || bare.status != got.status || strings.Contains(got.stderr, "commq") {
+				bare, got, folder := launchBoth(t, library, exe, ranks, []string{"COMMQ_SINK=" + c.sink}, c.how)
+				if process.ReplaceAllString(bare.stdout, "") != process.ReplaceAllString(got.stdout, "") ||
+					bare.status != got.status || strings.Contains(got.stderr, "commq") {
 					t.Errorf("without the shim: %+v\nwith it: %+v", bare, got)
 				}
 				d := dumpFolder(t, folder)[0]
@@ -96,7 +105,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// The datatypes that MPICH's Fortran module makes for sections of arrays come and go unseen, with one handle.
+// TestSections checks the datatypes that MPICH's Fortran module makes for sections of arrays: they appear and
+// disappear unseen by the shim, all with one handle.
 func TestSections(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
@@ -105,14 +115,15 @@ func TestSections(t *testing.T) {
 				testenv.Skip(t, err.Error())
 			}
 			exe := compile(t, "mpifort."+library, filepath.Join(programs, "sections.f90"))
-			_, got, folder := under(t, library, exe, 1, nil)
+			_, got, folder := launchBoth(t, library, exe, 1, nil)
 			if got != (outcome{"", "", 0}) {
 				t.Fatalf("%+v", got)
 			}
 			d := dumpFolder(t, folder)[0]
 			for i := 1; i <= 4; i++ {
 				line := d.lines[3*i-1]
-				if !strings.HasSuffix(line, fmt.Sprintf(" count=%d size=4", 10*i)) && !strings.HasSuffix(line, fmt.Sprintf(" count=1 size=%dx", 40*i)) {
+				if !strings.HasSuffix(line, fmt.Sprintf(" count=%d size=4", 10*i)) &&
+					!strings.HasSuffix(line, fmt.Sprintf(" count=1 size=%dx", 40*i)) {
 					t.Errorf("%s: not %d bytes", line, 40*i)
 				}
 			}
@@ -120,27 +131,29 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// A killed rank leaves the call it was in, without an end.
+// TestKilledInsideACall checks that if a rank is killed, its call in progress is recorded without an end.
 func TestKilledInsideACall(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
 			testenv.MPI(t, library)
 			exe := compile(t, "mpicc."+library, filepath.Join(programs, "ends.c"), "-w", "-pthread")
-			_, _, folder := under(t, library, exe, 2, nil, "killed")
+			_, _, folder := launchBoth(t, library, exe, 2, nil, "killed")
 			d := dumpFolder(t, folder)[1]
 			last := d.calls[len(d.calls)-1]
-			if got := schema.CallID(last.Call); got != schema.CallRecv || last.T0 == 0 || last.T1 != 0 || last.Tag != 9 {
+			if got := schema.CallID(last.Call); got != schema.CallRecv || last.T0 == 0 || last.T1 != 0 ||
+				last.Tag != 9 {
 				t.Errorf("last call of the rank that waited: %s, t0 %d, t1 %d, tag %d", got, last.T0, last.T1, last.Tag)
 			}
 		})
 	}
 }
 
-// In processes that are not MPI programs the shim does nothing and asks for nothing.
+// TestHarmlessElsewhere checks that the shim does nothing in processes that are not MPI programs, and needs nothing.
 func TestHarmlessElsewhere(t *testing.T) {
 	for _, library := range libraries {
 		lib := shimFor(t, library)
-		for _, args := range [][]string{{"env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", "echo hi; exit 3"}, {"sh", "-c", "ls / | wc -l"}, {"python3", "-c", "import ctypes, os; print(os.getpid() > 0)"}} {
+		for _, args := range [][]string{{"env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", "echo hi; exit 3"},
+			{"sh", "-c", "ls / | wc -l"}, {"python3", "-c", "import ctypes, os; print(os.getpid() > 0)"}} {
 			if _, err := exec.LookPath(args[0]); err != nil {
 				continue
 			}
@@ -153,7 +166,7 @@ func TestHarmlessElsewhere(t *testing.T) {
 	}
 }
 
-// With the other library's shim a program runs unrecorded and says so once.
+// TestWrongLibrary checks that with the other library's shim a program runs unrecorded and prints one message.
 func TestWrongLibrary(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
@@ -175,7 +188,7 @@ func TestWrongLibrary(t *testing.T) {
 	}
 }
 
-// Where no spool can be written the program runs and one line says why.
+// TestNoSpool checks that a program runs without a spool, and that one line gives the reason.
 func TestNoSpool(t *testing.T) {
 	for _, library := range libraries {
 		lib := shimFor(t, library)
@@ -185,15 +198,16 @@ func TestNoSpool(t *testing.T) {
 			{"not a folder", "COMMQ_SPOOL=/dev/null/spool", "commq: rank 0 and 2 more: spool /dev/null/spool: "},
 		} {
 			got := launch(t, library, 3, []string{"LD_PRELOAD=" + lib, c.variable}, exe)
-			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr, "commq:") != 1 {
+			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, c.want) ||
+				strings.Count(got.stderr, "commq:") != 1 {
 				t.Errorf("%s, %s: %+v", library, c.name, got)
 			}
 		}
 	}
 }
 
-// Files grow by windows, and a call may need more slots than a window has: 8000 x 4 slots and 8000 in one call, of 64 bytes,
-// are 2.5 MB.
+// TestGrowth fills several windows, and puts more slots into one call than fit a window: 8000 x 4 slots, and 8000 in
+// one call, of 64 bytes, are 2.5 MB.
 func TestGrowth(t *testing.T) {
 	const n = 8000
 	for _, library := range libraries {
@@ -205,7 +219,8 @@ func TestGrowth(t *testing.T) {
 				count = 5 * n // one call of more than its 1 MiB of buffer
 			}
 			folder := filepath.Join(t.TempDir(), "spool")
-			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, fmt.Sprint(count))
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink},
+				exe, fmt.Sprint(count))
 			if got != (outcome{"ok\n", "", 0}) {
 				t.Fatalf("%s, %s: %+v", library, sink, got)
 			}
@@ -220,7 +235,8 @@ func checkMany(t *testing.T, d *dumper, n int) {
 		t.Fatalf("%d calls, want %d", len(d.calls), 3*n+4)
 	}
 	all := d.lines[3*n+1]
-	if !strings.HasPrefix(all, "MPI_Waitall (1 peer=0 tag=2 bytes=4) (2 peer=0") || strings.Count(all, "(") != 2*n || !strings.HasSuffix(all, fmt.Sprintf(" (%d)", 2*n)) {
+	if !strings.HasPrefix(all, "MPI_Waitall (1 peer=0 tag=2 bytes=4) (2 peer=0") || strings.Count(all, "(") != 2*n ||
+		!strings.HasSuffix(all, fmt.Sprintf(" (%d)", 2*n)) {
 		t.Errorf("%.100s...: %d completed, want %d", all, strings.Count(all, "("), 2*n)
 	}
 	if d.lines[n] != "MPI_Sendrecv comm=1 peer=0 tag=1 count=1 size=4 < peer=0 tag=1 count=1 size=4 bytes=4" {
@@ -228,11 +244,13 @@ func checkMany(t *testing.T, d *dumper, n int) {
 	}
 }
 
-// On a full disk recording stops, the program goes on, and what was recorded is whole.
+// TestDiskFull checks that on a full disk recording stops, the program continues, and the records so far are
+// complete.
 func TestDiskFull(t *testing.T) {
 	needRoot(t, "a full disk is also in the stories of cmd/commq, in a user namespace")
 	mount := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "commq-test", mount).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "commq-test",
+		mount).CombinedOutput(); err != nil {
 		testenv.Skip(t, fmt.Sprintf("a small file system cannot be mounted here: %s", firstLine(out)))
 	}
 	defer exec.Command("umount", mount).Run()
@@ -241,13 +259,17 @@ func TestDiskFull(t *testing.T) {
 		exe := compile(t, "mpicc."+library, filepath.Join(programs, "many.c"), "-w")
 		for _, sink := range []string{"mmap", "write"} {
 			folder := filepath.Join(mount, library+sink)
-			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, "30000")
-			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "no space left on device") && !strings.Contains(got.stderr, "No space left on device") {
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink},
+				exe, "30000")
+			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "no space left on device") &&
+				!strings.Contains(got.stderr, "No space left on device") {
 				t.Fatalf("%s, %s: %+v", library, sink, got)
 			}
 			d := dumpFolder(t, folder)[0]
-			if len(d.calls)+int(d.header.Dropped) != 3*30000+4 || d.header.Dropped == 0 || d.header.Ended != spool.EndedFinalized {
-				t.Errorf("%s, %s: %d calls and %d dropped of %d, ended %d", library, sink, len(d.calls), d.header.Dropped, 3*30000+4, d.header.Ended)
+			if len(d.calls)+int(d.header.Dropped) != 3*30000+4 || d.header.Dropped == 0 ||
+				d.header.Ended != spool.EndedFinalized {
+				t.Errorf("%s, %s: %d calls and %d dropped of %d, ended %d", library, sink, len(d.calls),
+					d.header.Dropped, 3*30000+4, d.header.Ended)
 			}
 			if err := os.RemoveAll(folder); err != nil {
 				t.Fatal(err)
@@ -274,17 +296,20 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// checkThreads: the main thread and four workers; every serial is made and completed once, by the thread that made it.
+// checkThreads checks the main thread and four workers: every serial is made and completed once, by the thread that
+// made it.
 func checkThreads(t *testing.T, all []*dumper) {
 	t.Helper()
 	const n = 3000
 	if len(all) != 5 || len(all[0].calls) != 2 {
-		t.Fatalf("%d files, the first of %d calls; want 5, and MPI_Init_thread and MPI_Finalize", len(all), len(all[0].calls))
+		t.Fatalf("%d files, the first of %d calls; want 5, and MPI_Init_thread and MPI_Finalize", len(all),
+			len(all[0].calls))
 	}
 	serials := map[uint32]bool{}
 	for i, d := range all[1:] {
 		if int(d.header.Thread) != i+1 || d.header.ThreadLevel != 3 || len(d.calls) != 3*n {
-			t.Errorf("thread %d of level %d: %d calls, want %d", d.header.Thread, d.header.ThreadLevel, len(d.calls), 3*n)
+			t.Errorf("thread %d of level %d: %d calls, want %d", d.header.Thread, d.header.ThreadLevel, len(d.calls),
+				3*n)
 		}
 		tag := d.calls[0].Tag
 		for j := 0; j+2 < len(d.calls); j += 3 {
@@ -293,7 +318,8 @@ func checkThreads(t *testing.T, all []*dumper) {
 				t.Fatalf("thread %d, call %d: serials %d and %d are not new", i+1, j, recv, send)
 			}
 			serials[recv], serials[send] = true, true
-			if want := fmt.Sprintf("MPI_Waitall (%d peer=0 tag=%d bytes=4) (%d)", recv, tag, send); d.lines[j+2] != want {
+			if want := fmt.Sprintf("MPI_Waitall (%d peer=0 tag=%d bytes=4) (%d)", recv, tag,
+				send); d.lines[j+2] != want {
 				t.Fatalf("thread %d, call %d: %s, want %s", i+1, j+2, d.lines[j+2], want)
 			}
 		}
@@ -307,38 +333,46 @@ func TestClocks(t *testing.T) {
 		for _, c := range []struct {
 			clock string
 			code  uint32
-			ms    [3][2]float64 // least and most compute time before the second, third and fourth barrier, beyond what the program saw itself
+			// minimum and maximum compute time before the second, third and fourth barrier, beyond what the program
+			// measured itself
+			ms [3][2]float64
 		}{
 			{"cpu", spool.ClockCPU, [3][2]float64{{-1, 6}, {0, 3}, {-1, 6}}},
 			{"wall", spool.ClockWall, [3][2]float64{{-1, 2940}, {60, 3000}, {-1, 2960}}},
 			{"none", spool.ClockNone, [3][2]float64{{0, 0}, {0, 0}, {0, 0}}},
 		} {
 			folder := filepath.Join(t.TempDir(), "spool")
-			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_CLOCK=" + c.clock}, exe)
+			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_CLOCK=" +
+				c.clock}, exe)
 			var seen [3]float64 // ms of CPU; before the third barrier it sleeps
-			if n, err := fmt.Sscanf(got.stdout, "ok %f %f\n", &seen[0], &seen[2]); n != 2 || got != (outcome{got.stdout, "", 0}) || seen[0] < 60 || seen[2] < 40 {
+			if n, err := fmt.Sscanf(got.stdout, "ok %f %f\n", &seen[0], &seen[2]); n != 2 ||
+				got != (outcome{got.stdout, "", 0}) || seen[0] < 60 || seen[2] < 40 {
 				t.Fatalf("%s, %s: %+v: %v", library, c.clock, got, err)
 			}
 			if c.code == spool.ClockNone {
 				seen = [3]float64{}
 			}
 			d := dumpFolder(t, folder)[0]
-			if d.header.ComputeClock != c.code || d.header.Polls != 1 || len(d.pre) != 1 || d.pre[0].Polls != 1 || d.pre[0].PollTicks == 0 {
-				t.Errorf("%s, %s: clock %d, %d polls, %+v", library, c.clock, d.header.ComputeClock, d.header.Polls, d.pre)
+			if d.header.ComputeClock != c.code || d.header.Polls != 1 || len(d.pre) != 1 || d.pre[0].Polls != 1 ||
+				d.pre[0].PollTicks == 0 {
+				t.Errorf("%s, %s: clock %d, %d polls, %+v", library, c.clock, d.header.ComputeClock, d.header.Polls,
+					d.pre)
 			}
 			for i, want := range c.ms {
 				if ms := float64(d.calls[i+2].ComputeNs)/1e6 - seen[i]; ms < want[0] || ms > want[1] {
-					t.Errorf("%s, %s: %.3f ms of compute more before barrier %d than the program's %.3f, want %v", library, c.clock, ms, i+2, seen[i], want)
+					t.Errorf("%s, %s: %.3f ms of compute more before barrier %d than the program's %.3f, want %v",
+						library, c.clock, ms, i+2, seen[i], want)
 				}
 			}
 		}
 	}
 }
 
-// A rank whose clock is an hour ahead, on a host of another name.
+// TestHosts gives a rank a clock that is one hour ahead, on a host with another name.
 func TestHosts(t *testing.T) {
 	needRoot(t, "another clock takes a time namespace")
-	if out, err := exec.Command("unshare", "--time", "--monotonic", "3600", "--fork", "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "--time", "--monotonic", "3600", "--fork",
+		"true").CombinedOutput(); err != nil {
 		testenv.Skip(t, fmt.Sprintf("another clock cannot be made here: %s", firstLine(out)))
 	}
 	for _, library := range libraries {
@@ -347,7 +381,8 @@ func TestHosts(t *testing.T) {
 			exe := compile(t, "mpicc."+library, filepath.Join(programs, "types.c"), "-w")
 			folder := filepath.Join(t.TempDir(), "spool")
 			v := []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder}
-			args := append([]string{"mpirun." + library, "-n", "1", "env"}, append(v, exe, ":", "-n", "2", "unshare", "--time", "--monotonic", "3600", "--fork", "env")...)
+			args := append([]string{"mpirun." + library, "-n", "1", "env"},
+				append(v, exe, ":", "-n", "2", "unshare", "--time", "--monotonic", "3600", "--fork", "env")...)
 			got := run(t, nil, append(args, append(v, exe)...)...)
 			if got != (outcome{"ok\n", "", 0}) {
 				t.Fatalf("%+v", got)
@@ -357,7 +392,8 @@ func TestHosts(t *testing.T) {
 				if i > 0 {
 					want = 3600e9
 				}
-				for _, o := range [][2]int64{{h.OffsetInitNs, h.OffsetInitErrorNs}, {h.OffsetFinalNs, h.OffsetFinalErrorNs}} {
+				for _, o := range [][2]int64{{h.OffsetInitNs, h.OffsetInitErrorNs},
+					{h.OffsetFinalNs, h.OffsetFinalErrorNs}} {
 					if off := o[0] - want; off > o[1] || -off > o[1] || o[1] > 1e8 || i > 0 && o[1] == 0 {
 						t.Errorf("rank %d: offset %d ns, error %d ns, want %d", i, o[0], o[1], want)
 					}
@@ -367,7 +403,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// needRoot skips a test that mounts file systems or makes namespaces when the user may not; see testenv.Skip.
+// needRoot skips a test that mounts file systems or makes namespaces if the user lacks permission; see testenv.Skip.
 func needRoot(t *testing.T, why string) {
 	t.Helper()
 	if os.Getuid() != 0 {

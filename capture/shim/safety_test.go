@@ -17,15 +17,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// After an error handler has jumped out of a call its thread is recorded on, whether the next call is deeper in the stack or
-// not; the call that was left never returned; a call from inside one is none of the program's.
+// TestJumpedOut checks that a thread continues to be recorded after an error handler has jumped out of a call,
+// whether or not the next call is deeper in the stack. The abandoned call never returned; calls from inside it are
+// not recorded.
 func TestJumpedOut(t *testing.T) {
 	for _, library := range libraries {
 		for _, compiler := range []string{"mpicc.", "mpicxx."} { // by longjmp, by an exception
 			t.Run(compiler+library, func(t *testing.T) {
 				testenv.MPI(t, library)
 				testenv.Need(t, compiler+library)
-				checkJumpedOut(t, library, compile(t, compiler+library, filepath.Join(programs, "thrown.c"), "-w", "-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"))
+				checkJumpedOut(t, library, compile(t, compiler+library, filepath.Join(programs, "thrown.c"), "-w",
+					"-O1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"))
 			})
 		}
 	}
@@ -34,7 +36,7 @@ func TestJumpedOut(t *testing.T) {
 func checkJumpedOut(t *testing.T, library, exe string) {
 	t.Helper()
 	for _, sink := range []string{"mmap", "write"} {
-		bare, got, folder := under(t, library, exe, 1, []string{"COMMQ_SINK=" + sink})
+		bare, got, folder := launchBoth(t, library, exe, 1, []string{"COMMQ_SINK=" + sink})
 		if bare != got || got != (outcome{"ok\n", "", 0}) {
 			t.Fatalf("without the shim: %+v\nwith it: %+v", bare, got)
 		}
@@ -43,7 +45,8 @@ func checkJumpedOut(t *testing.T, library, exe string) {
 			t.Fatalf("%v, %v", data, err)
 		}
 		d := readSpool(t, data[0], nil)
-		want := []string{"MPI_Init", "MPI_Barrier", "MPI_Send", "MPI_Sendrecv", "MPI_Send", "MPI_Barrier", "MPI_Sendrecv", "MPI_Send", "MPI_Sendrecv", "MPI_Barrier", "MPI_Finalize"}
+		want := []string{"MPI_Init", "MPI_Barrier", "MPI_Send", "MPI_Sendrecv", "MPI_Send", "MPI_Barrier",
+			"MPI_Sendrecv", "MPI_Send", "MPI_Sendrecv", "MPI_Barrier", "MPI_Finalize"}
 		if diff := cmp.Diff(want, d.names()); diff != "" {
 			t.Fatalf("%s: calls (-want +got):\n%s", sink, diff)
 		}
@@ -55,7 +58,8 @@ func checkJumpedOut(t *testing.T, library, exe string) {
 	}
 }
 
-// A handler of the program forks at any time, in the recorder's own code too: the children leave the records alone, and no call is lost.
+// TestForkInHandler forks in a signal handler at any time, also inside the recorder's own code: the children do not
+// touch the records, and no call is lost.
 func TestForkInHandler(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
@@ -63,7 +67,8 @@ func TestForkInHandler(t *testing.T) {
 			exe := compile(t, "mpicc."+library, filepath.Join(programs, "forks.c"), "-w")
 			for _, sink := range []string{"mmap", "write"} {
 				folder := filepath.Join(t.TempDir(), "spool")
-				got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe)
+				got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" +
+					sink}, exe)
 				n, err := strconv.Atoi(strings.TrimSpace(got.stdout))
 				if err != nil || got.status != 0 || got.stderr != "" {
 					t.Fatalf("%s: %+v", sink, got)
@@ -84,8 +89,11 @@ func TestForkInHandler(t *testing.T) {
 						calls[schema.CallID(c.Call)]++
 					}
 				}
-				if diff := cmp.Diff(map[schema.CallID]int{schema.CallInit: 1, schema.CallBarrier: n, schema.CallFinalize: 1}, calls); diff != "" || f.Header.Ended != spool.EndedFinalized || f.Header.Dropped != 0 {
-					t.Errorf("%s: ended %d, %d dropped; calls (-want +got):\n%s", sink, f.Header.Ended, f.Header.Dropped, diff)
+				if diff := cmp.Diff(map[schema.CallID]int{schema.CallInit: 1, schema.CallBarrier: n,
+					schema.CallFinalize: 1}, calls); diff != "" || f.Header.Ended != spool.EndedFinalized ||
+					f.Header.Dropped != 0 {
+					t.Errorf("%s: ended %d, %d dropped; calls (-want +got):\n%s", sink, f.Header.Ended,
+						f.Header.Dropped, diff)
 				}
 				if err := f.Close(); err != nil {
 					t.Fatal(err)
@@ -95,8 +103,8 @@ func TestForkInHandler(t *testing.T) {
 	}
 }
 
-// The shim gets its memory from the kernel: in libc's mmap and munmap the hooks of MPI's memory registration would take locks, for which
-// a handler that forks would wait for good.
+// TestNoHookedMemory checks that the shim gets its memory from the kernel: in libc's mmap and munmap the hooks of
+// MPI's memory registration would take locks, and a handler that forks would deadlock.
 func TestNoHookedMemory(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
@@ -110,7 +118,8 @@ func TestNoHookedMemory(t *testing.T) {
 				t.Fatal(imported, err)
 			}
 			for _, s := range imported {
-				if slices.Contains([]string{"mmap", "mmap64", "munmap", "mremap", "madvise", "sbrk", "brk", "shmat", "shmdt"}, s.Name) {
+				if slices.Contains([]string{"mmap", "mmap64", "munmap", "mremap", "madvise", "sbrk", "brk", "shmat",
+					"shmdt"}, s.Name) {
 					t.Errorf("the shim calls libc's %s", s.Name)
 				}
 			}
@@ -118,7 +127,7 @@ func TestNoHookedMemory(t *testing.T) {
 	}
 }
 
-// SIGUSR1 makes a mark where the program has no use for it, and only there.
+// TestSignal checks that SIGUSR1 makes a mark if the program does not use the signal, and only then.
 func TestSignal(t *testing.T) {
 	between := []string{"MPI_Init_thread", "MPI_Barrier", "commq_mark", "MPI_Barrier", "MPI_Barrier", "MPI_Finalize"}
 	without := slices.DeleteFunc(slices.Clone(between), func(s string) bool { return s == "commq_mark" })
@@ -130,18 +139,20 @@ func TestSignal(t *testing.T) {
 				how, sink string
 				calls     []string
 				marks     uint64
-				bare      bool // it ends well without the shim, too
+				bare      bool // it also ends well without the shim
 			}{
 				{"between", "mmap", between, 1, false},
 				{"between", "write", between, 1, false},
-				{"in a call", "mmap", []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Comm_dup", "commq_mark", "MPI_Comm_free", "MPI_Barrier", "MPI_Barrier", "MPI_Finalize"}, 1, false},
+				{"in a call", "mmap", []string{"MPI_Init_thread", "MPI_Barrier", "MPI_Comm_dup", "commq_mark",
+					"MPI_Comm_free", "MPI_Barrier", "MPI_Barrier", "MPI_Finalize"}, 1, false},
 				{"elsewhere", "mmap", nil, 1, false}, // before or behind the next call of the thread that makes one
 				{"before", "mmap", without, 0, true},
 				{"after", "mmap", without, 0, true},
 				{"ignored", "mmap", without, 0, true},
 			} {
 				folder := filepath.Join(t.TempDir(), "spool")
-				got := launch(t, library, 1, []string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + c.sink}, exe, c.how)
+				got := launch(t, library, 1, []string{"LD_PRELOAD=" + shimFor(t, library), "COMMQ_SPOOL=" + folder,
+					"COMMQ_SINK=" + c.sink}, exe, c.how)
 				if got.status != 0 || got.stderr != "" {
 					t.Fatalf("%s: %+v", c.how, got)
 				}
@@ -180,7 +191,8 @@ func checkMarks(t *testing.T, how string, d *dumper, want []string, marks uint64
 		if schema.CallID(c.Call) != schema.CallCommqMark {
 			continue
 		}
-		if !strings.Contains(d.lines[i], `["SIGUSR1"]`) || c.T0 != c.T1 || c.T0 < d.calls[i-1].T0 || i+1 < len(d.calls) && c.T0 > d.calls[i+1].T0 {
+		if !strings.Contains(d.lines[i], `["SIGUSR1"]`) || c.T0 != c.T1 || c.T0 < d.calls[i-1].T0 ||
+			i+1 < len(d.calls) && c.T0 > d.calls[i+1].T0 {
 			t.Errorf("%s: %s, at %d to %d; the call before began at %d", how, d.lines[i], c.T0, c.T1, d.calls[i-1].T0)
 		}
 		if inside := c.T0 < d.calls[i-1].T1; how != "elsewhere" && inside != (how == "in a call") {
@@ -189,8 +201,8 @@ func checkMarks(t *testing.T, how string, d *dumper, want []string, marks uint64
 	}
 }
 
-// The k-th gap (from 0) of the made-up counters has 20k+5 instructions and 12k+4 cycles; a failed poll adds its gap to the
-// next call's.
+// TestCounters checks the synthetic counters: the k-th gap (from 0) has 20k+5 instructions and 12k+4 cycles; a failed
+// poll adds its gap to that of the next call.
 func TestCounters(t *testing.T) {
 	for _, library := range libraries {
 		lib := shimFor(t, library)
@@ -216,7 +228,8 @@ func TestCounters(t *testing.T) {
 				k++
 			}
 			if p.Instructions != instructions || p.Cycles != cycles {
-				t.Errorf("%s: call %d after %d polls: %d instructions and %d cycles, want %d and %d", library, i+1, p.Polls, p.Instructions, p.Cycles, instructions, cycles)
+				t.Errorf("%s: call %d after %d polls: %d instructions and %d cycles, want %d and %d", library, i+1,
+					p.Polls, p.Instructions, p.Cycles, instructions, cycles)
 			}
 		}
 		if d.header.Polls == 0 {
@@ -225,7 +238,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// Where the machine has no counters one line says so and the program is recorded without.
+// TestCountersOfTheMachine checks that a machine without counters causes one message, and that the program is
+// recorded without them.
 func TestCountersOfTheMachine(t *testing.T) {
 	lib := shimFor(t, OpenMPI)
 	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "burn.c"), "-w")
@@ -249,40 +263,45 @@ func TestCountersOfTheMachine(t *testing.T) {
 	}
 }
 
-// Recording stops for good at the bound, in both sinks, and what is there is whole.
+// TestLimit checks that recording stops at the limit, with both sinks, and that the records so far are complete.
 func TestLimit(t *testing.T) {
 	const n, limit = 30000, 200_000
 	lib := shimFor(t, OpenMPI)
 	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
 	for _, sink := range []string{"mmap", "write"} {
 		folder := filepath.Join(t.TempDir(), "spool")
-		got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink, fmt.Sprint("COMMQ_MAX_SPOOL=", limit)}, exe, fmt.Sprint(n))
+		got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink,
+			fmt.Sprint("COMMQ_MAX_SPOOL=", limit)}, exe, fmt.Sprint(n))
 		if got != (outcome{"ok\n", "", 0}) {
 			t.Fatalf("%s: %+v", sink, got)
 		}
 		d := dumpFolder(t, folder)[0]
 		h := d.header
-		if h.Limit != limit || h.Limited != 1 || h.Ended != spool.EndedFinalized || len(d.calls)+int(h.Dropped) != 3*n+4 || len(d.data) > limit || len(d.data) < limit-4096 {
-			t.Errorf("%s: limit %d, limited %d, ended %d, %d calls and %d dropped of %d, %d bytes", sink, h.Limit, h.Limited, h.Ended, len(d.calls), h.Dropped, 3*n+4, len(d.data))
+		if h.Limit != limit || h.Limited != 1 || h.Ended != spool.EndedFinalized ||
+			len(d.calls)+int(h.Dropped) != 3*n+4 || len(d.data) > limit || len(d.data) < limit-4096 {
+			t.Errorf("%s: limit %d, limited %d, ended %d, %d calls and %d dropped of %d, %d bytes", sink, h.Limit,
+				h.Limited, h.Ended, len(d.calls), h.Dropped, 3*n+4, len(d.data))
 		}
 	}
 }
 
-// The sink that keeps nothing counts what the others write.
+// TestCountingSink checks that the null sink counts what the other sinks write.
 func TestCountingSink(t *testing.T) {
 	lib := shimFor(t, OpenMPI)
 	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
 	headers := map[string]spool.Header{}
 	for _, sink := range []string{"mmap", "null", "write"} {
 		folder := filepath.Join(t.TempDir(), "spool")
-		got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink}, exe, "5000")
+		got := launch(t, OpenMPI, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=" + sink},
+			exe, "5000")
 		if got != (outcome{"ok\n", "", 0}) {
 			t.Fatalf("%s: %+v", sink, got)
 		}
 		d := dumpFolder(t, folder)[0]
 		headers[sink] = d.header
 		if sink == "null" {
-			if len(d.data) != spool.HeaderBytes || d.header.Calls != 3*5000+4 || d.header.Ended != spool.EndedFinalized {
+			if len(d.data) != spool.HeaderBytes || d.header.Calls != 3*5000+4 ||
+				d.header.Ended != spool.EndedFinalized {
 				t.Errorf("%d bytes, %d calls counted, ended %d", len(d.data), d.header.Calls, d.header.Ended)
 			}
 		} else if slots := (len(d.data) - spool.HeaderBytes) / spool.SlotBytes; d.header.Slots != uint64(slots) {
@@ -294,7 +313,8 @@ func TestCountingSink(t *testing.T) {
 	}
 }
 
-// A file system without fallocate (ramfs has none) and one without shared mappings get the records by write(2).
+// TestNoFallocateNoMap checks that records are written by write(2) on a file system without fallocate (ramfs has none)
+// and on one without shared mappings.
 func TestNoFallocateNoMap(t *testing.T) {
 	lib := shimFor(t, OpenMPI)
 	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
@@ -345,7 +365,8 @@ void *mmap(void *a, size_t n, int p, int f, int d, off_t o)
 	check("ramfs", filepath.Join(mount, "spool"), lib)
 }
 
-// A limit of file sizes: what it allows is recorded, from 8 KiB on; without that the rank runs unrecorded.
+// TestFileSizeLimit checks that a limit on file sizes bounds the records, from 8 KiB on; with a smaller limit the
+// rank runs unrecorded.
 func TestFileSizeLimit(t *testing.T) {
 	lib := shimFor(t, OpenMPI)
 	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "many.c"), "-w")
@@ -355,9 +376,11 @@ func TestFileSizeLimit(t *testing.T) {
 		record bool
 	}{{"mmap", 300, true}, {"mmap", 64, true}, {"mmap", 4, false}, {"write", 300, true}, {"write", 64, true}} {
 		folder := filepath.Join(t.TempDir(), "spool")
-		script := fmt.Sprintf("ulimit -f %d; exec env LD_PRELOAD=%s COMMQ_SPOOL=%s COMMQ_SINK=%s %s 8000", c.kib, lib, folder, c.sink, exe)
+		script := fmt.Sprintf("ulimit -f %d; exec env LD_PRELOAD=%s COMMQ_SPOOL=%s COMMQ_SINK=%s %s 8000", c.kib, lib,
+			folder, c.sink, exe)
 		got := run(t, []string{"OMPI_MCA_btl=self"}, "mpirun.openmpi", "-n", "1", "bash", "-c", script)
-		if got.status != 0 || got.stdout != "ok\n" || strings.Count(got.stderr, "commq: ") != 1 || !strings.Contains(got.stderr, "File too large") {
+		if got.status != 0 || got.stdout != "ok\n" || strings.Count(got.stderr, "commq: ") != 1 ||
+			!strings.Contains(got.stderr, "File too large") {
 			t.Fatalf("%+v: %+v", c, got)
 		}
 		if !c.record {
@@ -365,7 +388,8 @@ func TestFileSizeLimit(t *testing.T) {
 		}
 		d := dumpFolder(t, folder)[0]
 		if len(d.calls)+int(d.header.Dropped) != 3*8000+4 || len(d.data) > c.kib<<10 || len(d.data) < c.kib<<9 {
-			t.Errorf("%+v: %d calls and %d dropped of %d, %d bytes", c, len(d.calls), d.header.Dropped, 3*8000+4, len(d.data))
+			t.Errorf("%+v: %d calls and %d dropped of %d, %d bytes", c, len(d.calls), d.header.Dropped, 3*8000+4,
+				len(d.data))
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package shim holds the C library that is preloaded into MPI programs: it finds out which MPI library a program is
-// linked to and compiles the embedded sources with that library's own compiler wrapper, once per library, version and
-// compiler. What the library records and how is described in docs/method/capture.md.
+// Package shim holds the C library that is preloaded into MPI programs. It detects the MPI library that a program is
+// linked to, and compiles the embedded sources with that library's own compiler wrapper, once per library, version
+// and compiler. README.md shows the layers of the sources; docs/method/capture.md describes what is recorded and how.
 package shim
 
 import (
@@ -18,7 +18,7 @@ var sources embed.FS
 //go:embed api
 var api embed.FS
 
-// APINames are the files that a program may use to tell the capture library something: commq.f90 for Fortran, commq.h for C.
+// APINames are the files that let a program talk to the capture library: commq.f90 for Fortran, commq.h for C.
 var APINames = []string{"commq.f90", "commq.h"}
 
 // API returns the text of one of APINames.
@@ -36,10 +36,10 @@ const (
 	MPICH   = "mpich"
 )
 
-// library is what must be known of an MPI library outside C.
+// library holds facts about an MPI library that are needed outside C.
 type library struct {
 	title   string
-	sonames []string // that a program linked to it needs, one of
+	sonames []string // one of these is needed by a program linked to it
 	wrapper []string // compiler wrappers that belong to it, by name
 	macro   string   // that its mpi.h defines
 	pkg     string   // Debian's package
@@ -48,9 +48,11 @@ type library struct {
 func known(name string) (library, error) {
 	switch name {
 	case OpenMPI:
-		return library{"Open MPI", []string{"libmpi.so.40"}, []string{"mpicc.openmpi"}, "OPEN_MPI", "libopenmpi-dev"}, nil
+		return library{"Open MPI", []string{"libmpi.so.40"}, []string{"mpicc.openmpi"}, "OPEN_MPI", "libopenmpi-dev"},
+			nil
 	case MPICH:
-		return library{"MPICH", []string{"libmpich.so.12", "libmpi.so.12"}, []string{"mpicc.mpich"}, "MPICH_VERSION", "libmpich-dev"}, nil
+		return library{"MPICH", []string{"libmpich.so.12", "libmpi.so.12"}, []string{"mpicc.mpich"}, "MPICH_VERSION",
+			"libmpich-dev"}, nil
 	}
 	return library{}, fmt.Errorf("unknown MPI library %q: openmpi and mpich are known", name)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// clocked runs a program beside simulator ranks of a machine of 10 us and 1 GB/s, without compute times. It returns the folder
-// of its records too.
+// clocked runs a program beside simulator ranks of a machine with 10 us and 1 GB/s, without compute times. It also
+// returns the folder of its records.
 func clocked(t testing.TB, library string, ranks, sims int, program ...string) (outcome, string) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "spool")
@@ -34,7 +34,8 @@ func clocked(t testing.TB, library string, ranks, sims int, program ...string) (
 	return run(t, nil, append(append(args, also...), formFor(t, library, Bridge))...), folder
 }
 
-// Messages and what waits for them take the time that arithmetic says, to the picosecond, whatever the number of simulator ranks; and all records are there.
+// TestVirtualTimes checks that messages, and calls that wait for them, take the computed times, to the picosecond,
+// with any number of simulator ranks; and that all records exist.
 func TestVirtualTimes(t *testing.T) {
 	for _, library := range libraries {
 		for _, sims := range []int{1, 2} {
@@ -50,8 +51,10 @@ func TestVirtualTimes(t *testing.T) {
 				}
 				for i, d := range all {
 					h := d.header
-					if h.Timer != spool.TimerVirtual || int(h.Rank) != i || int(h.Size) != 3 || h.Ended != spool.EndedFinalized || h.Dropped != 0 {
-						t.Errorf("file %d: timer %d, rank %d of %d, ended %d, dropped %d", i, h.Timer, h.Rank, h.Size, h.Ended, h.Dropped)
+					if h.Timer != spool.TimerVirtual || int(h.Rank) != i || int(h.Size) != 3 ||
+						h.Ended != spool.EndedFinalized || h.Dropped != 0 {
+						t.Errorf("file %d: timer %d, rank %d of %d, ended %d, dropped %d", i, h.Timer, h.Rank, h.Size,
+							h.Ended, h.Dropped)
 					}
 					names := d.names()
 					if names[0] != "MPI_Init" || names[len(names)-1] != "MPI_Finalize" {
@@ -70,7 +73,8 @@ func TestVirtualTimes(t *testing.T) {
 	}
 }
 
-// Whoever ends before its time, nobody hangs, someone says so, and what was recorded is there.
+// TestEndsOfSimulations ends each kind of process early: no process hangs, a message explains what happened, and the
+// records so far exist.
 func TestEndsOfSimulations(t *testing.T) {
 	for _, library := range libraries {
 		testenv.MPI(t, library)
@@ -78,8 +82,8 @@ func TestEndsOfSimulations(t *testing.T) {
 		for _, c := range []struct {
 			how      string
 			says     string // on stderr
-			status   bool   // as if nothing had happened
-			recorded bool   // calls up to the end, not only what had been sent
+			status   bool   // the exit status is as without the failure
+			recorded bool   // also calls up to the end, not only those already sent
 		}{
 			{"the process is killed", "commq: simulator rank 0: the simulating process has ended; the program goes on without virtual time, and nothing more is recorded\n", true, false},
 			{"the bridge is killed", "", false, false},

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Programs whose rows are compared elsewhere print and return the same with the shim, also where it hashes what they receive.
+// TestUnnoticed checks that programs print and return the same with the shim, including when it hashes what they
+// receive. Other tests compare their rows.
 func TestUnnoticed(t *testing.T) {
 	for _, p := range []struct {
 		name    string
@@ -36,7 +37,8 @@ func TestUnnoticed(t *testing.T) {
 					exe := compile(t, f.compiler+library, filepath.Join(programs, p.name+f.suffix), f.flags...)
 					folder := filepath.Join(t.TempDir(), "spool")
 					bare := launch(t, library, 3, nil, exe)
-					got := launch(t, library, 3, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_HASH_VERIFY=1"}, exe)
+					got := launch(t, library, 3,
+						[]string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_HASH_VERIFY=1"}, exe)
 					if bare.status != 0 || bare.stdout == "" || p.name != "errors" && bare.stdout != "ok\n" {
 						t.Fatalf("without the shim: status %d, %q, %q", bare.status, bare.stdout, bare.stderr)
 					}
@@ -55,8 +57,9 @@ func TestUnnoticed(t *testing.T) {
 	}
 }
 
-// Entries of communicators and datatypes that were freed are used again, and a thread that has no file leaves errno alone.
-func TestNothingIsKept(t *testing.T) {
+// TestFreedEntriesAreReused checks that the entries of freed communicators and datatypes are reused, and that a
+// thread without a file does not change errno.
+func TestFreedEntriesAreReused(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
 			lib := shimFor(t, library)
@@ -66,7 +69,7 @@ func TestNothingIsKept(t *testing.T) {
 				t.Fatalf("without the shim: %+v", bare)
 			}
 			got := launch(t, library, 1, []string{"LD_PRELOAD=" + lib, "COMMQ_SPOOL=" + folder, "COMMQ_SINK=null"}, exe)
-			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "open a thread's file") {
+			if got.status != 0 || got.stdout != "ok\n" || !strings.Contains(got.stderr, "opening a thread's file") {
 				t.Errorf("%+v", got)
 			}
 			if files, err := os.ReadDir(folder); err != nil || len(files) != 1 {

@@ -17,24 +17,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The ways in which a job gets simulator ranks: a program beside the program, and the last of the program's own ranks.
+// The two ways to add simulator ranks to a job: as a separate program beside the program, or as the last of the
+// program's ranks.
 const (
 	beside   = "beside"
 	diverted = "diverted"
 )
 
-// formFor builds one form of the shim once in the whole test.
+// formFor builds one form of the shim, once per test run.
 func formFor(t testing.TB, library string, form Form) string {
 	t.Helper()
 	if form == Recording {
 		return shimFor(t, library)
 	}
-	shimFor(t, library) // sees to it that the library is there
+	shimFor(t, library) // skips without the library
 	built.Lock()
 	defer built.Unlock()
 	key := library + " " + form.file()
 	if built.path[key] == "" {
-		p, err := Build(context.Background(), BuildOptions{Library: library, Form: form, Cache: filepath.Join(built.dir, "cache")})
+		p, err := Build(context.Background(),
+			BuildOptions{Library: library, Form: form, Cache: filepath.Join(built.dir, "cache")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +45,8 @@ func formFor(t testing.TB, library string, form Form) string {
 	return built.path[key]
 }
 
-// simulation is what simulator ranks need of the environment: the commq program, built once in the whole test, and a machine.
+// simulation returns the environment that simulator ranks need: the commq program, built once per test run, and a
+// machine.
 func simulation(t testing.TB) []string {
 	t.Helper()
 	built.Lock()
@@ -62,7 +65,7 @@ func simulation(t testing.TB) []string {
 	return []string{"COMMQ_SIM_COMMAND=" + commq, "COMMQ_SIM_MACHINE=" + machine}
 }
 
-// simulated runs a program on ranks of its own and sims simulator ranks; that the shim complains is an error.
+// simulated runs a program on its own ranks and sims simulator ranks; messages of the shim are errors.
 func simulated(t testing.TB, library, how string, ranks, sims int, variables []string, program ...string) outcome {
 	t.Helper()
 	spool := "COMMQ_SPOOL=" + filepath.Join(t.TempDir(), "spool")
@@ -70,18 +73,19 @@ func simulated(t testing.TB, library, how string, ranks, sims int, variables []s
 	common := append(simulation(t), spool)
 	variables = append(append([]string{"LD_PRELOAD=" + formFor(t, library, Simulated)}, common...), variables...)
 	if how == diverted {
-		return content(t, launch(t, library, ranks+sims, append(variables, fmt.Sprint("COMMQ_SIM_RANKS=", sims)), program...))
+		return noComplaints(t, launch(t, library, ranks+sims, append(variables, fmt.Sprint("COMMQ_SIM_RANKS=", sims)),
+			program...))
 	}
 	variables[0] += ":" + yielding(t)
 	also := append(common, "LD_PRELOAD="+yielding(t))
 	args := append([]string{"mpirun." + library, "-n", fmt.Sprint(ranks), "env"}, variables...)
 	args = append(append(args, program...), ":", "-n", fmt.Sprint(sims), "env")
 	args = append(append(args, also...), formFor(t, library, Bridge))
-	return content(t, run(t, nil, args...))
+	return noComplaints(t, run(t, nil, args...))
 }
 
-// waitForRanks waits for the processes with a variable of their environment: a launcher whose job was aborted can be back before
-// the last rank has ended, which still writes its records then.
+// waitForRanks waits for the processes with a variable in their environment: the launcher of an aborted job can
+// return before the last rank, which is still writing its records, has ended.
 func waitForRanks(t testing.TB, variable string) {
 	t.Helper()
 	for range 600 {
@@ -100,8 +104,8 @@ func waitForRanks(t testing.TB, variable string) {
 	t.Errorf("processes with %s are there a minute after their launcher", variable)
 }
 
-// content sees to it that the shim has not complained.
-func content(t testing.TB, o outcome) outcome {
+// noComplaints checks that the shim printed nothing.
+func noComplaints(t testing.TB, o outcome) outcome {
 	t.Helper()
 	if strings.Contains("\n"+o.stderr, "\ncommq:") {
 		t.Errorf("the shim complains:\n%s", o.stderr)
@@ -109,33 +113,39 @@ func content(t testing.TB, o outcome) outcome {
 	return o
 }
 
-// sameAsAlone runs a program on ranks alone and with simulator ranks both ways, and compares what it prints and its exit status.
-func sameAsAlone(t *testing.T, library string, ranks, sims int, program ...string) outcome {
+// compareWithAlone runs a program on ranks alone and with simulator ranks in both ways, and compares its output and
+// exit status.
+func compareWithAlone(t *testing.T, library string, ranks, sims int, program ...string) outcome {
 	t.Helper()
 	alone := launch(t, library, ranks, nil, program...)
 	for _, how := range []string{beside, diverted} {
 		got := simulated(t, library, how, ranks, sims, nil, program...)
-		if diff := cmp.Diff(strings.Split(alone.stdout, "\n"), strings.Split(got.stdout, "\n")); diff != "" || got.status != alone.status {
-			t.Errorf("%s: status %d, want %d (-alone +with simulator ranks):\n%s%s", how, got.status, alone.status, diff, got.stderr)
+		if diff := cmp.Diff(strings.Split(alone.stdout, "\n"), strings.Split(got.stdout, "\n")); diff != "" ||
+			got.status != alone.status {
+			t.Errorf("%s: status %d, want %d (-alone +with simulator ranks):\n%s%s", how, got.status, alone.status,
+				diff, got.stderr)
 		}
 	}
 	return alone
 }
 
-// Every call on MPI_COMM_WORLD, its attributes and names, and what MPI calls back, in every language.
+// TestTheProgramSeesItsOwnWorld covers every call on MPI_COMM_WORLD, its attributes and names, and callbacks, in every
+// language.
 func TestTheProgramSeesItsOwnWorld(t *testing.T) {
 	for _, p := range []struct {
 		name  string
-		lines map[string]int // in C and in Fortran: as many lines as the program has to print
+		lines map[string]int // by language, C and Fortran: number of lines that the program must print
 	}{{"world_calls", map[string]int{"c": 60, "mpifh": 38, "usempi": 38, "f08": 38}},
 		{"world_callbacks", map[string]int{"c": 75, "mpifh": 85, "usempi": 85, "f08": 51}}} {
 		for _, library := range libraries {
 			for _, f := range flavours {
 				t.Run(p.name+"/"+library+"/"+f.name, func(t *testing.T) {
-					exe := compile(t, f.compiler+library, filepath.Join(programs, p.name+f.suffix), append(f.flags, "-J", t.TempDir())[:len(f.flags)+2*b2i(f.suffix != ".c")]...)
-					alone := sameAsAlone(t, library, 4, 2, exe)
+					exe := compile(t, f.compiler+library, filepath.Join(programs, p.name+f.suffix),
+						append(f.flags, "-J", t.TempDir())[:len(f.flags)+2*b2i(f.suffix != ".c")]...)
+					alone := compareWithAlone(t, library, 4, 2, exe)
 					if n := strings.Count(alone.stdout, "\n"); alone.status != 0 || n < p.lines[f.name] {
-						t.Errorf("alone: status %d, %d lines, want %d\n%s%s", alone.status, n, p.lines[f.name], alone.stdout, alone.stderr)
+						t.Errorf("alone: status %d, %d lines, want %d\n%s%s", alone.status, n, p.lines[f.name],
+							alone.stdout, alone.stderr)
 					}
 				})
 			}
@@ -150,9 +160,11 @@ func b2i(b bool) int {
 	return 0
 }
 
-// The programs of the recorders' tests check what they get, on MPI_COMM_WORLD for the most part.
+// TestProgramsBesideSimulatorRanks runs the programs of the recorders' tests, which check their own results, mostly
+// on MPI_COMM_WORLD.
 func TestProgramsBesideSimulatorRanks(t *testing.T) {
-	for _, name := range []string{"p2p", "requests", "probes", "collectives", "comms", "types", "neighbors", "persistent", "io", "rma"} {
+	for _, name := range []string{"p2p", "requests", "probes", "collectives", "comms", "types", "neighbors",
+		"persistent", "io", "rma"} {
 		ranks := 3
 		if name == "comms" {
 			ranks = 5
@@ -178,7 +190,8 @@ func TestSessionsBesideSimulatorRanks(t *testing.T) {
 	exe := compile(t, "mpicc.mpich", filepath.Join(programs, "world_sessions.c"))
 	for _, how := range []string{"only", "init", "first"} {
 		t.Run(how, func(t *testing.T) {
-			if alone := sameAsAlone(t, MPICH, 3, 2, exe, how); alone.status != 0 || !strings.Contains(alone.stdout, "sum 3, same group 1") {
+			if alone := compareWithAlone(t, MPICH, 3, 2, exe, how); alone.status != 0 ||
+				!strings.Contains(alone.stdout, "sum 3, same group 1") {
 				t.Errorf("alone: %+v", alone)
 			}
 		})
@@ -186,7 +199,7 @@ func TestSessionsBesideSimulatorRanks(t *testing.T) {
 	for _, f := range flavours[1:] {
 		t.Run(f.name, func(t *testing.T) {
 			exe := compile(t, f.compiler+MPICH, filepath.Join(programs, "world_sessions.F90"), f.flags...)
-			if alone := sameAsAlone(t, MPICH, 3, 2, exe); alone.stdout != "FF 2 3 3 T 3\n" {
+			if alone := compareWithAlone(t, MPICH, 3, 2, exe); alone.stdout != "FF 2 3 3 T 3\n" {
 				t.Errorf("alone: %+v", alone)
 			}
 		})
@@ -194,34 +207,34 @@ func TestSessionsBesideSimulatorRanks(t *testing.T) {
 	for _, flag := range []string{"-UWORLD", "-DWORLD"} {
 		t.Run(flag, func(t *testing.T) {
 			exe := compile(t, "mpicc.mpich", filepath.Join(programs, "sessions.c"), flag)
-			if alone := sameAsAlone(t, MPICH, 3, 2, exe); alone.stdout != "ok\n" {
+			if alone := compareWithAlone(t, MPICH, 3, 2, exe); alone.stdout != "ok\n" {
 				t.Errorf("alone: %+v", alone)
 			}
 		})
 	}
 }
 
-// MPICH's own spawning does not work where the tests run.
+// TestSpawnBesideSimulatorRanks runs under Open MPI only: MPICH's spawning does not work where the tests run.
 func TestSpawnBesideSimulatorRanks(t *testing.T) {
 	for _, f := range flavours {
 		t.Run(f.name, func(t *testing.T) {
 			exe := compile(t, f.compiler+OpenMPI, filepath.Join(programs, "spawn"+f.suffix), f.flags...)
-			if alone := sameAsAlone(t, OpenMPI, 3, 1, exe); alone.stdout != "ok\n" {
+			if alone := compareWithAlone(t, OpenMPI, 3, 1, exe); alone.stdout != "ok\n" {
 				t.Errorf("alone: %+v", alone)
 			}
 		})
 	}
 }
 
-// sorted are the lines of a text, sorted.
+// sorted returns a text with its lines sorted.
 func sorted(s string) []string {
 	lines := strings.Split(s, "\n")
 	slices.Sort(lines)
 	return lines
 }
 
-// Abort, an error that is fatal, and an ordinary end: the exit status is as without simulator ranks, which end with the program, and
-// nothing that a simulator rank does before or after shows.
+// TestHowTheProgramEnds covers MPI_Abort, a fatal error and an ordinary end: the exit status equals the one without
+// simulator ranks; the simulator ranks end with the program and print nothing.
 func TestHowTheProgramEnds(t *testing.T) {
 	for _, library := range libraries {
 		exe := compile(t, "mpicc."+library, filepath.Join(programs, "world_start.c"))
@@ -234,7 +247,8 @@ func TestHowTheProgramEnds(t *testing.T) {
 			for _, form := range []string{beside, diverted} {
 				got := simulated(t, library, form, 4, 2, nil, args...)
 				if got.status != alone.status {
-					t.Errorf("%s: %s: %s: status %d, want %d\n%s", library, how, form, got.status, alone.status, got.stderr)
+					t.Errorf("%s: %s: %s: status %d, want %d\n%s", library, how, form, got.status, alone.status,
+						got.stderr)
 				}
 				if diff := cmp.Diff(sorted(alone.stdout), sorted(got.stdout)); how == "" && diff != "" {
 					t.Errorf("%s: %s (-alone +with simulator ranks):\n%s", library, form, diff)
@@ -244,7 +258,7 @@ func TestHowTheProgramEnds(t *testing.T) {
 	}
 }
 
-// Without simulator ranks the program runs as alone, and it is said why.
+// TestNoSimulatorRanks checks that a program without simulator ranks runs, and that the reason is printed.
 func TestNoSimulatorRanks(t *testing.T) {
 	for _, library := range libraries {
 		exe := compile(t, "mpicc."+library, filepath.Join(programs, "world_start.c"))
@@ -258,9 +272,11 @@ func TestNoSimulatorRanks(t *testing.T) {
 			"9":   "commq: COMMQ_SIM_RANKS=9 leaves none of the 3 ranks for the program: launch 9 more; it runs unrecorded\n",
 		} {
 			spool := filepath.Join(t.TempDir(), "spool")
-			got := launch(t, library, 3, []string{"LD_PRELOAD=" + formFor(t, library, Simulated), "COMMQ_SPOOL=" + spool, "COMMQ_SIM_RANKS=" + value}, exe)
+			got := launch(t, library, 3, []string{"LD_PRELOAD=" + formFor(t, library, Simulated), "COMMQ_SPOOL=" +
+				spool, "COMMQ_SIM_RANKS=" + value}, exe)
 			if got.stderr != alone.stderr+want || got.status != 0 {
-				t.Errorf("%s: COMMQ_SIM_RANKS=%q: status %d, said %q, want %q", library, value, got.status, got.stderr, want)
+				t.Errorf("%s: COMMQ_SIM_RANKS=%q: status %d, said %q, want %q", library, value, got.status,
+					got.stderr, want)
 			}
 			if diff := cmp.Diff(sorted(alone.stdout), sorted(got.stdout)); diff != "" {
 				t.Errorf("%s: COMMQ_SIM_RANKS=%q (-alone +got):\n%s", library, value, diff)
@@ -272,7 +288,7 @@ func TestNoSimulatorRanks(t *testing.T) {
 	}
 }
 
-// Simulator ranks alone have nobody to serve.
+// TestSimulatorRanksAlone starts simulator ranks without a program.
 func TestSimulatorRanksAlone(t *testing.T) {
 	for _, library := range libraries {
 		got := run(t, nil, "mpirun."+library, "-n", "2", "env", "LD_PRELOAD="+yielding(t), formFor(t, library, Bridge))
@@ -283,7 +299,8 @@ func TestSimulatorRanksAlone(t *testing.T) {
 	}
 }
 
-// Where the launcher's environment does not tell a rank its number, it becomes a simulator in MPI_Init.
+// TestDivertedInInit checks that a rank whose number is not in the launcher's environment becomes a simulator in
+// MPI_Init.
 func TestDivertedInInit(t *testing.T) {
 	exe := compile(t, "mpicc.openmpi", filepath.Join(programs, "world_calls.c"), "-w")
 	alone := launch(t, OpenMPI, 4, nil, exe)
@@ -293,7 +310,7 @@ func TestDivertedInInit(t *testing.T) {
 	}
 }
 
-// communicators are, by call, the numbers of its parameters that are communicators to be translated.
+// communicators lists, by call, the indices of its parameters that are communicators to be translated.
 func communicators(t *testing.T) map[string][]int {
 	t.Helper()
 	f, err := os.Open("../../schema/calls.csv")
@@ -317,7 +334,7 @@ func communicators(t *testing.T) map[string][]int {
 	return found
 }
 
-// untranslated are calls that take a communicator as it is, with the reason.
+// untranslated are calls that must get the communicator unchanged, with the reason.
 var untranslated = map[string]string{
 	"MPI_Comm_c2f":          "the program's number of MPI_COMM_WORLD is the library's",
 	"MPI_Abort":             "ends the real MPI_COMM_WORLD",
@@ -326,12 +343,12 @@ var untranslated = map[string]string{
 	"MPI_DUP_FN": "a callback", "MPI_NULL_COPY_FN": "a callback", "MPI_NULL_DELETE_FN": "a callback",
 }
 
-// mpichAlso are Fortran symbols of MPICH that its library does not serve by a C
-// function that is wrapped.
+// mpichAlso are Fortran symbols of MPICH that its library does not implement by a wrapped C function.
 var mpichAlso = strings.Fields(`mpi_comm_get_attr_ mpi_comm_set_attr_ mpi_attr_get_ mpi_attr_put_ mpi_pack_size_f08_large_
 	mpi_alltoallw_f08ts_ mpi_ialltoallw_f08ts_ mpi_alltoallw_init_f08ts_ mpix_comm_shrink_f08_ mpix_comm_agree_f08_`)
 
-// A call that takes a communicator and is not translated would see the simulator ranks.
+// TestEveryCommunicatorIsTranslated checks the source: a call whose communicator is not translated would see the
+// simulator ranks.
 func TestEveryCommunicatorIsTranslated(t *testing.T) {
 	takes := communicators(t)
 	if len(takes) < 200 {
@@ -359,7 +376,7 @@ func TestEveryCommunicatorIsTranslated(t *testing.T) {
 		spelled[strings.ToLower(name)] = name
 	}
 	seen := 0
-	for _, file := range []string{"wrap_gen.c", "world_gen.c", "special.c", "process.c"} {
+	for _, file := range []string{"wrap_gen.c", "world_gen.c", "wrappers.c", "process.c"} {
 		text, err := sources.ReadFile("src/" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -374,7 +391,8 @@ func TestEveryCommunicatorIsTranslated(t *testing.T) {
 			}
 			for _, i := range takes[name] {
 				seen++
-				words := strings.FieldsFunc(strings.Split(m[3], ",")[i], func(r rune) bool { return r == ' ' || r == '*' })
+				words := strings.FieldsFunc(strings.Split(m[3], ",")[i],
+					func(r rune) bool { return r == ' ' || r == '*' })
 				if want := fmt.Sprintf("\t%s(%s);\n", macro, words[len(words)-1]); !strings.Contains(m[4], want) {
 					t.Errorf("%s: %s%s has no %s", file, m[1], m[2], strings.TrimSpace(want))
 				}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// answers are events on their way out. Nobody who puts one waits: the simulator rank may be writing to us while we write to
-// it, and if both waited for room in a pipe, neither would read. So there is no bound; what is not read yet is what the program has
-// sent and not been told of.
+// answers is a queue of events for the simulator rank. Adding to it never waits: the simulator rank may be writing to
+// us while we write to it, and if both waited for room in a pipe, neither would read. So the queue has no bound. It
+// holds the answers to what the program has sent and that the simulator rank has not read yet.
 type answers struct {
 	mu      sync.Mutex
-	some    sync.Cond
-	pipe    *pipe // nil: not a pipe
-	writing bool  // the goroutine is
+	wake    sync.Cond // there is something to write, or closed
+	pipe    *pipe     // nil: not a pipe
+	writing bool      // the goroutine is
 	pending []byte
 	closed  bool
 	err     error
@@ -23,7 +23,7 @@ type answers struct {
 
 func newAnswers(w io.Writer) *answers {
 	a := &answers{done: make(chan struct{})}
-	a.some.L = &a.mu
+	a.wake.L = &a.mu
 	if a.pipe = newPipe(w); a.pipe != nil {
 		w = a.pipe.f
 	}
@@ -31,7 +31,7 @@ func newAnswers(w io.Writer) *answers {
 	return a
 }
 
-// put writes events as far as the pipe has room at once; the goroutine, whose turn costs more, has the rest.
+// put writes as much as the pipe has room for. The goroutine writes the rest, which costs a switch to it.
 func (a *answers) put(events []byte) {
 	a.mu.Lock()
 	if a.pipe != nil && !a.writing && len(a.pending) == 0 {
@@ -43,11 +43,11 @@ func (a *answers) put(events []byte) {
 	rest := len(a.pending) > 0
 	a.mu.Unlock()
 	if rest {
-		a.some.Signal()
+		a.wake.Signal()
 	}
 }
 
-// keepBytes is how large a buffer is kept for the next answers.
+// keepBytes is the largest buffer that is kept for the next answers.
 const keepBytes = 1 << 20
 
 func (a *answers) write(w io.Writer) {
@@ -57,7 +57,7 @@ func (a *answers) write(w io.Writer) {
 		a.mu.Lock()
 		a.writing = false
 		for len(a.pending) == 0 && !a.closed {
-			a.some.Wait()
+			a.wake.Wait()
 		}
 		a.writing = true
 		if cap(out) > keepBytes {
@@ -82,7 +82,7 @@ func (a *answers) fail(err error) {
 	a.mu.Unlock()
 }
 
-// patience is how long the last answers may take at the end: a simulator rank that waits for us does not read them.
+// patience is how long writing the last answers may take: a simulator rank that waits for us does not read them.
 const patience = 10 * time.Second
 
 // close waits until everything is written.
@@ -90,7 +90,7 @@ func (a *answers) close() error {
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
-	a.some.Signal()
+	a.wake.Signal()
 	select {
 	case <-a.done:
 	case <-time.After(patience):

@@ -13,45 +13,45 @@ import (
 	"github.com/commq/commq/capture/spool"
 )
 
-// queueLength bounds the records that wait for the disk: 16 MiB. When it is slower for longer, events wait too.
+// queueLength bounds the records that wait for the disk to 16 MiB. When the disk is too slow for that, events wait too.
 const queueLength = 256
 
-// chunk is what the disk is asked to do: write records, answer a SYNC, or let go of a rank's files.
+// chunk is work for the disk: write records, answer a SYNC, or close the files of a rank.
 type chunk struct {
 	kind   Kind
 	rank   int32
 	thread int32
-	at     int64
+	offset int64 // in the file
 	data   []byte
 }
 
-// disk writes records into the files of their threads, in a goroutine of its own.
+// disk writes records into the files of their threads, in its own goroutine.
 type disk struct {
 	dir   string
-	job   uint64 // to be set before the first chunk
+	job   uint64 // set before the first chunk
 	log   io.Writer
 	out   *answers
 	queue chan chunk
 	free  chan []byte
 	done  chan struct{}
 
-	files map[int32][]*file // by rank
-	open  []*file
-	most  int // files open at a time
-	said  bool
+	files  map[int32][]*file // by rank
+	open   []*file
+	most   int  // files open at a time
+	warned bool // a warning was written
 }
 
 // file is a thread's file of records.
 type file struct {
-	thread int32
-	path   string
-	f      *os.File // nil: not open now
-	used   uint64   // when it was last written, for eviction
-	size   int64
-	bad    bool   // something could not be written: it ends at size
-	lost   uint64 // calls that are not in it
-	seen   int64  // up to where calls that are not in it are counted
-	counts uint64 // what its header says is dropped
+	thread  int32
+	path    string
+	f       *os.File // nil: not open now
+	used    uint64   // when it was last written, for eviction
+	size    int64
+	bad     bool   // a write failed: the file ends at size
+	lost    uint64 // calls that are not in the file
+	counted int64  // lost has the calls up to this offset
+	dropped uint64 // count of dropped calls in the header that the rank sent
 }
 
 func newDisk(dir string, out *answers, log io.Writer) *disk {
@@ -71,7 +71,7 @@ func openFiles() int {
 	return int(min(r.Cur-spare, most))
 }
 
-// buffer is room for n bytes of records.
+// buffer returns a buffer for n bytes of records.
 func (d *disk) buffer(n int64) []byte {
 	select {
 	case b := <-d.free:
@@ -90,7 +90,7 @@ func (d *disk) run() {
 		case Records:
 			f := d.file(c.rank, c.thread)
 			f.used = now
-			d.write(f, c.at, c.data)
+			d.write(f, c.offset, c.data)
 			select {
 			case d.free <- c.data:
 			default:
@@ -99,11 +99,11 @@ func (d *disk) run() {
 			e := Event{Kind: Synced, Rank: c.rank}
 			d.out.put(e.append(nil))
 		case Left:
-			d.leave(c.rank)
+			d.closeRank(c.rank)
 		}
 	}
 	for rank := range d.files {
-		d.leave(rank)
+		d.closeRank(rank)
 	}
 }
 
@@ -113,33 +113,35 @@ func (d *disk) close() {
 	<-d.done
 }
 
+// file is the file of a thread.
 func (d *disk) file(rank, thread int32) *file {
 	for _, f := range d.files[rank] {
 		if f.thread == thread {
 			return f
 		}
 	}
-	f := &file{thread: thread, path: filepath.Join(d.dir, fmt.Sprintf("%016x.%d.%d%s", d.job, rank, thread, spool.Suffix))}
+	f := &file{thread: thread, path: filepath.Join(d.dir,
+		fmt.Sprintf("%016x.%d.%d%s", d.job, rank, thread, spool.Suffix))}
 	d.files[rank] = append(d.files[rank], f)
 	return f
 }
 
-// reach sees to it that a file is open.
-func (d *disk) reach(f *file) error {
+// ensureOpen opens a file unless it is open.
+func (d *disk) ensureOpen(f *file) error {
 	if f.f != nil {
 		return nil
 	}
 	if len(d.open) >= d.most {
 		d.evict()
 	}
-	how := os.O_RDWR
+	flags := os.O_RDWR
 	if f.size == 0 {
-		how |= os.O_CREATE | os.O_EXCL
+		flags |= os.O_CREATE | os.O_EXCL
 	}
-	o, err := os.OpenFile(f.path, how, 0o644)
+	o, err := os.OpenFile(f.path, flags, 0o644)
 	for err != nil && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && len(d.open) > 0 {
 		d.evict()
-		o, err = os.OpenFile(f.path, how, 0o644)
+		o, err = os.OpenFile(f.path, flags, 0o644)
 	}
 	if err != nil {
 		return err
@@ -149,7 +151,7 @@ func (d *disk) reach(f *file) error {
 	return nil
 }
 
-// evict closes the file that was not written for longest.
+// evict closes the least recently written file.
 func (d *disk) evict() {
 	oldest := d.open[0]
 	for _, f := range d.open {
@@ -157,15 +159,15 @@ func (d *disk) evict() {
 			oldest = f
 		}
 	}
-	d.shut(oldest)
+	d.closeFile(oldest)
 }
 
-func (d *disk) shut(f *file) {
+func (d *disk) closeFile(f *file) {
 	if f.f == nil {
 		return
 	}
 	if err := f.f.Close(); err != nil {
-		d.complain(err)
+		d.warn(err)
 	}
 	f.f = nil
 	for i := range d.open {
@@ -177,28 +179,28 @@ func (d *disk) shut(f *file) {
 	}
 }
 
-// droppedAt is where the header counts the calls that are not in the file.
-const droppedAt = int64(unsafe.Offsetof(spool.Header{}.Dropped))
+// droppedOffset is the offset of the header field that counts the calls that are not in the file.
+const droppedOffset = int64(unsafe.Offsetof(spool.Header{}.Dropped))
 
-// kindAt is where a slot has its kind.
-const kindAt = unsafe.Offsetof(spool.Call{}.Kind)
+// kindOffset is the offset of the kind in a slot.
+const kindOffset = unsafe.Offsetof(spool.Call{}.Kind)
 
-// write puts records where they belong. Once something could not be written, the file ends behind the last whole call before
-// it; later records are counted, earlier ones (the header, a call that has returned) still written.
+// write writes records at their offset. Once a write has failed, the file ends after the last complete call before it:
+// later records are only counted, earlier ones (the header, a call that has returned) are still written.
 func (d *disk) write(f *file, at int64, data []byte) {
-	if at == 0 && int64(len(data)) >= droppedAt+8 {
-		f.counts = binary.LittleEndian.Uint64(data[droppedAt:])
-		binary.LittleEndian.PutUint64(data[droppedAt:], f.counts+f.lost)
+	if at == 0 && int64(len(data)) >= droppedOffset+8 {
+		f.dropped = binary.LittleEndian.Uint64(data[droppedOffset:])
+		binary.LittleEndian.PutUint64(data[droppedOffset:], f.dropped+f.lost)
 	}
-	whole, end := data, at+int64(len(data))
+	full, end := data, at+int64(len(data))
 	if f.bad && end > f.size {
 		data = data[:max(f.size-at, 0)]
-		f.drop(whole, at, len(data))
+		f.drop(full, at, len(data))
 	}
 	if len(data) == 0 {
 		return
 	}
-	err := d.reach(f)
+	err := d.ensureOpen(f)
 	if err == nil {
 		_, err = f.f.WriteAt(data, at)
 	}
@@ -206,15 +208,15 @@ func (d *disk) write(f *file, at int64, data []byte) {
 		f.size = max(f.size, at+int64(len(data)))
 		return
 	}
-	d.complain(err)
+	d.warn(err)
 	if !f.bad && end > f.size {
 		d.cut(f, at, data)
 	}
 }
 
-// cut ends a file behind the last whole call of data, of which not all is written.
+// cut ends a file after the last complete call of data, of which only a part was written.
 func (d *disk) cut(f *file, at int64, data []byte) {
-	var written int64 // WriteAt does not say
+	var written int64 // WriteAt does not return it reliably
 	if f.f != nil {
 		if info, err := f.f.Stat(); err == nil {
 			written = min(info.Size()-at, int64(len(data)))
@@ -222,7 +224,7 @@ func (d *disk) cut(f *file, at int64, data []byte) {
 	}
 	keep := 0
 	for i := spool.SlotBytes; at > 0 && i <= int(written); i += spool.SlotBytes {
-		if i == len(data) || data[i+int(kindAt)] == byte(spool.KindCall) {
+		if i == len(data) || data[i+int(kindOffset)] == byte(spool.KindCall) {
 			keep = i
 		}
 	}
@@ -235,48 +237,49 @@ func (d *disk) cut(f *file, at int64, data []byte) {
 	if f.f == nil {
 		return
 	}
-	if f.size == 0 { // without a header it is no file of records
-		d.shut(f)
+	if f.size == 0 { // a file of records needs a header
+		d.closeFile(f)
 		_ = os.Remove(f.path)
 		return
 	}
 	_ = f.f.Truncate(f.size)
 }
 
-// drop counts the calls of data from the keep-th byte on as lost, once.
+// drop counts the calls in data from byte keep on as lost, each once.
 func (f *file) drop(data []byte, at int64, keep int) {
 	if at == 0 {
 		return
 	}
 	for i := keep; i+spool.SlotBytes <= len(data); i += spool.SlotBytes {
-		if at+int64(i) < f.seen {
+		if at+int64(i) < f.counted {
 			continue
 		}
-		f.seen = at + int64(i) + spool.SlotBytes
-		if data[i+int(kindAt)] == byte(spool.KindCall) {
+		f.counted = at + int64(i) + spool.SlotBytes
+		if data[i+int(kindOffset)] == byte(spool.KindCall) {
 			f.lost++
 		}
 	}
 }
 
-// leave closes a rank's files. Their headers say what is not in them.
-func (d *disk) leave(rank int32) {
+// closeRank closes the files of a rank. Their headers get the number of calls that are not in them.
+func (d *disk) closeRank(rank int32) {
 	for _, f := range d.files[rank] {
-		if f.lost > 0 && f.size >= droppedAt+8 && d.reach(f) == nil {
-			if _, err := f.f.WriteAt(binary.LittleEndian.AppendUint64(nil, f.counts+f.lost), droppedAt); err != nil {
-				d.complain(err)
+		if f.lost > 0 && f.size >= droppedOffset+8 && d.ensureOpen(f) == nil {
+			if _, err := f.f.WriteAt(binary.LittleEndian.AppendUint64(nil, f.dropped+f.lost),
+				droppedOffset); err != nil {
+				d.warn(err)
 			}
 		}
-		d.shut(f)
+		d.closeFile(f)
 	}
 	delete(d.files, rank)
 }
 
-// complain says once that records are lost.
-func (d *disk) complain(err error) {
-	if d.said {
+// warn warns, once, that records are lost.
+func (d *disk) warn(err error) {
+	if d.warned {
 		return
 	}
-	d.said = true
+	d.warned = true
 	fmt.Fprintf(d.log, "commq simrank: %v: recording stops there and the program goes on\n", err)
 }

@@ -22,7 +22,7 @@ func slots(n int) []byte {
 			kind = spool.KindColl
 		}
 		b[i*spool.SlotBytes] = byte(i + 1)
-		b[i*spool.SlotBytes+int(kindAt)] = byte(kind)
+		b[i*spool.SlotBytes+int(kindOffset)] = byte(kind)
 	}
 	return b
 }
@@ -30,7 +30,7 @@ func slots(n int) []byte {
 // head is a header that says that two calls are dropped.
 func head() []byte {
 	b := bytes.Repeat([]byte{0xee}, spool.HeaderBytes)
-	binary.LittleEndian.PutUint64(b[droppedAt:], 2)
+	binary.LittleEndian.PutUint64(b[droppedOffset:], 2)
 	return b
 }
 
@@ -51,38 +51,42 @@ func limitFiles(t *testing.T, size uint64) (restore func()) {
 	}
 }
 
-// There is room for the header and 25 1/2 slots. The file ends behind the last whole call, which is two slots long, and the header
-// says how many are missing.
+// There is room for the header and 25 1/2 slots. The file ends behind the last whole call, which is two slots long,
+// and the header says how many are missing.
 func TestFullDisk(t *testing.T) {
-	sent := said{Event: Event{Kind: Sent, Rank: 0, Peer: 1, TimePs: 5}}
+	sent := input{Event: Event{Kind: Sent, Rank: 0, Peer: 1, TimePs: 5}}
 	const at = spool.HeaderBytes
 	for name, c := range map[string]struct {
-		more []said
+		more []input
 		size int
 		lost uint64 // and the 2 of the header
 	}{
-		"no more":               {nil, 24, 8},                                         // 20 calls - 12
-		"the same again":        {[]said{records(0, 0, at, slots(40))}, 24, 8},        // not counted twice
-		"more":                  {[]said{records(0, 0, at+40*64, slots(10))}, 24, 13}, // and 5
-		"more, and the header":  {[]said{records(0, 0, at+40*64, slots(10)), records(0, 0, 0, head())}, 24, 13},
-		"the header, and more":  {[]said{records(0, 0, 0, head()), records(0, 0, at+40*64, slots(10))}, 24, 13},
-		"a call that has ended": {[]said{records(0, 0, at+22*64, slots(1))}, 24, 8},
+		"no more":               {nil, 24, 8},                                          // 20 calls - 12
+		"the same again":        {[]input{records(0, 0, at, slots(40))}, 24, 8},        // not counted twice
+		"more":                  {[]input{records(0, 0, at+40*64, slots(10))}, 24, 13}, // and 5
+		"more, and the header":  {[]input{records(0, 0, at+40*64, slots(10)), records(0, 0, 0, head())}, 24, 13},
+		"the header, and more":  {[]input{records(0, 0, 0, head()), records(0, 0, at+40*64, slots(10))}, 24, 13},
+		"a call that has ended": {[]input{records(0, 0, at+22*64, slots(1))}, 24, 8},
 	} {
 		restore := limitFiles(t, at+25*64+32)
-		all := append([]said{hello(0, 2), records(0, 0, 0, head()), records(0, 0, at, slots(40))}, c.more...)
-		r := runOn(t, machine(t, tenMicros), encode(append(all, sent, said{Event: Event{Kind: Sync, Rank: 0}}, left(0))...))
+		all := append([]input{hello(0, 2), records(0, 0, 0, head()), records(0, 0, at, slots(40))}, c.more...)
+		r := runOn(t, machine(t, tenMicros), encode(append(all, sent, input{Event: Event{Kind: Sync, Rank: 0}},
+			left(0))...))
 		restore()
-		if r.err != nil || strings.Count(r.log, "\n") != 1 || !strings.Contains(r.log, "file too large: recording stops there and the program goes on") || len(r.answers) != 2 {
+		if r.err != nil || strings.Count(r.log, "\n") != 1 ||
+			!strings.Contains(r.log, "file too large: recording stops there and the program goes on") ||
+			len(r.answers) != 2 {
 			t.Errorf("%s: %v, %d answers\n%s", name, r.err, len(r.answers), r.log)
 		}
 		want := append(head(), slots(c.size)...)
-		binary.LittleEndian.PutUint64(want[droppedAt:], 2+c.lost)
+		binary.LittleEndian.PutUint64(want[droppedOffset:], 2+c.lost)
 		if len(c.more) == 1 && c.more[0].N == at+22*64 {
 			copy(want[at+22*64:], slots(1))
 		}
 		got, err := os.ReadFile(filepath.Join(r.spool, "0000000000000abc.0.0.cqs"))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %v, %d bytes, want %d; %d dropped, want %d", name, err, len(got), len(want), binary.LittleEndian.Uint64(got[droppedAt:]), 2+c.lost)
+			t.Errorf("%s: %v, %d bytes, want %d; %d dropped, want %d", name, err, len(got), len(want),
+				binary.LittleEndian.Uint64(got[droppedOffset:]), 2+c.lost)
 		}
 	}
 }
@@ -90,9 +94,11 @@ func TestFullDisk(t *testing.T) {
 // A file that cannot even have its header is not left behind.
 func TestNoRoomForTheHeader(t *testing.T) {
 	restore := limitFiles(t, 100)
-	r := runOn(t, machine(t, tenMicros), encode(hello(0, 2), records(0, 0, 0, head()), records(0, 0, 4096, slots(3)), left(0)))
+	r := runOn(t, machine(t, tenMicros), encode(hello(0, 2), records(0, 0, 0, head()), records(0, 0, 4096, slots(3)),
+		left(0)))
 	restore()
-	if files, err := os.ReadDir(r.spool); err != nil || r.err != nil || len(files) != 1 || filepath.Ext(files[0].Name()) != ".json" {
+	if files, err := os.ReadDir(r.spool); err != nil || r.err != nil || len(files) != 1 ||
+		filepath.Ext(files[0].Name()) != ".json" {
 		t.Errorf("%v, %v, %v", files, err, r.err)
 	}
 }
@@ -106,7 +112,8 @@ func TestManyFiles(t *testing.T) {
 	d.job, d.most = testJob, 3
 	for round := range 5 {
 		for rank := range int32(ranks) {
-			d.queue <- chunk{kind: Records, rank: rank, at: int64(round) * 8, data: fmt.Appendf(nil, "%d of %2d|", round, rank)}
+			d.queue <- chunk{kind: Records, rank: rank, offset: int64(round) * 8,
+				data: fmt.Appendf(nil, "%d of %2d|", round, rank)}
 		}
 	}
 	d.close()
@@ -135,10 +142,13 @@ func TestFilesThatCannotBe(t *testing.T) {
 	var out, log bytes.Buffer
 	in := encode(hello(0, 1), records(0, 0, 0, head()), records(0, 0, 4096, slots(2)), left(0))
 	err := Run(t.Context(), bytes.NewReader(in), &out, Options{Machine: machine(t, tenMicros), Spool: dir, Log: &log})
-	if got, _ := os.ReadFile(name); err != nil || string(got) != "another job's" || !strings.Contains(log.String(), "file exists: recording stops there") {
+	if got, _ := os.ReadFile(name); err != nil || string(got) != "another job's" ||
+		!strings.Contains(log.String(), "file exists: recording stops there") {
 		t.Errorf("%v, %q\n%s", err, got, log.String())
 	}
-	if err := Run(t.Context(), bytes.NewReader(in), &out, Options{Machine: machine(t, tenMicros), Spool: name, Log: &log}); err == nil || !strings.Contains(err.Error(), "make the spool: ") {
+	if err := Run(t.Context(), bytes.NewReader(in), &out,
+		Options{Machine: machine(t, tenMicros), Spool: name, Log: &log}); err == nil ||
+		!strings.Contains(err.Error(), "make the spool: ") {
 		t.Error(err)
 	}
 }

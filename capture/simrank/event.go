@@ -1,22 +1,24 @@
-// Package simrank is the commq process beside a simulator rank: it answers the program's ranks when messages arrive and when
-// collectives end, and writes their records into the spool. What is said is described in capture/shim/src/sim.h, whose Go
-// twin this file is.
+// Package simrank is the commq process beside a simulator rank. It tells the ranks of the program when messages
+// arrive and when collectives end, and writes their records into the spool. capture/shim/src/sim.h describes the
+// events; event.go has the same in Go.
+//
+// simulator (simrank.go) reads events and computes times, answers sends the answers, disk writes the records.
 package simrank
 
 import "encoding/binary"
 
-// Version is CQ_SIM_VERSION, EventBytes the size of an event on the pipe, RecordBytes how many bytes follow a RECORDS event at
-// most (CQ_SIM_DATA).
+// Version is CQ_SIM_VERSION, EventBytes the size of an event on the pipe, RecordBytes the most bytes that follow a
+// RECORDS event (CQ_SIM_DATA).
 const (
 	Version     = 1
 	EventBytes  = 72
 	RecordBytes = 64 << 10
 )
 
-// Kind is what an event says.
+// Kind is the kind of an event.
 type Kind uint16
 
-// Kinds from the program's ranks, and behind them those of the answers.
+// Kinds of events from the ranks of the program, and of the answers to them.
 const (
 	Hello   Kind = 1
 	Sent    Kind = 2
@@ -31,10 +33,10 @@ const (
 	Gone    Kind = 20
 )
 
-// FlagRoot says that the rank is the root of the collective.
+// FlagRoot is set when the rank is the root of the collective.
 const FlagRoot = 1
 
-// Event is cq_sim_event, field by field; the comments there say which a kind uses.
+// Event is cq_sim_event, field by field; the comments there tell which fields a kind uses.
 type Event struct {
 	Kind     Kind
 	Call     uint16
@@ -70,7 +72,7 @@ func (e *Event) decode(b []byte) {
 	e.Received = int64(o.Uint64(b[64:]))
 }
 
-// append puts an event's bytes behind others.
+// append appends the bytes of an event to b.
 func (e *Event) append(b []byte) []byte {
 	o := binary.LittleEndian
 	b = o.AppendUint16(b, uint16(e.Kind))

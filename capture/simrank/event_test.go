@@ -45,9 +45,12 @@ func TestEventIsThatOfTheHeader(t *testing.T) {
 		name  string
 		value int
 	}{
-		{"CQ_SIM_VERSION", Version}, {"sizeof(cq_sim_event)", EventBytes}, {"CQ_SIM_ROOT", FlagRoot}, {"CQ_SIM_DATA", RecordBytes},
-		{"CQ_SIM_HELLO", int(Hello)}, {"CQ_SIM_SENT", int(Sent)}, {"CQ_SIM_ENTERED", int(Entered)}, {"CQ_SIM_RECORDS", int(Records)},
-		{"CQ_SIM_SYNC", int(Sync)}, {"CQ_SIM_LEFT", int(Left)}, {"CQ_SIM_ARRIVES", int(Arrives)}, {"CQ_SIM_LEAVES", int(Leaves)},
+		{"CQ_SIM_VERSION", Version}, {"sizeof(cq_sim_event)", EventBytes}, {"CQ_SIM_ROOT", FlagRoot},
+		{"CQ_SIM_DATA", RecordBytes},
+		{"CQ_SIM_HELLO", int(Hello)}, {"CQ_SIM_SENT", int(Sent)}, {"CQ_SIM_ENTERED", int(Entered)},
+		{"CQ_SIM_RECORDS", int(Records)},
+		{"CQ_SIM_SYNC", int(Sync)}, {"CQ_SIM_LEFT", int(Left)}, {"CQ_SIM_ARRIVES", int(Arrives)},
+		{"CQ_SIM_LEAVES", int(Leaves)},
 		{"CQ_SIM_SYNCED", int(Synced)}, {"CQ_SIM_GONE", int(Gone)},
 	} {
 		fmt.Fprintf(&source, "\tprintf(\"%s %%d\\n\", (int)%s);\n", c.name, c.name)
@@ -84,14 +87,16 @@ func TestEventHasAllOfTheHeader(t *testing.T) {
 	if body == nil {
 		t.Fatal("no cq_sim_event in sim.h")
 	}
-	if n, want := len(regexp.MustCompile(`(?m)^\tu?int\d+_t \w+;`).FindAll(body[1], -1)), reflect.TypeFor[Event]().NumField(); n != want {
+	if n, want := len(regexp.MustCompile(`(?m)^\tu?int\d+_t \w+;`).FindAll(body[1], -1)),
+		reflect.TypeFor[Event]().NumField(); n != want {
 		t.Errorf("cq_sim_event has %d fields, Event %d", n, want)
 	}
 }
 
 // On this machine, little endian, an Event's bytes are its memory.
 func TestDecodeAndAppend(t *testing.T) {
-	want := Event{Kind: Leaves, Call: 0x0102, Rank: -3, Peer: 5, Tag: -9, Flags: 0xf1f2f3f4, Spare: -1, Key: 1 << 63, N: 77, TimePs: -4097, DelayPs: 1 << 62, Bytes: 12345678901, Received: -2}
+	want := Event{Kind: Leaves, Call: 0x0102, Rank: -3, Peer: 5, Tag: -9, Flags: 0xf1f2f3f4, Spare: -1, Key: 1 << 63,
+		N: 77, TimePs: -4097, DelayPs: 1 << 62, Bytes: 12345678901, Received: -2}
 	b := want.append(nil)
 	if got := *(*Event)(unsafe.Pointer(unsafe.SliceData(b))); got != want || len(b) != EventBytes {
 		t.Errorf("got %+v in %d bytes", got, len(b))

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// holdPattern are the names of files that say that a process writes to a spool.
+// holdPattern matches the names of the files that mark a spool.
 const holdPattern = "simulator-*.lock"
 
-// Hold marks the spool as written to by this process: Wait waits for it. The mark is taken away by done when all is well; else
-// it stays and says, once the process has ended, that it ended before its time. Where the file system has no locks there is
-// no mark.
+// Hold marks the spool as being written by this process, so that Wait waits for it. done removes the mark. When the
+// process ends without calling done, the mark stays and shows that it failed. There is no mark on file systems
+// without locks.
 func Hold(dir string) (done func(), err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("make the spool: %w", err)
@@ -32,11 +32,12 @@ func Hold(dir string) (done func(), err error) {
 	}, nil
 }
 
-// waitStep is the time between two looks at a lock.
+// waitStep is the time between two tries to take a lock.
 const waitStep = 20 * time.Millisecond
 
-// Wait waits until the processes that have marked the spool have ended: after a crash of the program they still write what they
-// were told. It returns how many ended before their time, and an error when one goes on for longer than patience.
+// Wait waits until the processes that have marked the spool have ended: after a crash of the program they still write
+// the records that they have received. It returns how many of them failed, and an error when one is still running
+// after patience.
 func Wait(ctx context.Context, dir string, patience time.Duration) (died int, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, holdPattern))
 	if err != nil {
@@ -67,6 +68,7 @@ func Wait(ctx context.Context, dir string, patience time.Duration) (died int, er
 	return died, nil
 }
 
+// lock takes the lock that the process of the mark holds while it runs.
 func lock(ctx context.Context, f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

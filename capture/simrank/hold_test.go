@@ -24,17 +24,19 @@ func TestWait(t *testing.T) {
 	if died, err := Wait(ctx, dir, time.Minute); died != 0 || err != nil {
 		t.Errorf("%d died, %v", died, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "simulator-9.lock"), nil, 0o644); err != nil { // what a process that was killed leaves
+	// what a process that was killed leaves
+	if err := os.WriteFile(filepath.Join(dir, "simulator-9.lock"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if died, err := Wait(ctx, dir, time.Minute); died != 1 || err != nil {
 		t.Errorf("%d died, %v; want 1", died, err)
 	}
 	if died, err := Wait(ctx, dir, time.Minute); died != 0 || err != nil {
-		t.Errorf("%d died, %v; it was said before", died, err)
+		t.Errorf("%d died, %v; it was reported before", died, err)
 	}
 	done := hold()
-	if died, err := Wait(ctx, dir, 3*waitStep); died != 0 || err == nil || !strings.Contains(err.Error(), "still writes") {
+	if died, err := Wait(ctx, dir, 3*waitStep); died != 0 || err == nil ||
+		!strings.Contains(err.Error(), "still writes") {
 		t.Errorf("%d died, %v", died, err)
 	}
 	done()

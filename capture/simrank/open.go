@@ -10,21 +10,23 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// mostLines is how many collectives that not all ranks entered are said.
+// mostLines is how many unfinished collectives warnOpen lists.
 const mostLines = 5
 
-// sayOpen says which ranks never left and which collectives not all ranks entered.
-func (s *simulator) sayOpen() {
-	var still []int32
+// warnOpen lists the ranks that never left and the collectives that not all ranks entered.
+func (s *simulator) warnOpen() {
+	var remaining []int32
 	for r, state := range s.ranks {
 		if state == present {
-			still = append(still, int32(r))
+			remaining = append(remaining, int32(r))
 		}
 	}
-	if len(still) > 0 {
-		fmt.Fprintf(s.o.Log, "commq simrank: %s ended without leaving; what %s recorded is kept\n", rankList(still), pronoun(still))
+	if len(remaining) > 0 {
+		fmt.Fprintf(s.o.Log, "commq simrank: %s ended without leaving; what %s recorded is kept\n", rankList(remaining),
+			pronoun(remaining))
 	}
-	open := slices.SortedFunc(maps.Keys(s.gathering), func(a, b place) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.n, b.n)) })
+	open := slices.SortedFunc(maps.Keys(s.gathering),
+		func(a, b instance) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.n, b.n)) })
 	for i, p := range open {
 		if i == mostLines {
 			fmt.Fprintf(s.o.Log, "commq simrank: and %d more collectives\n", len(open)-i)

@@ -13,10 +13,10 @@ type pipe struct {
 	raw syscall.RawConn
 	b   []byte // for write
 	n   int
-	do  func(fd uintptr) bool // write, made once
+	do  func(fd uintptr) bool // p.write as a value, made once
 }
 
-// newPipe is a writer's second file descriptor when it is a pipe, else nil.
+// newPipe duplicates the file descriptor of a writer that is a pipe. It returns nil for other writers.
 func newPipe(w io.Writer) *pipe {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -39,7 +39,8 @@ func newPipe(w io.Writer) *pipe {
 		_ = syscall.Close(own)
 		return nil
 	}
-	p := &pipe{f: os.NewFile(uintptr(own), f.Name())} // it sees that the descriptor does not block, and waits by polling
+	// os.NewFile notices that the descriptor does not block, and then waits by polling
+	p := &pipe{f: os.NewFile(uintptr(own), f.Name())}
 	if p.raw, err = p.f.SyscallConn(); err != nil {
 		_ = p.f.Close()
 		return nil
@@ -48,7 +49,7 @@ func newPipe(w io.Writer) *pipe {
 	return p
 }
 
-// try writes what there is room for and returns how much it was. Errors are left to the next who writes.
+// try writes what there is room for and returns how much that was. The next write reports errors.
 func (p *pipe) try(b []byte) int {
 	p.b, p.n = b, 0
 	if err := p.raw.Write(p.do); err != nil {

@@ -16,45 +16,48 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Options of Run.
+// Options control Run.
 type Options struct {
-	// Machine is what the program is to run on. One with something that messages wait for is an error.
+	// Machine is the machine to simulate. It must be one on which messages do not wait for each other; Run fails with
+	// others.
 	Machine *models.Machine
-	// Spool is the folder for the files of records; it is made where it is not there.
+	// Spool is the folder for the files of records. Run creates it if needed.
 	Spool string
-	// Log takes what is to be said beside the answers.
+	// Log takes warnings.
 	Log io.Writer
-	// Verbose says to write the summary to Log too.
+	// Verbose writes the summary to Log too.
 	Verbose bool
 }
 
-// Summary is what a simulator has seen. It is written into the spool as JOB.simulator.K.json, K its number.
+// Summary is what a simulator rank has counted. It is written into the spool as JOB.simulator.K.json, K its number.
 type Summary struct {
 	// Job is the job's id in hexadecimal, Simulator the number of the simulator rank, Ranks how many it served.
 	Job       string `json:"job"`
 	Simulator int32  `json:"simulator"`
 	Ranks     int64  `json:"ranks"`
-	// Events are all it was told, Messages those that were sent, with MessageBytes of payload, Records the bytes of records.
+	// Events is the number of events that it read. Messages were sent with MessageBytes of payload in all; RecordBytes
+	// is the size of the records.
 	Events       int64 `json:"events"`
 	Messages     int64 `json:"messages"`
 	MessageBytes int64 `json:"message_bytes"`
 	RecordBytes  int64 `json:"record_bytes"`
-	// Collectives are the instances that all ranks entered, CollectivesOpen those that they did not.
+	// Collectives counts the instances that all ranks entered, CollectivesOpen those that some did not.
 	Collectives     int64 `json:"collectives"`
 	CollectivesOpen int64 `json:"collectives_open"`
-	// Choices, OutOfOrder and Early are the ranks' counts; see Choices, OutOfOrder and EarlyCollectives of schema.Counts.
+	// Choices, OutOfOrder and Early are sums over the ranks; see Choices, OutOfOrder and EarlyCollectives of
+	// schema.Counts.
 	Choices    int64 `json:"choices"`
 	OutOfOrder int64 `json:"out_of_order"`
 	Early      int64 `json:"early"`
-	// Machine is the name of the machine and Description its file.
+	// Machine is the name of the machine, Description the text of its file.
 	Machine     string `json:"machine"`
 	Description string `json:"description"`
 	// LastPs is the latest virtual time at which one of its ranks left.
 	LastPs int64 `json:"last_ps"`
 }
 
-// place is an instance of a collective on a communicator.
-type place struct{ key, n uint64 }
+// instance is an instance of a collective on a communicator.
+type instance struct{ key, n uint64 }
 
 // gathering is a collective that not all ranks have entered yet.
 type gathering struct {
@@ -65,17 +68,17 @@ type gathering struct {
 	root, all models.Sizes
 }
 
-// What is known of a rank.
+// States of a rank.
 const (
 	unknown = iota
 	present
 	gone
 )
 
-// simulator is the state of a Run. Only the goroutine that reads uses it.
+// simulator is the state of a Run. Only the goroutine that reads events uses it.
 type simulator struct {
 	o         Options
-	network   models.Network // before the first HELLO one for no ranks: collectives are the same on it
+	network   models.Network // until the first HELLO one for 0 ranks, which is enough for collectives
 	in        io.Reader
 	out       *answers
 	disk      *disk
@@ -83,15 +86,15 @@ type simulator struct {
 	ranks     []uint8 // by rank; empty before the first HELLO
 	job       uint64
 	first     int32 // lowest rank that it serves
-	gathering map[place]*gathering
+	gathering map[instance]*gathering
 	idle      []*gathering
-	batch     []byte // answers to what was read last
-	mixed     bool   // it was said that ranks are in different operations
+	batch     []byte // answers that were not handed on yet
+	warned    bool   // a warning about different operations was written
 	summary   Summary
 }
 
-// Run reads events from in and writes the answers to out until in ends; then all records are in their files. Malformed input
-// is an error. When ctx is done it returns without having read everything.
+// Run reads events from in and writes the answers to out until in ends. All records are in their files then. Malformed
+// input is an error. When ctx is done, Run returns before the end of the input.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	network, err := o.Machine.Stateless(0)
 	if err != nil {
@@ -100,7 +103,8 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := os.MkdirAll(o.Spool, 0o777); err != nil {
 		return fmt.Errorf("make the spool: %w", err)
 	}
-	s := &simulator{o: o, network: network, in: in, out: newAnswers(out), gathering: map[place]*gathering{}, first: math.MaxInt32}
+	s := &simulator{o: o, network: network, in: in, out: newAnswers(out), gathering: map[instance]*gathering{},
+		first: math.MaxInt32}
 	s.disk = newDisk(o.Spool, s.out, o.Log)
 	done := make(chan error, 1)
 	go func() { done <- s.run() }()
@@ -123,34 +127,34 @@ func (s *simulator) run() error {
 	return errors.Join(err, s.out.close(), s.finish())
 }
 
-// readBytes is how much is read at once.
+// readBytes is the size of the read buffer.
 const readBytes = 256 << 10
 
 // serve reads and answers until the input ends.
 func (s *simulator) serve() error {
 	buf := make([]byte, readBytes)
-	have := 0
+	filled := 0
 	for !s.stop.Load() {
-		n, err := s.in.Read(buf[have:])
-		have += n
-		used, wrong := s.take(buf[:have])
+		n, err := s.in.Read(buf[filled:])
+		filled += n
+		used, failed := s.takeEvents(buf[:filled])
 		s.flush()
 		switch {
-		case wrong != nil:
-			return fmt.Errorf("event %d: %w", s.summary.Events, wrong)
-		case err == io.EOF && used != have:
+		case failed != nil:
+			return fmt.Errorf("event %d: %w", s.summary.Events, failed)
+		case err == io.EOF && used != filled:
 			return fmt.Errorf("event %d: the input ends within it: the simulator rank was killed", s.summary.Events+1)
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return fmt.Errorf("read events: %w", err)
 		}
-		have = copy(buf, buf[used:have])
+		filled = copy(buf, buf[used:filled])
 	}
 	return nil
 }
 
-// flush hands the answers on. It comes before everything that may wait.
+// flush hands the answers on. It is called before anything that may wait.
 func (s *simulator) flush() {
 	if len(s.batch) > 0 {
 		s.out.put(s.batch)
@@ -158,15 +162,16 @@ func (s *simulator) flush() {
 	}
 }
 
-// take handles the events at the beginning of b and returns how many bytes they are. Records that go on behind b are read.
-func (s *simulator) take(b []byte) (used int, err error) {
+// takeEvents handles the events at the beginning of b and returns how many bytes they are. When records continue
+// beyond b it reads the rest.
+func (s *simulator) takeEvents(b []byte) (used int, err error) {
 	var e Event
 	for len(b)-used >= EventBytes {
 		e.decode(b[used:])
 		used += EventBytes
 		s.summary.Events++
 		if e.Kind == Records {
-			n, err := s.records(&e, b[used:])
+			n, err := s.takeRecords(&e, b[used:])
 			if err != nil {
 				return used, err
 			}
@@ -180,37 +185,42 @@ func (s *simulator) take(b []byte) (used int, err error) {
 	return used, nil
 }
 
+// handle handles an event without records.
 func (s *simulator) handle(e *Event) error {
 	switch e.Kind {
 	case Sent:
-		return s.sent(e)
+		return s.answerSend(e)
 	case Entered:
-		return s.entered(e)
+		return s.enter(e)
 	case Hello:
-		return s.hello(e)
+		return s.addRank(e)
 	case Sync:
-		if err := s.own(e); err != nil {
+		if err := s.checkPresent(e); err != nil {
 			return err
 		}
-		s.ask(chunk{kind: Sync, rank: e.Rank})
+		s.queueChunk(chunk{kind: Sync, rank: e.Rank})
 		return nil
 	case Left:
-		return s.left(e)
+		return s.removeRank(e)
 	}
-	return fmt.Errorf("kind %d: no such event; is the simulator rank of another version of commq?", e.Kind)
+	return fmt.Errorf("kind %d: no such event; is the simulator rank from another version of commq?", e.Kind)
 }
 
 // maxRanks is more ranks than a job has.
 const maxRanks = 1 << 24
 
-func (s *simulator) hello(e *Event) error {
+// addRank handles the first event of a rank.
+func (s *simulator) addRank(e *Event) error {
 	switch {
 	case e.Bytes != Version:
-		return fmt.Errorf("rank %d says version %d, this commq %d: build the shim again (commq capture build)", e.Rank, e.Bytes, Version)
+		return fmt.Errorf("rank %d has version %d of the simulator protocol, this commq has %d: build the shim again (commq capture build)",
+			e.Rank, e.Bytes, Version)
 	case e.Peer < 1 || e.Peer > maxRanks || e.Rank < 0 || e.Rank >= e.Peer:
 		return fmt.Errorf("hello of rank %d of %d: no such rank", e.Rank, e.Peer)
 	case len(s.ranks) > 0 && (e.N != s.job || int(e.Peer) != len(s.ranks)):
-		return fmt.Errorf("hello of rank %d: job %016x of %d ranks, others are of job %016x of %d ranks", e.Rank, e.N, e.Peer, s.job, len(s.ranks))
+		return fmt.Errorf("hello of rank %d: it is in job %016x of %d ranks, others are in job %016x of %d ranks",
+			e.Rank, e.N,
+			e.Peer, s.job, len(s.ranks))
 	}
 	if len(s.ranks) == 0 {
 		network, err := s.o.Machine.Stateless(int(e.Peer))
@@ -231,25 +241,25 @@ func (s *simulator) hello(e *Event) error {
 	return nil
 }
 
-// own checks that a rank is one of those that said hello here.
-func (s *simulator) own(e *Event) error {
+// checkPresent checks that a rank has sent a HELLO here and has not left.
+func (s *simulator) checkPresent(e *Event) error {
 	if e.Rank < 0 || int(e.Rank) >= len(s.ranks) || s.ranks[e.Rank] != present {
-		return fmt.Errorf("kind %d of rank %d, which has not said hello or has left", e.Kind, e.Rank)
+		return fmt.Errorf("event of kind %d from rank %d, which has sent no hello or has left", e.Kind, e.Rank)
 	}
 	return nil
 }
 
-// at checks a time.
-func at(e *Event) (models.Picoseconds, error) {
+// timeOf is the time of an event.
+func timeOf(e *Event) (models.Picoseconds, error) {
 	if e.TimePs < 0 {
-		return 0, fmt.Errorf("kind %d of rank %d: time %d ps is negative", e.Kind, e.Rank, e.TimePs)
+		return 0, fmt.Errorf("event of kind %d from rank %d: time %d ps is negative", e.Kind, e.Rank, e.TimePs)
 	}
 	return min(models.Picoseconds(e.TimePs), models.Forever), nil
 }
 
-// sent answers the message's receiver: the event overtakes or follows the message itself.
-func (s *simulator) sent(e *Event) error {
-	t, err := at(e)
+// answerSend tells the receiver of a message when it arrives. The answer may come before or after the message itself.
+func (s *simulator) answerSend(e *Event) error {
+	t, err := timeOf(e)
 	if err != nil {
 		return err
 	}
@@ -266,25 +276,26 @@ func (s *simulator) sent(e *Event) error {
 	return nil
 }
 
-func (s *simulator) entered(e *Event) error {
-	t, err := at(e)
+// enter handles that a rank enters a collective.
+func (s *simulator) enter(e *Event) error {
+	t, err := timeOf(e)
 	switch {
 	case err != nil:
 		return err
 	case e.Peer < 1 || e.Peer > maxRanks || e.Rank < 0 || e.Rank >= maxRanks:
 		return fmt.Errorf("rank %d enters a collective of %d ranks", e.Rank, e.Peer)
 	case int(e.Call) >= len(schema.Calls) || e.Call == 0:
-		return fmt.Errorf("rank %d enters a collective that is call %d, of which there is none", e.Rank, e.Call)
+		return fmt.Errorf("rank %d enters a collective with the call number %d, which does not exist", e.Rank, e.Call)
 	}
-	p := place{e.Key, e.N}
+	p := instance{e.Key, e.N}
 	g := s.gathering[p]
 	if g == nil {
-		g = s.gather()
+		g = s.newGathering()
 		g.call, g.want = e.Call, e.Peer
 		s.gathering[p] = g
 	}
 	if g.call != e.Call || g.want != e.Peer {
-		s.complain(g, e)
+		s.warnMixed(g, e)
 	}
 	g.ranks = append(g.ranks, e.Rank)
 	g.latest = max(g.latest, t)
@@ -297,13 +308,13 @@ func (s *simulator) entered(e *Event) error {
 	g.all.Add(sent, received)
 	if len(g.ranks) >= int(g.want) {
 		delete(s.gathering, p)
-		s.leave(p, g)
+		s.answerAll(p, g)
 	}
 	return nil
 }
 
-// gather is an empty gathering.
-func (s *simulator) gather() *gathering {
+// newGathering is an empty gathering, one that was used before if possible.
+func (s *simulator) newGathering() *gathering {
 	n := len(s.idle)
 	if n == 0 {
 		return &gathering{}
@@ -314,8 +325,8 @@ func (s *simulator) gather() *gathering {
 	return g
 }
 
-// leave lets all ranks out of a collective.
-func (s *simulator) leave(p place, g *gathering) {
+// answerAll tells all ranks when a collective ends.
+func (s *simulator) answerAll(p instance, g *gathering) {
 	sizes := &g.all
 	if g.root.Ranks() > 0 {
 		sizes = &g.root
@@ -329,42 +340,44 @@ func (s *simulator) leave(p place, g *gathering) {
 	s.idle = append(s.idle, g)
 }
 
-// complain says once that ranks disagree on what collective they are in.
-func (s *simulator) complain(g *gathering, e *Event) {
-	if s.mixed {
+// warnMixed warns, once, that ranks are in different collectives where they should be in the same.
+func (s *simulator) warnMixed(g *gathering, e *Event) {
+	if s.warned {
 		return
 	}
-	s.mixed = true
-	fmt.Fprintf(s.o.Log, "commq simrank: rank %d is in %s of %d ranks, rank %d at the same place in %s of %d: its time is that of the first\n",
+	s.warned = true
+	fmt.Fprintf(s.o.Log, "commq simrank: rank %d is in %s of %d ranks, but rank %d is in %s of %d ranks at the same place: it gets the time of the first\n",
 		g.ranks[0], schema.CallID(g.call), g.want, e.Rank, schema.CallID(e.Call), e.Peer)
 }
 
-// maxOffset is longer than a file of records gets.
+// maxOffset is larger than any file of records.
 const maxOffset = 1 << 50
 
-// records takes the records behind an event: those in b, whose length it returns, and those not read yet.
-func (s *simulator) records(e *Event, b []byte) (int, error) {
-	if err := s.own(e); err != nil {
+// takeRecords takes the records after an event: those in b, whose length it returns, and those that were not read yet.
+func (s *simulator) takeRecords(e *Event, b []byte) (int, error) {
+	if err := s.checkPresent(e); err != nil {
 		return 0, err
 	}
 	if e.Bytes < 0 || e.Bytes > RecordBytes || e.N > maxOffset || e.Peer < 0 {
-		return 0, fmt.Errorf("rank %d, thread %d: %d bytes of records at %d; there are at most %d", e.Rank, e.Peer, e.Bytes, e.N, RecordBytes)
+		return 0, fmt.Errorf("rank %d, thread %d: %d bytes of records at %d; there are at most %d", e.Rank, e.Peer,
+			e.Bytes, e.N, RecordBytes)
 	}
 	data := s.disk.buffer(e.Bytes)
 	n := copy(data, b)
 	if n < len(data) {
 		s.flush()
 		if _, err := io.ReadFull(s.in, data[n:]); err != nil {
-			return n, fmt.Errorf("rank %d: the input ends within its records: the simulator rank was killed (%w)", e.Rank, err)
+			return n, fmt.Errorf("rank %d: the input ends within its records: the simulator rank was killed (%w)",
+				e.Rank, err)
 		}
 	}
 	s.summary.RecordBytes += e.Bytes
-	s.ask(chunk{kind: Records, rank: e.Rank, thread: e.Peer, at: int64(e.N), data: data})
+	s.queueChunk(chunk{kind: Records, rank: e.Rank, thread: e.Peer, offset: int64(e.N), data: data})
 	return n, nil
 }
 
-// ask gives the disk something to do.
-func (s *simulator) ask(c chunk) {
+// queueChunk queues work for the disk.
+func (s *simulator) queueChunk(c chunk) {
 	select {
 	case s.disk.queue <- c:
 		return
@@ -374,8 +387,9 @@ func (s *simulator) ask(c chunk) {
 	s.disk.queue <- c
 }
 
-func (s *simulator) left(e *Event) error {
-	if err := s.own(e); err != nil {
+// removeRank handles the last event of a rank.
+func (s *simulator) removeRank(e *Event) error {
+	if err := s.checkPresent(e); err != nil {
 		return err
 	}
 	s.ranks[e.Rank] = gone
@@ -383,14 +397,14 @@ func (s *simulator) left(e *Event) error {
 	s.summary.Choices += e.Bytes
 	s.summary.Early += e.Received
 	s.summary.LastPs = max(s.summary.LastPs, e.TimePs)
-	s.ask(chunk{kind: Left, rank: e.Rank})
+	s.queueChunk(chunk{kind: Left, rank: e.Rank})
 	return nil
 }
 
-// finish says what did not end, and writes the summary.
+// finish warns about what did not end and writes the summary.
 func (s *simulator) finish() error {
 	s.summary.CollectivesOpen = int64(len(s.gathering))
-	s.sayOpen()
+	s.warnOpen()
 	if len(s.ranks) == 0 {
 		return nil
 	}
@@ -405,7 +419,7 @@ func (s *simulator) finish() error {
 	}
 	path := filepath.Join(s.o.Spool, fmt.Sprintf("%016x.simulator.%d.json", s.job, s.first))
 	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
-		s.disk.complain(err) // the records are worth more
+		s.disk.warn(err) // the run is possible without a summary
 	}
 	return nil
 }

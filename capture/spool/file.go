@@ -9,24 +9,24 @@ import (
 	"unsafe"
 )
 
-// maxRanks bounds the size of MPI_COMM_WORLD that a header may claim, so that a damaged one cannot make a reader
-// allocate without bound.
+// maxRanks bounds the size of MPI_COMM_WORLD in a header, so that a damaged one cannot make a reader allocate without
+// limit.
 const maxRanks = 1 << 24
 
-// File is a spool file in memory. Its slots are the file's own pages, mapped read-only: they are not to be written.
+// File is a spool file in memory. Its slots are the pages of the file, mapped read-only: they must not be written.
 type File struct {
-	// Name is the file's path, for messages.
+	// Name is the path of the file, for messages.
 	Name string
 	// Header is a copy of the file's header.
 	Header Header
-	// Slots are all slots the file has room for; those behind the first of kind End are not used.
+	// Slots are all slots that the file has room for. Those after the first one of kind End are unused.
 	Slots []Call
 
 	mapped []byte
 }
 
-// Open maps a spool file and checks its header. The error names the file and what is wrong with it. Close unmaps it;
-// Slots are then not to be used any more.
+// Open maps a spool file and checks its header. Errors name the file and what is wrong with it. Slots must not be used
+// after Close.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func Open(path string) (*File, error) {
 	return s, nil
 }
 
-// Parse reads a spool file that is in memory, 8-byte aligned. The File shares data's memory.
+// Parse reads a spool file from memory that is 8-byte aligned. The File shares the memory of data.
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) < HeaderBytes {
 		return nil, fmt.Errorf("%s: %d bytes, less than a header: not a spool file, or cut short", name, len(data))
@@ -65,18 +65,17 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	body := data[HeaderBytes:]
-	whole := len(body) / SlotBytes
-	if err := f.checkTail(body[whole*SlotBytes:]); err != nil {
+	slots := len(body) / SlotBytes
+	if err := f.checkTail(body[slots*SlotBytes:]); err != nil {
 		return nil, err
 	}
-	if whole > 0 {
-		f.Slots = unsafe.Slice((*Call)(unsafe.Pointer(&body[0])), whole)
+	if slots > 0 {
+		f.Slots = unsafe.Slice((*Call)(unsafe.Pointer(&body[0])), slots)
 	}
 	return f, nil
 }
 
-// checkTail looks at what is left behind the last whole slot: only a process that was killed can leave something
-// there, and then zeros.
+// checkTail checks the bytes after the last complete slot. There may only be zeros, from a process that was killed.
 func (f *File) checkTail(tail []byte) error {
 	if len(tail) == 0 || f.Header.Ended != EndedFinalized && len(bytes.Trim(tail, "\x00")) == 0 {
 		return nil
@@ -102,9 +101,11 @@ func (h *Header) check() error {
 	case string(h.Magic[:]) != Magic:
 		return fmt.Errorf("not a spool file: begins with %q, want %q", h.Magic[:], Magic)
 	case h.Version != Version:
-		return fmt.Errorf("spool version %d, this commq reads %d: ingest it with the commq that captured it", h.Version, Version)
+		return fmt.Errorf("spool version %d, this commq reads %d: ingest it with the commq that captured it",
+			h.Version, Version)
 	case h.HeaderBytes != HeaderBytes || h.SlotBytes != SlotBytes:
-		return fmt.Errorf("header of %d and slots of %d bytes, want %d and %d", h.HeaderBytes, h.SlotBytes, HeaderBytes, SlotBytes)
+		return fmt.Errorf("header of %d and slots of %d bytes, want %d and %d", h.HeaderBytes, h.SlotBytes,
+			HeaderBytes, SlotBytes)
 	case h.Size < 1 || h.Size > maxRanks || h.Rank < 0 || h.Rank >= h.Size:
 		return fmt.Errorf("damaged header: rank %d of %d", h.Rank, h.Size)
 	case h.Thread < 0:
@@ -125,7 +126,7 @@ func Text(field []byte) string {
 	return string(text)
 }
 
-// The views of a slot as what its Kind says it is.
+// The methods As... return a slot as the type that belongs to its Kind.
 
 // AsSide is the slot as a SIDE slot.
 func (c *Call) AsSide() *Side { return (*Side)(unsafe.Pointer(c)) }

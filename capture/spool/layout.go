@@ -1,5 +1,5 @@
-// Package spool reads what the shim writes: files of 64-byte slots, one per thread of a rank. Their layout is described
-// in capture/shim/src/spool.h, whose Go twin this is.
+// Package spool reads the files that the shim writes: one per thread of a rank, in slots of 64 bytes. The layout is
+// described in capture/shim/src/spool.h; layout.go has the same in Go.
 package spool
 
 // Sizes, magic and nulls of a spool file; see spool.h.
@@ -65,7 +65,7 @@ const (
 	WideLowest    = 4
 )
 
-// What a HASH slot is about, and which of its fields are there.
+// What a HASH slot has the hashes of, and which of its fields are set.
 const (
 	HashSent     = 0
 	HashReceived = 1
@@ -160,7 +160,7 @@ type Header struct {
 	Pad                [2944]byte
 }
 
-// Call is a CALL slot: one MPI call; see cq_call of spool.h for which fields a call uses.
+// Call is a CALL slot: one MPI call; cq_call of spool.h tells which fields a call uses.
 type Call struct {
 	Call      uint16
 	Kind      Kind
@@ -192,7 +192,7 @@ type Side struct {
 	Spare [3]uint64
 }
 
-// Coll is a COLL slot: what a collective has beside its CALL slot.
+// Coll is a COLL slot: the arguments of a collective that do not fit into its CALL slot.
 type Coll struct {
 	Op       uint16
 	Kind     Kind
@@ -296,7 +296,7 @@ type Hashes struct {
 	Spare [3]uint64
 }
 
-// RMA is an RMA slot: what an RMA call has beside its CALL slot.
+// RMA is an RMA slot: the arguments of an RMA call that do not fit into its CALL slot.
 type RMA struct {
 	Op     uint16
 	Kind   Kind
@@ -312,7 +312,7 @@ type RMA struct {
 	Rbuf   uint64
 }
 
-// IO is an IO slot: what an I/O call has beside its CALL slot.
+// IO is an IO slot: the arguments of an I/O call that do not fit into its CALL slot.
 type IO struct {
 	Zero   uint16
 	Kind   Kind

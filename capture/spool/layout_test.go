@@ -21,8 +21,10 @@ var twins = []struct {
 	c      string
 	layout any
 }{
-	{"cq_header", Header{}}, {"cq_call", Call{}}, {"cq_side", Side{}}, {"cq_coll", Coll{}}, {"cq_parts", Parts{}}, {"cq_part", Part{}},
-	{"cq_done", Done{}}, {"cq_done_entry", DoneEntry{}}, {"cq_start", Start{}}, {"cq_pre", Pre{}}, {"cq_wide", Wide{}}, {"cq_err", Err{}},
+	{"cq_header", Header{}}, {"cq_call", Call{}}, {"cq_side", Side{}}, {"cq_coll", Coll{}}, {"cq_parts", Parts{}},
+	{"cq_part", Part{}},
+	{"cq_done", Done{}}, {"cq_done_entry", DoneEntry{}}, {"cq_start", Start{}}, {"cq_pre", Pre{}},
+	{"cq_wide", Wide{}}, {"cq_err", Err{}},
 	{"cq_def", Def{}}, {"cq_blob", Blob{}}, {"cq_def_comm", CommDef{}}, {"cq_def_type", TypeDef{}},
 	{"cq_hashes", Hashes{}}, {"cq_rma", RMA{}}, {"cq_io", IO{}}, {"cq_def_module", ModuleDef{}},
 }
@@ -30,16 +32,24 @@ var twins = []struct {
 // constants are the values that stand in both.
 var constants = map[string]int{
 	"CQ_SPOOL_VERSION": Version, "CQ_HEADER_BYTES": HeaderBytes, "CQ_SLOT_BYTES": SlotBytes,
-	"CQ_END": int(End), "CQ_CALL": int(KindCall), "CQ_SIDE": int(KindSide), "CQ_COLL": int(KindColl), "CQ_PARTS": int(KindParts), "CQ_DONE": int(KindDone),
-	"CQ_START": int(KindStart), "CQ_PRE": int(KindPre), "CQ_WIDE": int(KindWide), "CQ_ERR": int(KindErr), "CQ_DEF": int(KindDef), "CQ_BLOB": int(KindBlob), "CQ_HASH": int(KindHash), "CQ_RMA": int(KindRMA), "CQ_IO": int(KindIO),
-	"CQ_HASH_SENT": HashSent, "CQ_HASH_RECEIVED": HashReceived, "CQ_HAS_HASH": HasHash, "CQ_HAS_SUM": HasSum, "CQ_HAS_HEAD": HasHead,
+	"CQ_END": int(End), "CQ_CALL": int(KindCall), "CQ_SIDE": int(KindSide), "CQ_COLL": int(KindColl),
+	"CQ_PARTS": int(KindParts), "CQ_DONE": int(KindDone),
+	"CQ_START": int(KindStart), "CQ_PRE": int(KindPre), "CQ_WIDE": int(KindWide), "CQ_ERR": int(KindErr),
+	"CQ_DEF": int(KindDef), "CQ_BLOB": int(KindBlob), "CQ_HASH": int(KindHash), "CQ_RMA": int(KindRMA),
+	"CQ_IO":        int(KindIO),
+	"CQ_HASH_SENT": HashSent, "CQ_HASH_RECEIVED": HashReceived, "CQ_HAS_HASH": HasHash, "CQ_HAS_SUM": HasSum,
+	"CQ_HAS_HEAD":       HasHead,
 	"CQ_ALGORITHM_NONE": AlgorithmNone, "CQ_ALGORITHM_CRC64": AlgorithmCRC64, "CQ_ALGORITHM_CRC32": AlgorithmCRC32,
-	"CQ_COUNTERS_NONE": CountersNone, "CQ_COUNTERS_PERF": CountersPerf, "CQ_COUNTERS_FAKE": CountersFake, "CQ_DEF_MODULE": DefModule, "CQ_DEF_LABEL": DefLabel,
+	"CQ_COUNTERS_NONE": CountersNone, "CQ_COUNTERS_PERF": CountersPerf, "CQ_COUNTERS_FAKE": CountersFake,
+	"CQ_DEF_MODULE": DefModule, "CQ_DEF_LABEL": DefLabel,
 	"CQ_F_ANY_SOURCE": FlagAnySource, "CQ_F_ANY_TAG": FlagAnyTag, "CQ_F_PROC_NULL": FlagProcNull, "CQ_F_ROOT": FlagRoot,
-	"CQ_F_IN_PLACE_S": FlagInPlaceSend, "CQ_F_IN_PLACE_R": FlagInPlaceRecv, "CQ_F_NO_STATUS": FlagNoStatus, "CQ_F_CANCELLED": FlagCancelled,
-	"CQ_DEF_COMM": DefComm, "CQ_DEF_COMM_NAME": DefCommName, "CQ_DEF_TYPE": DefType, "CQ_DEF_SITE": DefSite, "CQ_DEF_CLOCK": DefClock, "CQ_DEF_COMM_FREE": DefCommFree,
-	"CQ_TIMER_MONOTONIC": TimerMonotonic, "CQ_TIMER_TSC": TimerTSC, "CQ_TIMER_CNTVCT": TimerCNTVCT, "CQ_TIMER_VIRTUAL": TimerVirtual,
-	"CQ_CLOCK_NONE": ClockNone, "CQ_CLOCK_WALL": ClockWall, "CQ_CLOCK_CPU": ClockCPU,
+	"CQ_F_IN_PLACE_S": FlagInPlaceSend, "CQ_F_IN_PLACE_R": FlagInPlaceRecv, "CQ_F_NO_STATUS": FlagNoStatus,
+	"CQ_F_CANCELLED": FlagCancelled,
+	"CQ_DEF_COMM":    DefComm, "CQ_DEF_COMM_NAME": DefCommName, "CQ_DEF_TYPE": DefType, "CQ_DEF_SITE": DefSite,
+	"CQ_DEF_CLOCK": DefClock, "CQ_DEF_COMM_FREE": DefCommFree,
+	"CQ_TIMER_MONOTONIC": TimerMonotonic, "CQ_TIMER_TSC": TimerTSC, "CQ_TIMER_CNTVCT": TimerCNTVCT,
+	"CQ_TIMER_VIRTUAL": TimerVirtual,
+	"CQ_CLOCK_NONE":    ClockNone, "CQ_CLOCK_WALL": ClockWall, "CQ_CLOCK_CPU": ClockCPU,
 	"CQ_ENDED_NOT": EndedNot, "CQ_ENDED_FINALIZED": EndedFinalized, "CQ_ENDED_ABORTED": EndedAborted,
 }
 
@@ -83,7 +93,8 @@ func TestLayoutIsThatOfTheHeader(t *testing.T) {
 		for i := range kind.NumField() {
 			f := kind.Field(i)
 			name := cName(f.Name)
-			fmt.Fprintf(&source, "\tprintf(\"%s.%s %%zu %%zu\\n\", offsetof(%s, %s), sizeof(((%s *)0)->%s));\n", twin.c, name, twin.c, name, twin.c, name)
+			fmt.Fprintf(&source, "\tprintf(\"%s.%s %%zu %%zu\\n\", offsetof(%s, %s), sizeof(((%s *)0)->%s));\n",
+				twin.c, name, twin.c, name, twin.c, name)
 			fmt.Fprintf(&want, "%s.%s %d %d\n", twin.c, name, f.Offset, f.Type.Size())
 		}
 	}
@@ -124,7 +135,8 @@ func TestTails(t *testing.T) {
 	}
 	h.Ended = EndedFinalized
 	put()
-	if _, err := Parse("whole", data); err == nil || !strings.Contains(err.Error(), "whole: ends within a record, 40 bytes into it") {
+	if _, err := Parse("whole", data); err == nil ||
+		!strings.Contains(err.Error(), "whole: ends within a record, 40 bytes into it") {
 		t.Error(err)
 	}
 	h.Ended = EndedNot

@@ -11,25 +11,26 @@ import (
 	"strings"
 )
 
-// debugInfo is a module's DWARF. The compilation units are sorted by address; one of them at a time is read.
+// debugInfo is the DWARF of a module. Compilation units are read one at a time, when needed.
 type debugInfo struct {
 	data  *dwarf.Data
-	units []unitRange
-	unit  *unit // the one read last
+	units []unitRange // by address
+	unit  *unit       // the one read last
 }
 
-// unitRange are addresses of a compilation unit; highest is that of this one and those before it.
+// unitRange is a range of addresses of a compilation unit. highest is the maximum of high over this range and those
+// before it.
 type unitRange struct {
 	low, high, highest uint64
 	offset             dwarf.Offset
 }
 
-// unit is a compilation unit that was read.
+// unit is a compilation unit.
 type unit struct {
 	offset    dwarf.Offset
 	functions []functionRange // sorted by low
 	sequences []sequence      // of the line table, sorted by low
-	files     []string        // by the line table's numbers
+	files     []string        // by their number in the line table
 }
 
 type functionRange struct {
@@ -37,16 +38,16 @@ type functionRange struct {
 	f                  *function
 }
 
-// function is a subprogram, or one that was put into another.
+// function is a function, or an inlined copy of one.
 type function struct {
 	name     string
 	ranges   [][2]uint64
-	callFile int64 // where it was put in
+	callFile int64 // if inlined: file and line of the call
 	callLine int64
 	inlined  []*function
 }
 
-// sequence is a stretch of the line table without gaps.
+// sequence is a part of the line table without gaps in its addresses.
 type sequence struct {
 	low, high uint64
 	rows      []lineRow
@@ -60,40 +61,40 @@ type lineRow struct {
 
 // entries reads entries one after the other.
 type entries struct {
-	*dwarf.Reader
-	last  dwarf.Offset
-	nulls int // in a row
+	reader *dwarf.Reader
+	last   dwarf.Offset
+	nulls  int // one after the other
 }
 
-var errForEver = errors.New("its entries never end")
+var errEndless = errors.New("its entries never end")
 
-// maxNulls is more than a linker puts between units.
+// maxNulls is more than the number of null entries that a linker puts between units.
 const maxNulls = 1 << 16
 
-// next is the next entry; nil at the end. In a damaged file the way to a sibling can lead back, and a number that is cut off
-// is read as a null again and again.
+// next returns the next entry, nil at the end. It ends with an error in a damaged file, where the link to a sibling
+// can lead back, or a truncated number can be read as a null entry again and again.
 func (r *entries) next() (*dwarf.Entry, error) {
-	e, err := r.Next()
+	e, err := r.reader.Next()
 	if err != nil || e == nil {
 		return e, err
 	}
 	if e.Offset == 0 { // the end of a list
 		if r.nulls++; r.nulls > maxNulls {
-			return nil, errForEver
+			return nil, errEndless
 		}
 		return e, nil
 	}
 	if e.Offset <= r.last {
-		return nil, errForEver
+		return nil, errEndless
 	}
 	r.last, r.nulls = e.Offset, 0
 	return e, nil
 }
 
-// newDebugInfo reads what the compilation units cover.
+// newDebugInfo reads the address ranges of the compilation units.
 func newDebugInfo(data *dwarf.Data) (*debugInfo, error) {
 	d := &debugInfo{data: data}
-	r := entries{Reader: data.Reader()}
+	r := entries{reader: data.Reader()}
 	for {
 		e, err := r.next()
 		if err != nil {
@@ -108,12 +109,12 @@ func newDebugInfo(data *dwarf.Data) (*debugInfo, error) {
 				return nil, err
 			}
 			for _, a := range ranges {
-				if a[0] < a[1] && a[0] != 0 { // 0: left out by the linker
+				if a[0] < a[1] && a[0] != 0 { // 0: removed by the linker
 					d.units = append(d.units, unitRange{low: a[0], high: a[1], offset: e.Offset})
 				}
 			}
 		}
-		r.SkipChildren()
+		r.reader.SkipChildren()
 	}
 	slices.SortFunc(d.units, func(a, b unitRange) int {
 		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.high, b.high), cmp.Compare(a.offset, b.offset))
@@ -126,7 +127,8 @@ func newDebugInfo(data *dwarf.Data) (*debugInfo, error) {
 	return d, nil
 }
 
-// frames are the functions at an address, the innermost first; empty when it is in no unit, or the unit cannot be read.
+// frames returns the functions at an address, innermost first. There are none if no unit has the address, or if the
+// unit cannot be read.
 func (d *debugInfo) frames(pc uint64) []Frame {
 	u := d.unitAt(pc)
 	if u == nil {
@@ -149,7 +151,7 @@ func (d *debugInfo) frames(pc uint64) []Frame {
 	return frames
 }
 
-// calledAt is where a function was put into the one around it.
+// calledAt returns where a function was inlined into the one around it.
 func (u *unit) calledAt(f *function) (file string, line int32) {
 	if f.callFile < 0 || f.callFile >= int64(len(u.files)) || f.callLine <= 0 || f.callLine > math.MaxInt32 {
 		return "", 0
@@ -160,7 +162,7 @@ func (u *unit) calledAt(f *function) (file string, line int32) {
 	return file, int32(f.callLine)
 }
 
-// unitAt reads the unit that has the address.
+// unitAt returns the unit with an address; nil when there is none or it cannot be read.
 func (d *debugInfo) unitAt(pc uint64) *unit {
 	i, _ := slices.BinarySearchFunc(d.units, pc, func(u unitRange, pc uint64) int {
 		if u.low <= pc {
@@ -175,7 +177,7 @@ func (d *debugInfo) unitAt(pc uint64) *unit {
 		if d.unit == nil || d.unit.offset != d.units[i].offset {
 			u, err := d.read(d.units[i].offset)
 			if err != nil {
-				return nil // the symbol table is left
+				return nil // then the caller uses the symbol table
 			}
 			d.unit = u
 		}
@@ -186,8 +188,8 @@ func (d *debugInfo) unitAt(pc uint64) *unit {
 
 // read reads a compilation unit.
 func (d *debugInfo) read(offset dwarf.Offset) (*unit, error) {
-	r := &entries{Reader: d.data.Reader()}
-	r.Seek(offset)
+	r := &entries{reader: d.data.Reader()}
+	r.reader.Seek(offset)
 	e, err := r.next()
 	if err != nil {
 		return nil, err
@@ -215,10 +217,10 @@ func (d *debugInfo) read(offset dwarf.Offset) (*unit, error) {
 	return u, nil
 }
 
-// maxNesting is how deep functions and blocks are followed: more is not what a compiler writes.
+// maxNesting limits the nesting of functions and blocks that is followed; compilers stay below it.
 const maxNesting = 200
 
-// readFunctions reads the entries up to the end of the list that r stands in; parent is the function around them.
+// readFunctions reads the entries up to the end of the current list of r. parent is the function around them.
 func (u *unit) readFunctions(data *dwarf.Data, r *entries, parent *function, depth int) error {
 	for {
 		e, err := r.next()
@@ -243,17 +245,18 @@ func (u *unit) readFunctions(data *dwarf.Data, r *entries, parent *function, dep
 				parent.inlined = append(parent.inlined, f)
 			}
 			inside = f
-		case dwarf.TagLexDwarfBlock, dwarf.TagTryDwarfBlock, dwarf.TagCatchDwarfBlock, dwarf.TagModule, dwarf.TagNamespace,
+		case dwarf.TagLexDwarfBlock, dwarf.TagTryDwarfBlock, dwarf.TagCatchDwarfBlock, dwarf.TagModule,
+			dwarf.TagNamespace,
 			dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagCommonDwarfBlock:
 		default:
-			r.SkipChildren()
+			r.reader.SkipChildren()
 			continue
 		}
 		if !e.Children {
 			continue
 		}
 		if depth == maxNesting {
-			r.SkipChildren()
+			r.reader.SkipChildren()
 			continue
 		}
 		if err := u.readFunctions(data, r, inside, depth+1); err != nil {
@@ -262,7 +265,7 @@ func (u *unit) readFunctions(data *dwarf.Data, r *entries, parent *function, dep
 	}
 }
 
-// readFunction reads a function's addresses, and its name where it has any.
+// readFunction reads the addresses of a function and, if it has any, its name.
 func readFunction(data *dwarf.Data, e *dwarf.Entry) (*function, error) {
 	f := &function{callFile: -1}
 	ranges, err := data.Ranges(e)
@@ -287,10 +290,11 @@ func readFunction(data *dwarf.Data, e *dwarf.Entry) (*function, error) {
 	return f, nil
 }
 
-// maxOrigins is how often a name is looked for in the entry that an entry says it is an instance of.
+// maxOrigins is the largest number of entries that functionName follows from an instance to its origin.
 const maxOrigins = 8
 
-// functionName is the name of a function, which may stand in the entry it is an instance of; empty: none.
+// functionName returns the name of a function; empty when it has none. The name may be in another entry that this one
+// refers to as its origin.
 func functionName(data *dwarf.Data, e *dwarf.Entry) string {
 	plain := ""
 	for range maxOrigins {
@@ -322,10 +326,10 @@ func functionName(data *dwarf.Data, e *dwarf.Entry) string {
 	return plain
 }
 
-// attrMIPSLinkageName is what compilers called DW_AT_linkage_name before DWARF 4.
+// attrMIPSLinkageName is the attribute that came before DW_AT_linkage_name of DWARF 4.
 const attrMIPSLinkageName dwarf.Attr = 0x2007
 
-// functionsAt are the functions that have the address, the outermost first.
+// functionsAt returns the functions at an address, outermost first.
 func (u *unit) functionsAt(pc uint64) []*function {
 	i, _ := slices.BinarySearchFunc(u.functions, pc, func(f functionRange, pc uint64) int {
 		if f.low <= pc {
@@ -360,7 +364,7 @@ func (f *function) inlinedAt(pc uint64) *function {
 	return nil
 }
 
-// readLines reads the unit's line table; it may have none.
+// readLines reads the line table of the unit, if it has one.
 func (u *unit) readLines(data *dwarf.Data, e *dwarf.Entry) error {
 	r, err := data.LineReader(e)
 	if err != nil || r == nil {
@@ -405,7 +409,7 @@ func (u *unit) readLines(data *dwarf.Data, e *dwarf.Entry) error {
 	return nil
 }
 
-// absolute is a source file's path with the folder that the compiler ran in.
+// absolute returns the path of a source file. folder is where the compiler ran.
 func absolute(folder, name string) string {
 	switch {
 	case name == "":
@@ -416,7 +420,8 @@ func absolute(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// addSequence adds a stretch that ends at the address. One from 0 on was left out by the linker.
+// addSequence adds a sequence that ends at the address. Sequences that begin at 0 are left out: the linker removed
+// them.
 func (u *unit) addSequence(rows []lineRow, end uint64) {
 	if len(rows) == 0 || rows[0].address == 0 || end <= rows[0].address {
 		return
@@ -424,7 +429,7 @@ func (u *unit) addSequence(rows []lineRow, end uint64) {
 	u.sequences = append(u.sequences, sequence{rows[0].address, end, rows})
 }
 
-// lineAt is the file and line of an address; empty and 0: not known.
+// lineAt returns the file and line of an address; empty and 0 when they are not known.
 func (u *unit) lineAt(pc uint64) (file string, line int32) {
 	i, _ := slices.BinarySearchFunc(u.sequences, pc, func(s sequence, pc uint64) int {
 		if s.low <= pc {

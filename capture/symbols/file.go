@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// file is what was read of a module's file and its debug file.
+// file is what was read from a module's file and its debug file.
 type file struct {
 	debug   *debugInfo // nil: none
-	symbols []symbol   // functions of the symbol table by address
+	symbols []symbol   // functions of the symbol table, by address
 }
 
 // symbol is a function of the symbol table.
@@ -28,26 +28,26 @@ type symbol struct {
 	name      string
 }
 
-// maxDebugBytes bounds the debug sections that are read into memory.
+// maxDebugBytes limits the size of the debug sections that are read into memory.
 const maxDebugBytes = 4 << 30
 
-// load reads a module's file, and the debug file that belongs to it where it has no debug information of its own.
+// load reads the file of a module. If that has no debug information, it reads the separate debug file too.
 func (r *Resolver) load(m *Module) (*file, error) {
 	f := &file{}
 	own, err := openELF(m.Path)
 	if err == nil {
 		defer own.close()
-		err = r.isCaptured(own, m)
+		err = r.checkSame(own, m)
 	}
 	if err == nil {
-		err = f.take(own)
+		err = f.parse(own.File)
 	}
 	if err == nil && f.debug != nil {
 		return f, nil
 	}
 	if d := r.debugFile(own, m, err == nil); d != nil {
 		defer d.close()
-		if derr := f.take(d); derr == nil {
+		if derr := f.parse(d.File); derr == nil {
 			return f, nil
 		}
 	}
@@ -65,8 +65,8 @@ func (o *opened) close() {
 }
 
 func openELF(path string) (*opened, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
-		return nil, errors.New("it is no file")
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would block
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func openELF(path string) (*opened, error) {
 	return &opened{e, f}, nil
 }
 
-// reason is an error without the path, which the run may not depend on.
+// reason removes the path from an error, because runs must not depend on where files are.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -89,12 +89,12 @@ func reason(err error) error {
 	return err
 }
 
-// isCaptured says whether a file is the one that the program ran with.
-func (r *Resolver) isCaptured(o *opened, m *Module) error {
+// checkSame returns an error if a file is not the one that the program ran with.
+func (r *Resolver) checkSame(o *opened, m *Module) error {
 	id := buildID(o.File)
 	if m.BuildID != "" {
 		if id != m.BuildID {
-			return errors.New("its file is another one than the program ran with (the build ids differ): was it built again since?")
+			return errors.New("its file is not the one that the program ran with (the build ids differ): was it built again since?")
 		}
 		return nil
 	}
@@ -104,7 +104,7 @@ func (r *Resolver) isCaptured(o *opened, m *Module) error {
 	return nil
 }
 
-// buildID is the build id in an ELF file's notes, hexadecimal; empty: none.
+// buildID returns the hexadecimal build id in the notes of an ELF file; empty when it has none.
 func buildID(f *elf.File) string {
 	for _, s := range f.Sections {
 		if s.Type != elf.SHT_NOTE || s.Size > 1<<20 {
@@ -138,22 +138,21 @@ func noteID(data []byte, f *elf.File, align uint64) string {
 	}
 	up := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
 	for len(data) >= 12 {
-		name, desc, kind := uint64(f.ByteOrder.Uint32(data)), uint64(f.ByteOrder.Uint32(data[4:])), f.ByteOrder.Uint32(data[8:])
-		at := 12 + up(name)
-		if at+desc > uint64(len(data)) {
+		name, desc, kind := uint64(f.ByteOrder.Uint32(data)), uint64(f.ByteOrder.Uint32(data[4:])),
+			f.ByteOrder.Uint32(data[8:])
+		start := 12 + up(name)
+		if start+desc > uint64(len(data)) {
 			return ""
 		}
 		if kind == noteBuildID && bytes.Equal(data[12:12+name], []byte("GNU\x00")) {
-			return hex.EncodeToString(data[at : at+desc])
+			return hex.EncodeToString(data[start : start+desc])
 		}
-		data = data[min(at+up(desc), uint64(len(data))):]
+		data = data[min(start+up(desc), uint64(len(data))):]
 	}
 	return ""
 }
 
-// take takes the debug information and the symbols of an ELF file.
-func (f *file) take(o *opened) error { return f.parse(o.File) }
-
+// parse reads the debug information and the symbols of an ELF file.
 func (f *file) parse(e *elf.File) error {
 	f.addSymbols(e)
 	var size uint64
@@ -168,7 +167,7 @@ func (f *file) parse(e *elf.File) error {
 		return nil
 	}
 	if size > maxDebugBytes {
-		return fmt.Errorf("%d bytes of debug information are too many", size)
+		return fmt.Errorf("%d bytes of debug information are too much to read", size)
 	}
 	d, err := e.DWARF()
 	if err == nil {
@@ -180,7 +179,7 @@ func (f *file) parse(e *elf.File) error {
 	return nil
 }
 
-// addSymbols takes the functions of both symbol tables. A file without one has none.
+// addSymbols adds the functions of both symbol tables, if the file has them.
 func (f *file) addSymbols(e *elf.File) {
 	all, err := e.Symbols()
 	if err != nil {
@@ -200,7 +199,7 @@ func (f *file) addSymbols(e *elf.File) {
 	f.symbols = slices.Compact(f.symbols)
 }
 
-// frames are the functions at an address in the file, the innermost first.
+// frames returns the functions at an address in the file, innermost first.
 func (f *file) frames(pc uint64) []Frame {
 	var frames []Frame
 	if f.debug != nil {
@@ -218,8 +217,8 @@ func (f *file) frames(pc uint64) []Frame {
 	return frames
 }
 
-// symbolAt is the function of the symbol table that has the address; empty: none. Several may begin where it does, the
-// shortest of which is taken, then the first by name.
+// symbolAt returns the name of the symbol table's function at an address; empty when there is none. Of several
+// functions that begin at the same address it takes the shortest that contains pc, then the first by name.
 func (f *file) symbolAt(pc uint64) string {
 	i, _ := slices.BinarySearchFunc(f.symbols, pc, func(s symbol, pc uint64) int {
 		if s.low <= pc {
@@ -241,7 +240,8 @@ func (f *file) symbolAt(pc uint64) string {
 	return ""
 }
 
-// debugFile finds the separate debug file of a module, by its build id or by the link in its own file, which may be nil.
+// debugFile finds the separate debug file of a module, by its build id or by the link in its own file, which may be
+// nil. fits is true if own is the file that the program ran with.
 func (r *Resolver) debugFile(own *opened, m *Module, fits bool) *opened {
 	dirs := r.DebugDirs
 	if dirs == nil {
@@ -249,7 +249,8 @@ func (r *Resolver) debugFile(own *opened, m *Module, fits bool) *opened {
 	}
 	if len(m.BuildID) > 2 {
 		for _, dir := range dirs {
-			if o := debugWithID(filepath.Join(dir, ".build-id", m.BuildID[:2], m.BuildID[2:]+".debug"), m.BuildID); o != nil {
+			if o := debugWithID(filepath.Join(dir, ".build-id", m.BuildID[:2], m.BuildID[2:]+".debug"),
+				m.BuildID); o != nil {
 				return o
 			}
 		}
@@ -274,6 +275,7 @@ func (r *Resolver) debugFile(own *opened, m *Module, fits bool) *opened {
 	return nil
 }
 
+// debugWithID opens a debug file if it has the build id.
 func debugWithID(path, id string) *opened {
 	o, err := openELF(path)
 	if err != nil {
@@ -286,7 +288,7 @@ func debugWithID(path, id string) *opened {
 	return o
 }
 
-// debugWithSum opens a debug file that the link's checksum, or the build id, says to be the module's.
+// debugWithSum opens a debug file if it has the build id or, without one, the checksum of the link.
 func debugWithSum(path string, sum uint32, id string) *opened {
 	if id != "" {
 		return debugWithID(path, id)
@@ -303,7 +305,7 @@ func debugWithSum(path string, sum uint32, id string) *opened {
 	return o
 }
 
-// debugLink is the name and the checksum in .gnu_debuglink; the name is empty where there is none.
+// debugLink returns the name and the checksum in .gnu_debuglink; the name is empty when there is none.
 func debugLink(f *elf.File) (name string, sum uint32) {
 	s := f.Section(".gnu_debuglink")
 	if s == nil || s.Size > 1<<16 {

@@ -6,11 +6,11 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// symbolName is a linker symbol as the source has it: C++ demangled without parameters, a Fortran module's procedure as
-// module::name, without the suffixes of copies that the compiler made of a function (.part.0, .isra.1). Other names are as
-// they are: whether update_ is a Fortran subroutine update, a symbol does not say.
+// symbolName returns the source name of a linker symbol: C++ is demangled, without parameters; a procedure of a
+// Fortran module becomes module::name. Suffixes for the compiler's copies of a function (.part.0, .isra.1) are
+// removed. Other names stay as they are: the symbol update_ may or may not be the Fortran subroutine update.
 func symbolName(name string) string {
-	name, _, _ = strings.Cut(name, "@") // a symbol's version
+	name, _, _ = strings.Cut(name, "@") // the version of the symbol
 	if i := strings.IndexByte(name, '.'); i > 0 {
 		name = name[:i]
 	}
@@ -20,10 +20,10 @@ func symbolName(name string) string {
 	return name
 }
 
-// maxNameLog2 bounds a demangled name to 2^12 bytes: a template's can be of any length.
+// maxNameLog2 limits a demangled name to 2^12 bytes, because template names can have any length.
 const maxNameLog2 = 12
 
-// linkageName is what a mangled name of C++ or of a Fortran module stands for; false for one that is not mangled.
+// linkageName demangles a name from C++, Rust or a Fortran module. It returns false for a name that is not mangled.
 func linkageName(name string) (string, bool) {
 	if strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") {
 		s, err := demangle.ToString(name, demangle.NoParams, demangle.NoClones, demangle.MaxLength(maxNameLog2))

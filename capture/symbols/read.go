@@ -7,8 +7,8 @@ import (
 	"github.com/commq/commq/capture/spool"
 )
 
-// Read takes in all modules and call sites that a spool file defines; call it for each file of a process. What follows a
-// call that never returned may be half written: a definition there that is not whole is left out. Elsewhere it is an error.
+// Read adds all modules and call sites that a spool file defines. Call it for each file of a process. An incomplete
+// definition is skipped after a call that never returned, where it may be half written; elsewhere it is an error.
 func (s *Sites) Read(f *spool.File) error {
 	returned := true
 	for i := 0; i < len(f.Slots) && f.Slots[i].Kind != spool.End; i++ {
@@ -32,7 +32,7 @@ func (s *Sites) Read(f *spool.File) error {
 	return nil
 }
 
-// payloadOf collects a definition's payload from the slots behind it.
+// payloadOf collects the payload of a definition from the slots after it.
 func payloadOf(d *spool.Def, slots []spool.Call) ([]byte, error) {
 	var data []byte
 	for i := 0; len(data) < int(d.Bytes); i++ {
@@ -48,10 +48,10 @@ func payloadOf(d *spool.Def, slots []spool.Call) ([]byte, error) {
 	return data, nil
 }
 
-// Job names the call sites of a job's ranks while its spool is there: for reports on a job that hangs or was killed. The zero
-// value knows none. It is not for concurrent use.
+// Job describes the call sites of all ranks of a job, for reports on a job that hangs or was killed. The zero value
+// has no call sites. It is not safe for concurrent use.
 type Job struct {
-	// Resolver finds the functions.
+	// Resolver looks up the functions.
 	Resolver Resolver
 
 	ranks map[int32]*Sites
@@ -63,7 +63,7 @@ type text struct {
 	site uint32
 }
 
-// Rank are the call sites of a rank, to be filled in by Define or Read.
+// Rank returns the call sites of a rank, for Define and Read to add to.
 func (j *Job) Rank(rank int32) *Sites {
 	if j.ranks == nil {
 		j.ranks = map[int32]*Sites{}
@@ -74,8 +74,8 @@ func (j *Job) Rank(rank int32) *Sites {
 	return j.ranks[rank]
 }
 
-// Site is where a call of a rank stands, by the number in its CALL slot: "exchange (halo.c:41)", or less where less is known;
-// empty when the site is not defined.
+// Site describes a call site of a rank, by the number in the CALL slot: "exchange (halo.c:41)", or less if less is
+// known. It is empty when the site is not defined.
 func (j *Job) Site(rank int32, site uint32) string {
 	s := j.ranks[rank]
 	if s == nil {

@@ -9,28 +9,30 @@ import (
 
 // Frame is a function of a call path.
 type Frame struct {
-	// Function is its name, C++ demangled without parameters, that of a Fortran module's procedure as module::name; empty:
-	// not known.
+	// Function is its name; empty when it is not known. C++ names are demangled, without parameters. A procedure of a
+	// Fortran module is module::name.
 	Function string
-	// File is the source file as the compiler was given it, absolute where the compiler's folder is known; empty: not known.
+	// File is the source file as it was given to the compiler, made absolute when the compiler's folder is known; empty
+	// when it is not known.
 	File string
-	// Line is the line of the call in it; 0: not known.
+	// Line is the line of the call; 0 when it is not known.
 	Line int32
 }
 
-// Resolver finds functions and lines in the modules' files. The zero value looks for separate debug files in
-// /usr/lib/debug. It is not for concurrent use.
+// Resolver finds functions and lines in the files of modules. The zero value is ready to use and looks for separate
+// debug files in /usr/lib/debug. It is not safe for concurrent use.
 type Resolver struct {
-	// DebugDirs are the folders of separate debug files; nil: /usr/lib/debug.
+	// DebugDirs are the folders of separate debug files; nil means /usr/lib/debug.
 	DebugDirs []string
-	// Started is when the program started: a module without build id whose file is newer is not read. Zero: not known.
+	// Started is when the program started; zero when it is not known. A module without a build id whose file is newer
+	// is not read.
 	Started time.Time
 
-	modules []*loaded // last used last
+	modules []*loaded // the last used one is last
 	bad     map[moduleKey]error
 }
 
-// moduleKey is what makes a module's file: two processes with equal keys have the same.
+// moduleKey identifies the file of a module.
 type moduleKey struct{ path, buildID string }
 
 type loaded struct {
@@ -38,11 +40,11 @@ type loaded struct {
 	file *file
 }
 
-// maxLoaded is the number of modules whose debug information is in memory at a time.
+// maxLoaded is the number of modules whose debug information is kept in memory.
 const maxLoaded = 3
 
-// Frames are the functions at a return address, the innermost first: more than one where the compiler put functions into
-// each other. It is empty when nothing is known; Warnings then say why, if the module's file is the reason.
+// Frames returns the functions at a return address, innermost first: several if the compiler has inlined functions,
+// none if nothing is known. If the module's file is the reason, Warnings names it.
 func (r *Resolver) Frames(a Address) []Frame {
 	if a.Module == nil {
 		return nil
@@ -53,12 +55,12 @@ func (r *Resolver) Frames(a Address) []Frame {
 	}
 	frames, err := guarded(func() ([]Frame, error) { return f.frames(a.Offset - 1), nil })
 	if err != nil {
-		r.spoilt(moduleKey{a.Module.Path, a.Module.BuildID}, err)
+		r.rejectModule(moduleKey{a.Module.Path, a.Module.BuildID}, err)
 	}
 	return frames
 }
 
-// module reads a module's file, once.
+// module reads the file of a module, unless it is in memory.
 func (r *Resolver) module(m *Module) *file {
 	key := moduleKey{m.Path, m.BuildID}
 	for i, l := range r.modules {
@@ -72,7 +74,7 @@ func (r *Resolver) module(m *Module) *file {
 	}
 	f, err := guarded(func() (*file, error) { return r.load(m) })
 	if err != nil {
-		r.spoilt(key, err)
+		r.rejectModule(key, err)
 		return nil
 	}
 	if len(r.modules) >= maxLoaded {
@@ -82,7 +84,8 @@ func (r *Resolver) module(m *Module) *file {
 	return f
 }
 
-func (r *Resolver) spoilt(key moduleKey, err error) {
+// rejectModule ensures that a module that cannot be read is not read again.
+func (r *Resolver) rejectModule(key moduleKey, err error) {
 	if r.bad == nil {
 		r.bad = map[moduleKey]error{}
 	}
@@ -90,7 +93,7 @@ func (r *Resolver) spoilt(key moduleKey, err error) {
 	r.modules = slices.DeleteFunc(r.modules, func(l *loaded) bool { return l.key == key })
 }
 
-// Warnings say which modules could not be read and why, a sentence each, sorted.
+// Warnings returns a sentence for each module that could not be read, sorted.
 func (r *Resolver) Warnings() []string {
 	var list []string
 	for key, err := range r.bad {
@@ -100,8 +103,8 @@ func (r *Resolver) Warnings() []string {
 	return slices.Compact(list)
 }
 
-// Describe is a call path's innermost frame in words, for example "exchange (halo.c:41)"; where less is known, the function
-// alone, or the module and the offset; "?" for an empty path.
+// Describe describes the innermost frame of a call path, for example "exchange (halo.c:41)". If less is known, it
+// names the function, or the module and the offset. For an empty path it returns "?".
 func (r *Resolver) Describe(path []Address) string {
 	if len(path) == 0 {
 		return "?"
@@ -121,7 +124,7 @@ func (r *Resolver) Describe(path []Address) string {
 	return fmt.Sprintf("%#x", a.Offset)
 }
 
-// guarded turns a panic of the standard library's readers into an error: what they read is whatever lies in the file.
+// guarded turns a panic into an error: the standard library's readers can panic on damaged files.
 func guarded[T any](f func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,6 +1,7 @@
-// Package symbols says where in a program a call stands: it keeps the modules and call sites that a process defined in its
-// spool, and finds function, file and line of an address in the module's own file, by DWARF or the symbol table. How call
-// sites are captured and numbered is described in docs/method/call-sites.md.
+// Package symbols finds the function, file and line of a call. Sites holds the modules and call sites that a process
+// defined in its spool (sites.go, read.go). Resolver looks up addresses in the files of the modules (resolver.go,
+// file.go), with DWARF (dwarf.go) or the symbol table. docs/method/call-sites.md describes how call sites are
+// captured and numbered.
 package symbols
 
 import (
@@ -15,39 +16,39 @@ import (
 
 // Module is an executable or shared library as it was loaded by a process.
 type Module struct {
-	// Low and High bound its addresses in the process, High being the first behind them.
+	// Low and High bound its addresses in the process. High is the first address after the module.
 	Low, High uint64
-	// Bias is an address in the process less the address in the module's file.
+	// Bias is an address in the process minus the same address in the file of the module.
 	Bias uint64
-	// BuildID is the build id, hexadecimal; empty: it has none.
+	// BuildID is the hexadecimal build id; empty when it has none.
 	BuildID string
 	// Path is the file it was loaded from, on the machine where the process ran.
 	Path string
-	// Skip says that it is the shim or the MPI library.
+	// Skip is true for the shim and the MPI library.
 	Skip bool
 }
 
-// Name is the module's file name.
+// Name returns the module's file name.
 func (m *Module) Name() string { return filepath.Base(m.Path) }
 
 // Address is a return address of a call path.
 type Address struct {
-	// Module is the module it is in; nil: in none, as code made while the program runs.
+	// Module is the module with the address; nil when there is none, as for code generated at run time.
 	Module *Module
-	// Offset is the address in the module's file (that of its program headers), the same in every process; without a
-	// module it is the address in the process.
+	// Offset is the address in the file of the module (as in its program headers), which is the same in every process.
+	// Without a module it is the address in the process.
 	Offset uint64
 }
 
-// Sites are the call sites that a process defined, in the files of all its threads. The zero value has none.
+// Sites are the call sites that a process defined, in the files of all its threads. The zero value is empty.
 type Sites struct {
 	modules map[int64]*Module
 	numbers []int64 // of modules, ascending
 	paths   map[uint32][]uint64
 }
 
-// Define takes in the payload of a definition DefModule or DefSite with its number; other kinds are ignored. The order of
-// definitions does not matter. An error says what is wrong with the payload.
+// Define adds the payload of a definition DefModule or DefSite with its number; other kinds are ignored. Definitions
+// may come in any order. A damaged payload is an error.
 func (s *Sites) Define(what uint16, number int64, payload []byte) error {
 	switch what {
 	case spool.DefModule:
@@ -75,15 +76,15 @@ func (s *Sites) defineModule(number int64, payload []byte) error {
 		s.modules = map[int64]*Module{}
 	}
 	if s.modules[number] == nil {
-		at, _ := slices.BinarySearch(s.numbers, number)
-		s.numbers = slices.Insert(s.numbers, at, number)
+		i, _ := slices.BinarySearch(s.numbers, number)
+		s.numbers = slices.Insert(s.numbers, i, number)
 	}
 	s.modules[number] = &Module{Low: fixed.Low, High: fixed.High, Bias: fixed.Bias, Skip: fixed.Skip != 0,
 		BuildID: hex.EncodeToString(rest[:fixed.IDBytes]), Path: string(rest[fixed.IDBytes:])}
 	return nil
 }
 
-// maxFrames is more frames than the shim walks.
+// maxFrames is larger than any number of frames that the shim records.
 const maxFrames = 1024
 
 func (s *Sites) defineSite(number int64, payload []byte) error {
@@ -101,7 +102,7 @@ func (s *Sites) defineSite(number int64, payload []byte) error {
 	return nil
 }
 
-// Numbers are the numbers of the call sites, ascending.
+// Numbers returns the numbers of the call sites, ascending.
 func (s *Sites) Numbers() []uint32 {
 	numbers := make([]uint32, 0, len(s.paths))
 	for n := range s.paths {
@@ -111,7 +112,8 @@ func (s *Sites) Numbers() []uint32 {
 	return numbers
 }
 
-// Path is the call path of a site by the number in a CALL slot, the innermost frame first; nil when it is not defined.
+// Path returns the call path of a site, by the number in a CALL slot, innermost frame first; nil when it is not
+// defined.
 func (s *Sites) Path(site uint32) []Address {
 	path := s.paths[site]
 	if path == nil {
@@ -119,14 +121,14 @@ func (s *Sites) Path(site uint32) []Address {
 	}
 	frames := make([]Address, len(path))
 	for i, a := range path {
-		frames[i] = s.at(a, int64(site))
+		frames[i] = s.locate(a, int64(site))
 	}
 	return frames
 }
 
-// at finds the module of a return address: the last one defined before the site that has it. The call's own instruction
-// counts, because a call at the very end of a module returns behind it.
-func (s *Sites) at(address uint64, site int64) Address {
+// locate finds the module of a return address: the last one defined before the site. It looks up the call instruction
+// instead, because a call at the very end of a module returns to an address after it.
+func (s *Sites) locate(address uint64, site int64) Address {
 	last, _ := slices.BinarySearch(s.numbers, site)
 	for _, n := range slices.Backward(s.numbers[:last]) {
 		if m := s.modules[n]; address-1 >= m.Low && address-1 < m.High {

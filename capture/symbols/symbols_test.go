@@ -40,7 +40,7 @@ int main(void) {
 }
 `
 
-// build compiles a source for fixed addresses; the flags come before it.
+// build compiles a source with fixed addresses. flags come before the source on the command line.
 func build(t *testing.T, compiler, name, source string, flags ...string) string {
 	t.Helper()
 	testenv.Need(t, compiler)
@@ -78,7 +78,7 @@ func probed(t *testing.T, exe string) (addresses []uint64, lines []int32) {
 	return addresses, lines
 }
 
-// moduleOf is the module of an executable as the shim would define it.
+// moduleOf returns the module of an executable as the shim would define it.
 func moduleOf(t *testing.T, exe string) *Module {
 	t.Helper()
 	f, err := elf.Open(exe)
@@ -89,7 +89,7 @@ func moduleOf(t *testing.T, exe string) *Module {
 	return &Module{Low: 0x400000, High: 0x500000, Path: exe, BuildID: buildID(f)}
 }
 
-// texts are the frames at addresses: function:line, the innermost first, the source files' names checked.
+// texts returns the frames at addresses as function:line, the innermost first. It checks the names of source files.
 func texts(t *testing.T, r *Resolver, m *Module, source string, addresses []uint64) []string {
 	t.Helper()
 	var list []string
@@ -106,11 +106,12 @@ func texts(t *testing.T, r *Resolver, m *Module, source string, addresses []uint
 	return list
 }
 
-// Every form of debug information that is common gives the same frames, those of functions within each other among them.
+// All common forms of debug information give the same frames, including those of functions nested in each other.
 func TestFrames(t *testing.T) {
 	want := []string{"innermost:5 < inner:9 < outer:12", "outer:13", "main:17"}
 	for _, flags := range [][]string{
-		{"-g", "-O2"}, {"-g", "-O2", "-gdwarf-4"}, {"-g", "-O2", "-gdwarf-3"}, {"-g", "-O2", "-gz"}, {"-g", "-O2", "-flto"}, {"-g3", "-O1", "-ffunction-sections", "-Wl,--gc-sections"},
+		{"-g", "-O2"}, {"-g", "-O2", "-gdwarf-4"}, {"-g", "-O2", "-gdwarf-3"}, {"-g", "-O2", "-gz"},
+		{"-g", "-O2", "-flto"}, {"-g3", "-O1", "-ffunction-sections", "-Wl,--gc-sections"},
 	} {
 		t.Run(strings.Join(flags, ""), func(t *testing.T) {
 			exe := build(t, "gcc", "p.c", cProgram, flags...)
@@ -129,7 +130,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Without debug information there are functions; in a stripped program, nothing.
+// Without debug information there are function names; in a stripped program, nothing.
 func TestStripped(t *testing.T) {
 	exe := build(t, "gcc", "p.c", cProgram, "-g", "-O2")
 	addresses, _ := probed(t, exe)
@@ -285,10 +286,13 @@ end program
 		flags, lines, symbols  []string
 	}{
 		{"g++", "p.cc", cpp, nil,
-			[]string{"solver::Halo<double>::exchange:9", "solver::Halo<double>::{unnamed type#1}::run:6", "solver::Halo<double>::exchange(double, int)::{lambda(int)#1}::operator():11"},
-			[]string{"solver::Halo<double>::exchange:0", "solver::Halo<double>::{unnamed type#1}::run:0", "solver::Halo<double>::exchange(double, int)::{lambda(int)#1}::operator():0"}},
+			[]string{"solver::Halo<double>::exchange:9", "solver::Halo<double>::{unnamed type#1}::run:6",
+				"solver::Halo<double>::exchange(double, int)::{lambda(int)#1}::operator():11"},
+			[]string{"solver::Halo<double>::exchange:0", "solver::Halo<double>::{unnamed type#1}::run:0",
+				"solver::Halo<double>::exchange(double, int)::{lambda(int)#1}::operator():0"}},
 		{"gfortran", "p.f90", fortran, []string{probe},
-			[]string{"grid::update:10", "contained:15", "alone:27"}, []string{"grid::update:0", "contained:0", "alone_:0"}},
+			[]string{"grid::update:10", "contained:15", "alone:27"},
+			[]string{"grid::update:0", "contained:0", "alone_:0"}},
 	} {
 		t.Run(c.compiler, func(t *testing.T) {
 			flags := append([]string{"-g", "-O1", "-fno-inline"}, c.flags...)
@@ -311,7 +315,7 @@ end program
 	}
 }
 
-// A program that was built again has other lines: none are given.
+// For a program that was built again, no lines are given: they may have changed.
 func TestAnotherFile(t *testing.T) {
 	exe := build(t, "gcc", "p.c", cProgram, "-g", "-O2")
 	addresses, _ := probed(t, exe)
@@ -332,10 +336,13 @@ func TestAnotherFile(t *testing.T) {
 		started  time.Time
 		warning  string
 	}{
-		{again, m.BuildID, time.Time{}, "program are not known: its file is another one than the program ran with (the build ids differ): was it built again since?."},
-		{plain, "", info.ModTime().Add(-time.Second), "program are not known: its file was changed since the program started, and has no build id."},
-		{exe + ".gone", m.BuildID, time.Time{}, "program.gone are not known: its file cannot be read here (no such file or directory)."},
-		{filepath.Dir(exe), m.BuildID, time.Time{}, filepath.Base(filepath.Dir(exe)) + " are not known: it is no file."},
+		{again, m.BuildID, time.Time{}, "program are not known: its file is not the one that the program ran with (the build ids differ): was it built again since?."},
+		{plain, "", info.ModTime().Add(-time.Second),
+			"program are not known: its file was changed since the program started, and has no build id."},
+		{exe + ".gone", m.BuildID, time.Time{},
+			"program.gone are not known: its file cannot be read here (no such file or directory)."},
+		{filepath.Dir(exe), m.BuildID, time.Time{},
+			filepath.Base(filepath.Dir(exe)) + " are not known: it is not a regular file."},
 		{damaged, m.BuildID, time.Time{}, "damaged are not known: damaged file ("},
 	} {
 		r := Resolver{Started: c.started}
@@ -357,7 +364,8 @@ func payload(t *testing.T, fixed any, rest string) []byte {
 	return append(b.Bytes(), rest...)
 }
 
-// Definitions come in any order, from several threads' files; a later module of the same range stands for later sites.
+// Definitions come in any order, from the files of several threads. A later module with the same range applies to
+// later sites.
 func TestSites(t *testing.T) {
 	var s Sites
 	define := func(what uint16, number int64, data []byte) {
@@ -368,8 +376,10 @@ func TestSites(t *testing.T) {
 	}
 	define(spool.DefSite, 9, payload(t, []uint64{0x7000, 0x400100, 0x123}, ""))
 	define(spool.DefModule, 7, payload(t, spool.ModuleDef{Low: 0x6000, High: 0x7000, Bias: 0x5000}, "/lib/late.so"))
-	define(spool.DefModule, 3, payload(t, spool.ModuleDef{Low: 0x400000, High: 0x401000, IDBytes: 3}, "\x01\xab\xff/bin/prog"))
-	define(spool.DefModule, 2, payload(t, spool.ModuleDef{Low: 0x5000, High: 0x8000, Bias: 0x5000, Skip: 1}, "/lib/early.so"))
+	define(spool.DefModule, 3, payload(t, spool.ModuleDef{Low: 0x400000, High: 0x401000, IDBytes: 3},
+		"\x01\xab\xff/bin/prog"))
+	define(spool.DefModule, 2, payload(t, spool.ModuleDef{Low: 0x5000, High: 0x8000, Bias: 0x5000, Skip: 1},
+		"/lib/early.so"))
 	define(spool.DefSite, 5, payload(t, []uint64{0x7000}, ""))
 	define(spool.DefClock, 4, nil)
 	prog := &Module{Low: 0x400000, High: 0x401000, BuildID: "01abff", Path: "/bin/prog"}
@@ -377,7 +387,8 @@ func TestSites(t *testing.T) {
 	late := &Module{Low: 0x6000, High: 0x7000, Bias: 0x5000, Path: "/lib/late.so"}
 	for number, want := range map[uint32][]Address{
 		5: {{early, 0x2000}},
-		9: {{late, 0x2000}, {prog, 0x400100}, {nil, 0x123}}, // a call at the very end returns to the address behind the module
+		// a call at the very end returns to the address after the module
+		9: {{late, 0x2000}, {prog, 0x400100}, {nil, 0x123}},
 		7: nil,
 	} {
 		if diff := cmp.Diff(want, s.Path(number)); diff != "" {
@@ -416,7 +427,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// Whatever lies in a file, there is an answer or an error, and no crash.
+// Whatever a file contains, there is an answer or an error, and no crash.
 func FuzzFile(f *testing.F) {
 	dir := f.TempDir()
 	source := filepath.Join(dir, "p.c")

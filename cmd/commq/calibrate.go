@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -13,18 +12,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/bench"
+	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/calibrate"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/plot"
-	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
+	"github.com/commq/commq/run"
 )
 
+// calibrateOptions are the flags of commq calibrate.
 type calibrateOptions struct {
 	run     string // --run
 	machine string // --output
-	plot    string // --plot
+	pictureOptions
 	through string // --through
 	where   string // --where
 	cpus    int    // --cpus-per-node
@@ -35,7 +35,7 @@ type calibrateOptions struct {
 	launchOptions
 }
 
-// launchOptions say how the program of --launch runs.
+// launchOptions are the flags that go with --launch.
 type launchOptions struct {
 	ranks    int    // --ranks
 	rounds   int    // --rounds
@@ -46,27 +46,22 @@ type launchOptions struct {
 	gather   string // --gather
 }
 
-// throughs are the values of --through, each with its column of commq query message-times.
-var throughs = map[string]struct {
-	column   string
-	quantile calibrate.Quantile
-}{"minimum": {"min_ns", calibrate.Minimum}, "quartile": {"q25_ns", calibrate.LowerQuartile}, "median": {"median_ns", calibrate.Median}}
-
 func newCalibrateCommand(a *app) *cobra.Command {
 	var o calibrateOptions
 	c := &cobra.Command{
 		Use:   "calibrate [flags] [-- mpirun options]",
 		Short: "Learn a machine from a run's messages and collectives",
-		Long: `calibrate makes a machine for commq simulate of what a run measured (docs/method/calibrate.md):
+		Long: `calibrate learns a machine for commq simulate from what a run measured (docs/method/calibrate.md).
 
-latency and bandwidth from messages whose receiver was waiting, a line through the times of each size by least squares of
-relative errors, which points that are far off hardly move, in pieces where the sizes clearly differ; the eager threshold from
-sends that returned before their receive was posted, and sends that did not; for each collective operation the phases of the
-paper's model that fit best. It prints what it found, how far that is off, and on which sizes and numbers of ranks it was learnt.
+Latency and bandwidth come from messages whose receiver was waiting: a line through the times of each size, by least
+squares of relative errors, which outliers hardly move, and in pieces where the sizes clearly differ. The eager
+threshold comes from sends that returned before their receive was posted, and from sends that did not. Each collective
+operation gets the phases of the paper's model that fit best. The answer shows what was found, how far off it is, and
+from which sizes and numbers of ranks it was learnt.
 
-With --launch it first compiles and captures a program of its own: ping-pongs of the first rank with the second and the last, sends
-whose receiver comes late, collectives on 2 ranks and more up to all. What stands behind -- goes to mpirun. --run then names
-the run, which else is not kept.`,
+With --launch it first compiles and captures a program of its own: ping-pongs of the first rank with the second and the
+last, sends whose receiver comes late, and collectives on 2 ranks up to all. Arguments after -- go to mpirun. The run is
+kept only when --run names it.`,
 		Example: `  commq calibrate --launch --mpi openmpi -n 2 -o node.yaml
   commq calibrate --launch -n 16 -o cluster.yaml -- --map-by node
   commq calibrate --run pingpong.2 -o cluster.yaml
@@ -75,6 +70,11 @@ the run, which else is not kept.`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
+			if n := c.ArgsLenAtDash(); n >= 0 {
+				args = args[n:] // the launcher's
+			} else {
+				args = nil
+			}
 			if err := o.check(c, args); err != nil {
 				return err
 			}
@@ -84,24 +84,31 @@ the run, which else is not kept.`,
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "`RUN` to learn from: a name in the store, or a path")
 	f.StringVarP(&o.machine, "output", "o", "", "`FILE` to write the machine to, as YAML")
-	f.StringVar(&o.plot, "plot", "", "`FILE` to draw the messages' times and the fitted line in: .png, .svg or .pdf")
-	f.StringVar(&o.through, "through", "quartile", "which of the times of equal messages and operations counts: minimum, quartile (the lower one) or median")
-	f.StringVar(&o.where, "where", "TRUE", "which messages latency and bandwidth are learnt from: a condition on the columns of messages (with --launch: its ping-pongs)")
+	o.pictureFlags(c, "`FILE` to draw the messages' times and the fitted line in: .png, .svg or .pdf")
+	f.StringVar(&o.through, "through", "quartile",
+		"time that stands for equal messages and operations: minimum, quartile (the lower one) or median")
+	f.StringVar(&o.where, "where", "TRUE", "which messages latency and bandwidth are learnt from: a condition on the "+
+		"columns of messages (with --launch: its ping-pongs)")
 	f.IntVar(&o.cpus, "cpus-per-node", 0, "CPUs of a node of the machine (default: the most ranks on a host)")
-	f.BoolVar(&o.pieces, "pieces", true, "bandwidths that depend on the size, where the data clearly have them")
-	f.StringVar(&o.format, "format", "text", "format of the answer: text or json")
-	f.BoolVar(&o.launch, "launch", false, "first run a program that measures, and learn from that")
-	f.IntVarP(&o.ranks, "ranks", "n", 2, "with --launch: its number of ranks")
-	f.IntVar(&o.rounds, "rounds", 100, "with --launch: how often each small thing is measured, large ones less often")
-	f.Int64Var(&o.maxBytes, "max-bytes", 4<<20, "with --launch: the largest message; collectives move up to a 16th of it")
-	f.StringVar(&o.launcher, "launcher", "", `with --launch: launcher and its options, for example "srun -N 2" (default: the mpirun of the MPI library)`)
+	f.BoolVar(&o.pieces, "pieces", true, "learn bandwidths that depend on the size, where the data clearly show them")
+	f.StringVar(&o.format, "format", "text", "`FORMAT` of the answer: text or json")
+	f.BoolVar(&o.launch, "launch", false, "first run a measuring program, and learn from that")
+	f.IntVarP(&o.ranks, "ranks", "n", 2, "with --launch: number `N` of ranks")
+	f.IntVar(&o.rounds, "rounds", 100, "with --launch: how often small messages are measured; larger ones are "+
+		"measured less often")
+	f.Int64Var(&o.maxBytes, "max-bytes", 4<<20,
+		"with --launch: size of the largest message; collectives move up to a 16th of it")
+	f.StringVar(&o.launcher, "launcher", "", `with --launch: launcher and its options, for example "srun -N 2" `+
+		"(default: the mpirun of the MPI library)")
 	f.StringVar(&o.mpi, "mpi", "", "with --launch: MPI library, openmpi or mpich (default: the one that is installed)")
 	f.StringVar(&o.mpicc, "mpicc", "", "with --launch: MPI compiler wrapper (default: found in $PATH)")
-	f.StringVar(&o.gather, "gather", "", "with --launch: shell command that copies the records of other nodes into the folder $COMMQ_SPOOL")
+	f.StringVar(&o.gather, "gather", "", "with --launch: shell command that copies the records of other nodes into "+
+		"the folder $COMMQ_SPOOL")
 	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
+	a.writes(c)
 	completeFiles(c, "output", "yaml", "yml")
-	completeFiles(c, "plot", "png", "svg", "pdf")
-	complete(c, "through", "minimum", "quartile", "median")
+	complete(c, "through", calibrate.Throughs...)
 	complete(c, "format", "text", "json")
 	complete(c, "mpi", "openmpi", "mpich")
 	completeFiles(c, "launcher")
@@ -117,18 +124,16 @@ func (o *calibrateOptions) check(c *cobra.Command, args []string) error {
 	if o.cpus < 0 {
 		return fmt.Errorf("--cpus-per-node %d: want 1 or more", o.cpus)
 	}
-	if o.plot != "" {
-		if err := plot.Known(o.plot); err != nil {
-			return err
-		}
+	if err := o.checkPicture(); err != nil {
+		return err
 	}
-	if err := oneOf("through", o.through, "minimum", "quartile", "median"); err != nil {
+	if err := oneOf("through", o.through, calibrate.Throughs...); err != nil {
 		return err
 	}
 	return oneOf("format", o.format, "text", "json")
 }
 
-// checkLaunch checks what there must be with --launch, and may not be without.
+// checkLaunch checks the flags that --launch needs, and those that need --launch.
 func (o *calibrateOptions) checkLaunch(c *cobra.Command, args []string) error {
 	switch {
 	case o.launch && o.ranks < 2:
@@ -169,25 +174,27 @@ func runCalibrate(ctx context.Context, a *app, o *calibrateOptions, args []strin
 	}
 	found, err := o.learn(ctx, runs[0])
 	if n := runs[0].Manifest.TimeResolutionNs; err != nil && n > 1 {
-		err = fmt.Errorf("%w; the times of run %q are multiples of %d ns: capture it again without --time-resolution-ns", err, runs[0].Name, n)
+		err = fmt.Errorf("%w; the times of run %q are multiples of %d ns: capture it again without "+
+			"--time-resolution-ns", err, runs[0].Name, n)
 	}
 	if err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
-	return o.answer(a, runs[0], found)
+	return o.report(a, runs[0], found)
 }
 
-// answer writes and prints what was found.
-func (o *calibrateOptions) answer(a *app, run queries.Run, found *calibrate.Calibration) error {
+// report writes, draws and prints the machine.
+func (o *calibrateOptions) report(a *app, run queries.Run, found *calibrate.Calibration) error {
 	if o.machine != "" {
-		notes := found.Notes(fmt.Sprintf("run %s (%s times, digest %s), %s of equal ones", run.Name, run.Manifest.TimeOrigin, run.Manifest.Digest, o.through))
-		if err := writeFile(o.machine, func(w io.Writer) error { return found.Machine.WriteYAML(w, notes) }); err != nil {
+		notes := found.Notes(fmt.Sprintf("run %s (%s times, digest %s), %s of equal ones", run.Name,
+			run.Manifest.TimeOrigin, run.Manifest.Digest, o.through))
+		write := func(w io.Writer) error { return found.Machine.WriteYAML(w, notes) }
+		if err := a.writeFile(o.machine, write); err != nil {
 			return err
 		}
 	}
 	if o.plot != "" {
-		d := drawCalibration(found, run.Name, o.through)
-		if err := writeFile(o.plot, func(w io.Writer) error { return d.Draw(w, plot.FormatOf(o.plot)) }); err != nil {
+		if err := o.writePicture(drawCalibration(found, run.Name, o.through)); err != nil {
 			return err
 		}
 	}
@@ -206,140 +213,40 @@ func (o *calibrateOptions) answer(a *app, run queries.Run, found *calibrate.Cali
 	return nil
 }
 
-// learn asks the run what it measured.
-func (o *calibrateOptions) learn(ctx context.Context, run queries.Run) (*calibrate.Calibration, error) {
-	in := &calibrate.Input{Name: run.Name, CPUsPerNode: o.cpus, Quantile: throughs[o.through].quantile, Pieces: o.pieces}
-	if err := o.messages(ctx, run, in); err != nil {
-		return nil, err
-	}
-	perHost := map[int32]int{}
-	err := writer.ReadTable(ctx, run.Dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
-		for _, h := range b.(*schema.RankInfos).Host {
-			perHost[h]++
-			in.RanksPerHost = max(in.RanksPerHost, perHost[h])
-		}
-		return nil
-	})
+// learn learns a machine from the run.
+func (o *calibrateOptions) learn(ctx context.Context, measured queries.Run) (found *calibrate.Calibration, err error) {
+	r, err := run.Open(ctx, measured.Dir, run.Need{})
 	if err != nil {
 		return nil, err
 	}
-	in.Hosts = len(perHost)
-	if run.Manifest.Record != "messages" {
-		if in.Collectives, err = collectivesOf(ctx, run.Dir); err != nil {
-			return nil, err
-		}
-	}
-	if in.CycleNs, err = cycleOf(ctx, run); err != nil {
+	options, err := o.learnOptions(measured)
+	if err != nil {
 		return nil, err
 	}
-	return calibrate.Calibrate(in)
-}
-
-// cycleOf is the real cycle time in ns that a run of the program that measures shows: the least of its rounds. 0: the run is none.
-func cycleOf(ctx context.Context, run queries.Run) (float64, error) {
-	command := run.Manifest.Origin.Command
-	if len(command) == 0 || !strings.HasPrefix(filepath.Base(command[0]), bench.Name) || run.Manifest.ComputeClock == "none" {
-		return 0, nil
-	}
-	least := int64(math.MaxInt64)
-	rows, err := writer.ReadEpochs(run.Dir, &schema.EventsTable, eventRows, "rank", "send_tag", "compute_ns")
-	if err != nil {
-		return 0, err
-	}
-	err = rows.All(ctx, func(b schema.Batch) error {
-		e := b.(*schema.Events)
-		for i, tag := range e.SendTag {
-			if tag == bench.CycleTag && e.ComputeNs[i] > 0 {
-				least = min(least, e.ComputeNs[i])
-			}
-		}
-		return nil
-	})
-	if err != nil || least == math.MaxInt64 {
-		return 0, err
-	}
-	return float64(least) / bench.CycleAdds, nil
-}
-
-// messages asks the queries that commq query message-times and eager are.
-func (o *calibrateOptions) messages(ctx context.Context, run queries.Run, in *calibrate.Input) error {
-	all, err := queries.All()
-	if err != nil {
+	err = withEngine(ctx, []queries.Run{measured}, queries.Options{}, func(ask rows.Ask) (err error) {
+		found, err = calibrate.Learn(ctx, r, ask, options)
 		return err
-	}
-	db, err := queries.Open(ctx, []queries.Run{run}, queries.Options{})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	for _, q := range all {
-		switch q.Name {
-		case "message-times":
-			column := throughs[o.through].column
-			err = eachRow(ctx, db, q, map[string]string{"where": o.where}, func(of map[string]any) {
-				p := calibrate.Point{Bytes: of["bytes"].(int64), Messages: of["messages"].(int64), Ns: float64(of[column].(int64))}
-				if of["same_host"].(bool) {
-					in.Inside = append(in.Inside, p)
-				} else {
-					in.Between = append(in.Between, p)
-				}
-			})
-		case "eager":
-			if q.Check(run) != nil { // virtual times, or not every call: then nothing is known of it
-				continue
-			}
-			err = eachRow(ctx, db, q, nil, func(of map[string]any) {
-				in.Eager = append(in.Eager, calibrate.Eager{Bytes: of["bytes"].(int64), Returned: of["eager"].(int64), Waited: of["rendezvous"].(int64)})
-			})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachRow asks a query with arguments and gives its rows by the columns' names.
-func eachRow(ctx context.Context, db *queries.DB, q *queries.Query, args map[string]string, use func(map[string]any)) error {
-	rows, err := db.Ask(ctx, q, args)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		of := map[string]any{}
-		for i, c := range rows.Columns() {
-			of[c.Name] = rows.Row()[i]
-		}
-		use(of)
-	}
-	return rows.Err()
-}
-
-// collectivesOf gathers the collective operations of a run.
-func collectivesOf(ctx context.Context, dir string) (*calibrate.Collectives, error) {
-	c := &calibrate.Collectives{Members: map[int32]int{}}
-	err := writer.ReadTable(ctx, dir, &schema.CommsTable, smallRows, func(b schema.Batch) error {
-		t := b.(*schema.Comms)
-		for i, id := range t.Comm {
-			if t.Remote[i] != 0 || t.WorldRank[i] == schema.NullInt32 {
-				c.Members[id] = math.MinInt32 // an intercommunicator, whose groups the paper's model does not know, or one with other programs
-			}
-			c.Members[id]++
-		}
-		return nil
 	})
+	return found, err
+}
+
+func (o *calibrateOptions) learnOptions(measured queries.Run) (l calibrate.LearnOptions, err error) {
+	l = calibrate.LearnOptions{CPUsPerNode: o.cpus, Through: o.through, Where: o.where, Pieces: o.pieces}
+	command := measured.Manifest.Origin.Command
+	if len(command) > 0 && strings.HasPrefix(filepath.Base(command[0]), bench.Name) {
+		l.CycleTag, l.CycleAdds = bench.CycleTag, bench.CycleAdds
+	}
+	l.Eager, err = canAnswer(measured, "eager")
+	return l, err
+}
+
+// canAnswer reports whether a run has the data that a query needs.
+func canAnswer(r queries.Run, query string) (bool, error) {
+	all, err := queries.Named([]string{query})
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	rows, err := writer.ReadEpochs(dir, &schema.EventsTable, eventRows, calibrate.Columns...)
-	if err != nil {
-		return nil, err
-	}
-	if err := rows.All(ctx, func(b schema.Batch) error { c.Add(b.(*schema.Events)); return nil }); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return all[0].Check(r) == nil, nil
 }
 
 // calibrationAnswer is the answer in JSON.
@@ -363,17 +270,19 @@ func calibrationJSON(run string, found *calibrate.Calibration) *calibrationAnswe
 	answer := &calibrationAnswer{Run: run, Calibration: found, Collectives: []operationAnswer{}}
 	for _, o := range found.Operations {
 		p := o.Phases
-		answer.Collectives = append(answer.Collectives, operationAnswer{o.Call.String(), p.FanIn.String(), p.SizeIn.String(), p.FanOut.String(), p.SizeOut.String(), o})
+		answer.Collectives = append(answer.Collectives,
+			operationAnswer{o.Call.String(), p.FanIn.String(), p.SizeIn.String(), p.FanOut.String(),
+				p.SizeOut.String(), o})
 	}
 	var text strings.Builder
 	if err := found.Machine.WriteYAML(&text, nil); err != nil {
-		panic(err) // it is of our making
+		panic(err) // writing a text to memory cannot fail
 	}
 	answer.Machine = text.String()
 	return answer
 }
 
-// printCalibration prints the answer for people.
+// printCalibration prints a calibration for people.
 func printCalibration(w io.Writer, run, through string, found *calibrate.Calibration) error {
 	fmt.Fprintf(w, "%s: machine from the %s of equal messages and operations\n", run, through)
 	for _, part := range []struct {
@@ -397,8 +306,10 @@ func printCalibration(w io.Writer, run, through string, found *calibrate.Calibra
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "collective\tfan-in\tfan-out\toff by\tTable 3\tcount\tranks\tbytes")
 	for _, o := range found.Operations {
-		fmt.Fprintf(t, "%s\t%s\t%s\tx %.2f\tx %.2f\t%s\t%s\t%s\n", o.Call, phaseText(o.Phases.FanIn, o.Phases.SizeIn), phaseText(o.Phases.FanOut, o.Phases.SizeOut),
-			o.Factor, o.Table3Factor, grouped(o.Count), rangeText(int64(o.MinRanks), int64(o.MaxRanks)), rangeText(o.MinBytes, o.MaxBytes))
+		fmt.Fprintf(t, "%s\t%s\t%s\tx %.2f\tx %.2f\t%s\t%s\t%s\n", o.Call, phaseText(o.Phases.FanIn, o.Phases.SizeIn),
+			phaseText(o.Phases.FanOut, o.Phases.SizeOut),
+			o.Factor, o.Table3Factor, grouped(o.Count), rangeText(int64(o.MinRanks), int64(o.MaxRanks)),
+			rangeText(o.MinBytes, o.MaxBytes))
 	}
 	return t.Flush()
 }
@@ -412,28 +323,33 @@ func printThreshold(w io.Writer, t *calibrate.Threshold) {
 		text = fmt.Sprintf("sends of %s bytes or more wait for their receiver", grouped(t.Bytes))
 	}
 	if t.EagerBytes >= 0 {
-		text += fmt.Sprintf(", of %s they did not", grouped(t.EagerBytes))
+		text += fmt.Sprintf(", those of %s did not", grouped(t.EagerBytes))
 	} else {
-		text += ", perhaps of fewer: all did"
+		text += ", perhaps smaller ones too: all did"
 	}
-	fmt.Fprintf(w, "\neager threshold: %s (%s whose receive was posted late, %s otherwise)\n", text, counted(t.Sends, "send"), grouped(t.Against))
+	fmt.Fprintf(w, "\neager threshold: %s (%s whose receive was posted late, %s otherwise)\n", text,
+		counted(t.Sends, "send"), grouped(t.Against))
 }
 
 func printFit(w io.Writer, name string, f *calibrate.Fit) error {
 	fmt.Fprintf(w, "\n%s: latency %.3f us, bandwidth %s", name, f.Line.LatencyNs/1000, bandwidthText(f.Line.NsPerByte))
 	for _, p := range f.Line.Pieces {
-		fmt.Fprintf(w, "; above %s bytes %.3f us more and %s", grouped(p.AboveBytes), p.StepNs/1000, bandwidthText(p.NsPerByte))
+		fmt.Fprintf(w, "; above %s bytes %.3f us more and %s", grouped(p.AboveBytes), p.StepNs/1000,
+			bandwidthText(p.NsPerByte))
 	}
 	fmt.Fprintf(w, "\ntypical error %.1f %%, largest %.1f %%", 100*f.ErrorTypical, 100*f.ErrorMax)
 	if len(f.Line.Pieces) > 0 {
-		fmt.Fprintf(w, "; in one piece: latency %.3f us, bandwidth %s, typical error %.1f %%", f.Single.LatencyNs/1000, bandwidthText(f.Single.NsPerByte), 100*f.SingleErrorTypical)
+		fmt.Fprintf(w, "; in one piece: latency %.3f us, bandwidth %s, typical error %.1f %%",
+			f.Single.LatencyNs/1000, bandwidthText(f.Single.NsPerByte), 100*f.SingleErrorTypical)
 	}
-	fmt.Fprintf(w, "\nlearnt on %s of %s to %s bytes\n", counted(f.Messages, "message"), grouped(f.MinBytes), grouped(f.MaxBytes))
+	fmt.Fprintf(w, "\nlearnt on %s of %s to %s bytes\n", counted(f.Messages, "message"), grouped(f.MinBytes),
+		grouped(f.MaxBytes))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "bytes\tmessages\tus\tfitted us\toff by %\t")
-	shown := thinned(f.Residuals)
+	shown := thinOut(f.Residuals)
 	for _, r := range shown {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.3f\t%+.1f\t\n", grouped(r.Bytes), grouped(r.Messages), r.Ns/1000, r.FitNs/1000, 100*r.Error)
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.3f\t%+.1f\t\n", grouped(r.Bytes), grouped(r.Messages), r.Ns/1000,
+			r.FitNs/1000, 100*r.Error)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -444,19 +360,19 @@ func printFit(w io.Writer, name string, f *calibrate.Fit) error {
 	return nil
 }
 
-// mostSizes is how many sizes the table for people has.
-const mostSizes = 32
+// sizesListed is the number of sizes in the table for people.
+const sizesListed = 32
 
-// thinned are so many of the residuals, evenly spread, with the first and the last.
-func thinned(all []calibrate.Residual) []calibrate.Residual {
-	if len(all) <= mostSizes {
+// thinOut picks sizesListed residuals, evenly spaced, including the first and the last.
+func thinOut(all []calibrate.Residual) []calibrate.Residual {
+	if len(all) <= sizesListed {
 		return all
 	}
-	var some []calibrate.Residual
-	for i := range mostSizes {
-		some = append(some, all[i*(len(all)-1)/(mostSizes-1)])
+	var picked []calibrate.Residual
+	for i := range sizesListed {
+		picked = append(picked, all[i*(len(all)-1)/(sizesListed-1)])
 	}
-	return some
+	return picked
 }
 
 func bandwidthText(nsPerByte float64) string {
@@ -481,10 +397,11 @@ func rangeText(least, most int64) string {
 	return grouped(least) + " to " + grouped(most)
 }
 
-// drawCalibration draws the times by size, and the lines.
+// drawCalibration draws the times over the sizes, and the fitted lines.
 func drawCalibration(found *calibrate.Calibration, run, through string) plot.Drawing {
-	c := &plot.Chart{Title: "messages of " + filepath.Base(run), Note: "time against size, " + through + " of each", Kind: "points", Series: "messages", Fit: "fitted",
-		X: plot.Axis{Name: "size", Unit: "bytes", Log: true}, Y: plot.Axis{Name: "time", Unit: "ns", Log: true}}
+	c := &plot.Chart{Title: "Time of messages by size: " + filepath.Base(run),
+		Note: through + " of the messages of each size", Kind: "points", Series: "messages", Fit: "fitted line",
+		X: plot.Axis{Name: "message size", Unit: "bytes", Log: true}, Y: plot.Axis{Name: "time from send to receive", Unit: "ns", Log: true}}
 	for _, part := range []struct {
 		name string
 		fit  *calibrate.Fit

@@ -14,11 +14,12 @@ import (
 	"github.com/commq/commq/capture/launch"
 )
 
-// collectivesPart is how much smaller than the largest message the largest collective is: some of them move P times as much.
+// collectivesPart is the ratio of the largest message to the largest collective: some collectives move their size
+// once per rank.
 const collectivesPart = 16
 
-// measure captures the program that measures, and makes its run the one to learn from. remove takes away a run that nobody
-// asked for by name.
+// measure captures the measuring program and makes its run the one to learn from. remove deletes the run unless the
+// user named it.
 func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (remove func(), err error) {
 	if o.mpi == "" {
 		if o.mpi, err = onlyLibrary(o.mpicc); err != nil {
@@ -53,11 +54,13 @@ func (o *calibrateOptions) measure(ctx context.Context, a *app, args []string) (
 		remove = func() { os.RemoveAll(folder) }
 		to.store, o.run = folder, fmt.Sprintf("calibrate.%d", o.ranks)
 	}
-	c := captureOptions{run: o.run, ranks: o.ranks, launcher: launcher, gather: o.gather, resolution: 1, format: "text",
-		preloadOptions: preloadOptions{mpi: o.mpi, mpicc: o.mpicc, clock: "cpu", hash: "none"}, filter: filterOptions{record: ingest.RecordAll}}
-	if err := runCapture(ctx, &to, &c, []string{program, strconv.Itoa(o.rounds), strconv.FormatInt(o.maxBytes, 10), strconv.FormatInt(o.maxBytes/collectivesPart, 10)}); err != nil {
+	c := captureOptions{name: o.run, ranks: o.ranks, launcher: launcher, gather: o.gather, resolution: 1, format: "text",
+		preloadOptions: preloadOptions{mpi: o.mpi, mpicc: o.mpicc, clock: "cpu", hash: "none"},
+		filter:         filterOptions{record: ingest.RecordAll}}
+	if err := runCapture(ctx, &to, &c, []string{program, strconv.Itoa(o.rounds), strconv.FormatInt(o.maxBytes, 10),
+		strconv.FormatInt(o.maxBytes/collectivesPart, 10)}); err != nil {
 		remove()
-		return nil, fmt.Errorf("calibrate: the program that measures: %w", err)
+		return nil, fmt.Errorf("calibrate: the measuring program: %w", err)
 	}
 	o.run = filepath.Join(to.storeDir(), o.run)
 	if o.where == "TRUE" {

@@ -21,7 +21,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// preloadOptions are the flags of every command that puts the shim into a process.
+// preloadOptions are the flags of all commands that preload the shim.
 type preloadOptions struct {
 	mpi   string // --mpi
 	mpicc string // --mpicc
@@ -33,17 +33,20 @@ type preloadOptions struct {
 	stack  int // --stack
 	// counters is --counters.
 	counters bool
+	// compiling is called before the shim is compiled; see noteCompiling.
+	compiling func(what string)
 }
 
 func (o *preloadOptions) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.mpi, "mpi", "", "MPI library of the program, openmpi or mpich (default: what the program is linked to)")
+	f.StringVar(&o.mpi, "mpi", "", "MPI library of the program, openmpi or mpich (default: the one that the "+
+		"program is linked to)")
 	f.StringVar(&o.mpicc, "mpicc", "", "MPI compiler wrapper that compiles the shim (default: found in $PATH)")
 	f.StringVar(&o.clock, "clock", "cpu", "compute time between calls: cpu (thread CPU time), wall or none")
 	f.StringVar(&o.hash, "hash", "crc64", "hash of each payload: crc64, crc32 or none")
-	f.BoolVar(&o.verify, "hash-verify", false, "hash what is received too, and compare")
-	f.IntVar(&o.stack, "stack", 1, "frames of a call site: 1 is the call's return address, 0 none; more are walked by libunwind")
-	f.BoolVar(&o.counters, "counters", false, "count instructions and cycles between calls, where the machine lets us")
+	f.BoolVar(&o.verify, "hash-verify", false, "also hash received payloads, and compare")
+	f.IntVar(&o.stack, "stack", 1, "frames of a call site: 1 is the call's return address, 0 none; more need libunwind")
+	f.BoolVar(&o.counters, "counters", false, "count instructions and cycles between calls, if the machine allows it")
 	complete(c, "mpi", "openmpi", "mpich")
 	complete(c, "hash", "crc64", "crc32", "none")
 	complete(c, "clock", "cpu", "wall", "none")
@@ -51,17 +54,7 @@ func (o *preloadOptions) flags(c *cobra.Command) {
 	completeNothing(c, "stack")
 }
 
-// oneOf checks a flag that has fixed values.
-func oneOf(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
-	}
-	return fmt.Errorf("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
-}
-
-// checkResolution checks --time-resolution-ns: before the program runs, not when its run is written.
+// checkResolution validates --time-resolution-ns, before the program runs.
 func checkResolution(ns int64) error {
 	if ns < 1 || ns > 1<<30 || ns&(ns-1) != 0 {
 		return fmt.Errorf("--time-resolution-ns %d: want a power of two from 1 to 2^30", ns)
@@ -72,13 +65,13 @@ func checkResolution(ns int64) error {
 // maxStack is the number of frames that a call site may have.
 const maxStack = 64
 
-// check checks the flags that have fixed values.
+// check validates the flags.
 func (o *preloadOptions) check() error {
 	if err := oneOf("clock", o.clock, "cpu", "wall", "none"); err != nil {
 		return err
 	}
 	if o.verify && o.hash == "none" {
-		return errors.New("--hash-verify: there is nothing to compare with --hash none")
+		return errors.New("--hash-verify: with --hash none there is nothing to compare")
 	}
 	if o.stack < 0 || o.stack > maxStack {
 		return fmt.Errorf("--stack %d: want 0 to %d frames", o.stack, maxStack)
@@ -86,7 +79,7 @@ func (o *preloadOptions) check() error {
 	return oneOf("hash", o.hash, "crc64", "crc32", "none")
 }
 
-// library is the MPI library to capture: the one named, else the one the program is linked to.
+// library returns the MPI library to capture: --mpi, else the one that the program is linked to.
 func (o *preloadOptions) library(program string) (string, error) {
 	if err := o.check(); err != nil {
 		return "", err
@@ -97,20 +90,23 @@ func (o *preloadOptions) library(program string) (string, error) {
 	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")
 }
 
-// preload builds the shim for a library and says what a rank's environment needs. s is nil without simulator ranks.
+// preload builds the shim for a library and returns what a rank's environment needs. s is nil without simulator ranks.
 func (o *preloadOptions) preload(ctx context.Context, library string, s *launch.Simulation) (launch.Preload, error) {
 	form := shim.Recording
 	if s != nil {
 		form = shim.Simulated
 	}
-	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: form})
+	path, err := shim.Build(ctx, shim.BuildOptions{Library: library, Mpicc: o.mpicc, Form: form,
+		Compiling: o.compiling})
 	if err != nil {
 		return launch.Preload{}, err
 	}
 	if strings.ContainsAny(path, " :") {
-		return launch.Preload{}, fmt.Errorf("preload %q: the dynamic linker splits LD_PRELOAD at spaces and colons; name a cache folder without them in $COMMQ_CACHE", path)
+		return launch.Preload{}, fmt.Errorf("preload %q: the dynamic linker splits LD_PRELOAD at spaces and "+
+			"colons; name a cache folder without them in $COMMQ_CACHE", path)
 	}
-	p := launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock, Hash: o.hash, Verify: o.verify, Stack: &o.stack, Simulation: s}
+	p := launch.Preload{Shim: path, Spool: o.spool, Clock: o.clock, Hash: o.hash, Verify: o.verify, Stack: &o.stack,
+		Simulation: s}
 	if o.counters {
 		p.Counters = "perf"
 	}
@@ -120,19 +116,19 @@ func (o *preloadOptions) preload(ctx context.Context, library string, s *launch.
 type captureOptions struct {
 	preloadOptions
 	simulationOptions
-	run      string
+	name     string // --name
 	ranks    int
 	launcher string
 	filter   filterOptions
 	// resolution is --time-resolution-ns.
 	resolution int64
-	// gather is --gather: a shell command that brings the records of the other nodes.
+	// gather is --gather, a shell command that copies the records of the other nodes.
 	gather   string
 	keep     bool
 	maxSpool string // --max-spool
 	dryRun   bool   // --dry-run
 	format   string // --format, of what --dry-run prints
-	// origin changes what the manifest says of where the run comes from; nil: nothing.
+	// origin changes the origin in the run's manifest; nil changes nothing.
 	origin func(*schema.Origin)
 }
 
@@ -141,23 +137,25 @@ func newCaptureCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture [flags] -- program [args...]",
 		Short: "Run an MPI program and keep its communication as a run",
-		Long: `capture runs an unmodified MPI program with a preloaded library that records its MPI calls, and writes them as a run.
+		Long: `capture runs an unmodified MPI program with a preloaded library that records its MPI calls, and writes
+them as a run.
 
-The program's input, output, signals and exit status pass through unchanged: capture exits with the launcher's status,
-and with 2 when the program could not be launched or the run could not be written. A program that crashes leaves a run
-too, with what was recorded until then. The library is compiled once per MPI library and compiler (commq capture build).
+The program's input, output, signals and exit status pass through unchanged: capture exits with the launcher's
+status, or with 2 when the program could not be launched or the run could not be written. A program that crashes also
+leaves a run, with what was recorded. The library is compiled once per MPI library and compiler (commq capture
+build).
 
-With --sim-ranks the program gets virtual times, those of the machine named by --machine (its network; --clock says how
-computing counts): that many ranks are started beside its own, which it does not see, and MPI_Wtime and the run have virtual
-time (docs/method/simulator-ranks.md). Where -n is not given, the launcher's own options have to ask for them too.
+With --sim-ranks M the program runs in the virtual time of a machine: the network of --machine, and computing by
+--clock. M extra ranks, which the program does not see, simulate the network; MPI_Wtime and the run have virtual time
+(docs/method/simulator-ranks.md). Without -n, ask for the extra ranks in the launcher's own options.
 
-On several nodes every rank writes to the same folder on its own node; --gather names the command that brings the
-records together before the run is written (docs/method/launchers.md).
+On several nodes each rank writes to the same folder on its own node; --gather is the command that copies all records
+to this node before the run is written (docs/method/launchers.md).
 
-Where the launcher line is not ours (a batch script, several programs), put 'commq exec --' before the program in it and
-call 'commq ingest' afterwards.`,
-		Example: `  commq capture --run ring.4 -n 4 -- ./ring
-  commq capture --run bt.C.64 -n 64 --record messages \
+In your own launcher line (a batch script, several programs) put 'commq exec --' before the program, and call 'commq
+ingest' afterwards.`,
+		Example: `  commq capture --name ring.4 -n 4 -- ./ring
+  commq capture --name bt.C.64 -n 64 --record messages \
       --launcher "mpirun --oversubscribe" -- ./bt.C.x
   commq capture -n 64 --launcher "srun -N 2" \
       --gather 'ssh node2 tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x' \
@@ -180,26 +178,35 @@ call 'commq ingest' afterwards.`,
 	o.preloadOptions.flags(c)
 	o.simulationOptions.flags(c)
 	f := c.Flags()
-	f.StringVar(&o.run, "run", "", "name of the run to write (default: the program's name, and the number of ranks where -n gives it: bt.C.x.64)")
-	f.IntVarP(&o.ranks, "ranks", "n", 0, "number of ranks, passed to the launcher as -n (default: left to the launcher)")
+	f.StringVar(&o.name, "name", "", "`NAME` of the run to write (default: the program's name, with -n also the "+
+		"number `N` of ranks: bt.C.x.64)")
+	f.IntVarP(&o.ranks, "ranks", "n", 0, "number `N` of ranks, passed to the launcher as -n (default: left to the "+
+		"launcher)")
 	f.StringVar(&o.launcher, "launcher", "", `launcher and its options, for example "mpirun --oversubscribe" (default: the mpirun of the program's MPI library)`)
 	o.filter.flags(c)
-	f.Int64Var(&o.resolution, "time-resolution-ns", 1, "round times down to multiples of this power of two: smaller runs")
-	f.StringVar(&o.spool, "spool", "", "existing folder for the records while the program runs, on a local disk (default: the folder for temporary files)")
-	f.StringVar(&o.gather, "gather", "", "shell command, run after the program, that copies the records of other nodes into the folder $COMMQ_SPOOL")
-	f.StringVar(&o.maxSpool, "max-spool", "", "most bytes of records of the whole job, for example 10GiB, divided by the ranks: what comes later is counted, not recorded")
-	f.BoolVar(&o.dryRun, "dry-run", false, "keep no records and write no run, but say how much a capture would write")
-	f.StringVar(&o.format, "format", "text", "what --dry-run prints: text or json")
+	f.Int64Var(&o.resolution, "time-resolution-ns", 1,
+		"round times down to multiples of this power of two: smaller runs")
+	f.StringVar(&o.spool, "spool", "", "existing `FOLDER` for the records while the program runs, on a local disk "+
+		"(default: the folder for temporary files)")
+	f.StringVar(&o.gather, "gather", "", "shell command, run after the program, that copies the records of other "+
+		"nodes into the folder $COMMQ_SPOOL")
+	f.StringVar(&o.maxSpool, "max-spool", "",
+		"most bytes of records of the whole job, for example 10GiB, divided by the ranks; later calls are "+
+			"counted, not recorded")
+	f.BoolVar(&o.dryRun, "dry-run", false, "keep no records and write no run, but report how much a capture would "+
+		"write")
+	f.StringVar(&o.format, "format", "text", "`FORMAT` of what --dry-run prints: text or json")
 	f.BoolVar(&o.keep, "keep-spool", false, "keep the spool after the run was written")
 	complete(c, "format", "text", "json")
 	completeFiles(c, "launcher")
+	a.writes(c)
 	completeFolders(c, "spool")
-	completeNothing(c, "run", "ranks", "time-resolution-ns", "gather", "max-spool")
+	completeNothing(c, "name", "ranks", "time-resolution-ns", "gather", "max-spool")
 	c.AddCommand(newCaptureBuildCommand(a), newCaptureAPICommand(a))
 	return c
 }
 
-// runCapture launches the program, and writes the run from what its ranks left in the spool.
+// runCapture launches the program, and writes the run from the records of its ranks.
 func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) error {
 	if len(args) == 0 {
 		return errors.New("capture: no program given; say commq capture -n 4 -- ./program")
@@ -217,20 +224,29 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	job, err := o.prepare(ctx, a, args)
-	if err != nil {
-		return err
-	}
-	name := o.run
+	name := o.name
 	if name == "" {
 		name = writer.NameFor(filepath.Base(args[0]))
 		if o.ranks > 0 {
 			name = fmt.Sprintf("%s.%d", name, o.ranks)
 		}
 	}
+	if !o.dryRun {
+		if err := a.checkName(name); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Stat(o.spool); o.spool != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("capture: --spool %s: no such folder; make it, or name another", o.spool)
+	}
+	job, err := o.prepare(ctx, a, args)
+	if err != nil {
+		return err
+	}
 	var out *writer.Run
 	if !o.dryRun {
-		if out, err = writer.Create(a.storeDir(), name, writer.Options{}); err != nil { // before hours of computing, not after
+		// before hours of computing, not after
+		if out, err = writer.Create(a.storeDir(), name, writer.Options{Replace: a.replace}); err != nil {
 			return err
 		}
 		defer out.Abort()
@@ -239,7 +255,8 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	if err != nil {
 		return fmt.Errorf("capture: make a spool folder: %w; name a writable one with --spool", err)
 	}
-	job.Preload.Spool, job.Preload.Job, job.Preload.MaxSpool = spoolDir, filepath.Base(spoolDir), bound // no two launches have the same folder
+	// the folder is different for each launch
+	job.Preload.Spool, job.Preload.Job, job.Preload.MaxSpool = spoolDir, filepath.Base(spoolDir), bound
 	if o.dryRun {
 		job.Preload.Sink, job.Preload.MaxSpool = "null", 0
 	}
@@ -248,11 +265,12 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		os.RemoveAll(spoolDir)
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM) // an earlier Ctrl-C was the program's
+	// a Ctrl-C until here was for the program
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	lost, err := o.waitForSimulators(ctx, a, spoolDir)
 	if o.dryRun {
-		return o.finishDryRun(a, spoolDir, status)
+		return o.finishDryRun(a, spoolDir, status, lost, err)
 	}
 	if err == nil {
 		err = gather(ctx, a, o.gather, spoolDir)
@@ -261,16 +279,21 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 		err = o.ingest(ctx, a, out, name, spoolDir, job, status, lost)
 	}
 	switch {
+	case errors.Is(err, ingest.ErrNoJob):
+		os.RemoveAll(spoolDir)
+		err = errNothing
 	case err == nil && o.keep:
 		fmt.Fprintf(a.stderr, "commq: the records are kept: %s\n", spoolDir)
 	case err == nil:
 		err = os.RemoveAll(spoolDir)
 	}
 	if err != nil && !errors.Is(err, errNothing) {
-		return fmt.Errorf("%w\nthe records are kept: commq ingest %s --run NAME (the program's exit status was %d)", err, spoolDir, status)
+		return fmt.Errorf("%w\nthe records are kept: commq ingest %s --name NAME (the program's exit status was %d)",
+			err, spoolDir, status)
 	}
 	if err != nil && status != 0 {
-		fmt.Fprintf(a.stderr, "commq: %v\n", err) // the exit status is the program's all the same
+		// the exit status is the program's all the same
+		fmt.Fprintf(a.stderr, "commq: %v\n%s", err, o.nothingStarted(err, status))
 	}
 	if status != 0 {
 		return exitError(status)
@@ -281,8 +304,21 @@ func runCapture(ctx context.Context, a *app, o *captureOptions, args []string) e
 	return err
 }
 
-// gather runs the user's command that brings the records of the other nodes here. What it prints goes to stderr, which
-// is not the program's answer.
+// nothingStarted says what to do where the launcher failed and no rank recorded anything; empty otherwise.
+func (o *captureOptions) nothingStarted(err error, status int) string {
+	if !errors.Is(err, errNothing) {
+		return ""
+	}
+	hint := fmt.Sprintf("commq: the launcher ended with status %d; it may have said above why.", status)
+	if o.launcher == "" {
+		hint += " Give it options with --launcher, for example --launcher \"mpirun --oversubscribe\" for more " +
+			"ranks than cores"
+	}
+	return hint + "\n"
+}
+
+// gather runs the user's command that copies the records of the other nodes here. Its output goes to stderr: stdout is
+// the program's.
 func gather(ctx context.Context, a *app, command, spoolDir string) error {
 	if command == "" {
 		return nil
@@ -296,7 +332,7 @@ func gather(ctx context.Context, a *app, command, spoolDir string) error {
 	return nil
 }
 
-// prepare finds everything that must be there before the program starts.
+// prepare finds and builds what the launch needs, before the program starts.
 func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (launch.Job, error) {
 	sim, err := o.simulation(o.ranks)
 	if err != nil {
@@ -310,6 +346,7 @@ func (o *captureOptions) prepare(ctx context.Context, a *app, args []string) (la
 	if err != nil {
 		return launch.Job{}, err
 	}
+	o.compiling = noteCompiling(a)
 	preload, err := o.preload(ctx, library, sim)
 	if err != nil {
 		return launch.Job{}, err
@@ -337,51 +374,27 @@ func (o *captureOptions) launcherLine(ctx context.Context, library string) ([]st
 	return line, nil
 }
 
-// errNothing says that the spool is empty.
-var errNothing = errors.New("capture: no rank recorded anything: none called MPI_Init under the shim, or none could write to the spool; there is no run")
+// errNothing tells that the spool is empty.
+var errNothing = fmt.Errorf("capture: %w", ingest.ErrNoJob)
 
-// ingest writes a run for each job in the spool: a script may have started several MPI programs. The first has the
-// name that was asked for, the others that name and a number. lost says that simulator ranks ended before the program.
-func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, name, spoolDir string, job launch.Job, status int, lost bool) error {
-	jobs, err := ingest.Jobs(spoolDir)
-	if err != nil {
-		return err
+// ingest writes a run for each job in the spool. status is the launcher's; lost tells that simulator ranks ended before
+// the program.
+func (o *captureOptions) ingest(ctx context.Context, a *app, out *writer.Run, name, spoolDir string, job launch.Job,
+	status int, lost bool) error {
+	origin := job.Origin(status)
+	origin.Commq = version
+	if o.origin != nil {
+		o.origin(&origin)
 	}
-	if len(jobs) == 0 {
-		os.RemoveAll(spoolDir)
-		return errNothing
-	}
-	for i, j := range jobs {
-		if i > 0 {
-			name := fmt.Sprintf("%s.%d", name, i+1)
-			if out, err = writer.Create(a.storeDir(), name, writer.Options{}); err != nil {
-				return err
-			}
-			defer out.Abort()
-		}
-		origin := schema.Origin{Command: job.Program, Launcher: job.Words(), ExitStatus: &status, Commq: version}
-		if s := job.Preload.Simulation; s != nil {
-			origin.Simulation = &schema.Simulation{Ranks: int32(s.Ranks), Machine: s.Machine, Description: s.Description}
-		}
-		if o.origin != nil {
-			o.origin(&origin)
-		}
-		m, err := ingestJob(ctx, a, spoolDir, out, ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Job: j.ID, Origin: origin, Partial: status != 0 || lost, TimeResolutionNs: o.resolution})
-		if err != nil {
-			return err
-		}
-		printSummary(a.summaries(), m)
-		printStuck(a.summaries(), m, spoolDir)
-	}
-	return nil
-}
-
-// ingestJob ingests one job with a progress line on a terminal.
-func ingestJob(ctx context.Context, a *app, spoolDir string, out *writer.Run, o ingest.Options) (*schema.Manifest, error) {
 	update, finish := newProgress(a, "ingesting", "calls")
 	defer finish()
-	o.Progress = update
-	return ingest.Ingest(ctx, spoolDir, out, o)
+	options := ingest.Options{Record: o.filter.record, Calls: o.filter.calls, Origin: origin,
+		Replace: a.replace, Partial: status != 0 || lost, TimeResolutionNs: o.resolution, Progress: update}
+	return ingest.IngestAll(ctx, spoolDir, out, a.storeDir(), name, options, func(m *schema.Manifest) {
+		finish()
+		printSummary(a.summaries(), m)
+		printStuck(a.summaries(), m, spoolDir, true)
+	})
 }
 
 func newCaptureBuildCommand(a *app) *cobra.Command {
@@ -389,8 +402,9 @@ func newCaptureBuildCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [program]",
 		Short: "Compile the capture library and print its path",
-		Long: `build compiles the capture library with the MPI compiler wrapper of the program's MPI library (or the one named by --mpi),
-keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints its path. capture and exec do this by themselves.`,
+		Long: `build compiles the capture library with the MPI compiler wrapper of the program's MPI library (or the
+one named by --mpi), keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints its path. capture
+and exec do this by themselves.`,
 		Example: `  commq capture build --mpi openmpi
   commq capture build ./bt.C.x`,
 		Args:              wantArgs(0, 1, "at most a program"),
@@ -400,6 +414,7 @@ keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints it
 			if len(args) == 1 {
 				program = args[0]
 			}
+			o.compiling = noteCompiling(a)
 			p, err := o.forProgram(c.Context(), program, nil)
 			if err == nil {
 				fmt.Fprintln(a.stdout, p.Shim)
@@ -411,7 +426,7 @@ keeps it in the cache ($COMMQ_CACHE, else the user's cache folder) and prints it
 	return c
 }
 
-// forProgram builds the shim for a program, or, without one, for --mpi or the only MPI library installed.
+// forProgram builds the shim for a program, or without one for --mpi or the only installed MPI library.
 func (o *preloadOptions) forProgram(ctx context.Context, program string, s *launch.Simulation) (launch.Preload, error) {
 	if program == "" && o.mpi == "" {
 		only, err := onlyLibrary(o.mpicc)
@@ -427,7 +442,7 @@ func (o *preloadOptions) forProgram(ctx context.Context, program string, s *laun
 	return o.preload(ctx, library, s)
 }
 
-// onlyLibrary is the MPI library whose compiler wrapper is installed, when there is just one.
+// onlyLibrary returns the MPI library whose compiler wrapper is installed, if there is only one.
 func onlyLibrary(mpicc string) (string, error) {
 	var found []string
 	var errs error
@@ -444,5 +459,6 @@ func onlyLibrary(mpicc string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("several MPI libraries are installed (%s): name the program or say --mpi", strings.Join(found, ", "))
+	return "", fmt.Errorf("several MPI libraries are installed (%s): name the program, or one of them with --mpi",
+		strings.Join(found, ", "))
 }

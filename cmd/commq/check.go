@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +12,8 @@ import (
 
 	"github.com/commq/commq/compare"
 	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/report"
+	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/writer"
@@ -22,61 +21,71 @@ import (
 
 // checkOptions are the flags of commq check.
 type checkOptions struct {
-	rules    string   // --rules
-	runs     []string // --run
-	base     []string // --base
-	baseline string   // --baseline
-	format   string   // --format
-	write    []string // --write
-	root     string   // --source-root
-	memory   int      // --memory-mib
-	trino    string   // the address that engineOptions settle on; "" is DuckDB
+	files    compare.Files // --rules, --baseline, --source-root
+	runs     []string      // --run
+	base     []string      // --base
+	format   string        // --format
+	write    []string      // --write
+	memory   int           // --memory
+	baseline baselineOptions
+	trino    string // the address that engineOptions settle on; "" is DuckDB
 	engineOptions
-}
-
-// asks is who answers.
-func (o *checkOptions) asks() queries.Options {
-	return queries.Options{MemoryBytes: int64(o.memory) << 20, Trino: o.trino}
 }
 
 func newCheckCommand(a *app) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
-		Use:   "check --run RUN",
-		Short: "Check whether runs keep to rules: no more messages than before, and what else a file says",
-		Long: `check compares runs with a baseline (commq baseline write) and with rules in a file of YAML: exact measures must not be more than before,
-or must be the same, or within bounds; times must not be longer by more than some percent, by a test over several runs; measures must not
-grow faster with the number of ranks than a power; no collective may be done by hand; an SQL query must give no row. docs/method/check.md
-has all of them.
+		Use: "check --run RUN",
+		Short: "Check runs against a baseline and rules: no more messages than before, no slower, no collective " +
+			"by hand",
+		Long: `check compares runs with a baseline and with the rules in a YAML file. A rule can demand that exact
+measures do not grow, stay the same or keep within bounds; that times, tested over several runs, grow by at most some
+percent; that measures grow no faster with the number of ranks than a power of it; that no collective is done by hand;
+that an SQL query gives no row. docs/method/check.md describes every kind of rule.
 
-The exit status is 0 where every rule passes, 1 where one is broken, and 2 where one cannot be decided because something is missing: the
-baseline, a run, a measure, enough runs. What is better than the baseline passes, and is said.
+The exit status is 0 when every rule passes, 1 when one is broken, and 2 when one cannot be decided because something
+is missing: the baseline, a run, a measure, enough runs. Measures better than the baseline pass with a note.
 
---write writes the verdict in further formats: markdown for a comment on a pull request, junit and sarif for tools that show them, github
-for annotations. Places in the source are relative to --source-root.`,
-		Example: `  commq check --run halo.4
+--write also writes the verdict in other formats: markdown for a comment on a pull request, junit and sarif for tools
+that show them, github for annotations. Source paths in it are relative to --source-root.
+
+--write-baseline writes the baseline instead: the exact measures of the runs as sorted YAML, one per line, with a
+section for each number of ranks, so that git diff shows what changed in the program. Commit the file. Measures that
+differ between runs of one number of ranks are left out and named. --times also keeps the times of the runs, for a
+machine that is always the same; otherwise give check runs of the base. --equations also keeps each measure as an
+equation of the number of ranks; that takes runs of three or more different numbers of ranks.`,
+		Example: `  commq check --run 'halo.*' --write-baseline
+  commq check --run halo.4
   commq check --run 'pr.*' --base 'main.*' --rules commq-check.yaml
   commq check --run halo.4 --write junit=check.xml --write sarif=check.sarif`,
 		Args:              wantArgs(0, 0, "no arguments but flags; name the runs with --run"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if o.trino, err = o.address(c, "memory-mib"); err != nil {
+			if o.trino, err = o.address(c, "memory"); err != nil {
+				return err
+			}
+			if err := o.baseline.check(c); err != nil {
 				return err
 			}
 			return runCheck(c.Context(), a, &o)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.rules, "rules", "commq-check.yaml", "`FILE` with the rules")
-	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to check: a name in the store, a path, or a pattern of either ('pr.*'); several times for several")
-	f.StringArrayVar(&o.base, "base", nil, "`RUN` that times are compared with, likewise")
-	f.StringVar(&o.baseline, "baseline", "", "`FILE` with the baseline (default: the one that the rules name)")
-	f.StringVar(&o.format, "format", "text", "`FORMAT` on standard output: "+strings.Join(compare.VerdictFormats(), ", "))
-	f.StringArrayVar(&o.write, "write", nil, "also write the verdict as `FORMAT=FILE`; several times for several")
-	f.StringVar(&o.root, "source-root", "", "`FOLDER` that paths of sources are relative to (default: the working directory)")
-	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use")
-	o.engineOptions.flags(c)
+	f.StringVar(&o.files.Rules, "rules", "commq-check.yaml", "`FILE` with the rules")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to check: a name in the store, a path, or a pattern of either "+
+		"('pr.*'); may be repeated")
+	f.StringArrayVar(&o.base, "base", nil, "`RUN` to compare times with, named likewise")
+	f.StringVar(&o.files.Baseline, "baseline", "", "`FILE` with the baseline (default: the one that the rules name)")
+	o.baseline.flags(c)
+	f.StringVar(&o.format, "format", "text", "`FORMAT` on standard output: "+
+		strings.Join(compare.VerdictFormats(), ", "))
+	f.StringArrayVar(&o.write, "write", nil, "also write the verdict as `FORMAT=FILE`; may be repeated")
+	f.StringVar(&o.files.SourceRoot, "source-root", "",
+		"`FOLDER` that source paths are relative to (default: the working directory)")
+	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use")
+	o.engineFlags(c)
 	register(c, completeRuns(a), "run", "base")
+	a.readsRuns(c)
 	completeFiles(c, "rules", "yaml", "yml")
 	completeFiles(c, "baseline", "yaml", "yml")
 	complete(c, "format", compare.VerdictFormats()...)
@@ -85,15 +94,29 @@ for annotations. Places in the source are relative to --source-root.`,
 		forms = append(forms, format+"=")
 	}
 	register(c, fixed(forms, cobra.ShellCompDirectiveNoSpace), "write")
+	a.writes(c)
 	completeFolders(c, "source-root")
-	completeNothing(c, "memory-mib")
+	completeNothing(c, "memory")
 	return c
 }
 
-// file is a format and the file that is to have it.
+// formatFile is a file to write and its format.
 type formatFile struct{ format, file string }
 
-// check says what is wrong with the flags.
+// parseFormatFiles reads the values FORMAT=FILE of --write.
+func parseFormatFiles(values []string) (files []formatFile, err error) {
+	for _, text := range values {
+		format, file, ok := strings.Cut(text, "=")
+		if !ok || file == "" || !slices.Contains(compare.VerdictFormats(), format) {
+			return nil, fmt.Errorf("--write %s: want FORMAT=FILE with one of %s, for example junit=check.xml", text,
+				strings.Join(compare.VerdictFormats(), ", "))
+		}
+		files = append(files, formatFile{format, file})
+	}
+	return files, nil
+}
+
+// check validates the flags.
 func (o *checkOptions) check() (files []formatFile, err error) {
 	if len(o.runs) == 0 {
 		return nil, errors.New("no run given; name one with --run")
@@ -101,14 +124,10 @@ func (o *checkOptions) check() (files []formatFile, err error) {
 	if err := oneOf("format", o.format, compare.VerdictFormats()...); err != nil {
 		return nil, err
 	}
-	for _, text := range o.write {
-		format, file, ok := strings.Cut(text, "=")
-		if !ok || file == "" || !slices.Contains(compare.VerdictFormats(), format) {
-			return nil, fmt.Errorf("--write %s: want FORMAT=FILE with one of %s, for example junit=check.xml", text, strings.Join(compare.VerdictFormats(), ", "))
-		}
-		files = append(files, formatFile{format, file})
+	if files, err = parseFormatFiles(o.write); err != nil {
+		return nil, err
 	}
-	return files, nil
+	return files, checkMemory(o.memory)
 }
 
 func runCheck(ctx context.Context, a *app, o *checkOptions) error {
@@ -116,19 +135,53 @@ func runCheck(ctx context.Context, a *app, o *checkOptions) error {
 	if err != nil {
 		return err
 	}
-	c := &checking{ctx: ctx, a: a, o: o}
-	v, err := c.verdict()
+	for _, f := range files {
+		if err := a.checkNew(f.file); err != nil {
+			return fmt.Errorf("check: --write %s=%s: %w", f.format, f.file, err)
+		}
+	}
+	if o.baseline.write {
+		return runWriteBaseline(ctx, a, o)
+	}
+	runs, base, err := o.find(ctx, a)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
+	v, err := compare.CheckFiles(ctx, o.files, runs, base, &checkEngine{a, o})
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	return o.print(a, v, files)
+}
+
+// find finds the runs to check and those of the base, if any are named.
+func (o *checkOptions) find(ctx context.Context, a *app) (runs, base []compare.Run, err error) {
+	found, err := askedRuns(ctx, a, o.trino, o.runs)
+	if err != nil || len(o.base) == 0 {
+		return comparedRuns(found), nil, err
+	}
+	foundBase, err := askedRuns(ctx, a, o.trino, o.base)
+	if err != nil {
+		return nil, nil, fmt.Errorf("base: %w", err)
+	}
+	return comparedRuns(found), comparedRuns(foundBase), nil
+}
+
+// print writes the verdict to the files and to the screen, and returns the exit status.
+func (o *checkOptions) print(a *app, v *compare.Verdict, files []formatFile) error {
 	for _, f := range files {
-		if err := writeFile(f.file, func(w io.Writer) error { return v.Write(w, f.format, version) }); err != nil {
+		if err := a.writeFile(f.file, func(w io.Writer) error { return v.Write(w, f.format, version) }); err != nil {
 			return err
 		}
 	}
 	if err := v.Write(a.screen(), o.format, version); err != nil {
 		return err
 	}
+	return verdictStatus(v)
+}
+
+// verdictStatus returns the exit status of a verdict.
+func verdictStatus(v *compare.Verdict) error {
 	switch v.Status() {
 	case compare.Passed:
 		return nil
@@ -138,193 +191,68 @@ func runCheck(ctx context.Context, a *app, o *checkOptions) error {
 	return exitError(exitCannot)
 }
 
-// checking is a check that goes on.
-type checking struct {
-	ctx     context.Context
-	a       *app
-	o       *checkOptions
-	runs    []queries.Run
-	samples []compare.Sample
+// checkEngine answers what rules ask about runs.
+type checkEngine struct {
+	a *app
+	o *checkOptions
 }
 
-// verdict reads what there is and asks the rules.
-func (c *checking) verdict() (*compare.Verdict, error) {
-	f, err := os.Open(c.o.rules)
-	if err != nil {
-		return nil, fmt.Errorf("%w; write one (docs/method/check.md has the rules), or name it with --rules", err)
-	}
-	rules, err := compare.ReadRules(c.o.rules, f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	baseline, err := c.readBaseline(rules)
-	if err != nil {
-		return nil, err
-	}
-	if c.runs, c.samples, err = checkedRuns(c.ctx, c.a, c.o.runs, c.o.asks()); err != nil {
-		return nil, err
-	}
-	e := &compare.Evidence{New: c.samples, Kept: keptBy(c.runs), Baseline: baseline, Grow: c.grow, Operations: detect.Operations(), ByHand: c.byHand, Rows: c.rows,
-		Equation: func(key string) (string, error) { return equationOf(c.samples, key) }}
-	if len(c.o.base) > 0 {
-		var base []queries.Run
-		if base, e.Base, err = checkedRuns(c.ctx, c.a, c.o.base, c.o.asks()); err != nil {
-			return nil, fmt.Errorf("base: %w", err)
-		}
-		for _, r := range slices.Concat(base, c.runs) {
-			if text := alike(base[0], r); text != "" {
-				return nil, fmt.Errorf("%s; capture them alike", text)
-			}
-		}
-	}
-	v := &compare.Verdict{Rules: c.relative(c.o.rules), Results: compare.Check(rules, e)}
-	for _, r := range c.runs {
-		v.Runs = append(v.Runs, r.Name)
-	}
-	for i := range v.Results {
-		for k := range v.Results[i].Findings {
-			v.Results[i].Findings[k].File = c.relative(v.Results[i].Findings[k].File)
-		}
-	}
-	return v, nil
+func (e *checkEngine) options() queries.Options {
+	return queries.Options{MemoryBytes: int64(e.o.memory) << 20, Trino: e.o.trino}
 }
 
-// readBaseline reads the baseline that the command line or the rules name; nil where none does.
-func (c *checking) readBaseline(rules *compare.Rules) (*compare.Baseline, error) {
-	name := c.o.baseline
-	if name == "" && rules.Baseline != "" {
-		if name = rules.Baseline; !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(c.o.rules), name)
-		}
-	}
-	if name == "" {
-		return nil, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: %w; write it with commq baseline write, and commit it", err)
-	}
-	b, err := compare.ReadBaseline(name, f)
-	return b, errors.Join(err, f.Close())
+// Ask asks a query about runs together.
+func (e *checkEngine) Ask(ctx context.Context, runs []compare.Run, query string, args map[string]string,
+	each func(rows.Row) error) error {
+	return askWith(e.options())(ctx, runs, query, args, each)
 }
 
-// relative is a path of the source as the repository has it, where it lies under --source-root.
-func (c *checking) relative(file string) string {
-	root := c.o.root
-	if root == "" {
-		root = "."
-	}
-	root, err := filepath.Abs(root)
-	if err != nil || !filepath.IsAbs(file) {
-		return file
-	}
-	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return file
-}
+// rowsShown is how many rows of SQL a finding shows.
+const rowsShown = 3
 
-// grow asks the query scaling.
-func (c *checking) grow(measure string, ranks []int32) (all []compare.Growth, err error) {
-	q, err := queries.Named([]string{"scaling"})
-	if err != nil {
-		return nil, err
-	}
-	var runs []queries.Run
-	for i, r := range c.runs {
-		if len(ranks) == 0 || slices.Contains(ranks, r.Manifest.Ranks) {
-			r.Name = fmt.Sprintf("the runs %d", i) // one series, whatever they are called
-			runs = append(runs, r)
-		}
-	}
-	db, err := queries.Open(c.ctx, runs, c.o.asks())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.Ask(c.ctx, q[0], map[string]string{"measure": measure})
-	if err != nil {
-		return nil, err
-	}
-	g := compare.Growth{Series: "the runs", Exponent: math.NaN(), Low: math.NaN(), High: math.NaN()}
-	unknown := 0
-	for rows.Next() { // series, run, ranks, x, y, fitted, slope, slope_low, slope_high
-		r := rows.Row()
-		y, known := r[4].(float64)
-		if !known {
-			unknown++
-			continue
-		}
-		g.Ranks, g.Values = append(g.Ranks, r[2].(int32)), append(g.Values, y)
-		for to, value := range map[*float64]any{&g.Exponent: r[6], &g.Low: r[7], &g.High: r[8]} {
-			if x, ok := value.(float64); ok {
-				*to = x
-			}
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, err
-	}
-	if unknown > 0 {
-		return nil, fmt.Errorf("%s of %s is not known: they do not hold it", measure, counted(int64(unknown), "run"))
-	}
-	return []compare.Growth{g}, nil
-}
-
-// byHand looks for collectives that a run does by hand.
-func (c *checking) byHand(name string) (all []compare.Manual, err error) {
-	i := slices.IndexFunc(c.runs, func(r queries.Run) bool { return r.Name == name })
-	dir := c.runs[i].Dir
-	if c.o.trino != "" { // the server knows its rows; detection reads files
-		if dir, err = writer.Find(c.a.storeDir(), name); err != nil {
-			return nil, fmt.Errorf("look for collectives by hand: %w; this rule reads the run's files, so their store must be here (--store)", err)
-		}
-	}
-	d := &detection{dir: dir, name: name}
-	if err := d.detect(c.ctx, detect.Options{MinRanks: detect.DefaultMinRanks}); err != nil {
-		return nil, err
-	}
-	p := d.printed()
-	for k := range p.Findings {
-		f := &p.Findings[k]
-		if f.neighborly() {
-			continue
-		}
-		m := compare.Manual{Operation: f.Operation, Text: f.over() + ": " + f.amount()}
-		for _, site := range f.SendSites {
-			if site.File != "" && m.File == "" {
-				m.File, m.Line = site.File, site.Line
-			}
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-// checkedRows is how many rows of SQL a finding has.
-const checkedRows = 3
-
-// rows asks a run the SQL of a rule.
-func (c *checking) rows(name, text string) (first []string, count int64, err error) {
-	i := slices.IndexFunc(c.runs, func(r queries.Run) bool { return r.Name == name })
-	db, err := queries.Open(c.ctx, c.runs[i:i+1], c.o.asks())
+// SQL runs the SELECT of a rule.
+func (e *checkEngine) SQL(ctx context.Context, run compare.Run, text string) (first []string, count int64, err error) {
+	db, err := queries.Open(ctx, []queries.Run{queries.Run(run)}, e.options())
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.Query(c.ctx, text)
+	answer, err := db.Query(ctx, text)
 	if err != nil {
 		return nil, 0, err
 	}
-	for rows.Next() {
-		if count++; count > checkedRows {
+	for answer.Next() {
+		if count++; count > rowsShown {
 			continue
 		}
 		var words []string
-		for k, v := range rows.Row() {
-			words = append(words, fmt.Sprintf("%s %s", rows.Columns()[k].Name, output.Shown(v, rows.Columns()[k])))
+		for k, v := range answer.Row() {
+			c := answer.Columns()[k]
+			words = append(words, fmt.Sprintf("%s %s", output.Head(c), output.Shown(v, c)))
 		}
 		first = append(first, strings.Join(words, ", "))
 	}
-	return first, count, errors.Join(rows.Err(), rows.Close())
+	return first, count, errors.Join(answer.Err(), answer.Close())
 }
+
+// Operations returns the collectives that detection finds.
+func (e *checkEngine) Operations() []string { return detect.Operations() }
+
+// ByHand detects collectives that a run does by hand. Detection reads files, also of a run that a server has.
+func (e *checkEngine) ByHand(ctx context.Context, r compare.Run) (list []compare.Manual, err error) {
+	dir := r.Dir
+	if e.o.trino != "" {
+		if dir, err = writer.Find(e.a.storeDir(), r.Name); err != nil {
+			return nil, fmt.Errorf("look for collectives by hand: %w; this rule reads the run's files, so their "+
+				"store must be here (--store)", err)
+		}
+	}
+	found, err := report.FindByHand(ctx, dir, spillPayloads)
+	for _, f := range found {
+		list = append(list, compare.Manual(f))
+	}
+	return list, err
+}
+
+// Fit fits an equation over the number of ranks.
+func (e *checkEngine) Fit(byRanks map[int64]float64) (string, error) { return fitEquation(byRanks) }

@@ -17,7 +17,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// checkFolder is a store with the runs of diffStore, and a folder with rules and a baseline of a.3.
+// checkFolder returns a store with the runs of diffStore, and a folder with rules and a baseline of a.3.
 func checkFolder(t *testing.T) (store, dir string) {
 	t.Helper()
 	store, dir = diffStore(t), t.TempDir()
@@ -25,7 +25,8 @@ func checkFolder(t *testing.T) (store, dir string) {
 	if err := os.WriteFile(filepath.Join(dir, "commq-check.yaml"), []byte(rules), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, errs := commandLine("", "baseline", "write", "--store", store, "--run", "a.3", "-o", filepath.Join(dir, "base.yaml")); status != 0 {
+	if status, _, errs := commandLine("", "check", "--write-baseline", "--store", store, "--run", "a.3",
+		"--baseline", filepath.Join(dir, "base.yaml")); status != 0 {
 		t.Fatal(errs)
 	}
 	return store, dir
@@ -34,24 +35,70 @@ func checkFolder(t *testing.T) (store, dir string) {
 func TestCheckCommand(t *testing.T) {
 	store, dir := checkFolder(t)
 	check := func(args ...string) (int, string, string) {
-		return commandLine("", append([]string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml")}, args...)...)
+		return commandLine("", append([]string{"check", "--store", store, "--rules",
+			filepath.Join(dir, "commq-check.yaml")}, args...)...)
 	}
-	if status, out, errs := check("--run", "a.3"); status != exitDone || errs != "" || !strings.Contains(out, "passed     no more\n1 rule passed, 0 failed (") {
+	if status, out, errs := check("--run", "a.3"); status != exitDone || errs != "" ||
+		!strings.Contains(out, "passed     no more\n1 rule passed, 0 failed (") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 	xmlFile, jsonFile := filepath.Join(dir, "c.xml"), filepath.Join(dir, "c.json")
 	status, out, _ := check("--run", "b.3", "--write", "junit="+xmlFile, "--write", "json="+jsonFile)
-	if status != exitFailed || !strings.Contains(out, "messages of run b.3 is 4, the baseline has 3 (+33.33%)") || strings.Contains(out, "pairs") {
+	if status != exitFailed || !strings.Contains(out, "messages of run b.3 is 4, the baseline has 3 (+33.33%)") ||
+		strings.Contains(out, "pairs") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 	text, err := os.ReadFile(xmlFile)
-	if err != nil || xml.Unmarshal(text, new(struct{})) != nil || !strings.Contains(string(text), `<testsuite name="commq check `) {
+	if err != nil || xml.Unmarshal(text, new(struct{})) != nil ||
+		!strings.Contains(string(text), `<testsuite name="commq check `) {
 		t.Errorf("%v %s", err, text)
 	}
 	var v compare.Verdict
 	text, err = os.ReadFile(jsonFile)
 	if err != nil || json.Unmarshal(text, &v) != nil || v.Results[0].Status != compare.Failed {
 		t.Errorf("%v %s", err, text)
+	}
+}
+
+// TestWriteBaseline: check writes the baseline to the file that it would read, and overwrites it only with --replace.
+func TestWriteBaseline(t *testing.T) {
+	store, dir := checkFolder(t)
+	rules, base := filepath.Join(dir, "commq-check.yaml"), filepath.Join(dir, "base.yaml")
+	first := mustRead(t, base)
+	for _, c := range []struct {
+		args []string
+		want string // of the message
+		run  string // of the baseline afterwards
+	}{
+		{[]string{"--run", "b.3"}, "base.yaml exists; name another file, or overwrite it with --replace", "a.3"},
+		{[]string{"--run", "b.3", "--replace"}, "base.yaml written: measures of 1 run; commit it", "b.3"},
+		{[]string{"--run", "a.3", "--replace", "--format", "json"}, "--format is for checking runs", "b.3"},
+		{[]string{"--run", "a.3", "--replace", "--base", "b.3"}, "--base is for checking runs", "b.3"},
+		{[]string{"--run", "a.3", "--replace", "--times"}, "base.yaml written: ", "a.3"},
+	} {
+		status, out, errs := commandLine("", append([]string{"check", "--write-baseline", "--store", store, "--rules",
+			rules}, c.args...)...)
+		if !strings.Contains(errs, c.want) || out != "" || (status == exitDone) != strings.Contains(c.want, "written") {
+			t.Errorf("%q: status %d\n%s%s; want %s", c.args, status, out, errs, c.want)
+		}
+		is := "b.3"
+		if mustRead(t, base) == first { // its times too: the run has none
+			is = "a.3"
+		}
+		if is != c.run {
+			t.Errorf("%q: the baseline is that of %s, want %s", c.args, is, c.run)
+		}
+	}
+	for _, flag := range []string{"--times", "--equations"} {
+		if status, _, errs := commandLine("", "check", "--store", store, "--rules", rules, "--run", "a.3",
+			flag); status != exitCannot || !strings.Contains(errs, flag+" is about a baseline; want --write-baseline too") {
+			t.Errorf("%s without --write-baseline: status %d, %s", flag, status, errs)
+		}
+	}
+	rewrite(t, rules, "baseline: base.yaml\n", "")
+	if status, _, errs := commandLine("", "check", "--write-baseline", "--store", store, "--rules", rules, "--run",
+		"a.3"); status != exitCannot || !strings.Contains(errs, "commq-check.yaml names no baseline; name the file") {
+		t.Errorf("rules without a baseline: status %d, %s", status, errs)
 	}
 }
 
@@ -73,39 +120,43 @@ func emptyRun(t *testing.T, store, name string, m schema.Manifest) {
 	if err := run.Write(0, comms); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Commit(&m); err != nil {
+	if err := run.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestCheckFailsClosed: whatever is missing, the status is 2 and never 0.
+// TestCheckFailsClosed: if anything is missing, the status is 2 and never 0.
 func TestCheckFailsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(store, dir string)
 		args    []string
 		want    string
 	}{
-		"no baseline":   {func(_, dir string) { os.Remove(filepath.Join(dir, "base.yaml")) }, nil, "write it with commq baseline write"},
-		"no rules":      {func(_, dir string) { os.Remove(filepath.Join(dir, "commq-check.yaml")) }, nil, "write one (docs/method/check.md has the rules)"},
-		"no run":        {nil, []string{"--run", "nothing.3"}, "nothing.3"},
-		"no pattern":    {nil, []string{"--run", "nothing.*"}, "nothing.*"},
-		"empty run":     {func(store, _ string) { emptyRun(t, store, "e.3", schema.Manifest{Ranks: 3, Ended: "finalized"}) }, []string{"--run", "e.3"}, `run "e.3" is empty`},
-		"killed":        {func(store, _ string) { emptyRun(t, store, "e.3", schema.Manifest{Ranks: 3, Ended: "killed"}) }, []string{"--run", "e.3"}, `run "e.3" was killed before MPI_Finalize`},
-		"base missing":  {nil, []string{"--run", "a.3", "--base", "main.*"}, "main.*"},
-		"damaged run":   {func(store, _ string) { damage(t, filepath.Join(store, "a.3")) }, []string{"--run", "a.3"}, "damaged"},
-		"no file":       {nil, []string{"--run", "a.3", "--write", "junit=" + filepath.Join(t.TempDir(), "none", "c.xml")}, "no such file"},
-		"wrong format":  {nil, []string{"--run", "a.3", "--write", "xunit=c.xml"}, "--write xunit=c.xml: want FORMAT=FILE"},
+		"no baseline":  {func(_, dir string) { os.Remove(filepath.Join(dir, "base.yaml")) }, nil, "write it with commq check --write-baseline"},
+		"no rules":     {func(_, dir string) { os.Remove(filepath.Join(dir, "commq-check.yaml")) }, nil, "write one (docs/method/check.md has the rules)"},
+		"no run":       {nil, []string{"--run", "nothing.3"}, "nothing.3"},
+		"no pattern":   {nil, []string{"--run", "nothing.*"}, "nothing.*"},
+		"empty run":    {func(store, _ string) { emptyRun(t, store, "e.3", schema.Manifest{Ranks: 3, Ended: "finalized"}) }, []string{"--run", "e.3"}, `run "e.3" is empty`},
+		"killed":       {func(store, _ string) { emptyRun(t, store, "e.3", schema.Manifest{Ranks: 3, Ended: "killed"}) }, []string{"--run", "e.3"}, `run "e.3" was killed before MPI_Finalize`},
+		"base missing": {nil, []string{"--run", "a.3", "--base", "main.*"}, "main.*"},
+		"damaged run":  {func(store, _ string) { damage(t, filepath.Join(store, "a.3")) }, []string{"--run", "a.3"}, "damaged"},
+		"no file": {nil, []string{"--run", "a.3", "--write", "junit=" +
+			filepath.Join(t.TempDir(), "none", "c.xml")}, "no such file"},
+		"wrong format": {nil, []string{"--run", "a.3", "--write", "xunit=c.xml"},
+			"--write xunit=c.xml: want FORMAT=FILE"},
 		"wrong measure": {func(_, dir string) { rewrite(t, filepath.Join(dir, "commq-check.yaml"), "messages", "mesages") }, nil, ""},
 		"renamed":       {func(_, dir string) { rewrite(t, filepath.Join(dir, "base.yaml"), "messages:", "message_count:") }, nil, ""},
-		"unknown key":   {func(_, dir string) { rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more", "nomore") }, nil, `commq-check.yaml:5: rules[0]."nomore" is no key here`},
+		"unknown key":   {func(_, dir string) { rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more", "nomore") }, nil, `commq-check.yaml:5: unknown key "nomore" in rules[0]; did you mean no_more?`},
 		"other column": {func(_, dir string) {
-			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]", "no_rows: SELECT source FROM messages")
+			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]",
+				"no_rows: SELECT source FROM messages")
 		}, nil, ""},
 		"no hashes": {func(_, dir string) {
 			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]", "no_manual: [all]")
 		}, nil, ""},
 		"one number of ranks": {func(_, dir string) {
-			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]", "scaling: messages\n    exponent_at_most: 1")
+			rewrite(t, filepath.Join(dir, "commq-check.yaml"), "no_more: [messages, pairs]",
+				"scaling: messages\n    exponent_at_most: 1")
 		}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,8 +167,11 @@ func TestCheckFailsClosed(t *testing.T) {
 			if c.args == nil {
 				c.args = []string{"--run", "a.3"}
 			}
-			status, out, errs := commandLine("", append([]string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml")}, c.args...)...)
-			if status != exitCannot || !strings.Contains(errs, c.want) || c.want == "" && !strings.Contains(out, "undecided  no more\n") {
+			status, out, errs := commandLine("",
+				append([]string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml")},
+					c.args...)...)
+			if status != exitCannot || !strings.Contains(errs, c.want) || c.want == "" &&
+				!strings.Contains(out, "undecided  no more\n") {
 				t.Errorf("status %d\n%s%s", status, out, errs)
 			}
 		})
@@ -126,7 +180,8 @@ func TestCheckFailsClosed(t *testing.T) {
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs strings.Builder
-	if status := run(stopped, []string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml"), "--run", "a.3"}, strings.NewReader(""), &out, &errs); status != exitCannot {
+	if status := execute(stopped, []string{"check", "--store", store, "--rules", filepath.Join(dir, "commq-check.yaml"),
+		"--run", "a.3"}, strings.NewReader(""), &out, &errs); status != exitCannot {
 		t.Errorf("interrupted: %d %s%s", status, out.String(), errs.String())
 	}
 }
@@ -159,19 +214,22 @@ func damage(t *testing.T, dir string) {
 	}
 }
 
-// TestHaloCheck: of the sample program each change that is worse breaks the rules that it should, with the line that does it, and those
-// that are not pass. The time rule has its own runs, five of each side, because one run has no p-value.
+// TestHaloCheck changes the sample program. Each change for the worse breaks the rules that it should, and the
+// finding names the line that causes it; harmless changes pass. The time rule has its own runs, five of each side,
+// because one run has no p-value.
 func TestHaloCheck(t *testing.T) {
 	captureEnvironment(t)
 	dir := t.TempDir()
 	exe := filepath.Join(dir, "halo")
-	if out, err := exec.Command("mpicc.mpich", "-g", "-O1", "-o", exe, filepath.Join(programsDir, "halo.c"), "-lm").CombinedOutput(); err != nil {
+	if out, err := exec.Command("mpicc.mpich", "-g", "-O1", "-o", exe, filepath.Join(programsDir, "halo.c"),
+		"-lm").CombinedOutput(); err != nil {
 		t.Fatalf("compile halo.c: %v\n%s", err, out)
 	}
 	store := filepath.Join(dir, "runs")
 	capture := func(name, ranks, change string) {
 		t.Helper()
-		status, _, errs := commandLine("", "capture", "-q", "--store", store, "--mpi", "mpich", "--hash", "crc64", "--run", name, "-n", ranks, "--", exe, change)
+		status, _, errs := commandLine("", "capture", "-q", "--store", store, "--mpi", "mpich", "--hash", "crc64",
+			"--name", name, "-n", ranks, "--", exe, change)
 		if status != 0 {
 			t.Fatalf("%s: status %d\n%s", name, status, errs)
 		}
@@ -193,7 +251,8 @@ func TestHaloCheck(t *testing.T) {
 	}
 	exactRules := write("exact.yaml", exact)
 	timeRules := write("times.yaml", "commq_check: 1\nrules:\n  - name: not slower\n"+times)
-	if status, _, errs := commandLine("", "baseline", "write", "--store", store, "--run", "main.*", "--equations", "-o", filepath.Join(dir, "halo-baseline.yaml")); status != 0 {
+	if status, _, errs := commandLine("", "check", "--write-baseline", "--store", store, "--run", "main.*",
+		"--equations", "--rules", exactRules); status != 0 {
 		t.Fatal(errs)
 	}
 	for _, c := range []struct {
@@ -204,10 +263,15 @@ func TestHaloCheck(t *testing.T) {
 		{"none", exitDone, nil},
 		{"order", exitDone, nil},
 		{"renamed", exitDone, nil},
-		{"extra", exitFailed, []string{"failed     no more messages\n", "messages of run extra.4 is 240, the baseline has 160 (+50.00%); MPI_Sendrecv in report_progress (halo.c), line "}},
-		{"double", exitFailed, []string{"failed     no more messages\n", "message_bytes of run double.4 is 43,520, the baseline has 21,760 (+100.00%); MPI_Sendrecv in exchange_wide (halo.c)"}},
-		{"byhand", exitFailed, []string{"failed     no collective by hand\n", "run byhand.4 does MPI_Bcast by hand: MPI_Bcast over MPI_COMM_WORLD (4 ranks), root 0: 1 instance of 4,104 bytes"}},
-		{"allpairs", exitFailed, []string{"failed     messages per rank stay constant\n", "messages is now 34.1995 P^1.79248 of the number of ranks P, the baseline has 40 P", "grows as ranks^0.792 (60 with 2, 100 with 4, 180 with 8 ranks); an exponent of at most 0.05 is allowed"}},
+		{"extra", exitFailed, []string{"failed     no more messages\n",
+			"messages of run extra.4 is 240, the baseline has 160 (+50.00%); MPI_Sendrecv in report_progress (halo.c), line "}},
+		{"double", exitFailed, []string{"failed     no more messages\n",
+			"message_bytes of run double.4 is 43,520, the baseline has 21,760 (+100.00%); MPI_Sendrecv in exchange_wide (halo.c)"}},
+		{"byhand", exitFailed, []string{"failed     no collective by hand\n",
+			"run byhand.4 does MPI_Bcast by hand: MPI_Bcast over MPI_COMM_WORLD (4 ranks), root 0: 1 instance of 4,104 bytes"}},
+		{"allpairs", exitFailed, []string{"failed     messages per rank stay constant\n",
+			"messages is now 34.1995 P^1.79248 of the number of ranks P, the baseline has 40 P",
+			"grows as ranks^0.792 (60 with 2, 100 with 4, 180 with 8 ranks); an exponent of at most 0.05 is allowed"}},
 	} {
 		for _, ranks := range []string{"2", "4", "8"} {
 			capture(c.change+"."+ranks, ranks, c.change)
@@ -222,21 +286,23 @@ func TestHaloCheck(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []string{"a", "b", "c", "d", "e"} { // in turn, so that both sides meet the same noise
+	for _, n := range []string{"a", "b", "c", "d", "e"} { // in turn, so that both sides have the same noise
 		capture("base."+n, "4", "none")
 		capture("same."+n, "4", "renamed")
 		capture("slow."+n, "4", "slow")
 	}
 	times4 := func(name, base string, want int) {
 		t.Helper()
-		status, out, errs := commandLine("", "check", "--store", store, "--rules", timeRules, "--run", name, "--base", base)
+		status, out, errs := commandLine("", "check", "--store", store, "--rules", timeRules, "--run", name, "--base",
+			base)
 		if status != want || errs != "" {
 			t.Errorf("%s: status %d, want %d\n%s%s", name, status, want, out, errs)
 		}
 	}
 	times4("same.*", "base.*", exitDone)
 	times4("slow.*", "base.*", exitFailed)
-	more, _ := strconv.Atoi(os.Getenv("COMMQ_CHECK_REPETITIONS")) // further looks for false alarms, each of ten captures
+	// repeats the check to find false alarms, with ten captures each
+	more, _ := strconv.Atoi(os.Getenv("COMMQ_CHECK_REPETITIONS"))
 	for k := range more {
 		for n := range 5 {
 			capture(fmt.Sprintf("base%d.%d", k, n), "4", "none")
@@ -244,7 +310,17 @@ func TestHaloCheck(t *testing.T) {
 		}
 		times4(fmt.Sprintf("again%d.*", k), fmt.Sprintf("base%d.*", k), exitDone)
 	}
-	if status, out, _ := commandLine("", "check", "--store", store, "--rules", timeRules, "--run", "slow.a", "--base", "base.*"); status != exitCannot || !strings.Contains(out, "not enough data") {
+	if status, out, _ := commandLine("", "check", "--store", store, "--rules", timeRules, "--run", "slow.a", "--base",
+		"base.*"); status != exitCannot || !strings.Contains(out, "not enough data") {
 		t.Errorf("one run: status %d\n%s", status, out)
 	}
+}
+
+func mustRead(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -16,11 +16,12 @@ import (
 
 	"cmp"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// inEpochs writes a committed run again in a new store, in epochs of so many rows of each rank, and returns the store.
+// inEpochs copies a committed run to a new store, in epochs of perEpoch rows of each rank, and returns the store.
 func inEpochs(t *testing.T, name string, perEpoch int64) string {
 	t.Helper()
 	ctx, from, store := context.Background(), filepath.Join("../../testdata/runs", name), t.TempDir()
@@ -29,7 +30,11 @@ func inEpochs(t *testing.T, name string, perEpoch int64) string {
 		t.Fatal(err)
 	}
 	defer out.Abort()
-	events, err := tableRows[schema.Event](ctx, from, &schema.EventsTable)
+	r, err := run.Open(ctx, from, run.Need{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := run.Rows[schema.Event](ctx, r, &schema.EventsTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +46,7 @@ func inEpochs(t *testing.T, name string, perEpoch int64) string {
 	slices.SortStableFunc(events, func(a, b schema.Event) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq))
 	})
-	messages, err := tableRows[schema.Message](ctx, from, &schema.MessagesTable)
+	messages, err := run.Rows[schema.Message](ctx, r, &schema.MessagesTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,23 +78,20 @@ func inEpochs(t *testing.T, name string, perEpoch int64) string {
 		if table == &schema.EventsTable || table == &schema.MessagesTable {
 			continue
 		}
-		if err := out.CopyTable(ctx, from, table, copyRows, nil); err != nil {
+		if err := out.CopyTable(ctx, from, table, 1<<17, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m, err := writer.ReadManifest(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := *r.Manifest
 	m.Epochs = epochs
-	if err := out.Commit(m); err != nil {
+	if err := out.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 	return store
 }
 
-// killed starts commq in a process of its own, with temporary files in temp, and kills it when the state in a folder of checkpoints has changed so many times.
-// It says whether that came before the end.
+// killed starts commq in a process of its own, with temporary files in temp, and kills it when the state in the folder
+// of checkpoints has changed the given number of times. It reports whether the process was killed before its end.
 func killed(t *testing.T, temp, checkpoint string, changes int, args ...string) bool {
 	t.Helper()
 	c := exec.Command("commq", args...)
@@ -125,7 +127,7 @@ func killed(t *testing.T, temp, checkpoint string, changes int, args ...string) 
 	}
 }
 
-// leftIn lists all that lies in folders, beside what is expected.
+// leftIn lists the files in folders that are not expected there.
 func leftIn(t *testing.T, expected []string, folders ...string) (left []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -142,7 +144,7 @@ func leftIn(t *testing.T, expected []string, folders ...string) (left []string) 
 	return left
 }
 
-// answerOf runs commq in a process of its own, and wants it to end well.
+// answerOf runs commq in a process of its own, which must succeed, and returns its output.
 func answerOf(t *testing.T, args ...string) string {
 	t.Helper()
 	c := exec.Command("commq", args...)
@@ -155,12 +157,12 @@ func answerOf(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// A simulation that is killed, at several points, again and again, gives the run and the answer of one that is not.
-func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
+// A simulation that is killed several times ends with the same run and answer as one that is not killed.
+func TestSimulateContinuesAfterKills(t *testing.T) {
 	store := inEpochs(t, "sp.W.4", 400)
 	temp := t.TempDir()
 	line := []string{"simulate", "--store", store, "--run", "sp.W.4", "--machine", "myrinet", "--format", "json"}
-	want := answerOf(t, append(line, "--save", "whole")...)
+	want := answerOf(t, append(line, "--name", "whole")...)
 	whole, err := writer.ReadManifest(filepath.Join(store, "whole"))
 	if err != nil {
 		t.Fatal(err)
@@ -169,10 +171,10 @@ func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
 	for _, changes := range []int{1, 9} {
 		name := fmt.Sprintf("parts.%d", changes)
 		checkpoint := filepath.Join(t.TempDir(), "kept")
-		mine := append(slices.Clone(line), "--save", name, "--checkpoint", checkpoint, "--checkpoint-every", "0s")
+		mine := append(slices.Clone(line), "--name", name, "--checkpoint", checkpoint, "--checkpoint-every", "0s")
 		for killed(t, temp, checkpoint, changes, mine...) {
 			kills++
-			if changes = 3*changes + 4; changes > 60 { // it has to end
+			if changes = 3*changes + 4; changes > 60 { // so that it ends at last
 				changes = 1 << 30
 			}
 		}
@@ -183,8 +185,9 @@ func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
 		if m.Digest != whole.Digest {
 			t.Errorf("%s: digest %s, want %s", name, m.Digest, whole.Digest)
 		}
-		if left := leftIn(t, []string{"sp.W.4", "whole", "parts.1", "parts.9"}, store, temp, checkpoint); len(left) > 0 {
-			t.Errorf("%s: %v stay", name, left)
+		if left := leftIn(t, []string{"sp.W.4", "whole", "parts.1", "parts.9"}, store, temp,
+			checkpoint); len(left) > 0 {
+			t.Errorf("%s: %v are left", name, left)
 		}
 	}
 	if kills < 4 {
@@ -195,20 +198,21 @@ func TestSimulateGoesOnWhereItWasKilled(t *testing.T) {
 	if !killed(t, temp, checkpoint, 9, mine...) {
 		t.Fatal("it ended before it was killed")
 	}
-	if status, _, errs := commandLine("", append(slices.Clone(mine), "--set", "latency_ns=977")...); status != exitCannot || !strings.Contains(errs, "it keeps what another task knows") {
+	if status, _, errs := commandLine("", append(slices.Clone(mine), "--set",
+		"latency_ns=977")...); status != exitCannot || !strings.Contains(errs, "it keeps what another task knows") {
 		t.Errorf("another machine: status %d\n%s", status, errs)
 	}
 	if got := answerOf(t, mine...); got != want {
-		t.Errorf("the answer is\n%s\nwant\n%s", got, want)
+		t.Errorf("answer\n%s\nwant\n%s", got, want)
 	}
 }
 
-// A detection that is killed, at several points, again and again, gives the answer of one that is not.
-func TestDetectGoesOnWhereItWasKilled(t *testing.T) {
+// A detection that is killed several times ends with the same answer as one that is not killed.
+func TestDetectContinuesAfterKills(t *testing.T) {
 	store, temp := "../../testdata/runs", t.TempDir()
 	line := []string{"detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages", "--neighbors"}
 	want := answerOf(t, line...)
-	line = append(line, "--memory-mib", "1")
+	line = append(line, "--memory", "1")
 	kills := 0
 	for _, changes := range []int{1, 4} {
 		checkpoint := filepath.Join(t.TempDir(), "kept")
@@ -218,14 +222,16 @@ func TestDetectGoesOnWhereItWasKilled(t *testing.T) {
 				kills++
 			}
 		}
-		if status, _, errs := commandLine("", append(slices.Clone(mine), "--min-ranks", "5")...); status != exitCannot || !strings.Contains(errs, "it keeps what another task knows") {
+		if status, _, errs := commandLine("",
+			append(slices.Clone(mine), "--min-ranks", "5")...); status != exitCannot ||
+			!strings.Contains(errs, "it keeps what another task knows") {
 			t.Errorf("other options: status %d\n%s", status, errs)
 		}
 		if got := answerOf(t, mine...); got != want {
 			t.Errorf("killed after %d states: the answer is\n%.2000s\nwant\n%.2000s", changes, got, want)
 		}
 		if left := leftIn(t, nil, temp, checkpoint); len(left) > 0 {
-			t.Errorf("killed after %d states: %v stay", changes, left)
+			t.Errorf("killed after %d states: %v are left", changes, left)
 		}
 	}
 	if kills < 4 {
@@ -233,28 +239,31 @@ func TestDetectGoesOnWhereItWasKilled(t *testing.T) {
 	}
 }
 
-// A signal at any moment ends a command with the status that shells expect, and nothing stays, no run and no temporary file, but what was to be kept.
-func TestASignalLeavesNothing(t *testing.T) {
+// A signal at any moment ends a command with the status that shells expect. It leaves no run and no temporary file,
+// only a checkpoint.
+func TestSignalLeavesNoFiles(t *testing.T) {
 	store := inEpochs(t, "cg.A.16", 400)
 	findings := filepath.Join(t.TempDir(), "findings.json")
-	if err := os.WriteFile(findings, []byte(answerOf(t, "detect", "--store", store, "--run", "cg.A.16", "--format", "json", "--messages")), 0o666); err != nil {
+	if err := os.WriteFile(findings, []byte(answerOf(t, "detect", "--store", store, "--run", "cg.A.16", "--format",
+		"json", "--messages")), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	answerOf(t, "runs", "check", "--store", store, "cg.A.16")
 	ended := 0
 	for k, line := range []string{
-		"detect --run cg.A.16 --neighbors --memory-mib 64",
-		"detect --run cg.A.16 --memory-mib 1 --checkpoint CHECKPOINT --checkpoint-every 0s",
-		"simulate --run cg.A.16 --machine flat --save new",
-		"simulate --run cg.A.16 --machine flat --save new --checkpoint CHECKPOINT",
+		"detect --run cg.A.16 --neighbors --memory 64",
+		"detect --run cg.A.16 --memory 1 --checkpoint CHECKPOINT --checkpoint-every 0s",
+		"simulate --run cg.A.16 --machine flat --name new",
+		"simulate --run cg.A.16 --machine flat --name new --checkpoint CHECKPOINT",
 		"replace --run cg.A.16 --findings FINDINGS --name new",
 		"query density --run cg.A.16",
-		"compact cg.A.16 --rows-per-file 20000",
-		"sign --run cg.A.16 -o SIGNATURE.json",
+		"store compact cg.A.16 --rows-per-file 20000",
+		"export signature --run cg.A.16 -o SIGNATURE.json",
 	} {
 		for j, after := range []time.Duration{15 * time.Millisecond, 120 * time.Millisecond, 350 * time.Millisecond} {
 			temp, home, out := t.TempDir(), t.TempDir(), t.TempDir()
-			args := strings.Fields(strings.NewReplacer("FINDINGS", findings, "CHECKPOINT", filepath.Join(out, "kept"), "SIGNATURE", filepath.Join(out, "signature")).Replace(line))
+			args := strings.Fields(strings.NewReplacer("FINDINGS", findings, "CHECKPOINT", filepath.Join(out, "kept"),
+				"SIGNATURE", filepath.Join(out, "signature")).Replace(line))
 			c := exec.Command("commq", append([]string{"--store", store}, args...)...)
 			c.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+home)
 			var errs bytes.Buffer
@@ -275,23 +284,25 @@ func TestASignalLeavesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				continue
-			case status.Signaled() && status.Signal() == signal: // it had not begun to listen
-			case !status.Exited() || status.ExitStatus() != 128+int(signal) || !strings.Contains(errs.String(), "commq: ended by a signal: "+signal.String()):
+			case status.Signaled() && status.Signal() == signal: // before the command handled signals
+			case !status.Exited() || status.ExitStatus() != 128+int(signal) ||
+				!strings.Contains(errs.String(), "commq: ended by a signal: "+signal.String()):
 				t.Errorf("%s, %v after %v: %v\n%s", line, signal, after, status, errs.String())
 			default:
 				ended++
 			}
 			if left := leftIn(t, []string{"cg.A.16"}, store, temp, home); len(left) > 0 {
-				t.Errorf("%s, %v after %v: %v stay", line, signal, after, left)
+				t.Errorf("%s, %v after %v: %v are left", line, signal, after, left)
 			}
-			if _, err := os.Stat(filepath.Join(out, "kept")); err == nil { // a checkpoint is to stay, until the same is done to its end
+			// the checkpoint is removed when the same command has succeeded
+			if _, err := os.Stat(filepath.Join(out, "kept")); err == nil {
 				answerOf(t, append([]string{"--store", store}, args...)...)
 				if err := os.RemoveAll(filepath.Join(store, "new")); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if left := leftIn(t, nil, out); len(left) > 0 {
-				t.Errorf("%s, %v after %v: %v stay", line, signal, after, left)
+				t.Errorf("%s, %v after %v: %v are left", line, signal, after, left)
 			}
 		}
 	}

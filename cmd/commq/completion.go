@@ -13,16 +13,16 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// shells are the shells that commq completes command lines in.
+// shells are the shells with completion.
 var shells = [...]string{"bash", "zsh", "fish"}
 
 func newCompletionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print the script that makes a shell complete commq's command lines",
-		Long: `completion prints a script for bash, zsh or fish. Where the shell has read it, the tab key completes commands, flags and their
-values, the names of queries and their parameters, the runs of the store ($COMMQ_STORE, or the --store of the line) and files. The
-script asks commq itself, so it need not be made again when queries or runs are added.
+		Long: `completion prints a script for bash, zsh or fish. After the shell has read it, the tab key completes
+commands, flags and their values, queries and their parameters, the runs of the store ($COMMQ_STORE, or --store in
+the line) and files. The script asks commq, so it stays valid when queries or runs are added.
 
 bash needs the package bash-completion, zsh needs compinit.`,
 		Example: `  source <(commq completion bash)        # this shell
@@ -54,7 +54,7 @@ func register(c *cobra.Command, f cobra.CompletionFunc, flags ...string) {
 	}
 }
 
-// fixed offers values, behind a tab of which may stand what they mean.
+// fixed offers values; a tab may separate a value from its meaning.
 func fixed(values []string, directive cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		var offered []string
@@ -72,12 +72,12 @@ func complete(c *cobra.Command, flag string, values ...string) {
 	register(c, fixed(values, cobra.ShellCompDirectiveNoFileComp), flag)
 }
 
-// completeNothing is for flags whose value nobody can guess: numbers, new names.
+// completeNothing is for flags whose values cannot be guessed: numbers, new names.
 func completeNothing(c *cobra.Command, flags ...string) {
 	register(c, cobra.NoFileCompletions, flags...)
 }
 
-// completeFiles offers files with these endings for a flag, or all where none are given.
+// completeFiles offers files with these endings for a flag; all files if there are no endings.
 func completeFiles(c *cobra.Command, flag string, endings ...string) {
 	register(c, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		if len(endings) == 0 {
@@ -126,7 +126,8 @@ func completeOnce(values ...string) cobra.CompletionFunc {
 	}
 }
 
-// completeRuns offers the runs of the store that are not yet among the arguments, and folders for what looks like a path.
+// completeRuns offers the runs of the store that are not yet among the arguments, and folders after the beginning of a
+// path.
 func completeRuns(a *app) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if strings.ContainsRune(prefix, '/') || strings.HasPrefix(prefix, ".") {
@@ -166,7 +167,7 @@ func completeRunOrFile(a *app) cobra.CompletionFunc {
 	}
 }
 
-// completeJobs offers the jobs of the spool that is the first argument.
+// completeJobs offers the jobs in the spool folder given as the first argument.
 func completeJobs(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -179,10 +180,10 @@ func completeJobs(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeCalls offers the functions of MPI for the last of several patterns, which may begin with a minus.
+// completeCalls offers functions of MPI for the last pattern of a list; a pattern may begin with a minus.
 func completeCalls(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	at := strings.LastIndex(prefix, ",") + 1
-	before, word := prefix[:at], prefix[at:]
+	last := strings.LastIndex(prefix, ",") + 1
+	before, word := prefix[:last], prefix[last:]
 	if strings.HasPrefix(word, "-") {
 		before, word = before+"-", word[1:]
 	}
@@ -195,7 +196,7 @@ func completeCalls(_ *cobra.Command, _ []string, prefix string) ([]string, cobra
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeParam makes the values of a query's parameter complete.
+// completeParam offers values for a query's parameter.
 func completeParam(c *cobra.Command, p *queries.Param) {
 	switch p.Kind {
 	case "choice":
@@ -217,7 +218,7 @@ func completeParam(c *cobra.Command, p *queries.Param) {
 	}
 }
 
-// completeQueries offers the names of queries with what they answer.
+// completeQueries offers the names of queries with their summaries.
 func completeQueries(a *app, c *cobra.Command, flag string) {
 	register(c, func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		l, err := a.queryLibrary()
@@ -232,7 +233,7 @@ func completeQueries(a *app, c *cobra.Command, flag string) {
 	}, flag)
 }
 
-// completeStore makes --store complete; it is a flag of every command.
+// completeStore offers folders for --store, a flag of every command.
 func completeStore(root *cobra.Command) {
 	if err := root.RegisterFlagCompletionFunc("store", folders); err != nil {
 		panic(err)

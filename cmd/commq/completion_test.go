@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// completed asks commq what can stand in place of the last word.
+// completed returns commq's completions of the last word.
 func completed(t *testing.T, words ...string) []string {
 	t.Helper()
 	status, out, _ := commandLine("", append([]string{"__complete"}, words...)...)
@@ -25,8 +25,8 @@ func completed(t *testing.T, words ...string) []string {
 	return values
 }
 
-// TestCompletedValues: what can be known is offered, and what kind of file where one is meant (the last line: 4 nothing else, 8
-// files with these endings, 16 folders, 0 files, 6 nothing else and no blank behind).
+// TestCompletedValues: completion offers known values, or files of the right kind. The last line is the directive: 4
+// nothing else, 8 files with these endings, 16 folders, 0 files, 6 nothing else and no blank after it.
 func TestCompletedValues(t *testing.T) {
 	store := smallStore(t)
 	t.Setenv("COMMQ_STORE", store)
@@ -45,7 +45,7 @@ func TestCompletedValues(t *testing.T) {
 		{"query density --output |", ":0"},
 		{"query density --limit |", ":4"},
 		{"query density --where ta", "tag :6"},
-		{"query density |", ":4"},
+		{"query density |", "pair.2 ring.3 :4"},
 		{"query locality --rankmap |", "csv :8"},
 		{"query locality --dims |", ":4"},
 		{"query --list --format ta", "table :4"},
@@ -67,9 +67,10 @@ func TestCompletedValues(t *testing.T) {
 		{"capture --spool |", ":16"},
 		{"capture -n 3 -- |", ":0"},
 		{"exec --clock |", "cpu wall none :4"},
-		{"env --mpirun-flags |", "openmpi mpich srun :4"},
+		{"exec --mpirun-flags |", "openmpi mpich srun :4"},
 		{"ingest |", ":16"},
-		{"hang --format |", "text json :4"},
+		{"simulate --set network.lat", "network.latency_ns= :6"},
+		{"watch --format |", "text json :4"},
 		{"watch spool |", ":4"},
 		{"doctor pa", "pair.2 :0"},
 		{"capture api |", "commq.f90 commq.h :4"},
@@ -87,7 +88,8 @@ func TestCompletedValues(t *testing.T) {
 	}
 }
 
-// shellStory is a store, a folder of the user's own queries and a file, and what a shell needs to find commq.
+// shellStory makes a folder with a query of the user's own and two files, and a store. It returns the environment in
+// which a shell finds these and commq, and the folder.
 func shellStory(t *testing.T) (env []string, dir string) {
 	t.Helper()
 	command, err := exec.LookPath("commq")
@@ -109,7 +111,7 @@ func shellStory(t *testing.T) (env []string, dir string) {
 		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "HOME="+dir, "TERM=dumb"), dir
 }
 
-// shellLines runs a script and gives the first word of each line it prints.
+// shellLines runs a script and returns the first word of each line it prints.
 func shellLines(t *testing.T, shell []string, script string) string {
 	t.Helper()
 	env, dir := shellStory(t)
@@ -128,7 +130,7 @@ func shellLines(t *testing.T, shell []string, script string) string {
 	return strings.Join(words, " ")
 }
 
-// TestBashCompletes lets bash read the script and complete command lines.
+// TestBashCompletes loads the completion script into bash and completes command lines.
 func TestBashCompletes(t *testing.T) {
 	const file = "/usr/share/bash-completion/bash_completion"
 	if _, err := os.Stat(file); err != nil {
@@ -154,7 +156,7 @@ true`)
 	}
 }
 
-// TestFishCompletes lets fish read the script and complete command lines.
+// TestFishCompletes loads the completion script into fish and completes command lines.
 func TestFishCompletes(t *testing.T) {
 	testenv.Need(t, "fish")
 	got := shellLines(t, []string{"fish", "--no-config", "-c"}, `commq completion fish | source
@@ -167,8 +169,8 @@ end`)
 	}
 }
 
-// TestZshCompletes lets zsh read the script and complete command lines in a terminal of its own: a key prints the line that
-// the tab key has made.
+// TestZshCompletes loads the completion script into zsh and completes command lines in a terminal of its own: a key
+// prints the line that the tab key has made.
 func TestZshCompletes(t *testing.T) {
 	testenv.Need(t, "zsh")
 	got := shellLines(t, []string{"zsh", "-f", "-c"}, `zmodload zsh/zpty

@@ -1,24 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/critical"
-	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
-	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
+	"github.com/commq/commq/queries/plot"
+	"github.com/commq/commq/run"
 )
 
 // criticalOptions are the flags of commq critical-path.
@@ -26,45 +22,60 @@ type criticalOptions struct {
 	run    string   // --run
 	by     []string // --by
 	until  string   // --until
+	init   string   // --init
 	format string   // --format
-	limit  int      // --limit
+	pictureOptions
+	limit int // --limit
 }
 
-// pathKeys are what the rows of a critical path can be by.
+// pathKeys are the values of --by; sitesAndCalls is its default.
 var pathKeys, sitesAndCalls = []string{"callsite", "call", "rank"}, []string{"callsite", "call"}
 
 func newCriticalPathCommand(a *app) *cobra.Command {
 	var o criticalOptions
 	c := &cobra.Command{
 		Use:   "critical-path",
-		Short: "What a run's duration is made of: its critical path by call site",
-		Long: `critical-path walks a run back from the end of its last rank: through what that rank did, and where it waited for a message or for
-others in a collective on through what the rank did that it waited for. The pieces are the run's duration, to the nanosecond: what is not
-on the path would not make the run shorter. The times are of computing before a call, inside calls of point-to-point and collective
-communication and others, and of transfer: from when the other side of a message was ready. docs/method/critical-path.md has the rule.
+		Short: "Show which calls a run's duration consists of: its critical path",
+		Long: `critical-path walks a run back from the end of its last rank. Where that rank waited for a message, or
+for others in a collective, the path goes on in the rank that it waited for. The pieces add up to the
+program's duration, from the end of MPI_Init on the rank that the path leads to, to the last start of MPI_Finalize (with
+--init include, of the two too), to the nanosecond: making anything else faster would not make the run shorter. Times are of computing before a call, of being
+inside point-to-point calls, collective calls and others, and of transfer: the time after the other side of a message
+was ready. docs/method/critical-path.md has the rule.
 
-The run has times and the rows of all its calls; commq simulate --critical-path shows the path on another machine.`,
+The run needs times and the rows of all its calls; commq simulate --critical-path shows the path on another machine.`,
 		Example: `  commq critical-path --run mg.W.16
   commq critical-path --run mg.W.16 --by call
-  commq critical-path --run mg.W.16 --by rank --format csv`,
+  commq critical-path --run mg.W.16 --by rank --format csv
+  commq critical-path --run mg.W.16 --plot path.png`,
 		Args:              wantArgs(0, 0, "no arguments but flags; name the run with --run"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, runsFormats[:]...); err != nil {
 				return err
 			}
-			return runCriticalPath(c.Context(), a, &o)
+			return runCriticalPath(c.Context(), a, &o, c.Flags().Changed("format"))
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "`RUN` to walk: a name in the store, or a path")
-	f.StringSliceVar(&o.by, "by", sitesAndCalls, "what has a row: any of "+strings.Join(pathKeys, ", ")+", with commas")
-	f.StringVar(&o.until, "until", "needed", "whom a rank waits for in a collective: needed, those whose data it needs, or last, the last rank in all operations")
+	f.StringSliceVar(&o.by, "by", sitesAndCalls, "what rows are grouped by: any of "+strings.Join(pathKeys, ", ")+
+		", separated by commas")
+	f.StringVar(&o.until, "until", "needed", "which ranks a rank waits for in a collective: needed, those whose data "+
+		"it needs, or last, the last rank of all")
+	f.StringVar(&o.init, "init", "leave-out", "whether MPI_Init and MPI_Finalize are part of the path: leave-out or "+
+		"include")
 	f.IntVar(&o.limit, "limit", 0, "print at most `N` rows, 0 for all")
+	a.writes(c)
+	o.pictureFlags(c, "draw on which rank the path is when into a `FILE`.png, .svg or .pdf; the rows are printed only with "+
+		"--format")
 	formatFlag(c, &o.format)
+	a.exactFlag(c)
 	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
 	complete(c, "by", append(pathKeys, "callsite,rank", "call,rank", "callsite,call,rank")...)
 	complete(c, "until", "needed", "last")
+	complete(c, "init", "leave-out", "include")
 	completeNothing(c, "limit")
 	return c
 }
@@ -74,7 +85,7 @@ func (o *criticalOptions) check() error {
 	case o.run == "":
 		return errors.New("no run given; name one with --run")
 	case len(o.by) == 0:
-		return fmt.Errorf("--by: want any of %s, with commas", strings.Join(pathKeys, ", "))
+		return fmt.Errorf("--by: want any of %s, separated by commas", strings.Join(pathKeys, ", "))
 	case o.limit < 0:
 		return fmt.Errorf("--limit %d: want a number of rows, 0 for all", o.limit)
 	}
@@ -83,163 +94,105 @@ func (o *criticalOptions) check() error {
 			return err
 		}
 	}
-	return oneOf("until", o.until, "needed", "last")
+	if err := oneOf("init", o.init, "leave-out", "include"); err != nil {
+		return err
+	}
+	return errors.Join(oneOf("until", o.until, "needed", "last"), o.checkPicture())
 }
 
-func runCriticalPath(ctx context.Context, a *app, o *criticalOptions) error {
+func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bool) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	dir, err := writer.Find(a.storeDir(), o.run)
+	found, err := run.Find(a.storeDir(), o.run)
 	if err != nil {
 		return err
 	}
-	m, err := writer.ReadManifest(dir)
+	r, err := run.Open(ctx, found.Dir, critical.Need)
 	if err != nil {
 		return err
 	}
-	name := filepath.Base(dir)
-	switch {
-	case m.TimeOrigin == "untimed":
-		return fmt.Errorf("critical-path: run %q is untimed; commq simulate --critical-path gives it the times of a machine", name)
-	case m.Record != "all":
-		return fmt.Errorf("critical-path: run %q does not have the rows of all calls (record %s); capture it again with --record all", name, m.Record)
-	case len(m.Filters) > 0:
-		return fmt.Errorf("critical-path: run %q does not have the rows of all calls (%s); capture it again without filters", name, strings.Join(m.Filters, ", "))
-	}
-	p := &pathOf{ctx: ctx, dir: dir, graph: critical.New(int(m.Ranks), critical.Options{Last: o.until == "last" || m.TimeOrigin != "measured", Eager: m.TimeOrigin == "virtual"})}
-	if err := p.members(); err != nil {
-		return err
-	}
-	rows, err := writer.ReadEpochs(dir, &schema.EventsTable, eventRows, critical.Columns...)
+	path, err := critical.FromRun(ctx, r,
+		critical.Options{Last: o.until == "last", LeaveOutStartup: o.init == "leave-out", Trace: o.plot != ""})
 	if err != nil {
 		return err
 	}
-	if err := rows.All(ctx, func(b schema.Batch) error { return p.graph.AddEvents(b.(*schema.Events)) }); err != nil {
-		return fmt.Errorf("critical-path of %s: %w", name, err)
+	if o.plot != "" {
+		if err := o.writePicture(pathPicture(path, r)); err != nil {
+			return err
+		}
+		if !rowsToo {
+			a.note("%s drawn", o.plot)
+			return nil
+		}
 	}
-	if err := p.messages(); err != nil {
-		return err
-	}
-	p.walk(nil)
 	if o.format == "table" {
-		if err := p.summary(a.screen(), name); err != nil {
+		if err := a.pathSummary(path, r.Name); err != nil {
 			return err
 		}
 	}
-	return output.Write(a.screen(), o.format, output.Limit(p.rows(o.by), o.limit))
-}
-
-// pathOf is the critical path of a run.
-type pathOf struct {
-	ctx      context.Context
-	dir      string
-	graph    *critical.Graph
-	duration int64 // ns
-	from     int32 // rank that ends last
-	jumps    int   // from one rank to another
-	parts    map[pathKey]*pathPart
-}
-
-// pathKey is what has times of its own.
-type pathKey struct {
-	rank, site int32
-	call       schema.CallID
-}
-
-// pathPart is the time of a part of the path, by kind, and how many pieces it is in.
-type pathPart struct {
-	ns     [critical.Kinds]int64
-	pieces int64
-}
-
-// members tells the graph who is in which communicator, in order.
-func (p *pathOf) members() error {
-	return writer.ReadTable(p.ctx, p.dir, &schema.CommsTable, smallRows, func(b schema.Batch) error {
-		t := b.(*schema.Comms)
-		for i, world := range t.WorldRank {
-			if world != schema.NullInt32 {
-				p.graph.AddMember(t.Comm[i], world)
-			}
-		}
-		return nil
-	})
-}
-
-func (p *pathOf) messages() error {
-	rows, err := writer.ReadEpochs(p.dir, &schema.MessagesTable, eventRows, critical.MessageColumns...)
-	if err != nil {
-		return err
+	err = a.writeRows(o.format, output.Limit(pathRows(path, o.by, r.Place(ctx)), o.limit))
+	if err == nil && o.format == "table" && path.StartupNs > 0 {
+		a.note("MPI_Init and MPI_Finalize took %.0f %% of the run's time and are left out; --init include counts them",
+			100*float64(path.StartupNs)/float64(path.StartupNs+path.DurationNs))
 	}
-	return rows.All(p.ctx, func(b schema.Batch) error { p.graph.AddMessages(b.(*schema.Messages)); return nil })
-}
-
-// walk walks the path and adds its pieces up.
-func (p *pathOf) walk(finish []int64) {
-	p.parts, p.from = map[pathKey]*pathPart{}, -1
-	before := int32(-1)
-	p.duration = p.graph.Walk(finish, func(s critical.Segment) {
-		if p.from < 0 {
-			p.from = s.Rank
-		} else if s.Rank != before {
-			p.jumps++
-		}
-		before = s.Rank
-		k := pathKey{s.Rank, s.Site, s.Call}
-		part := p.parts[k]
-		if part == nil {
-			part = &pathPart{}
-			p.parts[k] = part
-		}
-		part.ns[s.Kind] += s.To - s.From
-		part.pieces++
-	})
-}
-
-// total is the time of a part.
-func (p *pathPart) total() (ns int64) {
-	for _, t := range p.ns {
-		ns += t
-	}
-	return ns
-}
-
-// summary says in a line what the path is.
-func (p *pathOf) summary(w io.Writer, name string) error {
-	if p.duration == 0 {
-		return nil
-	}
-	var sum pathPart
-	for _, part := range p.parts {
-		for k, ns := range part.ns {
-			sum.ns[k] += ns
-		}
-	}
-	var text []string
-	for k := range critical.Kinds {
-		if ns := sum.ns[k]; ns > 0 {
-			text = append(text, fmt.Sprintf("%s %s", percent(float64(ns)/float64(p.duration)), k))
-		}
-	}
-	_, err := fmt.Fprintf(w, "critical path of %s: %s s back from rank %d, with %s: %s\n\n", name, seconds(p.duration), p.from, counted(int64(p.jumps), "change")+" of rank", strings.Join(text, ", "))
 	return err
 }
 
-// table prints the path behind a prediction.
-func (p *pathOf) table(w io.Writer, name string) error {
-	fmt.Fprintln(w)
-	if err := p.summary(w, name); err != nil {
-		return err
+// pathShares lists the kinds of the path's time.
+func pathShares(p *critical.Path) string {
+	sum := p.Sum()
+	var text []string
+	for k := range critical.Kinds {
+		if ns := sum.Ns[k]; ns > 0 {
+			text = append(text, fmt.Sprintf("%s %s", percent(float64(ns)/float64(p.DurationNs)), k))
+		}
 	}
-	return output.Write(w, "table", p.rows(sitesAndCalls))
+	return strings.Join(text, ", ")
 }
 
-// json is the path by call site, call and rank, as JSON has it; nil where there is none.
-func (p *pathOf) json() (all []map[string]any) {
-	if p == nil {
+// A picture of the path has at most so many steps of time and rows of ranks, a few pixels each.
+const pathSteps, pathRanks = 550, 350
+
+// pathPicture draws on which rank the path is when, in the colours of its kinds, and its changes of rank as lines.
+func pathPicture(p *critical.Path, r *run.Run) plot.Drawing {
+	t := &plot.Timeline{Path: true, Title: "Critical path: " + r.Name, Series: "part of the path", Kinds: []string{"compute", "transfer", "other",
+		"collective", "point-to-point"}}
+	ranks := int(r.Manifest.Ranks)
+	for _, s := range p.Steps(ranks, pathSteps, pathRanks) {
+		for kind, ns := range s.Ns {
+			if ns > 0 {
+				t.AddTime(int(s.Rank), int(s.Ranks), float64(s.FromNs), float64(s.ToNs), critical.Kind(kind).String(), float64(ns))
+			}
+		}
+	}
+	t.Ranks = ranks
+	for _, c := range p.Changes() {
+		t.AddMessage(int(c.From), int(c.To), float64(c.AtNs), float64(c.AtNs))
+	}
+	t.Note = counted(int64(p.RankChanges), "change") + " of rank"
+	if p.RankChanges > 0 && p.Changes() == nil {
+		t.Note += ", too many for lines"
+	}
+	if p.DurationNs > 0 {
+		t.Note = pathShares(p) + "; " + t.Note
+	}
+	return t
+}
+
+// pathSummary prints one line about the path, or nothing if the run takes no time.
+func (a *app) pathSummary(p *critical.Path, name string) error {
+	if p.DurationNs == 0 {
 		return nil
 	}
-	for rows := p.rows(pathKeys); rows.Next(); {
+	_, err := fmt.Fprintf(a.screen(), "critical path of %s: %s back from rank %d, with %s: %s\n\n", name,
+		a.duration(p.DurationNs), p.LastRank, counted(int64(p.RankChanges), "change")+" of rank", pathShares(p))
+	return err
+}
+
+// pathJSON returns the path by call site, call and rank, an object per row.
+func pathJSON(p *critical.Path, place func(site int32) string) (all []map[string]any) {
+	for rows := pathRows(p, pathKeys, place); rows.Next(); {
 		row := map[string]any{}
 		for i, c := range rows.Columns() {
 			row[c.Name] = rows.Row()[i]
@@ -249,77 +202,51 @@ func (p *pathOf) json() (all []map[string]any) {
 	return all
 }
 
-// pathColumns are the columns of times.
-var pathColumns = []queries.Column{{Name: "path_ns", Type: "BIGINT", Unit: "ns"}, {Name: "fraction", Type: "DOUBLE"}, {Name: "compute_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "point_to_point_ns", Type: "BIGINT", Unit: "ns"}, {Name: "transfer_ns", Type: "BIGINT", Unit: "ns"}, {Name: "collective_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "other_ns", Type: "BIGINT", Unit: "ns"}, {Name: "pieces", Type: "BIGINT"}}
+// pathKeyColumns are the columns that the path can be grouped by, in the order of pathKeys.
+var pathKeyColumns = []queries.Column{{Name: "callsite", Type: "VARCHAR"}, {Name: "call", Type: "VARCHAR"},
+	{Name: "rank", Type: "INTEGER"}}
 
-// rows adds the path up by some of its keys, longest first.
-func (p *pathOf) rows(by []string) queries.Rows {
-	site := (&runSimulation{dir: p.dir}).callsite(p.ctx)
-	type key struct {
-		callsite, call string
-		rank           int32
-	}
-	sums := map[key]*pathPart{}
-	for k, part := range p.parts {
-		var to key
-		if slices.Contains(by, "callsite") {
-			to.callsite = site(k.site)
-		}
-		if slices.Contains(by, "call") {
-			to.call = k.call.String()
-		}
-		if slices.Contains(by, "rank") {
-			to.rank = k.rank
-		}
-		sum := sums[to]
-		if sum == nil {
-			sum = &pathPart{}
-			sums[to] = sum
-		}
-		for kind, ns := range part.ns {
-			sum.ns[kind] += ns
-		}
-		sum.pieces += part.pieces
-	}
-	var keys []key
-	for k := range sums {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(sums[b].total(), sums[a].total()), cmp.Compare(a.callsite, b.callsite), cmp.Compare(a.call, b.call), cmp.Compare(a.rank, b.rank))
-	})
-	var columns []queries.Column
-	for _, name := range pathKeys {
-		if slices.Contains(by, name) {
-			columns = append(columns, queries.Column{Name: name, Type: map[bool]string{true: "INTEGER", false: "VARCHAR"}[name == "rank"]})
-		}
+// pathColumns are the columns of times.
+var pathColumns = []queries.Column{{Name: "path_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "fraction", Type: "DOUBLE", Unit: "1", Share: true},
+	{Name: "compute_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "point_to_point_ns", Type: "BIGINT", Unit: "ns"}, {Name: "transfer_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "collective_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "other_ns", Type: "BIGINT", Unit: "ns"}, {Name: "pieces", Type: "BIGINT", Unit: "1"}}
+
+// pathRows groups the path by some of pathKeys, the longest part first.
+func pathRows(p *critical.Path, by []string, place func(site int32) string) queries.Rows {
+	keys := make([]critical.Key, len(by))
+	for i, name := range by {
+		keys[i] = critical.Key(name)
 	}
 	var rows [][]any
-	for _, k := range keys {
-		var row []any
-		for _, c := range columns {
-			switch c.Name {
-			case "callsite":
-				row = append(row, nullIfEmpty(k.callsite))
-			case "call":
-				row = append(row, k.call)
-			case "rank":
-				row = append(row, k.rank)
-			}
-		}
-		sum := sums[k]
-		row = append(row, sum.total(), rounded6(float64(sum.total())/float64(p.duration)))
-		for _, kind := range []critical.Kind{critical.Compute, critical.PointToPoint, critical.Transfer, critical.Collective, critical.Other} {
-			row = append(row, sum.ns[kind])
-		}
-		rows = append(rows, append(row, sum.pieces))
+	for _, g := range p.GroupBy(keys, place) {
+		row := groupedBy[any](by, nullIfEmpty(g.Callsite), g.Call, g.Rank)
+		rows = append(rows, append(row, pathTimes(&g.Part, p.DurationNs)...))
 	}
+	columns := groupedBy(by, pathKeyColumns[0], pathKeyColumns[1], pathKeyColumns[2])
 	return queries.RowsOf(append(columns, pathColumns...), rows)
 }
 
-// nullIfEmpty is a text, or null for none.
+// groupedBy picks the values that belong to the keys of by, from one value per key of pathKeys.
+func groupedBy[T any](by []string, values ...T) (picked []T) {
+	for i, key := range pathKeys {
+		if slices.Contains(by, key) {
+			picked = append(picked, values[i])
+		}
+	}
+	return picked
+}
+
+// pathTimes returns the values of pathColumns.
+func pathTimes(part *critical.Part, durationNs int64) []any {
+	return []any{part.TotalNs(), rounded6(float64(part.TotalNs()) / float64(durationNs)), part.Ns[critical.Compute],
+		part.Ns[critical.PointToPoint], part.Ns[critical.Transfer], part.Ns[critical.Collective],
+		part.Ns[critical.Other], part.Pieces}
+}
+
+// nullIfEmpty returns a text, or null if it is empty.
 func nullIfEmpty(s string) any {
 	if s == "" {
 		return nil
@@ -327,44 +254,5 @@ func nullIfEmpty(s string) any {
 	return s
 }
 
-// criticalPath simulates the program and walks its critical path.
-func (s *runSimulation) criticalPath(ctx context.Context) (*pathOf, error) {
-	p := &pathOf{ctx: ctx, dir: s.dir, graph: critical.New(len(s.program.Threads), critical.Options{Last: true})}
-	if err := p.members(); err != nil {
-		return nil, err
-	}
-	columns := slices.Clone(critical.Columns)
-	for _, c := range simulate.Columns {
-		if !slices.Contains(columns, c) {
-			columns = append(columns, c)
-		}
-	}
-	rows, err := writer.ReadEpochs(s.dir, &schema.EventsTable, eventRows, columns...)
-	if err != nil {
-		return nil, err
-	}
-	o := s.options
-	o.Done = func(rank int32, seq int64, start, end models.Picoseconds) {
-		p.graph.SetTime(rank, seq, inNs(start), inNs(end))
-	}
-	r, err := simulate.Simulate(s.machine, s.program, &o, func(add func(*schema.Events) error) error {
-		return rows.Next(ctx, func(b schema.Batch) error {
-			if err := p.graph.AddEvents(b.(*schema.Events)); err != nil {
-				return err
-			}
-			return add(b.(*schema.Events))
-		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.messages(); err != nil {
-		return nil, err
-	}
-	var finish []int64
-	for _, t := range r.Ranks {
-		finish = append(finish, inNs(t.Finish))
-	}
-	p.walk(finish)
-	return p, nil
-}
+// rounded6 rounds a number to six decimals.
+func rounded6(x float64) float64 { return math.Round(x*1e6) / 1e6 }

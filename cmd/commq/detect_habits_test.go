@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/detect/report"
 )
 
-// habits are what testdata/programs/habits.* does as programs do by hand: as in combinedFindings.
+// habits are the collectives that testdata/programs/habits.* does by hand, in the style of real programs; columns as
+// in combinedFindings.
 var habits = map[string]struct {
 	ranks    string
 	findings []string
@@ -44,7 +47,7 @@ var habits = map[string]struct {
 	}},
 }
 
-// textbook is what testdata/programs/textbook.c does.
+// textbook are the collectives that testdata/programs/textbook.c does by hand.
 var textbook = []string{
 	"bruck_allgather MPI_Allgather [] verified 0-5 [] 5 x 56 by 90 kept ",
 	"bruck_alltoall MPI_Alltoall [] inferred 0-5 [] 5 x 280 by 90 kept ",
@@ -66,20 +69,23 @@ var textbook = []string{
 	"two_level_sum MPI_Allreduce [MPI_SUM] verified 0-5 [] 5 x 16 by 50 kept 0,3",
 }
 
-// TestDetectFindsTextbooks captures collectives as textbooks have them, on six ranks: in rounds of which each has its own datatype, with ranks left over
-// whose calls stand elsewhere, in two levels, packed. Nothing is found of stages that each change what they pass on, of halos with flags, and of
-// offsets that go from rank to rank, which may be stages too.
+// TestDetectFindsTextbooks captures collectives as in textbooks, on six ranks: in rounds with a datatype each, with
+// surplus ranks that use other calls, in two levels, packed. It must find nothing in pipelines whose stages change
+// the data, in halos with flags, and in offsets that go from rank to rank, which may be pipelines, too.
 func TestDetectFindsTextbooks(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		t.Run(library, func(t *testing.T) {
 			commq(t, "capture", "build", "--mpi", library)
-			exe, store := program{name: "textbook"}.build(t, library, flavour{"c", ".c", "mpicc.", []string{"-w", "-g"}}), t.TempDir()
-			if out := commq(t, "capture", "--store", store, "--run", "textbook", "-q", "--hash", "crc64", "-n", "6", "--", exe); out != "ok\n" {
+			exe, store := program{name: "textbook"}.build(t, library,
+				flavour{"c", ".c", "mpicc.", []string{"-w", "-g"}}), t.TempDir()
+			if out := commq(t, "capture", "--store", store, "--name", "textbook", "-q", "--hash", "crc64", "-n", "6",
+				"--", exe); out != "ok\n" {
 				t.Fatalf("the program prints %q, want ok", out)
 			}
-			var d printedDetection
-			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "textbook", "--format", "json")), &d); err != nil {
+			var d report.Report
+			if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "textbook", "--format",
+				"json")), &d); err != nil {
 				t.Fatal(err)
 			}
 			if diff := gocmp.Diff(textbook, combinedLines(&d)); diff != "" {
@@ -95,26 +101,29 @@ func TestDetectFindsTextbooks(t *testing.T) {
 	}
 }
 
-// TestDetectFindsHabits captures collectives as other programs have them: with persistent requests, probes, MPI_Waitany and MPI_Testsome, derived
-// datatypes, segments of unequal sizes, and all modes of sending. Nothing is found of tasks
-// dealt out, of a sort, of sweeps and shifts.
+// TestDetectFindsHabits captures collectives as in other programs: with persistent requests, probes, MPI_Waitany and
+// MPI_Testsome, derived datatypes, segments of unequal sizes, and all modes of sending. It must find nothing in tasks
+// dealt out by a master, in a sort, in sweeps and in shifts.
 func TestDetectFindsHabits(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		commq(t, "capture", "build", "--mpi", library)
 		for _, f := range []flavour{
 			{"c", ".c", "mpicc.", []string{"-w", "-g"}},
-			{"usempi", ".F90", "mpif90.", []string{"-w", "-g", "-fallow-argument-mismatch", "-DUSEMPI", "-J" + t.TempDir()}},
+			{"usempi", ".F90", "mpif90.", []string{"-w", "-g", "-fallow-argument-mismatch", "-DUSEMPI", "-J" +
+				t.TempDir()}},
 		} {
 			t.Run(library+"/"+f.name, func(t *testing.T) {
 				want := habits[f.suffix]
 				exe, store := program{name: "habits"}.build(t, library, f), t.TempDir()
-				out := commq(t, "capture", "--store", store, "--run", "habits", "-q", "--hash", "crc64", "-n", want.ranks, "--", exe)
+				out := commq(t, "capture", "--store", store, "--name", "habits", "-q", "--hash", "crc64", "-n",
+					want.ranks, "--", exe)
 				if out != "ok\n" {
 					t.Fatalf("the program prints %q, want ok", out)
 				}
-				var d printedDetection
-				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "habits", "--neighbors", "--format", "json")), &d); err != nil {
+				var d report.Report
+				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "habits", "--neighbors",
+					"--format", "json")), &d); err != nil {
 					t.Fatal(err)
 				}
 				if diff := gocmp.Diff(want.findings, combinedLines(&d)); diff != "" {

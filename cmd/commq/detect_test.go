@@ -9,11 +9,13 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/detect/report"
 	"github.com/commq/commq/schema"
 )
 
-// manualFindings are what testdata/programs/manual.* does by hand on 5 ranks: function, operation, ranks, roots, possible roots,
-// payload in bytes, segments, instances, repeats, messages, the calls that send, those that receive, and those that complete requests.
+// manualFindings are the collectives that testdata/programs/manual.* does by hand on 5 ranks: function, operation,
+// ranks, roots, possible roots, payload in bytes, segments, instances, repeats, messages, the calls that send, those
+// that receive, and those that complete requests.
 var manualFindings = []string{
 	"allgather MPI_Allgather 0-4 roots [] [] 4000 bytes 1 segments 2 instances 0 repeats 40 messages [MPI_Sendrecv] [MPI_Sendrecv] []",
 	"alltoall MPI_Alltoall 0-4 roots [] [] 112 bytes 1 segments 1 instances 0 repeats 20 messages [MPI_Isend] [MPI_Irecv] [MPI_Waitall]",
@@ -29,7 +31,7 @@ var manualFindings = []string{
 	"tree MPI_Bcast 0-4 roots [0] [0] 4000 bytes 1 segments 10 instances 0 repeats 40 messages [MPI_Isend] [MPI_Irecv] [MPI_Wait MPI_Waitall]",
 }
 
-// TestDetectReadsEveryEpoch has a broadcast whose second message is of a later epoch than its first.
+// TestDetectReadsEveryEpoch has a broadcast whose second message is in a later epoch than its first.
 func TestDetectReadsEveryEpoch(t *testing.T) {
 	store := t.TempDir()
 	message := func(epoch, src, dst int32) schema.Message {
@@ -39,8 +41,9 @@ func TestDetectReadsEveryEpoch(t *testing.T) {
 		return m
 	}
 	writeSmall(t, store, "pipe.3", 3, message(0, 0, 1), message(1, 1, 2))
-	var d printedDetection
-	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "pipe.3", "--format", "json")), &d); err != nil {
+	var d report.Report
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "pipe.3", "--format", "json")),
+		&d); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"MPI_Bcast 0-2 roots [0]"}
@@ -50,25 +53,26 @@ func TestDetectReadsEveryEpoch(t *testing.T) {
 	sameWithEngine(t, store, "pipe.3")
 }
 
-// sameWithEngine compares what is found where messages are asked of an engine first, and where they are not.
+// sameWithEngine compares the findings with and without an engine that selects messages first.
 func sameWithEngine(t *testing.T, store, run string) {
 	t.Helper()
 	args := []string{"detect", "--store", store, "--run", run, "--format", "json", "--neighbors"}
 	plain := commq(t, args...)
-	if diff := gocmp.Diff(plain, commq(t, append(args, "--engine", "duckdb")...)); diff != "" || !strings.Contains(plain, `"operation"`) {
+	if diff := gocmp.Diff(plain, commq(t, append(args, "--engine", "duckdb")...)); diff != "" ||
+		!strings.Contains(plain, `"operation"`) {
 		t.Errorf("%s without and with --engine duckdb:\n%s", run, diff)
 	}
 }
 
-// TestDetectAsksAnEngineFirst: of committed runs the findings are the same, also where messages have several payloads.
+// TestDetectAsksAnEngineFirst: for committed runs the findings are the same, also if messages have several payloads.
 func TestDetectAsksAnEngineFirst(t *testing.T) {
 	for _, run := range []string{"cg.A.16", "mg.W.16"} {
 		sameWithEngine(t, runsDir, run)
 	}
 }
 
-// TestDetectFindsWhatIsDoneByHand captures figure 6 of the paper, and more, in C and Fortran under both libraries.
-func TestDetectFindsWhatIsDoneByHand(t *testing.T) {
+// TestDetectFindsCollectivesByHand captures figure 6 of the paper, and more, in C and Fortran under both libraries.
+func TestDetectFindsCollectivesByHand(t *testing.T) {
 	captureEnvironment(t)
 	p := program{name: "manual", ranks: 5}
 	for _, library := range []string{"openmpi", "mpich"} {
@@ -77,21 +81,24 @@ func TestDetectFindsWhatIsDoneByHand(t *testing.T) {
 			t.Run(library+"/"+f.name, func(t *testing.T) {
 				f.flags = append(slices.Clone(f.flags), "-g")
 				if f.suffix == ".F90" {
-					f.flags = append(f.flags, "-J"+t.TempDir()) // where modules go
+					f.flags = append(f.flags, "-J"+t.TempDir()) // output folder of modules
 				}
 				exe, store := p.build(t, library, f), t.TempDir()
-				out := commq(t, "capture", "--store", store, "--run", "manual", "-q", "--hash", "crc64", "-n", "5", "--", exe)
+				out := commq(t, "capture", "--store", store, "--name", "manual", "-q", "--hash", "crc64", "-n", "5",
+					"--", exe)
 				if out != "ok\n" {
 					t.Fatalf("the program prints %q, want ok", out)
 				}
-				var d printedDetection
-				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "manual", "--format", "json")), &d); err != nil {
+				var d report.Report
+				if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "manual", "--format",
+					"json")), &d); err != nil {
 					t.Fatal(err)
 				}
 				if diff := gocmp.Diff(manualFindings, manualLines(&d)); diff != "" {
 					t.Errorf("want, got:\n%s", diff)
 				}
-				if s := commq(t, "detect", "--store", store, "--run", "manual"); !strings.Contains(s, "MPI_Send in ") || !strings.Contains(s, "/manual"+f.suffix+":") {
+				if s := commq(t, "detect", "--store", store, "--run", "manual"); !strings.Contains(s,
+					"MPI_Send in ") || !strings.Contains(s, "/manual"+f.suffix+":") {
 					t.Errorf("the table does not say where to look:\n%s", s)
 				}
 			})
@@ -99,8 +106,8 @@ func TestDetectFindsWhatIsDoneByHand(t *testing.T) {
 	}
 }
 
-// manualLines are findings as in manualFindings. Names of Fortran's procedures have their module before them.
-func manualLines(d *printedDetection) []string {
+// manualLines returns findings as in manualFindings. The names of Fortran procedures begin with their module.
+func manualLines(d *report.Report) []string {
 	var out []string
 	for _, f := range d.Findings {
 		var functions []string
@@ -111,14 +118,15 @@ func manualLines(d *printedDetection) []string {
 			}
 		}
 		out = append(out, fmt.Sprintf("%s %s %s roots %v %v %d bytes %d segments %d instances %d repeats %d messages %v %v %v", strings.Join(functions, "+"), f.Operation,
-			ranges(f.Ranks), f.Roots, f.PossibleRoots, f.PayloadBytesMax, f.Segments, f.Instances, f.Repeats, f.Messages, callsAt(f.SendSites), callsAt(f.ReceiveSites), callsAt(f.CompletionSites)))
+			report.Ranges(f.Ranks), f.Roots, f.PossibleRoots, f.PayloadBytesMax, f.Segments, f.Instances, f.Repeats,
+			f.Messages, callsAt(f.SendSites), callsAt(f.ReceiveSites), callsAt(f.CompletionSites)))
 	}
 	slices.Sort(out)
 	return out
 }
 
-// callsAt are the different calls at some call sites.
-func callsAt(sites []printedSite) (calls []string) {
+// callsAt returns the different calls at some call sites.
+func callsAt(sites []report.Site) (calls []string) {
 	for _, s := range sites {
 		calls = append(calls, s.Calls...)
 	}
@@ -126,56 +134,19 @@ func callsAt(sites []printedSite) (calls []string) {
 	return slices.Compact(calls)
 }
 
-// TestDetectSaysWhatIsMissing: a run without hashes, and wrong flags.
-func TestDetectSaysWhatIsMissing(t *testing.T) {
+// TestDetectErrors: a run without hashes, and wrong flags.
+func TestDetectErrors(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--run pingpong.2", `commq: detect: run "pingpong.2" was captured without payload hashes; capture it again with --hash crc64` + "\n"},
 		{"", "commq: no run given; name one with --run\n"},
 		{"--run pingpong.2 --min-ranks 1", "commq: --min-ranks 1: want 2 or more\n"},
-		{"--run pingpong.2 --completeness 1.5", "commq: --completeness 1.5: want a part from 0 to 1\n"},
+		{"--run pingpong.2 --completeness 1.5", "commq: --completeness 1.5: want a fraction from 0 to 1\n"},
 	} {
-		status, out, errs := commandLine("", append([]string{"detect", "--store", runsDir}, strings.Fields(c.args)...)...)
+		status, out, errs := commandLine("", append([]string{"detect", "--store", runsDir},
+			strings.Fields(c.args)...)...)
 		if status != 2 || out != "" || errs != c.want {
-			t.Errorf("commq detect %s: status %d, stdout %q, stderr %q; want 2, nothing and %q", c.args, status, out, errs, c.want)
+			t.Errorf("commq detect %s: status %d, stdout %q, stderr %q; want 2, nothing and %q", c.args, status, out,
+				errs, c.want)
 		}
-	}
-}
-
-// TestDetectWritesSARIF compares with what SARIF 2.1.0 asks for: version, a rule for each result, a place with a line.
-func TestDetectWritesSARIF(t *testing.T) {
-	site := printedSite{Calls: []string{"MPI_Send"}, Function: "spread", File: "/src/a b.c", Line: 17, Place: "/src/a b.c:17"}
-	p := printedDetection{Run: "r", Findings: []printedFinding{{Operation: "MPI_Bcast", Ranks: []int32{0, 3, 4}, Roots: []int32{3}, Completeness: 1, Segments: 1, Instances: 2,
-		PayloadBytesMin: 4097, PayloadBytesMax: 4097, Messages: 4, MessageBytes: 16388, SendSites: []printedSite{site}}}}
-	var out strings.Builder
-	if err := p.sarif(&out); err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Version string
-		Runs    []struct {
-			Tool struct {
-				Driver struct{ Rules []struct{ ID string } }
-			}
-			Results []struct {
-				RuleID    string
-				Message   struct{ Text string }
-				Locations []struct {
-					PhysicalLocation struct {
-						ArtifactLocation struct{ URI string }
-						Region           struct{ StartLine int }
-					}
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
-		t.Fatal(err)
-	}
-	r := got.Runs[0].Results[0]
-	at := r.Locations[0].PhysicalLocation
-	line := fmt.Sprintf("%s %s %s %s %d %s", got.Version, got.Runs[0].Tool.Driver.Rules[0].ID, r.RuleID, at.ArtifactLocation.URI, at.Region.StartLine, r.Message.Text)
-	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16,388 bytes; make a communicator of these ranks"
-	if line != want {
-		t.Errorf("got\n%s\nwant\n%s", line, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/compare"
+	"github.com/commq/commq/internal/rows"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
@@ -19,17 +20,17 @@ import (
 
 // diffOptions are the flags of commq diff.
 type diffOptions struct {
-	base, new []string // --base, --new
-	format    string   // --format
-	output    string   // --output
-	all       bool     // --all
-	alpha     float64  // --alpha
-	machine   string   // --machine
-	plot      string   // --plot
-	by        string   // --by
-	exit      bool     // --exit-code
-	wire      bool     // --wire
-	memory    int      // --memory-mib
+	base, runs []string // --base, --run
+	format     string   // --format
+	output     string   // --output
+	all        bool     // --all
+	alpha      float64  // --alpha
+	machine    string   // --machine
+	pictureOptions
+	by     string // --by
+	exit   bool   // --exit-code
+	wire   bool   // --wire
+	memory int    // --memory
 }
 
 // diffFormats are the formats of the differences.
@@ -39,49 +40,57 @@ func newDiffCommand(a *app) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
 		Use:   "diff BASE NEW",
-		Short: "What two runs, or two sets of runs, do differently",
-		Long: `diff compares two runs measure by measure: messages by size, bytes, pairs and partners, calls and collectives, payloads, and what is called
-where in the source. These counts are exact: any difference is one of the program. Those that are the same are left out, but for --all.
+		Short: "Compare two runs, or two sets of runs",
+		Long: `diff compares two runs measure by measure: messages by size, bytes, pairs and partners, calls and
+collectives, payloads, and calls by their place in the source. These counts are exact, so any difference comes from
+the program. Equal measures are left out without --all.
 
-Times differ from run to run. Give several runs of each side with --base and --new, and diff says which differences are significant,
-as benchstat does: medians, their 95 % confidence intervals, and the p-value of the Mann-Whitney U-test. --machine adds the time that
-the runs would take on a machine that is simulated, which does not know the noise of the network of this one.
+Times differ from run to run. With several runs of each side (--base and --run) diff tells which differences are
+significant, as benchstat does: medians, their 95 % confidence intervals, and the p-value of the Mann-Whitney U-test.
+--machine adds the time of the runs on a simulated machine, without the noise of this one.
 
-A place in the source is a call, its function and file, but not its line. One that has another name and does what one did that
-vanished is said to have moved. diff informs: its exit status is 0 whatever it finds, but with --exit-code. commq check decides.
---wire compares what two runs send, message by message and contribution by contribution, by the hashes of payloads, and names the first
-that differs: a test that a program that was rewritten still sends the same, and a way to find where a run that should repeat does not.
+A place in the source is a call, its function and file, but not its line. A new place that does what a vanished one
+did has moved. The exit status is 0 whatever diff finds, unless --exit-code is given; commq check decides.
 
-docs/method/compare.md says what each measure is.`,
+--wire compares the hashes of payloads message by message and contribution by contribution, and names the first
+difference: to test that a rewritten program still sends the same, or to find where a run that should be repeatable
+is not.
+
+docs/method/compare.md describes every measure.`,
 		Example: `  commq diff main.1 pr.1
-  commq diff --base 'main.*' --new 'pr.*' --format markdown
-  commq diff --base 'main.*' --new 'pr.*' --machine myrinet
+  commq diff --base 'main.*' --run 'pr.*' --format markdown
+  commq diff --base 'main.*' --run 'pr.*' --machine myrinet
   commq diff main.1 pr.1 --plot difference.png --by bytes
   commq diff main.1 pr.1 --wire --exit-code`,
-		Args:              cobra.MaximumNArgs(2),
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeTwoRuns(a),
 		RunE:              func(c *cobra.Command, args []string) error { return runDiff(c.Context(), a, &o, args) },
 	}
 	f := c.Flags()
-	f.StringArrayVar(&o.base, "base", nil, "`RUN` of the base: a name in the store, a path, or a pattern of either ('main.*'); several times for several")
-	f.StringArrayVar(&o.new, "new", nil, "`RUN` that is compared with it, likewise")
-	f.StringVar(&o.format, "format", "", "`FORMAT` of the answer: "+strings.Join(diffFormats, ", ")+" (default: by the ending of --output, else table)")
+	f.StringArrayVar(&o.base, "base", nil, "`RUN` of the base: a name in the store, a path, or a pattern of "+
+		"either ('main.*'); may be repeated")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to compare with the base, named likewise")
+	f.StringVar(&o.format, "format", "", "`FORMAT` of the answer: "+
+		strings.Join(diffFormats, ", ")+" (default: by the ending of --output, else table)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write the answer to (default: standard output)")
-	f.BoolVar(&o.all, "all", false, "show exact measures that are the same, too")
+	f.BoolVar(&o.all, "all", false, "also show exact measures that are equal")
 	f.Float64Var(&o.alpha, "alpha", 0.05, "p-value below which a difference of times is significant")
-	f.StringVar(&o.machine, "machine", "", "also compare the times on a machine: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
-	f.StringVar(&o.plot, "plot", "", "draw what the first runs' matrices differ in into a `FILE`.png, .svg or .pdf: red is more in the new one, blue less")
-	f.StringVar(&o.by, "by", "messages", "what the picture shows: messages, bytes")
-	f.BoolVar(&o.wire, "wire", false, "compare payloads message by message, by their hashes, and name the first that differs")
+	f.StringVar(&o.machine, "machine", "", "also compare the times on the machine of `FILE`: a YAML file, a configuration of "+
+		"Dimemas, or one of "+strings.Join(models.Names(), ", "))
+	o.pictureFlags(c, "draw the difference of the first runs' matrices into a `FILE`.png, .svg or "+
+		".pdf: red is more in the new run, blue less")
+	f.StringVar(&o.by, "by", "messages", "measure of the picture: messages, bytes")
+	f.BoolVar(&o.wire, "wire", false, "compare payloads message by message, by their hashes, and name the first "+
+		"that differs")
 	f.BoolVar(&o.exit, "exit-code", false, "exit with status 1 where anything differs")
-	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use")
-	register(c, completeRuns(a), "base", "new")
+	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use")
+	register(c, completeRuns(a), "base", "run")
 	complete(c, "format", diffFormats...)
 	complete(c, "by", "messages", "bytes")
+	a.writes(c)
 	completeFiles(c, "output")
-	completeFiles(c, "plot", plot.Formats()...)
 	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
-	completeNothing(c, "alpha", "memory-mib")
+	completeNothing(c, "alpha", "memory")
 	return c
 }
 
@@ -96,63 +105,62 @@ func completeTwoRuns(a *app) cobra.CompletionFunc {
 	}
 }
 
-// check takes the arguments, and says what is wrong with the flags.
+// check validates the flags, and sets the sides from the arguments.
 func (o *diffOptions) check(args []string) error {
 	switch {
-	case len(args) > 0 && len(o.base)+len(o.new) > 0:
-		return errors.New("diff: give two runs, or --base and --new, but not both")
+	case len(args) > 0 && len(o.base) > 0:
+		o.runs = append(o.runs, args...)
+	case len(args) > 0 && len(o.runs) > 0:
+		return errors.New("diff: give two runs, or --base and --run, but not both")
 	case len(args) == 2:
-		o.base, o.new = args[:1], args[1:]
-	case len(o.base) == 0 || len(o.new) == 0:
-		return errors.New("diff: want two runs, commq diff BASE NEW, or sets of them with --base and --new")
+		o.base, o.runs = args[:1], args[1:]
+	case len(args) > 2:
+		return fmt.Errorf("diff: unexpected argument %q; want two runs, BASE and NEW; sets of runs go to --base and --run",
+			args[2])
+	case len(o.base) == 0 || len(o.runs) == 0:
+		return errors.New("diff: want two runs, commq diff BASE NEW, or sets of them with --base and --run")
 	}
 	if o.format == "" {
 		if o.format = output.ByName(o.output); !slices.Contains(diffFormats, o.format) {
 			o.format = "table"
 		}
 	}
-	if err := errors.Join(oneOf("format", o.format, diffFormats...), oneOf("by", o.by, "messages", "bytes")); err != nil {
+	if err := errors.Join(oneOf("format", o.format, diffFormats...),
+		oneOf("by", o.by, "messages", "bytes")); err != nil {
 		return err
 	}
 	if !(o.alpha > 0 && o.alpha < 1) {
 		return fmt.Errorf("--alpha %v: want a p-value between 0 and 1, for example 0.05", o.alpha)
 	}
-	if o.memory < 64 {
-		return fmt.Errorf("--memory-mib %d: want at least 64", o.memory)
+	if err := checkMemory(o.memory); err != nil {
+		return err
 	}
-	switch {
-	case o.wire && (o.plot != "" || o.machine != "" || o.format == "markdown"):
-		return errors.New("--wire: it has no --plot, --machine and --format markdown; ask without them")
-	case o.plot != "":
-		return plot.Known(o.plot)
+	if o.wire && (o.plot != "" || o.machine != "" || o.format == "markdown") {
+		return errors.New("--wire: it does not work with --plot, --machine and --format markdown; leave them out")
 	}
-	return nil
+	return o.checkPicture()
 }
 
 func (o *diffOptions) engine() queries.Options {
 	return queries.Options{MemoryBytes: int64(o.memory) << 20}
 }
 
-// sides are the runs of a comparison.
+// sides are the two sets of runs of a comparison.
 type sides struct{ base, new []queries.Run }
 
-// find finds the runs of both sides, and warns of those whose counts are not those of the program.
+// find finds the runs of both sides, and warns of runs that lack calls of the program.
 func (o *diffOptions) find(a *app) (s sides, err error) {
 	if s.base, err = findRuns(a, o.base); err != nil {
 		return s, fmt.Errorf("base: %w", err)
 	}
-	if s.new, err = findRuns(a, o.new); err != nil {
+	if s.new, err = findRuns(a, o.runs); err != nil {
 		return s, fmt.Errorf("new: %w", err)
 	}
-	for _, r := range slices.Concat(s.base, s.new) {
-		if text := incomplete(r.Manifest); text != "" {
-			a.warn("run %q %s: what it has is compared", r.Name, text)
-		}
-		if text := alike(s.base[0], r); text != "" {
-			return s, fmt.Errorf("diff: %s; compare runs that keep the same rows", text)
-		}
+	incomplete, err := compare.CheckComparable(comparedRuns(slices.Concat(s.base, s.new)))
+	for _, problem := range incomplete {
+		a.warn("%v: comparing what it has", problem)
 	}
-	return s, nil
+	return s, err
 }
 
 func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
@@ -179,7 +187,12 @@ func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
 	if err := o.print(a, d); err != nil {
 		return err
 	}
-	if o.exit && d.Changed() {
+	return o.status(d.Changed())
+}
+
+// status returns the exit status with --exit-code if something changed.
+func (o *diffOptions) status(changed bool) error {
+	if o.exit && changed {
 		return exitError(exitFailed)
 	}
 	return nil
@@ -187,25 +200,13 @@ func runDiff(ctx context.Context, a *app, o *diffOptions, args []string) error {
 
 // compare measures and compares the runs.
 func (o *diffOptions) compare(ctx context.Context, a *app, s sides) (*compare.Comparison, error) {
-	base, err := measure(ctx, s.base, o.engine())
-	if err != nil {
-		return nil, fmt.Errorf("base: %w", err)
-	}
-	new, err := measure(ctx, s.new, o.engine())
-	if err != nil {
-		return nil, fmt.Errorf("new: %w", err)
-	}
-	if o.machine != "" {
-		if err := errors.Join(measureSimulated(ctx, a, s.base, base, o.machine), measureSimulated(ctx, a, s.new, new, o.machine)); err != nil {
-			return nil, err
-		}
-	}
-	return compare.Compare(base, new, compare.DiffOptions{Alpha: o.alpha})
+	return compare.CompareRuns(ctx, comparedRuns(s.base), comparedRuns(s.new), compare.RunOptions{
+		Ask: askWith(o.engine()), Simulate: simulateOn(a, o.machine), Times: compare.DiffOptions{Alpha: o.alpha}})
 }
 
-// print writes the comparison where and as the flags say.
+// print writes the comparison to the output and in the format of the flags.
 func (o *diffOptions) print(a *app, d *compare.Comparison) error {
-	write := func(w io.Writer) error {
+	return o.write(a, func(w io.Writer) error {
 		switch o.format {
 		case "json":
 			return printJSON(w, d)
@@ -215,85 +216,55 @@ func (o *diffOptions) print(a *app, d *compare.Comparison) error {
 			return d.Markdown(w, o.all)
 		}
 		return d.Text(w, o.all)
-	}
+	})
+}
+
+// write writes to the file of the flags, or to the screen.
+func (o *diffOptions) write(a *app, write func(io.Writer) error) error {
 	if o.output != "" {
-		return writeFile(o.output, write)
+		return a.writeFile(o.output, write)
 	}
 	return write(a.screen())
 }
 
-// changeRows are all measures as a table.
+// changeRows returns all measures as a table.
 func changeRows(d *compare.Comparison) queries.Rows {
+	names, values := d.Table()
 	var columns []queries.Column
-	for _, c := range [][2]string{{"measure", "VARCHAR"}, {"item", "VARCHAR"}, {"unit", "VARCHAR"}, {"exact", "BOOLEAN"}, {"what", "VARCHAR"}, {"base_runs", "BIGINT"},
-		{"base_low", "BIGINT"}, {"base_high", "BIGINT"}, {"base_center", "DOUBLE"}, {"new_runs", "BIGINT"}, {"new_low", "BIGINT"}, {"new_high", "BIGINT"},
-		{"new_center", "DOUBLE"}, {"ratio", "DOUBLE"}, {"p", "DOUBLE"}, {"file", "VARCHAR"}, {"line", "BIGINT"}, {"notes", "VARCHAR"}} {
-		columns = append(columns, queries.Column{Name: c[0], Type: c[1]})
+	for _, c := range names {
+		columns = append(columns, queries.Column{Name: c.Name, Type: c.Type})
 	}
-	side := func(s compare.Side) []any {
-		if s.N == 0 {
-			return []any{int64(0), nil, nil, nil}
-		}
-		return []any{int64(s.N), s.Low, s.High, s.Center}
-	}
-	var rows [][]any
-	for _, c := range d.Changes {
-		row := append([]any{c.Measure, c.Item, c.Unit, c.Exact, c.What}, append(side(c.Base), side(c.New)...)...)
-		row = append(row, nil, c.P, nil, nil, strings.Join(c.Notes, "; "))
-		if ratio, known := c.Ratio(); known {
-			row[13] = ratio
-		}
-		if c.New.File != "" {
-			row[15], row[16] = c.New.File, int64(c.New.Line)
-		}
-		rows = append(rows, row)
-	}
-	return queries.RowsOf(columns, rows)
+	return queries.RowsOf(columns, values)
 }
 
-// draw draws what the first runs' matrices differ in.
+// draw draws the difference of the first runs' matrices.
 func (o *diffOptions) draw(ctx context.Context, s sides) error {
 	base, new := s.base[0], s.new[0]
 	m, err := plot.NewDifference(int(max(base.Manifest.Ranks, new.Manifest.Ranks)))
 	if err != nil {
 		return err
 	}
-	m.Title = new.Name + " minus " + base.Name
-	m.Note = o.by + " from source to destination"
-	m.Down, m.Across, m.Value, m.Unit = "source", "destination", o.by, "1"
-	column := 2
+	m.Title = "Difference of messages: " + new.Name + " less " + base.Name
+	m.Note = "red: more in " + new.Name + "; blue: less"
+	m.Down, m.Across, m.Value, m.Unit = "source rank", "destination rank", "messages", "1"
 	if o.by == "bytes" {
-		m.Unit, column = "bytes", 3
+		m.Title = "Difference of sent data: " + new.Name + " less " + base.Name
+		m.Value, m.Unit = "sent data", "bytes"
 	}
 	for run, sign := range map[*queries.Run]int64{&base: -1, &new: 1} {
-		if err := addDensity(ctx, m, *run, column, sign, o.engine()); err != nil {
+		if err := addDensity(ctx, m, *run, o.by, sign, o.engine()); err != nil {
 			return err
 		}
 	}
-	return writeFile(o.plot, func(w io.Writer) error { return m.Draw(w, plot.FormatOf(o.plot)) })
+	return o.writePicture(m)
 }
 
-// addDensity adds a column of a run's density to a matrix, times sign.
-func addDensity(ctx context.Context, m *plot.Matrix, run queries.Run, column int, sign int64, o queries.Options) (err error) {
-	q, err := queries.Named([]string{"density"})
-	if err != nil {
-		return err
-	}
-	db, err := queries.Open(ctx, []queries.Run{run}, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.Ask(ctx, q[0], map[string]string{"collectives": "none"})
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-		r := rows.Row()
-		src, dst, value := r[0].(int32), r[1].(int32), r[column].(int64)
-		if err := m.Add(int64(src), int64(dst), sign*value); err != nil {
-			return err
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
+// addDensity adds a column of a run's density, times sign, to a matrix.
+func addDensity(ctx context.Context, m *plot.Matrix, run queries.Run, column string, sign int64,
+	o queries.Options) error {
+	return withEngine(ctx, []queries.Run{run}, o, func(ask rows.Ask) error {
+		return ask(ctx, "density", map[string]string{"collectives": "none"}, func(r rows.Row) error {
+			return m.Add(r.Int("src"), r.Int("dst"), sign*r.Int(column))
+		})
+	})
 }

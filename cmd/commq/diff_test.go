@@ -23,7 +23,8 @@ func diffStore(t *testing.T) string {
 		return m
 	}
 	writeSmall(t, store, "a.3", 3, message(0, 1, 1, 4097), message(1, 2, 1, 4097), message(2, 0, 1, 17))
-	writeSmall(t, store, "b.3", 3, message(0, 1, 1, 4097), message(0, 1, 2, 4097), message(0, 2, 3, 4097), message(2, 0, 1, 17))
+	writeSmall(t, store, "b.3", 3, message(0, 1, 1, 4097), message(0, 1, 2, 4097), message(0, 2, 3, 4097),
+		message(2, 0, 1, 17))
 	return store
 }
 
@@ -42,16 +43,17 @@ func TestDiffCommand(t *testing.T) {
 			t.Errorf("no line %q in\n%s", line, out)
 		}
 	}
-	if strings.Contains(out, "\npairs ") { // three of both
+	if strings.Contains(out, "\npairs ") { // both have the same three pairs
 		t.Errorf("pairs in\n%s", out)
 	}
 	if status, _, _ := commandLine("", "diff", "--store", store, "a.3", "b.3", "--exit-code"); status != exitFailed {
 		t.Errorf("--exit-code: %d", status)
 	}
-	if status, out, _ := commandLine("", "diff", "--store", store, "a.3", "a.3", "--exit-code"); status != 0 || !strings.Contains(out, "exact measures are the same.") {
+	if status, out, _ := commandLine("", "diff", "--store", store, "a.3", "a.3", "--exit-code"); status != 0 ||
+		!strings.Contains(out, "exact measures are the same.") {
 		t.Errorf("--exit-code of equal runs: %d\n%s", status, out)
 	}
-	status, out, _ = commandLine("", "diff", "--store", store, "--base", "a.*", "--new", "b.*", "--format", "json")
+	status, out, _ = commandLine("", "diff", "--store", store, "--base", "a.*", "--run", "b.*", "--format", "json")
 	var d compare.Comparison
 	if err := json.Unmarshal([]byte(out), &d); status != 0 || err != nil || d.Base[0] != "a.3" || d.NewRanks != 3 {
 		t.Errorf("json: %d %v %+v", status, err, d)
@@ -61,7 +63,8 @@ func TestDiffCommand(t *testing.T) {
 		t.Errorf("csv: %d\n%s", status, out)
 	}
 	picture := filepath.Join(t.TempDir(), "d.png")
-	if status, _, errs := commandLine("", "diff", "--store", store, "a.3", "b.3", "--plot", picture, "--by", "bytes"); status != 0 {
+	if status, _, errs := commandLine("", "diff", "--store", store, "a.3", "b.3", "--plot", picture, "--by",
+		"bytes"); status != 0 {
 		t.Error(errs)
 	}
 	if info, err := os.Stat(picture); err != nil || info.Size() < 1000 {
@@ -78,11 +81,11 @@ func TestDiffWrongUse(t *testing.T) {
 	}{
 		{nil, "want two runs, commq diff BASE NEW"},
 		{[]string{"a.3"}, "want two runs"},
-		{[]string{"a.3", "b.3", "--base", "a.3"}, "but not both"},
+		{[]string{"a.3", "b.3", "--run", "a.3"}, "but not both"},
 		{[]string{"a.3", "no.3"}, "new: "},
-		{[]string{"--base", "x.*", "--new", "b.3"}, "base: "},
-		{[]string{"--base", "a.3", "--new", "b.3", "--new", "c.5"}, "run b.3 has 3 ranks and run c.5 5"},
-		{[]string{"--base", "a.3", "--base", "a.3", "--new", "b.3"}, `two runs are called "a.3"`},
+		{[]string{"--base", "x.*", "--run", "b.3"}, "base: "},
+		{[]string{"--base", "a.3", "--run", "b.3", "--run", "c.5"}, "run b.3 has 3 ranks and run c.5 5"},
+		{[]string{"--base", "a.3", "--base", "a.3", "--run", "b.3"}, `two runs are called "a.3"`},
 		{[]string{"a.3", "b.3", "--format", "xml"}, "want one of table, markdown, csv, json"},
 		{[]string{"a.3", "b.3", "--alpha", "1"}, "want a p-value between 0 and 1"},
 		{[]string{"a.3", "b.3", "--plot", "d.gif"}, "ending in .png"},
@@ -95,8 +98,9 @@ func TestDiffWrongUse(t *testing.T) {
 	}
 }
 
-// wireStore has runs of three ranks in which rank 1 sends rank 2 two messages with tag 9 and rank 2 sends rank 0 one. In c.3 the second
-// has another payload; in d.3 the order of what the two ranks send is another, and nothing else; in e.3 the last has another size.
+// wireStore has runs of three ranks in which rank 1 sends rank 2 two messages with tag 9 and rank 2 sends rank 0 one.
+// In c.3 the second message has another payload. In d.3 only the order between the two senders differs. In e.3 the
+// last message has another size.
 func wireStore(t *testing.T) string {
 	t.Helper()
 	store := t.TempDir()
@@ -108,7 +112,8 @@ func wireStore(t *testing.T) string {
 	writeSmall(t, store, "a.3", 3, message(1, 2, 1, 4097, 77), message(1, 2, 2, 4097, 78), message(2, 0, 1, 17, 79))
 	writeSmall(t, store, "c.3", 3, message(1, 2, 1, 4097, 77), message(1, 2, 2, 4097, 99), message(2, 0, 1, 17, 79))
 	writeSmall(t, store, "d.3", 3, message(1, 2, 4, 4097, 77), message(1, 2, 6, 4097, 78), message(2, 0, 9, 17, 79))
-	writeSmall(t, store, "e.3", 3, message(1, 2, 1, 4097, 77), message(1, 2, 2, 4097, 78), message(2, 0, 1, 18, 79), message(2, 1, 3, 5, 3))
+	writeSmall(t, store, "e.3", 3, message(1, 2, 1, 4097, 77), message(1, 2, 2, 4097, 78), message(2, 0, 1, 18, 79),
+		message(2, 1, 3, 5, 3))
 	writeSmall(t, store, "none.3", 3)
 	return store
 }
@@ -133,24 +138,29 @@ func TestDiffWire(t *testing.T) {
 			t.Errorf("%s and %s: status %d\n%s%s\nwant %s", c.base, c.new, status, out, errs, c.want)
 		}
 	}
-	var w wireAnswer
+	var w compare.Wire
 	status, out, _ := commandLine("", "diff", "--store", store, "a.3", "c.3", "--wire", "--format", "json")
-	if err := json.Unmarshal([]byte(out), &w); status != 0 || err != nil || w.First == nil || w.First.Rank != 1 || *w.First.Peer != 2 || w.First.Nth != 2 || w.Counts["payload"] != 1 {
+	if err := json.Unmarshal([]byte(out), &w); status != 0 || err != nil || w.First == nil || w.First.Rank != 1 ||
+		*w.First.Peer != 2 || w.First.Nth != 2 || w.Counts["payload"] != 1 {
 		t.Errorf("%d %v %s", status, err, out)
 	}
 	status, out, _ = commandLine("", "diff", "--store", store, "a.3", "e.3", "--wire", "--format", "csv")
-	if status != 0 || !strings.Contains(out, "\nmessage,2,0,0,9,1,bytes,17,18,") || !strings.Contains(out, "\nmessage,2,1,0,9,1,new,,5,") {
+	if status != 0 || !strings.Contains(out, "\nmessage,2,0,0,9,1,bytes,17,18,") ||
+		!strings.Contains(out, "\nmessage,2,1,0,9,1,new,,5,") {
 		t.Errorf("%d %s", status, out)
 	}
-	if status, _, errs := commandLine("", "diff", "--store", store, "a.3", "none.3", "--wire"); status != exitCannot || !strings.Contains(errs, `run "none.3" was captured without payload hashes; capture it again with --hash crc64`) {
+	if status, _, errs := commandLine("", "diff", "--store", store, "a.3", "none.3",
+		"--wire"); status != exitCannot || !strings.Contains(errs,
+		`run "none.3" was captured without payload hashes; capture it again with --hash crc64`) {
 		t.Errorf("%d %s", status, errs)
 	}
 }
 
-// TestExportBenchfmt reads what is written with benchstat's own reader.
+// TestExportBenchfmt reads the export with benchstat's own reader.
 func TestExportBenchfmt(t *testing.T) {
 	store := diffStore(t)
-	status, out, errs := commandLine("", "export", "benchfmt", "--store", store, "--run", "a.3", "--run", "b.3", "--name", "halo-x")
+	status, out, errs := commandLine("", "export", "benchfmt", "--store", store, "--run", "a.3", "--run", "b.3",
+		"--benchmark", "halo-x")
 	if status != 0 || errs != "" {
 		t.Fatal(status, errs)
 	}
@@ -174,7 +184,8 @@ func TestExportBenchfmt(t *testing.T) {
 	if err := r.Err(); err != nil || len(messages) != 2 || messages[0] != 3 || messages[1] != 4 {
 		t.Errorf("%v %v in\n%s", err, messages, out)
 	}
-	if unit := r.Units()[benchfmt.UnitMetadataKey{Unit: "messages", Key: "assume"}]; unit == nil || unit.Value != "exact" {
+	if unit := r.Units()[benchfmt.UnitMetadataKey{Unit: "messages", Key: "assume"}]; unit == nil ||
+		unit.Value != "exact" {
 		t.Errorf("messages are not exact in\n%s", out)
 	}
 }

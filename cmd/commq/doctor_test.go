@@ -12,13 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/capture/doctor"
 	"github.com/commq/commq/capture/spool"
 	"github.com/commq/commq/capture/spool/spoolgen"
 	"github.com/commq/commq/internal/testenv"
 	"github.com/commq/commq/schema"
 )
 
-// outcome is what a command line did.
+// outcome is the result of a command line.
 type outcome struct {
 	stdout, stderr string
 	status         int
@@ -26,19 +27,20 @@ type outcome struct {
 
 func runLine(args ...string) outcome {
 	var out, errs bytes.Buffer
-	status := run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	status := execute(context.Background(), args, strings.NewReader(""), &out, &errs)
 	return outcome{out.String(), errs.String(), status}
 }
 
-// sick writes the spool of a job of 4 ranks, of which rank 2 left nothing. Rank 3 is on another host, whose clock is known to
-// 1 us; rank 0 received its message of 4097 bytes 5 us before it was sent. It sent another one that nobody received, and 3 of
-// its calls could not be recorded. Rank 1 never returned from a receive.
+// sick writes the spool of a job of 4 ranks; rank 2 has no file. Rank 3 is on another host, whose clock is known to 1
+// us. Rank 0 received its message of 4097 bytes 5 us before it was sent. It sent another message that was not
+// received, and 3 of its calls could not be recorded. Rank 1 never returned from a receive.
 func sick(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	const start = 1_000_000_000
 	for _, rank := range []int32{0, 1, 3} {
-		h := spool.Header{Rank: rank, Size: 4, Job: 0x51c4, Timer: spool.TimerTSC, ComputeClock: spool.ClockCPU, Ended: spool.EndedFinalized,
+		h := spool.Header{Rank: rank, Size: 4, Job: 0x51c4, Timer: spool.TimerTSC, ComputeClock: spool.ClockCPU,
+			Ended:      spool.EndedFinalized,
 			Clock0Tick: start, Clock0Ns: start, Clock1Tick: 2 * start, Clock1Ns: 2 * start, RealtimeNs: 1_700_000_000e9,
 			OffsetFinalNs: schema.NullInt64, OffsetFinalErrorNs: schema.NullInt64, OffsetFinalAtNs: schema.NullInt64}
 		copy(h.Host[:], "node0")
@@ -90,35 +92,37 @@ func sick(t *testing.T) string {
 func TestDoctorOfARun(t *testing.T) {
 	dir, store := sick(t), t.TempDir()
 	for _, name := range []string{"sick", "again"} {
-		if got := runLine("--store", store, "ingest", dir, "--run", name, "--partial", "--keep"); got.status != 0 {
+		if got := runLine("--store", store, "ingest", dir, "--name", name, "--partial", "--keep"); got.status != 0 {
 			t.Fatalf("%+v", got)
 		}
 	}
 	got := runLine("--store", store, "doctor", "sick")
 	want := `warning  end             killed, 1 call never returned
-                         -> the run's warnings name the calls; commq hang says more of a spool that was kept
+                         -> the run's warnings name the calls; commq watch --hang says more about a spool that was kept
 failed   dropped         3 calls could not be recorded: counts are too small
                          -> capture again with more room: a larger --max-spool, or another --spool
 warning  unmatched       1 send and 1 receive without a partner
-                         -> expected of a run that did not end well
+                         -> expected when a program does not reach MPI_Finalize
 failed   ranks           no records of 1 of 4: 2
                          -> put the records of all nodes into one folder and ingest again; a rank that could not write its spool said so on stderr
 ok       clocks          offsets between hosts are known to 1µs
 failed   latencies       1 message received before they were sent; the worst from 3 to 0 by 5µs, where the clocks are known to 1µs
-                         -> commq query negative-latencies has the pairs; do not trust times between these ranks
+                         -> commq query negative-latencies lists the pairs; do not trust times between these ranks
 ok       double capture  no calls of a thread overlap
 warning  same job        the job is also run again
                          -> queries over both count it twice; commq runs remove one
-ok       functions       the program /nowhere/sick is not here, so what it calls is not known
+ok       functions       the program /nowhere/sick is not here, so its calls were not checked
 `
 	checks, _, _ := strings.Cut(got.stdout, "warning  ingest said")
 	if diff := cmp.Diff(want, checks); diff != "" || got.status != 1 {
 		t.Errorf("status %d, %s (-want +got):\n%s", got.status, got.stderr, diff)
 	}
 	got = runLine("--store", store, "doctor", "sick", "--format", "json")
-	var list []checked
-	if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || got.status != 1 || list[1] != (checked{"dropped", "failed", "3 calls could not be recorded: counts are too small",
-		"capture again with more room: a larger --max-spool, or another --spool"}) {
+	var list []doctor.Finding
+	if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || got.status != 1 ||
+		list[1] != (doctor.Finding{Check: "dropped", Status: doctor.Failed,
+			Found: "3 calls could not be recorded: counts are too small",
+			Do:    "capture again with more room: a larger --max-spool, or another --spool"}) {
 		t.Errorf("status %d, %v, %s", got.status, err, got.stdout)
 	}
 	got = runLine("--store", store, "query", "negative-latencies", "--run", "sick", "--format", "csv")
@@ -127,7 +131,8 @@ ok       functions       the program /nowhere/sick is not here, so what it calls
 	}
 }
 
-// What is said of programs: their library, languages, and what they call that is not recorded.
+// doctor reports of programs: their library, languages, and the MPI functions that they call and commq does not
+// record.
 func TestDoctorOfAProgram(t *testing.T) {
 	testenv.MPI(t, "openmpi")
 	testenv.MPI(t, "mpich")
@@ -161,15 +166,19 @@ int main(int argc, char **argv) { MPI_Request r; MPI_Init(&argc, &argv); MPI_Gre
 		status  int
 		want    []string
 	}{
-		{"a", 0, []string{"ok       MPI library  mpich; ", "ok       languages    C\n", "warning  functions    3 functions of MPI called, of which not recorded: MPI_Grequest_start\n"}},
-		{"b", 0, []string{"ok       MPI library  openmpi; ", "ok       languages    Fortran 2008\n", "ok       functions    3 functions of MPI called; all that communicate are recorded\n"}},
-		{"static", 1, []string{"failed   MPI library  it is statically linked, so nothing can be preloaded into it\n", "-> link it dynamically\n"}},
+		{"a", 0, []string{"ok       MPI library  mpich; ", "ok       languages    C\n",
+			"warning  functions    3 functions of MPI called, of which not recorded: MPI_Grequest_start\n"}},
+		{"b", 0, []string{"ok       MPI library  openmpi; ", "ok       languages    Fortran 2008\n",
+			"ok       functions    3 functions of MPI called; all that communicate are recorded\n"}},
+		{"static", 1, []string{"failed   MPI library  it is statically linked, so nothing can be preloaded into it\n",
+			"-> link it dynamically\n"}},
 		{"script", 1, []string{"failed   MPI library  it is not an ELF executable (a script?)\n"}},
 	} {
 		got := runLine("doctor", filepath.Join(dir, x.program))
 		for _, want := range x.want {
 			if !strings.Contains(got.stdout, want) || got.status != x.status {
-				t.Errorf("%s: status %d, want %d and %q in\n%s%s", x.program, got.status, x.status, want, got.stdout, got.stderr)
+				t.Errorf("%s: status %d, want %d and %q in\n%s%s", x.program, got.status, x.status, want, got.stdout,
+					got.stderr)
 			}
 		}
 	}
@@ -178,17 +187,34 @@ int main(int argc, char **argv) { MPI_Request r; MPI_Init(&argc, &argv); MPI_Gre
 	}
 }
 
-// On this machine nothing fails, as the other tests need the same.
+// On a machine that can run the other tests, no check of doctor fails.
 func TestDoctorOfTheMachine(t *testing.T) {
 	testenv.MPI(t, "openmpi")
 	testenv.MPI(t, "mpich")
 	var out, errs bytes.Buffer
-	status := run(context.Background(), []string{"doctor", "--quick"}, strings.NewReader(""), &out, &errs)
+	status := execute(context.Background(), []string{"doctor", "--quick"}, strings.NewReader(""), &out, &errs)
 	if status != 0 || !strings.Contains(out.String(), "mpirun.mpich") || !strings.Contains(out.String(), " 0 failed") {
 		t.Errorf("status %d\n%s%s", status, &out, &errs)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if got := runLine("doctor", "--quick", "--spool", "/proc/nowhere"); got.status != 1 || !strings.Contains(got.stdout, "failed   MPI ") || !strings.Contains(got.stdout, "failed   spool folder") {
+	if got := runLine("doctor", "--quick", "--spool", "/proc/nowhere"); got.status != 1 ||
+		!strings.Contains(got.stdout, "failed   MPI ") || !strings.Contains(got.stdout, "failed   spool folder") {
 		t.Errorf("without anything: %+v", got)
+	}
+}
+
+// What was found may have several lines; they stand below each other.
+func TestFindingsOfSeveralLines(t *testing.T) {
+	var b bytes.Buffer
+	err := printFindings(&b, []doctor.Finding{{Check: "system", Status: doctor.OK, Found: "linux"},
+		{Check: "openmpi capture", Status: doctor.Failed, Found: "mpicc failed\n    spool.c:7: \x1b[31modd", Do: "mend it"}})
+	want := `ok       system           linux
+failed   openmpi capture  mpicc failed
+                              spool.c:7: \x1b[31modd
+                          -> mend it
+1 check ok, 0 warnings, 1 failed
+`
+	if err != nil || b.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, &b, want)
 	}
 }

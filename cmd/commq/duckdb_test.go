@@ -9,7 +9,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 )
 
-// shell runs statements in a fresh DuckDB, as its shell would, and gives the last one's rows as CSV.
+// shell runs statements in a fresh DuckDB, as its shell would, and returns the last one's rows as CSV.
 func shell(t *testing.T, statements string) string {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")

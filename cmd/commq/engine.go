@@ -13,17 +13,18 @@ import (
 	"github.com/commq/commq/writer/objects"
 )
 
-// engines are what can answer questions about runs.
+// engines can answer questions about runs.
 var engines = [...]string{"duckdb", "trino"}
 
-// engineOptions are the flags that say who answers.
+// engineOptions are the flags for the engine.
 type engineOptions struct {
 	engineName string // --engine
 	dsn        string // --dsn
 }
 
-func (e *engineOptions) flags(c *cobra.Command) {
-	e.engineFlag(c, "`ENGINE` that answers: duckdb, in this process, or trino, a server that the runs are registered with (default $COMMQ_ENGINE, else duckdb)")
+func (e *engineOptions) engineFlags(c *cobra.Command) {
+	e.engineFlag(c, "`ENGINE` that answers: duckdb, in this process, or trino, a server that has the runs "+
+		"registered (default $COMMQ_ENGINE, else duckdb)")
 	e.dsnFlag(c)
 }
 
@@ -32,16 +33,17 @@ func (e *engineOptions) engineFlag(c *cobra.Command, usage string) {
 	complete(c, "engine", engines[:]...)
 }
 
-// named is the engine that a flag or the environment names; "" where none does.
+// named returns the engine that a flag or the environment names; "" if neither does.
 func (e *engineOptions) named() string { return cmp.Or(e.engineName, os.Getenv("COMMQ_ENGINE")) }
 
-// dsnFlag is the one of them that needs no other.
+// dsnFlag adds only --dsn.
 func (e *engineOptions) dsnFlag(c *cobra.Command) {
-	c.Flags().StringVar(&e.dsn, "dsn", "", "`URL` of the Trino server, with user, catalog and schema:\nhttp://USER@HOST:8080?catalog=hive&schema=commq\n(default $COMMQ_DSN)")
+	c.Flags().StringVar(&e.dsn, "dsn", "", "`URL` of the Trino server, with user, catalog and "+
+		"schema:\nhttp://USER@HOST:8080?catalog=hive&schema=commq\n(default $COMMQ_DSN)")
 	completeNothing(c, "dsn")
 }
 
-// address is that of the Trino server that is to answer; "" where DuckDB is. The flags in local are about DuckDB alone.
+// address returns the URL of the Trino server to ask, or "" for DuckDB. The flags in local apply only to DuckDB.
 func (e *engineOptions) address(c *cobra.Command, local ...string) (string, error) {
 	switch engine := e.named(); {
 	case engine == "" || engine == "duckdb":
@@ -54,13 +56,13 @@ func (e *engineOptions) address(c *cobra.Command, local ...string) (string, erro
 	}
 	for _, name := range local {
 		if c.Flags().Changed(name) {
-			return "", fmt.Errorf("--%s is about DuckDB; a Trino server has its own limits", name)
+			return "", fmt.Errorf("--%s is for DuckDB; a Trino server has its own limits", name)
 		}
 	}
 	return e.server()
 }
 
-// server is the address of the Trino server.
+// server returns the URL of the Trino server.
 func (e *engineOptions) server() (string, error) {
 	if e.dsn != "" {
 		return e.dsn, nil
@@ -68,10 +70,11 @@ func (e *engineOptions) server() (string, error) {
 	if dsn := os.Getenv("COMMQ_DSN"); dsn != "" {
 		return dsn, nil
 	}
-	return "", errors.New("no Trino server named; name it with --dsn 'http://USER@HOST:8080?catalog=hive&schema=commq', or in $COMMQ_DSN")
+	return "", errors.New("no Trino server named; name it with --dsn " +
+		"'http://USER@HOST:8080?catalog=hive&schema=commq', or in $COMMQ_DSN")
 }
 
-// askedRuns finds the runs named: those registered with the Trino server at the address, where it is not empty, else those on disk.
+// askedRuns finds runs by name: on the Trino server at address, or in the store if address is empty.
 func askedRuns(ctx context.Context, a *app, address string, names []string) ([]queries.Run, error) {
 	if address == "" && objects.Is(a.storeDir()) {
 		return findObjects(ctx, a, names)

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultSpool is where exec and env let the ranks write when nobody says otherwise: one node-local folder per user.
+// defaultSpool returns the folder for the records of exec without --spool: one node-local folder per user.
 func defaultSpool() string {
 	if s := os.Getenv("COMMQ_SPOOL"); s != "" {
 		return s
@@ -22,7 +22,7 @@ func defaultSpool() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("commq-spool-%d", os.Getuid()))
 }
 
-// makeSpool makes the spool folder where it is missing and gives its absolute path.
+// makeSpool makes the spool folder if it is missing, and returns its absolute path.
 func makeSpool(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -37,28 +37,40 @@ func makeSpool(dir string) (string, error) {
 type execOptions struct {
 	preloadOptions
 	simulationOptions
+	env environmentOptions
 }
 
 func newExecCommand(a *app) *cobra.Command {
 	var o execOptions
 	c := &cobra.Command{
 		Use:   "exec [flags] -- program [args...]",
-		Short: "Be one rank: run the program under the capture library, inside your own launcher line",
-		Long: `exec replaces itself by the program, with the capture library preloaded. Put it before the program in your own
-launcher line, then write the run with commq ingest. If the library cannot be had, the program runs all the same,
-unrecorded, and one line on stderr says why.
+		Short: "Run one rank under the capture library, inside your own launcher line",
+		Long: `exec replaces itself with the program, with the capture library preloaded. Put it before the program
+in your own launcher line, then write the run with commq ingest. If the library cannot be built, the program runs
+unrecorded, and one line on stderr tells why.
 
-With --sim-ranks M the line asks for M ranks more than the program is to have: the last M simulate the network of --machine
-and do not run the program (docs/method/simulator-ranks.md). If the library cannot be had, nothing runs.`,
+With --sim-ranks M ask the launcher for M more ranks than the program is to have: the last M simulate the network of
+--machine and do not run the program (docs/method/simulator-ranks.md). If the library cannot be built, nothing runs.
+
+--print-env prints shell commands that set the environment of the capture library, for eval. Every MPI program
+started from that shell on this machine is then recorded, until you unset LD_PRELOAD; processes without MPI are not
+affected. Launchers do not pass the whole environment to ranks on other machines: --mpirun-flags prints the launcher's
+options that pass the same variables (LD_PRELOAD and those that begin with COMMQ_); put them into the launcher line.`,
 		Example: `  srun -n 64 commq exec --spool /scratch/spool -- ./bt.C.x
   srun -n 66 commq exec --sim-ranks 2 --machine flat \
       --spool /scratch/spool -- ./bt.C.x
-  commq ingest /scratch/spool --run bt.C.64`,
-		Args:              wantArgs(1, anyNumber, "-- program [args...]"),
+  commq ingest /scratch/spool --name bt.C.64
+  eval $(commq exec --print-env ./bt.C.x)
+  mpirun -n 64 $(commq exec --print-env --mpirun-flags openmpi \
+      --spool /scratch/spool ./bt.C.x) ./bt.C.x`,
+		Args:              o.env.check,
 		ValidArgsFunction: files,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.simulationOptions.check(c, 0); err != nil {
 				return err
+			}
+			if o.env.print {
+				return runPrintEnv(c.Context(), a, &o, args)
 			}
 			return runExec(c.Context(), a, &o, args)
 		},
@@ -68,18 +80,22 @@ and do not run the program (docs/method/simulator-ranks.md). If the library cann
 	o.simulationOptions.flags(c)
 	c.Flags().StringVar(&o.spool, "spool", defaultSpool(), "`FOLDER` for the records, on a local disk")
 	completeFolders(c, "spool")
+	o.env.flags(c)
 	return c
 }
 
-// runExec replaces this process by the program. It only returns when that cannot be done.
+// runExec replaces this process with the program. It returns only if that fails.
 func runExec(ctx context.Context, a *app, o *execOptions, args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return err
 	}
+	if firstRank() {
+		o.compiling = noteCompiling(a)
+	}
 	environ, err := o.environ(ctx, path)
 	if err != nil && o.simRanks > 0 {
-		return err // it would run with the simulator ranks as ranks of its own
+		return err // the program would count the simulator ranks as its own
 	}
 	if err != nil {
 		if firstRank() {
@@ -106,16 +122,16 @@ func (o *execOptions) environ(ctx context.Context, program string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	// A rank whose spool cannot be made is preloaded all the same: the library says that it runs unrecorded, and takes its part
-	// in what the ranks agree on in MPI_Init. Without it there the others would wait for it.
+	// Preload the library even on a rank without a spool: it reports that the rank runs unrecorded, and takes part in
+	// the agreement of the ranks in MPI_Init. Otherwise the others would wait for it.
 	if dir, err := makeSpool(o.spool); err == nil {
 		p.Spool = dir
 	}
 	return p.Environ(os.Environ()), nil
 }
 
-// firstRank says whether this process is rank 0 of its job, as far as the launcher's environment tells, so that a
-// message comes once.
+// firstRank reports whether this process is rank 0 of its job, according to the launcher's environment, so that a
+// message is printed once. Without such a variable it returns true.
 func firstRank() bool {
 	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
 		if v := os.Getenv(name); v != "" {
@@ -125,59 +141,42 @@ func firstRank() bool {
 	return true
 }
 
-type envOptions struct {
-	preloadOptions
-	simulationOptions
+// environmentOptions are the flags of commq exec that print the environment instead of starting the program in it.
+type environmentOptions struct {
+	print    bool   // --print-env
 	flagsFor string // --mpirun-flags
 }
 
-// launchersOfFlags are the launchers that env knows the flags of.
+// launchersOfFlags are the launchers whose options --mpirun-flags knows.
 var launchersOfFlags = [...]string{"openmpi", "mpich", "srun"}
 
-func newEnvCommand(a *app) *cobra.Command {
-	var o envOptions
-	c := &cobra.Command{
-		Use:   "env [program]",
-		Short: "Print the environment that makes MPI programs record themselves",
-		Long: `env prints shell commands that set the environment of the capture library, for eval. Every MPI program started
-from that shell on this machine is then recorded; processes without MPI are not affected.
-
-Launchers that start ranks on other machines do not pass all of the environment on. --mpirun-flags prints the launcher's
-options that do, with the same variables (LD_PRELOAD and those that begin with COMMQ_), to stand in the launcher line
-instead of eval; commq exec does without either.
-
-With --sim-ranks M every MPI program that is started needs M ranks more than it is to have, as with commq exec.`,
-		Example: `  eval $(commq env ./bt.C.x)
-  mpirun -n 64 ./bt.C.x
-  unset LD_PRELOAD
-  commq ingest $COMMQ_SPOOL --run bt.C.64
-  mpirun -n 64 $(commq env --mpirun-flags openmpi --spool /scratch/spool \
-      ./bt.C.x) ./bt.C.x`,
-		Args:              wantArgs(0, 1, "at most a program"),
-		ValidArgsFunction: oneFile,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.simulationOptions.check(c, 0); err != nil {
-				return err
-			}
-			return runEnv(c.Context(), a, &o, args)
-		},
-	}
-	o.preloadOptions.flags(c)
-	o.simulationOptions.flags(c)
+func (e *environmentOptions) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.spool, "spool", defaultSpool(), "`FOLDER` for the records, on a local disk")
-	completeFolders(c, "spool")
-	f.StringVar(&o.flagsFor, "mpirun-flags", "", "print the options of a launcher that pass the variables on: openmpi (-x), mpich (-genv) or srun (--export)")
+	f.BoolVar(&e.print, "print-env", false, "print the shell commands that set the environment of the library, and "+
+		"run nothing")
+	f.StringVar(&e.flagsFor, "mpirun-flags", "", "with --print-env: print the options of a launcher that pass the "+
+		"variables on instead: openmpi (-x), mpich (-genv) or srun (--export)")
 	complete(c, "mpirun-flags", launchersOfFlags[:]...)
-	return c
 }
 
-func runEnv(ctx context.Context, a *app, o *envOptions, args []string) error {
-	if o.flagsFor != "" {
-		if err := oneOf("mpirun-flags", o.flagsFor, launchersOfFlags[:]...); err != nil {
+// check validates the flags, and the number of arguments.
+func (e *environmentOptions) check(c *cobra.Command, args []string) error {
+	if e.flagsFor == "" && !e.print {
+		return wantArgs(1, anyNumber, "-- program [args...]")(c, args)
+	}
+	if !e.print {
+		return errors.New("--mpirun-flags is about printing the environment; want --print-env too")
+	}
+	if e.flagsFor != "" {
+		if err := oneOf("mpirun-flags", e.flagsFor, launchersOfFlags[:]...); err != nil {
 			return err
 		}
 	}
+	return wantArgs(0, 1, "with --print-env at most a program")(c, args)
+}
+
+// runPrintEnv prints the environment in which a program records itself; args name the program, if any.
+func runPrintEnv(ctx context.Context, a *app, o *execOptions, args []string) error {
 	program := ""
 	if len(args) == 1 {
 		program = args[0]
@@ -186,6 +185,7 @@ func runEnv(ctx context.Context, a *app, o *envOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.compiling = noteCompiling(a)
 	p, err := o.forProgram(ctx, program, sim)
 	if err != nil {
 		return err
@@ -194,8 +194,8 @@ func runEnv(ctx context.Context, a *app, o *envOptions, args []string) error {
 		return err
 	}
 	vars := p.Variables(os.Environ())
-	if o.flagsFor != "" {
-		flags, err := launcherFlags(o.flagsFor, vars)
+	if o.env.flagsFor != "" {
+		flags, err := launcherFlags(o.env.flagsFor, vars)
 		if err == nil {
 			fmt.Fprintln(a.stdout, shellquote.Join(flags...))
 		}
@@ -207,7 +207,7 @@ func runEnv(ctx context.Context, a *app, o *envOptions, args []string) error {
 	return nil
 }
 
-// launcherFlags are the options of a launcher that set variables, given as name=value, for the ranks.
+// launcherFlags returns the options of a launcher that set variables, given as name=value, in the ranks' environment.
 func launcherFlags(launcher string, vars []string) ([]string, error) {
 	var flags []string
 	for _, kv := range vars {
@@ -219,7 +219,8 @@ func launcherFlags(launcher string, vars []string) ([]string, error) {
 			flags = append(flags, "-genv", name, value)
 		case "srun":
 			if strings.Contains(value, ",") {
-				return nil, fmt.Errorf("env: srun takes commas in --export as separators, and %s is %q; export it and use --export=ALL", name, value)
+				return nil, fmt.Errorf("srun takes commas in --export as separators, and %s is %q; export it "+
+					"and use --export=ALL", name, value)
 			}
 			flags = append(flags, kv)
 		}

@@ -18,10 +18,10 @@ import (
 
 // exportBenchfmtOptions are the flags of commq export benchfmt.
 type exportBenchfmtOptions struct {
-	runs   []string // --run
-	name   string   // --name
-	output string   // --output
-	memory int      // --memory-mib
+	runs      []string // --run
+	benchmark string   // --benchmark
+	output    string   // --output
+	memory    int      // --memory
 }
 
 func newExportBenchfmtCommand(a *app) *cobra.Command {
@@ -29,9 +29,10 @@ func newExportBenchfmtCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "benchfmt --run RUN",
 		Short: "Write measures of runs in the format of Go's benchmarks, for benchstat",
-		Long: `benchfmt writes a line for each run with its measures (commq query measures), as go test -bench prints results: benchstat and what
-is built on it then compare files of several runs. Exact measures are declared so (Unit ... assume=exact), times are in seconds. The benchmark is
-called by the program, with the number of ranks behind it.`,
+		Long: `benchfmt writes a line for each run with its measures (commq query measures) as go test -bench prints
+results, so that benchstat and tools built on it can compare files of several runs. Exact measures are declared as
+such (Unit ... assume=exact), times are in seconds. The benchmark has the name of the program, followed by the number
+of ranks.`,
 		Example: `  commq export benchfmt --run 'main.*' -o main.txt
   commq export benchfmt --run 'pr.*' -o pr.txt
   benchstat main.txt pr.txt`,
@@ -40,33 +41,44 @@ called by the program, with the number of ranks behind it.`,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportBenchfmt(c.Context(), a, &o) },
 	}
 	f := c.Flags()
-	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to write: a name in the store, a path, or a pattern of either; several times for several")
-	f.StringVar(&o.name, "name", "", "name of the benchmark (default: the program's)")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to write: a name in the store, a path, or a pattern of either; "+
+		"may be repeated")
+	f.StringVar(&o.benchmark, "benchmark", "", "`NAME` of the benchmark (default: the program's)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write (default: standard output)")
-	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use")
+	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use")
 	_ = c.MarkFlagRequired("run")
 	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
+	a.writes(c)
 	completeFiles(c, "output", "txt")
-	completeNothing(c, "name", "memory-mib")
+	completeNothing(c, "benchmark", "memory")
 	return c
 }
 
+func (o *exportBenchfmtOptions) engine() queries.Options {
+	return queries.Options{MemoryBytes: int64(o.memory) << 20}
+}
+
 func runExportBenchfmt(ctx context.Context, a *app, o *exportBenchfmtOptions) error {
-	runs, samples, err := checkedRuns(ctx, a, o.runs, queries.Options{MemoryBytes: int64(o.memory) << 20})
+	runs, err := findToMeasure(ctx, a, o.runs, o.engine())
 	if err != nil {
 		return fmt.Errorf("export benchfmt: %w", err)
 	}
-	write := func(w io.Writer) error { return writeBenchfmt(w, o.name, runs, samples) }
+	samples, err := compare.MeasureComplete(ctx, comparedRuns(runs), askWith(o.engine()))
+	if err != nil {
+		return fmt.Errorf("export benchfmt: %w", err)
+	}
+	write := func(w io.Writer) error { return writeBenchfmt(w, o.benchmark, runs, samples) }
 	if o.output != "" {
-		return writeFile(o.output, write)
+		return a.writeFile(o.output, write)
 	}
 	return write(a.screen())
 }
 
-// notInNames is what the name of a benchmark does not have: it ends at a blank, and - is before a number of processors.
+// notInNames are characters that a benchmark's name cannot have: it ends at a blank, and - precedes the number of CPUs.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
 
-// benchmarkName is what a run's benchmark is called: it has to begin with a capital letter.
+// benchmarkName names a run's benchmark; it must begin with a capital letter.
 func benchmarkName(name string, r queries.Run) string {
 	if name == "" && len(r.Manifest.Origin.Command) > 0 {
 		name = filepath.Base(r.Manifest.Origin.Command[0])
@@ -78,11 +90,13 @@ func benchmarkName(name string, r queries.Run) string {
 	return fmt.Sprintf("Benchmark%s%s/ranks=%d", strings.ToUpper(name[:1]), name[1:], r.Manifest.Ranks)
 }
 
-// benchmarkUnit is the unit of a measure, and by what its values are multiplied; empty for those that have none here.
+// benchmarkUnit returns the unit of a measure and the factor for its values; the unit is empty for measures that
+// benchfmt leaves out.
 func benchmarkUnit(v *compare.Value) (unit string, scale float64) {
 	name := strings.ReplaceAll(v.Key(), " ", "")
 	switch {
-	case v.Unit == compare.Fingerprint || strings.HasPrefix(v.Measure, "site") || v.Measure == "ranks" || strings.ContainsAny(name, "<>"):
+	case v.Unit == compare.Fingerprint || strings.HasPrefix(v.Measure, "site") || v.Measure == "ranks" ||
+		strings.ContainsAny(name, "<>"):
 		return "", 0
 	case v.Measure == "end_ns":
 		return "sec/op", 1e-9

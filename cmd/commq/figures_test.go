@@ -14,9 +14,9 @@ import (
 	"github.com/kballard/go-shellquote"
 )
 
-// The page docs/FIGURES.md shows pictures, each with the command that draws it. With $COMMQ_FIGURES naming a store with the runs
-// that the page says how to capture, the test draws all of them; without it, it draws those of the runs in this repository and
-// compares.
+// The page docs/FIGURES.md shows pictures, each with the command that draws it. If $COMMQ_FIGURES names a store with
+// the runs that the page tells how to capture, the test draws all pictures; otherwise it draws those of the runs in
+// this repository and compares.
 
 const (
 	figuresPage = "../../docs/FIGURES.md"
@@ -26,8 +26,8 @@ const (
 
 var (
 	pictureLink = regexp.MustCompile(`!\[[^\]]*\]\(([^)]+)\)`)
-	plotLine    = regexp.MustCompile(`(?m)^    (commq (?:query|simulate) .* --plot (\S+))$`)
-	captureLine = regexp.MustCompile(`(?m)^    .*commq capture .*--run (\S+) `)
+	plotLine    = regexp.MustCompile(`(?m)^    (commq (?:query|simulate|critical-path) .* --plot (\S+))$`)
+	captureLine = regexp.MustCompile(`(?m)^    .*commq capture .*--name (\S+) `)
 )
 
 // figure is a picture of the page.
@@ -71,9 +71,9 @@ func readFigures(t *testing.T) (all []figure, captured []string) {
 	return all, captured
 }
 
-// TestFiguresPageIsWhole wants a command for each picture of the page and the other way round, no picture that nobody shows, and
-// pictures that every clone can bear.
-func TestFiguresPageIsWhole(t *testing.T) {
+// TestFiguresPageIsComplete: the page has a command for each picture and a picture for each command, there are no
+// other picture files, and all together stay small.
+func TestFiguresPageIsComplete(t *testing.T) {
 	figures, _ := readFigures(t)
 	var drawn, shown []string
 	for _, f := range figures {
@@ -119,8 +119,8 @@ func TestFiguresPageIsWhole(t *testing.T) {
 	}
 }
 
-// TestFiguresAreWhatTheirCommandsDraw draws the pictures again.
-func TestFiguresAreWhatTheirCommandsDraw(t *testing.T) {
+// TestFiguresMatchTheirCommands draws the pictures again.
+func TestFiguresMatchTheirCommands(t *testing.T) {
 	figures, captured := readFigures(t)
 	store, more := t.TempDir(), os.Getenv("COMMQ_FIGURES")
 	have := linkRuns(t, store, runsDir)
@@ -149,7 +149,7 @@ func TestFiguresAreWhatTheirCommandsDraw(t *testing.T) {
 	}
 }
 
-// needs says whether the figure has a run that is captured for the page.
+// needs reports whether the figure has a run that is captured for the page.
 func (f figure) needs(t *testing.T, captured []string) bool {
 	t.Helper()
 	return slices.ContainsFunc(captured, func(name string) bool {
@@ -184,8 +184,8 @@ func linkRuns(t *testing.T, store, folder string) (names []string) {
 	return names
 }
 
-// differingPixels is the part of two pictures' pixels that differ to the eye: rounding, which differs between processors, makes
-// edges a little lighter or darker.
+// differingPixels returns the share of pixels that differ visibly between two pictures: rounding, which differs
+// between processors, makes edges a little lighter or darker.
 func differingPixels(t *testing.T, a, b string) float64 {
 	t.Helper()
 	before, after := readPNG(t, a), readPNG(t, b)
@@ -197,7 +197,8 @@ func differingPixels(t *testing.T, a, b string) float64 {
 		for x := all.Min.X; x < all.Max.X; x++ {
 			r1, g1, b1, _ := before.At(x, y).RGBA()
 			r2, g2, b2, _ := after.At(x, y).RGBA()
-			if max(r1, r2)-min(r1, r2) > 0x2000 || max(g1, g2)-min(g1, g2) > 0x2000 || max(b1, b2)-min(b1, b2) > 0x2000 {
+			if max(r1, r2)-min(r1, r2) > 0x2000 || max(g1, g2)-min(g1, g2) > 0x2000 ||
+				max(b1, b2)-min(b1, b2) > 0x2000 {
 				n++
 			}
 		}

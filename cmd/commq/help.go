@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,14 +12,14 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// Help is as wide as the terminal between these bounds, and leastHelp wide where it goes elsewhere.
+// Help is as wide as the terminal, within these bounds, and leastHelp wide in a file.
 const (
 	leastHelp = 80
 	mostHelp  = 100
 )
 
 func helpWidth(w io.Writer) int {
-	if f, ok := w.(*os.File); ok && onTerminal(w) {
+	if f, ok := w.(interface{ Fd() uintptr }); ok && onTerminal(w) {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return min(max(columns, leastHelp), mostHelp)
 		}
@@ -28,8 +27,8 @@ func helpWidth(w io.Writer) int {
 	return leastHelp
 }
 
-// printHelp prints what a command does, how it is called, examples, and its commands and flags. details, where there are some,
-// stand before the flags, and own are flags that they tell of.
+// printHelp prints a command's description, usage, examples, subcommands and flags. details come before the flags, and
+// the flags in own are left out because details describe them.
 func printHelp(c *cobra.Command, details string, own map[string]bool) {
 	width := helpWidth(c.OutOrStdout())
 	var b strings.Builder
@@ -38,7 +37,7 @@ func printHelp(c *cobra.Command, details string, own map[string]bool) {
 		about = c.Short + "."
 	}
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", reflow(about, width))
-	if c.Runnable() {
+	if !isParent(c) {
 		fmt.Fprintf(&b, "  %s\n", c.UseLine())
 	}
 	if c.HasAvailableSubCommands() {
@@ -54,33 +53,44 @@ func printHelp(c *cobra.Command, details string, own map[string]bool) {
 		fmt.Fprintf(&b, "\n%s\n", details)
 	}
 	if c.HasAvailableSubCommands() {
-		b.WriteString("\nCommands:\n")
 		commandLines(&b, c, width)
 	}
 	flagLines(&b, "Flags", c.LocalFlags(), own, width)
 	flagLines(&b, "Global flags", c.InheritedFlags(), own, width)
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n%s COMMAND --help says more about a command.\n", c.CommandPath())
+		last := c.CommandPath() + " COMMAND --help describes a command"
+		if !c.HasParent() {
+			last = "commq help COMMAND describes a command; commq completion prints a script for the tab key"
+		}
+		fmt.Fprintf(&b, "\n%s.\n", queries.Wrap(last, "", width-1))
 	}
 	fmt.Fprint(c.OutOrStdout(), b.String())
 }
 
-// commandLines lists the commands below one.
+// commandLines lists the commands below one, by groups if it has any.
 func commandLines(b *strings.Builder, c *cobra.Command, width int) {
+	groups := c.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
 	name := 0
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
 			name = max(name, len(sub.Name()))
 		}
 	}
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			fmt.Fprintf(b, "  %-*s  %s\n", name, sub.Name(), queries.Wrap(sub.Short, strings.Repeat(" ", name+4), width))
+	for _, g := range groups {
+		fmt.Fprintf(b, "\n%s:\n", g.Title)
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() && sub.GroupID == g.ID {
+				fmt.Fprintf(b, "  %-*s  %s\n", name, sub.Name(),
+					queries.Wrap(sub.Short, strings.Repeat(" ", name+4), width))
+			}
 		}
 	}
 }
 
-// flagLines lists flags but those left out.
+// flagLines lists flags except those left out.
 func flagLines(b *strings.Builder, title string, all *pflag.FlagSet, leftOut map[string]bool, width int) {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.VisitAll(func(f *pflag.Flag) {
@@ -97,7 +107,7 @@ func flagLines(b *strings.Builder, title string, all *pflag.FlagSet, leftOut map
 	}
 }
 
-// reflow wraps paragraphs; lines that begin with a blank stay as they are.
+// reflow wraps paragraphs; those that begin with a blank stay as they are.
 func reflow(text string, width int) string {
 	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, p := range paragraphs {
@@ -108,7 +118,7 @@ func reflow(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// exampleLines are command lines as help shows them: those that are too long go on behind a backslash.
+// exampleLines formats command lines for help: lines that are too long continue after a backslash.
 func exampleLines(lines []string) string {
 	var b strings.Builder
 	for i, line := range lines {
@@ -116,16 +126,16 @@ func exampleLines(lines []string) string {
 			b.WriteByte('\n')
 		}
 		for first := "  "; ; first = "      " {
-			at := len(line)
+			end := len(line)
 			if len(first)+len(line) > leastHelp {
-				at = strings.LastIndex(line[:leastHelp-len(first)-2], " --")
+				end = strings.LastIndex(line[:leastHelp-len(first)-2], " --")
 			}
-			if at <= 0 || at == len(line) {
+			if end <= 0 || end == len(line) {
 				b.WriteString(first + line)
 				break
 			}
-			b.WriteString(first + line[:at] + " \\\n")
-			line = line[at+1:]
+			b.WriteString(first + line[:end] + " \\\n")
+			line = line[end+1:]
 		}
 	}
 	return b.String()

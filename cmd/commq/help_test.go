@@ -33,7 +33,7 @@ func everyCommand(t *testing.T, use func(*testing.T, *cobra.Command)) {
 	walk(root)
 }
 
-// TestHelpOfEveryCommand: each says what it does, has an example, and fits a terminal of 80 columns.
+// TestHelpOfEveryCommand: the help of each command has a summary and an example, and fits a terminal of 80 columns.
 func TestHelpOfEveryCommand(t *testing.T) {
 	everyCommand(t, func(t *testing.T, c *cobra.Command) {
 		words := append(strings.Fields(c.CommandPath())[1:], "--help")
@@ -78,7 +78,7 @@ func TestExamplesOfQueriesWork(t *testing.T) {
 				continue
 			}
 			var out, errs bytes.Buffer
-			if status := run(context.Background(), words[1:], strings.NewReader(""), &out, &errs); status != 0 {
+			if status := execute(context.Background(), words[1:], strings.NewReader(""), &out, &errs); status != 0 {
 				t.Errorf("%s: status %d: %s", line, status, errs.String())
 			}
 			if i := slices.Index(words, "--plot"); i > 0 {
@@ -92,21 +92,45 @@ func TestExamplesOfQueriesWork(t *testing.T) {
 	}
 }
 
-// TestCompletionOfEveryCommand: each says what can stand for its arguments and for the value of each flag, be it files or nothing.
+// freeText are the flags whose values cannot be guessed: numbers, new names, addresses, conditions, lists of them.
+var freeText = strings.Fields(`alpha at benchmark checkpoint-every columns completeness cpus-per-node dsn eager-threshold-bytes explained finding
+	gather interval limit location max-bytes max-spool memory min-ranks name part parts ranks reference-ns repeat
+	rounds rows rows-per-file sim-ranks stack threads threshold time-resolution-ns wait where within`)
+
+// TestCompletionOfEveryCommand: every command offers what can stand for its arguments, and values, files or folders for
+// each flag, unless the flag takes free text. Queries' parameters offer what their headers allow.
 func TestCompletionOfEveryCommand(t *testing.T) {
+	t.Setenv("COMMQ_STORE", smallStore(t))
+	free := map[string]bool{}
 	everyCommand(t, func(t *testing.T, c *cobra.Command) {
 		if c.ValidArgsFunction == nil && !c.HasAvailableSubCommands() {
 			t.Error("nothing completes its arguments")
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if _, ok := c.GetFlagCompletionFunc(f.Name); !ok && f.Value.Type() != "bool" {
+			if f.Value.Type() == "bool" || isParameter(c, f.Name) || f.Name == "job" { // jobs of the spool given
+				return
+			}
+			offer, ok := c.GetFlagCompletionFunc(f.Name)
+			if !ok {
 				t.Errorf("nothing completes --%s", f.Name)
+				return
+			}
+			values, directive := offer(c, nil, "")
+			offers := len(values) > 0 || directive&cobra.ShellCompDirectiveNoFileComp == 0
+			if free[f.Name] = free[f.Name] || !offers; offers == slices.Contains(freeText, f.Name) {
+				t.Errorf("--%s: completion offers %q (%d), and freeText has it: %t", f.Name, values, directive,
+					slices.Contains(freeText, f.Name))
 			}
 		})
 	})
+	for _, name := range freeText {
+		if !free[name] {
+			t.Errorf("freeText: no command has a flag --%s", name)
+		}
+	}
 }
 
-// TestSummariesCanBeQuiet: who prints a summary prints it where --quiet keeps it away.
+// TestSummariesCanBeQuiet: commands print their summaries to the stream that --quiet turns off.
 func TestSummariesCanBeQuiet(t *testing.T) {
 	sources, err := filepath.Glob("*.go")
 	if err != nil || len(sources) < 20 {
@@ -125,8 +149,7 @@ func TestSummariesCanBeQuiet(t *testing.T) {
 	}
 }
 
-// TestFlagsOfQueriesAreReserved: the name of a flag that every query has is no name of a parameter, so that a user's query cannot
-// take it.
+// TestFlagsOfQueriesAreReserved: a parameter of a query cannot have the name of a flag that every query has.
 func TestFlagsOfQueriesAreReserved(t *testing.T) {
 	root := newRootCommand(&app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
 	ask, _, err := root.Find([]string{"query", "calls"}) // which has no parameters
@@ -137,11 +160,15 @@ func TestFlagsOfQueriesAreReserved(t *testing.T) {
 	for _, flags := range []*pflag.FlagSet{ask.LocalFlags(), ask.InheritedFlags(), ask.Parent().LocalFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			dir := t.TempDir()
-			header := "-- summary: S.\n-- source: S.\n-- needs: messages\n-- param " + f.Name + " integer 1..9 = 3: P.\n-- column n INTEGER 1: N.\n-- order: n\n-- cost: C.\nSELECT {{" + f.Name + "}} AS n ORDER BY n\n"
+			header := "-- summary: S.\n-- source: S.\n-- needs: messages\n-- param " +
+				f.Name + " integer 1..9 = 3: P.\n-- column n INTEGER 1: N.\n-- order: n\n-- cost: C.\nSELECT {{" +
+				f.Name + "}} AS n ORDER BY n\n"
 			if err := os.WriteFile(filepath.Join(dir, "mine.sql"), []byte(header), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if own, unusable := queries.Own(dir, nil); len(own) != 0 || len(unusable) != 1 || !strings.Contains(unusable[0].Err.Error(), "mine.sql: line 4: param "+f.Name+": every query has a flag of that name") {
+			if own, unusable := queries.Own(dir, nil); len(own) != 0 || len(unusable) != 1 ||
+				!strings.Contains(unusable[0].Err.Error(), "mine.sql: line 4: param "+
+					f.Name+": every query has a flag of that name") {
 				t.Errorf("a parameter %s: %d queries, %+v", f.Name, len(own), unusable)
 			}
 		})

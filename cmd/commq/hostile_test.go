@@ -15,7 +15,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// hostileName is a run's name that breaks whatever takes it for anything but text.
+// hostileName is a run's name that breaks any consumer that does not treat it as plain text.
 const hostileName = "it's \"x\"; DROP VIEW messages; --\x1b[31m\x1b]0;gone\x07\u009b2J\x7f\r\n\t\u202e<img src=x onerror=alert(1)>|`$(reboot)`%s{{where}}"
 
 // copyRun copies a run of the test data to a path.
@@ -52,9 +52,12 @@ func allQueries(t *testing.T) []*queries.Query {
 	return all
 }
 
-// drives says where a text would drive a terminal, "" nowhere.
+// drives returns the first control or format character in a text, with its surroundings; "" if there is none.
 func drives(s string) string {
-	if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Cf, r) }); i >= 0 {
+	if i := strings.IndexFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t' ||
+			unicode.Is(unicode.Cf, r)
+	}); i >= 0 {
 		return s[max(0, i-20):min(len(s), i+20)]
 	}
 	return ""
@@ -68,12 +71,14 @@ func TestHostileNamesOnTheCommandLine(t *testing.T) {
 	copyRun(t, "ft.W.16", filepath.Join(store, "tame.16"))
 	changeManifest(t, dir, func(m *schema.Manifest) {
 		o := &m.Origin
-		o.Name, o.Label, o.Command, o.Launcher, o.MPI, o.Hosts, o.Started = hostileName, hostileName, []string{hostileName, hostileName}, []string{hostileName}, hostileName, []string{hostileName}, hostileName
+		o.Name, o.Label, o.Command, o.Launcher, o.MPI, o.Hosts, o.Started = hostileName, hostileName,
+			[]string{hostileName, hostileName}, []string{hostileName}, hostileName, []string{hostileName}, hostileName
 		m.Warnings = []string{hostileName}
 	})
 	for _, q := range allQueries(t) {
 		for _, format := range []string{"table", "markdown"} {
-			args := []string{"query", q.Name, "--run", dir, "--run", filepath.Join(store, "tame.16"), "--format", format}
+			args := []string{"query", q.Name, "--run", dir, "--run", filepath.Join(store, "tame.16"), "--format",
+				format}
 			status, out, errs := commandLine("", args...)
 			if drives(out) != "" || drives(errs) != "" || status != exitDone && status != exitCannot {
 				t.Errorf("query %s --format %s: status %d, %q, %q", q.Name, format, status, drives(out), drives(errs))
@@ -82,8 +87,10 @@ func TestHostileNamesOnTheCommandLine(t *testing.T) {
 	}
 	for _, line := range [][]string{
 		{"runs", "list", "--store", store}, {"runs", "show", dir}, {"runs", "check", dir}, {"doctor", dir},
-		{"query", "density", "--run", dir, "--where", "colour = 3"}, {"query", "density", "--run", dir, "--where", hostileName},
-		{"query", hostileName, "--run", dir}, {"query", "density", "--run", hostileName + "x"}, {"runs", "show", hostileName + "x"},
+		{"query", "density", "--run", dir, "--where", "colour = 3"},
+		{"query", "density", "--run", dir, "--where", hostileName},
+		{"query", hostileName, "--run", dir}, {"query", "density", "--run", hostileName + "x"},
+		{"runs", "show", hostileName + "x"},
 		{"query", "density", "--run", dir, "--format", hostileName}, {"query", "density", "--" + hostileName},
 		{"sql", "--run", dir, "SELECT run, ranks FROM runs"}, {"sql", "--run", dir, hostileName},
 		{"query", "ratio", "--run", dir, "--run", dir},
@@ -95,7 +102,8 @@ func TestHostileNamesOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestHostileNameInSQL feeds what --sql prints for a run of a hostile name to a fresh engine, and compares with the answer.
+// TestHostileNameInSQL runs the output of --sql for a run with a hostile name in a fresh engine, and compares the
+// answers.
 func TestHostileNameInSQL(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), hostileName)
 	copyRun(t, "ep.W.4", dir)
@@ -104,7 +112,8 @@ func TestHostileNameInSQL(t *testing.T) {
 	if status != 0 {
 		t.Fatal(errs)
 	}
-	if first, _, _ := strings.Cut(sql, "\n"); !strings.HasPrefix(first, "-- density of run it's") || !strings.HasSuffix(first, "{{where}}") {
+	if first, _, _ := strings.Cut(sql, "\n"); !strings.HasPrefix(first, "-- density of run it's") ||
+		!strings.HasSuffix(first, "{{where}}") {
 		t.Errorf("the comment is %q: the name goes beyond its line", first)
 	}
 	_, want, _ := commandLine("", args...)
@@ -136,8 +145,8 @@ func TestHostileNameInAReport(t *testing.T) {
 	}
 }
 
-// TestDamagedRunsOnTheCommandLine asks every query of runs that are damaged in every way: status 2, no answer, and a message
-// that says which file, and what to do.
+// TestDamagedRunsOnTheCommandLine asks every query of runs with every kind of damage: status 2, no answer, and a
+// message that names the file and says what to do.
 func TestDamagedRunsOnTheCommandLine(t *testing.T) {
 	whole := filepath.Join(runsDir, "ep.W.4")
 	messages := filepath.Join(whole, "messages", "0000.parquet")
@@ -170,12 +179,16 @@ func TestDamagedRunsOnTheCommandLine(t *testing.T) {
 		c.damage(t, dir)
 		for _, q := range allQueries(t) {
 			status, out, errs := commandLine("", "query", q.Name, "--run", dir)
-			if status != exitCannot || out != "" || !strings.Contains(errs, c.want) || !strings.Contains(errs, "commq runs check") || !strings.Contains(errs, "hurt.4") {
-				t.Errorf("%s: query %s: status %d, stdout %q, stderr %q; want 2, nothing, %q and what to do", c.what, q.Name, status, out, errs, c.want)
+			if status != exitCannot || out != "" || !strings.Contains(errs, c.want) ||
+				!strings.Contains(errs, "commq runs check") || !strings.Contains(errs, "hurt.4") {
+				t.Errorf("%s: query %s: status %d, stdout %q, stderr %q; want 2, nothing, %q and what to do", c.what,
+					q.Name, status, out, errs, c.want)
 			}
 		}
-		for _, line := range [][]string{{"sql", "--run", dir, "SELECT 1"}, {"report", dir, "-o", filepath.Join(t.TempDir(), "r.html")}} {
-			if status, out, errs := commandLine("", line...); status != exitCannot || out != "" || !strings.Contains(errs, c.want) {
+		for _, line := range [][]string{{"sql", "--run", dir, "SELECT 1"},
+			{"report", dir, "-o", filepath.Join(t.TempDir(), "r.html")}} {
+			if status, out, errs := commandLine("", line...); status != exitCannot || out != "" ||
+				!strings.Contains(errs, c.want) {
 				t.Errorf("%s: %q: status %d, stdout %q, stderr %q", c.what, line, status, out, errs)
 			}
 		}
@@ -211,11 +224,12 @@ func put(t *testing.T, dir, path string, text []byte) {
 	})
 }
 
-// foreignFile is a Parquet file of another program.
+// foreignFile returns a Parquet file of another program.
 func foreignFile(t *testing.T) []byte {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "a.parquet")
-	if status, _, errs := commandLine("", "sql", "--run", filepath.Join(runsDir, "ep.W.4"), "-o", name, "SELECT 3 AS a, 'x' AS b"); status != 0 {
+	if status, _, errs := commandLine("", "sql", "--run", filepath.Join(runsDir, "ep.W.4"), "-o", name,
+		"SELECT 3 AS a, 'x' AS b"); status != 0 {
 		t.Fatal(errs)
 	}
 	text, err := os.ReadFile(name)
@@ -248,24 +262,29 @@ func TestBrokenManifests(t *testing.T) {
 		{"no ranks", replaced(`"ranks": 4`, `"ranks": 0`), "ranks is 0"},
 		{"ranks of text", replaced(`"ranks": 4`, `"ranks": "4"`), "not JSON of a manifest"},
 		{"too many ranks", replaced(`"ranks": 4`, `"ranks": 99999999999`), "not JSON of a manifest"},
-		{"a file elsewhere", replaced(`"path": "comms/0000.parquet"`, `"path": "../comms/0000.parquet"`), `"../comms/0000.parquet"`},
+		{"a file elsewhere", replaced(`"path": "comms/0000.parquet"`, `"path": "../comms/0000.parquet"`),
+			`"../comms/0000.parquet"`},
 		{"a file anywhere", replaced(`"path": "comms/0000.parquet"`, `"path": "/etc/passwd"`), `"/etc/passwd"`},
 		{"a table twice", replaced(`"name": "comms"`, `"name": "parts"`), `lists "parts" where "comms" is wanted`},
-		{"a hostile time origin", replaced(`"time_origin": "measured"`, `"time_origin": "\u001b[31m'; DROP"`), "time_origin is"},
+		{"a hostile time origin", replaced(`"time_origin": "measured"`, `"time_origin": "\u001b[31m'; DROP"`),
+			"time_origin is"},
 	} {
 		dir := filepath.Join(t.TempDir(), "broken.4")
 		copyRun(t, "ep.W.4", dir)
 		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		lines := [][]string{{"sql", "--run", dir, "SELECT 1"}, {"report", dir}, {"runs", "show", dir}, {"runs", "check", dir}}
+		lines := [][]string{{"sql", "--run", dir, "SELECT 1"}, {"report", dir}, {"runs", "show", dir},
+			{"runs", "check", dir}}
 		for _, q := range allQueries(t) {
 			lines = append(lines, []string{"query", q.Name, "--run", dir})
 		}
 		for _, line := range lines {
 			status, out, errs := commandLine("", line...)
-			if status != exitCannot || out != "" || drives(errs) != "" || !strings.Contains(errs, c.want) || !strings.Contains(errs, "manifest.json") {
-				t.Errorf("%s: %q: status %d, stdout %q, stderr %q; want 2, nothing, %q", c.what, line, status, out, errs, c.want)
+			if status != exitCannot || out != "" || drives(errs) != "" || !strings.Contains(errs, c.want) ||
+				!strings.Contains(errs, "manifest.json") {
+				t.Errorf("%s: %q: status %d, stdout %q, stderr %q; want 2, nothing, %q", c.what, line, status, out,
+					errs, c.want)
 			}
 		}
 	}

@@ -20,10 +20,11 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// The tests in this file run MPI programs on three hosts that are made of namespaces: each has its own name, network, mounts
-// and CLOCK_MONOTONIC; a bridge joins them. What a node has for itself in a cluster it has for itself here: the folder local.
+// The tests in this file run MPI programs on three hosts that are made of namespaces: each has its own name, network,
+// mounts and CLOCK_MONOTONIC; a bridge joins them. Like a node of a cluster, each has a folder of its own: local.
 
-// hostsProgram sends 4097 bytes with tag 9 to the next rank 20 times, and the last rank sends 513 bytes to rank 1 three times.
+// hostsProgram sends 4097 bytes with tag 9 to the next rank 20 times, and the last rank sends 513 bytes to rank 1
+// three times.
 const hostsProgram = `
 #include <mpi.h>
 #include <stdio.h>
@@ -55,24 +56,27 @@ type madeHost struct {
 
 var madeHosts = []madeHost{{"n3", "10.93.0.3", 700}, {"n5", "10.93.0.5", 0}, {"n9", "10.93.0.9", 90001}}
 
-// layout is a number of ranks and where they are.
+// layout is a number of ranks and their hosts.
 type layout struct {
 	hosts    []int      // by rank, an index in madeHosts
 	messages [][]string // what hostsProgram sends: source, destination, messages, bytes
 }
 
-// layouts are where the launcher lines below put ranks. MPICH's ranks never sleep: three of them are enough for two cores.
+// layouts are the ranks of the launcher lines below. MPICH's ranks poll without sleeping: three of them are enough
+// for two cores.
 var (
 	five  = layout{[]int{0, 0, 1, 1, 2}, fiveSend}
-	three = layout{[]int{0, 1, 2}, [][]string{{"0", "1", "20", "81940"}, {"1", "2", "20", "81940"}, {"2", "0", "20", "81940"}, {"2", "1", "3", "1539"}}}
+	three = layout{[]int{0, 1, 2}, [][]string{{"0", "1", "20", "81940"}, {"1", "2", "20", "81940"},
+		{"2", "0", "20", "81940"}, {"2", "1", "3", "1539"}}}
 
-	fiveSend = [][]string{{"0", "1", "20", "81940"}, {"1", "2", "20", "81940"}, {"2", "3", "20", "81940"}, {"3", "4", "20", "81940"},
+	fiveSend = [][]string{{"0", "1", "20", "81940"}, {"1", "2", "20", "81940"}, {"2", "3", "20", "81940"},
+		{"3", "4", "20", "81940"},
 		{"4", "0", "20", "81940"}, {"4", "1", "3", "1539"}}
 )
 
 func (l layout) ranks() int { return len(l.hosts) }
 
-// says checks what hostsProgram prints, each line behind a label of the launcher.
+// says checks the output of hostsProgram, each line of which begins with a label of the launcher.
 func (l layout) says(out string) bool {
 	for rank, host := range l.hosts {
 		if !strings.Contains(out, fmt.Sprintf("rank %d of %d on %s\n", rank, l.ranks(), madeHosts[host].name)) {
@@ -82,7 +86,7 @@ func (l layout) says(out string) bool {
 	return strings.Count(out, "\n") == l.ranks()
 }
 
-// agentScript runs a command on a made host as rsh does on a real one: nothing of this environment goes along.
+// agentScript runs a command on a made host as rsh does on a real one: without this environment.
 const agentScript = `#!/bin/sh
 host=$1
 shift
@@ -90,18 +94,20 @@ shift
 exec nsenter -t "$(cat DIR/$host.pid)" -n -u -m -T --wd=/ env -i PATH="$PATH" HOME="$HOME" TMPDIR=DIR/local sh -c "$*"
 `
 
-// network is the three hosts while a test runs.
+// network is the three hosts during a test.
 type network struct {
-	dir   string // seen by all, except dir/local, which every host has for itself
+	dir   string // seen by all, except dir/local, of which every host has its own
 	agent string
 }
 
-// needNamespaces skips the test where namespaces cannot be made.
+// needNamespaces skips the test if namespaces cannot be made.
 func needNamespaces(t *testing.T) {
 	t.Helper()
 	testenv.Need(t, "ip", "unshare", "nsenter")
-	if out, err := exec.Command("unshare", "-n", "-u", "-m", "-T", "--monotonic", "5", "--fork", "ip", "link", "add", "name", "switch", "type", "bridge").CombinedOutput(); err != nil {
-		testenv.Skip(t, fmt.Sprintf("network, time and mount namespaces need root and a kernel that has them: %v: %s", err, out))
+	if out, err := exec.Command("unshare", "-n", "-u", "-m", "-T", "--monotonic", "5", "--fork", "ip", "link", "add",
+		"name", "switch", "type", "bridge").CombinedOutput(); err != nil {
+		testenv.Skip(t, fmt.Sprintf("network, time and mount namespaces need root and a kernel that has them: %v: %s",
+			err, out))
 	}
 }
 
@@ -119,19 +125,22 @@ func newNetwork(t *testing.T) *network {
 	}
 	putFile(t, filepath.Join(dir, "hosts"), names, 0o644)
 	putFile(t, w.agent, strings.ReplaceAll(agentScript, "DIR", dir), 0o755)
-	bridge := w.hold(t, "switch", []string{"-n", "--fork", "--kill-child"}, "ip link add name switch type bridge && ip link set dev switch up")
+	bridge := w.hold(t, "switch", []string{"-n", "--fork", "--kill-child"},
+		"ip link add name switch type bridge && ip link set dev switch up")
 	for _, h := range madeHosts {
-		pid := w.hold(t, h.name, []string{"-n", "-u", "-m", "-T", "--monotonic", fmt.Sprint(h.ahead), "--fork", "--kill-child"},
+		pid := w.hold(t, h.name, []string{"-n", "-u", "-m", "-T", "--monotonic", fmt.Sprint(h.ahead), "--fork",
+			"--kill-child"},
 			fmt.Sprintf("hostname %s && mount -t tmpfs none local && mount --bind hosts /etc/hosts", h.name))
 		sh(t, "nsenter", "-t", bridge, "-n", "sh", "-ec", fmt.Sprintf(
 			"ip link add name %[1]s type veth peer name eth0 netns %[2]s; ip link set dev %[1]s master switch; ip link set dev %[1]s up", h.name, pid))
-		sh(t, "nsenter", "-t", pid, "-n", "sh", "-ec", fmt.Sprintf("ip addr add %s/24 dev eth0; ip link set dev eth0 up; ip link set dev lo up", h.address))
+		sh(t, "nsenter", "-t", pid, "-n", "sh", "-ec",
+			fmt.Sprintf("ip addr add %s/24 dev eth0; ip link set dev eth0 up; ip link set dev lo up", h.address))
 	}
 	return w
 }
 
-// hold starts a process in namespaces of its own that lives as long as the test, and gives its id once commands were run
-// there. What else runs in its network at the end is killed too: ranks of a program that hung, for example.
+// hold starts a process in namespaces of its own that lives as long as the test, and returns its id once commands can
+// be run there. At the end it also kills all other processes in its network, such as ranks of a program that hung.
 func (w *network) hold(t *testing.T, name string, flags []string, commands string) (pid string) {
 	t.Helper()
 	ready := filepath.Join(w.dir, name+".ready")
@@ -197,20 +206,21 @@ func putFile(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// onHost is a command on a host, with the environment of this process.
+// onHost returns a command on a host, with the environment of this process.
 func (w *network) onHost(t *testing.T, host string, args ...string) *exec.Cmd {
 	t.Helper()
 	pid, err := os.ReadFile(filepath.Join(w.dir, host+".pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("nsenter", append([]string{"-t", strings.TrimSpace(string(pid)), "-n", "-u", "-m", "-T", "--wd=/", "env", "-C", w.dir}, args...)...)
+	cmd := exec.Command("nsenter", append([]string{"-t", strings.TrimSpace(string(pid)), "-n", "-u", "-m", "-T",
+		"--wd=/", "env", "-C", w.dir}, args...)...)
 	cmd.Env = testenv.Environ("TMPDIR=" + filepath.Join(w.dir, "local"))
 	return cmd
 }
 
-// run runs a command on the first host, as a user who sits there would, and gives its output and exit status; 137 when it
-// took more than a minute.
+// run runs a command on the first host, as a user of that host would, and returns its output and exit status; 137 if
+// it took more than a minute.
 func (w *network) run(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := w.onHost(t, madeHosts[0].name, append([]string{"timeout", "-s", "KILL", "60"}, args...)...)
@@ -228,22 +238,24 @@ func (w *network) run(t *testing.T, args ...string) (stdout, stderr string, stat
 	return out.String(), errs.String(), status
 }
 
-// launcher is the library's launcher line for all hosts, and where it puts ranks.
+// launcher returns the library's launcher line for all hosts, and the hosts of the ranks.
 func (w *network) launcher(library string) ([]string, layout) {
 	const net = "10.93.0.0/24"
 	if library == "openmpi" {
-		return []string{"mpirun.openmpi", "--mca", "plm_rsh_agent", w.agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", net,
+		return []string{"mpirun.openmpi", "--mca", "plm_rsh_agent", w.agent, "--mca", "btl", "tcp,self", "--mca",
+			"btl_tcp_if_include", net,
 			"--mca", "oob_tcp_if_include", net, "--host", "n3:2,n5:2,n9:1", "--map-by", "slot"}, five
 	}
-	return []string{"mpirun.mpich", "-launcher", "rsh", "-launcher-exec", w.agent, "-iface", "eth0", "-hosts", "n3:1,n5:1,n9:1"}, three
+	return []string{"mpirun.mpich", "-launcher", "rsh", "-launcher-exec", w.agent, "-iface", "eth0", "-hosts",
+		"n3:1,n5:1,n9:1"}, three
 }
 
-// gather is a --gather command: fetch what the other hosts have, and remove it there.
+// gather returns a --gather command, which fetches the records of the other hosts and removes them there.
 func (w *network) gather() string {
 	return fmt.Sprintf("for h in n5 n9; do %[1]s $h tar -C $COMMQ_SPOOL -c . | tar -C $COMMQ_SPOOL -x; %[1]s $h rm -r $COMMQ_SPOOL; done", w.agent)
 }
 
-// check compares a run of hostsProgram on the hosts with what is known of both.
+// check compares a run of hostsProgram on the hosts with the expected one.
 func (w *network) check(t *testing.T, run string, where layout) {
 	t.Helper()
 	rows := func(query string) [][]string {
@@ -274,13 +286,13 @@ WHERE recv_end_ns + s.ns + d.ns < send_start_ns ORDER BY ALL`)
 	if len(early) > 0 {
 		t.Errorf("%d messages arrived before they were sent, by more than the clocks' errors: %v", len(early), early)
 	}
-	// The clocks differ by a day: a time that was not corrected would be outside the run's 20 seconds.
+	// The clocks differ by a day: an uncorrected time would be outside the run's 20 seconds.
 	if out := rows("SELECT max(end_ns) < 20000000000 AND min(start_ns) = 0 FROM events"); out[0][0] != "true" {
 		t.Errorf("the run is not within 20 s: %v", out)
 	}
 }
 
-// checkClocks compares measured offsets with those the hosts were made with.
+// checkClocks compares measured offsets with those with which the hosts were made.
 func (w *network) checkClocks(t *testing.T, ranks [][]string, where layout) {
 	t.Helper()
 	if len(ranks) != where.ranks() {
@@ -298,7 +310,8 @@ func (w *network) checkClocks(t *testing.T, ranks [][]string, where layout) {
 				t.Fatal(rank, when, err, err2)
 			}
 			if d := offset - want; d < -bound || d > bound || bound > 100e6 {
-				t.Errorf("rank %d, %s: its clock is %d ns ahead, measured %d, which is off by %d, with a bound of %d", rank, when, want, offset, d, bound)
+				t.Errorf("rank %d, %s: its clock is %d ns ahead, measured %d, which is off by %d, with a bound of %d",
+					rank, when, want, offset, d, bound)
 			}
 		}
 	}
@@ -318,11 +331,12 @@ func TestThreeHosts(t *testing.T) {
 	}
 }
 
-// capture has our own launcher line, with spools on the nodes; without --gather it says that ranks are missing.
+// capture uses commq's own launcher line, with spools on the nodes; without --gather it reports missing ranks.
 func (w *network) capture(t *testing.T, library string) {
 	launcher, where := w.launcher(library)
-	line := []string{"commq", "capture", "--store", "runs", "--launcher", strings.Join(launcher, " "), "-n", fmt.Sprint(where.ranks())}
-	out, errs, status := w.run(t, append(line, "--run", "gathered", "--gather", w.gather(), "--", "./program")...)
+	line := []string{"commq", "capture", "--store", "runs", "--launcher", strings.Join(launcher, " "), "-n",
+		fmt.Sprint(where.ranks())}
+	out, errs, status := w.run(t, append(line, "--name", "gathered", "--gather", w.gather(), "--", "./program")...)
 	if status != 0 || !where.says(out) {
 		t.Fatalf("exit status %d\n%s%s", status, out, errs)
 	}
@@ -337,15 +351,17 @@ func (w *network) capture(t *testing.T, library string) {
 		}
 	}
 	if library == "mpich" {
-		return // once is enough
+		return // testing one library is enough
 	}
-	_, errs, status = w.run(t, append(line, "--run", "alone", "--", "./program")...)
-	if status != 2 || !strings.Contains(errs, "has no records of rank 2, rank 3, rank 4; put the files of all nodes into one folder") {
+	_, errs, status = w.run(t, append(line, "--name", "alone", "--", "./program")...)
+	if status != 2 || !strings.Contains(errs,
+		"has no records of rank 2, rank 3, rank 4; put the files of all nodes into one folder") {
 		t.Errorf("without --gather: exit status %d\n%s", status, errs)
 	}
 }
 
-// exec has the user's launcher line, of two programs (MPMD), with a spool on every node and the user's own copying.
+// exec uses a launcher line of the user, for two programs (MPMD), with a spool on every node, and copies the spools
+// itself.
 func (w *network) exec(t *testing.T, library string) {
 	spool := filepath.Join(w.dir, "local", "spool")
 	rank := []string{"commq", "exec", "--spool", spool, "--", "./program"}
@@ -359,7 +375,7 @@ func (w *network) exec(t *testing.T, library string) {
 	if out, errs, status := w.run(t, "sh", "-ec", "COMMQ_SPOOL="+spool+"; "+w.gather()); status != 0 {
 		t.Fatalf("gather: exit status %d\n%s%s", status, out, errs)
 	}
-	if out, errs, status := w.run(t, "commq", "ingest", spool, "--store", "runs", "--run", "mpmd"); status != 0 {
+	if out, errs, status := w.run(t, "commq", "ingest", spool, "--store", "runs", "--name", "mpmd"); status != 0 {
 		t.Fatalf("ingest: exit status %d\n%s%s", status, out, errs)
 	}
 	w.check(t, "mpmd", where)

@@ -37,7 +37,7 @@ func start(t *testing.T, cmd *exec.Cmd) *ingester {
 	return i
 }
 
-// wait waits for the end of a process that must end well.
+// wait waits for a process, which must succeed.
 func (i *ingester) wait(t *testing.T) {
 	t.Helper()
 	select {
@@ -50,7 +50,7 @@ func (i *ingester) wait(t *testing.T) {
 	}
 }
 
-// kill kills a process, which may have ended.
+// kill kills a process, which may have ended already.
 func (i *ingester) kill() {
 	_ = i.Process.Kill()
 	<-i.ended
@@ -69,7 +69,7 @@ func waitForFile(t *testing.T, path string) {
 	}
 }
 
-// wholeOrNot fails where the store lists a run that is not whole; it returns the run's manifest, or nil.
+// wholeOrNot fails if the store lists an incomplete run; it returns the run's manifest, or nil.
 func wholeOrNot(t *testing.T, store string) *schema.Manifest {
 	t.Helper()
 	runs, err := writer.List(store)
@@ -89,7 +89,8 @@ func wholeOrNot(t *testing.T, store string) *schema.Manifest {
 	return runs[0].Manifest
 }
 
-// nodeFolders moves the files of a spool into as many folders, those of a rank into the one with the number rank modulo n.
+// nodeFolders moves the files of a spool into n folders: the files of a rank into the one with the number rank modulo
+// n.
 func nodeFolders(t *testing.T, spool string, n int) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(spool, "*.*.*"))
@@ -116,8 +117,9 @@ func nodeFolders(t *testing.T, spool string, n int) []string {
 	return dirs
 }
 
-// Two processes ingest a job of two nodes; one of them, now the first and now the second, is killed after some ms, at any point from its beginning to the
-// run's renaming. The run is then whole or not there, and two more processes end what was begun.
+// Two processes ingest a job of two nodes. One of them, the first and the second in turn, is killed after some ms, at
+// any point from its beginning to the run's renaming. The run is then complete or missing, and two more processes
+// complete it.
 func TestIngesterOfAPartIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	h := spoolgen.Halo{Ranks: 8, Neighbours: 2, Iterations: 400, Seed: 1, Job: 0xabc, Hashes: true}
@@ -125,14 +127,15 @@ func TestIngesterOfAPartIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := filepath.Join(t.TempDir(), "runs")
-	commq(t, "ingest", dir, "--keep", "--store", whole, "--run", "r")
+	commq(t, "ingest", dir, "--keep", "--store", whole, "--name", "r")
 	want, err := writer.ReadManifest(filepath.Join(whole, "r"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	nodes := nodeFolders(t, dir, 2)
 	part := func(store, node string) *exec.Cmd {
-		return exec.Command("commq", "ingest", node, "--keep", "--store", store, "--run", "r", "--parts", "2", "--wait", "1m", "--quiet")
+		return exec.Command("commq", "ingest", node, "--keep", "--store", store, "--name", "r", "--parts", "2",
+			"--wait", "1m", "--quiet")
 	}
 	rng := rand.New(rand.NewPCG(11, 0))
 	unfinished, took := 0, 400*time.Millisecond
@@ -165,7 +168,9 @@ func TestIngesterOfAPartIsKilled(t *testing.T) {
 		if got == nil || got.Digest != want.Digest {
 			t.Fatalf("round %d: %+v; want the digest %s", round, got, want.Digest)
 		}
-		if round > 0 { // one that was killed between the run's renaming and its end has left a hidden folder, which goes with the run
+		// a process killed between the run's renaming and its end leaves a hidden folder, which is removed with the
+		// run
+		if round > 0 {
 			commq(t, "runs", "remove", "r", "--store", store)
 		}
 		left, err := os.ReadDir(store)
@@ -178,8 +183,9 @@ func TestIngesterOfAPartIsKilled(t *testing.T) {
 	}
 }
 
-// A part that is done is not done again: its files stay as they are. What waits for the other node is killed in the meantime.
-func TestAFinishedPartIsNotDoneAgain(t *testing.T) {
+// A complete part is not ingested again: its files stay unchanged. The process that waits for the other node is
+// killed in the meantime.
+func TestFinishedPartIsKept(t *testing.T) {
 	dir := t.TempDir()
 	h := spoolgen.Halo{Ranks: 6, Neighbours: 1, Iterations: 50, Seed: 2, Job: 0xabc}
 	if err := h.Write(dir); err != nil {
@@ -188,7 +194,7 @@ func TestAFinishedPartIsNotDoneAgain(t *testing.T) {
 	nodes := nodeFolders(t, dir, 2)
 	store := filepath.Join(t.TempDir(), "runs")
 	part := func(node string) *exec.Cmd {
-		return exec.Command("commq", "ingest", node, "--store", store, "--run", "r", "--parts", "2", "--wait", "1m")
+		return exec.Command("commq", "ingest", node, "--store", store, "--name", "r", "--parts", "2", "--wait", "1m")
 	}
 	hidden := filepath.Join(store, ".r.parts")
 	a := start(t, part(nodes[0]))
@@ -200,7 +206,7 @@ func TestAFinishedPartIsNotDoneAgain(t *testing.T) {
 	b := start(t, part(nodes[1]))
 	waitForFile(t, filepath.Join(hidden, "1.receives"))
 	b.kill()
-	a = start(t, part(nodes[0])) // it needs no more of the other than what is there
+	a = start(t, part(nodes[0])) // it only needs the existing files of the other
 	waitForFile(t, filepath.Join(hidden, "0.rows"))
 	a.kill()
 	before, err := os.Stat(filepath.Join(hidden, "run/events/0000.parquet"))
@@ -236,21 +242,24 @@ func TestIngestOnThreeHosts(t *testing.T) {
 	sh(t, "mpicc.openmpi", "-g", "-o", filepath.Join(w.dir, "program"), filepath.Join(w.dir, "hosts.c"))
 	spool := filepath.Join(w.dir, "local", "spool")
 	launcher, where := w.launcher("openmpi")
-	line := append(launcher, "-n", fmt.Sprint(where.ranks()), "commq", "exec", "--spool", spool, "--hash", "crc64", "--", "./program")
+	line := append(launcher, "-n", fmt.Sprint(where.ranks()), "commq", "exec", "--spool", spool, "--hash", "crc64",
+		"--", "./program")
 	if out, errs, status := w.run(t, line...); status != 0 {
 		t.Fatalf("exit status %d\n%s%s", status, out, errs)
 	}
-	// What one process makes of all records, to compare with.
-	gather := fmt.Sprintf("mkdir all; cp %s/* all; for h in n5 n9; do %s $h tar -C %s -c . | tar -C all -x; done", spool, w.agent, spool)
+	// The run that one process makes of all records, to compare with.
+	gather := fmt.Sprintf("mkdir all; cp %s/* all; for h in n5 n9; do %s $h tar -C %s -c . | tar -C all -x; done",
+		spool, w.agent, spool)
 	if out, errs, status := w.run(t, "sh", "-ec", gather); status != 0 {
 		t.Fatalf("gather: exit status %d\n%s%s", status, out, errs)
 	}
-	if out, errs, status := w.run(t, "commq", "ingest", "all", "--store", "one", "--run", "r"); status != 0 {
+	if out, errs, status := w.run(t, "commq", "ingest", "all", "--store", "one", "--name", "r"); status != 0 {
 		t.Fatalf("ingest: exit status %d\n%s%s", status, out, errs)
 	}
 	var all []*ingester
 	for _, h := range madeHosts {
-		all = append(all, start(t, w.onHost(t, h.name, "commq", "ingest", spool, "--store", "runs", "--run", "mpmd", "--parts", "3", "--wait", "1m")))
+		all = append(all, start(t, w.onHost(t, h.name, "commq", "ingest", spool, "--store", "runs", "--name", "mpmd",
+			"--parts", "3", "--wait", "1m")))
 	}
 	for _, i := range all {
 		i.wait(t)
@@ -260,7 +269,8 @@ func TestIngestOnThreeHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := wholeOrNot(t, filepath.Join(w.dir, "runs")); m == nil || m.Digest != one.Digest || len(m.Origin.Hosts) != 3 {
+	if m := wholeOrNot(t, filepath.Join(w.dir, "runs")); m == nil || m.Digest != one.Digest ||
+		len(m.Origin.Hosts) != 3 {
 		t.Errorf("in parts %+v\nin one %+v", m, one)
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/commq/commq/models"
 )
 
-// TestCalibrateReturnsTheTimes: the machine that is learnt from a run gives the run's times back, within the error that the
-// calibration reports. The runs are real programs on machines that are drawn, so that r's times are a machine's.
+// TestCalibrateReturnsTheTimes: a simulation on the machine learnt from a run gives the run's times, within the error
+// that the calibration reports. The runs are those of real programs, simulated on random machines, so that their
+// times follow a machine's rules.
 func TestCalibrateReturnsTheTimes(t *testing.T) {
 	told := 0
 	names := []string{"cg.A.4", "cg.A.16", "sp.W.4", "pingpong.2"}
@@ -26,24 +27,26 @@ func TestCalibrateReturnsTheTimes(t *testing.T) {
 				truth, waits := filepath.Join(dir, "truth.yaml"), seed%2 == 1
 				drawMachine(t, g, waits, truth)
 				simulated := func(run, machine string, more ...string) (p prediction) {
-					out := mustCommq(t, append([]string{"simulate", "--run", run, "--store", dir, "--machine", machine, "--split=false", "--format", "json"}, more...)...)
+					out := mustCommq(t, append([]string{"simulate", "--run", run, "--store", dir, "--machine",
+						machine, "--split=false", "--format", "json"}, more...)...)
 					if err := json.Unmarshal([]byte(out), &p); err != nil {
 						t.Fatal(err)
 					}
 					return p
 				}
-				r := simulated(filepath.Join(runsDir, name), truth, "--save", "r")
+				r := simulated(filepath.Join(runsDir, name), truth, "--name", "r")
 				found := filepath.Join(dir, "found.yaml")
 				var c calibrationAnswer
-				if err := json.Unmarshal([]byte(mustCommq(t, "calibrate", "--run", "r", "--store", dir, "-o", found, "--format", "json", "--quiet")), &c); err != nil {
+				if err := json.Unmarshal([]byte(mustCommq(t, "calibrate", "--run", "r", "--store", dir, "-o", found,
+					"--format", "json", "--quiet")), &c); err != nil {
 					t.Fatal(err)
 				}
-				if waits && c.Threshold == nil { // no send says so: then the calibration has warned
+				if waits && c.Threshold == nil { // no send shows it: then the calibration has warned
 					return
 				}
 				told++
-				// Whatever lies on the longest path is off by no more than that share. Times in tables are whole ns: a row's two
-				// are off by 1 together.
+				// Every duration on the longest path is off by no more than that share. Times in tables are whole ns:
+				// the start and end of a row are off by 1 together.
 				off := c.Inside.ErrorMax
 				for _, o := range c.Collectives {
 					for _, p := range o.Points {
@@ -51,12 +54,14 @@ func TestCalibrateReturnsTheTimes(t *testing.T) {
 					}
 				}
 				if off > 0.01 {
-					t.Errorf("the calibration is off by %.3f where the times are those of a machine\n%s", off, c.Machine)
+					t.Errorf("the calibration is off by %.3f where the times are those of a machine\n%s", off,
+						c.Machine)
 				}
 				again := simulated("r", found)
 				for rank, want := range r.FinishNs {
 					got := again.FinishNs[rank]
-					if bound := off*float64(want) + float64(eventsOf(t, dir, "r")); float64(max(got-want, want-got)) > bound {
+					if bound := off*float64(want) + float64(eventsOf(t, dir, "r")); float64(max(got-want,
+						want-got)) > bound {
 						text, _ := os.ReadFile(truth)
 						t.Errorf("rank %d ends after %d ns, by the machine learnt after %d; the calibration is off by %.5f, which allows %.0f ns\n%s%s", rank, want, got, off, bound, text, c.Machine)
 					}
@@ -69,15 +74,16 @@ func TestCalibrateReturnsTheTimes(t *testing.T) {
 	}
 }
 
-// drawMachine writes a machine of one node with a CPU for each rank and any number of links and buses, so that only partners are
-// waited for: what a calibration learns. waits says whether it has an eager threshold.
+// drawMachine writes a random machine of one node with a CPU for each rank and unlimited links and buses, so that
+// ranks wait only for partners: what a calibration can learn. waits sets an eager threshold.
 func drawMachine(t *testing.T, g *rand.Rand, waits bool, file string) {
 	m, err := models.Named("flat")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Nodes, m.CPUsPerNode = 1, 64
-	m.Network = models.Interconnect{Latency: models.Picoseconds(200_000 + g.Int64N(20_000_000)), BytesPerSecond: 50_000_000 + g.Int64N(20_000_000_000)}
+	m.Network = models.Interconnect{Latency: models.Picoseconds(200_000 + g.Int64N(20_000_000)),
+		BytesPerSecond: 50_000_000 + g.Int64N(20_000_000_000)}
 	m.IntraNode = m.Network
 	if waits {
 		m.EagerThresholdBytes, m.EagerThresholdGiven = 1+g.Int64N(50_000), true
@@ -98,7 +104,7 @@ func drawMachine(t *testing.T, g *rand.Rand, waits bool, file string) {
 	}
 }
 
-// eventsOf is how many rows of events a run has.
+// eventsOf returns the number of rows of events of a run.
 func eventsOf(t *testing.T, store, run string) (rows int64) {
 	out := mustCommq(t, "sql", "--store", store, "--run", run, "--format", "csv", "SELECT COUNT(*) AS n FROM events")
 	if _, err := fmt.Sscanf(out, "n\n%d", &rows); err != nil {

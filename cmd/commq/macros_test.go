@@ -21,7 +21,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// duckdb is the real duckdb shell with commq.sql, which commq prints, and a store.
+// duckdb is the real duckdb shell with the output of commq macros, and a store.
 type duckdb struct {
 	path, macros string
 	env          []string
@@ -41,7 +41,7 @@ func newDuckDB(t *testing.T, store string) *duckdb {
 	return d
 }
 
-// run runs the shell as a person does, and gives what it prints as CSV and says, without colours.
+// run runs the shell as a user does, and returns its output as CSV and its messages, without colours.
 func (d *duckdb) run(args ...string) (string, string, error) {
 	c := exec.Command(d.path, append([]string{"-init", d.macros, "-csv", "-nullvalue", ""}, args...)...)
 	c.Env = d.env
@@ -54,7 +54,7 @@ func (d *duckdb) run(args ...string) (string, string, error) {
 // between separates the answers to several statements.
 const between = "-- the next answer --"
 
-// ask gives the answers to several statements of one shell. An error in one is the test's.
+// ask returns the answers to several statements of one shell. An error in one fails the test.
 func (d *duckdb) ask(t *testing.T, statements []string) []string {
 	t.Helper()
 	var args []string
@@ -69,14 +69,14 @@ func (d *duckdb) ask(t *testing.T, statements []string) []string {
 	return answers[:len(statements)]
 }
 
-// question is a question in both languages.
+// question is one query, as arguments of commq query and as a statement for the shell.
 type question struct {
 	q         *queries.Query
 	args      []string // of commq query
 	statement string
 }
 
-// questions are every query of a run with the defaults, and with other arguments.
+// questions returns every query of a run, with the defaults and with other arguments.
 func questions(t *testing.T, name, run string) []question {
 	t.Helper()
 	all, err := queries.All()
@@ -85,7 +85,8 @@ func questions(t *testing.T, name, run string) []question {
 	}
 	var asks []question
 	for _, q := range all {
-		ask := question{q, []string{"query", q.Name, "--run", name}, "FROM " + strings.ReplaceAll(q.Name, "-", "_") + "(" + run}
+		ask := question{q, []string{"query", q.Name, "--run", name}, "FROM " +
+			strings.ReplaceAll(q.Name, "-", "_") + "(" + run}
 		asks = append(asks, question{q, ask.args, ask.statement + ")"})
 		other := ask
 		for _, p := range q.Params {
@@ -106,7 +107,8 @@ func questions(t *testing.T, name, run string) []question {
 			if p.Name == "where" {
 				flag = "condition"
 			}
-			if q.Name == "locality" && p.Name != "where" && p.Name != "collectives" { // topologies and mappings need more
+			// topologies and mappings need further parameters
+			if q.Name == "locality" && p.Name != "where" && p.Name != "collectives" {
 				continue
 			}
 			other.args = append(other.args[:len(other.args):len(other.args)], "--"+p.Name, value)
@@ -119,8 +121,8 @@ func questions(t *testing.T, name, run string) []question {
 	return asks
 }
 
-// sameTable compares two answers in CSV: the same rows in the same order, the same values; DOUBLEs may differ in the last digits, which
-// depend on the order in which an engine adds up.
+// sameTable compares two answers in CSV: they must have the same rows in the same order. DOUBLEs may differ in the
+// last digits, which depend on the order in which an engine adds.
 func sameTable(t *testing.T, what string, columns []queries.Column, want, got string) {
 	t.Helper()
 	wanted, err := csv.NewReader(strings.NewReader(want)).ReadAll()
@@ -148,8 +150,8 @@ func sameTable(t *testing.T, what string, columns []queries.Column, want, got st
 	}
 }
 
-// TestDuckDBShellAnswersAsCommqDoes asks the real duckdb shell, without commq, each query of a hand-made run and of captured ones, and
-// compares rows, numbers and order with those of commq query.
+// TestDuckDBShellAnswersAsCommqDoes asks the real duckdb shell, without commq, each query of a hand-made run and of
+// captured ones, and compares rows, numbers and order with those of commq query.
 func TestDuckDBShellAnswersAsCommqDoes(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), `it's a "store"`)
 	message := schema.NullMessage
@@ -173,7 +175,8 @@ func TestDuckDBShellAnswersAsCommqDoes(t *testing.T) {
 			for _, ask := range questions(t, c.name, c.run) {
 				status, want, errs := commandLine("", append(ask.args, "--format", "csv")...)
 				if status == 0 {
-					statements, wanted, columns = append(statements, ask.statement), append(wanted, want), append(columns, ask.q.Columns)
+					statements, wanted, columns = append(statements, ask.statement), append(wanted, want),
+						append(columns, ask.q.Columns)
 					continue
 				}
 				refused = true
@@ -196,7 +199,8 @@ func TestDuckDBShellAnswersAsCommqDoes(t *testing.T) {
 func TestDuckDBShellOverAStore(t *testing.T) {
 	t.Setenv("COMMQ_STORE", runsDir)
 	shell := newDuckDB(t, runsDir)
-	status, want, errs := commandLine("", "query", "scaling", "--run", "*", "--measure", "bytes-per-rank", "--format", "csv")
+	status, want, errs := commandLine("", "query", "scaling", "--run", "*", "--measure", "bytes-per-rank", "--format",
+		"csv")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -230,12 +234,12 @@ func TestDuckDBShellOverAStore(t *testing.T) {
 	}
 }
 
-// TestDuckDBShellInTheDocuments runs the lines of README and docs that ask the duckdb shell, in a folder with the committed runs, and compares
-// what stands under them.
+// TestDuckDBShellInTheDocuments runs the lines of docs that use the duckdb shell, in a folder with the
+// committed runs, and compares the output.
 func TestDuckDBShellInTheDocuments(t *testing.T) {
 	shell := newDuckDB(t, "")
 	lines := 0
-	for _, name := range []string{"../../README.md", "../../docs/method/duckdb-shell.md"} {
+	for _, name := range []string{"../../docs/method/duckdb-shell.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +268,7 @@ func TestDuckDBShellInTheDocuments(t *testing.T) {
 			got := ""
 			if c.Run() == nil {
 				got = strings.TrimSpace(out.String()) + "\n"
-			} else if i := strings.Index(errs.String(), "\x1b[00m"); i >= 0 { // after what it says of the file
+			} else if i := strings.Index(errs.String(), "\x1b[00m"); i >= 0 { // after the message about the file
 				got, _, _ = strings.Cut(errs.String()[i+len("\x1b[00m"):], "\n")
 				got += "\n"
 			}
@@ -278,11 +282,12 @@ func TestDuckDBShellInTheDocuments(t *testing.T) {
 	}
 }
 
-func TestDuckDBShellSaysWhatIsWrong(t *testing.T) {
+func TestDuckDBShellErrors(t *testing.T) {
 	shell := newDuckDB(t, runsDir)
 	for _, c := range []struct{ statement, want string }{
 		{"FROM density('cg.A.5')", `No files found that match the pattern "` + runsDir + `/cg.A.5/`},
-		{"FROM density('cg.A.4', collectives := 'all')", `query density: collectives "all": want one of rooted, logical, tree, none`},
+		{"FROM density('cg.A.4', collectives := 'all')",
+			`query density: collectives "all": want one of rooted, logical, tree, none`},
 		{"FROM late_receivers('bt.C.64')", `query late-receivers: run "bt.C.64" does not keep every call; capture it again with --record all`},
 	} {
 		out, said, err := shell.run("-c", c.statement)
@@ -295,7 +300,8 @@ func TestDuckDBShellSaysWhatIsWrong(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "runs", "cg.A.4"), os.DirFS(filepath.Join(runsDir, "cg.A.4"))); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(context.Background(), shell.path, "-init", shell.macros, "-csv", "-c", "SELECT SUM(messages) AS messages FROM pairs('cg.A.4')")
+	c := exec.CommandContext(context.Background(), shell.path, "-init", shell.macros, "-csv", "-c",
+		"SELECT SUM(messages) AS messages FROM pairs('cg.A.4')")
 	c.Dir, c.Env = dir, append(os.Environ(), "COMMQ_STORE=")
 	out, err := c.Output()
 	if err != nil || string(out) != "messages\n6720\n" {

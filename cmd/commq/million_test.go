@@ -12,20 +12,22 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// millionRanks is a ring on a million ranks: each sends 8 bytes to the next with MPI_Sendrecv; every fourth sends 4097 bytes to the rank 1000 further on,
-// which is a fourth one too, in the next epoch; all meet in MPI_Barrier. A rank enters each call at 1000 ns times its row, and leaves it 700 ns later.
+// millionRanks is a ring on a million ranks. Each sends 8 bytes to the next with MPI_Sendrecv; every fourth also
+// sends 4097 bytes to the rank 1000 further on (again one of these) in the next epoch; all meet in MPI_Barrier. A
+// rank enters each call at 1000 ns times its row, and leaves it 700 ns later.
 const (
 	millionRanks  = 1_000_000
 	millionJumps  = millionRanks / 4
 	millionShards = 8
 )
 
-// millionRows appends the rows of a rank that are of an epoch, of events and of what it sends.
+// millionRows appends the rows of a rank in an epoch: its events, and the messages that it sends.
 func millionRows(rank, epoch int32, events *schema.Events, messages *schema.Messages) {
 	jumps := rank%4 == 0
 	row := func(seq int64, call schema.CallID, class schema.Class) schema.Event {
 		e := schema.NullEvent
-		e.Rank, e.Seq, e.Epoch, e.Comm, e.Call, e.Class, e.StartNs, e.EndNs = rank, seq, epoch, 0, int16(call), int16(class), 1000*seq, 1000*seq+700
+		e.Rank, e.Seq, e.Epoch, e.Comm, e.Call, e.Class, e.StartNs, e.EndNs = rank, seq, epoch, 0, int16(call),
+			int16(class), 1000*seq, 1000*seq+700
 		return e
 	}
 	send := func(e *schema.Event, to int32, bytes int64) {
@@ -38,8 +40,10 @@ func millionRows(rank, epoch int32, events *schema.Events, messages *schema.Mess
 	}
 	message := func(to int32, bytes, sent, received int64) {
 		m := schema.NullMessage
-		m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = rank, to%millionRanks, epoch, 0, 9, bytes, sent, received, received
-		m.SendStartNs, m.SendEndNs, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = 1000*sent, 1000*sent+700, 1000*received, 1000*received, 1000*received+700
+		m.Src, m.Dst, m.Epoch, m.Comm, m.Tag, m.Bytes, m.SendSeq, m.RecvPostSeq, m.RecvDoneSeq = rank,
+			to%millionRanks, epoch, 0, 9, bytes, sent, received, received
+		m.SendStartNs, m.SendEndNs, m.RecvPostNs, m.RecvStartNs, m.RecvEndNs = 1000*sent, 1000*sent+700,
+			1000*received, 1000*received, 1000*received+700
 		messages.Append(&m)
 	}
 	if epoch == 0 {
@@ -66,7 +70,7 @@ func millionRows(rank, epoch int32, events *schema.Events, messages *schema.Mess
 	events.Append(&e)
 }
 
-// writeMillion writes the run of that name.
+// writeMillion writes the run with this name.
 func writeMillion(t *testing.T, store, name string) {
 	t.Helper()
 	run, err := writer.Create(store, name, writer.Options{})
@@ -104,15 +108,17 @@ func writeMillion(t *testing.T, store, name string) {
 			write(int(shard), messages)
 		}
 	}
-	m := schema.Manifest{Ranks: millionRanks, TimeOrigin: "measured", TimeResolutionNs: 1, ComputeClock: "none", Record: "all", Hash: "none", Ended: "finalized", Epochs: 2, EndNs: 3700}
+	m := schema.Manifest{Ranks: millionRanks, TimeOrigin: "measured", TimeResolutionNs: 1, ComputeClock: "none",
+		Record: "all", Hash: "none", Ended: "finalized", Epochs: 2, EndNs: 3700}
 	m.Collectives = map[string]int64{"MPI_Barrier": 1}
-	m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes, m.Counts.Collectives = 2*millionRanks+2*millionJumps, millionRanks+millionJumps, 8*millionRanks+4097*millionJumps, 1
-	if err := run.Commit(&m); err != nil {
+	m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes, m.Counts.Collectives = 2*millionRanks+2*millionJumps,
+		millionRanks+millionJumps, 8*millionRanks+4097*millionJumps, 1
+	if err := run.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestMillionRanks writes a run of a million ranks and asks it what arithmetic knows.
+// TestMillionRanks writes a run of a million ranks and compares answers with computed values.
 func TestMillionRanks(t *testing.T) {
 	store, out := t.TempDir(), filepath.Join(t.TempDir(), "density.csv")
 	writeMillion(t, store, "ring")
@@ -137,11 +143,12 @@ func TestMillionRanks(t *testing.T) {
 			diagonals[(dst-src+millionRanks)%millionRanks]++
 		}
 	}
-	// The barrier is a message of each other rank to rank 0 and back: the ring's from the last rank to 0 and from 0 to 1 are in the same cells, and those from 0
-	// to 1000 and from P - 1000 to 0.
+	// The barrier is a message of each other rank to rank 0 and back: the ring's from the last rank to 0 and from 0
+	// to 1 are in the same cells, and those from 0 to 1000 and from P - 1000 to 0.
 	const pairs, barrier = millionRanks + millionJumps, 2 * (millionRanks - 1)
 	if cells != pairs+barrier-4 || messages != pairs+barrier || bytes != 8*millionRanks+4097*millionJumps {
-		t.Errorf("density: %d cells, %d messages, %d bytes; want %d, %d, %d", cells, messages, bytes, pairs+barrier-4, pairs+barrier, 8*millionRanks+4097*millionJumps)
+		t.Errorf("density: %d cells, %d messages, %d bytes; want %d, %d, %d", cells, messages, bytes, pairs+barrier-4,
+			pairs+barrier, 8*millionRanks+4097*millionJumps)
 	}
 	if len(diagonals) != 2 || diagonals[1] != millionRanks-2 || diagonals[1000] != millionJumps-2 {
 		t.Errorf("density: cells by distance, without rank 0: %v", diagonals)
@@ -157,7 +164,8 @@ func TestMillionRanks(t *testing.T) {
 			}
 		}
 	}
-	// Waits are of every pair that sends, and of messages that were under way for no time: they are sent when their receive is posted, or 1000 ns before.
+	// Waits exist for every pair that sends. The messages take no time: they are sent when their receive is posted,
+	// or 1000 ns before.
 	got := commq(t, "sql", "--store", store, "--run", "ring", "--format", "csv",
 		"SELECT COUNT(*) AS pairs, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(late_sends + late_receives) AS BIGINT) AS waits, (SELECT COUNT(*) FROM profile) AS sums FROM waits")
 	if want := "pairs,messages,waits,sums\n1250000,1250000,0,2500000\n"; got != want {

@@ -17,20 +17,20 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// The checks in this file compare captures of the NAS Parallel Benchmarks with what is known of them. With $COMMQ_NPB
-// naming a folder with openmpi/cg.W.x, mpich/cg.W.x and so on, they capture the programs and write what they found to
-// docs/validation/npb; without it, they check what is committed there.
+// The checks in this file compare captures of the NAS Parallel Benchmarks with known counts. If $COMMQ_NPB names a
+// folder with openmpi/cg.W.x, mpich/cg.W.x and so on, they capture the programs and write the counts to
+// docs/validation/npb; otherwise they check the committed counts.
 
 const (
 	goldenDir     = "../../testdata/golden/npb"
 	validationDir = "../../docs/validation/npb"
 )
 
-// pointToPoint gives a run's sends in the form of the golden files.
+// pointToPoint returns a run's sends in the form of the golden files.
 const pointToPoint = `SELECT src, dst, count(*) AS msgs, CAST(sum(bytes) AS BIGINT) AS bytes FROM messages GROUP BY src, dst ORDER BY src, dst`
 
-// collectiveCalls gives a run's collectives in the form of the golden files: bytes are count x size of the call's own
-// count argument, and for Alltoallv the sum over destinations.
+// collectiveCalls returns a run's collectives in the form of the golden files: bytes are count x size of the call's
+// own count argument, and for Alltoallv the sum over destinations.
 const collectiveCalls = `
 WITH size AS (SELECT comm, count(*) AS commsize FROM comms GROUP BY comm)
 SELECT e.rank, lower(substr(e.call, 5)) AS op, s.commsize, count(*) AS calls,
@@ -50,7 +50,7 @@ type npb struct {
 
 func (n npb) name() string { return fmt.Sprintf("%s.%s.%d", n.app, n.class, n.ranks) }
 
-// goldenRuns lists the runs that have golden files, for a library.
+// goldenRuns lists the runs of a library that have golden files.
 func goldenRuns(t *testing.T, library string, apps ...string) []npb {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(goldenDir, "*.coll.csv"))
@@ -75,13 +75,13 @@ func goldenRuns(t *testing.T, library string, apps ...string) []npb {
 func commq(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if status := run(context.Background(), args, strings.NewReader(""), &out, &errs); status != 0 {
+	if status := execute(context.Background(), args, strings.NewReader(""), &out, &errs); status != 0 {
 		t.Fatalf("commq %s: exit status %d\n%s%s", strings.Join(args, " "), status, errs.String(), tail(out.String()))
 	}
 	return out.String()
 }
 
-// tail is the end of a program's output.
+// tail returns the end of a program's output.
 func tail(s string) string {
 	if len(s) > 2000 {
 		return "..." + s[len(s)-2000:]
@@ -89,7 +89,7 @@ func tail(s string) string {
 	return s
 }
 
-// capture runs the program under commq capture and sees to it that it verified itself.
+// capture runs the program under commq capture and checks that its own verification succeeded.
 func (n npb) capture(t *testing.T, folder, store string, flags ...string) {
 	t.Helper()
 	for _, kv := range testenv.Environ() {
@@ -100,7 +100,7 @@ func (n npb) capture(t *testing.T, folder, store string, flags ...string) {
 		t.Setenv("LD_PRELOAD", testenv.Yielding(t))
 	}
 	program := filepath.Join(folder, n.library, fmt.Sprintf("%s.%s.x", n.app, n.class))
-	args := append([]string{"capture", "--store", store, "--run", n.name(), "-n", fmt.Sprint(n.ranks), "-q"}, flags...)
+	args := append([]string{"capture", "--store", store, "--name", n.name(), "-n", fmt.Sprint(n.ranks), "-q"}, flags...)
 	out := commq(t, append(args, "--", program)...)
 	if !strings.Contains(strings.ToUpper(out), "SUCCESSFUL") {
 		t.Fatalf("%s under %s did not verify:\n%s", n.name(), n.library, tail(out))
@@ -157,7 +157,7 @@ var totals = []struct {
 	{npb{"openmpi", "cg", "A", 4}, 6720},
 }
 
-func TestCapturesOfClassASendWhatThePaperSays(t *testing.T) {
+func TestCapturesOfClassAMatchThePaper(t *testing.T) {
 	folder := os.Getenv("COMMQ_NPB")
 	for _, n := range totals {
 		t.Run(n.name(), func(t *testing.T) {
@@ -195,7 +195,7 @@ func readCSV(t *testing.T, path string) [][]string {
 
 const runsDir = "../../testdata/runs"
 
-// query gives the rows of a command on a committed run, split into columns.
+// query returns the rows of a command on a committed run, split into columns.
 func query(t *testing.T, args ...string) [][]string {
 	t.Helper()
 	out := commq(t, append(args, "--store", runsDir, "--format", "csv")...)
@@ -206,7 +206,7 @@ func query(t *testing.T, args ...string) [][]string {
 	return rows[1:]
 }
 
-// cell finds the row of a density matrix for a pair of ranks: its messages and bytes.
+// cell finds the row of a density matrix for a pair of ranks.
 func cell(rows [][]string, src, dst string) []string {
 	for _, r := range rows {
 		if r[0] == src && r[1] == dst {
@@ -218,7 +218,7 @@ func cell(rows [][]string, src, dst string) []string {
 
 // Riesen, section 3.1: node 0 of CG on 4 nodes sends 416 messages to itself and 1265 to node 1, and one each to nodes 2
 // and 3: the paper's numbers with the fan-out of one collective. NPB 3.4 has one Bcast more than NPB 2.
-func TestDensityOfCGIsThePapers(t *testing.T) {
+func TestDensityOfCGMatchesThePaper(t *testing.T) {
 	rows := query(t, "query", "density", "--run", "cg.A.4", "--collectives", "none")
 	if diff := cmp.Diff([]string{"416", "23296000"}, cell(rows, "0", "0")); diff != "" {
 		t.Error("0 to 0:", diff)
@@ -229,8 +229,8 @@ func TestDensityOfCGIsThePapers(t *testing.T) {
 	if c := cell(rows, "0", "2"); c != nil {
 		t.Error("point-to-point messages from 0 to 2:", c)
 	}
-	// Rooted: Barrier (both ways), Bcast (from 0) and Reduce (to 0) add 2 messages from 0 to every other rank, with the 4
-	// bytes of the Bcast, and 2 from each to 0, with the 8 bytes of the Reduce.
+	// Rooted: Barrier (both ways), Bcast (from 0) and Reduce (to 0) add 2 messages from 0 to every other rank, with
+	// the 4 bytes of the Bcast, and 2 from each to 0, with the 8 bytes of the Reduce.
 	rows = query(t, "query", "density", "--run", "cg.A.4")
 	for _, want := range [][]string{{"0", "0", "416", "23296000"}, {"0", "1", "1266", "23302916"}, {"0", "2", "2", "4"},
 		{"0", "3", "2", "4"}, {"1", "0", "1266", "23302920"}, {"2", "0", "2", "8"}} {
@@ -262,7 +262,7 @@ func TestDensityOfBTOn64Ranks(t *testing.T) {
 	}
 }
 
-// Committed runs must be whole and small: they are in every clone.
+// Committed runs must be sound and small: they are in every clone.
 func TestCommittedRunsAreSound(t *testing.T) {
 	manifests, err := filepath.Glob(filepath.Join(runsDir, "*", "manifest.json"))
 	if err != nil || len(manifests) < 8 {

@@ -7,20 +7,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/internal/nearest"
 	"github.com/commq/commq/queries"
 )
 
-// library are the queries of a command line: commq's and the user's own.
+// library holds the queries available to a command line: commq's and the user's own.
 type library struct {
-	// all are in the order of their names, commq's first.
+	// all are sorted by name, commq's first.
 	all []*queries.Query
-	// dir is the folder of the user's; "" where there is no place for it.
+	// dir is the folder of the user's own; "" if the user has no configuration folder.
 	dir string
-	// unusable are files of it that are no queries.
+	// unusable are files in dir that are not valid queries.
 	unusable []queries.Unusable
 }
 
-// ownFolder is where a user's queries lie: $XDG_CONFIG_HOME/commq/queries, else ~/.config/commq/queries.
+// ownFolder returns the folder of the user's queries: $XDG_CONFIG_HOME/commq/queries, else ~/.config/commq/queries.
 func ownFolder() string {
 	config, err := os.UserConfigDir()
 	if err != nil {
@@ -29,21 +30,23 @@ func ownFolder() string {
 	return filepath.Join(config, "commq", "queries")
 }
 
-// asksQueries says whether a command line may need queries. Others, of which a job starts thousands, do not read the user's folder.
+// asksQueries reports whether a command line may need queries. Other commands skip reading the user's folder, because
+// a job may start thousands of them.
 func asksQueries(args []string) bool {
 	return slices.ContainsFunc(args, func(word string) bool {
-		return word == "query" || word == "report" || word == "help" || strings.HasPrefix(word, "--init") || completes(word)
+		return word == "query" || word == "report" || word == "help" || strings.HasPrefix(word, "--init") ||
+			completes(word)
 	})
 }
 
-// completes says whether a word asks for what may stand in a command line.
+// completes reports whether a word is cobra's request for completions.
 func completes(word string) bool { return strings.HasPrefix(word, "__complete") }
 
-// queryLibrary reads all queries. An error is a mistake in commq's own.
+// queryLibrary reads all queries. An error means that one of commq's own is invalid.
 func (a *app) queryLibrary() (*library, error) { return a.readLibrary(queries.Names()) }
 
-// askable are the queries that the command line can mean, and the user's own: those that it names, where it names any. To read
-// them all takes longer than a small question.
+// askable returns the queries that the command line names, or all if it names none, and the user's own. Reading all of
+// them takes longer than a small query.
 func (a *app) askable() (*library, error) {
 	names := queries.Names()
 	named := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(a.args, name) })
@@ -75,7 +78,7 @@ func (a *app) readLibrary(names []string) (*library, error) {
 	return l, nil
 }
 
-// names are the names of all queries.
+// names returns the names of all queries.
 func (l *library) names() []string {
 	names := make([]string, len(l.all))
 	for i, q := range l.all {
@@ -84,7 +87,8 @@ func (l *library) names() []string {
 	return names
 }
 
-// find is the query of that name, or an error that says what there is, or what is wrong with the user's file.
+// find returns the query with a name. The error names the nearest, or lists them, or explains the mistake in the
+// user's file.
 func (l *library) find(name string) (*queries.Query, error) {
 	for _, q := range l.all {
 		if q.Name == name {
@@ -96,10 +100,11 @@ func (l *library) find(name string) (*queries.Query, error) {
 			return nil, u.Err
 		}
 	}
-	return nil, fmt.Errorf("no query is called %q; there are %s", name, strings.Join(l.names(), ", "))
+	return nil, fmt.Errorf("unknown query %q%s", name, nearest.HintOr(name, l.names(), "there are "+
+		strings.Join(l.names(), ", ")))
 }
 
-// warnings are about files that are no queries: all of them, or those that would be called so.
+// warnings warns about invalid files of the user: about all, or only about the query with the given name.
 func (l *library) warnings(a *app, name string) {
 	for _, u := range l.unusable {
 		if name == "" || u.Name == name {

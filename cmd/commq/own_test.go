@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// TestOwnQueriesOfTheManual: the query in docs/method/own-queries.md answers as it says there.
+// TestOwnQueriesOfTheManual: the query in docs/method/own-queries.md gives the answer shown there.
 func TestOwnQueriesOfTheManual(t *testing.T) {
 	text, err := os.ReadFile("../../docs/method/own-queries.md")
 	if err != nil {
@@ -20,7 +20,7 @@ func TestOwnQueriesOfTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// block is the indented lines from one that begins so to the next empty one.
+	// block is the indented lines from the one with this beginning to the next empty one.
 	block := func(begin string) string {
 		_, after, ok := strings.Cut(string(text), "\n    "+begin)
 		if !ok {
@@ -46,7 +46,7 @@ func TestOwnQueriesOfTheManual(t *testing.T) {
 	}
 }
 
-// TestQueriesOfACommandLine: a command line has the queries that it names, or all where it may mean any.
+// TestQueriesOfACommandLine: a command line loads the queries that it names, or all if it may use any.
 func TestQueriesOfACommandLine(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	all := len(queries.Names())

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The tests in this file ask captured runs of the NAS Parallel Benchmarks for the measures of Riesen, Communication Patterns
-// (2006), and compare the answers with what the paper says in words. Runs that are too large for this repository are there as
-// their answers, in docs/validation/measures.
+// The tests in this file ask captured runs of the NAS Parallel Benchmarks for the measures of Riesen, Communication
+// Patterns (2006), and compare the answers with the paper's statements. The answers of runs that are too large for
+// this repository are in docs/validation/measures.
 
 const measuresDir = "../../docs/validation/measures"
 
@@ -29,7 +29,7 @@ var measuredRuns = strings.Fields(`
 	mg.A.16 mg.A.64 mg.B.64 mg.C.64
 	sp.A.4 sp.A.16 sp.A.64 sp.B.64 sp.C.64`)
 
-// measuredBy are the tables and the questions whose answers they hold.
+// measuredBy lists the tables with the questions that they answer.
 var measuredBy = map[string][]string{
 	"ratio":       {"ratio"},
 	"collectives": {"collectives"},
@@ -37,12 +37,13 @@ var measuredBy = map[string][]string{
 	"calls":       {"sizes", "--unit", "elements", "--collectives", "calls"},
 }
 
-// answersOf asks a run for all measures: rows by table, without the header, after the run's name.
+// answersOf asks a run for all measures. It returns rows by table, without the header, after the run's name.
 func answersOf(t *testing.T, store, name string) map[string][][]string {
 	t.Helper()
 	all := map[string][][]string{}
 	for table, args := range measuredBy {
-		out := commq(t, append(append([]string{"query"}, args...), "--store", store, "--run", name, "--format", "csv")...)
+		out := commq(t, append(append([]string{"query"}, args...), "--store", store, "--run", name, "--format",
+			"csv")...)
 		rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +74,8 @@ func readMeasures(t *testing.T) measures {
 func (m measures) write(t *testing.T) {
 	t.Helper()
 	for table, args := range measuredBy {
-		out := commq(t, append(append([]string{"query"}, args...), "--store", runsDir, "--run", "cg.A.4", "--format", "csv")...)
+		out := commq(t, append(append([]string{"query"}, args...), "--store", runsDir, "--run", "cg.A.4", "--format",
+			"csv")...)
 		header, _, _ := strings.Cut(out, "\n")
 		var b strings.Builder
 		b.WriteString("run," + strings.TrimSpace(header) + "\n")
@@ -89,8 +91,8 @@ func (m measures) write(t *testing.T) {
 	}
 }
 
-// TestMeasuredTables asks the runs of the tables that are in this repository again. Of the others it writes the rows where
-// $COMMQ_FIGURES names a store that has them, or $COMMQ_NPB a folder of their programs, which it then captures.
+// TestMeasuredTables asks the runs that are in this repository again. It writes the rows of the others if
+// $COMMQ_FIGURES names a store that has them, or $COMMQ_NPB a folder with their programs, which it then captures.
 func TestMeasuredTables(t *testing.T) {
 	tables, folder, kept := readMeasures(t), os.Getenv("COMMQ_NPB"), os.Getenv("COMMQ_FIGURES")
 	written := false
@@ -134,7 +136,7 @@ func TestMeasuredTables(t *testing.T) {
 	}
 }
 
-// of are the rows of the runs whose names match a pattern, "*.A.64", in the order of measuredRuns.
+// of returns the rows of the runs whose names match a pattern, "*.A.64", in the order of measuredRuns.
 func (m measures) of(t *testing.T, table, pattern string) map[string][][]string {
 	t.Helper()
 	found := map[string][][]string{}
@@ -160,7 +162,7 @@ func parsed(t *testing.T, number string) float64 {
 	return v
 }
 
-// shareOf is the part of a run's operations per rank that is of a kind.
+// shareOf returns the share of one kind in a run's operations per rank.
 func (m measures) shareOf(t *testing.T, run, kind string) float64 {
 	t.Helper()
 	for _, row := range m["ratio"][run] {
@@ -172,11 +174,13 @@ func (m measures) shareOf(t *testing.T, run, kind string) float64 {
 	return 0
 }
 
-// Section 3.3: "the BT, CG, LU, and SP benchmarks use point-to-point almost exclusively, while EP, FT, and IS make heavy use
-// of collective operations", section 3.1: FT and IS "use collective operations almost exclusively", on 64 nodes.
+// Section 3.3: "the BT, CG, LU, and SP benchmarks use point-to-point almost exclusively, while EP, FT, and IS make
+// heavy use of collective operations", section 3.1: FT and IS "use collective operations almost exclusively", on 64
+// nodes.
 func TestBenchmarksAreOfOneKind(t *testing.T) {
 	tables := readMeasures(t)
-	for app, kind := range map[string]string{"bt": "point-to-point", "cg": "point-to-point", "lu": "point-to-point", "sp": "point-to-point",
+	for app, kind := range map[string]string{"bt": "point-to-point", "cg": "point-to-point", "lu": "point-to-point",
+		"sp": "point-to-point",
 		"ep": "collective", "ft": "collective", "is": "collective"} {
 		for run := range tables.of(t, "ratio", app+".*.64") {
 			if share := tables.shareOf(t, run, kind); share < 0.97 {
@@ -193,14 +197,16 @@ func TestRatioOfMGFallsWithTheClass(t *testing.T) {
 	for _, class := range []string{"A", "B", "C"} {
 		share := tables.shareOf(t, "mg."+class+".64", "collective")
 		if share >= last {
-			t.Errorf("class %s: a share of %v is collective, not less than the %v of the class before", class, share, last)
+			t.Errorf("class %s: a share of %v is collective, not less than the %v of the class before", class, share,
+				last)
 		}
 		last = share
 	}
 }
 
-// Section 3.3: "the ratio does depend on the class of FT". FT of NPB 3.4 sends no messages at all, so that its share cannot fall; what depends
-// on the class is how many collectives there are: a Reduce and an Alltoall for each of 6 iterations in class A and 20 in B and C, and 8 more.
+// Section 3.3: "the ratio does depend on the class of FT". FT of NPB 3.4 sends no messages at all, so that its ratio
+// cannot fall. The number of collectives depends on the class: a Reduce and an Alltoall for each of 6 iterations in
+// class A and 20 in B and C, and 8 more.
 func TestCollectivesOfFTDependOnTheClass(t *testing.T) {
 	tables := readMeasures(t)
 	for run, want := range map[string]string{"ft.A.64": "20", "ft.B.64": "48", "ft.C.64": "48"} {
@@ -215,9 +221,10 @@ func TestCollectivesOfFTDependOnTheClass(t *testing.T) {
 	}
 }
 
-// Section 3.4, with the Bcasts that NPB 3.4 has and the paper's version had not: CG uses one Reduce and one Barrier, EP four Allreduce and
-// one Barrier, IS two Reduce and eleven each of Allreduce, Alltoall and Alltoallv, whatever their class and number of nodes.
-func TestCollectivesAreThePapers(t *testing.T) {
+// Section 3.4, with the Bcasts that NPB 3.4 has in addition to the paper's version: CG uses one Reduce and one
+// Barrier, EP four Allreduce and one Barrier, IS two Reduce and eleven each of Allreduce, Alltoall and Alltoallv, for
+// all classes and numbers of nodes.
+func TestCollectivesMatchThePaper(t *testing.T) {
 	tables := readMeasures(t)
 	for app, want := range map[string]string{
 		"cg": "MPI_Barrier 1, MPI_Bcast 1, MPI_Reduce 1",
@@ -236,8 +243,8 @@ func TestCollectivesAreThePapers(t *testing.T) {
 	}
 }
 
-// Section 3.4: "BT, LU, MG, and SP behave the same way: various collective operations are used a small, fixed number of times". Their number of
-// Bcasts no longer grows with the number of nodes in NPB 3.4.
+// Section 3.4: "BT, LU, MG, and SP behave the same way: various collective operations are used a small, fixed number
+// of times". Their number of Bcasts no longer grows with the number of nodes in NPB 3.4.
 func TestCollectivesDoNotDependOnRanks(t *testing.T) {
 	tables := readMeasures(t)
 	for _, app := range []string{"bt", "cg", "ep", "ft", "is", "mg", "sp"} {
@@ -256,10 +263,10 @@ func TestCollectivesDoNotDependOnRanks(t *testing.T) {
 	}
 }
 
-// Section 3.5 and Figure 14: SP class A sends about 15,000 messages of up to 16 Ki and 5,000 of up to 64 Ki on 4 nodes, 96,000 of up to 16 Ki and
-// 58,000 of up to 4 Ki on 16, 155,000, 540,000 and 540,000 of up to 16, 4 and 1 Ki on 64. The paper writes kB, but its numbers
-// are those of elements.
-func TestSizesOfSPAreThePapers(t *testing.T) {
+// Section 3.5 and Figure 14: SP class A sends about 15,000 messages of up to 16 Ki and 5,000 of up to 64 Ki on 4
+// nodes, 96,000 of up to 16 Ki and 58,000 of up to 4 Ki on 16, 155,000, 540,000 and 540,000 of up to 16, 4 and 1 Ki
+// on 64. The paper writes kB, but its numbers are those of elements.
+func TestSizesOfSPMatchThePaper(t *testing.T) {
 	tables := readMeasures(t)
 	for run, want := range map[string]string{
 		"sp.A.4":  "<= 16 Ki 14460, <= 64 Ki 4812",

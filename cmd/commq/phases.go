@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/predict"
+	"github.com/commq/commq/predict/phases"
+	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/queries"
-	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/queries/plot"
 	"github.com/commq/commq/schema"
 )
@@ -21,21 +22,23 @@ type phasesOptions struct {
 	threshold float64 // --threshold
 	all       bool    // --all
 	format    string  // --format
-	plot      string  // --plot
+	pictureOptions
 }
 
 func newPhasesCommand(a *app) *cobra.Command {
 	var o phasesOptions
 	c := &cobra.Command{
 		Use:   "phases",
-		Short: "Which sequences of calls a run repeats, how often, and how much of it they are",
-		Long: `phases finds the phases of a run and their weights, as PAS2P does: the outermost sequences of calls that ranks repeat. One whose
-weight all ranks agree on is a phase of the program. Relevant ones have at least --threshold of the ranks' time (of their calls, in an untimed
-run); the others are left out but with --all. events is the calls of a repetition on a rank: where ranks differ the least and the most.
-ticks is how long a repetition is on the logical clock, on which a receive is after its send and a collective as late as its last rank.
---plot draws when each rank was in which phase: over time, or in an untimed run over the logical clock.
+		Short: "Show which sequences of calls a run repeats, how often, and their share of it",
+		Long: `phases finds the phases of a run and their weights, as PAS2P does: the outermost sequences of calls that
+ranks repeat. A sequence that all ranks repeat as often is a phase of the program. Phases with at least --threshold of
+the ranks' time between MPI_Init and MPI_Finalize (of their calls, in an untimed run) are relevant; others are listed
+only with --all. events is the number of calls of a repetition on a rank: the least and the most of all ranks. ticks is
+how long a repetition is on the logical clock, on which a receive is after its send and a collective as late as its last
+rank. --plot draws when each rank was in which phase: over time, or over the logical clock in an untimed run.
 
-Capture the run with --stack 16, so that a call is known by its path from main. docs/method/prediction.md has the method.`,
+Capture the run with --stack 16, so that a call is known by its path from main. docs/method/prediction.md has the
+method.`,
 		Example: `  commq phases --run bt.W.16
   commq phases --run mg.W.64 --threshold 0.05 --format json
   commq phases --run bt.W.16 --plot phases.png`,
@@ -50,12 +53,16 @@ Capture the run with --stack 16, so that a call is known by its path from main. 
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "`RUN` to look at: a name in the store, or a path")
-	f.Float64Var(&o.threshold, "threshold", 0.01, "least part of the time that a relevant phase has, 0 to 1")
-	f.BoolVar(&o.all, "all", false, "also phases that are not relevant, and those whose weight ranks do not agree on")
-	f.StringVar(&o.plot, "plot", "", "draw when ranks were in phases into a `FILE`.png, .svg or .pdf; the rows are printed only with --format")
+	f.Float64Var(&o.threshold, "threshold", 0.01, "least fraction of the time that a relevant phase has, 0 to 1")
+	f.BoolVar(&o.all, "all", false, "also list phases that are not relevant, and those that ranks repeat differently "+
+		"often")
+	o.pictureFlags(c, "draw when ranks were in which phase into a `FILE`.png, .svg or .pdf; the rows "+
+		"are printed only with --format")
+	a.writes(c)
 	formatFlag(c, &o.format)
+	a.exactFlag(c)
 	register(c, completeRuns(a), "run")
-	completeFiles(c, "plot", plot.Formats()...)
+	a.readsRuns(c)
 	completeNothing(c, "threshold")
 	return c
 }
@@ -65,25 +72,22 @@ func runPhases(ctx context.Context, a *app, o *phasesOptions, rowsToo bool) erro
 	case o.run == "":
 		return errors.New("no run given; name one with --run")
 	case !(o.threshold >= 0 && o.threshold <= 1):
-		return fmt.Errorf("--threshold %v: want a part from 0 to 1", o.threshold)
+		return fmt.Errorf("--threshold %v: want a fraction from 0 to 1", o.threshold)
 	}
-	if o.plot != "" {
-		if err := plot.Known(o.plot); err != nil {
-			return err
-		}
+	if err := o.checkPicture(); err != nil {
+		return err
 	}
-	run, err := findPredicted(ctx, a, o.run)
+	r, err := openForPrediction(ctx, a, o.run)
 	if err != nil {
 		return err
 	}
-	s, err := predict.Sign(run)
+	s, bands, err := predict.Sign(r)
 	if err != nil {
 		return fmt.Errorf("phases: %w", err)
 	}
-	rows, covered := phaseRows(s, o)
+	rows, covered := phaseRows(s, o), phases.Cover(s, o.threshold)
 	if o.plot != "" {
-		d := phaseChart(s, o, covered)
-		if err := writeFile(o.plot, func(w io.Writer) error { return d.Draw(w, plot.FormatOf(o.plot)) }); err != nil {
+		if err := o.writePicture(phaseChart(s, bands, o, covered)); err != nil {
 			return err
 		}
 		if !rowsToo {
@@ -96,104 +100,87 @@ func runPhases(ctx context.Context, a *app, o *phasesOptions, rowsToo bool) erro
 			return err
 		}
 	}
-	return output.Write(a.screen(), o.format, rows)
+	return a.writeRows(o.format, rows)
 }
 
-// shareOf is what a phase has of the run: of its time, or where that is not known of its calls.
-func shareOf(p *predict.Phase) float64 {
-	if p.TimeShare != nil {
-		return *p.TimeShare
-	}
-	return p.CallShare
-}
-
-// relevant says whether a phase is one of the program with enough of the run.
-func (o *phasesOptions) relevant(s *predict.Signature, p *predict.Phase) bool {
-	return p.Agrees(s.Ranks) && shareOf(p) >= o.threshold
-}
-
-// coverage is what the phases that are told have of the run.
-type coverage struct {
-	phases, other int
-	share, calls  float64
-}
-
-// text says what the relevant phases cover.
-func (c coverage) text(s *predict.Signature) string {
-	time := percent(c.share) + " of the time and "
+// coverageText writes the coverage for people.
+func coverageText(c phases.Coverage, s *signature.Signature) string {
+	time := percent(c.TimeShare) + " of the time and "
 	if s.TimeOrigin == "untimed" {
 		time = ""
 	}
-	return fmt.Sprintf("%s with %s%s of %s", counted(int64(c.phases), "relevant phase"), time, percent(c.calls), counted(s.Calls, "call"))
+	return fmt.Sprintf("%s with %s%s of %s", counted(int64(c.Phases), "relevant phase"), time, percent(c.CallShare),
+		counted(s.Calls, "call"))
 }
 
 // phaseColumns are the columns of the answer.
-var phaseColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT"}, {Name: "weight_min", Type: "BIGINT"}, {Name: "ranks", Type: "INTEGER"},
-	{Name: "events_min", Type: "BIGINT"}, {Name: "events_max", Type: "BIGINT"}, {Name: "forms", Type: "INTEGER"}, {Name: "ticks", Type: "DOUBLE"},
-	{Name: "call_share", Type: "DOUBLE"}, {Name: "time_ns", Type: "BIGINT", Unit: "ns"}, {Name: "time_share", Type: "DOUBLE"}, {Name: "relevant", Type: "BOOLEAN"}}
+var phaseColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT", Unit: "1"},
+	{Name: "weight_min", Type: "BIGINT", Unit: "1"}, {Name: "ranks", Type: "INTEGER", Unit: "1"},
+	{Name: "events_min", Type: "BIGINT", Unit: "1"}, {Name: "events_max", Type: "BIGINT", Unit: "1"}, {Name: "forms", Type: "INTEGER", Unit: "1"},
+	{Name: "ticks", Type: "DOUBLE", Unit: "1"},
+	{Name: "call_share", Type: "DOUBLE", Unit: "1", Share: true}, {Name: "time_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "time_share", Type: "DOUBLE", Unit: "1", Share: true}, {Name: "relevant", Type: "BOOLEAN"}}
 
-func phaseRows(s *predict.Signature, o *phasesOptions) (queries.Rows, coverage) {
+// phaseRows returns a row per phase, for the relevant ones or all.
+func phaseRows(s *signature.Signature, o *phasesOptions) queries.Rows {
 	var rows [][]any
-	var c coverage
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		relevant := o.relevant(s, p)
-		if relevant {
-			c.phases++
-			c.share += shareOf(p)
-			c.calls += p.CallShare
-		} else {
-			c.other++
+		if relevant := p.Relevant(s.Ranks, o.threshold); relevant || o.all {
+			rows = append(rows, append([]any{int32(i + 1)}, append(phaseRow(p), relevant)...))
 		}
-		if !relevant && !o.all {
-			continue
-		}
-		var ns, share any
-		if p.TimeNs != nil {
-			ns, share = *p.TimeNs, rounded6(*p.TimeShare)
-		}
-		rows = append(rows, []any{int32(i + 1), p.Weight, p.WeightMin, p.Ranks, p.EventsMin, p.EventsMax, int32(p.Forms), rounded6(p.Ticks), rounded6(p.CallShare), ns, share, relevant})
 	}
-	return queries.RowsOf(phaseColumns, rows), c
+	return queries.RowsOf(phaseColumns, rows)
 }
 
-// phasesSummary says in a line what phases cover.
-func phasesSummary(w io.Writer, s *predict.Signature, c coverage) error {
-	_, err := fmt.Fprintf(w, "phases of %s on %d ranks: %s, and %d that are not; the logical clock ends at %d\n\n", s.Run, s.Ranks, c.text(s), c.other, s.Ticks)
+// phaseRow returns the columns of a phase between its number and relevant.
+func phaseRow(p *signature.Phase) []any {
+	var ns, share any
+	if p.TimeNs != nil {
+		ns, share = *p.TimeNs, rounded6(*p.TimeShare)
+	}
+	return []any{p.Weight, p.WeightMin, p.Ranks, p.EventsMin, p.EventsMax, int32(p.Forms), rounded6(p.Ticks),
+		rounded6(p.CallShare), ns, share}
+}
+
+// phasesSummary prints one line about the coverage of the phases.
+func phasesSummary(w io.Writer, s *signature.Signature, c phases.Coverage) error {
+	_, err := fmt.Fprintf(w, "phases of %s on %d ranks: %s, and %d others; the logical clock ends at %d\n\n",
+		s.Run, s.Ranks, coverageText(c, s), c.Others, s.Ticks)
 	return err
 }
 
-// Series of a picture of phases that are no phases, or none that are told.
+// The grey series of a picture of phases.
 const (
 	otherPhases  = "phases not relevant"
 	outsidePhase = "outside of phases"
 )
 
-// phaseChart draws when each rank was in which phase: over time, or where that is not known over the logical clock.
-func phaseChart(s *predict.Signature, o *phasesOptions, c coverage) plot.Drawing {
-	d := &plot.Chart{Title: "Phases of " + s.Run, Kind: "bands", Y: plot.Axis{Name: "rank", Whole: true}, Series: "phase: weight, part of the run", Note: c.text(s)}
-	bands := s.Bands()
+// phaseChart draws the phase of each rank over time, or over the logical clock if times are unknown.
+func phaseChart(s *signature.Signature, bands []phases.Band, o *phasesOptions, c phases.Coverage) plot.Drawing {
+	d := &plot.Chart{Title: "Phases: " + s.Run, Kind: "bands", Y: plot.Axis{Name: "rank", Integers: true},
+		Series: "phase: weight, part of the run", Note: coverageText(c, s)}
 	timed := len(bands) > 0 && bands[0].FromNs != schema.NullInt64
-	d.X = plot.Axis{Name: "logical clock, ticks", Unit: "1", Whole: true}
+	d.X = plot.Axis{Name: "logical clock [ticks]", Unit: "1", Integers: true}
 	if timed {
-		d.X = plot.Axis{Name: "time", Unit: "ns", Whole: true}
+		d.X = plot.Axis{Name: "time", Unit: "ns", Integers: true}
 	}
-	names, some := make([]string, len(s.Phases)), false
+	names, others := make([]string, len(s.Phases)), false
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		if names[i] = otherPhases; o.all || o.relevant(s, p) {
-			names[i] = fmt.Sprintf("%d: %s x, %s", i+1, weightText(p), percent(shareOf(p)))
+		if names[i] = otherPhases; o.all || p.Relevant(s.Ranks, o.threshold) {
+			names[i] = fmt.Sprintf("%d: %s x, %s", i+1, weightText(p), percent(p.Share()))
 			d.Order = append(d.Order, names[i])
 		}
-		some = some || names[i] == otherPhases
+		others = others || names[i] == otherPhases
 	}
-	if some {
+	if others {
 		d.Greys = append(d.Greys, otherPhases)
 	}
 	d.Greys = append(d.Greys, outsidePhase)
 	for _, b := range bands {
 		v := plot.Value{Series: outsidePhase, Y: float64(b.Rank), X: float64(b.FromTick), To: float64(b.ToTick)}
-		if b.Phase != predict.Whole {
+		if b.Phase != phases.WholeRank {
 			v.Series = names[b.Phase]
 		}
 		if timed {
@@ -204,8 +191,8 @@ func phaseChart(s *predict.Signature, o *phasesOptions, c coverage) plot.Drawing
 	return d
 }
 
-// weightText is how often a phase is repeated: from the rank that does least to the one that does most.
-func weightText(p *predict.Phase) string {
+// weightText writes how often ranks repeat a phase.
+func weightText(p *signature.Phase) string {
 	if p.WeightMin == p.WeightMax {
 		return grouped(p.WeightMin)
 	}

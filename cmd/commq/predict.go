@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,185 +11,258 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
-	"github.com/commq/commq/predict"
+	"github.com/commq/commq/predict/extrapolated"
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/report"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/times"
+	"github.com/commq/commq/predict/training"
 )
 
 // predictOptions are the flags of commq predict.
 type predictOptions struct {
-	runs      []string // --runs
-	ranks     int32    // --ranks
-	holdout   bool     // --holdout
-	explained float64  // --explained
-	accept    []string // --accept
-	machine   string   // --machine
-	dialect   string   // --dialect
-	set       []string // --set
-	keep      bool     // --keep
-	name      string   // --name
-	suggest   bool     // --suggest
-	all       bool     // --all
-	format    string   // --format
+	runs       []string                // --run
+	models     string                  // --models
+	ranks      int32                   // --ranks
+	holdout    bool                    // --holdout
+	target     simulate.TargetOptions  // --machine, --dialect, --set
+	name       string                  // --name
+	conditions extrapolated.Conditions // --explained, --accept
+	suggest    bool                    // --suggest
+	all        bool                    // --all
+	format     string                  // --format
 }
 
 func newPredictCommand(a *app) *cobra.Command {
 	var o predictOptions
 	c := &cobra.Command{
 		Use:   "predict",
-		Short: "What a program would communicate at a number of ranks that it was not run at",
-		Long: `predict finds, from runs of a program at several numbers of ranks, who talks to whom, how much and how often, and says it for another
-number: messages, bytes and collectives. What is predicted is made as a run, call by call, and looked at: every receive has its send, and ranks
-do not wait for one another for ever. With --holdout the largest run is left out and predicted from the others, and how far off that is is told:
-the predicted and the measured pairs of ranks that talk, and their messages and bytes. Several captures on that many ranks are all left out: with
---machine they tell how far apart the times of two captures are, and so how near a prediction of the time can be.
+		Short: "Predict what a program communicates at a number of ranks that it was not run at",
+		Long: `predict finds, from runs of a program at several numbers of ranks, who talks to whom, how much and how
+often, and predicts it for another number: messages, bytes and collectives. It makes the predicted run, call by call,
+and checks it: every receive has its send, and ranks do not wait for one another for ever. --holdout leaves the largest
+run out, predicts it from the others, and compares: the predicted and the measured pairs of ranks that talk, and their
+messages and bytes. If there are several captures on that many ranks all are left out: with --machine they show how far
+apart the times of two captures are, and so how near a prediction of the time can be.
 
-Where the runs do not tell, there is no answer: destinations without a law, laws that agree on all runs and not on what is asked, or less
-than --explained of the messages explained, or a field in slabs that the program may cut otherwise there (layout-switch). Then the exit status is 2, and what is known is printed all the same.
---accept takes the layout to stay as it is, or the simplest of laws that disagree (undecided). Four runs or more are
-needed for most programs, captured with --stack 16, so that a call is known by its path from main. Several captures on one number of ranks are one
-run with the medians of their compute times; they have to make the same calls. docs/method/prediction.md has the method.`,
-		Example: `  commq predict --runs 'bt.W.*' --holdout
-  commq predict --runs cg.W.4,cg.W.8,cg.W.16,cg.W.32 --ranks 64 --format json`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the runs with --runs"),
+--models predicts from the laws in a file of commq fit --run instead. --name writes the predicted run into the store:
+it is a run like any other, but untimed, so that queries answer on it and commq simulate predicts how long it takes on
+a machine. Memory grows with how much ranks differ, not with the number of calls.
+
+There is no answer when the runs do not settle it: destinations have no law, laws that agree on all runs disagree at
+this number of ranks (undecided), less than --explained of the messages are explained, or the program may cut a field in
+slabs otherwise there (layout-switch). The exit status is then 2, and what is known is printed all the same. --accept
+assumes that the layout stays as it is, or takes the simplest of the laws that disagree.
+
+Most programs need four runs or more, captured with --stack 16, so that a call is known by its path from main. Several
+captures on one number of ranks count as one run with the medians of their compute times; they must make the same calls.
+docs/method/prediction.md has the method.`,
+		Example: `  commq predict --run 'bt.W.*' --holdout
+  commq predict --run cg.W.4,cg.W.8,cg.W.16,cg.W.32 --ranks 64 --format json
+  commq fit --run 'cg.W.*' -o models.json
+  commq predict --models models.json --ranks 1024 --name cg.W.1024
+  commq simulate --run cg.W.1024 --machine myrinet`,
+		Args:              wantArgs(0, 0, "no arguments but flags; name the runs with --run, or a file with --models"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runPredict(c.Context(), a, &o) },
 	}
 	f := c.Flags()
-	f.StringSliceVar(&o.runs, "runs", nil, "`RUNS` to learn from, separated by commas: names, paths or patterns of runs, or of files of commq sign")
-	f.Int32Var(&o.ranks, "ranks", 0, "number of ranks to predict")
+	f.StringSliceVar(&o.runs, "run", nil, "`RUN` to learn from: a name in the store, a path, a pattern of either, or a "+
+		"signature file (commq export signature); may be repeated")
+	f.Int32VarP(&o.ranks, "ranks", "n", 0, "number `N` of ranks to predict for")
 	f.BoolVar(&o.holdout, "holdout", false, "leave the largest run out, predict it and compare")
-	explainedFlag(c, &o.explained)
-	acceptFlag(c, &o.accept)
-	f.BoolVar(&o.keep, "keep", false, "write the predicted run into the store, as commq extrapolate does")
-	f.StringVar(&o.name, "name", "", "`NAME` of that run, which --keep does not need (default: the largest training run's, with the number of ranks and .extrapolated)")
-	f.BoolVar(&o.suggest, "suggest", false, "also say on how many ranks to run the program next, and for what")
-	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all communications, not the %d with most bytes", mostSlots))
-	f.StringVar(&o.machine, "machine", "", "also predict the execution time on a machine: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
-	f.StringVar(&o.dialect, "dialect", "", "how messages and collectives behave there: "+strings.Join(simulate.Dialects, ", ")+" (default: dimemas5 for a configuration of Dimemas, else paper)")
-	f.StringArrayVar(&o.set, "set", nil, "change a `KEY=VALUE` of the machine, as commq simulate does; several times for several")
-	f.StringVar(&o.format, "format", "table", "format of the answer: table, json")
-	register(c, completeRuns(a), "runs")
-	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
+	conditionFlags(c, &o.conditions)
+	f.StringVar(&o.models, "models", "", "`FILE` of commq fit --run with the laws; - is standard input")
+	f.StringVar(&o.name, "name", "", "write the predicted run into the store, as `NAME`")
+	f.BoolVar(&o.suggest, "suggest", false, "also suggest on how many ranks to run the program next, and why")
+	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all communications, not only the %d with most bytes",
+		slotsListed))
+	f.StringVar(&o.target.Machine, "machine", "", "also predict the execution time on the machine of `FILE`: "+machineKinds())
+	f.StringVar(&o.target.Dialect, "dialect", "", "how messages and collectives behave there: "+dialectKinds)
+	f.StringArrayVar(&o.target.Set, "set", nil,
+		"change a `KEY=VALUE` of the machine, as commq simulate does; may be repeated")
+	f.StringVar(&o.format, "format", "table", "`FORMAT` of the answer: table, json")
+	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
+	a.writes(c)
+	registerMachines(c)
+	completeFiles(c, "models", "json", "gz")
 	complete(c, "dialect", simulate.Dialects...)
 	complete(c, "format", "table", "json")
-	completeNothing(c, "ranks", "set", "name")
+	completeNothing(c, "ranks", "name")
 	return c
 }
 
-func runPredict(ctx context.Context, a *app, o *predictOptions) error {
+func (o *predictOptions) check() error {
 	switch {
-	case len(o.runs) == 0:
-		return errors.New("no runs given; name them with --runs")
+	case len(o.runs) == 0 && o.models == "":
+		return errors.New("no runs given; name them with --run, or their laws with --models (commq fit --run " +
+			"makes the file)")
+	case len(o.runs) > 0 && o.models != "":
+		return errors.New("--run and --models: want only one of them")
+	case o.holdout && o.models != "":
+		return errors.New("--holdout: laws are there already; name the runs with --run")
 	case o.holdout == (o.ranks != 0):
 		return errors.New("want either --ranks, or --holdout")
 	case o.ranks < 0:
 		return fmt.Errorf("--ranks %d: want 1 or more", o.ranks)
 	}
-	if err := checkExplained(o.explained); err != nil {
+	if err := checkConditions(&o.conditions); err != nil {
 		return err
 	}
-	if err := checkAccept(o.accept); err != nil {
+	return oneOf("format", o.format, "table", "json")
+}
+
+func runPredict(ctx context.Context, a *app, o *predictOptions) error {
+	if err := o.check(); err != nil {
 		return err
 	}
-	if err := oneOf("format", o.format, "table", "json"); err != nil {
-		return err
-	}
-	training, err := signatures(ctx, a, o.runs)
+	m, held, err := o.learn(ctx, a)
 	if err != nil {
 		return err
 	}
-	ranks, held := o.ranks, (*predict.Signature)(nil)
-	if o.holdout {
-		held = training[len(training)-1]
-		ranks = held.Ranks
-		training = slices.DeleteFunc(training, func(s *predict.Signature) bool { return s.Ranks == ranks })
-	}
-	m, err := newModel(ctx, training)
+	target, err := o.readTarget(m)
 	if err != nil {
-		return fmt.Errorf("predict: %w", err)
+		return err
 	}
-	p := printedPrediction{Ranks: ranks, Training: m.Training, TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, all: o.all,
-		Unexplained: []unexplained{}, Slots: []predict.SlotReport{}}
-	for _, u := range m.Pattern.Unexplained {
-		p.unexplained(u.Slot, u.Why)
-	}
-	p.Laws = m.Laws()
-	if o.machine != "" {
-		s, err := o.onMachine("")
-		if err != nil {
-			return err
-		}
-		m.OnCycle(s.machine.CycleNs)
-	}
-	x, err := extrapolate(ctx, a, m, ranks, o.explained, o.accept)
+	p := newPrintedPrediction(m, o)
+	x, refused := extrapolate(ctx, a, m, o.ranks, o.conditions)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var refused error
-	if err != nil {
-		refused = fmt.Errorf("predict: %w", err)
+	if refused != nil {
+		refused = fmt.Errorf("predict: %w", refused)
 	} else {
 		p.fill(m, x, held)
-		if o.keep || o.name != "" {
-			p.Run = cmp.Or(o.name, extrapolatedName(m, ranks))
-			if _, err := saveExtrapolation(ctx, a, m, x, p.Run); err != nil {
-				return err
-			}
+		if err := o.keepRun(ctx, a, m, x, p); err != nil {
+			return err
 		}
-		refused = o.time(ctx, a, m, x, held, &p)
+		refused = o.predictTime(ctx, a, m, x, held, p, target)
 	}
-	p.Warnings = append([]predict.Warning{}, m.WarningsAt(ranks, x)...)
-	if o.suggest {
-		p.Suggestions = append([]predict.Suggestion{}, predict.Suggest(p.Warnings)...)
-	}
-	if o.format == "json" {
-		err = printJSON(a.stdout, &p)
-	} else {
-		err = p.table(a.screen())
-	}
-	return errors.Join(err, refused)
+	p.warn(m, x, o.suggest)
+	return errors.Join(p.print(a, o.format), refused)
 }
 
-// printedPrediction is the answer.
+// learn reads the laws, or finds those of the training runs. held is a run that was left out for --holdout, else nil.
+func (o *predictOptions) learn(ctx context.Context, a *app) (m *model.Model, held *signature.Signature, err error) {
+	if o.models != "" {
+		m, err = readModels(ctx, a, o.models)
+		return m, nil, err
+	}
+	runs, err := signAll(ctx, a, o.runs)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, held = o.leaveOut(runs)
+	if m, err = training.FindLaws(ctx, runs); err != nil {
+		return nil, nil, fmt.Errorf("predict: %w", err)
+	}
+	return m, held, nil
+}
+
+// readTarget reads the machine to predict the time on, and tells the model its cycle time; nil for no machine.
+func (o *predictOptions) readTarget(m *model.Model) (*simulate.Target, error) {
+	if o.target.Machine == "" {
+		return nil, nil
+	}
+	target, err := readTarget(o.target)
+	if err == nil {
+		m.Times().SetCycleTime(target.Machine.CycleNs)
+	}
+	return target, err
+}
+
+// leaveOut takes the runs on the largest number of ranks out of the training for --holdout, and returns one of them;
+// held is nil without --holdout. The number of ranks to predict for is then theirs.
+func (o *predictOptions) leaveOut(runs []*signature.Signature) (training []*signature.Signature,
+	held *signature.Signature) {
+	if !o.holdout {
+		return runs, nil
+	}
+	held = runs[len(runs)-1]
+	o.ranks = held.Ranks
+	return slices.DeleteFunc(runs, func(s *signature.Signature) bool { return s.Ranks == held.Ranks }), held
+}
+
+// keepRun writes the predicted run for --name.
+func (o *predictOptions) keepRun(ctx context.Context, a *app, m *model.Model, x *generate.Prediction,
+	p *printedPrediction) error {
+	if o.name == "" {
+		return nil
+	}
+	p.Run = o.name
+	_, err := saveExtrapolation(ctx, a, m, x, p.Run)
+	return err
+}
+
+// printedPrediction is the answer of commq predict.
 type printedPrediction struct {
 	Ranks               int32   `json:"ranks"`
 	Training            []int32 `json:"training"`
 	TrainingMessages    int64   `json:"training_messages"`
 	TrainingUnexplained int64   `json:"training_messages_unexplained"`
-	// Messages, Bytes and Collectives (calls) are those that are predicted; null where that is refused.
+	// Messages, Bytes and Collectives (calls) are the predicted numbers; null when the prediction is refused.
 	Messages    *int64 `json:"messages"`
 	Bytes       *int64 `json:"bytes"`
 	Collectives *int64 `json:"collective_calls"`
-	// Inexact is how many of Numbers (bytes, counts, tags) are estimates: no law has all runs, or laws that do disagree here.
-	Numbers  int64             `json:"numbers"`
-	Inexact  int64             `json:"numbers_inexact"`
-	Score    *predict.Score    `json:"holdout,omitempty"`
-	Coverage *predict.Coverage `json:"coverage,omitempty"`
-	// Time is the predicted execution time, TimeRefused why there is none though it was asked for.
-	Time        *predictedTime `json:"time,omitempty"`
-	TimeRefused string         `json:"time_refused,omitempty"`
-	// Run is the name of the run that was written; empty: none was.
+	// Inexact is how many of Numbers (bytes, counts, tags) are estimates: no law fits all runs, or those that do
+	// disagree here.
+	Numbers  int64            `json:"numbers"`
+	Inexact  int64            `json:"numbers_inexact"`
+	Score    *report.Score    `json:"holdout,omitempty"`
+	Coverage *report.Coverage `json:"coverage,omitempty"`
+	// Time is the predicted execution time; TimeRefused tells why there is none although a machine was given.
+	Time        *times.Prediction `json:"time,omitempty"`
+	TimeRefused string            `json:"time_refused,omitempty"`
+	// Run is the name of the run that was written; "" for none.
 	Run string `json:"run,omitempty"`
-	// Laws are those of destinations.
-	Laws []predict.PrintedLaw `json:"laws"`
-	// Slots are what is said of each call, those with most bytes first.
-	Slots []predict.SlotReport `json:"communications"`
-	// Unexplained is what has no law, by reason.
-	Unexplained []unexplained        `json:"unexplained"`
-	Warnings    []predict.Warning    `json:"warnings"`
-	Suggestions []predict.Suggestion `json:"suggestions,omitempty"`
+	// Laws are the laws of destinations.
+	Laws []model.PrintedLaw `json:"laws"`
+	// Slots describe each call, those with most bytes first.
+	Slots []report.SlotReport `json:"communications"`
+	// Unexplained lists communications without a law, by reason.
+	Unexplained []unexplained       `json:"unexplained"`
+	Warnings    []report.Warning    `json:"warnings"`
+	Suggestions []report.Suggestion `json:"suggestions,omitempty"`
 
-	all bool // slots in the table
+	all bool // the table lists all slots
 }
 
-// unexplained is communications that have no law for one reason.
+// unexplained are communications that have no law, for the same reason.
 type unexplained struct {
 	Why   string   `json:"why"`
 	Slots []string `json:"communications"`
 }
 
-func (p *printedPrediction) unexplained(slot, why string) {
+// newPrintedPrediction begins the answer with what is known of the model.
+func newPrintedPrediction(m *model.Model, o *predictOptions) *printedPrediction {
+	p := &printedPrediction{Ranks: o.ranks, Training: m.Training, TrainingMessages: m.Traffic,
+		TrainingUnexplained: m.Unexplained, all: o.all,
+		Unexplained: []unexplained{}, Slots: []report.SlotReport{}, Laws: m.Laws()}
+	for _, u := range m.Pattern.Unexplained {
+		p.addUnexplained(u.Slot, u.Why)
+	}
+	return p
+}
+
+// warn adds warnings, and with suggest the runs that would settle them.
+func (p *printedPrediction) warn(m *model.Model, x *generate.Prediction, suggest bool) {
+	p.Warnings = append([]report.Warning{}, report.Warnings(m, p.Ranks, x)...)
+	if suggest {
+		p.Suggestions = append([]report.Suggestion{}, report.Suggest(p.Warnings)...)
+	}
+}
+
+func (p *printedPrediction) print(a *app, format string) error {
+	if format == "json" {
+		return printJSON(a.stdout, p)
+	}
+	return p.table(a.screen())
+}
+
+func (p *printedPrediction) addUnexplained(slot, why string) {
 	for i := range p.Unexplained {
 		if p.Unexplained[i].Why == why {
 			p.Unexplained[i].Slots = append(p.Unexplained[i].Slots, slot)
@@ -200,40 +272,42 @@ func (p *printedPrediction) unexplained(slot, why string) {
 	p.Unexplained = append(p.Unexplained, unexplained{why, []string{slot}})
 }
 
-func (p *printedPrediction) fill(m *predict.Model, x *predict.Extrapolation, held *predict.Signature) {
-	messages, bytes, collectives := x.Signature.Traffic()
-	p.Messages, p.Bytes, p.Collectives = &messages, &bytes, &collectives
+func (p *printedPrediction) fill(m *model.Model, x *generate.Prediction, held *signature.Signature) {
+	traffic := report.CountTraffic(x.Signature)
+	p.Messages, p.Bytes, p.Collectives = &traffic.Messages, &traffic.Bytes, &traffic.Collectives
 	p.Numbers, p.Inexact = x.Numbers, x.Inexact
-	p.Slots = m.Slots(x)
+	p.Slots = report.Slots(m, x)
 	if held != nil {
-		score, coverage := x.Signature.Score(held), m.Coverage(x, held)
+		score, coverage := report.Compare(x.Signature, held), report.Cover(m, x, held)
 		p.Score, p.Coverage = &score, &coverage
 	}
 }
 
-// mostSlots is how many communications are listed without --all.
-const mostSlots = 10
+// slotsListed is how many communications are listed without --all.
+const slotsListed = 10
 
 func (p *printedPrediction) table(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d ranks, from runs at %s: %s of the messages of the largest have a law\n", p.Ranks, ranksList(p.Training),
+	fmt.Fprintf(&b, "%d ranks, from runs at %s: %s of the messages of the largest run have a law\n", p.Ranks,
+		ranksList(p.Training),
 		percent(1-float64(p.TrainingUnexplained)/float64(max(p.TrainingMessages, 1))))
 	if p.Messages != nil {
-		fmt.Fprintf(&b, "predicted: %s with %s bytes, %s; %d of %d numbers are estimates\n", counted(*p.Messages, "message"), grouped(*p.Bytes),
+		fmt.Fprintf(&b, "predicted: %s with %s bytes, %s; %d of %d numbers are estimates\n",
+			counted(*p.Messages, "message"), grouped(*p.Bytes),
 			counted(*p.Collectives, "call")+" of collectives", p.Inexact, p.Numbers)
 	}
 	p.holdout(&b)
 	if p.Time != nil {
-		if err := p.Time.print(&b); err != nil {
+		if err := printTime(&b, p.Time); err != nil {
 			return err
 		}
 	}
 	if p.Run != "" {
-		fmt.Fprintf(&b, "written as %s: commq simulate --run %s --machine MACHINE times it\n", p.Run, p.Run)
+		fmt.Fprintf(&b, "written as %s: commq simulate --run %s --machine MACHINE predicts its times\n", p.Run, p.Run)
 	}
 	p.slots(&b)
 	for _, u := range p.Unexplained {
-		fmt.Fprintf(&b, "not explained: %s: %s\n", some(u.Slots), u.Why)
+		fmt.Fprintf(&b, "not explained: %s: %s\n", firstNames(u.Slots), u.Why)
 	}
 	if len(p.Warnings) > 0 {
 		b.WriteByte('\n')
@@ -241,7 +315,7 @@ func (p *printedPrediction) table(w io.Writer) error {
 	for _, t := range p.Warnings {
 		fmt.Fprintf(&b, "warning: %s: %s", t.Name, t.Text)
 		if t.Run > 0 {
-			fmt.Fprintf(&b, "; a run on %d would tell", t.Run)
+			fmt.Fprintf(&b, "; a run on %d ranks would settle it", t.Run)
 		}
 		b.WriteByte('\n')
 	}
@@ -252,41 +326,44 @@ func (p *printedPrediction) table(w io.Writer) error {
 			fmt.Fprintf(&b, "  on %d ranks, for %s\n", s.Ranks, strings.Join(s.Reasons, ", "))
 		}
 	case p.Suggestions != nil:
-		fmt.Fprintln(&b, "\nno run is known that would settle more")
+		fmt.Fprintln(&b, "\nno other run is known to settle more")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// holdout prints how far the prediction is from the run that was left out.
+// holdout compares the prediction with the run that was left out.
 func (p *printedPrediction) holdout(b *strings.Builder) {
 	s, c := p.Score, p.Coverage
 	if s == nil {
 		return
 	}
 	fmt.Fprintf(b, "measured: %s with %s bytes\n", counted(s.Messages, "message"), grouped(s.Bytes))
-	fmt.Fprintf(b, "pairs of ranks: precision %.4g, recall %.4g; off by %s of the messages, %s of the bytes, %s of the calls of collectives\n",
+	fmt.Fprintf(b, "pairs of ranks: precision %.4g, recall %.4g; off by %s of the messages, %s of the bytes, "+
+		"%s of the calls of collectives\n",
 		s.EdgePrecision, s.EdgeRecall, percent(s.MessageError), percent(s.ByteError), percent(s.CollectiveError))
 	if c.Numbers == 0 {
 		return
 	}
-	fmt.Fprintf(b, "intervals: %s of %s hold; of %s that were said to be exact %s are", percent(float64(c.Covered)/float64(c.Numbers)), counted(c.Numbers, "size"),
+	fmt.Fprintf(b, "intervals: %s of %s hold; of %s that were predicted as exact %s are",
+		percent(float64(c.Covered)/float64(c.Numbers)), counted(c.Numbers, "size"),
 		grouped(c.Exact), grouped(c.ExactRight))
 	if c.WidthMedian != nil {
 		fmt.Fprintf(b, "; the others are %s wide", percent(*c.WidthMedian))
 	}
-	fmt.Fprintf(b, "\nsaid to be exact and wrong: %s\n", grouped(c.Exact-c.ExactRight))
+	fmt.Fprintf(b, "\npredicted as exact and wrong: %s\n", grouped(c.Exact-c.ExactRight))
 	for i := range c.Wrong {
 		w := &c.Wrong[i]
-		fmt.Fprintf(b, "  %s: %s, the first on rank %d: %s bytes predicted, %s measured\n", w.Call, counted(w.Numbers, "size"), w.Rank, grouped(w.Predicted), grouped(w.Measured))
+		fmt.Fprintf(b, "  %s: %s, the first on rank %d: %s bytes predicted, %s measured\n", w.Call,
+			counted(w.Numbers, "size"), w.Rank, grouped(w.Predicted), grouped(w.Measured))
 	}
 }
 
-// slots prints what is said of communications.
+// slots prints the communications with most bytes, or all.
 func (p *printedPrediction) slots(b *strings.Builder) {
 	list := p.Slots
 	if !p.all {
-		list = list[:min(len(list), mostSlots)]
+		list = list[:min(len(list), slotsListed)]
 	}
 	if len(list) > 0 {
 		b.WriteByte('\n')
@@ -301,18 +378,19 @@ func (p *printedPrediction) slots(b *strings.Builder) {
 			fmt.Fprintf(b, " (%s to %s)", grouped(r.BytesLow), grouped(r.BytesHigh))
 		}
 		b.WriteByte('\n')
-		for _, line := range [][2]string{{"to", r.Destinations}, {"equation", r.Equation}, {"bytes", r.Size}, {"among", r.Members}} {
+		for _, line := range [][2]string{{"to", r.Destinations}, {"equation", r.Equation}, {"bytes", r.Size},
+			{"among", r.Members}} {
 			if line[1] != "" {
 				fmt.Fprintf(b, "  %s: %s\n", line[0], line[1])
 			}
 		}
 	}
 	if n := len(p.Slots) - len(list); n > 0 {
-		fmt.Fprintf(b, "%d more with less bytes; --all lists them\n", n)
+		fmt.Fprintf(b, "%d more with fewer bytes; --all lists them\n", n)
 	}
 }
 
-// ranksList lists numbers of ranks.
+// ranksList writes numbers of ranks.
 func ranksList(ranks []int32) string {
 	var all []string
 	for _, r := range ranks {
@@ -321,8 +399,8 @@ func ranksList(ranks []int32) string {
 	return strings.Join(all, ", ")
 }
 
-// some names the first of names.
-func some(names []string) string {
+// firstNames lists the first names, and counts the others.
+func firstNames(names []string) string {
 	if n := len(names); n > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), n-3)
 	}

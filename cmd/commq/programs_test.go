@@ -19,25 +19,25 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// The programs of testdata/programs do the same in every language and under every MPI library, so a capture of them
-// holds the same rows. NAME.rows has those rows, written by hand from the program and MPI's rules.
+// The programs of testdata/programs do the same in every language and under every MPI library, so their captures have
+// the same rows. NAME.rows has these rows, written by hand from the program and MPI's rules.
 
 const programsDir = "../../testdata/programs"
 
-// program is one of them, and the number of ranks it is written for.
+// program is one of these programs, and the number of ranks that it is written for.
 type program struct {
 	name  string
 	ranks int
-	// only names the libraries and the language bindings it is for, where it is not for all: mpich, openmpi/c.
+	// only names the supported libraries and language bindings, such as mpich or openmpi/c; empty means all.
 	only []string
-	// rows is the name of its .rows file where that is not its own.
+	// rows is the name of its .rows file if that differs from the program's.
 	rows string
-	// extension says that Open MPI has its persistent collectives as MPIX_X_init, which are MPI_X_init in the .rows file.
+	// extension means that Open MPI has its persistent collectives as MPIX_X_init; the .rows file has MPI_X_init.
 	extension bool
-	// source and defines say what it is compiled from where that is not its own name alone.
+	// source and defines are the source file and macros that it is compiled with, if they differ from the default.
 	source  string
 	defines []string
-	// spawned are the .rows files of the runs NAME.2, NAME.3, ... of what it spawns.
+	// spawned are the .rows files of the runs NAME.2, NAME.3, ... of the programs that it spawns.
 	spawned []string
 }
 
@@ -49,7 +49,7 @@ func programs() []program {
 		{name: "comms", ranks: 5},
 		{name: "types", ranks: 3},
 		{name: "collectives", ranks: 3},
-		// MPICH 4.0.2 alone does not come to its end through mpi_f08
+		// MPICH 4.0.2 alone does not finish through mpi_f08
 		{name: "corners", ranks: 3, only: []string{"openmpi", "mpich/c", "mpich/mpifh", "mpich/usempi"}},
 		{name: "neighbors", ranks: 3},
 		{name: "rma", ranks: 3},
@@ -57,7 +57,8 @@ func programs() []program {
 		{name: "persistent", ranks: 3, extension: true, only: []string{"openmpi/c", "mpich"}},
 		{name: "windows", ranks: 3, only: []string{"mpich/c"}},
 		{name: "pcontrol", ranks: 3},
-		{name: "pcontrol-named", ranks: 3, source: "pcontrol", defines: []string{"-DNAMED"}, only: []string{"openmpi/c", "mpich/c"}},
+		{name: "pcontrol-named", ranks: 3, source: "pcontrol", defines: []string{"-DNAMED"},
+			only: []string{"openmpi/c", "mpich/c"}},
 		{name: "partitioned", ranks: 3, only: []string{"mpich/c"}},
 		{name: "sessions", ranks: 3, only: []string{"mpich/c"}},
 		{name: "sessions-world", ranks: 3, source: "sessions", defines: []string{"-DWORLD"}, only: []string{"mpich/c"}},
@@ -67,12 +68,12 @@ func programs() []program {
 	}
 }
 
-// isFor says whether the program is for that library and language binding.
+// isFor reports whether the program is for that library and language binding.
 func (p program) isFor(library, flavour string) bool {
 	return len(p.only) == 0 || slices.Contains(p.only, library) || slices.Contains(p.only, library+"/"+flavour)
 }
 
-// flavour is a language binding: what the source's name ends in, what compiles it and how.
+// flavour is a language binding: the suffix of the source's name, the compiler and its flags.
 type flavour struct {
 	name, suffix, compiler string
 	flags                  []string
@@ -99,9 +100,10 @@ func (p program) build(t *testing.T, library string, f flavour) string {
 	return exe
 }
 
-// described is the start of a query that names communicators: called.name is the kind and the world ranks of the members
-// in their order, those of an intercommunicator's two groups with | between them, and #2 behind it for the second of the
-// same; MPI_COMM_WORLD is world. Ids and names that differ between libraries do not appear.
+// described is the start of a query that names communicators: called.name is the kind and the world ranks of the
+// members in their order. An intercommunicator's two groups are separated by |, and #2 is appended for the second
+// communicator with the same name; MPI_COMM_WORLD is world. Ids and names that differ between libraries do not
+// appear.
 const described = `
 WITH side AS (
   SELECT comm, remote, kind, name, parent, cart_dims, cart_periods,
@@ -116,15 +118,15 @@ WITH side AS (
   SELECT comm, CASE WHEN comm = 0 THEN 'world' WHEN nth = 1 THEN name ELSE name || '#' || nth END AS name FROM numbered
 )`
 
-// startedCall and startedInstance name what a row e does by the row i that made its request: a started collective is
-// MPI_Start:MPI_Bcast_init 5.1, the second start of the communicator's operation 5.
+// startedCall and startedInstance name the call of a row e together with the row i that made its request: a started
+// collective is MPI_Start:MPI_Bcast_init 5.1, the second start of the communicator's operation 5.
 const (
 	startedCall     = `CASE WHEN e.class = 'collective' AND i.call IS NOT NULL THEN e.call || ':' || i.call ELSE e.call END`
 	startedInstance = `CASE WHEN e.instance >= 4294967296 THEN (e.instance // 4294967296 - 1) || '.' || (e.instance % 4294967296)
        ELSE CAST(e.instance AS VARCHAR) END`
 )
 
-// rowQueries give a run's rows in the form of the sections of a .rows file, in their order.
+// rowQueries returns the queries for the sections of a .rows file, in their order.
 func rowQueries() map[string]string {
 	return map[string]string{
 		"messages": described + `
@@ -184,7 +186,8 @@ SELECT messages, message_bytes, collectives, unmatched_sends, unmatched_receives
 	}
 }
 
-// captureEnvironment is what a test that captures needs: both MPI libraries, what lets them run here, and the package's cache.
+// captureEnvironment prepares a test that captures: both MPI libraries, the settings to run them here, and the
+// package's cache.
 func captureEnvironment(t *testing.T) {
 	t.Helper()
 	for _, library := range []string{"openmpi", "mpich"} {
@@ -196,7 +199,7 @@ func captureEnvironment(t *testing.T) {
 	}
 }
 
-func TestProgramsGiveTheRowsWrittenByHand(t *testing.T) {
+func TestProgramsHaveExpectedRows(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		commq(t, "capture", "build", "--mpi", library)
@@ -207,7 +210,7 @@ func TestProgramsGiveTheRowsWrittenByHand(t *testing.T) {
 					continue
 				}
 				t.Run(p.name+"/"+library+"/"+f.name, func(t *testing.T) {
-					t.Parallel() // the commands run in one process: they must not meet
+					t.Parallel() // the commands share one process: they must not interfere
 					p.check(t, library, p.build(t, library, f), maps.Clone(want))
 				})
 			}
@@ -215,11 +218,11 @@ func TestProgramsGiveTheRowsWrittenByHand(t *testing.T) {
 	}
 }
 
-// check captures the program and compares its run with what is wanted.
+// check captures the program and compares its run with the expected rows.
 func (p program) check(t *testing.T, library, exe string, want map[string]rowSection) {
 	t.Helper()
 	store := t.TempDir()
-	out := commq(t, "capture", "--store", store, "--run", p.name, "-q", "-n", strconv.Itoa(p.ranks), "--", exe)
+	out := commq(t, "capture", "--store", store, "--name", p.name, "-q", "-n", strconv.Itoa(p.ranks), "--", exe)
 	if out != "ok\n" {
 		t.Fatalf("the program prints %q, want ok", out)
 	}
@@ -229,7 +232,7 @@ func (p program) check(t *testing.T, library, exe string, want map[string]rowSec
 	}
 }
 
-// compare compares one run with what is wanted.
+// compare compares one run with the expected rows.
 func (p program) compare(t *testing.T, library, store, run string, want map[string]rowSection) {
 	t.Helper()
 	commq(t, "runs", "check", "--store", store, run)
@@ -245,7 +248,8 @@ func (p program) compare(t *testing.T, library, store, run string, want map[stri
 			t.Errorf("%s of %s: by hand (-) and captured (+) differ:\n%s", name, run, diff)
 		}
 	}
-	if rows := commq(t, "query", "unmatched", "--store", store, "--run", run, "--format", "csv"); strings.Count(rows, "\n") != 1 {
+	if rows := commq(t, "query", "unmatched", "--store", store, "--run", run, "--format", "csv"); strings.Count(rows,
+		"\n") != 1 {
 		t.Errorf("the query unmatched lists what has a partner or was cancelled:\n%s", rows)
 	}
 }
@@ -256,7 +260,7 @@ type rowSection struct {
 	rows    []string
 }
 
-// withExtensions has MPIX_X_init for each MPI_X_init.
+// withExtensions replaces each MPI_X_init by MPIX_X_init.
 func (s rowSection) withExtensions() rowSection {
 	made := regexp.MustCompile(`MPI_(\w+_init)\b`)
 	s.rows = slices.Clone(s.rows)
@@ -266,8 +270,8 @@ func (s rowSection) withExtensions() rowSection {
 	return s
 }
 
-// sorted puts rows into the order they are compared in: ids give communicators an order that is not the file's business,
-// and a line for several ranks stands for a row of each.
+// sorted puts rows into the order in which they are compared: ids give communicators an order that .rows files do not
+// have, and a line for several ranks becomes a row for each.
 func (s rowSection) sorted(name string) rowSection {
 	switch name {
 	case "comms":
@@ -278,7 +282,7 @@ func (s rowSection) sorted(name string) rowSection {
 	return s
 }
 
-// askRows gives the answer to a command as a section: - is null.
+// askRows returns the answer to a command as a section; - is null.
 func askRows(t *testing.T, name string, args ...string) rowSection {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(commq(t, args...))).ReadAll()
@@ -295,8 +299,9 @@ func askRows(t *testing.T, name string, args ...string) rowSection {
 	return s.sorted(name)
 }
 
-// readRows reads NAME.rows. "# section: columns" begins a section, and one that is not there has no rows; lines that begin with // are comments; a line that
-// begins with digits and a colon is a row for each of those ranks, with the rank in front.
+// readRows reads NAME.rows. "# section: columns" begins a section; a missing section has no rows; lines that begin
+// with // are comments; a line that begins with ranks and a colon is a row for each of these ranks, with the rank in
+// front.
 func readRows(t *testing.T, name string) map[string]rowSection {
 	t.Helper()
 	path := filepath.Join(programsDir, name+".rows")
@@ -330,7 +335,7 @@ func readRows(t *testing.T, name string) map[string]rowSection {
 	return sections
 }
 
-// rowsOf are the rows that a line stands for.
+// rowsOf returns the rows that a line describes.
 func rowsOf(line string) []string {
 	ranks, rest, found := strings.Cut(line, ": ")
 	if !found || strings.Trim(ranks, "0123456789") != "" {

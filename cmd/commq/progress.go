@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// progressEvery is how often a progress line changes.
+// progressEvery is the time between two changes of a progress line.
 const progressEvery = 100 * time.Millisecond
 
-// newProgress shows how far a long task is, on one line of stderr, when that is a terminal and --quiet is not given; otherwise
-// both functions do nothing. unit is what is counted, in the plural. Calls of update must not overlap; finish removes the line.
+// newProgress shows the progress of a long task on one line of stderr if that is a terminal and --quiet is not given;
+// otherwise both functions do nothing. unit is a plural noun for what is counted. Calls of update must not overlap;
+// finish removes the line.
 func newProgress(a *app, what, unit string) (update func(done, total int64), finish func()) {
 	f := a.stderr
 	if a.quiet || !understands(f) {
@@ -32,7 +33,7 @@ func newProgress(a *app, what, unit string) (update func(done, total int64), fin
 	return update, finish
 }
 
-// countProgress is newProgress for who knows only how many more are done.
+// countProgress is newProgress for callers that report increments instead of totals.
 func countProgress(a *app, what, unit string, total int64) (more func(n int), finish func()) {
 	update, finish := newProgress(a, what, unit)
 	done := int64(0)
@@ -42,8 +43,8 @@ func countProgress(a *app, what, unit string, total int64) (more func(n int), fi
 	}, finish
 }
 
-// statusLine shows what a long task is doing, on one line of stderr, when that is a terminal and --quiet is not given; otherwise
-// both functions do nothing. clear removes the line.
+// statusLine shows the current step of a long task on one line of stderr, if that is a terminal and --quiet is not
+// given; otherwise both functions do nothing. clear removes the line.
 func statusLine(a *app) (show func(text string), clear func()) {
 	f := a.stderr
 	if a.quiet || !understands(f) {
@@ -52,7 +53,16 @@ func statusLine(a *app) (show func(text string), clear func()) {
 	return func(text string) { fmt.Fprintf(f, "\r\x1b[K%s", text) }, func() { fmt.Fprint(f, "\r\x1b[K") }
 }
 
-// progressText says how much is done and how fast it goes.
+// noteCompiling returns a function that says on a terminal what is being compiled: the first capture of a machine
+// waits for it. It is nil where stderr is no terminal, and with --quiet.
+func noteCompiling(a *app) func(what string) {
+	if a.quiet || !onTerminal(a.stderr) {
+		return nil
+	}
+	return func(what string) { a.note("compiling %s (once, about 30 s)", what) }
+}
+
+// progressText formats the completed part, the rate and the remaining time.
 func progressText(done, total int64, unit string, elapsed time.Duration) string {
 	rate := float64(done) / max(elapsed.Seconds(), 1e-3)
 	text := fmt.Sprintf("%d%% of %s %s, %s/s", 100*done/total, grouped(total), unit, grouped(int64(rate)))

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// prv2dim is Dimemas' translator of Paraver traces, beside the binary that $COMMQ_DIMEMAS names.
+// prv2dim returns Dimemas' translator of Paraver traces, which is beside the binary that $COMMQ_DIMEMAS names.
 func prv2dim(t *testing.T) string {
 	t.Helper()
 	binary := os.Getenv("COMMQ_DIMEMAS")
@@ -22,14 +22,15 @@ func prv2dim(t *testing.T) string {
 	return filepath.Join(filepath.Dir(binary), "prv2dim")
 }
 
-// What Dimemas' own translator reads in an exported trace is the run: every message and collective, and, of simulated times, what each rank
-// computes, to the nanosecond. (Of measured times it takes all time between calls, where a run has that of the CPU.)
+// Dimemas' own translator reads the run from an exported trace: every message and collective, and, for simulated
+// times, what each rank computes, to the nanosecond. (For measured times it counts all time between calls, where a
+// run has CPU time.)
 func TestPrvReadByPrv2dim(t *testing.T) {
 	translator := prv2dim(t)
 	store := t.TempDir()
 	linkRuns(t, store, runsDir)
 	for _, run := range []string{"cg.A.4", "mg.W.16", "is.W.16", "ft.W.16", "sp.W.4", "pingpong.2"} {
-		mustCommq(t, "simulate", "--store", store, "--run", run, "--machine", "flat", "--save", run+".flat")
+		mustCommq(t, "simulate", "--store", store, "--run", run, "--machine", "flat", "--name", run+".flat")
 		for _, name := range []string{run, run + ".flat"} {
 			base := filepath.Join(t.TempDir(), "trace")
 			mustCommq(t, "export", "prv", "--store", store, "--run", name, "-o", base+".prv")
@@ -38,7 +39,7 @@ func TestPrvReadByPrv2dim(t *testing.T) {
 				t.Fatalf("prv2dim: %v\n%s", err, out)
 			}
 			read := name + ".read"
-			mustCommq(t, "import", "dim", base+".dim", "--run", read, "--store", store)
+			mustCommq(t, "import", "dim", base+".dim", "--name", read, "--store", store)
 			for _, of := range []string{
 				"SELECT count(*), sum(bytes), count(DISTINCT (src, dst, tag, bytes)) FROM messages",
 				"SELECT src, dst, tag, bytes, count(*) FROM messages GROUP BY ALL ORDER BY ALL",
@@ -51,15 +52,16 @@ func TestPrvReadByPrv2dim(t *testing.T) {
 			}
 			const compute = "SELECT rank, sum(compute_ns) FROM events GROUP BY rank ORDER BY rank"
 			want := mustCommq(t, "sql", "--store", store, "--run", name, "--format", "csv", compute)
-			if got := mustCommq(t, "sql", "--store", store, "--run", read, "--format", "csv", compute); got != want && strings.HasSuffix(name, ".flat") {
+			if got := mustCommq(t, "sql", "--store", store, "--run", read, "--format", "csv", compute); got != want &&
+				strings.HasSuffix(name, ".flat") {
 				t.Errorf("%s: prv2dim reads\n%s\nand the run has\n%s", name, got, want)
 			}
 		}
 	}
 }
 
-// In an exported trace records are in the order of time, states of a thread do not overlap, every call that begins ends, and there are as
-// many calls and messages as in the run.
+// In an exported trace records are sorted by time, states of a thread do not overlap, every call that begins ends,
+// and there are as many calls and messages as in the run.
 func TestPrvIsConsistent(t *testing.T) {
 	for _, run := range []string{"mg.W.16", "is.W.16", "rma.3", "bt-io.S.4", "ft.A.64"} {
 		file := filepath.Join(t.TempDir(), "trace.prv")
@@ -79,7 +81,7 @@ func TestPrvIsConsistent(t *testing.T) {
 	}
 }
 
-// prvTrace is what readPrv counts.
+// prvTrace is the counts of readPrv.
 type prvTrace struct{ calls, messages, end int64 }
 
 func readPrv(t *testing.T, file string) (x prvTrace) {

@@ -5,20 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/capture/doctor"
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
-	"github.com/commq/commq/queries/plot"
-	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
+	"github.com/commq/commq/run"
 )
 
 // answerOptions are the flags of every command that prints rows.
@@ -27,35 +23,40 @@ type answerOptions struct {
 	format  string           // --format
 	output  string           // --output
 	limit   int              // --limit
-	memory  int              // --memory-mib
+	memory  int              // --memory
 	threads int              // --threads
-	trino   string           // the address that engineOptions settle on; "" is DuckDB
-	objects *queries.Objects // how the store is reached where it is object storage; else nil
+	trino   string           // URL of the Trino server; "" is DuckDB
+	objects *queries.Objects // access to the store if it is object storage; else nil
 	engineOptions
 }
 
 func (o *answerOptions) flags(c *cobra.Command, a *app) {
 	f := c.Flags()
-	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to ask: a name in the store, a path, or a pattern of either ('sp.A.*'); give it several times for several runs")
-	f.StringVar(&o.format, "format", "", "`FORMAT` of the rows: "+strings.Join(output.Formats(), ", ")+" (default: by the ending of --output, else table)")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to ask: a name in the store, a path, or a pattern of either "+
+		"('sp.A.*'); may be repeated")
+	f.StringVar(&o.format, "format", "", "`FORMAT` of the rows: "+
+		strings.Join(output.Formats(), ", ")+" (default: by the ending of --output, else table)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write the rows to (default: standard output)")
 	f.IntVar(&o.limit, "limit", 0, "print at most `N` rows, 0 for all (default: all; 40 of a table on a terminal)")
-	f.IntVar(&o.memory, "memory-mib", 4096, "memory in `MIB` that the engine may use; beyond, it spills to the folder for temporary files")
-	f.IntVar(&o.threads, "threads", 0, "`CORES` that the engine may use (default: all)")
-	o.engineOptions.flags(c)
+	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use before it spills to the "+
+		"folder for temporary files")
+	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
+	a.exactFlag(c)
+	o.engineFlags(c)
 	complete(c, "format", output.Formats()...)
 	register(c, completeRuns(a), "run")
 	completeFiles(c, "output")
-	completeNothing(c, "limit", "memory-mib", "threads")
+	completeNothing(c, "limit", "memory", "threads")
+	a.writes(c)
 }
 
 func (o *answerOptions) engine() queries.Options {
 	return queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads, Trino: o.trino, Objects: o.objects}
 }
 
-// check validates the flags and settles the format.
+// check validates the flags and sets the format.
 func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
-	if o.trino, err = o.address(c, "memory-mib", "threads"); err != nil {
+	if o.trino, err = o.address(c, "memory", "threads"); err != nil {
 		return err
 	}
 	if o.trino == "" {
@@ -70,7 +71,7 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 		return fmt.Errorf("--limit %d: want a number of rows, 0 for all", o.limit)
 	}
 	if o.memory < 64 {
-		return fmt.Errorf("--memory-mib %d: want at least 64", o.memory)
+		return fmt.Errorf("--memory %d: want at least 64", o.memory)
 	}
 	if o.threads < 0 {
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
@@ -90,50 +91,35 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 	return nil
 }
 
-// findRuns finds the runs named, or meant by a pattern, and reads their manifests. A run is called what the user called it in
-// the store, else by the name of its folder. A run that a pattern finds again is not taken twice.
+// findRuns finds the runs that names, paths and patterns match.
 func findRuns(a *app, names []string) ([]queries.Run, error) {
-	var runs []queries.Run
-	fromPattern := map[string]bool{} // by folder
-	for _, name := range names {
-		dirs, pattern, err := writer.FindAll(a.storeDir(), name)
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range dirs {
-			dir, err := filepath.Abs(dir)
-			if err != nil {
-				return nil, err
-			}
-			if before, again := fromPattern[dir]; again && (before || pattern) {
-				continue
-			}
-			fromPattern[dir] = pattern
-			m, err := writer.ReadManifest(dir)
-			if err != nil {
-				return nil, err
-			}
-			runs = append(runs, queries.Run{Name: filepath.Base(dir), Dir: dir, Manifest: m})
-		}
-	}
-	return runs, nil
+	found, err := run.FindAll(a.storeDir(), names)
+	return queriedRuns(found), err
 }
 
-// terminalRows is how many rows of a table go to a terminal unless the user says otherwise.
+// queriedRuns converts runs to the type that package queries uses.
+func queriedRuns(found []run.Found) (runs []queries.Run) {
+	for _, f := range found {
+		runs = append(runs, queries.Run{Name: f.Name, Dir: f.Dir, Manifest: f.Manifest})
+	}
+	return runs
+}
+
+// terminalRows is the number of table rows printed to a terminal without --limit.
 const terminalRows = 40
 
-// print writes the rows where and as the flags say.
+// print writes the rows to the output and in the format of the flags.
 func (o *answerOptions) print(a *app, c *cobra.Command, rows queries.Rows) error {
 	if o.output != "" {
 		limited := output.Limit(rows, o.limit)
-		return writeFile(o.output, func(w io.Writer) error { return output.Write(w, o.format, limited) })
+		return a.writeFile(o.output, func(w io.Writer) error { return a.writeRowsTo(w, o.format, limited) })
 	}
 	limit := o.limit
 	if o.format == "table" && onTerminal(a.stdout) && !c.Flags().Changed("limit") {
 		limit = terminalRows
 	}
 	limited := output.Limit(rows, limit)
-	if err := output.Write(a.screen(), o.format, limited); err != nil {
+	if err := a.writeRows(o.format, limited); err != nil {
 		return err
 	}
 	if limited.More() && o.limit == 0 {
@@ -142,50 +128,20 @@ func (o *answerOptions) print(a *app, c *cobra.Command, rows queries.Rows) error
 	return nil
 }
 
-// writeFile writes a file beside its place and moves it there when it is complete, so that nobody reads half of it.
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, ignoreMissing(os.Remove(f.Name())))
-		}
-	}()
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return os.Rename(f.Name(), name)
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
 func newQueryCommand(a *app) *cobra.Command {
 	var list bool
 	var format string
 	c := &cobra.Command{
 		Use:   "query NAME --run RUN",
-		Short: "Answer a canned question about runs",
-		Long: `query asks one or more runs a question that commq knows the SQL of. commq query --list names the questions,
-commq query NAME --help says what one answers, and --sql prints its SQL to start your own from.
+		Short: "Ask one of commq's queries about runs",
+		Long: `query asks one or more runs a query whose SQL commq knows. commq query --list lists them, commq query
+NAME --help describes one, and --sql prints its SQL as a start for your own.
 
-Several runs give one answer with a leading column run. --run takes patterns, in quotes: 'sp.A.*' is each run of that name.
+Several runs give one answer with a leading column run. --run takes patterns, in quotes: 'sp.A.*' is each run of that
+name.
 
-Your own queries, files NAME.sql in the folder $XDG_CONFIG_HOME/commq/queries (else ~/.config/commq/queries), are asked the same way;
-docs/method/own-queries.md says how to write one.`,
+Your own queries are files NAME.sql in the folder $XDG_CONFIG_HOME/commq/queries (else ~/.config/commq/queries) and
+work in the same way; docs/method/own-queries.md tells how to write one.`,
 		Example: `  commq query --list
   commq query density --run bt.C.64
   commq query density --run cg.A.16 --where "tag = 9 AND bytes > 1024"
@@ -209,9 +165,9 @@ docs/method/own-queries.md says how to write one.`,
 		return errors.New("no query named; commq query --list names them")
 	}
 	c.Args = cobra.ArbitraryArgs
-	c.FParseErrWhitelist.UnknownFlags = true // a query's own: of a misspelt name its flags are not what is wrong
+	c.FParseErrWhitelist.UnknownFlags = true // a misspelt query may have unknown flags: complain about its name instead
 	l, err := a.askable()
-	if err != nil { // RunE says it
+	if err != nil { // RunE reports it
 		return c
 	}
 	for _, q := range l.all {
@@ -220,7 +176,7 @@ docs/method/own-queries.md says how to write one.`,
 	return c
 }
 
-// runQueryList lists the queries: for people the user's own apart from commq's, with where they come from.
+// runQueryList lists the queries; for people the user's own come last, under the name of their folder.
 func runQueryList(a *app, l *library, format string) error {
 	if err := output.Known(format); err != nil {
 		return err
@@ -249,7 +205,7 @@ func runQueryList(a *app, l *library, format string) error {
 	return err
 }
 
-// listedQueries are queries as rows.
+// listedQueries returns queries as rows.
 func listedQueries(all []*queries.Query) queries.Rows {
 	var columns []queries.Column
 	for _, name := range []string{"name", "summary", "source", "needs", "plot", "file"} {
@@ -269,12 +225,14 @@ func listedQueries(all []*queries.Query) queries.Rows {
 	return queries.RowsOf(columns, rows)
 }
 
-// askOptions are the flags of one canned query.
+// askOptions are the flags of one query.
 type askOptions struct {
 	answerOptions
-	sql  bool   // --sql
-	plot string // --plot
+	pictureOptions
+	sql  bool // --sql
 	args map[string]string
+	// startup is the time that the answers leave out.
+	startup queries.Startup
 }
 
 // newAskCommand makes the command of one query from its header.
@@ -300,11 +258,14 @@ func newAskCommand(a *app, l *library, q *queries.Query) *cobra.Command {
 		printHelp(c, q.Help(helpWidth(a.stdout)), own)
 	})
 	o.flags(c, a)
+	a.readsRuns(c)
 	f := c.Flags()
 	f.BoolVar(&o.sql, "sql", false, "print the SQL instead of running it; the duckdb shell runs what it prints")
 	if q.Plot != nil {
-		f.StringVar(&o.plot, "plot", "", "draw the rows into a `FILE`.png, .svg or .pdf; they are printed only with --format or --output")
-		completeFiles(c, "plot", plot.Formats()...)
+		o.pictureFlags(c, "draw the rows into a `FILE`.png, .svg or .pdf, and print them only with --format or --output")
+		if q.Plot.Kind == "matrix" {
+			o.colourFlag(c)
+		}
 	}
 	for i, p := range q.Params {
 		f.Var(&paramValue{p: p, args: o.args}, p.Name, firstSentence(p.Doc))
@@ -313,7 +274,7 @@ func newAskCommand(a *app, l *library, q *queries.Query) *cobra.Command {
 	return c
 }
 
-// firstSentence is what a flag's line has of a text that stands in full above it.
+// firstSentence shortens a text to fit a flag's line; the full text is printed above the flags.
 func firstSentence(s string) string {
 	if i := strings.IndexAny(s, ".:"); i >= 0 {
 		return s[:i]
@@ -370,40 +331,26 @@ func runAsk(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *
 	default:
 		err = o.ask(ctx, q, runs, func(rows queries.Rows) error { return o.print(a, c, rows) })
 	}
+	if note := o.startup.Note(); err == nil && note != "" && (o.format == "table" || o.plot != "") {
+		a.note("%s", note)
+	}
 	if err == nil && len(q.Origins) > 0 {
 		noteCoarseTimes(a, runs)
 	}
 	return err
 }
 
-// noteCoarseTimes says which runs have times that are too coarse for most questions about them.
+// noteCoarseTimes prints the names of the runs whose times are too coarse for most queries about times.
 func noteCoarseTimes(a *app, runs []queries.Run) {
 	for _, r := range runs {
-		if coarse := coarseTimes(r.Manifest); coarse != "" {
-			a.note("run %s: %s; what is shorter is not in the answer, or has that length (captured with --time-resolution-ns)", r.Name, coarse)
+		if coarse := doctor.CoarseTimes(r.Manifest); coarse != "" {
+			a.note("run %s: %s; shorter times are missing from the answer or rounded up to that (captured with "+
+				"--time-resolution-ns)", r.Name, coarse)
 		}
 	}
 }
 
-// coarseTimes says what the times were rounded to, and is empty where they were not. From a microsecond on, times of messages
-// and calls are of that size or shorter.
-func coarseTimes(m *schema.Manifest) string {
-	if m.TimeOrigin == "untimed" || m.TimeResolutionNs < 1000 {
-		return ""
-	}
-	return fmt.Sprintf("its times were rounded down to multiples of %s", time.Duration(m.TimeResolutionNs))
-}
-
-func distinct(runs []queries.Run) error {
-	for i, r := range runs {
-		if slices.ContainsFunc(runs[:i], func(other queries.Run) bool { return other.Name == r.Name }) {
-			return fmt.Errorf("two runs are called %q; each may be given once", r.Name)
-		}
-	}
-	return nil
-}
-
-// batches are the runs that the query is asked of together: each by itself, or all.
+// batches groups the runs by how the query takes them: one by one, or all together.
 func batches(q *queries.Query, runs []queries.Run) [][]queries.Run {
 	if q.OverRuns {
 		return [][]queries.Run{runs}
@@ -411,8 +358,9 @@ func batches(q *queries.Query, runs []queries.Run) [][]queries.Run {
 	return slices.Collect(slices.Chunk(runs, 1))
 }
 
-// ask opens the runs, asks them, and gives use the rows of all.
-func (o *askOptions) ask(ctx context.Context, q *queries.Query, runs []queries.Run, use func(queries.Rows) error) error {
+// ask asks the query about all runs, and passes the combined rows to use.
+func (o *askOptions) ask(ctx context.Context, q *queries.Query, runs []queries.Run,
+	use func(queries.Rows) error) error {
 	answer := &answers{ctx: ctx, o: o, q: q, batches: batches(q, runs)}
 	rows, err := queries.Concat(answer.next)
 	if err != nil {
@@ -422,31 +370,48 @@ func (o *askOptions) ask(ctx context.Context, q *queries.Query, runs []queries.R
 	return errors.Join(err, rows.Close(), answer.close())
 }
 
-// answers gives the answers of several batches one after the other, one engine at a time.
+// answers asks several batches one after the other, with one engine open at a time.
 type answers struct {
 	ctx     context.Context
 	o       *askOptions
 	q       *queries.Query
 	batches [][]queries.Run
-	at      int
+	asked   int // batches
 	db      *queries.DB
 }
 
 func (s *answers) next() (queries.Rows, error) {
-	if err := s.close(); err != nil || s.at == len(s.batches) {
+	if err := s.close(); err != nil || s.asked == len(s.batches) {
 		return nil, err
 	}
-	batch := s.batches[s.at]
-	s.at++
+	batch := s.batches[s.asked]
+	s.asked++
 	var err error
 	if s.db, err = queries.Open(s.ctx, batch, s.o.engine()); err != nil {
 		return nil, err
+	}
+	if s.q.LeavesOutStartup(s.o.args) {
+		if err := s.countStartup(batch); err != nil {
+			return nil, err
+		}
 	}
 	rows, err := s.db.Ask(s.ctx, s.q, s.o.args)
 	if err == nil && len(s.batches) > 1 {
 		rows = queries.InRun(batch[0].Name, rows)
 	}
 	return rows, err
+}
+
+// countStartup adds the time that the answer of a batch leaves out, if the runs can answer at all.
+func (s *answers) countStartup(batch []queries.Run) error {
+	for _, r := range batch {
+		if s.q.Check(r) != nil {
+			return nil // Ask reports it
+		}
+	}
+	startup, err := s.db.Startup(s.ctx)
+	s.o.startup.Add(startup)
+	return err
 }
 
 func (s *answers) close() error {
@@ -458,7 +423,7 @@ func (s *answers) close() error {
 	return db.Close()
 }
 
-// printSQL prints what would run, with the views before it.
+// printSQL prints the views that the SQL needs, then the SQL that would run.
 func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs []queries.Run) error {
 	for _, batch := range batches(q, runs) {
 		db, err := queries.Open(ctx, batch, o.engine())
@@ -466,15 +431,16 @@ func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs
 			return err
 		}
 		text, err := db.Text(ctx, q, o.args)
-		whole := db.Whole(text)
+		whole := db.Runnable(text)
 		if err := errors.Join(err, db.Close()); err != nil {
 			return err
 		}
 		names := make([]string, len(batch))
 		for i, run := range batch {
-			names[i] = printable.Line(run.Name) // a comment ends with its line
+			names[i] = printable.Line(run.Name) // a line break would end the comment
 		}
-		if _, err := fmt.Fprintf(a.screen(), "-- %s of run %s\n%s;\n", q.Name, strings.Join(names, ", "), whole); err != nil {
+		if _, err := fmt.Fprintf(a.screen(), "-- %s of run %s\n%s;\n", q.Name, strings.Join(names, ", "),
+			whole); err != nil {
 			return err
 		}
 	}
@@ -482,17 +448,18 @@ func printSQL(ctx context.Context, a *app, q *queries.Query, o *askOptions, runs
 }
 
 func (o *askOptions) checkPlot() error {
-	if o.plot == "" {
-		return nil
+	if o.plot != "" && o.plot == o.output {
+		return fmt.Errorf("--plot %s: --output is the same file; name another", o.plot)
 	}
-	if o.plot == o.output {
-		return fmt.Errorf("--plot %s: --output is the same file", o.plot)
-	}
-	return plot.Known(o.plot)
+	return o.checkPicture()
 }
 
-// drawAnswer draws the rows, and prints them too where the user says how.
-func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *askOptions, runs []queries.Run) error {
+// drawAnswer draws the rows, and also prints them with --format or --output.
+func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query, o *askOptions,
+	runs []queries.Run) error {
+	if err := q.CheckRuns(len(runs)); err != nil {
+		return err
+	}
 	var kept queries.Rows
 	err := o.ask(ctx, q, runs, func(rows queries.Rows) error {
 		copied, err := queries.Keep(rows)
@@ -506,7 +473,7 @@ func drawAnswer(ctx context.Context, a *app, c *cobra.Command, q *queries.Query,
 	if err != nil {
 		return err
 	}
-	if err := writeFile(o.plot, func(w io.Writer) error { return d.Draw(w, plot.FormatOf(o.plot)) }); err != nil {
+	if err := o.writePicture(d); err != nil {
 		return err
 	}
 	if !c.Flags().Changed("format") && o.output == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// smallStore has two runs: ring.3, in which each rank sends 4097 bytes with tag 9 to the next and all meet in a barrier, and
-// pair.2 with one message of 17 bytes.
+// smallStore has two runs: ring.3, in which each rank sends 4097 bytes with tag 9 to the next and all meet in a
+// barrier, and pair.2 with one message of 17 bytes.
 func smallStore(t *testing.T) string {
 	t.Helper()
 	store := t.TempDir()
@@ -42,11 +42,13 @@ func writeSmall(t *testing.T, store, name string, ranks int32, rows ...schema.Me
 		c, e := schema.NullComm, schema.NullEvent
 		c.CommRank, c.WorldRank, c.Kind = rank, rank, int16(schema.CommWorld)
 		comms.Append(&c)
-		e.Rank, e.Comm, e.Instance, e.Call, e.Class = rank, 0, 0, int16(schema.CallBarrier), int16(schema.ClassCollective)
+		e.Rank, e.Comm, e.Instance, e.Call, e.Class = rank, 0, 0, int16(schema.CallBarrier),
+			int16(schema.ClassCollective)
 		e.SendBytes, e.RecvBytes = 0, 0
 		events.Append(&e)
 	}
-	m := schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages", Hash: "none", Ended: "finalized", Epochs: 1}
+	m := schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages", Hash: "none",
+		Ended: "finalized", Epochs: 1}
 	for i := range rows {
 		messages.Append(&rows[i])
 		m.Epochs = max(m.Epochs, rows[i].Epoch+1)
@@ -59,15 +61,15 @@ func writeSmall(t *testing.T, store, name string, ranks int32, rows ...schema.Me
 			t.Fatal(err)
 		}
 	}
-	if err = run.Commit(&m); err != nil {
+	if err = run.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// commandLine runs commq and gives its exit status, stdout and stderr.
+// commandLine runs commq and returns its exit status, stdout and stderr.
 func commandLine(stdin string, args ...string) (int, string, string) {
 	var out, errs bytes.Buffer
-	status := run(context.Background(), args, strings.NewReader(stdin), &out, &errs)
+	status := execute(context.Background(), args, strings.NewReader(stdin), &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -127,7 +129,7 @@ func TestQueryWrongUse(t *testing.T) {
 	store := smallStore(t)
 	for _, c := range []struct{ line, want string }{
 		{"query", "no query named; commq query --list names them"},
-		{"query densty --run ring.3", `no query is called "densty"; there are by-rank, calls, `},
+		{"query densty --run ring.3", `unknown query "densty"; did you mean density?`},
 		{"query density", "no run given; name one with --run"},
 		{"query density --run ring.4", "ring.3"},
 		{"query density --run ring.[4-9]", `no run fits "ring.[4-9]": none in the store`},
@@ -141,11 +143,11 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.3 --format xml", `format "xml": want one of table, csv`},
 		{"query density --run ring.3 --limit -1", "--limit -1: want a number of rows"},
 		{"query density --run ring.3 --threads -1", "--threads -1: want a number of cores"},
-		{"query density --run ring.3 --memory-mib 1", "--memory-mib 1: want at least 64"},
+		{"query density --run ring.3 --memory 1", "--memory 1: want at least 64"},
 		{"query density --run ring.3 --plot x.gif", "draw x.gif: want a file name ending in .png, .svg, .pdf"},
 		{"query density --run ring.3 -o " + store + "/no/such.csv", "no such file or directory"},
 		{"query calls --run ring.3", "capture it again with --record all"},
-		{"query density --run ring.3 extra", `"extra" is too much; want no arguments but flags`},
+		{"query density --run ring.3 extra", `no run "extra" in the store`},
 		{"sql --run ring.3 SELECT", "SELECT clause without selection list"},
 		{"sql --run ring.3 DROP", "syntax error"},
 		{"sql --run ring.3", "nothing given; want one SQL text"},
@@ -165,10 +167,11 @@ func TestQueryWrongUse(t *testing.T) {
 	}
 }
 
-// TestQuerySQLRunsByItself feeds what --sql prints to a fresh engine and compares with the answer.
+// TestQuerySQLRunsByItself runs the output of --sql in a fresh engine and compares with the answer.
 func TestQuerySQLRunsByItself(t *testing.T) {
 	store := smallStore(t)
-	args := []string{"--store", store, "query", "density", "--run", "ring.3", "--collectives", "tree", "--where", "tag = 9", "--format", "csv"}
+	args := []string{"--store", store, "query", "density", "--run", "ring.3", "--collectives", "tree", "--where",
+		"tag = 9", "--format", "csv"}
 	status, sql, errs := commandLine("", append(args, "--sql")...)
 	if status != 0 || !strings.Contains(sql, "CREATE VIEW") || !strings.Contains(sql, "'tree'") {
 		t.Fatalf("status %d, %s\n%s", status, errs, sql)
@@ -184,7 +187,8 @@ func TestQueryFiles(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	ask := func(args ...string) string {
 		t.Helper()
-		status, out, errs := commandLine("", append([]string{"--store", store, "query", "density", "--run", "ring.3"}, args...)...)
+		status, out, errs := commandLine("", append([]string{"--store", store, "query", "density", "--run", "ring.3"},
+			args...)...)
 		if status != 0 {
 			t.Fatalf("%v: %s", args, errs)
 		}
@@ -198,7 +202,8 @@ func TestQueryFiles(t *testing.T) {
 		t.Errorf("d.csv: %q, %v", text, err)
 	}
 	ask("-o", file("d.parquet"))
-	if got := shell(t, "SELECT src, dst, messages, bytes FROM read_parquet('"+file("d.parquet")+"') ORDER BY src, dst;"); got != string(text) {
+	if got := shell(t, "SELECT src, dst, messages, bytes FROM read_parquet('"+
+		file("d.parquet")+"') ORDER BY src, dst;"); got != string(text) {
 		t.Errorf("d.parquet has %q; want %q", got, text)
 	}
 	if out := ask("--plot", file("d.png")); out != "" {
@@ -216,7 +221,8 @@ func TestQueryFiles(t *testing.T) {
 		t.Errorf("stdout %q beside --plot", out)
 	}
 	two, err := os.ReadFile(file("two.svg"))
-	if err != nil || !strings.Contains(string(two), ">density of ring.3<") || !strings.Contains(string(two), ">density of pair.2<") {
+	if err != nil || !strings.Contains(string(two), ">Messages from rank to rank: ring.3<") ||
+		!strings.Contains(string(two), ">Messages from rank to rank: pair.2<") {
 		t.Errorf("two.svg: %v", err)
 	}
 	if out := ask("--plot", file("d.svg"), "--format", "csv"); out != string(text) {

@@ -14,12 +14,14 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// The tests in this file run programs of other people on small problems of ours, with and without capture: they must give
-// the same answers.
+// The tests in this file run third-party programs on small problems, with and without capture: they must give the
+// same answers.
 
-// realAnswers runs a program on 4 ranks in a new folder with the given files: as it is, and under capture with hashes of what
-// is sent and received, which must agree. It gives the lines of both outputs that the expression finds.
-func realAnswers(t *testing.T, files map[string]string, lines *regexp.Regexp, program ...string) (native, captured []string, store string) {
+// realAnswers runs a program on 4 ranks in a new folder with the given files: without capture, and under capture with
+// hashes of sent and received payloads, which must agree. It returns the lines of both outputs that match the
+// expression.
+func realAnswers(t *testing.T, files map[string]string, lines *regexp.Regexp, program ...string) (native,
+	captured []string, store string) {
 	t.Helper()
 	for _, kv := range testenv.Environ("OMP_NUM_THREADS=1") {
 		name, value, _ := strings.Cut(kv, "=")
@@ -41,7 +43,8 @@ func realAnswers(t *testing.T, files map[string]string, lines *regexp.Regexp, pr
 			}
 			text = string(b)
 		} else {
-			text = commq(t, append([]string{"capture", "--store", store, "--run", "real.4", "-n", "4", "-q", "--hash-verify", "--"}, program...)...)
+			text = commq(t, append([]string{"capture", "--store", store, "--name", "real.4", "-n", "4", "-q",
+				"--hash-verify", "--"}, program...)...)
 		}
 		out[i] = lines.FindAllString(text, -1)
 	}
@@ -51,7 +54,8 @@ func realAnswers(t *testing.T, files map[string]string, lines *regexp.Regexp, pr
 		t.Fatal(err)
 	}
 	if m.Counts.HashesVerified < 100 || m.Counts.HashMismatches != 0 || len(m.Warnings) > 0 {
-		t.Errorf("%d messages were hashed at both ends, %d differ; warnings: %v", m.Counts.HashesVerified, m.Counts.HashMismatches, m.Warnings)
+		t.Errorf("%d messages were hashed at both ends, %d differ; warnings: %v", m.Counts.HashesVerified,
+			m.Counts.HashMismatches, m.Warnings)
 	}
 	return out[0], out[1], store
 }
@@ -74,10 +78,10 @@ thermo 20
 run 100
 `
 
-func TestLAMMPSDoesNotNotice(t *testing.T) {
+func TestLAMMPSRunsUnchanged(t *testing.T) {
 	testenv.MPI(t, "openmpi")
 	testenv.Need(t, "lmp")
-	// The table of temperature, energy and pressure, and how atoms lie on the ranks.
+	// The table of temperature, energy and pressure, and the distribution of atoms over the ranks.
 	lines := regexp.MustCompile(`(?m)^ +\d+ +[\d.]+ +-[\d.]+ .*$|^(Nlocal|Nghost|Neighs|Histogram|Total #).*$`)
 	want, got, store := realAnswers(t, map[string]string{"in.melt": melt}, lines, "lmp", "-in", "in.melt")
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -86,7 +90,8 @@ func TestLAMMPSDoesNotNotice(t *testing.T) {
 	if len(got) != 6+7 || !strings.HasPrefix(strings.TrimSpace(got[0]), "0         1.44 ") {
 		t.Errorf("LAMMPS printed %d lines of results:\n%s", len(got), strings.Join(got, "\n"))
 	}
-	sends := commq(t, "sql", "--store", store, "--run", "real.4", "--format", "csv", "SELECT count(DISTINCT src) AS ranks, count(*) > 2000 AS many FROM messages")
+	sends := commq(t, "sql", "--store", store, "--run", "real.4", "--format", "csv",
+		"SELECT count(DISTINCT src) AS ranks, count(*) > 2000 AS many FROM messages")
 	if sends != "ranks,many\n4,true\n" {
 		t.Error(sends)
 	}
@@ -121,7 +126,7 @@ K_POINTS gamma
 `
 )
 
-func TestQuantumESPRESSODoesNotNotice(t *testing.T) {
+func TestQuantumESPRESSORunsUnchanged(t *testing.T) {
 	testenv.MPI(t, "openmpi")
 	testenv.Need(t, "pw.x", "ld1.x")
 	dir := t.TempDir()
@@ -136,11 +141,13 @@ func TestQuantumESPRESSODoesNotNotice(t *testing.T) {
 	}
 	// Energies of every iteration and their parts.
 	lines := regexp.MustCompile(`(?m)^.*(energy|contribution|highest|convergence has been).*$`)
-	want, got, _ := realAnswers(t, map[string]string{"h2.in": molecule, "H.UPF": string(potential)}, lines, "pw.x", "-in", "h2.in")
+	want, got, _ := realAnswers(t, map[string]string{"h2.in": molecule, "H.UPF": string(potential)}, lines, "pw.x",
+		"-in", "h2.in")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Quantum ESPRESSO without (-) and with (+) capture:\n%s", diff)
 	}
-	if text := strings.Join(got, "\n"); !strings.Contains(text, "!    total energy              =      -2.2") || !strings.Contains(text, "convergence has been achieved") {
+	if text := strings.Join(got, "\n"); !strings.Contains(text, "!    total energy              =      -2.2") ||
+		!strings.Contains(text, "convergence has been achieved") {
 		t.Error(text)
 	}
 }

@@ -11,13 +11,14 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/detect/report"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
 
-// manualCollectives are the collectives that take the place of what testdata/programs/manual.c does by hand on 5 ranks: the instances of
-// manualFindings, with n bytes as docs/SCHEMA.md has them: of a Bcast the root sends n and 4 receive it, in an Allgather each sends n
-// and receives 5n, in an Alltoall each sends and receives 5 blocks of 28 bytes.
+// manualCollectives are the collectives that replace those done by hand in testdata/programs/manual.c on 5 ranks: the
+// instances of manualFindings, with n bytes as defined in docs/SCHEMA.md. Of a Bcast the root sends n and 4 receive
+// it, in an Allgather each sends n and receives 5n, in an Alltoall each sends and receives 5 blocks of 28 bytes.
 const manualCollectives = `ranks,operation,instances,per_rank,send_bytes,recv_bytes
 5,MPI_Allgather,2,2,40000,200000
 5,MPI_Alltoall,1,1,700,700
@@ -25,31 +26,36 @@ const manualCollectives = `ranks,operation,instances,per_rank,send_bytes,recv_by
 5,MPI_Bcast,25,24.8,84016,332064
 `
 
-// byHandCollectives are those of testdata/programs/byhand.c: seven Bcasts of 1200 bytes to 3 ranks, beside what it calls itself.
+// byHandCollectives are those of testdata/programs/byhand.c: seven Bcasts of 1200 bytes to 3 ranks, besides the
+// collectives that it calls itself.
 const byHandCollectives = `ranks,operation,instances,per_rank,send_bytes,recv_bytes
 4,MPI_Allreduce,1,1,16,16
 4,MPI_Barrier,6,6,0,0
 4,MPI_Bcast,7,7,8400,25200
 `
 
-// TestReplaceWhatIsDoneByHand replaces everything that is found in the program of figure 6 of the paper, and in one that uses every kind of
-// call: the run is whole, has only the messages that belong to no finding, computes as long, and can be simulated.
-func TestReplaceWhatIsDoneByHand(t *testing.T) {
+// TestReplaceCollectivesByHand replaces everything that is found in the program of figure 6 of the paper, and in one
+// that uses every kind of call. The new run is sound, has only the messages that belong to no finding, computes as
+// long, and can be simulated.
+func TestReplaceCollectivesByHand(t *testing.T) {
 	captureEnvironment(t)
 	for _, c := range []struct {
 		program
 		want, collectives string
 	}{
-		{program{name: "manual", ranks: 5}, "31 collectives in the place of 220 messages", manualCollectives},
-		{program{name: "byhand", ranks: 4}, "7 collectives in the place of 21 messages", byHandCollectives},
+		{program{name: "manual", ranks: 5}, "31 collectives instead of 220 messages", manualCollectives},
+		{program{name: "byhand", ranks: 4}, "7 collectives instead of 21 messages", byHandCollectives},
 	} {
 		for _, library := range []string{"openmpi", "mpich"} {
 			t.Run(c.name+"/"+library, func(t *testing.T) {
 				commq(t, "capture", "build", "--mpi", library)
 				exe, store := c.build(t, library, flavours()[0]), t.TempDir()
-				commq(t, "capture", "--store", store, "--run", "a", "-q", "--hash", "crc64", "-n", fmt.Sprint(c.ranks), "--", exe)
+				commq(t, "capture", "--store", store, "--name", "a", "-q", "--hash", "crc64", "-n",
+					fmt.Sprint(c.ranks), "--", exe)
 				findings := filepath.Join(store, "findings.json")
-				if err := os.WriteFile(findings, []byte(commq(t, "detect", "--store", store, "--run", "a", "--format", "json", "--messages")), 0o644); err != nil {
+				if err := os.WriteFile(findings,
+					[]byte(commq(t, "detect", "--store", store, "--run", "a", "--format", "json", "--messages")),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 				out := commq(t, "replace", "--store", store, "--run", "a", "--findings", findings)
@@ -57,11 +63,14 @@ func TestReplaceWhatIsDoneByHand(t *testing.T) {
 					t.Errorf("got %s want %s", out, want)
 				}
 				commq(t, "runs", "check", "--store", store, "a.replaced")
-				if d := gocmp.Diff(c.collectives, commq(t, "query", "collectives", "--store", store, "--run", "a.replaced", "--format", "csv")); d != "" {
+				if d := gocmp.Diff(c.collectives,
+					commq(t, "query", "collectives", "--store", store, "--run", "a.replaced", "--format",
+						"csv")); d != "" {
 					t.Errorf("want, got:\n%s", d)
 				}
 				commq(t, "simulate", "--store", store, "--run", "a.replaced", "--machine", "ethernet-40g")
-				if before, after := computed(t, filepath.Join(store, "a")), computed(t, filepath.Join(store, "a.replaced")); !gocmp.Equal(before, after) {
+				if before, after := computed(t, filepath.Join(store, "a")),
+					computed(t, filepath.Join(store, "a.replaced")); !gocmp.Equal(before, after) {
 					t.Errorf("ranks compute %v ns; in the replaced run %v", before, after)
 				}
 			})
@@ -69,11 +78,11 @@ func TestReplaceWhatIsDoneByHand(t *testing.T) {
 	}
 }
 
-// computed is the computing time of each rank of a run.
+// computed returns the computing time of each rank of a run.
 func computed(t *testing.T, dir string) map[int32]int64 {
 	t.Helper()
 	sums := map[int32]int64{}
-	err := writer.ReadTable(context.Background(), dir, &schema.EventsTable, eventRows, func(b schema.Batch) error {
+	err := writer.ReadTable(context.Background(), dir, &schema.EventsTable, 1<<13, func(b schema.Batch) error {
 		e := b.(*schema.Events)
 		for i, ns := range e.ComputeNs {
 			sums[e.Rank[i]] += max(ns, 0)
@@ -92,7 +101,8 @@ func writeStar(t *testing.T, store, name string) {
 	writeStars(t, store, name, 0)
 }
 
-// writeStars writes a run of 4 ranks in which one root after the other sends 4097 bytes of its own to one rank after the other.
+// writeStars writes a run of 4 ranks in which each root in turn sends 4097 bytes of its own to one rank after the
+// other.
 func writeStars(t *testing.T, store, name string, roots ...int32) {
 	t.Helper()
 	run, err := writer.Create(store, name, writer.Options{Check: true})
@@ -100,7 +110,8 @@ func writeStars(t *testing.T, store, name string, roots ...int32) {
 		t.Fatal(err)
 	}
 	defer run.Abort()
-	comms, ranks, types, events, messages := &schema.Comms{}, &schema.RankInfos{}, &schema.Datatypes{}, &schema.Events{}, &schema.Messages{}
+	comms, ranks, types, events, messages := &schema.Comms{}, &schema.RankInfos{}, &schema.Datatypes{},
+		&schema.Events{}, &schema.Messages{}
 	types.Append(&schema.Datatype{ID: 0, Name: "MPI_BYTE", Combiner: "named", Bytes: 1, ExtentBytes: 1})
 	for rank := range int32(4) {
 		c, info := schema.NullComm, schema.NullRankInfo
@@ -116,14 +127,17 @@ func writeStars(t *testing.T, store, name string, roots ...int32) {
 					continue
 				case rank == root:
 					e.Call, e.Class = int16(schema.CallSend), int16(schema.ClassSend)
-					e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.SendCount = to, to, 9, 4097, 0, 4097
+					e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes, e.SendDatatype, e.SendCount = to, to, 9, 4097, 0,
+						4097
 					m := schema.NullMessage
-					m.Src, m.Dst, m.Tag, m.Bytes, m.PayloadHash, m.SendSeq, m.SendDatatype = root, to, 9, 4097, 4711+int64(root), seq, 0
+					m.Src, m.Dst, m.Tag, m.Bytes, m.PayloadHash, m.SendSeq, m.SendDatatype = root, to, 9, 4097,
+						4711+int64(root), seq, 0
 					m.Comm, m.RecvPostSeq, m.RecvDoneSeq = 0, seen[to], seen[to]
 					messages.Append(&m)
 				default:
 					e.Call, e.Class, e.PostedAny = int16(schema.CallRecv), int16(schema.ClassRecv), 0
-					e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.RecvCount = root, root, 9, 4097, 0, 4097
+					e.RecvPeer, e.RecvWorld, e.RecvTag, e.RecvBytes, e.RecvDatatype, e.RecvCount = root, root, 9,
+						4097, 0, 4097
 				}
 				events.Append(&e)
 				seq++
@@ -142,22 +156,24 @@ func writeStars(t *testing.T, store, name string, roots ...int32) {
 			t.Fatal(err)
 		}
 	}
-	m := &schema.Manifest{Ranks: 4, TimeOrigin: "untimed", TimeResolutionNs: 1, ComputeClock: "cpu", Record: "all", Hash: "crc64", Ended: "finalized", Epochs: 1}
+	m := &schema.Manifest{Ranks: 4, TimeOrigin: "untimed", TimeResolutionNs: 1, ComputeClock: "cpu", Record: "all",
+		Hash: "crc64", Ended: "finalized", Epochs: 1}
 	n := int64(len(roots))
 	m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes = 6*n, 3*n, 3*n*4097
-	if err := run.Commit(m); err != nil {
+	if err := run.Commit(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDetectPricesFindings: with L = 1000 ns, 1 byte per ns and one link out of a node, the broadcast by hand takes L and P-1 times 4097 ns, one
-// after the other; MPI_Bcast takes (L + 4097 ns) times the logarithm of P, rounded up (equation 4).
+// TestDetectPricesFindings: with L = 1000 ns, 1 byte per ns and one link out of a node, the broadcast by hand takes L
+// and P-1 times 4097 ns, one after the other; MPI_Bcast takes (L + 4097 ns) times the logarithm of P, rounded up
+// (equation 4).
 func TestDetectPricesFindings(t *testing.T) {
 	store := t.TempDir()
 	writeStar(t, store, "star.4")
 	machine := filepath.Join(store, "m.yaml")
 	putFile(t, machine, "network:\n  latency_ns: 1000\n  bandwidth_bytes_per_s: 1e9\n  output_links: 1\n", 0o644)
-	var d printedDetection
+	var d report.Report
 	args := []string{"detect", "--store", store, "--run", "star.4", "--machine", machine, "--ranks", "8,3,4"}
 	if err := json.Unmarshal([]byte(commq(t, append(args, "--format", "json")...)), &d); err != nil {
 		t.Fatal(err)
@@ -166,100 +182,91 @@ func TestDetectPricesFindings(t *testing.T) {
 		t.Fatalf("found %+v, want one without its messages", d.Findings)
 	}
 	p := d.Findings[0].Price
-	if d.Pricing.PredictedNs != 13291 || *p.ReplacedNs != 10194 || *p.SavedNs != 3097 || *d.Pricing.All.SavedNs != 3097 || p.Collectives != 1 || p.Left != 0 {
+	if d.Pricing.PredictedNs != 13291 || *p.ReplacedNs != 10194 || *p.SavedNs != 3097 ||
+		*d.Pricing.All.SavedNs != 3097 || p.Collectives != 1 || p.Left != 0 {
 		t.Errorf("got %+v, %+v; want 1000 + 3 x 4097 = 13291 ns by hand, 2 x 5097 = 10194 ns called", d.Pricing, p)
 	}
 	var at []string
 	for _, x := range p.AtRanks {
 		at = append(at, fmt.Sprint(x.Ranks, *x.ByHandNs, *x.CalledNs))
 	}
-	if diff := gocmp.Diff([]string{"3 9194 10194", "4 13291 10194", "8 29679 15291"}, at); diff != "" || *p.PaysFrom != 4 || p.Pattern != "linear MPI_Bcast of 4097 bytes" {
+	if diff := gocmp.Diff([]string{"3 9194 10194", "4 13291 10194", "8 29679 15291"}, at); diff != "" ||
+		*p.PaysFrom != 4 || p.Pattern != "linear MPI_Bcast of 4097 bytes" {
 		t.Errorf("%s from %d: want, got:\n%s", p.Pattern, *p.PaysFrom, diff)
 	}
-	if s := commq(t, args...); !strings.Contains(s, "   saves 3.097 us of 13.29 us on "+machine+" (23.30 %)\n") ||
-		!strings.Contains(s, "; 8 ranks: 29.68 us by hand, 15.29 us called; pays from 4 ranks\n") {
+	if s := commq(t, args...); !strings.Contains(s, "   saves 3.10 us of 13.3 us on "+machine+" (23.30 %)\n") ||
+		!strings.Contains(s, "; 8 ranks: 29.7 us by hand, 15.3 us called; pays from 4 ranks\n") {
 		t.Errorf("the table says\n%s", s)
 	}
 	if s := commq(t, append(args, "--format", "csv")...); !strings.HasSuffix(s, ",1,10194,3097,4\n") {
 		t.Errorf("the row says\n%s", s)
 	}
-	if s := commq(t, append(args, "--format", "sarif")...); !strings.Contains(s, `"saved_ns": 3097`) || !strings.Contains(s, `"pays_from": 4`) {
+	if s := commq(t, append(args, "--format", "sarif")...); !strings.Contains(s, `"saved_ns": 3097`) ||
+		!strings.Contains(s, `"pays_from": 4`) {
 		t.Errorf("SARIF has no price:\n%s", s)
 	}
-	if s := commq(t, "detect", "--store", store, "--run", "star.4", "--machine", "ethernet-40g"); !strings.Contains(s, "no bound on links or buses") {
+	if s := commq(t, "detect", "--store", store, "--run", "star.4", "--machine", "ethernet-40g"); !strings.Contains(s,
+		"no bound on links or buses") {
 		t.Errorf("nothing is said of a machine without links:\n%s", s)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"--ranks 4", "commq: --ranks: it is for prices; name the machine with --machine\n"},
+		{"--ranks 4", "commq: --ranks: only prices use it; name the machine with --machine\n"},
 		{"--machine ethernet-40g --ranks 1", "commq: --ranks 1: want 2 or more\n"},
 	} {
-		status, _, errs := commandLine("", append([]string{"detect", "--store", store, "--run", "star.4"}, strings.Fields(c.args)...)...)
+		status, _, errs := commandLine("", append([]string{"detect", "--store", store, "--run", "star.4"},
+			strings.Fields(c.args)...)...)
 		if status != 2 || errs != c.want {
 			t.Errorf("%s: status %d, %q; want 2 and %q", c.args, status, errs, c.want)
 		}
 	}
 }
 
-// TestDetectPricesRootsInTurn: a root begins when it has what the roots before it sent, while those still send to others. On the machine of
-// TestDetectPricesFindings root 0's link is busy until 12291 ns; rank 1 has its message at 5097, sends to 0, 2 and 3 until 17388; rank
-// 2 has that at 14291, sends until 26582; rank 3 has that at 27582, sends until 39873, and rank 2 has the last at 40873. Four MPI_Bcast of
-// 10194 ns one after the other take 40776: one alone saves 3097 ns, the four together 97.
+// TestDetectPricesRootsInTurn: a root begins as soon as it has the data of the roots before it, while those still
+// send to others. On the machine of TestDetectPricesFindings root 0's link is busy until 12291 ns; rank 1 has its
+// message at 5097, sends to 0, 2 and 3 until 17388; rank 2 has that at 14291, sends until 26582; rank 3 has that at
+// 27582, sends until 39873, and rank 2 has the last at 40873. Four MPI_Bcast of 10194 ns one after the other take
+// 40776: one alone saves 3097 ns, the four together 97.
 func TestDetectPricesRootsInTurn(t *testing.T) {
 	store := t.TempDir()
 	writeStars(t, store, "stars.4", 0, 1, 2, 3)
 	machine := filepath.Join(store, "m.yaml")
 	putFile(t, machine, "network:\n  latency_ns: 1000\n  bandwidth_bytes_per_s: 1e9\n  output_links: 1\n", 0o644)
-	var d printedDetection
-	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "stars.4", "--machine", machine, "--format", "json")), &d); err != nil {
+	var d report.Report
+	if err := json.Unmarshal([]byte(commq(t, "detect", "--store", store, "--run", "stars.4", "--machine", machine,
+		"--format", "json")), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Findings) != 1 || d.Findings[0].Operation != "MPI_Bcast" || !gocmp.Equal(d.Findings[0].RootOrder, []int32{0, 1, 2, 3}) {
+	if len(d.Findings) != 1 || d.Findings[0].Operation != "MPI_Bcast" ||
+		!gocmp.Equal(d.Findings[0].RootOrder, []int32{0, 1, 2, 3}) {
 		t.Fatalf("found %+v, want one MPI_Bcast whose roots are 0 to 3 in turn", d.Findings)
 	}
 	p := d.Findings[0].Price
-	if d.Pricing.PredictedNs != 40873 || *p.ReplacedNs != 40776 || *p.SavedNs != 97 || p.Collectives != 4 || p.Left != 0 {
+	if d.Pricing.PredictedNs != 40873 || *p.ReplacedNs != 40776 || *p.SavedNs != 97 || p.Collectives != 4 ||
+		p.Left != 0 {
 		t.Errorf("got %+v, %+v; want 40873 ns by hand, 4 x 10194 = 40776 ns called", d.Pricing, p)
 	}
 }
 
-// TestPricesAreForPeople: what is less than a ten-thousandth of the run is no saving.
-func TestPricesAreForPeople(t *testing.T) {
-	of := &printedPricing{Machine: "m", PredictedNs: 12_345_678_901}
-	for _, c := range []struct {
-		saved int64
-		want  string
-	}{
-		{0, "saves and costs nothing measurable of 12.35 s on m"},
-		{1_234_567, "saves and costs nothing measurable of 12.35 s on m"},
-		{-1_234_568, "costs 1.235 ms of 12.35 s on m (0.01 %)"},
-		{999_960_000, "saves 1 s of 12.35 s on m (8.10 %)"},
-		{2_000_000_017, "saves 2 s of 12.35 s on m (16.20 %)"},
-	} {
-		if got := (&printedPrice{SavedNs: &c.saved}).text(of); got != c.want {
-			t.Errorf("%d ns: %q, want %q", c.saved, got, c.want)
-		}
-	}
-}
-
-// TestReplaceRefusesOtherMessages: findings that name what the run does not have leave nothing behind.
+// TestReplaceRefusesOtherMessages: findings with messages that the run does not have are an error, and no file is
+// left.
 func TestReplaceRefusesOtherMessages(t *testing.T) {
 	store := t.TempDir()
 	writeStar(t, store, "star.4")
 	findings := commq(t, "detect", "--store", store, "--run", "star.4", "--format", "json", "--messages")
 	for _, c := range []struct {
-		change func(f *printedFinding)
+		change func(f *report.Finding)
 		want   string
 	}{
-		{func(f *printedFinding) { f.List[0].Messages[2][2] = 7 }, "finding 1, instance 1: the run has no message that rank 0 sends with seq 7"},
-		{func(f *printedFinding) { f.List[0].Messages[2][3] = 5 }, "is received by rank 3 with seq 0; the finding says rank 3, seq 5"},
-		{func(f *printedFinding) { f.List[0].Messages[2][0] = 4 }, "a message from rank 4 to rank 3, which are not both among its ranks"},
-		{func(f *printedFinding) { f.List[0].Messages[2] = f.List[0].Messages[1] }, "findings 1 and 1 both have the message that rank 0 sends with seq 1"},
-		{func(f *printedFinding) { f.List[0].Root = nil }, "finding 1, instance 1: its root is not among its ranks"},
-		{func(f *printedFinding) { f.Ranks = nil }, "finding 1: its ranks are []; want two or more, ascending"},
-		{func(f *printedFinding) { f.Operation = "MPI_Comm_dup" }, `operation "MPI_Comm_dup" is none that can be put in place`},
-		{func(f *printedFinding) { f.Instances = 2 }, "commq detect --format json writes them with --messages"},
+		{func(f *report.Finding) { f.List[0].Messages[2][2] = 7 }, "finding 1, instance 1: the run has no message that rank 0 sends with seq 7"},
+		{func(f *report.Finding) { f.List[0].Messages[2][3] = 5 }, "is received by rank 3 with seq 0; the finding says rank 3, seq 5"},
+		{func(f *report.Finding) { f.List[0].Messages[2][0] = 4 }, "a message from rank 4 to rank 3, which are not both among its ranks"},
+		{func(f *report.Finding) { f.List[0].Messages[2] = f.List[0].Messages[1] }, "findings 1 and 1 both have the message that rank 0 sends with seq 1"},
+		{func(f *report.Finding) { f.List[0].Root = nil }, "finding 1, instance 1: its root is not among its ranks"},
+		{func(f *report.Finding) { f.Ranks = nil }, "finding 1: its ranks are []; want two or more, ascending"},
+		{func(f *report.Finding) { f.Operation = "MPI_Comm_dup" }, `operation "MPI_Comm_dup" is none that can be put in place`},
+		{func(f *report.Finding) { f.Instances = 2 }, "commq detect --format json writes them with --messages"},
 	} {
-		var d printedDetection
+		var d report.Report
 		if err := json.Unmarshal([]byte(findings), &d); err != nil {
 			t.Fatal(err)
 		}

@@ -12,38 +12,52 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/replay"
 )
 
-// callsByRank counts the calls of each rank; the form for large counts is played as the other, and what makes a communicator by hosts as
-// what makes one by colours; calls that failed and did nothing are left out.
+// callsByRank counts the calls of each rank. Calls with large counts are played by their plain form, and
+// communicators by host as communicators by colour; calls that failed and did nothing are left out.
 const callsByRank = `SELECT rank, regexp_replace(regexp_replace(call, '_c$', ''), 'split_type$', 'split') AS call, count(*) AS n
 FROM events WHERE error_class IS NULL GROUP BY 1, 2 ORDER BY 1, 2`
 
-// TestReplayDoesWhatTheRunDid plays captures of the small programs, which among them make every call that can be played: the messages, collectives
-// and calls are those of the program.
-func TestReplayDoesWhatTheRunDid(t *testing.T) {
+// TestReplayMatchesTheRun plays captures of the small programs, which together use every call that can be played: the
+// messages, collectives and calls are those of the program.
+func TestReplayMatchesTheRun(t *testing.T) {
 	captureEnvironment(t)
 	for _, c := range []struct {
 		program
 		library, equal string
 	}{
-		{program{name: "p2p", ranks: 3}, "mpich", "19 messages of 156 bytes in 9 pairs, 0 calls of collectives on 4 communicators"},
-		{program{name: "requests", ranks: 3}, "openmpi", "23 messages of 116 bytes in 6 pairs, 3 calls of collectives on 3 communicators"},
-		{program{name: "probes", ranks: 3}, "openmpi", "4 messages of 40 bytes in 1 pair, 0 calls of collectives on 1 communicator"},
-		{program{name: "comms", ranks: 5}, "openmpi", "7 messages of 28 bytes in 5 pairs, 23 calls of collectives on 11 communicators"},
-		{program{name: "comms", ranks: 5}, "mpich", "7 messages of 28 bytes in 5 pairs, 23 calls of collectives on 11 communicators"},
-		{program{name: "types", ranks: 3}, "openmpi", "9 messages of 108 bytes in 3 pairs, 0 calls of collectives on 1 communicator"},
-		{program{name: "collectives", ranks: 3}, "mpich", "0 messages of 0 bytes in 0 pairs, 117 calls of collectives on 1 communicator"},
-		{program{name: "corners", ranks: 3}, "openmpi", "0 messages of 0 bytes in 0 pairs, 96 calls of collectives on 2 communicators"},
-		{program{name: "neighbors", ranks: 3}, "openmpi", "0 messages of 0 bytes in 0 pairs, 42 calls of collectives on 6 communicators"},
-		{program{name: "neighbors", ranks: 3}, "mpich", "0 messages of 0 bytes in 0 pairs, 42 calls of collectives on 6 communicators"},
-		{program{name: "persistent", ranks: 3}, "openmpi", "1 message of 4 bytes in 1 pair, 120 calls of collectives on 3 communicators"},
-		{program{name: "persistent", ranks: 3}, "mpich", "1 message of 4 bytes in 1 pair, 120 calls of collectives on 3 communicators"},
+		{program{name: "p2p", ranks: 3}, "mpich",
+			"19 messages of 156 bytes in 9 pairs, 0 calls of collectives on 4 communicators"},
+		{program{name: "requests", ranks: 3}, "openmpi",
+			"23 messages of 116 bytes in 6 pairs, 3 calls of collectives on 3 communicators"},
+		{program{name: "probes", ranks: 3}, "openmpi",
+			"4 messages of 40 bytes in 1 pair, 0 calls of collectives on 1 communicator"},
+		{program{name: "comms", ranks: 5}, "openmpi",
+			"7 messages of 28 bytes in 5 pairs, 23 calls of collectives on 11 communicators"},
+		{program{name: "comms", ranks: 5}, "mpich",
+			"7 messages of 28 bytes in 5 pairs, 23 calls of collectives on 11 communicators"},
+		{program{name: "types", ranks: 3}, "openmpi",
+			"9 messages of 108 bytes in 3 pairs, 0 calls of collectives on 1 communicator"},
+		{program{name: "collectives", ranks: 3}, "mpich",
+			"0 messages of 0 bytes in 0 pairs, 117 calls of collectives on 1 communicator"},
+		{program{name: "corners", ranks: 3}, "openmpi",
+			"0 messages of 0 bytes in 0 pairs, 96 calls of collectives on 2 communicators"},
+		{program{name: "neighbors", ranks: 3}, "openmpi",
+			"0 messages of 0 bytes in 0 pairs, 42 calls of collectives on 6 communicators"},
+		{program{name: "neighbors", ranks: 3}, "mpich",
+			"0 messages of 0 bytes in 0 pairs, 42 calls of collectives on 6 communicators"},
+		{program{name: "persistent", ranks: 3}, "openmpi",
+			"1 message of 4 bytes in 1 pair, 120 calls of collectives on 3 communicators"},
+		{program{name: "persistent", ranks: 3}, "mpich",
+			"1 message of 4 bytes in 1 pair, 120 calls of collectives on 3 communicators"},
 	} {
 		t.Run(c.name+"/"+c.library, func(t *testing.T) {
 			commq(t, "capture", "build", "--mpi", c.library)
 			exe, store := c.build(t, c.library, flavours()[0]), t.TempDir()
-			commq(t, "capture", "--store", store, "--run", "a", "-q", "-n", fmt.Sprint(c.ranks), "--", exe)
+			commq(t, "capture", "--store", store, "--name", "a", "-q", "-n", fmt.Sprint(c.ranks), "--", exe)
 			out := commq(t, "replay", "--store", store, "--run", "a", "-q", "--compute", "zero")
 			if want := "a.replay: equal to a: " + c.equal + "\n"; out != want {
 				t.Errorf("got %s want %s", out, want)
@@ -67,16 +81,18 @@ func TestReplayOfCommittedRuns(t *testing.T) {
 		flags        []string
 		equal        string
 	}{
-		{"cg.A.4", "openmpi", nil, "6,720 messages of 186,395,648 bytes (177.8 MiB) in 8 pairs, 12 calls of collectives on 1 communicator"},
-		{"cg.A.4", "mpich", nil, "6,720 messages of 186,395,648 bytes (177.8 MiB) in 8 pairs, 12 calls of collectives on 1 communicator"},
+		{"cg.A.4", "openmpi", nil, "6,720 messages of 186,395,648 bytes (186 MB) in 8 pairs, 12 calls of collectives on 1 communicator"},
+		{"cg.A.4", "mpich", nil, "6,720 messages of 186,395,648 bytes (186 MB) in 8 pairs, 12 calls of collectives on 1 communicator"},
 		{"ep.W.4", "mpich", nil, "0 messages of 0 bytes in 0 pairs, 24 calls of collectives on 1 communicator"},
 		{"is.W.16", "openmpi", nil, "15 messages of 60 bytes in 15 pairs, 576 calls of collectives on 1 communicator"},
-		{"rma.3", "openmpi", []string{"--skip", "rma"}, "1 message of 4 bytes in 1 pair, 6 calls of collectives on 1 communicator"},
+		{"rma.3", "openmpi", []string{"--skip", "rma"},
+			"1 message of 4 bytes in 1 pair, 6 calls of collectives on 1 communicator"},
 		{"bt-io.S.4", "openmpi", []string{"--skip", "io"}, ""},
 	} {
 		t.Run(c.run+"/"+c.library, func(t *testing.T) {
 			store := t.TempDir()
-			args := append([]string{"replay", "--store", store, "--run", filepath.Join(runsDir, c.run), "-q", "--compute", "zero", "--mpi", c.library}, c.flags...)
+			args := append([]string{"replay", "--store", store, "--run", filepath.Join(runsDir, c.run), "-q",
+				"--compute", "zero", "--mpi", c.library}, c.flags...)
 			out := commq(t, args...)
 			if want := c.run + ".replay: equal to " + c.run + ": " + c.equal; !strings.HasPrefix(out, want) {
 				t.Errorf("got %s want %s", out, want)
@@ -85,11 +101,13 @@ func TestReplayOfCommittedRuns(t *testing.T) {
 	}
 }
 
-// TestReplayOfPhases plays the phases of a run: what it predicts is positive and of both phases, and takes less than the whole.
+// TestReplayOfPhases plays the phases of a run: the predicted time is positive, includes both phases, and playing
+// takes less time than the run.
 func TestReplayOfPhases(t *testing.T) {
 	captureEnvironment(t)
-	var p playedSignature
-	out := commq(t, "replay", "--run", filepath.Join(runsDir, "cg.A.4"), "--phases", "--repeat", "3", "--compute", "zero", "--mpi", "openmpi", "--format", "json")
+	var p replay.PhasePrediction
+	out := commq(t, "replay", "--run", filepath.Join(runsDir, "cg.A.4"), "--phases", "--repeat", "3", "--compute",
+		"zero", "--mpi", "openmpi", "--format", "json")
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +124,8 @@ func TestReplayOfPhases(t *testing.T) {
 	}
 }
 
-// TestInterruptedReplayLeavesNothing stops phases that would be played for hours: no rank goes on, and no file is left.
+// TestInterruptedReplayLeavesNothing interrupts phases that would be played for hours: no process and no file
+// remains.
 func TestInterruptedReplayLeavesNothing(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
@@ -116,7 +135,8 @@ func TestInterruptedReplayLeavesNothing(t *testing.T) {
 				files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 				for _, f := range files {
 					line, _ := os.ReadFile(f)
-					if program, rest, _ := strings.Cut(string(line), "\x00"); filepath.Base(program) == "commq-replay" && strings.Contains(rest, folder) {
+					if program, rest, _ := strings.Cut(string(line),
+						"\x00"); filepath.Base(program) == "commq-replay" && strings.Contains(rest, folder) {
 						n++
 					}
 				}
@@ -131,7 +151,8 @@ func TestInterruptedReplayLeavesNothing(t *testing.T) {
 				stop()
 			}()
 			var errs strings.Builder
-			status := run(ctx, []string{"replay", "--run", filepath.Join(runsDir, "cg.A.4"), "--phases", "--repeat", "1000000", "--mpi", library, "--schedule-dir", folder}, nil, io.Discard, &errs)
+			status := execute(ctx, []string{"replay", "--run", filepath.Join(runsDir, "cg.A.4"), "--phases", "--repeat",
+				"1000000", "--mpi", library, "--schedule-dir", folder}, nil, io.Discard, &errs)
 			if status != exitCannot {
 				t.Errorf("exit status %d: %s", status, errs.String())
 			}
@@ -148,8 +169,8 @@ func TestInterruptedReplayLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSharedRunHasTheScheduleAndNoMore exports a run without names and plays it.
-func TestSharedRunHasTheScheduleAndNoMore(t *testing.T) {
+// TestSharedRunHasOnlyTheSchedule exports a run without names and plays it.
+func TestSharedRunHasOnlyTheSchedule(t *testing.T) {
 	captureEnvironment(t)
 	store := t.TempDir()
 	shared := filepath.Join(store, "shared")

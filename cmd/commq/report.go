@@ -2,24 +2,26 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/capture/doctor"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/report"
-	"github.com/commq/commq/schema"
+	"github.com/commq/commq/run"
 )
 
 // reportOptions are the flags of commq report.
 type reportOptions struct {
+	runs    []string // --run
 	output  string   // --output
 	more    []string // --query
 	rows    int      // --rows
-	memory  int      // --memory-mib
+	memory  int      // --memory
 	threads int      // --threads
 }
 
@@ -27,39 +29,45 @@ func newReportCommand(a *app) *cobra.Command {
 	var o reportOptions
 	c := &cobra.Command{
 		Use:   "report RUN...",
-		Short: "Write one HTML page about runs: what they are, findings, pictures and tables",
-		Long: `report writes one HTML file about one or several runs that any browser shows, without a network and without any other
-file: what each run is and how it was captured, what commq doctor finds in it, the five measures (density, data-density,
-ratio, collectives, sizes; of several runs also scaling) as pictures and as tables that sort and copy, of runs that keep
-times and every call also efficiency, wait-states and time-by-rank, and the commands that get each of them. --query puts
-more queries on the page, with their defaults. What a run cannot answer is said there.
+		Short: "Write an HTML page about runs: facts, findings, pictures and tables",
+		Long: `report writes one HTML file about one or several runs. Any browser shows it, without a network or
+other files. It has what each run is and how it was captured, the findings of commq doctor, and the five measures
+(density, data-density, ratio, collectives, sizes; for several runs also scaling) as pictures and as tables that sort
+and copy. Runs with times and every call also get efficiency, wait-states and time-by-rank. Each answer has the
+command for it, or why a run cannot give it. --query adds more queries, with their defaults.
 
 RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
 		Example: `  commq report bt.C.64 -o bt.html
   commq report 'sp.A.*' -o sp.html
   commq report bt.C.64 --query calls --query unmatched`,
-		Args:              wantArgs(1, anyNumber, "names of runs"),
-		ValidArgsFunction: completeRuns(a),
-		RunE:              func(c *cobra.Command, args []string) error { return runReport(c.Context(), a, &o, args) },
+		RunE: func(c *cobra.Command, _ []string) error { return runReport(c.Context(), a, &o, o.runs) },
 	}
 	f := c.Flags()
-	f.StringVarP(&o.output, "output", "o", "report.html", "file to write the page to")
-	f.StringArrayVar(&o.more, "query", nil, "query to ask besides the measures; give it several times for several")
-	f.IntVar(&o.rows, "rows", 200, "rows that a table has at most")
-	f.IntVar(&o.memory, "memory-mib", 4096, "memory that the engine may use, in MiB; beyond it spills to the folder for temporary files")
-	f.IntVar(&o.threads, "threads", 0, "cores that the engine may use (default: all)")
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to report on: a name in the store, a path, or a pattern of either; "+
+		"may be repeated")
+	register(c, completeRuns(a), "run")
+	a.readsRuns(c)
+	f.StringVarP(&o.output, "output", "o", "report.html", "`FILE` to write the page to")
+	f.StringArrayVar(&o.more, "query", nil, "query to add to the measures; may be repeated")
+	f.IntVar(&o.rows, "rows", 200, "most rows of a table")
+	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use before it spills to the folder "+
+		"for temporary files")
+	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
 	completeQueries(a, c, "query")
+	a.writes(c)
 	completeFiles(c, "output", "html")
-	completeNothing(c, "rows", "memory-mib", "threads")
+	completeNothing(c, "rows", "memory", "threads")
 	return c
 }
 
 func runReport(ctx context.Context, a *app, o *reportOptions, args []string) error {
 	switch {
+	case len(args) == 0:
+		return errors.New("no run given; name one with --run")
 	case o.rows < 1:
 		return fmt.Errorf("--rows %d: want at least 1", o.rows)
 	case o.memory < 64:
-		return fmt.Errorf("--memory-mib %d: want at least 64", o.memory)
+		return fmt.Errorf("--memory %d: want at least 64", o.memory)
 	case o.threads < 0:
 		return fmt.Errorf("--threads %d: want a number of cores, 0 for all", o.threads)
 	}
@@ -80,14 +88,15 @@ func runReport(ctx context.Context, a *app, o *reportOptions, args []string) err
 	if err := distinct(runs); err != nil {
 		return err
 	}
-	err = writeFile(o.output, func(w io.Writer) error { return writeReport(ctx, a, o, l.all, runs, w) })
+	err = a.writeFile(o.output, func(w io.Writer) error { return writeReport(ctx, a, o, l.all, runs, w) })
 	if err == nil {
 		a.note("%s written", o.output)
 	}
 	return err
 }
 
-func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Query, runs []queries.Run, w io.Writer) error {
+func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Query, runs []queries.Run,
+	w io.Writer) error {
 	show, clear := statusLine(a)
 	defer clear()
 	inputs := make([]report.Input, len(runs))
@@ -112,54 +121,25 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 	return r.Write(w)
 }
 
-// reportInput is what the report says of a run before any query of it.
-func reportInput(ctx context.Context, a *app, run queries.Run) (report.Input, error) {
-	in := report.Input{Run: run, Args: runArgs(a, run)}
-	fact := func(name, format string, args ...any) {
-		in.Facts = append(in.Facts, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+// reportInput returns the part of the report that needs no query: facts and findings.
+func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, error) {
+	in := report.Input{Run: r, Args: runArgs(a, r)}
+	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
+	for _, fact := range append(found.Facts(), found.CaptureFacts()...) {
+		in.Facts = append(in.Facts, report.Fact(fact))
 	}
-	runLines(fact, run.Dir, run.Manifest)
-	captureLines(fact, run.Manifest)
-	var c checkup
-	if err := c.ofRun(ctx, run); err != nil {
+	list, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)
+	if err != nil {
 		return in, err
 	}
-	c.warnings(run.Manifest)
-	for _, x := range c.checks {
-		in.Findings = append(in.Findings, report.Finding{Check: x.Check, Status: x.Status, Found: x.Found, Do: x.Do})
+	for _, x := range list {
+		in.Findings = append(in.Findings,
+			report.Finding{Check: x.Check, Status: string(x.Status), Found: x.Found, Do: x.Do})
 	}
 	return in, nil
 }
 
-// captureLines say how a run was captured.
-func captureLines(line func(name, format string, args ...any), m *schema.Manifest) {
-	if m.Origin.Label != "" {
-		line("label", "%s", m.Origin.Label)
-	}
-	if len(m.Origin.Hosts) > 0 {
-		line("hosts", "%s", strings.Join(m.Origin.Hosts, ", "))
-	}
-	with := []string{"record " + m.Record, "clock " + m.ComputeClock, "hash " + m.Hash}
-	if m.HashVerify {
-		with[2] += ", verified"
-	}
-	switch {
-	case m.Callsites:
-		with = append(with, "call sites of "+counted(int64(max(m.Stack, 1)), "frame"))
-	default:
-		with = append(with, "no call sites")
-	}
-	if m.Counters != "" {
-		with = append(with, "counters "+m.Counters)
-	}
-	if len(m.Filters) > 0 {
-		with = append(with, "filters "+strings.Join(m.Filters, " "))
-	}
-	line("captured with", "%s", strings.Join(with, "; "))
-	line("written by", "commq %s, schema version %d", m.Origin.Commq, m.SchemaVersion)
-}
-
-// runArgs are the arguments of commq query that name a run: its name where it lies in the store, else its folder.
+// runArgs returns the arguments of commq query that name a run: its name if it is in the store, else its folder.
 func runArgs(a *app, run queries.Run) []string {
 	store, err := filepath.Abs(a.storeDir())
 	if err == nil && filepath.Dir(run.Dir) == store {

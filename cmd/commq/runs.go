@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/dustin/go-humanize"
-	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/internal/printable"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 	"github.com/commq/commq/writer/objects"
@@ -25,21 +25,15 @@ func newRunsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List, show, check and remove runs",
-		Long: `runs works on the runs of a store: --store, else $COMMQ_STORE, else ./runs. A run is a folder with a manifest and
-Parquet tables; any other tool may read it.`,
+		Long: `runs lists, shows, checks and removes the runs of a store: --store, else $COMMQ_STORE, else ./runs. A
+run is a folder with a manifest and Parquet tables that any tool can read.`,
 		Example: `  commq runs list
   commq runs show bt.C.64
   commq runs check bt.C.64
   commq runs remove ring.4`,
 	}
-	c.Args = cobra.ArbitraryArgs
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return c.Help()
-		}
-		return fmt.Errorf("runs %s: want list, show, check, profile or remove", args[0])
-	}
-	c.AddCommand(newRunsListCommand(a), newRunsShowCommand(a), newRunsCheckCommand(a), newRunsProfileCommand(a), newRunsRemoveCommand(a))
+	c.AddCommand(newRunsListCommand(a), newRunsShowCommand(a), newRunsCheckCommand(a), newRunsProfileCommand(a),
+		newRunsRemoveCommand(a))
 	return c
 }
 
@@ -48,7 +42,7 @@ var runsFormats = [...]string{"table", "json", "csv"}
 
 // formatFlag adds --format to a command.
 func formatFlag(c *cobra.Command, format *string) {
-	c.Flags().StringVar(format, "format", "table", "format of the answer: "+strings.Join(runsFormats[:], ", "))
+	c.Flags().StringVar(format, "format", "table", "`FORMAT` of the answer: "+strings.Join(runsFormats[:], ", "))
 	complete(c, "format", runsFormats[:]...)
 }
 
@@ -57,7 +51,8 @@ func newRunsListCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the runs of the store",
-		Long:  `list prints a line for each run of the store, in the order of their names. Folders that are not runs are left out.`,
+		Long: `list prints a line for each run of the store, sorted by name. It leaves out folders that are not
+runs.`,
 		Example: `  commq runs list
   commq runs list --store /scratch/runs --format csv`,
 		Args:              wantArgs(0, 0, "no arguments"),
@@ -70,6 +65,7 @@ func newRunsListCommand(a *app) *cobra.Command {
 		},
 	}
 	formatFlag(c, &format)
+	a.exactFlag(c)
 	return c
 }
 
@@ -89,11 +85,13 @@ type listedRun struct {
 	Digest       string `json:"digest"`
 }
 
-var listedColumns = [...]string{"name", "ranks", "calls", "messages", "message_bytes", "collectives", "time_origin", "record", "ended", "started", "file_bytes", "digest"}
+var listedColumns = [...]string{"name", "ranks", "calls", "messages", "message_bytes", "collectives", "time_origin",
+	"record", "ended", "started", "file_bytes", "digest"}
 
 func (l listedRun) cells() []string {
 	n := func(x int64) string { return strconv.FormatInt(x, 10) }
-	return []string{l.Name, n(int64(l.Ranks)), n(l.Calls), n(l.Messages), n(l.MessageBytes), n(l.Collectives), l.TimeOrigin, l.Record, l.Ended, l.Started, n(l.FileBytes), l.Digest}
+	return []string{l.Name, n(int64(l.Ranks)), n(l.Calls), n(l.Messages), n(l.MessageBytes), n(l.Collectives),
+		l.TimeOrigin, l.Record, l.Ended, l.Started, n(l.FileBytes), l.Digest}
 }
 
 func runRunsList(ctx context.Context, a *app, format string) error {
@@ -133,7 +131,7 @@ func lineOf(info writer.Info) listedRun {
 		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, fileBytes(m), m.Digest}
 }
 
-// listTable prints what fits a screen; json and csv have the rest.
+// listTable prints the columns that fit on a screen; json and csv have all.
 func listTable(w io.Writer, lines []listedRun) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "ranks\tcalls\tmessages\tmessage bytes\tcollectives\ttimes\tended\ton disk\t  run")
@@ -144,7 +142,7 @@ func listTable(w io.Writer, lines []listedRun) error {
 	return t.Flush()
 }
 
-// fileBytes is the size of a run's tables.
+// fileBytes returns the size of a run's tables.
 func fileBytes(m *schema.Manifest) int64 {
 	var sum int64
 	for _, t := range m.Tables {
@@ -161,21 +159,6 @@ func tableBytes(t schema.TableInfo) int64 {
 	return sum
 }
 
-// grouped writes an integer for people: 617,856.
-func grouped(n int64) string { return humanize.Comma(n) }
-
-// inBytes writes a size for people: 9.4 MiB.
-func inBytes(n int64) string {
-	if n < 1<<10 {
-		return fmt.Sprintf("%d B", n)
-	}
-	x, units := float64(n)/(1<<10), []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	for x >= 1023.95 && len(units) > 1 {
-		x, units = x/1024, units[1:]
-	}
-	return fmt.Sprintf("%.1f %s", x, units[0])
-}
-
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -187,9 +170,9 @@ func newRunsShowCommand(a *app) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "show RUN",
-		Short: "Show what a run holds",
-		Long: `show prints a run's manifest on one screen: ranks, calls, messages, collectives, how it ended, where it came from,
-warnings, and its tables. RUN is a name in the store or a path. --format json prints the manifest itself.`,
+		Short: "Show the contents of a run",
+		Long: `show prints a run's manifest on one screen: ranks, calls, messages, collectives, how it ended, its
+origin, warnings, and its tables. RUN is a name in the store or a path. --format json prints the manifest itself.`,
 		Example: `  commq runs show bt.C.64
   commq runs show ./somewhere/ring.4 --format json`,
 		Args:              wantArgs(1, 1, "the name of a run"),
@@ -202,6 +185,7 @@ warnings, and its tables. RUN is a name in the store or a path. --format json pr
 		},
 	}
 	formatFlag(c, &format)
+	a.exactFlag(c)
 	return c
 }
 
@@ -219,7 +203,7 @@ func runRunsShow(ctx context.Context, a *app, run, format string, w io.Writer) e
 	return showScreen(printable.Writer(w), dir, m)
 }
 
-// foundRun is the place of a run, in a folder or in object storage, and its manifest.
+// foundRun finds a run in a folder or in object storage, and reads its manifest.
 func foundRun(ctx context.Context, a *app, run string) (dir string, m *schema.Manifest, err error) {
 	if objects.Is(a.storeDir()) {
 		runs, err := findObjects(ctx, a, []string{run})
@@ -242,129 +226,24 @@ func showCSV(w io.Writer, m *schema.Manifest) error {
 		if len(t.Files) == 0 { // a derived table that the run lacks
 			continue
 		}
-		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)), strconv.FormatInt(tableBytes(t), 10), t.Digest})
+		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)),
+			strconv.FormatInt(tableBytes(t), 10), t.Digest})
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
 func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, printable.Line(fmt.Sprintf(format, args...)))
+	for _, fact := range (run.Found{Name: filepath.Base(dir), Dir: dir, Manifest: m}).Facts() {
+		fmt.Fprintf(t, "%s\t%s\n", fact.Name, printable.Line(fact.Value))
 	}
-	runLines(line, dir, m)
 	for _, warning := range m.Warnings {
-		line("warning", "%s", warning)
+		fmt.Fprintf(t, "warning\t%s\n", printable.Line(warning))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	return showTables(w, m)
-}
-
-// runLines say what a run is, a line each.
-func runLines(line func(name, format string, args ...any), dir string, m *schema.Manifest) {
-	line("run", "%s", filepath.Base(dir))
-	showOrigin(line, m.Origin)
-	line("ranks", "%s%s", grouped(int64(m.Ranks)), onHosts(len(m.Origin.Hosts)))
-	line("ended", "%s%s", m.Ended, exitStatus(m.Origin.ExitStatus))
-	line("time", "%s", spentTime(m))
-	if sim := m.Origin.Simulation; sim != nil {
-		line("machine", "%s", machineText(sim))
-	}
-	showCounts(line, m)
-	line("hashes", "%s", m.Hash)
-	line("digest", "%s", m.Digest)
-}
-
-func showOrigin(line func(name, format string, args ...any), o schema.Origin) {
-	if len(o.Command) > 0 {
-		line("command", "%s", shellquote.Join(o.Command...))
-	}
-	if o.Trace != nil {
-		line("trace", "%s", traceText(o.Trace))
-	}
-	if o.Prediction != nil {
-		line("extrapolated", "from %s", predictedFrom(o.Prediction))
-	}
-	if len(o.Launcher) > 0 {
-		line("launcher", "%s", shellquote.Join(o.Launcher...))
-	}
-	if o.MPI != "" {
-		first, _, _ := strings.Cut(o.MPI, "\n")
-		line("mpi", "%s", strings.TrimSpace(first))
-	}
-	if o.Started != "" {
-		line("started", "%s", o.Started)
-	}
-}
-
-func onHosts(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return " on 1 host"
-	}
-	return fmt.Sprintf(" on %d hosts", n)
-}
-
-func exitStatus(status *int) string {
-	if status == nil {
-		return ""
-	}
-	return fmt.Sprintf(", exit status %d", *status)
-}
-
-func spentTime(m *schema.Manifest) string {
-	if m.TimeOrigin == "untimed" {
-		return "untimed"
-	}
-	resolution := ""
-	if m.TimeResolutionNs > 1 {
-		resolution = fmt.Sprintf(" in steps of %d ns", m.TimeResolutionNs)
-	}
-	digits := 6
-	if m.TimeOrigin != "measured" { // they are exact, and may be short
-		digits = 9
-	}
-	return fmt.Sprintf("%.*f s %s%s, compute clock %s, %s", digits, float64(m.EndNs)/1e9, m.TimeOrigin, resolution, m.ComputeClock, counted(int64(m.Epochs), "epoch"))
-}
-
-// machineText says which machine virtual times are of: its name, or its file and what the file held, and how many simulated it.
-func machineText(s *schema.Simulation) string {
-	name := s.Machine
-	if len(s.Digest) >= shownDigest && strings.ContainsRune(name, '/') {
-		name += fmt.Sprintf(" (SHA-256 %s...)", s.Digest[:shownDigest])
-	}
-	return name + ", " + counted(int64(s.Ranks), "simulator rank")
-}
-
-// shownDigest is how many digits of a digest people see.
-const shownDigest = 12
-
-func showCounts(line func(name, format string, args ...any), m *schema.Manifest) {
-	c := m.Counts
-	kept := ""
-	if m.Record != "all" {
-		kept = fmt.Sprintf(" (recorded: %s)", m.Record)
-	}
-	line("calls", "%s%s", grouped(c.Calls), kept)
-	line("messages", "%s", grouped(c.Messages))
-	line("message bytes", "%s", grouped(c.MessageBytes))
-	line("collectives", "%s", grouped(c.Collectives))
-	for _, x := range []struct {
-		name string
-		n    int64
-	}{
-		{"failed polls", c.Polls}, {"unmatched sends", c.UnmatchedSends}, {"unmatched receives", c.UnmatchedReceives},
-		{"wildcard receives", c.WildcardReceives}, {"calls dropped", c.Dropped}, {"calls in progress", c.InProgress}, {"calls that overlap", c.OverlappingCalls},
-		{"open choices", c.Choices}, {"out of order", c.OutOfOrder}, {"early collectives", c.EarlyCollectives},
-	} {
-		if x.n != 0 {
-			line(x.name, "%s", grouped(x.n))
-		}
-	}
 }
 
 func showTables(w io.Writer, m *schema.Manifest) error {
@@ -387,27 +266,28 @@ func newRunsCheckCommand(a *app) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "check RUN...",
-		Short: "Check that runs keep all rules",
-		Long: `check reads every row of a run and prints a line for each place that breaks a rule: digests and counts that are not
-the manifest's, rows out of order, ids that nothing defines, messages without their send or receive. docs/SCHEMA.md
-lists the rules. RUN is a name in the store or a path. Exit status: 0 when all is well, 1 when a rule is broken.`,
+		Short: "Check that the files of runs are consistent",
+		Long: `check reads every row of a run and prints a line for each place that breaks a rule: digests and counts
+that differ from the manifest, rows out of order, undefined ids, messages without their send or receive.
+docs/SCHEMA.md lists the rules. RUN is a name in the store or a path. Exit status: 0 when no rule is broken, 1 when
+one is.`,
 		Example: `  commq runs check bt.C.64
   commq runs check testdata/runs/* --format json`,
 		Args:              wantArgs(1, anyNumber, "names of runs"),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := oneOf("format", format, hangFormats[:]...); err != nil {
+			if err := oneOf("format", format, spokenFormats[:]...); err != nil {
 				return err
 			}
 			return runRunsCheck(c.Context(), a.storeDir(), args, format, a.stdout)
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "format of the answer: text or json")
-	complete(c, "format", hangFormats[:]...)
+	c.Flags().StringVar(&format, "format", "text", "`FORMAT` of the answer: text or json")
+	complete(c, "format", spokenFormats[:]...)
 	return c
 }
 
-// checkedRun is what commq runs check says of a run.
+// checkedRun is the result of commq runs check for a run.
 type checkedRun struct {
 	Run string `json:"run"`
 	OK  bool   `json:"ok"`
@@ -458,14 +338,18 @@ func newRunsRemoveCommand(a *app) *cobra.Command {
 		Use:     "remove RUN...",
 		Aliases: []string{"rm"},
 		Short:   "Remove runs from the store",
-		Long: `remove deletes runs of exactly these names from the store, without asking. It deletes nothing that is not a run, and
-nothing outside the store.`,
+		Long: `remove deletes the runs of these names or patterns ('rr.*') from the store, without asking. It deletes nothing but
+runs, and nothing outside the store.`,
 		Example: `  commq runs remove ring.4
   commq runs remove --store /scratch/runs bt.C.64 cg.A.4`,
 		Args:              wantArgs(1, anyNumber, "names of runs"),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(_ *cobra.Command, args []string) error {
-			for _, name := range args {
+			names, err := namesInStore(a, args)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
 				if err := writer.Remove(a.storeDir(), name); err != nil {
 					return err
 				}
@@ -474,4 +358,28 @@ nothing outside the store.`,
 			return nil
 		},
 	}
+}
+
+// namesInStore are the names of the runs of the store that names and patterns match, each once.
+func namesInStore(a *app, namesOrPatterns []string) (names []string, err error) {
+	for _, name := range namesOrPatterns {
+		dirs := []string{name}
+		if isPattern(name) {
+			if dirs, err = run.Match(a.storeDir(), name); err != nil {
+				return nil, err
+			}
+		}
+		for _, dir := range dirs {
+			if isPattern(name) {
+				if filepath.Dir(dir) != filepath.Clean(a.storeDir()) {
+					return nil, fmt.Errorf("%s is not in the store %s", dir, a.storeDir())
+				}
+				dir = filepath.Base(dir)
+			}
+			if !slices.Contains(names, dir) {
+				names = append(names, dir)
+			}
+		}
+	}
+	return names, nil
 }

@@ -11,9 +11,10 @@ import (
 func newRunsProfileCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "profile RUN...",
-		Short: "Make the tables of sums of runs that lack them",
-		Long: `profile makes the tables profile, waits, transfers, collective_waits and repeats, sums of the rows of events and messages, of runs that were written by a commq that did not:
-their queries are answered without them too, but take longer. Nothing else of a run changes, nor does its digest. RUN is a name in the store or a path.`,
+		Short: "Make the tables of sums of older runs",
+		Long: `profile makes the tables profile, waits, transfers, collective_waits and repeats, sums over the rows
+of events and messages, for runs that were written by an older commq. Queries work without them but take longer.
+Nothing else of a run changes, nor does its digest. RUN is a name in the store or a path.`,
 		Example: `  commq runs profile bt.C.64
   commq runs profile /scratch/runs/*`,
 		Args:              wantArgs(1, anyNumber, "names of runs"),

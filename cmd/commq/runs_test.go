@@ -27,7 +27,8 @@ func storeOfRuns(t *testing.T, names ...string) string {
 		defer r.Abort()
 		ranks, comms, events := &schema.RankInfos{}, &schema.Comms{}, &schema.Events{}
 		ranks.Append(&schema.RankInfo{Threads: 1, Ended: schema.EndedFinalized, Events: 1, Polls: 1234})
-		comms.Append(&schema.Comm{Name: "MPI_COMM_WORLD", Parent: schema.NullInt32, CartDims: schema.NullText, CartPeriods: schema.NullText, GraphEdges: schema.NullText})
+		comms.Append(&schema.Comm{Name: "MPI_COMM_WORLD", Parent: schema.NullInt32, CartDims: schema.NullText,
+			CartPeriods: schema.NullText, GraphEdges: schema.NullText})
 		e := schema.NullEvent
 		e.Call, e.Class, e.StartNs, e.EndNs = int16(schema.CallInit), int16(schema.ClassOther), 0, 2_500_000_000
 		events.Append(&e)
@@ -37,10 +38,12 @@ func storeOfRuns(t *testing.T, names ...string) string {
 			}
 		}
 		status := 3
-		m := &schema.Manifest{Ranks: 1, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none", Ended: "finalized", EndNs: e.EndNs, Epochs: 1,
+		m := &schema.Manifest{Ranks: 1, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "none",
+			Ended: "finalized", EndNs: e.EndNs, Epochs: 1,
 			Counts: schema.Counts{Calls: 1, Polls: 1234}, Warnings: []string{"the clock drifted"},
-			Origin: schema.Origin{Command: []string{"./lonely", "-v"}, MPI: "Open MPI v4.1.4\nand more", Hosts: []string{"node1"}, ExitStatus: &status, Started: "2026-01-02T03:04:05Z"}}
-		if err := r.Commit(m); err != nil {
+			Origin: schema.Origin{Command: []string{"./lonely", "-v"}, MPI: "Open MPI v4.1.4\nand more",
+				Hosts: []string{"node1"}, ExitStatus: &status, Started: "2026-01-02T03:04:05Z"}}
+		if err := r.Commit(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +54,7 @@ func storeOfRuns(t *testing.T, names ...string) string {
 func commqRuns(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, errs strings.Builder
-	status = run(context.Background(), append([]string{"runs"}, args...), strings.NewReader(""), &out, &errs)
+	status = execute(context.Background(), append([]string{"runs"}, args...), strings.NewReader(""), &out, &errs)
 	return out.String(), errs.String(), status
 }
 
@@ -59,7 +62,8 @@ func wantRuns(t *testing.T, status int, stdout, stderr string, args ...string) {
 	t.Helper()
 	out, errs, got := commqRuns(t, args...)
 	if got != status || !strings.Contains(out, stdout) || !strings.Contains(errs, stderr) {
-		t.Errorf("commq runs %s: exit status %d, stdout %q, stderr %q; want %d, %q, %q", strings.Join(args, " "), got, out, errs, status, stdout, stderr)
+		t.Errorf("commq runs %s: exit status %d, stdout %q, stderr %q; want %d, %q, %q", strings.Join(args, " "), got,
+			out, errs, status, stdout, stderr)
 	}
 }
 
@@ -67,7 +71,8 @@ func TestRunsList(t *testing.T) {
 	store := storeOfRuns(t, "b.3", "a.3")
 	out, _, status := commqRuns(t, "list", "--store", store)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if status != 0 || len(lines) != 3 || !strings.HasSuffix(lines[0], "run") || !strings.HasSuffix(lines[1], "  a.3") || !strings.HasSuffix(lines[2], "  b.3") {
+	if status != 0 || len(lines) != 3 || !strings.HasSuffix(lines[0], "run") ||
+		!strings.HasSuffix(lines[1], "  a.3") || !strings.HasSuffix(lines[2], "  b.3") {
 		t.Errorf("exit status %d:\n%s", status, out)
 	}
 	out, _, _ = commqRuns(t, "list", "--store", store, "--format", "json")
@@ -79,12 +84,14 @@ func TestRunsList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := listedRun{Name: "a.3", Ranks: 1, Calls: 1, TimeOrigin: "measured", Record: "all", Ended: "finalized", Started: "2026-01-02T03:04:05Z", FileBytes: fileBytes(m), Digest: m.Digest}
+	want := listedRun{Name: "a.3", Ranks: 1, Calls: 1, TimeOrigin: "measured", Record: "all", Ended: "finalized",
+		Started: "2026-01-02T03:04:05Z", FileBytes: fileBytes(m), Digest: m.Digest}
 	if d := cmp.Diff(want, listed[0]); d != "" || len(listed) != 2 {
 		t.Errorf("%d runs, the first (-want +got):\n%s", len(listed), d)
 	}
 	out, _, _ = commqRuns(t, "list", "--store", store, "--format", "csv")
-	if want := strings.Join(listedColumns[:], ",") + "\na.3,1,1,0,0,0,measured,all,finalized,2026-01-02T03:04:05Z,"; !strings.HasPrefix(out, want) {
+	if want := strings.Join(listedColumns[:],
+		",") + "\na.3,1,1,0,0,0,measured,all,finalized,2026-01-02T03:04:05Z,"; !strings.HasPrefix(out, want) {
 		t.Errorf("csv is %q, want it to begin with %q", out, want)
 	}
 }
@@ -94,7 +101,7 @@ func TestRunsListOfNothing(t *testing.T) {
 	wantRuns(t, 0, "", "no runs in "+store, "list", "--store", store)
 	wantRuns(t, 0, "[]\n", "", "list", "--store", store, "--format", "json")
 	wantRuns(t, 2, "", `--format yaml: want one of table, json, csv`, "list", "--format", "yaml")
-	wantRuns(t, 2, "", `"extra" is too much`, "list", "extra")
+	wantRuns(t, 2, "", `runs list: unexpected argument "extra"; want`, "list", "extra")
 }
 
 func TestRunsListLeavesOutBrokenOnes(t *testing.T) {
@@ -109,7 +116,8 @@ func TestRunsShow(t *testing.T) {
 	store := storeOfRuns(t, "lonely.1")
 	out, _, status := commqRuns(t, "show", "--store", store, "lonely.1")
 	screen := regexp.MustCompile(` +`).ReplaceAllString(out, " ")
-	for _, want := range []string{"run lonely.1\n", "command ./lonely -v\n", "mpi Open MPI v4.1.4\n", "ranks 1 on 1 host\n",
+	for _, want := range []string{"run lonely.1\n", "command ./lonely -v\n", "mpi Open MPI v4.1.4\n",
+		"ranks 1 on 1 host\n",
 		"ended finalized, exit status 3\n", "time 2.500000 s measured, compute clock cpu, 1 epoch\n", "calls 1\n",
 		"failed polls 1,234\n", "warning the clock drifted\n", " events\n", " datatypes\n"} {
 		if !strings.Contains(screen, want) || status != 0 {
@@ -124,7 +132,8 @@ func TestRunsShow(t *testing.T) {
 	if want, _ := writer.ReadManifest(filepath.Join(store, "lonely.1")); !cmp.Equal(&m, want) {
 		t.Errorf("json is not the manifest:\n%s", cmp.Diff(want, &m))
 	}
-	wantRuns(t, 0, "table,rows,files,file_bytes,digest\nevents,1,1,", "", "show", "--store", store, "lonely.1", "--format", "csv")
+	wantRuns(t, 0, "table,rows,files,file_bytes,digest\nevents,1,1,", "", "show", "--store", store, "lonely.1",
+		"--format", "csv")
 	wantRuns(t, 2, "", "did you mean lonely.1?", "show", "--store", store, "lonely.2")
 	wantRuns(t, 2, "", "nothing given; want the name of a run", "show")
 }
@@ -136,11 +145,13 @@ func TestRunsCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"polls": 1234`, `"polls": 1235`, 1)), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"polls": 1234`, `"polls": 1235`, 1)),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	wantRuns(t, 0, "good: ok\n", "", "check", "--store", store, "good")
-	wantRuns(t, 1, "bad: polls (the sum of ranks.polls): found 1234; the manifest says 1235 (counts)\n", "", "check", "--store", store, "good", "bad")
+	wantRuns(t, 1, "bad: polls (the sum of ranks.polls): found 1234; the manifest says 1235 (counts)\n", "", "check",
+		"--store", store, "good", "bad")
 	wantRuns(t, 2, "", "not a run", "check", store)
 	wantRuns(t, 2, "", "nothing given; want names of runs", "check")
 }
@@ -157,7 +168,7 @@ func TestRunsRemove(t *testing.T) {
 	}
 }
 
-// Every command under runs has an example, and completes run names where it takes them.
+// Every command under runs has an example, and completes run names if its arguments are runs.
 func TestRunsHelpAndCompletion(t *testing.T) {
 	store := storeOfRuns(t, "ring.3")
 	for _, name := range []string{"list", "show", "check", "remove"} {
@@ -165,31 +176,36 @@ func TestRunsHelpAndCompletion(t *testing.T) {
 	}
 	for _, name := range []string{"show", "check", "remove"} {
 		var out, errs strings.Builder
-		run(context.Background(), []string{"__complete", "--store", store, "runs", name, ""}, strings.NewReader(""), &out, &errs)
+		execute(context.Background(), []string{"__complete", "--store", store, "runs", name, ""}, strings.NewReader(""),
+			&out, &errs)
 		if !strings.HasPrefix(out.String(), "ring.3\n") {
 			t.Errorf("completion of %s offers %q", name, out.String())
 		}
 	}
 }
 
-func TestNumbersForPeople(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 617856: "617,856", -1234567: "-1,234,567"} {
+func TestReadableNumbers(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 617856: "617,856",
+		-1234567: "-1,234,567"} {
 		if got := grouped(n); got != want {
 			t.Errorf("grouped(%d) = %s, want %s", n, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 5 << 40: "5.0 TiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1,023 B", 15360: "15.4 kB", 1 << 20: "1.05 MB",
+		999_999: "1.00 MB", 5 << 40: "5.50 TB"} {
 		if got := inBytes(n); got != want {
 			t.Errorf("inBytes(%d) = %s, want %s", n, got, want)
 		}
 	}
 }
 
-// What the summary and runs show say of virtual times: the machine, and where real time decided.
+// The summary and runs show describe virtual times: the machine, and choices that real time decided.
 func TestVirtualTimesInWords(t *testing.T) {
-	m := &schema.Manifest{Ranks: 3, TimeOrigin: "virtual", ComputeClock: "none", EndNs: 7097, Epochs: 1, Ended: "finalized",
+	m := &schema.Manifest{Ranks: 3, TimeOrigin: "virtual", ComputeClock: "none", EndNs: 7097, Epochs: 1,
+		Ended:  "finalized",
 		Counts: schema.Counts{Choices: 4097, OutOfOrder: 9, EarlyCollectives: 1},
-		Origin: schema.Origin{Name: "r", Simulation: &schema.Simulation{Ranks: 2, Machine: "/m/net.yaml", Digest: strings.Repeat("abc", 9)}}}
+		Origin: schema.Origin{Name: "r", Simulation: &schema.Simulation{Ranks: 2, Machine: "/m/net.yaml",
+			Digest: strings.Repeat("abc", 9)}}}
 	var short, long strings.Builder
 	printSummary(&short, m)
 	if err := showScreen(&long, "/runs/r", m); err != nil {

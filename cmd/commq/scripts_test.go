@@ -13,10 +13,10 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// shimCache is where the tests of this package find the shims that one of them has built.
+// shimCache is the cache in which the tests of this package share compiled shims.
 var shimCache string
 
-// withCache runs the tests with a cache that is gone afterwards.
+// withCache runs the tests with a cache that is removed afterwards.
 type withCache struct{ tests *testing.M }
 
 func (w withCache) Run() int {
@@ -27,8 +27,8 @@ func (w withCache) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	shimCache = dir
-	os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")) // not the queries of who runs the tests
-	// Simulator ranks start commq; this process, which has the name of the tests, would run them all again.
+	os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")) // without the user's own queries
+	// Simulator ranks start commq; this process, a test binary, would run all tests again.
 	command, err := exec.LookPath("commq")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(withCache{m}, map[string]func(){"commq": main})
 }
 
-// TestScripts runs the stories in testdata/scripts: command lines, and what a person sees.
+// TestScripts runs the stories in testdata/scripts: command lines and their output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts(t, "../../testdata/scripts"))
 }
@@ -54,8 +54,8 @@ func TestMPIScripts(t *testing.T) {
 	testscript.Run(t, scripts(t, "../../testdata/scripts/mpi"))
 }
 
-// unshare is the command that gives a story mounts of its own, for full disks; without being root it takes a user
-// namespace.
+// unshare returns the command that gives a story mounts of its own, for full disks; if the user is not root, it adds
+// a user namespace.
 func unshare() string {
 	if os.Getuid() == 0 {
 		return "unshare -m"

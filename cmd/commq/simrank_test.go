@@ -35,8 +35,9 @@ func TestSimrank(t *testing.T) {
 		{slow, good.String(), "", 9_003_000, exitDone},
 		{"flat", good.String(), "", 10_009_000, exitDone},
 		{"", "", "simrank: $COMMQ_SIM_MACHINE and $COMMQ_SPOOL are not both set; ", 0, exitCannot},
-		{"flt", "", `machine "flt": there is no machine of that name; there are `, 0, exitCannot},
-		{filepath.Join(dir, "flat"), "", "flat: no such file or directory; the names that are no files are ", 0, exitCannot},
+		{"flt", "", `unknown machine "flt"; did you mean flat?`, 0, exitCannot},
+		{filepath.Join(dir, "flat"), "", "flat: no such file or directory; the machines with a name are ", 0,
+			exitCannot},
 		{dir, "", "is a directory", 0, exitCannot},
 		{"myrinet", "", "machine myrinet: network.input_links is 1: ", 0, exitCannot},
 		{"flat", strings.Repeat("#", simrank.EventBytes), "simrank: event 1: kind 8995: no such event", 0, exitCannot},
@@ -44,13 +45,14 @@ func TestSimrank(t *testing.T) {
 		t.Setenv("COMMQ_SIM_MACHINE", c.machine)
 		t.Setenv("COMMQ_SPOOL", filepath.Join(t.TempDir(), "spool"))
 		var out, stderr bytes.Buffer
-		status := run(t.Context(), []string{"simrank"}, strings.NewReader(c.input), &out, &stderr)
+		status := execute(t.Context(), []string{"simrank"}, strings.NewReader(c.input), &out, &stderr)
 		if status != c.status || !strings.Contains(stderr.String(), c.want) || c.want == "" && stderr.Len() > 0 {
 			t.Errorf("%s: status %d, want %d; %s", c.machine, status, c.status, stderr.String())
 		}
 		var e simrank.Event
 		if c.status == exitDone {
-			if err := binary.Read(&out, binary.LittleEndian, &e); err != nil || e != (simrank.Event{Kind: simrank.Arrives, Rank: 4, Peer: 3, Bytes: 9, TimePs: 77, DelayPs: c.delay}) {
+			if err := binary.Read(&out, binary.LittleEndian, &e); err != nil ||
+				e != (simrank.Event{Kind: simrank.Arrives, Rank: 4, Peer: 3, Bytes: 9, TimePs: 77, DelayPs: c.delay}) {
 				t.Errorf("%s: %v, %+v", c.machine, err, e)
 			}
 		}

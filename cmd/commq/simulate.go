@@ -1,67 +1,62 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/models/simulate/stored"
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
-	"github.com/commq/commq/schema"
-	"github.com/commq/commq/writer"
+	"github.com/commq/commq/run"
 )
 
+// simulateOptions are the flags of commq simulate.
 type simulateOptions struct {
-	runs    []string // --run
-	run     string   // the one of them, where it is one
-	machine string   // --machine
-	dialect string   // --dialect
-	set     []string // --set
-	mapping string   // --mapping
-	format  string   // --format
-	split   bool     // --split
-	save    string   // --save
-	path    bool     // --critical-path
-	sweep   sweepOptions
-	memory  int // --memory-mib, without a sweep; 0 is no bound
-	long    longOptions
+	runs   []string // --run
+	target simulate.TargetOptions
+	format string // --format
+	split  bool   // --split
+	name   string // --name
+	path   bool   // --critical-path
+	sweep  sweepOptions
+	memory int // --memory
+	long   longOptions
 }
 
-// simulateMemoryMiB is how much memory, in MiB, calls that are read and not simulated yet may take if nothing else is said.
+// simulateMemoryMiB limits, unless the user says otherwise, the memory of calls that are read and not simulated yet.
 const simulateMemoryMiB = 4096
 
 func newSimulateCommand(a *app) *cobra.Command {
 	var o simulateOptions
 	c := &cobra.Command{
 		Use:   "simulate",
-		Short: "What a run would take on another machine",
-		Long: `simulate replays the calls of a run on a machine that is described: what ranks compute takes as long as it did, divided by the
-machine's cpu_ratio, and what they communicate as long as its network needs, with what waits for links, buses, CPUs and receivers.
-The machine is a YAML file (docs/method/time-model.md), one of those that commq knows by name, or a configuration of Dimemas. A
-dialect says how messages and collectives behave: paper (Girona, Labarta and Badia, equations 1 to 4), or dimemas5, which does what
-Dimemas 5.5.0 does; docs/method/simulator.md has both.
+		Short: "Predict how long a run takes on another machine",
+		Long: `simulate replays the calls of a run on a described machine. Computing takes as long as it did, divided by
+the machine's cpu_ratio. Communicating takes as long as the machine's network needs, with all waiting for links, buses,
+CPUs and receivers. The machine is a YAML file (docs/method/time-model.md), a machine that commq knows by name, or a
+configuration of Dimemas. A dialect sets how messages and collectives behave: paper (Girona, Labarta and Badia,
+equations 1 to 4), or dimemas5, which does what Dimemas 5.5.0 does; docs/method/simulator.md describes both.
 
-The answer has the predicted time and what ranks spend it on, and splits the program's efficiency: load balance (mean over largest
-computing time), serialisation (largest computing time over the time on an ideal network), transfer (that over the predicted time).
-A program that cannot go on, collectives that do not match and messages without a partner are errors.
+The answer has the predicted time and how ranks spend it, and splits the program's efficiency: load balance (mean over
+largest computing time), serialisation (largest computing time over the time on an ideal network) and transfer (the time
+on an ideal network over the predicted time). A program that cannot go on, collectives that do not match and messages
+without a partner are errors.
 
-With --sweep it simulates on many machines, as many at once as there are CPUs, and answers with a row for each, or a picture; see
-docs/method/time-model.md. --critical-path says which calls the predicted time is made of.`,
+With --sweep it simulates many machines, as many at once as there are CPUs, and answers with a row for each or with a
+picture; see docs/method/time-model.md. --critical-path shows which calls the predicted time consists of.`,
 		Example: `  commq simulate --run bt.C.64 --machine myrinet
   commq simulate --run bt.C.64 --machine cluster.yaml --set latency_ns=1500
   commq simulate --run lu.A.16 --machine m.cfg --dialect dimemas5 --format json
-  commq simulate --run bt.C.64 --machine myrinet --save bt.C.64.myrinet
+  commq simulate --run bt.C.64 --machine myrinet --name bt.C.64.myrinet
   commq simulate --run mg.W.16 --machine flat --sweep latency_ns=1e3..1e5:log:20
   commq simulate --run mg.W.16 --machine flat --sweep buses=1,2,4 --plot b.png
   commq simulate --run mg.W.16 --machine flat --critical-path
@@ -76,317 +71,166 @@ docs/method/time-model.md. --critical-path says which calls the predicted time i
 				return err
 			}
 			if len(o.sweep.sweeps) > 0 && o.long.checkpoint != "" {
-				return errors.New("--checkpoint: a sweep keeps none; simulate one machine at a time")
+				return errors.New("--checkpoint: a sweep has no checkpoints; simulate one machine at a time")
 			}
 			if len(o.sweep.sweeps) > 0 {
 				return runSweep(c.Context(), a, c, &o)
 			}
-			if o.memory = simulateMemoryMiB; c.Flags().Changed("memory-mib") {
+			if o.memory = simulateMemoryMiB; c.Flags().Changed("memory") {
 				o.memory = o.sweep.memory
 			}
 			return runSimulate(c.Context(), a, &o)
 		},
 	}
-	f := c.Flags()
-	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to simulate: a name in the store, or a path; a sweep takes several, and patterns ('cg.A.*')")
-	f.StringVar(&o.machine, "machine", "", "machine to run it on: a YAML file, a configuration of Dimemas, or one of "+strings.Join(models.Names(), ", "))
-	f.StringVar(&o.dialect, "dialect", "", "how messages and collectives behave: "+strings.Join(simulate.Dialects, ", ")+" (default: dimemas5 for a configuration of Dimemas, else paper)")
-	f.StringArrayVar(&o.set, "set", nil, "change a `KEY=VALUE` of the machine: latency_ns, intra_node.buses, cpu_ratio, eager_threshold_bytes...; several times for several")
-	f.StringVar(&o.mapping, "mapping", "", "node of each rank: block, cyclic, or a file with a node's number per line, rank by rank (default: the machine's)")
-	f.StringVar(&o.save, "save", "", "also write the run with the times it gets, under this `NAME`")
-	f.BoolVar(&o.split, "split", true, "also simulate an ideal network, which the split of the efficiency needs")
-	f.BoolVar(&o.path, "critical-path", false, "also simulate once more for the critical path, by call site (docs/method/critical-path.md); with --format csv its rows are all that is printed")
-	formatFlag(c, &o.format)
-	o.sweep.flags(c)
-	o.long.flags(c)
+	o.flags(c)
+	a.writes(c)
+	a.exactFlag(c)
 	register(c, completeRuns(a), "run")
-	register(c, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return models.Names(), cobra.ShellCompDirectiveDefault
-	}, "machine")
-	complete(c, "dialect", simulate.Dialects...)
-	completeFiles(c, "mapping")
-	completeNothing(c, "set", "save")
+	a.readsRuns(c)
 	return c
 }
 
-// simulation is a run that is simulated, and the machine.
-type runSimulation struct {
-	dir      string
-	name     string
-	manifest *schema.Manifest
-	machine  *models.Machine
-	program  *simulate.Program
-	options  simulate.Options
-	changed  []string // on the machine
-	kept     *keptSimulation
-	read     func(rows int) // is told of rows that were read; nil: nobody is
+func (o *simulateOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to simulate: a name in the store, or a path; "+
+		"a sweep takes several, and patterns ('cg.A.*')")
+	f.StringVar(&o.target.Machine, "machine", "", "`FILE` of the machine to run it on: "+machineKinds())
+	f.StringVar(&o.target.Dialect, "dialect", "", "how messages and collectives behave: "+dialectKinds)
+	f.StringArrayVar(&o.target.Set, "set", nil, "change a `KEY=VALUE` of the machine: latency_ns, "+
+		"intra_node.buses, cpu_ratio, eager_threshold_bytes...; may be repeated")
+	f.StringVar(&o.target.Mapping, "mapping", "",
+		"node of each rank: block, cyclic, or a file with the number of a node "+
+			"per line, rank by rank (default: the machine's)")
+	f.StringVar(&o.name, "name", "", "also write the run with its new times, under this `NAME`")
+	f.BoolVar(&o.split, "split", true, "also simulate an ideal network, which splitting the efficiency needs")
+	f.BoolVar(&o.path, "critical-path", false, "also find the critical path by call site, in one more simulation "+
+		"(docs/method/critical-path.md); with --format csv only its rows are printed")
+	formatFlag(c, &o.format)
+	o.sweep.flags(c)
+	o.long.flags(c)
+	registerMachines(c)
+	complete(c, "dialect", simulate.Dialects...)
+	completeFiles(c, "mapping")
+	completeNothing(c, "name")
+}
+
+// dialectKinds lists the dialects for help texts.
+var dialectKinds = strings.Join(simulate.Dialects, ", ") +
+	" (default: dimemas5 for a configuration of Dimemas, else paper)"
+
+// registerMachines completes --machine with the names of machines, and files; and --set with their keys.
+func registerMachines(c *cobra.Command) {
+	register(c, fixed(models.Names(), cobra.ShellCompDirectiveDefault), "machine")
+	if c.Flags().Lookup("set") == nil {
+		return
+	}
+	var keys []string
+	for _, key := range models.SetKeys() {
+		keys = append(keys, key+"=")
+	}
+	register(c, fixed(keys, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace), "set")
+}
+
+// machineKinds lists what a machine may be, for help texts.
+func machineKinds() string {
+	return "a YAML file, a configuration of Dimemas, or one of " + strings.Join(models.Names(), ", ")
+}
+
+// readTarget reads the machine that the flags name.
+func readTarget(o simulate.TargetOptions) (*simulate.Target, error) {
+	if o.Machine == "" {
+		return nil, fmt.Errorf("no machine given; name one with --machine: %s", machineKinds())
+	}
+	return simulate.ReadTarget(o)
+}
+
+// openSimulation opens a run of the store for a simulation.
+func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.TargetOptions) (*stored.Simulation,
+	error) {
+	target, err := readTarget(o)
+	if err != nil {
+		return nil, err
+	}
+	found, err := run.Find(a.storeDir(), nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	return stored.Open(ctx, found.Dir, target)
 }
 
 func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
-	s, err := o.simulation(ctx, a)
+	switch n := len(o.runs); {
+	case n == 0:
+		return errors.New("no run given; name one with --run")
+	case n > 1:
+		return fmt.Errorf("%d runs given; simulate one at a time, or --sweep them", n)
+	}
+	s, err := openSimulation(ctx, a, o.runs[0], o.target)
 	if err != nil {
 		return err
 	}
-	if s.kept, err = newKeptSimulation(a, &o.long, s, writer.Fact{Name: "name to save it under", Value: o.save}, writer.Fact{Name: "split", Value: strconv.FormatBool(o.split)}); err != nil {
+	s.MemoryBytes = int64(o.memory) << 20
+	end, err := o.keep(a, s)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.kept.end(err)) }()
+	defer func() { err = errors.Join(err, end(err)) }()
 	parts := int64(1)
 	if o.split {
 		parts++
 	}
-	var finish func()
-	s.read, finish = countProgress(a, "simulate "+s.name, "calls", parts*s.manifest.Counts.Calls)
+	progress, finish := countProgress(a, "simulate "+s.Run.Name, "calls", parts*s.Run.Manifest.Counts.Calls)
+	s.Progress = progress
 	defer finish()
-	r, v, err := s.run(ctx, a, o.save)
+	found, err := s.Predict(ctx, stored.Wanted{Ideal: o.split, Path: o.path, Store: a.storeDir(), Save: o.name, Replace: a.replace,
+		Commq: version})
 	if err != nil {
-		return fmt.Errorf("simulate %s on %s: %w", s.name, s.machine.Name, err)
-	}
-	defer func() { err = errors.Join(err, v.end()) }()
-	p := s.prediction(r)
-	if o.split {
-		ideal, err := s.kept.simulate(ctx, s, s.machine.Ideal(), onIdeal)
-		if err != nil {
-			return fmt.Errorf("simulate %s on an ideal network: %w; --split=false leaves this out", s.name, err)
-		}
-		p.split(r, ideal)
-	}
-	var path *pathOf
-	if o.path {
-		finish()
-		if path, err = s.criticalPath(ctx); err != nil {
-			return fmt.Errorf("critical path of %s on %s: %w", s.name, s.machine.Name, err)
-		}
-	}
-	if err := v.commit(ctx); err != nil {
-		return fmt.Errorf("simulate %s on %s: %w", s.name, s.machine.Name, err)
+		return err
 	}
 	finish()
+	return o.print(ctx, a, s, found)
+}
+
+// keep opens the checkpoint of the simulation, if the flags ask for one. end closes it.
+func (o *simulateOptions) keep(a *app, s *stored.Simulation) (end func(error) error, err error) {
+	facts := append([][2]string{{"task", "simulate"}}, s.Identity()...)
+	facts = append(facts, [2]string{"name to save it under", o.name}, [2]string{"split", strconv.FormatBool(o.split)})
+	folder, err := o.long.open(a, checkpointFacts(facts)...)
+	if folder == nil {
+		return func(error) error { return nil }, err
+	}
+	if s.Checkpoint, err = stored.NewCheckpoint(folder); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return func(failed error) error { return endCheckpoint(folder, failed) }, nil
+}
+
+// print prints the answer, with the critical path unless it is nil.
+func (o *simulateOptions) print(ctx context.Context, a *app, s *stored.Simulation, found *stored.Prediction) error {
+	place, path := s.Run.Place(ctx), found.Path
+	p := newPrediction(s, found.Result)
+	if found.Ideal != nil {
+		p.split(found.Result, found.Ideal)
+	}
 	switch {
 	case o.format == "json":
-		p.CriticalPath = path.json()
+		if path != nil {
+			p.CriticalPath = pathJSON(path, place)
+		}
 		return printJSON(a.stdout, p)
 	case o.format == "csv" && path != nil:
-		return output.Write(a.stdout, "csv", path.rows(sitesAndCalls))
+		return output.Write(a.stdout, "csv", pathRows(path, sitesAndCalls, place))
 	case o.format == "csv":
 		return p.csv(a.stdout)
 	}
-	if err := p.table(a.stdout); err != nil || path == nil {
+	if err := p.table(a); err != nil || path == nil {
 		return err
 	}
-	return path.table(a.stdout, s.name)
-}
-
-// run simulates, and keeps the rows' times for a run where that is to have a name.
-func (s *runSimulation) run(ctx context.Context, a *app, name string) (*simulate.Result, *saving, error) {
-	if name == "" {
-		r, err := s.kept.simulate(ctx, s, s.machine, onMachine)
-		return r, nil, err
-	}
-	return s.save(ctx, a.storeDir(), name)
-}
-
-// simulation reads what is to be simulated.
-func (o *simulateOptions) simulation(ctx context.Context, a *app) (*runSimulation, error) {
-	if o.run == "" {
-		switch len(o.runs) {
-		case 0:
-			return nil, errors.New("no run given; name one with --run")
-		case 1:
-			o.run = o.runs[0]
-		default:
-			return nil, fmt.Errorf("%d runs given; simulate one at a time, or --sweep them", len(o.runs))
-		}
-	}
-	if o.machine == "" {
-		return nil, fmt.Errorf("no machine given; name one with --machine: a YAML file, a configuration of Dimemas, or one of %s", strings.Join(models.Names(), ", "))
-	}
-	dir, err := writer.Find(a.storeDir(), o.run)
-	if err != nil {
-		return nil, err
-	}
-	s := &runSimulation{dir: dir, name: filepath.Base(dir), options: simulate.Options{MemoryBytes: int64(o.memory) << 20}}
-	if s.manifest, err = writer.ReadManifest(dir); err != nil {
-		return nil, err
-	}
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	if err := o.readMachine(s); err != nil {
-		return nil, err
-	}
-	return s, s.readProgram(ctx)
-}
-
-// check says what a run lacks for a simulation.
-func (s *runSimulation) check() error {
-	m := s.manifest
-	switch {
-	case m.Record != "all":
-		return fmt.Errorf("simulate: run %q does not have the rows of all calls (record %s); capture it again with --record all", s.name, m.Record)
-	case len(m.Filters) > 0:
-		return fmt.Errorf("simulate: run %q does not have the rows of all calls (%s); capture it again without filters", s.name, strings.Join(m.Filters, ", "))
-	case m.ComputeClock == "none":
-		return fmt.Errorf("simulate: run %q was captured without compute times; capture it again with --clock cpu", s.name)
-	case m.Counts.Dropped > 0:
-		return fmt.Errorf("simulate: run %q misses %s that could not be recorded; capture it again with more space for the spool", s.name, counted(m.Counts.Dropped, "call"))
-	}
-	return nil
-}
-
-// readMachine reads the machine and what is to be changed on it.
-func (o *simulateOptions) readMachine(s *runSimulation) error {
-	m, err := readMachine(o.machine)
-	if err != nil {
+	fmt.Fprintln(a.stdout)
+	if err := a.pathSummary(path, s.Run.Name); err != nil {
 		return err
 	}
-	for _, kv := range o.set {
-		key, value, ok := strings.Cut(kv, "=")
-		if !ok {
-			return fmt.Errorf("--set %s: want KEY=VALUE, for example latency_ns=1500", kv)
-		}
-		if err := m.Set(key, value); err != nil {
-			return fmt.Errorf("--set %s: %w", kv, err)
-		}
-	}
-	if err := m.Consistent(); err != nil {
-		return fmt.Errorf("machine %s: %w", m.Name, err)
-	}
-	s.machine, s.changed = m, o.set
-	if o.mapping != "" {
-		s.changed = append(s.changed[:len(s.changed):len(s.changed)], "mapping="+o.mapping)
-	}
-	switch o.dialect {
-	case "":
-		if models.IsCFG([]byte(m.Description)) {
-			s.options.Dialect = simulate.Dimemas5
-		}
-	default:
-		if err := oneOf("dialect", o.dialect, simulate.Dialects...); err != nil {
-			return err
-		}
-		if o.dialect == simulate.Dimemas5.String() {
-			s.options.Dialect = simulate.Dimemas5
-		}
-	}
-	return o.readMapping(m)
-}
-
-// readMapping changes which rank is where.
-func (o *simulateOptions) readMapping(m *models.Machine) error {
-	switch o.mapping {
-	case "":
-		return nil
-	case "block":
-		m.Mapping = models.Block
-		return nil
-	case "cyclic":
-		if m.Nodes == 0 {
-			return errors.New("--mapping cyclic: the machine has any number of nodes; say how many with --set nodes=N")
-		}
-		m.Mapping = models.RoundRobin
-		return nil
-	}
-	f, err := os.Open(o.mapping)
-	if err != nil {
-		return fmt.Errorf("--mapping: %w; want block, cyclic or a file", err)
-	}
-	defer f.Close()
-	m.Mapping, m.NodeOf = models.Listed, nil
-	in := bufio.NewScanner(f)
-	for line := 1; in.Scan(); line++ {
-		text, _, _ := strings.Cut(in.Text(), "#")
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		node, err := strconv.Atoi(text)
-		if err != nil || node < 0 {
-			return fmt.Errorf("--mapping %s:%d: %q is no number of a node; want one from 0, for one rank in each line", o.mapping, line, text)
-		}
-		m.NodeOf = append(m.NodeOf, node)
-	}
-	return in.Err()
-}
-
-// smallRows is how many rows of a small table are read at once.
-const smallRows = 4096
-
-// readProgram reads who runs, and in which communicators.
-func (s *runSimulation) readProgram(ctx context.Context) error {
-	p := &simulate.Program{Callsite: s.callsite(ctx)}
-	err := writer.ReadTable(ctx, s.dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
-		p.Threads = append(p.Threads, b.(*schema.RankInfos).Threads...)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	s.program = p
-	comms, err := tableRows[schema.Comm](ctx, s.dir, &schema.CommsTable)
-	p.Comms = simulatedComms(comms)
-	return err
-}
-
-// simulatedComms are the communicators of the table comms as a simulation has them.
-func simulatedComms(rows []schema.Comm) (comms []simulate.Comm) {
-	for i := range rows {
-		row := &rows[i]
-		if n := len(comms); n == 0 || comms[n-1].ID != row.Comm {
-			comms = append(comms, simulate.Comm{ID: row.Comm})
-		}
-		c := &comms[len(comms)-1]
-		c.Inter = c.Inter || row.Remote != 0
-		if row.WorldRank != schema.NullInt32 {
-			c.Members = append(c.Members, row.WorldRank)
-		}
-	}
-	return comms
-}
-
-// callsite finds a call site in words, and reads the table when it is asked the first time.
-func (s *runSimulation) callsite(ctx context.Context) func(int32) string {
-	var words []string
-	return func(id int32) string {
-		if words == nil {
-			words = []string{}
-			_ = writer.ReadTable(ctx, s.dir, &schema.CallsitesTable, smallRows, func(b schema.Batch) error { // an error just has fewer words
-				t := b.(*schema.Callsites)
-				for i := range t.ID {
-					words = append(words, siteText(t, i))
-				}
-				return nil
-			})
-		}
-		if id < 0 || int(id) >= len(words) {
-			return ""
-		}
-		return words[id]
-	}
-}
-
-// siteText is a call site in words: its line, else its function, else its module and offset.
-func siteText(t *schema.Callsites, i int) string {
-	switch {
-	case t.File[i] != schema.NullText && t.Line[i] != schema.NullInt32:
-		return fmt.Sprintf("%s:%d", t.File[i], t.Line[i])
-	case t.Function[i] != schema.NullText:
-		return t.Function[i]
-	case t.Module[i] != schema.NullText:
-		return fmt.Sprintf("%s+%#x", t.Module[i], t.Offset[i])
-	}
-	return ""
-}
-
-// eventRows is how many rows of events are read at once.
-const eventRows = 1 << 13
-
-// simulate runs the program on a machine.
-func (s *runSimulation) simulate(ctx context.Context, m *models.Machine) (*simulate.Result, error) {
-	rows, err := s.rows()
-	if err != nil {
-		return nil, err
-	}
-	return simulate.Simulate(m, s.program, &s.options, s.source(ctx, rows))
+	return a.writeRows("table", pathRows(path, sitesAndCalls, place))
 }
 
 // prediction is the answer of commq simulate.
@@ -413,11 +257,11 @@ type prediction struct {
 	FinishNs []int64         `json:"finish_ns"`
 	Ranks    []predictedRank `json:"ranks"`
 
-	// CriticalPath is there with --critical-path.
+	// CriticalPath is nil without --critical-path.
 	CriticalPath []map[string]any `json:"critical_path,omitempty"`
 }
 
-// predictedRank is what a rank spends its time on.
+// predictedRank tells how a rank spends its time.
 type predictedRank struct {
 	Rank           int   `json:"rank"`
 	FinishNs       int64 `json:"finish_ns"`
@@ -428,43 +272,35 @@ type predictedRank struct {
 	CPUWaitNs      int64 `json:"cpu_wait_ns"`
 }
 
-// inNs is a time in whole nanoseconds, half up.
-func inNs(p models.Picoseconds) int64 { return int64((p + 500) / 1000) }
-
-func (s *runSimulation) prediction(r *simulate.Result) *prediction {
-	p := &prediction{Run: s.name, Machine: s.machine.Name, Dialect: s.options.Dialect.String(), Nodes: r.Nodes, PredictedNs: inNs(r.Time),
+func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
+	ns := simulate.Nanoseconds
+	p := &prediction{Run: s.Run.Name, Machine: s.Target.Machine.Name, Dialect: s.Target.Dialect.String(),
+		Nodes: r.Nodes, PredictedNs: ns(r.Time),
 		Messages: r.Messages, MessageBytes: r.Bytes, Collectives: r.Collectives, CollectiveBytes: r.CollectiveBytes,
 		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes}
 	for rank, t := range r.Ranks {
-		p.FinishNs = append(p.FinishNs, inNs(t.Finish))
-		p.Ranks = append(p.Ranks, predictedRank{rank, inNs(t.Finish), inNs(t.Compute), inNs(t.PointToPoint), inNs(t.Collective), inNs(t.Waiting), inNs(t.CPUWait)})
+		p.FinishNs = append(p.FinishNs, ns(t.Finish))
+		p.Ranks = append(p.Ranks, predictedRank{rank, ns(t.Finish), ns(t.Compute), ns(t.PointToPoint),
+			ns(t.Collective), ns(t.Waiting), ns(t.CPUWait)})
 	}
 	return p
 }
 
-// split tells what the efficiency is lost to, given the same program on an ideal network. A program that takes no time has none.
+// split adds the factors of the efficiency, unless the program takes no time.
 func (p *prediction) split(r, ideal *simulate.Result) {
-	var sum, most models.Picoseconds
-	for _, t := range r.Ranks {
-		sum += t.Compute
-		most = max(most, t.Compute)
-	}
-	if most == 0 || ideal.Time == 0 || r.Time == 0 {
+	e := simulate.NewEfficiency(r, ideal)
+	if e == nil {
 		return
 	}
-	ratio := func(a, b float64) *float64 { x := a / b; return &x }
-	mean := float64(sum) / float64(len(r.Ranks))
-	p.LoadBalance = ratio(mean, float64(most))
-	p.Serialisation = ratio(float64(most), float64(ideal.Time))
-	p.Transfer = ratio(float64(ideal.Time), float64(r.Time))
-	p.ParallelEfficiency = ratio(mean, float64(r.Time))
-	ns := inNs(ideal.Time)
-	p.IdealNs = &ns
+	ns := simulate.Nanoseconds(ideal.Time)
+	p.ParallelEfficiency, p.LoadBalance, p.Serialisation, p.Transfer, p.IdealNs = &e.Parallel, &e.LoadBalance,
+		&e.Serialisation, &e.Transfer, &ns
 }
 
 func (p *prediction) csv(w io.Writer) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"rank", "finish_ns", "compute_ns", "point_to_point_ns", "collective_ns", "waiting_ns", "cpu_wait_ns"}}
+	rows := [][]string{{"rank", "finish_ns", "compute_ns", "point_to_point_ns", "collective_ns", "waiting_ns",
+		"cpu_wait_ns"}}
 	for _, r := range p.Ranks {
 		row := []string{strconv.Itoa(r.Rank)}
 		for _, x := range []int64{r.FinishNs, r.ComputeNs, r.PointToPointNs, r.CollectiveNs, r.WaitingNs, r.CPUWaitNs} {
@@ -475,36 +311,44 @@ func (p *prediction) csv(w io.Writer) error {
 	return out.WriteAll(rows)
 }
 
-// mostRanks is how many ranks the table for people lists one by one.
-const mostRanks = 16
+// ranksListed is how many ranks the table for people lists.
+const ranksListed = 16
 
-// table prints the answer for people.
-func (p *prediction) table(w io.Writer) error {
-	fmt.Fprintf(w, "%s on %s, dialect %s: predicted time %s s\n", p.Run, p.Machine, p.Dialect, seconds(p.PredictedNs))
+// predictedColumns are the columns of the table for people.
+var predictedColumns = []queries.Column{{Name: "rank", Type: "INTEGER"}, {Name: "finish_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "compute_ns", Type: "BIGINT", Unit: "ns"}, {Name: "point_to_point_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "collective_ns", Type: "BIGINT", Unit: "ns"}, {Name: "waiting_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "cpu_wait_ns", Type: "BIGINT", Unit: "ns"}}
+
+// table prints the prediction for people.
+func (p *prediction) table(a *app) error {
+	w := a.stdout
+	fmt.Fprintf(w, "%s on %s, dialect %s: predicted time %s\n", p.Run, p.Machine, p.Dialect, a.duration(p.PredictedNs))
 	if p.ParallelEfficiency != nil {
-		fmt.Fprintf(w, "parallel efficiency %.3f = load balance %.3f x serialisation %.3f x transfer %.3f (ideal network: %s s)\n",
-			*p.ParallelEfficiency, *p.LoadBalance, *p.Serialisation, *p.Transfer, seconds(*p.IdealNs))
+		fmt.Fprintf(w, "parallel efficiency %.3f = load balance %.3f x serialisation %.3f x transfer %.3f "+
+			"(ideal network: %s)\n",
+			*p.ParallelEfficiency, *p.LoadBalance, *p.Serialisation, *p.Transfer, a.duration(*p.IdealNs))
 	}
-	fmt.Fprintf(w, "%s of %s bytes, %s of %s bytes", counted(p.Messages, "message"), grouped(p.MessageBytes), counted(p.Collectives, "collective"), grouped(p.CollectiveBytes))
+	fmt.Fprintf(w, "%s of %s, %s of %s", counted(p.Messages, "message"), a.size(p.MessageBytes),
+		counted(p.Collectives, "collective"), a.size(p.CollectiveBytes))
 	if p.FallbackCollectives > 0 {
-		fmt.Fprintf(w, ", of which %s of %s bytes by a fallback", grouped(p.FallbackCollectives), grouped(p.FallbackCollectiveBytes))
+		fmt.Fprintf(w, ", of which %s of %s by a fallback", grouped(p.FallbackCollectives),
+			a.size(p.FallbackCollectiveBytes))
 	}
 	fmt.Fprint(w, "\n\n")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "rank\tfinish s\tcompute s\tpoint-to-point s\tcollective s\twaiting s\tfor a CPU s\t")
-	for _, r := range p.listed() {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Rank, seconds(r.FinishNs), seconds(r.ComputeNs), seconds(r.PointToPointNs), seconds(r.CollectiveNs), seconds(r.WaitingNs), seconds(r.CPUWaitNs))
+	var rows [][]any
+	for _, r := range p.Ranks[:min(ranksListed, len(p.Ranks))] {
+		rows = append(rows, []any{int32(r.Rank), r.FinishNs, r.ComputeNs, r.PointToPointNs, r.CollectiveNs, r.WaitingNs,
+			r.CPUWaitNs})
 	}
-	if err := t.Flush(); err != nil {
+	if err := a.writeRows("table", queries.RowsOf(predictedColumns, rows)); err != nil {
 		return err
 	}
-	if len(p.Ranks) > mostRanks {
-		fmt.Fprintf(w, "the first %d of %d ranks; --format csv has all\n", mostRanks, len(p.Ranks))
+	if len(p.Ranks) > ranksListed {
+		fmt.Fprintf(w, "the first %d of %d ranks; --format csv has all\n", ranksListed, len(p.Ranks))
 	}
 	return nil
 }
 
-func (p *prediction) listed() []predictedRank { return p.Ranks[:min(mostRanks, len(p.Ranks))] }
-
-// seconds is a time in seconds, to the nanosecond.
+// seconds writes a time in seconds, to the nanosecond.
 func seconds(ns int64) string { return fmt.Sprintf("%d.%09d", ns/1_000_000_000, ns%1_000_000_000) }

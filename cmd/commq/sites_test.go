@@ -13,7 +13,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// calledFrom gives, by call, the call path as function:line, the innermost first, up to main or a Fortran program, and how often.
+// calledFrom returns, by call, the call path as function:line, the innermost first, up to main or a Fortran program,
+// and the number of calls.
 const calledFrom = `
 WITH RECURSIVE up AS (
   SELECT id AS leaf, id, parent, function, line, module, 0 AS depth FROM callsites
@@ -25,18 +26,19 @@ WITH RECURSIVE up AS (
 )
 SELECT e.call, p.path, count(*) AS calls FROM events AS e JOIN path AS p ON p.leaf = e.callsite GROUP BY e.call, p.path ORDER BY e.call, p.path`
 
-// siteRows is the table callsites but for the names that symbols give.
+// siteRows is the table callsites without the names from symbols.
 const siteRows = `SELECT id, parent, module, build_id, "offset" FROM callsites ORDER BY id`
 
-// capturedSites captures a program on 3 ranks and returns what it prints.
+// capturedSites captures a program on 3 ranks and returns its output.
 func capturedSites(t *testing.T, store, run, exe string, stack int) string {
 	t.Helper()
-	out := commq(t, "capture", "--store", store, "--run", run, "-q", "-n", "3", "--stack", strconv.Itoa(stack), "--", exe)
+	out := commq(t, "capture", "--store", store, "--name", run, "-q", "-n", "3", "--stack", strconv.Itoa(stack), "--",
+		exe)
 	commq(t, "runs", "check", "--store", store, run)
 	return out
 }
 
-// lineNumbers are the line numbers that the programs print behind names.
+// lineNumbers returns the line numbers that the programs print after names.
 func lineNumbers(t *testing.T, out string) map[string]string {
 	t.Helper()
 	lines := map[string]string{}
@@ -49,7 +51,7 @@ func lineNumbers(t *testing.T, out string) map[string]string {
 	return lines
 }
 
-// fillIn puts the numbers into the wanted rows: {put} is the line printed behind put.
+// fillIn puts the numbers into the expected rows: {put} is the line printed after put.
 func fillIn(lines map[string]string, rows ...string) []string {
 	for i := range rows {
 		for name, line := range lines {
@@ -64,7 +66,8 @@ func compileSites(t *testing.T, library string) string {
 	dir := t.TempDir()
 	cc := func(args ...string) {
 		t.Helper()
-		if out, err := exec.Command("mpicc."+library, append([]string{"-w", "-g", "-O2"}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("mpicc."+library,
+			append([]string{"-w", "-g", "-O2"}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("mpicc.%s %v: %v\n%s", library, args, err, out)
 		}
 	}
@@ -73,25 +76,31 @@ func compileSites(t *testing.T, library string) string {
 	return filepath.Join(dir, "sites")
 }
 
-// The lines are those the compiler counts; ids are the same in two captures, wherever the program is loaded; a stripped or
-// newly built program has no lines but the same offsets.
+// The lines are those that the compiler counts. Ids are the same in two captures, wherever the program is loaded. A
+// stripped or newly built program has no lines but the same offsets.
 func TestCallSitesInC(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		t.Run(library, func(t *testing.T) {
 			exe, store := compileSites(t, library), t.TempDir()
 			lines := lineNumbers(t, capturedSites(t, store, "one", exe, 1))
-			want := fillIn(lines, "MPI_Allreduce sites!inlined:{in} < sites!main:{inlined} 3", "MPI_Barrier libsites.so!shared_barrier:{library} 3",
-				"MPI_Finalize sites!main:{finalize} 3", "MPI_Init sites!main:{init} 3", "MPI_Sendrecv sites!put:{put} 93")
-			if diff := gocmp.Diff(want, askRows(t, "one", "sql", "--store", store, "--run", "one", "--format", "csv", calledFrom).rows); diff != "" {
+			want := fillIn(lines, "MPI_Allreduce sites!inlined:{in} < sites!main:{inlined} 3",
+				"MPI_Barrier libsites.so!shared_barrier:{library} 3",
+				"MPI_Finalize sites!main:{finalize} 3", "MPI_Init sites!main:{init} 3",
+				"MPI_Sendrecv sites!put:{put} 93")
+			if diff := gocmp.Diff(want, askRows(t, "one", "sql", "--store", store, "--run", "one", "--format", "csv",
+				calledFrom).rows); diff != "" {
 				t.Errorf("--stack 1, by hand (-) and captured (+):\n%s", diff)
 			}
 
 			capturedSites(t, store, "four", exe, 4)
-			want = fillIn(lines, "MPI_Allreduce sites!inlined:{in} < sites!main:{inlined} 3", "MPI_Barrier libsites.so!shared_barrier:{library} < sites!main:{shared} 3",
+			want = fillIn(lines, "MPI_Allreduce sites!inlined:{in} < sites!main:{inlined} 3",
+				"MPI_Barrier libsites.so!shared_barrier:{library} < sites!main:{shared} 3",
 				"MPI_Finalize sites!main:{finalize} 3", "MPI_Init sites!main:{init} 3",
-				"MPI_Sendrecv sites!put:{put} < sites!early:{early} < sites!main:{first} 90", "MPI_Sendrecv sites!put:{put} < sites!late:{late} < sites!main:{second} 3")
-			if diff := gocmp.Diff(want, askRows(t, "four", "sql", "--store", store, "--run", "four", "--format", "csv", calledFrom).rows); diff != "" {
+				"MPI_Sendrecv sites!put:{put} < sites!early:{early} < sites!main:{first} 90",
+				"MPI_Sendrecv sites!put:{put} < sites!late:{late} < sites!main:{second} 3")
+			if diff := gocmp.Diff(want, askRows(t, "four", "sql", "--store", store, "--run", "four", "--format",
+				"csv", calledFrom).rows); diff != "" {
 				t.Errorf("--stack 4, by hand (-) and captured (+):\n%s", diff)
 			}
 			sent := askRows(t, "messages", "sql", "--store", store, "--run", "four", "--format", "csv",
@@ -103,7 +112,9 @@ func TestCallSitesInC(t *testing.T) {
 
 			capturedSites(t, store, "again", exe, 4)
 			first := askRows(t, "sites", "sql", "--store", store, "--run", "four", "--format", "csv", siteRows)
-			if diff := gocmp.Diff(first.rows, askRows(t, "sites", "sql", "--store", store, "--run", "again", "--format", "csv", siteRows).rows); diff != "" {
+			if diff := gocmp.Diff(first.rows,
+				askRows(t, "sites", "sql", "--store", store, "--run", "again", "--format", "csv",
+					siteRows).rows); diff != "" {
 				t.Errorf("two captures number differently:\n%s", diff)
 			}
 			noLines(t, store, exe, lines)
@@ -111,7 +122,7 @@ func TestCallSitesInC(t *testing.T) {
 	}
 }
 
-// noLines strips the program and changes it after its capture.
+// noLines strips the program, and changes it after its capture.
 func noLines(t *testing.T, store, exe string, lines map[string]string) {
 	t.Helper()
 	if out, err := exec.Command("strip", exe).CombinedOutput(); err != nil {
@@ -121,9 +132,10 @@ func noLines(t *testing.T, store, exe string, lines map[string]string) {
 	count := `SELECT count(*) AS sites, count(function) AS functions, count(line) AS lines, count("offset") AS offsets, count(build_id) AS builds FROM callsites`
 	for run, want := range map[string]string{
 		"one":      "6 6 6 6 6",
-		"stripped": "5 1 1 5 5", // the library is as it was; what was put into main has no frame of its own
+		"stripped": "5 1 1 5 5", // the library is unchanged; functions inlined into main have no frame
 	} {
-		if got := askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv", count).rows; got[0] != want {
+		if got := askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv",
+			count).rows; got[0] != want {
 			t.Errorf("%s: sites, functions, lines, offsets, builds: %s, want %s", run, got[0], want)
 		}
 	}
@@ -138,20 +150,22 @@ func noLines(t *testing.T, store, exe string, lines map[string]string) {
 	if err := os.WriteFile(library, []byte("another library"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	commq(t, "ingest", "--store", store, "--run", "rebuilt", "--keep", spool)
-	commq(t, "ingest", "--store", store, "--run", "bare", "--no-symbols", spool)
+	commq(t, "ingest", "--store", store, "--name", "rebuilt", "--keep", spool)
+	commq(t, "ingest", "--store", store, "--name", "bare", "--no-symbols", spool)
 	for _, run := range []string{"rebuilt", "bare"} {
-		if got := askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv", count).rows; got[0] != "5 0 0 5 5" {
+		if got := askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv",
+			count).rows; got[0] != "5 0 0 5 5" {
 			t.Errorf("%s: sites, functions, lines, offsets, builds: %s", run, got[0])
 		}
-		warned := strings.Contains(commq(t, "runs", "show", "--store", store, run), "Functions and lines in libsites.so are not known: damaged file")
+		warned := strings.Contains(commq(t, "runs", "show", "--store", store, run),
+			"Functions and lines in libsites.so are not known: damaged file")
 		if warned != (run == "rebuilt") {
 			t.Errorf("%s: warned: %v", run, warned)
 		}
 	}
 }
 
-// libraryOf says which MPI library the test's program is for.
+// libraryOf returns the MPI library that the test's program is built for.
 func libraryOf(t *testing.T, exe string) string {
 	t.Helper()
 	for _, library := range []string{"openmpi", "mpich"} {
@@ -163,15 +177,17 @@ func libraryOf(t *testing.T, exe string) string {
 	return ""
 }
 
-// In Fortran the site is in the program too where MPICH's own functions stand between, in all three bindings. gfortran 12
-// gives some calls by use mpi and use mpi_f08 the line of the procedure, so the lines of two calls are looked at.
+// In Fortran the call site is in the program, too, even if functions of MPICH are between it and the call, in all
+// three bindings. gfortran 12 gives some calls through use mpi and use mpi_f08 the line of the procedure, so the test
+// checks the lines of two calls.
 func TestCallSitesInFortran(t *testing.T) {
 	captureEnvironment(t)
 	for _, library := range []string{"openmpi", "mpich"} {
 		for _, f := range flavours()[1:] {
 			t.Run(library+"/"+f.name, func(t *testing.T) {
 				exe, store := filepath.Join(t.TempDir(), "sites"), t.TempDir()
-				args := append([]string{"-g", "-O2", "-fno-inline", "-J", t.TempDir(), "-o", exe, filepath.Join(programsDir, "sites.F90")}, f.flags...)
+				args := append([]string{"-g", "-O2", "-fno-inline", "-J", t.TempDir(), "-o", exe,
+					filepath.Join(programsDir, "sites.F90")}, f.flags...)
 				if out, err := exec.Command(f.compiler+library, args...).CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
@@ -179,15 +195,20 @@ func TestCallSitesInFortran(t *testing.T) {
 				capturedSites(t, store, "three", exe, 3)
 				for run, want := range map[string][]string{
 					"one": fillIn(lines, "MPI_Isend sites!halo::put:{put} 93", "MPI_Recv sites!halo::put:{recv} 93"),
-					"three": fillIn(lines, "MPI_Isend sites!halo::put:{put} < sites!halo::early:{early} 90", "MPI_Isend sites!halo::put:{put} < sites!halo::late:{late} 3",
-						"MPI_Recv sites!halo::put:{recv} < sites!halo::early:{early} 90", "MPI_Recv sites!halo::put:{recv} < sites!halo::late:{late} 3"),
+					"three": fillIn(lines, "MPI_Isend sites!halo::put:{put} < sites!halo::early:{early} 90",
+						"MPI_Isend sites!halo::put:{put} < sites!halo::late:{late} 3",
+						"MPI_Recv sites!halo::put:{recv} < sites!halo::early:{early} 90",
+						"MPI_Recv sites!halo::put:{recv} < sites!halo::late:{late} 3"),
 				} {
 					query := fmt.Sprintf("SELECT call, regexp_replace(path, ' < sites!sites:.*', '') AS path, calls FROM (%s) WHERE call IN ('MPI_Isend', 'MPI_Recv') ORDER BY ALL", calledFrom)
-					if diff := gocmp.Diff(want, askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv", query).rows); diff != "" {
+					if diff := gocmp.Diff(want,
+						askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv",
+							query).rows); diff != "" {
 						t.Errorf("%s, by hand (-) and captured (+):\n%s", run, diff)
 					}
 					elsewhere := `SELECT count(*) AS elsewhere FROM events AS e LEFT JOIN callsites AS c ON c.id = e.callsite WHERE c.module IS DISTINCT FROM 'sites'`
-					if got := askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv", elsewhere).rows[0]; got != "0" {
+					if got := askRows(t, run, "sql", "--store", store, "--run", run, "--format", "csv",
+						elsewhere).rows[0]; got != "0" {
 						t.Errorf("%s: %s calls have no site in the program", run, got)
 					}
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// slurmConf makes the hosts a Slurm cluster. Nothing is authenticated: nobody else is in their network.
+// slurmConf makes the hosts a Slurm cluster. It has no authentication, because their network has no other hosts.
 const slurmConf = `ClusterName=commq
 SlurmctldHost=n3
 AuthType=auth/none
@@ -55,7 +55,8 @@ func (w *network) startSlurm(t *testing.T) {
 func (w *network) daemon(t *testing.T, host, command string) {
 	t.Helper()
 	cmd := w.onHost(t, host, "sh", "-c", command)
-	log, err := os.Create(filepath.Join(w.dir, fmt.Sprintf("log.%s.%s", host, filepath.Base(strings.Fields(command)[1]))))
+	log, err := os.Create(filepath.Join(w.dir,
+		fmt.Sprintf("log.%s.%s", host, filepath.Base(strings.Fields(command)[1]))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func (w *network) daemon(t *testing.T, host, command string) {
 	})
 }
 
-// logs are the ends of what the daemons printed.
+// logs returns the last lines of the daemons' output.
 func (w *network) logs() string {
 	files, _ := filepath.Glob(filepath.Join(w.dir, "log.*"))
 	var text strings.Builder
@@ -81,14 +82,15 @@ func (w *network) logs() string {
 	return text.String()
 }
 
-// slurmGather is a --gather command that uses srun itself, one task on each node, and a folder that all nodes see.
+// slurmGather is a --gather command that uses srun itself, one task on each node, and a folder shared by all nodes.
 const slurmGather = `mkdir all && srun -N 3 -n 3 sh -c 'mv $COMMQ_SPOOL/* all && rmdir $COMMQ_SPOOL' &&
 mkdir -p $COMMQ_SPOOL && mv all/* $COMMQ_SPOOL && rmdir all`
 
-// blocks is where srun puts 5 ranks on 3 nodes with 8 CPUs each: as many as fit on the first, one on each other.
+// blocks is the layout that srun chooses for 5 ranks on 3 nodes with 8 CPUs each: as many as fit on the first, one on
+// each other.
 var blocks = layout{[]int{0, 0, 0, 1, 2}, fiveSend}
 
-// TestSlurm runs programs by srun on a cluster of three made hosts.
+// TestSlurm runs programs with srun on a cluster of three made hosts.
 func TestSlurm(t *testing.T) {
 	testenv.Need(t, "srun", "slurmctld", "slurmd")
 	testenv.MPI(t, "openmpi")
@@ -109,12 +111,15 @@ func TestSlurm(t *testing.T) {
 			run := func(line ...string) string {
 				t.Helper()
 				out, errs, status := w.run(t, line...)
-				// Open MPI 4.1 under srun may not come out of its own MPI_Init: a rank gets a message before it listens, dies, and the others wait
-				// (open-mpi/ompi issue 12495; of 150 runs of the program alone, without commq, one did).
+				// Open MPI 4.1 under srun may hang in its own MPI_Init: a rank gets a message before it listens,
+				// dies, and the others wait (open-mpi/ompi issue 12495; it happened in one of 150 runs of the program
+				// alone, without commq).
 				for tries := 1; status == 137 && tries < 3; tries++ {
-					t.Logf("%s: not done after a minute, once more\n%s%s\n%s", strings.Join(line, " "), out, errs, w.logs())
+					t.Logf("%s: not done after a minute, once more\n%s%s\n%s", strings.Join(line, " "), out, errs,
+						w.logs())
 					w.run(t, "scancel", "--state=RUNNING", "--user=root")
-					w.run(t, "srun", "-N", "3", "-n", "3", "rm", "-rf", filepath.Join(w.dir, "local", "spool."+c.library))
+					w.run(t, "srun", "-N", "3", "-n", "3", "rm", "-rf",
+						filepath.Join(w.dir, "local", "spool."+c.library))
 					out, errs, status = w.run(t, line...)
 				}
 				if status != 0 {
@@ -123,27 +128,31 @@ func TestSlurm(t *testing.T) {
 				return out
 			}
 			srun := "srun -N 3 --mpi=" + c.pmi
-			out := run("commq", "capture", "--store", "runs", "--run", "capture."+c.library, "--launcher", srun, "-n", fmt.Sprint(c.where.ranks()), "--gather", slurmGather, "--", program)
+			out := run("commq", "capture", "--store", "runs", "--name", "capture."+c.library, "--launcher", srun, "-n",
+				fmt.Sprint(c.where.ranks()), "--gather", slurmGather, "--", program)
 			if !c.where.says(out) {
 				t.Error(out)
 			}
 			w.check(t, "capture."+c.library, c.where)
 
-			out = run("commq", "replay", "--store", "runs", "--run", "capture."+c.library, "-q", "--mpi", c.library, "--launcher", srun, "--gather", slurmGather, "--schedule-dir", ".")
-			if want := "capture." + c.library + ".replay: equal to capture." + c.library + ": "; !strings.HasPrefix(out, want) {
+			out = run("commq", "replay", "--store", "runs", "--run", "capture."+c.library, "-q", "--mpi", c.library,
+				"--launcher", srun, "--gather", slurmGather, "--schedule-dir", ".")
+			if want := "capture." + c.library + ".replay: equal to capture." +
+				c.library + ": "; !strings.HasPrefix(out, want) {
 				t.Errorf("got %s want %s", out, want)
 			}
 
-			// The user's own line: two programs, chosen by rank, and labels before each line.
+			// A launcher line of the user: two programs, chosen by rank, and labels before each line.
 			spool := filepath.Join(w.dir, "local", "spool."+c.library)
 			rank := "commq exec --spool " + spool + " -- " + program
 			putFile(t, filepath.Join(w.dir, "programs"), "1 "+rank+" other\n* "+rank+"\n", 0o644)
-			out = run(append(strings.Fields(srun), "-n", fmt.Sprint(c.where.ranks()), "--label", "--multi-prog", "programs")...)
+			out = run(append(strings.Fields(srun), "-n", fmt.Sprint(c.where.ranks()), "--label", "--multi-prog",
+				"programs")...)
 			if !c.where.says(out) || !strings.Contains(out, "2: rank 2 of") {
 				t.Error(out)
 			}
 			run("sh", "-ec", "export COMMQ_SPOOL="+spool+"; "+slurmGather)
-			run("commq", "ingest", spool, "--store", "runs", "--run", "exec."+c.library)
+			run("commq", "ingest", spool, "--store", "runs", "--name", "exec."+c.library)
 			w.check(t, "exec."+c.library, c.where)
 		})
 	}

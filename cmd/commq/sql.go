@@ -18,13 +18,13 @@ func newSQLCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   `sql --run RUN "SELECT ..."`,
 		Short: "Run your own SQL over the tables of runs",
-		Long: `sql runs one SELECT, in DuckDB's dialect, over the tables of one or more runs: events, messages, parts, comms, ranks,
-callsites and datatypes, each with a leading column run, and runs, a row for each run with what its manifest says.
-docs/SCHEMA.md describes the columns; so does "DESCRIBE messages". With - the SQL is read from standard input.
-Nothing can be changed and no other file can be read.
+		Long: `sql runs one SELECT, in DuckDB's dialect, over the tables of one or more runs: events, messages,
+parts, comms, ranks, callsites and datatypes, each with a leading column run, and runs, a row for each run with its
+manifest. docs/SCHEMA.md describes the columns, as does "DESCRIBE messages". With - it reads the SQL from standard
+input. It cannot change anything or read other files.
 
-With --init, and nothing else, it prints SQL after which the duckdb shell, or another DuckDB, has the queries of commq as table macros
-and needs no commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/method/duckdb-shell.md says more.`,
+--init prints SQL that defines the queries of commq as table macros, for the duckdb shell or another DuckDB without
+commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/method/duckdb-shell.md has more.`,
 		Example: `  commq sql --run cg.A.4 "SELECT call, count(*) AS n FROM events GROUP BY call"
   commq sql --run 'cg.A.*' --format csv \
       "SELECT run, sum(bytes) AS bytes FROM messages GROUP BY run"
@@ -34,28 +34,30 @@ and needs no commq: duckdb -init commq.sql -c "FROM density('bt.C.64')". docs/me
 			if init {
 				return wantArgs(0, 0, "nothing but --init")(c, args)
 			}
-			return wantArgs(1, 1, "one SQL text, quoted")(c, args)
+			return wantArgs(1, anyNumber, "one SQL text, quoted, after runs")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if init {
 				return printMacros(a)
 			}
-			return runSQL(c.Context(), a, c, &o, args[0])
+			last := len(args) - 1
+			o.runs = append(o.runs, args[:last]...)
+			return runSQL(c.Context(), a, c, &o, args[last])
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.flags(c, a)
-	c.Flags().BoolVar(&init, "init", false, "print the queries as macros of DuckDB, for duckdb -init")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	c.Flags().BoolVar(&init, "init", false, "print the queries as DuckDB macros, for duckdb -init")
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown flag: -- ") {
 			return fmt.Errorf("%w; put -- before SQL that begins with a comment", err)
 		}
-		return err
+		return flagMistake(c, err)
 	})
 	return c
 }
 
-// printMacros writes commq.sql, with the user's own queries.
+// printMacros prints commq.sql, including the user's own queries.
 func printMacros(a *app) error {
 	l, err := a.queryLibrary()
 	if err != nil {
@@ -70,7 +72,7 @@ func printMacros(a *app) error {
 	return err
 }
 
-// sqlBytes bounds the SQL that is read from standard input.
+// sqlBytes is the maximum amount of SQL read from standard input.
 const sqlBytes = 16 << 20
 
 func runSQL(ctx context.Context, a *app, c *cobra.Command, o *answerOptions, text string) error {

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,13 +15,15 @@ func newStorePushCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "push s3://BUCKET/PREFIX [RUN...]",
 		Short: "Copy runs into object storage",
-		Long: `push copies runs of the store into a bucket of a service that speaks S3. Without RUN it is all of them. A run's manifest is put last: what
-is half there is no run. A run that is there with the same manifest is left alone, another of its name is replaced.
+		Long: `push copies runs of the store, all of them unless RUN names some, into a bucket of a service that
+speaks S3. It writes the manifest of a run last, so that half a run is not visible. A run that is there with the same
+manifest is skipped; another run of the same name is replaced.
 
-commq query, sql, runs list and runs show read runs there, with --store s3://BUCKET/PREFIX; for all else store pull brings them back.
+commq query, sql, runs list and runs show read runs there, with --store s3://BUCKET/PREFIX. For other commands fetch
+them with store pull.
 
-The service is that of $AWS_ENDPOINT_URL (default: Amazon's in $AWS_REGION); keys come from $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, or the
-profile $AWS_PROFILE of ~/.aws/credentials.`,
+The service is $AWS_ENDPOINT_URL (default: Amazon's in $AWS_REGION); keys come from $AWS_ACCESS_KEY_ID and
+$AWS_SECRET_ACCESS_KEY, or the profile $AWS_PROFILE of ~/.aws/credentials.`,
 		Example: `  export AWS_ENDPOINT_URL=https://s3.example.org
   commq store push s3://jobs/2026-11
   commq store push s3://jobs/2026-11 bt.C.64 'sp.A.*'
@@ -33,7 +31,10 @@ profile $AWS_PROFILE of ~/.aws/credentials.`,
 		Args:              wantArgs(1, anyNumber, "s3://BUCKET/PREFIX and runs"),
 		ValidArgsFunction: completeAfterStore(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return runStorePush(c.Context(), a, args[0], args[1:])
+			if err := runStorePush(c.Context(), a, args[0], args[1:]); err != nil {
+				return fmt.Errorf("store push: %w", err)
+			}
+			return nil
 		},
 	}
 }
@@ -42,19 +43,23 @@ func newStorePullCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pull s3://BUCKET/PREFIX [RUN...]",
 		Short: "Copy runs from object storage into the store",
-		Long: `pull copies runs of a bucket into the store, a folder. Without RUN it is all of them. A run appears in the store whole or not at all; one whose
-name is taken there by the same run is left alone. Service and keys are those of store push.`,
+		Long: `pull copies runs of a bucket, all of them unless RUN names some, into the store, a folder. A run
+appears in the store complete or not at all; a run that is there already is skipped. Service and keys are those of
+store push.`,
 		Example: `  commq store pull s3://jobs/2026-11 bt.C.64
   commq store pull s3://jobs/2026-11 --store /scratch/runs`,
 		Args:              wantArgs(1, anyNumber, "s3://BUCKET/PREFIX and runs"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			return runStorePull(c.Context(), a, args[0], args[1:])
+			if err := runStorePull(c.Context(), a, args[0], args[1:]); err != nil {
+				return fmt.Errorf("store pull: %w", err)
+			}
+			return nil
 		},
 	}
 }
 
-// completeAfterStore completes runs behind the first argument, which nobody can guess.
+// completeAfterStore completes runs after the first argument, the URL, which nobody can guess.
 func completeAfterStore(a *app) cobra.CompletionFunc {
 	runs := completeRuns(a)
 	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
@@ -68,72 +73,40 @@ func completeAfterStore(a *app) cobra.CompletionFunc {
 func runStorePush(ctx context.Context, a *app, to string, names []string) error {
 	s, err := objects.Open(to)
 	if err != nil {
-		return fmt.Errorf("store push: %w", err)
+		return err
 	}
 	runs, err := namedOrAll(a, names)
 	if err != nil {
-		return fmt.Errorf("store push: %w", err)
+		return err
 	}
-	already := 0
-	for _, r := range runs {
-		pushed, err := s.Push(ctx, r.Dir, r.Name)
-		if err != nil {
-			return fmt.Errorf("store push: %w", err)
-		}
-		if !pushed {
-			already++
-		}
+	before, err := s.PushAll(ctx, storedRuns(runs))
+	if err != nil {
+		return err
 	}
-	a.note("%s in %s, %d of them before", counted(int64(len(runs)), "run"), s.URL, already)
+	a.note("%s in %s, %d of them before", counted(int64(len(runs)), "run"), s.URL, before)
 	return nil
 }
 
 func runStorePull(ctx context.Context, a *app, from string, names []string) error {
 	s, err := objects.Open(from)
 	if err != nil {
-		return fmt.Errorf("store pull: %w", err)
+		return err
 	}
-	if len(names) == 0 {
-		names = []string{"*"}
-	}
-	runs, err := objectsNamed(ctx, a, s, names)
+	copied, err := s.PullNamed(ctx, names, a.storeDir(), warnLeftOut(a))
 	if err != nil {
-		return fmt.Errorf("store pull: %w", err)
+		return err
 	}
-	already := 0
-	for _, r := range runs {
-		if same, err := hasRun(a.storeDir(), r); err != nil {
-			return fmt.Errorf("store pull: %w", err)
-		} else if same {
-			already++
-			continue
-		}
-		if err := s.Pull(ctx, r.Name, a.storeDir()); err != nil {
-			return fmt.Errorf("store pull: %w", err)
-		}
-	}
-	a.note("%s of %s in %s, %d of them before", counted(int64(len(runs)), "run"), s.URL, a.storeDir(), already)
+	a.note("%s of %s in %s, %d of them before", counted(int64(copied.Runs), "run"), s.URL, a.storeDir(), copied.Before)
 	return nil
 }
 
-// hasRun says whether the store has the run, by name and digest.
-func hasRun(store string, r queries.Run) (bool, error) {
-	infos, err := writer.List(store)
-	if err != nil {
-		return false, err
-	}
-	for _, info := range infos {
-		if info.Name == r.Name {
-			return info.Err == nil && info.Manifest.Digest == r.Manifest.Digest, nil
-		}
-	}
-	return false, nil
-}
+// warnLeftOut warns of runs that cannot be read.
+func warnLeftOut(a *app) func(error) { return func(err error) { a.warn("left out: %v", err) } }
 
-// objectStore is the store where it is object storage.
+// objectStore opens the store if it is object storage.
 func (a *app) objectStore() (*objects.Store, error) { return objects.Open(a.storeDir()) }
 
-// objectAccess is how DuckDB reaches the store where it is object storage; else nil.
+// objectAccess tells DuckDB how to reach the store if it is object storage; nil if it is a folder.
 func (a *app) objectAccess() (*queries.Objects, error) {
 	if !objects.Is(a.storeDir()) {
 		return nil, nil
@@ -143,73 +116,28 @@ func (a *app) objectAccess() (*queries.Objects, error) {
 		return nil, err
 	}
 	c := s.Access
-	return &queries.Objects{Endpoint: c.Endpoint, Region: c.Region, TLS: c.TLS, PathStyle: c.PathStyle, KeyID: c.KeyID, Secret: c.Secret, Token: c.Token}, nil
+	return &queries.Objects{Endpoint: c.Endpoint, Region: c.Region, TLS: c.TLS, PathStyle: c.PathStyle,
+		KeyID: c.KeyID, Secret: c.Secret, Token: c.Token}, nil
 }
 
-// findObjects finds the runs named, or meant by a pattern, in the store, which is object storage.
+// findObjects finds the runs that names and patterns match in the store, which is object storage.
 func findObjects(ctx context.Context, a *app, names []string) ([]queries.Run, error) {
 	s, err := a.objectStore()
 	if err != nil {
 		return nil, err
 	}
-	return objectsNamed(ctx, a, s, names)
-}
-
-func objectsNamed(ctx context.Context, a *app, s *objects.Store, names []string) ([]queries.Run, error) {
-	var runs []queries.Run
-	seen := map[string]bool{}
-	add := func(r queries.Run) {
-		if !seen[r.Name] {
-			runs = append(runs, r)
-		}
-		seen[r.Name] = true
+	found, err := s.Find(ctx, names, warnLeftOut(a))
+	if err != nil {
+		return nil, err
 	}
-	var all []objects.Info
-	for _, name := range names {
-		if writer.CheckName(name) == nil {
-			m, err := s.Manifest(ctx, name)
-			if errors.Is(err, os.ErrNotExist) {
-				err = fmt.Errorf("no run %q in %s; commq runs list --store %[2]s names the runs", name, s.URL)
-			}
-			if err != nil {
-				return nil, err
-			}
-			add(queries.Run{Name: name, Dir: s.Place(name), Manifest: m})
-			continue
-		}
-		if !strings.ContainsAny(name, "*?[") {
-			return nil, fmt.Errorf("no run %q in %s: that is no name of a run", name, s.URL)
-		}
-		if all == nil {
-			var err error
-			if all, err = s.List(ctx); err != nil {
-				return nil, err
-			}
-		}
-		found := false
-		for _, info := range all {
-			fits, err := path.Match(name, info.Name)
-			if err != nil {
-				return nil, fmt.Errorf("runs %q: %w; want * ? or [a-z]", name, err)
-			}
-			if !fits {
-				continue
-			}
-			if info.Err != nil {
-				a.warn("left out: %v", info.Err)
-				continue
-			}
-			found = true
-			add(queries.Run{Name: info.Name, Dir: s.Place(info.Name), Manifest: info.Manifest})
-		}
-		if !found {
-			return nil, fmt.Errorf("no run fits %q in %s; commq runs list --store %[2]s names the runs", name, s.URL)
-		}
+	var runs []queries.Run
+	for _, f := range found {
+		runs = append(runs, queries.Run{Name: f.Name, Dir: s.Place(f.Name), Manifest: f.Manifest})
 	}
 	return runs, nil
 }
 
-// listRuns lists the runs of the store, in a folder or in object storage.
+// listRuns lists the runs of the store, a folder or object storage.
 func (a *app) listRuns(ctx context.Context) ([]writer.Info, error) {
 	if !objects.Is(a.storeDir()) {
 		return writer.List(a.storeDir())
@@ -218,13 +146,10 @@ func (a *app) listRuns(ctx context.Context) ([]writer.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.List(ctx)
-	if err != nil {
-		return nil, err
-	}
+	found, err := s.List(ctx)
 	var infos []writer.Info
-	for _, o := range all {
-		infos = append(infos, writer.Info{Name: o.Name, Dir: s.Place(o.Name), Manifest: o.Manifest, Err: o.Err})
+	for _, f := range found {
+		infos = append(infos, writer.Info{Name: f.Name, Dir: s.Place(f.Name), Manifest: f.Manifest, Err: f.Err})
 	}
-	return infos, nil
+	return infos, err
 }

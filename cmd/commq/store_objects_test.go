@@ -16,8 +16,8 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// objectStorage starts an S3 server on loopback that ends with the test, with the bucket jobs, and sets the environment for it. It returns the folder in which the
-// server keeps the bucket's objects.
+// objectStorage starts an S3 server on loopback that ends with the test, with the bucket jobs, and sets the
+// environment for it. It returns the folder in which the server keeps the bucket's objects.
 func objectStorage(t *testing.T) string {
 	t.Helper()
 	storage := testenv.StartObjectStorage(t, "../../scripts")
@@ -28,22 +28,23 @@ func objectStorage(t *testing.T) string {
 	return storage.Bucket
 }
 
-// refused runs a command that must end with status 2, and returns what it says.
+// refused runs a command that must end with status 2, and returns its message.
 func refused(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if status := run(context.Background(), args, strings.NewReader(""), &out, &errs); status != 2 {
+	if status := execute(context.Background(), args, strings.NewReader(""), &out, &errs); status != 2 {
 		t.Errorf("commq %s: exit status %d\n%s%s", strings.Join(args, " "), status, errs.String(), out.String())
 	}
 	return errs.String()
 }
 
-// Runs in object storage are listed, shown and asked as those of a folder are, and come back with the same files.
+// Runs in object storage are listed, shown and asked like those in a folder, and pulling them gives the same files.
 func TestRunsInObjectStorage(t *testing.T) {
 	objectStorage(t)
 	local := t.TempDir()
 	for _, name := range []string{"cg.A.4", "mg.W.2", "mg.W.4", "rma.3"} {
-		if err := os.CopyFS(filepath.Join(local, name), os.DirFS(filepath.Join("../../testdata/runs", name))); err != nil {
+		if err := os.CopyFS(filepath.Join(local, name),
+			os.DirFS(filepath.Join("../../testdata/runs", name))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +60,8 @@ func TestRunsInObjectStorage(t *testing.T) {
 		{"query", "callsites", "--run", "cg.A.4", "--format", "csv"},
 		{"query", "late-senders", "--run", "mg.W.4", "--format", "csv"},
 		{"query", "imbalance", "--run", "cg.A.4", "--format", "csv"},
-		{"sql", "SELECT run, count(*) AS n, min(start_ns) AS first FROM events GROUP BY run ORDER BY run", "--run", "*"},
+		{"sql", "SELECT run, count(*) AS n, min(start_ns) AS first FROM events GROUP BY run ORDER BY run", "--run",
+			"*"},
 	} {
 		want, got := commq(t, append(args, "--store", local)...), commq(t, append(args, "--store", there)...)
 		if got != want || want == "" {
@@ -79,18 +81,20 @@ func TestRunsInObjectStorage(t *testing.T) {
 	if entries, err := os.ReadDir(back); err != nil || len(entries) != 3 {
 		t.Errorf("pulled: %v %v", entries, err)
 	}
-	commq(t, "store", "pull", there, "--store", back, "rma.3") // again: it is there
+	commq(t, "store", "pull", there, "--store", back, "rma.3") // again: it exists already
 
 	for _, bad := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"query", "density", "--run", "nobody", "--store", there}, `no run "nobody" in s3://jobs/2026/11`},
-		{[]string{"detect", "--run", "cg.A.4", "--store", there}, `the store s3://jobs/2026/11 is object storage, and this needs a folder`},
+		{[]string{"detect", "--run", "cg.A.4", "--store", there},
+			`the store s3://jobs/2026/11 is object storage, and this needs a folder`},
 		{[]string{"runs", "check", "cg.A.4", "--store", there}, `copy them with commq store pull s3://jobs/2026/11`},
 		{[]string{"runs", "remove", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
 		{[]string{"report", "cg.A.4", "--store", there}, `is object storage, and this needs a folder`},
-		{[]string{"sql", "FROM read_parquet('s3://jobs/2026/11/mg.W.2/events/0000.parquet')", "--run", "cg.A.4", "--store", there}, `Cannot access file`},
+		{[]string{"sql", "FROM read_parquet('s3://jobs/2026/11/mg.W.2/events/0000.parquet')", "--run", "cg.A.4",
+			"--store", there}, `SQL reads no files, found "s3://jobs/2026/11/mg.W.2/events/0000.parquet"`},
 		{[]string{"runs", "list", "--store", "s3://nobucket/x"}, `make the bucket first`},
 		{[]string{"store", "push", "s3:///x", "--store", local}, `want s3://BUCKET or s3://BUCKET/PREFIX`},
 	} {
@@ -100,16 +104,19 @@ func TestRunsInObjectStorage(t *testing.T) {
 	}
 	t.Setenv("COMMQ_DUCKDB_EXTENSIONS", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	if got := refused(t, "query", "density", "--run", "cg.A.4", "--store", there); !strings.Contains(got, "pip install duckdb-extension-httpfs==1.5.5) and name its folder with $COMMQ_DUCKDB_EXTENSIONS") {
+	if got := refused(t, "query", "density", "--run", "cg.A.4", "--store", there); !strings.Contains(got,
+		"pip install duckdb-extension-httpfs==1.5.5) and name its folder with $COMMQ_DUCKDB_EXTENSIONS") {
 		t.Errorf("without the extension: %q", got)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another secret")
-	if got := refused(t, "runs", "list", "--store", there); !strings.Contains(got, "keys come from $AWS_ACCESS_KEY_ID") || strings.Contains(got, "another secret") {
+	if got := refused(t, "runs", "list", "--store", there); !strings.Contains(got,
+		"keys come from $AWS_ACCESS_KEY_ID") || strings.Contains(got, "another secret") {
 		t.Errorf("with a wrong key: %q", got)
 	}
 }
 
-// A run that was half pushed is no run; pushed again it is whole. One that replaces another is never a mixture.
+// An interrupted push leaves no run; pushing again completes it. A run that replaces another is never a mixture of
+// both.
 func TestPushIsKilled(t *testing.T) {
 	bucket := objectStorage(t)
 	halves := 0
@@ -124,10 +131,12 @@ func TestPushIsKilled(t *testing.T) {
 		_ = cmd.Wait()
 		if _, err := os.Stat(filepath.Join(bucket, to, "cg.A.4", "manifest.json")); err != nil {
 			halves++
-			if got := commq(t, "runs", "list", "--store", "s3://jobs/"+to, "--format", "json"); strings.TrimSpace(got) != "[]" {
+			if got := commq(t, "runs", "list", "--store", "s3://jobs/"+to, "--format",
+				"json"); strings.TrimSpace(got) != "[]" {
 				t.Errorf("half a run is listed: %s", got)
 			}
-			if got := refused(t, "query", "density", "--run", "cg.A.4", "--store", "s3://jobs/"+to); !strings.Contains(got, `no run "cg.A.4"`) {
+			if got := refused(t, "query", "density", "--run", "cg.A.4", "--store", "s3://jobs/"+
+				to); !strings.Contains(got, `no run "cg.A.4"`) {
 				t.Errorf("half a run is asked: %s", got)
 			}
 		}

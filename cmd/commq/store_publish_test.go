@@ -15,12 +15,13 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// tablesOf makes a store with copies of some captured runs, one of them by a name with a colon, and publishes it.
+// tablesOf makes a store with copies of some captured runs, one of them with a colon in its name, and publishes it.
 func tablesOf(t *testing.T) (store, to string) {
 	t.Helper()
 	store, to = t.TempDir(), filepath.Join(t.TempDir(), "tables")
 	for name, as := range map[string]string{"cg.A.4": "cg.A.4", "sp.A.4": "sp:A+4", "rma.3": "2024-01-07"} {
-		if err := os.CopyFS(filepath.Join(store, as), os.DirFS(filepath.Join("../../testdata/runs", name))); err != nil {
+		if err := os.CopyFS(filepath.Join(store, as),
+			os.DirFS(filepath.Join("../../testdata/runs", name))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -28,7 +29,7 @@ func tablesOf(t *testing.T) (store, to string) {
 	return store, to
 }
 
-// duck is the answer of a plain DuckDB as CSV, whose nulls are empty.
+// duck returns the answer of a plain DuckDB as CSV, in which null is empty.
 func duck(t *testing.T, tables, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "answer.csv")
@@ -40,16 +41,19 @@ func duck(t *testing.T, tables, text string) string {
 	return string(answer)
 }
 
-// duckTables is SQL that makes views of published tables, with nothing of commq but the paths.
+// duckTables returns SQL that makes views of published tables, from only the paths.
 func duckTables(to string) string {
 	var b strings.Builder
-	for _, t := range []string{"events", "messages", "comms", "ranks", "callsites", "datatypes", "parts", "profile", "waits", "transfers", "collective_waits", "repeats", "runs"} {
-		b.WriteString("CREATE VIEW " + t + " AS FROM read_parquet('" + to + "/" + t + "/*/*.parquet', hive_partitioning = true, hive_types = {'run': VARCHAR});\n")
+	for _, t := range []string{"events", "messages", "comms", "ranks", "callsites", "datatypes", "parts", "profile",
+		"waits", "transfers", "collective_waits", "repeats", "runs"} {
+		b.WriteString("CREATE VIEW " + t + " AS FROM read_parquet('" + to + "/" +
+			t + "/*/*.parquet', hive_partitioning = true, hive_types = {'run': VARCHAR});\n")
 	}
 	return b.String()
 }
 
-// DuckDB reads what is published as one table with a column run, and answers canned queries and counts as commq does of the runs themselves.
+// DuckDB reads the published files as one table with a column run. Its answers to canned queries, and its counts, are
+// those of commq for the runs themselves.
 func TestDuckDBReadsPublishedRuns(t *testing.T) {
 	store, to := tablesOf(t)
 	tables := duckTables(to)
@@ -83,7 +87,7 @@ func TestDuckDBReadsPublishedRuns(t *testing.T) {
 	}
 }
 
-// lines are the lines of a text, without an order.
+// lines returns the lines of a text, sorted.
 func lines(s string) string {
 	all := strings.Split(strings.ReplaceAll(s, `"`, ""), "\n")
 	for i := range all {
@@ -94,7 +98,8 @@ func lines(s string) string {
 	return strings.Join(all, "\n")
 }
 
-// Published again nothing changes; a run that was changed is replaced; unpublished it is gone, and its store untouched.
+// Publishing again changes nothing; a changed run is replaced; an unpublished run is removed, and its store stays
+// untouched.
 func TestPublishAgainAndUnpublish(t *testing.T) {
 	store, to := tablesOf(t)
 	file := filepath.Join(to, "events", "run=cg.A.4", "0000.parquet")
@@ -102,14 +107,15 @@ func TestPublishAgainAndUnpublish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own, err := os.Stat(filepath.Join(store, "cg.A.4/events/0000.parquet")); err != nil || !os.SameFile(own, before) {
+	if own, err := os.Stat(filepath.Join(store, "cg.A.4/events/0000.parquet")); err != nil ||
+		!os.SameFile(own, before) {
 		t.Errorf("the file of the run and the published one are two (%v)", err)
 	}
 	commq(t, "store", "publish", "--to", to, "--store", store)
 	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
 		t.Errorf("published again the file is another: %v", err)
 	}
-	commq(t, "compact", "cg.A.4", "--store", store, "--rows-per-file", "1000")
+	commq(t, "store", "compact", "cg.A.4", "--store", store, "--rows-per-file", "1000")
 	commq(t, "store", "publish", "--to", to, "--store", store, "cg.A.4")
 	if after, err := os.Stat(file); err != nil || os.SameFile(before, after) {
 		t.Errorf("the compacted run was not published: %v", err)
@@ -122,7 +128,7 @@ func TestPublishAgainAndUnpublish(t *testing.T) {
 	commq(t, "runs", "check", "cg.A.4", "--store", store)
 }
 
-// Whoever is killed while he publishes leaves no row of runs; the next one ends it.
+// A publish that is killed leaves no row in runs; the next one completes it.
 func TestPublisherIsKilled(t *testing.T) {
 	store, _ := tablesOf(t)
 	halves := 0
@@ -132,7 +138,8 @@ func TestPublisherIsKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		place := []string{"_commq/cg.A.4.partial", "_commq/cg.A.4.partial/events", "events", "messages", "profile", "repeats"}[round]
+		place := []string{"_commq/cg.A.4.partial", "_commq/cg.A.4.partial/events", "events", "messages", "profile",
+			"repeats"}[round]
 		waitForFile(t, filepath.Join(to, place))
 		_ = cmd.Process.Signal(syscall.SIGKILL)
 		_ = cmd.Wait()
@@ -174,12 +181,13 @@ func TestPublishToAnotherFileSystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(filepath.Join(to, "events/run=rma.3/0000.parquet")); err != nil || string(got) != string(want) {
+	if got, err := os.ReadFile(filepath.Join(to, "events/run=rma.3/0000.parquet")); err != nil ||
+		string(got) != string(want) {
 		t.Errorf("the copy differs (%v)", err)
 	}
 }
 
-// No file without rows is published where there is one with rows, in the run or in another; a table that nobody has rows of can be read.
+// A file without rows is published only if no run has rows of that table, so that the table can still be read.
 func TestPublishedFilesHaveRows(t *testing.T) {
 	store, to := t.TempDir(), t.TempDir()
 	message := schema.NullMessage

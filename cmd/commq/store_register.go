@@ -20,20 +20,21 @@ type registerOptions struct {
 	engineOptions
 	location string // --location
 	again    bool   // --again
-	dry      bool   // --dry-run
+	dryRun   bool   // --dry-run
 }
 
 func newStoreRegisterCommand(a *app) *cobra.Command {
 	var o registerOptions
 	c := &cobra.Command{
 		Use:   "register [RUN...]",
-		Short: "Make runs known to a Trino server",
-		Long: `register makes each run a partition of the tables of a Trino server's Hive connector: the tables are made where they are not there, the
-files stay where they are and are not written. Without RUN it is all runs of the store. A run that is registered already with the same
-manifest and place is left alone, one that changed is replaced. A run is there when all of it is: its row in the table runs comes last.
+		Short: "Tell a Trino server about runs",
+		Long: `register makes each run, or all runs of the store without RUN, a partition of the tables of a Trino
+server's Hive connector. It makes tables that are missing; the run's files stay where they are. A run that is
+registered with the same manifest and place is skipped; one that changed is replaced. The row in the table runs comes
+last, so a run that is in it is complete.
 
---location says how the server names the store's folder: local:///scratch/runs, file:///scratch/runs, s3://bucket/runs. The catalog needs
-hive.allow-register-partition-procedure=true.`,
+--location is the store's folder as the server names it: local:///scratch/runs, file:///scratch/runs,
+s3://bucket/runs. The catalog needs hive.allow-register-partition-procedure=true.`,
 		Example: `  commq store register \
       --dsn 'http://ada@trino:8080?catalog=hive&schema=commq'
   export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
@@ -46,9 +47,11 @@ hive.allow-register-partition-procedure=true.`,
 	}
 	o.registerFlags(c)
 	f := c.Flags()
-	f.StringVar(&o.location, "location", "", "`URL` by which the server names the store's folder (default: file:// and its path)")
-	f.BoolVar(&o.again, "again", false, "register runs that did not change, too")
-	f.BoolVar(&o.dry, "dry-run", false, "print the SQL that makes runs known that are not; no server is asked")
+	f.StringVar(&o.location, "location", "", "`URL` of the store's folder on the server (default: file:// and its "+
+		"path)")
+	f.BoolVar(&o.again, "again", false, "also register runs that did not change")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the SQL that registers runs the server does not have; no server "+
+		"is asked")
 	completeNothing(c, "location")
 	return c
 }
@@ -58,8 +61,8 @@ func newStoreUnregisterCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unregister RUN...",
 		Short: "Make a Trino server forget runs",
-		Long: `unregister takes the partitions of runs from the tables of a Trino server. The runs' files stay. RUN is the name under which the run was
-registered, also of a run whose files are gone.`,
+		Long: `unregister removes the partitions of runs from the tables of a Trino server. The runs' files stay. RUN
+is the name under which the run was registered; its files may be gone.`,
 		Example: `  export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
   commq store unregister ring.4`,
 		Args:              wantArgs(1, anyNumber, "names of runs"),
@@ -69,25 +72,28 @@ registered, also of a run whose files are gone.`,
 		},
 	}
 	o.registerFlags(c)
-	c.Flags().BoolVar(&o.dry, "dry-run", false, "print the SQL that makes the server forget runs that it knows in full; no server is asked")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false,
+		"print the SQL that unregisters runs the server has completely; no server is asked")
 	return c
 }
 
 func (o *registerOptions) registerFlags(c *cobra.Command) {
-	c.Flags().StringVar(&o.engineName, "engine", "trino", "`ENGINE` that is told of runs: trino, the only one that has to be")
+	c.Flags().StringVar(&o.engineName, "engine", "trino",
+		"`ENGINE` to tell about runs: trino, the only one that needs it")
 	complete(c, "engine", "trino")
 	o.dsnFlag(c)
 }
 
-// dial is the server that the flags name. With --dry-run its address may be left out.
+// dial connects to the server that the flags name. With --dry-run its address may be left out.
 func (o *registerOptions) dial() (*queries.Trino, error) {
-	if o.dry && o.dsn == "" && os.Getenv("COMMQ_DSN") == "" {
-		o.dsn = "http://localhost:8080" // nobody asks it
+	if o.dryRun && o.dsn == "" && os.Getenv("COMMQ_DSN") == "" {
+		o.dsn = "http://localhost:8080" // --dry-run does not ask it
 	}
-	switch o.engineName { // what $COMMQ_ENGINE names answers questions, and is not told of runs
+	switch o.engineName { // $COMMQ_ENGINE is for questions only
 	case "", "trino":
 	case "duckdb":
-		return nil, errors.New("--engine duckdb: DuckDB reads runs where they lie; leave --engine out, or say trino, for a server that must be told of them")
+		return nil, errors.New("--engine duckdb: DuckDB reads runs where they are; only a Trino server needs to " +
+			"be told about them: leave out --engine")
 	default:
 		return nil, fmt.Errorf("--engine %s: want trino", o.engineName)
 	}
@@ -98,7 +104,7 @@ func (o *registerOptions) dial() (*queries.Trino, error) {
 	return queries.Dial(address)
 }
 
-// locationOf is how the server names the folder of a run.
+// locationOf returns the URL of a run's folder on the server.
 func (o *registerOptions) locationOf(store, dir string) (string, error) {
 	store, err := filepath.Abs(store)
 	if err != nil {
@@ -109,12 +115,14 @@ func (o *registerOptions) locationOf(store, dir string) (string, error) {
 	}
 	rel, err := filepath.Rel(store, dir)
 	if err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("run %s lies outside the store %s, whose place --location names; give its store with --store", dir, store)
+		return "", fmt.Errorf("run %s is outside the store %s, whose place --location names; name its store with "+
+			"--store", dir, store)
 	}
 	return strings.TrimRight(o.location, "/") + "/" + filepath.ToSlash(rel), nil
 }
 
-// registrations are the runs named, or all of the store, with their places.
+// registrations returns the named runs, or all of the store, with their URLs. base is the URL of the tables' own
+// folder.
 func (o *registerOptions) registrations(a *app, names []string) (all []queries.Registration, base string, err error) {
 	runs, err := namedOrAll(a, names)
 	if err != nil {
@@ -127,7 +135,7 @@ func (o *registerOptions) registrations(a *app, names []string) (all []queries.R
 		}
 		all = append(all, queries.Registration{Run: r, Location: place})
 	}
-	// The tables' own place, where nothing is: that of a run, which exists.
+	// Nothing is written to the tables' own folder, but it must exist: take the parent of a run.
 	return all, all[0].Location[:strings.LastIndex(all[0].Location, "/")], nil
 }
 
@@ -146,7 +154,7 @@ func runStoreRegister(ctx context.Context, a *app, o *registerOptions, names []s
 			return err
 		}
 	}
-	if o.dry {
+	if o.dryRun {
 		statements := t.TablesSQL(base)
 		for _, r := range all {
 			more, err := t.RegisterSQL(r)
@@ -163,6 +171,7 @@ func runStoreRegister(ctx context.Context, a *app, o *registerOptions, names []s
 	return registerAll(ctx, a, t, o, all)
 }
 
+// registerAll registers runs that the server does not have yet or has otherwise; with --again all.
 func registerAll(ctx context.Context, a *app, t *queries.Trino, o *registerOptions, all []queries.Registration) error {
 	known := map[string]string{}
 	if !o.again {
@@ -171,10 +180,10 @@ func registerAll(ctx context.Context, a *app, t *queries.Trino, o *registerOptio
 			return err
 		}
 	}
-	registered, same := int64(0), int64(0)
+	registered, before := int64(0), int64(0)
 	for _, r := range all {
-		if as, there := known[r.Run.Name]; there && as == r.Identity() {
-			same++
+		if identity, there := known[r.Run.Name]; there && identity == r.Identity() {
+			before++
 			continue
 		}
 		if err := t.Register(ctx, r); err != nil {
@@ -183,8 +192,8 @@ func registerAll(ctx context.Context, a *app, t *queries.Trino, o *registerOptio
 		registered++
 	}
 	text := fmt.Sprintf("registered %s", counted(registered, "run"))
-	if same > 0 {
-		text += fmt.Sprintf("; %s registered before", counted(same, "run"))
+	if before > 0 {
+		text += fmt.Sprintf("; %s registered before", counted(before, "run"))
 	}
 	a.note("%s", text)
 	return nil
@@ -196,7 +205,7 @@ func runStoreUnregister(ctx context.Context, a *app, o *registerOptions, names [
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if o.dry {
+	if o.dryRun {
 		var statements []string
 		for _, name := range names {
 			statements = append(statements, t.UnregisterSQL(name, nil)...)
@@ -206,7 +215,8 @@ func runStoreUnregister(ctx context.Context, a *app, o *registerOptions, names [
 	for _, name := range names {
 		known, err := t.Unregister(ctx, name)
 		if err == nil && !known {
-			err = fmt.Errorf("run %q is not registered; commq sql --engine trino \"SELECT run FROM runs\" lists those that are", name)
+			err = fmt.Errorf("run %q is not registered; commq sql --engine trino \"SELECT run FROM runs\" lists "+
+				"those that are", name)
 		}
 		if err != nil {
 			return err
@@ -216,7 +226,7 @@ func runStoreUnregister(ctx context.Context, a *app, o *registerOptions, names [
 	return nil
 }
 
-// printStatements prints SQL as a file of it holds it.
+// printStatements prints SQL statements as a script.
 func printStatements(w io.Writer, statements []string) error {
 	for _, s := range statements {
 		if _, err := fmt.Fprintf(w, "%s;\n\n", s); err != nil {

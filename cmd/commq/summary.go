@@ -13,10 +13,12 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/internal/printable"
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// printSummary says on one screen what a run holds: after a capture or an ingest.
+// printSummary prints the contents of a run on one screen, after a capture or an ingest.
 func printSummary(w io.Writer, m *schema.Manifest) {
 	w = printable.Writer(w)
 	c := &m.Counts
@@ -25,11 +27,11 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("ranks", "%s%s, %s", grouped(int64(m.Ranks)), onHosts(len(m.Origin.Hosts)), m.Ended)
+	line("ranks", "%s%s, %s", grouped(int64(m.Ranks)), run.HostsText(&m.Origin), m.Ended)
 	switch sim := m.Origin.Simulation; {
 	case m.TimeOrigin == "untimed":
 	case sim != nil:
-		line("time", "%s %s, machine %s", time.Duration(m.EndNs), m.TimeOrigin, machineText(sim))
+		line("time", "%s %s, machine %s", time.Duration(m.EndNs), m.TimeOrigin, run.MachineText(sim))
 	default:
 		line("time", "%s", time.Duration(m.EndNs).Round(time.Microsecond))
 	}
@@ -37,10 +39,12 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	line("messages", "%s with %s", grouped(c.Messages), bytesText(c.MessageBytes))
 	line("collectives", "%s%s", grouped(c.Collectives), collectivesText(m.Collectives))
 	if c.UnmatchedSends+c.UnmatchedReceives > 0 {
-		line("unmatched", "%s and %s (commq query unmatched)", counted(c.UnmatchedSends, "send"), counted(c.UnmatchedReceives, "receive"))
+		line("unmatched", "%s and %s (commq query unmatched)", counted(c.UnmatchedSends, "send"),
+			counted(c.UnmatchedReceives, "receive"))
 	}
 	if c.Choices > 0 {
-		line("open choices", "%s (MPI_ANY_SOURCE, MPI_Waitany and their like), %s out of virtual-time order", grouped(c.Choices), grouped(c.OutOfOrder))
+		line("open choices", "%s (MPI_ANY_SOURCE, MPI_Waitany and their like), %s out of virtual-time order",
+			grouped(c.Choices), grouped(c.OutOfOrder))
 	}
 	if c.EarlyCollectives > 0 {
 		line("early", "%s in a test", counted(c.EarlyCollectives, "nonblocking collective"))
@@ -52,7 +56,8 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 		line("in progress", "%s that never returned", counted(c.InProgress, "call"))
 	}
 	if c.OverlappingCalls > 0 {
-		line("overlaps", "%s that ended after the next one of their thread began (commq query overlaps)", counted(c.OverlappingCalls, "call"))
+		line("overlaps", "%s that ended after the next one of their thread began (commq query overlaps)",
+			counted(c.OverlappingCalls, "call"))
 	}
 	t.Flush()
 	for _, warning := range m.Warnings {
@@ -60,10 +65,10 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	}
 }
 
-// madeFrom is the program that ran, or the trace that the run was made from.
+// madeFrom is the command line of the program, or the source trace or run.
 func madeFrom(o *schema.Origin) string {
 	if o.Trace != nil {
-		return traceText(o.Trace)
+		return run.TraceText(o.Trace)
 	}
 	if o.Replay != nil {
 		return "replay of " + o.Replay.Run
@@ -71,16 +76,7 @@ func madeFrom(o *schema.Origin) string {
 	return shellquote.Join(o.Command...)
 }
 
-// traceText names a trace of another tool.
-func traceText(t *schema.Trace) string {
-	text := fmt.Sprintf("%s (%s)", t.File, t.Format)
-	if t.Program != "" {
-		text += " of " + t.Program
-	}
-	return text
-}
-
-// maxCollectives is how many collectives the summary names.
+// maxCollectives is the maximum number of kinds of collectives that the summary names.
 const maxCollectives = 6
 
 // collectivesText lists collectives, the most frequent first.
@@ -101,18 +97,14 @@ func collectivesText(byName map[string]int64) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// counted is a number and a noun in singular or plural.
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return grouped(n) + " " + noun
-}
+// counted returns a number and a noun, in the singular for 1.
+func counted(n int64, noun string) string { return units.Count(n, noun) }
 
-// bytesText is a number of bytes, in a larger unit too where it is long.
-func bytesText(n int64) string {
-	if n < 1<<10 {
-		return counted(n, "byte")
-	}
-	return fmt.Sprintf("%s bytes (%s)", grouped(n), inBytes(n))
-}
+// bytesText returns an exact size; from 10 kB on a larger unit follows.
+func bytesText(n int64) string { return units.ExactBytes(n) }
+
+// grouped returns an integer with its digits in groups of three: 617,856.
+func grouped(n int64) string { return units.Comma(n) }
+
+// inBytes returns a size in a fitting unit: 9.4 MB.
+func inBytes(n int64) string { return units.Bytes(n) }

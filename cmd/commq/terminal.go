@@ -4,21 +4,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/commq/commq/internal/printable"
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/output"
 )
 
-// note tells the user on stderr what was done or left out, unless --quiet.
+// note prints on stderr what the command did or left out, unless --quiet.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, "commq: %s\n", printable.Text(fmt.Sprintf(format, args...)))
 	}
 }
 
-// summaries is where summaries go: stderr, unless --quiet.
+// summaries returns the stream for summaries: stderr, unless --quiet.
 func (a *app) summaries() io.Writer {
 	if a.quiet {
 		return io.Discard
@@ -26,30 +31,80 @@ func (a *app) summaries() io.Writer {
 	return a.stderr
 }
 
-// warn tells the user on stderr what is wrong but keeps nothing from being done.
+// warn prints a problem that is not fatal on stderr.
 func (a *app) warn(format string, args ...any) {
 	fmt.Fprintf(a.stderr, "commq: %s\n", printable.Text(fmt.Sprintf(format, args...)))
 }
 
+// exactFlag adds --exact to a command that prints numbers for people.
+func (a *app) exactFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&a.exact, "exact", false, "print numbers, names and columns in full, as programs get them")
+}
+
+// text is how tables look on stdout: as wide as the terminal, or as $COLUMNS says; in a pipe as wide as needed.
+func (a *app) text() output.Text {
+	how := output.Text{Exact: a.exact}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		how.Width = n
+	} else if f, ok := a.stdout.(*os.File); ok && onTerminal(f) {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+			how.Width = columns
+		}
+	}
+	return how
+}
+
+// duration is a time for people, or with --exact in seconds to the nanosecond.
+func (a *app) duration(ns int64) string {
+	if a.exact {
+		return seconds(ns) + " s"
+	}
+	return units.Duration(ns)
+}
+
+// size is a number of bytes for people, or with --exact in full.
+func (a *app) size(n int64) string {
+	if a.exact {
+		return counted(n, "byte")
+	}
+	return units.Bytes(n)
+}
+
+// writeRows writes rows to stdout in a format.
+func (a *app) writeRows(format string, rows queries.Rows) error {
+	if format == "table" {
+		return output.WriteText(a.screen(), rows, a.text())
+	}
+	return output.Write(a.screen(), format, rows)
+}
+
+// writeRowsTo writes rows to a file in a format.
+func (a *app) writeRowsTo(w io.Writer, format string, rows queries.Rows) error {
+	if format == "table" {
+		return output.WriteText(w, rows, output.Text{Exact: a.exact})
+	}
+	return output.Write(w, format, rows)
+}
+
 func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// understands says whether w is a terminal that moves its cursor and clears lines: not one with TERM=dumb.
+// understands reports whether w is a terminal that moves its cursor and clears lines, unlike TERM=dumb.
 func understands(w io.Writer) bool {
 	t := os.Getenv("TERM")
 	return t != "" && t != "dumb" && onTerminal(w)
 }
 
-// The colours of words that say how good something is.
+// The colours of good, doubtful and bad outcomes.
 const (
 	green  = "32"
 	yellow = "33"
 	red    = "31"
 )
 
-// painter gives words a colour where w is a terminal that has colours and the user has not said no to them with NO_COLOR.
+// painter returns a function that colours words if w is a terminal with colours and $NO_COLOR is not set.
 func painter(w io.Writer) func(colour, text string) string {
 	if os.Getenv("NO_COLOR") != "" || !understands(w) {
 		return func(_, text string) string { return text }

@@ -22,44 +22,63 @@ type watchOptions struct {
 	format   string
 	interval time.Duration
 	once     bool
-	hang     bool
+	hang     hangOptions
 }
+
+// spokenFormats are the formats of answers that are not tables.
+var spokenFormats = [...]string{"text", "json"}
 
 func newWatchCommand(a *app) *cobra.Command {
 	var o watchOptions
 	c := &cobra.Command{
 		Use:   "watch [flags] spool",
-		Short: "Follow a running job: calls, bytes, and the calls that its ranks are in",
-		Long: `watch looks at the records of a running job every --interval and prints how many ranks have started and ended, calls
-recorded and bytes of records with their rates, the calls that ranks are in and for how long, the ranks with the fewest
-calls, and what could not be recorded. On a terminal the lines stay in place; elsewhere each look is one line (with
---format json, one object).
+		Short: "Follow a running job, or show who waits for whom in one that hangs or was killed",
+		Long: `watch reads the records of a running job every --interval and prints how many ranks have started and
+ended, the calls and bytes recorded with their rates, the calls that ranks are in and for how long, the ranks with
+the fewest calls, and what could not be recorded. On a terminal the lines stay in place; elsewhere each report is one
+line (with --format json, one object).
 
 It ends when all ranks have ended. Exit status: 0 when they finalized (or with --once), 1 when the job was aborted or
-killed. It reads headers and what is new, so a look costs little however much was recorded; of files that were large
-already, calls are estimated (~). Records that a process without mapped files has not written out yet are not seen.`,
+killed. It reads only headers and new records, so a report is cheap however much was recorded; calls in files that
+were large at the start are estimated (~). Records that a process without mapped files has not written yet are not
+counted.
+
+--hang reports once, on a job that runs, hangs or was killed: the call that each rank is in, with whom, since when
+(seconds since MPI_Init), and which ranks it waits for. It names ranks that wait for each other in a circle
+(deadlock), ranks in different collective operations at the same place (mismatch), ranks that have ended (ended), and
+ranks that others wait for and that wait for nobody (waiting). A call with several requests (MPI_Waitany) is taken to
+wait for all outstanding requests of the rank. A rank outside MPI computes, or polls with tests that fail.`,
 		Example: `  commq watch /scratch/spool
-  commq watch /scratch/spool --once --hang
+  commq watch /scratch/spool --hang
+  commq watch /scratch/spool --hang --format json
   commq watch /scratch/spool --interval 60s >> progress.log`,
 		Args:              wantArgs(1, 1, "the spool folder"),
 		ValidArgsFunction: oneFolder,
-		RunE:              func(c *cobra.Command, args []string) error { return runWatch(c.Context(), a, &o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.hang.check(c); err != nil {
+				return err
+			}
+			return runWatch(c.Context(), a, &o, args[0])
+		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.job, "job", "", "id of the job, where the spool has several")
-	f.DurationVar(&o.interval, "interval", 2*time.Second, "time between two looks")
-	f.BoolVar(&o.once, "once", false, "look once")
-	f.BoolVar(&o.hang, "hang", false, "print who waits for whom too (see commq hang); reads all records once")
-	f.StringVar(&o.format, "format", "text", "format of the answer: text or json")
-	complete(c, "format", hangFormats[:]...)
+	f.StringVar(&o.job, "job", "", "id of the job, if the spool has several")
+	f.DurationVar(&o.interval, "interval", 2*time.Second, "time between two reports")
+	f.BoolVar(&o.once, "once", false, "report once")
+	o.hang.flags(c)
+	f.StringVar(&o.format, "format", "text", "`FORMAT` of the answer: "+strings.Join(spokenFormats[:], " or "))
+	complete(c, "format", spokenFormats[:]...)
 	register(c, completeJobs, "job")
 	completeNothing(c, "interval")
 	return c
 }
 
 func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) error {
-	if err := oneOf("format", o.format, hangFormats[:]...); err != nil {
+	if err := oneOf("format", o.format, spokenFormats[:]...); err != nil {
 		return err
+	}
+	if o.hang.on {
+		return reportHang(a, o, spoolDir)
 	}
 	if o.interval < 100*time.Millisecond {
 		return fmt.Errorf("--interval %s: want at least 100ms", o.interval)
@@ -71,7 +90,7 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 	}
 	for watcher != nil {
 		p, err := watcher.Look()
-		if errors.Is(err, fs.ErrNotExist) && w.looks > 0 {
+		if errors.Is(err, fs.ErrNotExist) && w.reports > 0 {
 			a.warn("watch: %v", err)
 			return nil
 		}
@@ -94,9 +113,9 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 	return nil
 }
 
-// start waits for the first rank; nil: the user gave up.
+// start waits for the first rank. It returns nil if the user interrupts it.
 func (w *watching) start(ctx context.Context) (*hang.Watcher, error) {
-	for said := false; ; said = true {
+	for noted := false; ; noted = true {
 		jobs, err := ingest.Jobs(w.dir)
 		if err != nil {
 			return nil, err
@@ -104,7 +123,7 @@ func (w *watching) start(ctx context.Context) (*hang.Watcher, error) {
 		if len(jobs) > 0 || w.o.once {
 			return hang.Watch(w.dir, w.o.job)
 		}
-		if !said {
+		if !noted {
 			w.app.note("watch: %s is empty so far; waiting for the first rank", w.dir)
 		}
 		if !pause(ctx, w.o.interval) {
@@ -113,7 +132,7 @@ func (w *watching) start(ctx context.Context) (*hang.Watcher, error) {
 	}
 }
 
-// pause waits; false: it was interrupted.
+// pause waits. It returns false if it is interrupted.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -123,44 +142,35 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// watching is what watch prints.
+// watching is the state of commq watch.
 type watching struct {
 	app     *app
 	o       *watchOptions
 	dir     string
 	inPlace bool
-	looks   int
-	lines   int // on the terminal
-	before  hang.Progress
-	at      time.Time
-	hang    *hang.Job
+	reports int           // so far
+	lines   int           // of the last report on the terminal
+	before  hang.Progress // at the last report
+	last    time.Time     // of the last report
 }
 
-// look is one look as JSON.
-type look struct {
+// watchReport is one report as JSON.
+type watchReport struct {
 	At string `json:"at"`
 	*hang.Progress
-	CallsPerS float64      `json:"calls_per_s"`
-	BytesPerS float64      `json:"bytes_per_s"`
-	Hang      *hang.Report `json:"hang,omitempty"`
+	CallsPerS float64 `json:"calls_per_s"`
+	BytesPerS float64 `json:"bytes_per_s"`
 }
 
-// show prints a look.
+// show prints a report.
 func (w *watching) show(p *hang.Progress) error {
 	now := time.Now()
-	l := look{At: now.UTC().Format(time.RFC3339), Progress: p}
-	if s := now.Sub(w.at).Seconds(); w.looks > 0 && s > 0 {
+	l := watchReport{At: now.UTC().Format(time.RFC3339), Progress: p}
+	if s := now.Sub(w.last).Seconds(); w.reports > 0 && s > 0 {
 		l.CallsPerS, l.BytesPerS = float64(p.Calls-w.before.Calls)/s, float64(p.Bytes-w.before.Bytes)/s
 	}
-	first := w.looks == 0
-	w.looks, w.before, w.at = w.looks+1, *p, now
-	if w.o.hang {
-		r, err := w.report(p.Job)
-		if err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		l.Hang = r
-	}
+	first := w.reports == 0
+	w.reports, w.before, w.last = w.reports+1, *p, now
 	if w.o.format == "json" {
 		return json.NewEncoder(w.app.stdout).Encode(l)
 	}
@@ -171,11 +181,6 @@ func (w *watching) show(p *hang.Progress) error {
 	} else {
 		fmt.Fprintf(&b, "%s %s\n", now.Format(time.TimeOnly), strings.Join(parts, "; "))
 	}
-	if l.Hang != nil {
-		if err := l.Hang.Write(&b, hangLines); err != nil {
-			return err
-		}
-	}
 	text := printable.Text(b.String())
 	if w.inPlace {
 		text = inPlace(text, w.lines)
@@ -185,7 +190,7 @@ func (w *watching) show(p *hang.Progress) error {
 	return err
 }
 
-// inPlace lets text stand where so many lines stand now.
+// inPlace makes a text replace the last lines on the terminal.
 func inPlace(text string, lines int) string {
 	up := ""
 	if lines > 0 {
@@ -194,27 +199,8 @@ func inPlace(text string, lines int) string {
 	return up + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J"
 }
 
-// report reads on in the records and says who waits for whom.
-func (w *watching) report(job string) (*hang.Report, error) {
-	if w.hang == nil {
-		j, err := hang.Open(w.dir, job)
-		if err != nil {
-			return nil, err
-		}
-		w.hang = j
-		if w.o.once {
-			time.Sleep(hangPause)
-		}
-	}
-	if err := w.hang.Update(); err != nil {
-		return nil, err
-	}
-	return w.hang.Report(), nil
-}
-
-// parts are a look in words, in parts that can stand in lines or behind each other. Without a look before there are no
-// rates.
-func (l *look) parts(first bool) []string {
+// parts returns the report in words, one part per line or all on one line. The first report has no rates.
+func (l *watchReport) parts(first bool) []string {
 	about := ""
 	if !l.Exact {
 		about = "~"
@@ -229,7 +215,8 @@ func (l *look) parts(first bool) []string {
 		}
 		return " (" + perSecond + "/s)"
 	}
-	counts := fmt.Sprintf("%s%s calls%s, %s%s", about, grouped(l.Calls), rate(grouped(int64(l.CallsPerS))), inBytes(l.Bytes), rate(inBytes(int64(l.BytesPerS))))
+	counts := fmt.Sprintf("%s%s calls%s, %s%s", about, grouped(l.Calls), rate(grouped(int64(l.CallsPerS))),
+		inBytes(l.Bytes), rate(inBytes(int64(l.BytesPerS))))
 	parts := []string{ranks + ", " + l.State, counts}
 	if doing := l.doing(); doing != "" {
 		parts = append(parts, doing)
@@ -250,11 +237,11 @@ func (l *look) parts(first bool) []string {
 	return parts
 }
 
-// maxDoing is how many calls a look names.
+// maxDoing is the maximum number of calls that a report names.
 const maxDoing = 3
 
-// doing says which calls the ranks are in.
-func (l *look) doing() string {
+// doing lists the calls that ranks are in.
+func (l *watchReport) doing() string {
 	var parts []string
 	for i, d := range l.Doing {
 		if i == maxDoing {
@@ -266,7 +253,8 @@ func (l *look) doing() string {
 			text = fmt.Sprintf("%d outside MPI", len(d.Ranks))
 		}
 		if d.LongestNs != nil && *d.LongestNs >= int64(time.Second) {
-			text += fmt.Sprintf(" (rank %d for %s)", d.LongestRank, time.Duration(*d.LongestNs).Round(100*time.Millisecond))
+			text += fmt.Sprintf(" (rank %d for %s)", d.LongestRank,
+				time.Duration(*d.LongestNs).Round(100*time.Millisecond))
 		}
 		parts = append(parts, text)
 	}

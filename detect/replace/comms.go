@@ -5,15 +5,44 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// newComm is a communicator of just the ranks of an instance, in the order in which they are in the finding's.
-func (p *Plan) newComm(j *joint) int32 {
-	f := &p.run.findings[j.finding]
+// newComms collects the communicators that the new collectives need and the run lacks.
+type newComms struct {
+	run  *Run
+	made map[string]int32 // by their members
+	rows []schema.Comm
+}
+
+// isIntra reports whether a communicator is an intracommunicator without processes from outside the run.
+func isIntra(c *run.Comm) bool { return !c.Inter && !c.HasOutside }
+
+// commOf returns the communicator for an instance: the finding's if it has exactly the instance's ranks, else a new
+// one.
+func (c *newComms) commOf(j *joint) int32 {
+	f := &c.run.findings[j.finding]
+	if old := c.run.members[f.Comm]; old != nil && isIntra(old) && len(old.Members) == len(f.Ranks) &&
+		!f.Operation.IsNeighborhood() {
+		same := true
+		for _, m := range old.Members {
+			_, ok := slices.BinarySearch(f.Ranks, m)
+			same = same && ok
+		}
+		if same {
+			return f.Comm
+		}
+	}
+	return c.create(j)
+}
+
+// create makes a communicator of exactly the ranks of an instance, in their order in the finding's communicator.
+func (c *newComms) create(j *joint) int32 {
+	f := &c.run.findings[j.finding]
 	members, parent := slices.Clone(f.Ranks), int32(0)
-	if c := p.run.members[f.Comm]; c != nil && !c.Inter {
-		inside := slices.DeleteFunc(slices.Clone(c.Members), func(m int32) bool {
+	if old := c.run.members[f.Comm]; old != nil && isIntra(old) {
+		inside := slices.DeleteFunc(slices.Clone(old.Members), func(m int32) bool {
 			_, takes := slices.BinarySearch(f.Ranks, m)
 			return !takes
 		})
@@ -26,53 +55,50 @@ func (p *Plan) newComm(j *joint) int32 {
 	if f.Operation.IsNeighborhood() {
 		kind = schema.CommDistGraph
 		for k, m := range members {
-			edges[k] = p.edges(j, m, members)
+			edges[k] = c.edges(j, m, members)
 		}
 	}
 	key := fmt.Sprint(parent, members, edges)
-	if id, ok := p.made[key]; ok {
+	if id, ok := c.made[key]; ok {
 		return id
 	}
 	id := int32(0)
-	for _, c := range p.run.source.Comms {
-		id = max(id, c.ID+1)
+	for _, old := range c.run.source.Comms {
+		id = max(id, old.ID+1)
 	}
-	id += int32(len(p.made))
-	p.made[key] = id
+	id += int32(len(c.made))
+	c.made[key] = id
 	for k, m := range members {
 		row := schema.NullComm
 		row.Comm, row.CommRank, row.WorldRank, row.Parent, row.Kind = id, int32(k), m, parent, int16(kind)
 		if kind == schema.CommDistGraph {
 			row.GraphEdges = edges[k]
 		}
-		p.comms = append(p.comms, row)
+		c.rows = append(c.rows, row)
 	}
 	return id
 }
 
-// edges are the ranks that a member sends to, as the table comms has them.
-func (p *Plan) edges(j *joint, rank int32, members []int32) string {
+// edges lists the ranks that a member sends to, in the form of the table comms.
+func (c *newComms) edges(j *joint, rank int32, members []int32) string {
 	var to []string
-	for _, m := range p.peers(j.part(rank).sent, func(m *message) int32 { return m.Dst }) {
+	for _, m := range c.run.peers(j.part(rank).sent, func(m *message) int32 { return m.Dst }) {
 		to = append(to, fmt.Sprint(slices.Index(members, m.rank)))
 	}
 	return strings.Join(to, ",")
 }
 
-// Comms are the rows of the communicators that are new.
-func (p *Plan) Comms() []schema.Comm { return p.comms }
-
-// peer is what goes to or comes from a rank.
+// peer sums what goes to, or comes from, one rank.
 type peer struct {
 	rank  int32
 	bytes int64
 }
 
-// peers adds up messages by the rank at their other end, ascending.
-func (p *Plan) peers(messages []int32, of func(*message) int32) []peer {
+// peers sums messages by the rank at their other end, in ascending order of ranks.
+func (r *Run) peers(messages []int32, of func(*message) int32) []peer {
 	sums := map[int32]int64{}
 	for _, k := range messages {
-		m := &p.run.messages[k]
+		m := &r.messages[k]
 		sums[of(m)] += m.bytes
 	}
 	var list []peer

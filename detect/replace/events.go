@@ -7,13 +7,13 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// readerState is what is known of a rank's rows while they are read.
+// readerState is the state of a rank that is needed only while its rows are read.
 type readerState struct {
 	posted  []posted          // receives, by the row that posted them
-	sends   map[int64][]int32 // messages of findings, by the row of their end
+	sends   map[int64][]int32 // messages of findings, by the row that sends them
 	posts   map[int64][]int32
-	windows map[int64]*window // by the row that made them
-	split   map[int64]bool    // rows that made partitioned requests
+	windows map[int64]*window // by the row that created them
+	split   map[int64]bool    // rows that created partitioned requests
 }
 
 // posted is a receive of a message.
@@ -23,7 +23,7 @@ type posted struct {
 	need need
 }
 
-// channel is what messages overtake each other not in.
+// channel is a communicator, source and tag: messages of one channel do not overtake each other.
 type channel struct{ comm, src, tag int32 }
 
 // window is a window for one-sided communication.
@@ -37,7 +37,7 @@ type syncKey struct {
 	instance int64
 }
 
-// readEvents reads the rows of events.
+// readEvents reads the table events.
 func (r *Run) readEvents() error {
 	for i := range r.ranks {
 		q := &r.ranks[i]
@@ -87,7 +87,8 @@ func (r *Run) readEvents() error {
 	for i := range r.messages {
 		m := &r.messages[i]
 		sends := m.kind[0] == schema.ClassSend || m.kind[0] == schema.ClassSendrecv
-		receives := m.kind[1] == schema.ClassRecv || m.kind[1] == schema.ClassSendrecv || m.kind[1] == schema.ClassProbe && m.recvRow != m.PostSeq
+		receives := m.kind[1] == schema.ClassRecv || m.kind[1] == schema.ClassSendrecv ||
+			m.kind[1] == schema.ClassProbe && m.recvRow != m.PostSeq
 		if !sends || !receives {
 			return fmt.Errorf("finding %d, instance %d: the message that rank %d sends with seq %d does not have the rows of both its ends", m.finding+1, m.instance+1, m.Src, m.SendSeq)
 		}
@@ -95,7 +96,7 @@ func (r *Run) readEvents() error {
 	return nil
 }
 
-// row takes row i of events in.
+// row reads row i of events.
 func (r *Run) row(b *schema.Events, i int) error {
 	if b.Rank[i] < 0 || int(b.Rank[i]) >= len(r.ranks) {
 		return fmt.Errorf("rank %d, seq %d: the run has %d ranks", b.Rank[i], b.Seq[i], len(r.ranks))
@@ -115,7 +116,8 @@ func (r *Run) row(b *schema.Events, i int) error {
 	case schema.ClassProbe:
 		if b.RecvWorld[i] != schema.NullInt32 {
 			flags |= rowProbe
-			q.probes = append(q.probes, probe{seq: seq, comm: b.Comm[i], src: b.RecvWorld[i], tag: b.RecvTag[i], found: need{src: none}})
+			q.probes = append(q.probes, probe{seq: seq, comm: b.Comm[i], src: b.RecvWorld[i], tag: b.RecvTag[i],
+				found: need{src: none}})
 		}
 	}
 	if s, ok := q.sync(b, i, call); ok {
@@ -130,14 +132,13 @@ func (r *Run) row(b *schema.Events, i int) error {
 	return nil
 }
 
-// sync says whether row i is one of a communicator's collective operations.
+// sync returns the collective operation of a communicator that row i is, if it is one.
 func (q *rank) sync(b *schema.Events, i int, call schema.CallID) (sync, bool) {
 	instance, comm := b.Instance[i], b.Comm[i]
-	recorder := schema.Calls[call].Recorder
-	if recorder == "win_new" {
+	if call.Is(schema.FactCreatesWindow) {
 		q.reader.windows[b.Seq[i]] = &window{instance: instance}
 	}
-	if call == schema.CallWinFence {
+	if call.Is(schema.FactFence) {
 		w := q.reader.windows[b.InitSeq[i]]
 		if w == nil || w.instance == schema.NullInt64 || comm == schema.NullInt32 {
 			return sync{}, false
@@ -148,21 +149,20 @@ func (q *rank) sync(b *schema.Events, i int, call schema.CallID) (sync, bool) {
 	if instance == schema.NullInt64 || comm == schema.NullInt32 {
 		return sync{}, false
 	}
-	starts := call == schema.CallStart || call == schema.CallStartall
-	switch recorder {
-	case "icollective", "comm_idup", "collective_init":
+	if call.Is(schema.FactMakesRequest) && call.IsAny(schema.FactCollective|schema.FactCreatesCommunicator) {
 		return sync{comm, instance, false, true}, true
 	}
+	starts := call.Is(schema.FactStarts)
 	return sync{comm, instance, !starts, !starts}, true
 }
 
-// ends takes in what the row says of the messages that begin or end at it.
+// ends records what the row tells about the messages that begin or end at it.
 func (r *Run) ends(q *rank, b *schema.Events, i int, call schema.CallID, class schema.Class) {
 	seq := b.Seq[i]
-	switch schema.Calls[call].Recorder {
-	case "psend_init", "precv_init":
+	switch {
+	case call.Is(schema.FactPartitioned | schema.FactPersistent):
 		q.reader.split[seq] = true
-	case "mrecv", "imrecv":
+	case call.Is(schema.FactMatched | schema.FactReceives):
 		for _, k := range q.reader.posts[b.InitSeq[i]] {
 			m := &r.messages[k]
 			m.recvRow, m.recvDatatype, m.recvBuffer = seq, b.RecvDatatype[i], b.RecvBuffer[i]
@@ -189,7 +189,7 @@ func (r *Run) ends(q *rank, b *schema.Events, i int, call schema.CallID, class s
 	}
 }
 
-// findProbed finds the message of each probe: the first in its channel that is received at or after it.
+// findProbed finds the message of each probe: the first one in its channel that is received at or after the probe.
 func (r *Run) findProbed() {
 	for i := range r.ranks {
 		q := &r.ranks[i]
@@ -209,7 +209,8 @@ func (r *Run) findProbed() {
 		for k := range q.probes {
 			p := &q.probes[k]
 			list := wanted[channel{p.comm, p.src, p.tag}]
-			at, _ := slices.BinarySearchFunc(list, p.seq, func(x *posted, seq int64) int { return compare(x.post, seq) })
+			at, _ := slices.BinarySearchFunc(list, p.seq,
+				func(x *posted, seq int64) int { return compare(x.post, seq) })
 			if at < len(list) {
 				p.found, p.matches = list[at].need, list[at].post == p.seq
 			}

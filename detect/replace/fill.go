@@ -6,28 +6,29 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// fill makes the row of a part of a collective, and its rows of parts, but for where it stands.
-func (p *Plan) fill(in *insert, e *schema.Event) (parts []schema.Part) {
+// fill makes the row of one rank's part in a collective, except for its position, and the rows of its parts.
+func (r *Run) fill(in *insert, e *schema.Event) (parts []schema.Part) {
 	j, t := in.joint, &in.joint.parts[in.part]
-	f := &p.run.findings[j.finding]
+	f := &r.findings[j.finding]
 	*e = schema.NullEvent
 	e.Rank, e.Thread, e.Call, e.Class = t.rank, int32(t.thread), int16(f.Operation), int16(schema.ClassCollective)
 	e.Comm, e.Instance, e.Callsite = j.comm, j.own, t.site
 	root := f.Instances[j.instance].Root
-	if rooted(f.Operation) {
+	if f.Operation.Is(schema.FactRooted) {
 		e.RootWorld = root
 	}
-	if reduces(f.Operation) {
+	if f.Operation.Is(schema.FactReduces) {
 		e.ReduceOp = f.ReduceOp
 		if e.ReduceOp == schema.NullEnum {
 			e.ReduceOp = int16(schema.OpUser)
 		}
 	}
-	a := schema.CollectiveArgs{Peers: int64(len(j.parts)), Group: int64(len(j.parts)), Root: rooted(f.Operation) && root == t.rank}
-	a.Send, a.Recv, parts = p.args(j, t)
+	a := schema.CollectiveArgs{Peers: int64(len(j.parts)), Group: int64(len(j.parts)), Root: f.Operation.Is(schema.FactRooted) &&
+		root == t.rank}
+	a.Send, a.Recv, parts = r.args(j, t)
 	e.SendBytes, e.RecvBytes = schema.CollectiveBytes(f.Operation, a)
 	if f.Operation != schema.CallBarrier {
-		p.describe(f.Operation, t, a, e)
+		r.describe(f.Operation, t, a, e)
 	}
 	for k := range parts {
 		parts[k].Rank = t.rank
@@ -35,18 +36,9 @@ func (p *Plan) fill(in *insert, e *schema.Event) (parts []schema.Part) {
 	return parts
 }
 
-// reduces says whether an operation has a reduction operation.
-func reduces(op schema.CallID) bool {
-	switch op {
-	case schema.CallReduce, schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan, schema.CallExscan:
-		return true
-	}
-	return false
-}
-
-// args are the bytes of a rank's own arguments, in the sense of schema.CollectiveArgs, and its rows of parts.
-func (p *Plan) args(j *joint, t *part) (send, recv int64, parts []schema.Part) {
-	f := &p.run.findings[j.finding]
+// args returns the bytes of a rank's own arguments, as schema.CollectiveArgs defines them, and its rows of parts.
+func (r *Run) args(j *joint, t *part) (send, recv int64, parts []schema.Part) {
+	f := &r.findings[j.finding]
 	in := &f.Instances[j.instance]
 	root, n := in.Root == t.rank, int64(len(j.parts))
 	switch f.Operation {
@@ -55,32 +47,33 @@ func (p *Plan) args(j *joint, t *part) (send, recv int64, parts []schema.Part) {
 	case schema.CallAllgather:
 		return in.Bytes, in.Bytes, nil
 	case schema.CallAllgatherv:
-		own, all := p.owned(t), int64(0)
+		own, all := r.owned(t), int64(0)
 		for k := range j.parts {
-			bytes := p.owned(&j.parts[k])
+			bytes := r.owned(&j.parts[k])
 			all += bytes
 			parts = addPart(parts, j.parts[k].rank, 0, bytes)
 		}
 		return own, all, parts
 	case schema.CallAlltoall:
-		block := in.Bytes / (n - 1) // a block may pass other ranks
+		block := in.Bytes / (n - 1) // a block may travel through other ranks
 		return block, block, nil
 	case schema.CallGather:
-		return p.block(j, in.Root), p.block(j, in.Root), nil
+		return r.block(j, in.Root), r.block(j, in.Root), nil
 	case schema.CallScatter:
-		return p.block(j, in.Root), p.block(j, in.Root), nil
+		return r.block(j, in.Root), r.block(j, in.Root), nil
 	case schema.CallGatherv, schema.CallScatterv:
-		return p.rootedParts(j, t, root, f.Operation == schema.CallGatherv)
+		return r.rootedParts(j, t, root, f.Operation == schema.CallGatherv)
 	case schema.CallReduceScatter, schema.CallReduceScatterBlock:
 		if in.RankBytes != nil {
 			k, _ := slices.BinarySearch(f.Ranks, t.rank)
 			return in.Bytes, in.RankBytes[k], nil
 		}
 		return in.Bytes, in.Bytes / n, nil
-	case schema.CallAlltoallv, schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv,
+	case schema.CallAlltoallv, schema.CallNeighborAllgather, schema.CallNeighborAllgatherv,
+		schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv,
 		schema.CallNeighborAlltoallw:
-		to := p.peers(t.sent, func(m *message) int32 { return m.Dst })
-		from := p.peers(t.got, func(m *message) int32 { return m.Src })
+		to := r.peers(t.sent, func(m *message) int32 { return m.Dst })
+		from := r.peers(t.got, func(m *message) int32 { return m.Src })
 		for len(to) > 0 || len(from) > 0 {
 			switch {
 			case len(from) == 0 || len(to) > 0 && to[0].rank < from[0].rank:
@@ -104,11 +97,11 @@ func addPart(parts []schema.Part, peer int32, send, recv int64) []schema.Part {
 	return append(parts, schema.Part{PeerWorld: peer, SendBytes: send, RecvBytes: recv})
 }
 
-// owned is what a rank contributes: the payloads that it sends without having received them.
-func (p *Plan) owned(t *part) (bytes int64) {
+// owned returns what a rank contributes: the payloads that it sends without having received them first.
+func (r *Run) owned(t *part) (bytes int64) {
 	known := map[payload]int64{}
 	for _, k := range t.got {
-		m := &p.run.messages[k]
+		m := &r.messages[k]
 		done := m.DoneSeq
 		if done == schema.NullInt64 {
 			done = m.recvRow
@@ -119,7 +112,7 @@ func (p *Plan) owned(t *part) (bytes int64) {
 		}
 	}
 	for _, k := range t.sent {
-		m := &p.run.messages[k]
+		m := &r.messages[k]
 		x := payload{m.hash, m.bytes}
 		if at, ok := known[x]; ok && at < m.SendSeq {
 			continue
@@ -130,22 +123,24 @@ func (p *Plan) owned(t *part) (bytes int64) {
 	return bytes
 }
 
-// moved is what a rank itself puts into a gather, or takes out of a scatter: what passes is sent and received.
-func (p *Plan) moved(t *part) int64 {
-	sent := total(p.peers(t.sent, func(m *message) int32 { return m.Dst }))
-	got := total(p.peers(t.got, func(m *message) int32 { return m.Src }))
+// moved returns what a rank itself contributes to a gather, or takes out of a scatter. Data that only passes through
+// is both sent and received, so the difference removes it.
+func (r *Run) moved(t *part) int64 {
+	sent := total(r.peers(t.sent, func(m *message) int32 { return m.Dst }))
+	got := total(r.peers(t.got, func(m *message) int32 { return m.Src }))
 	return max(sent-got, got-sent)
 }
 
-// block is the part of each rank in a gather or a scatter: what the root sends or receives is one for each other rank.
-func (p *Plan) block(j *joint, root int32) int64 {
-	return p.moved(j.part(root)) / int64(len(j.parts)-1)
+// block returns the size of each rank's part in a gather or a scatter: the root receives or sends one part for each
+// other rank.
+func (r *Run) block(j *joint, root int32) int64 {
+	return r.moved(j.part(root)) / int64(len(j.parts)-1)
 }
 
-// rootedParts are the arguments of MPI_Gatherv and MPI_Scatterv. Where the finding does not
-// say what each rank has, the part that the root keeps is not known, and taken for nothing.
-func (p *Plan) rootedParts(j *joint, t *part, root, gathers bool) (send, recv int64, parts []schema.Part) {
-	in := &p.run.findings[j.finding].Instances[j.instance]
+// rootedParts returns the arguments of MPI_Gatherv and MPI_Scatterv. If the finding does not give each rank's share,
+// the part that the root keeps is unknown and counts as 0 bytes.
+func (r *Run) rootedParts(j *joint, t *part, root, gathers bool) (send, recv int64, parts []schema.Part) {
+	in := &r.findings[j.finding].Instances[j.instance]
 	has := func(k int) int64 {
 		switch {
 		case in.RankBytes != nil:
@@ -153,7 +148,7 @@ func (p *Plan) rootedParts(j *joint, t *part, root, gathers bool) (send, recv in
 		case j.parts[k].rank == in.Root:
 			return 0
 		}
-		return p.moved(&j.parts[k])
+		return r.moved(&j.parts[k])
 	}
 	all, own := int64(0), int64(0)
 	for k := range j.parts {
@@ -180,8 +175,7 @@ func (p *Plan) rootedParts(j *joint, t *part, root, gathers bool) (send, recv in
 }
 
 // describe fills in datatypes, counts, buffers and the hash of what the rank contributes.
-func (p *Plan) describe(op schema.CallID, t *part, a schema.CollectiveArgs, e *schema.Event) {
-	r := p.run
+func (r *Run) describe(op schema.CallID, t *part, a schema.CollectiveArgs, e *schema.Event) {
 	e.SendDatatype = r.datatype(t.sent, t.got)
 	size := r.source.TypeBytes[e.SendDatatype]
 	count := func(bytes int64) int64 {
@@ -192,7 +186,8 @@ func (p *Plan) describe(op schema.CallID, t *part, a schema.CollectiveArgs, e *s
 	}
 	e.SendCount = count(a.Send)
 	switch op {
-	case schema.CallBcast, schema.CallReduce, schema.CallAllreduce, schema.CallScan, schema.CallExscan, schema.CallReduceScatter, schema.CallReduceScatterBlock:
+	case schema.CallBcast, schema.CallReduce, schema.CallAllreduce, schema.CallScan, schema.CallExscan,
+		schema.CallReduceScatter, schema.CallReduceScatterBlock:
 	default:
 		e.RecvDatatype, e.RecvCount = e.SendDatatype, count(a.Recv)
 	}
@@ -214,7 +209,7 @@ func (p *Plan) describe(op schema.CallID, t *part, a schema.CollectiveArgs, e *s
 	}
 }
 
-// datatype is that of all messages, schema.NullInt32 where they differ.
+// datatype returns the common datatype of all messages, schema.NullInt32 if they differ.
 func (r *Run) datatype(lists ...[]int32) int32 {
 	id, known := schema.NullInt32, false
 	for side, list := range lists {
@@ -233,7 +228,7 @@ func (r *Run) datatype(lists ...[]int32) int32 {
 	return id
 }
 
-// onlyHash is the hash of the messages where all have the same.
+// onlyHash returns the common hash of the messages, if all have the same.
 func (r *Run) onlyHash(list []int32) int64 {
 	for _, k := range list {
 		if r.messages[k].hash != r.messages[list[0]].hash {

@@ -8,9 +8,9 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Pattern is how a program does a collective by hand, where that is known for any number of ranks.
+// Pattern is the way in which a program does a collective by hand, if that way is known for any number of ranks.
 type Pattern struct {
-	// Name says how the messages go: linear, chain, binomial, ring, pairwise, central, dissemination, recursive doubling.
+	// Name is the algorithm: linear, chain, binomial, ring, pairwise, central, dissemination or recursive doubling.
 	Name string
 	// Operation is the collective.
 	Operation schema.CallID
@@ -20,7 +20,7 @@ type Pattern struct {
 	calls style
 }
 
-// style is by which calls messages are sent and received.
+// style is the set of calls that send and receive the messages.
 type style uint8
 
 const (
@@ -29,28 +29,28 @@ const (
 	exchanging               // MPI_Sendrecv
 )
 
-// String is linear MPI_Bcast of 4097 bytes.
+// String describes the pattern, such as "linear MPI_Bcast of 4097 bytes".
 func (p *Pattern) String() string {
 	return fmt.Sprintf("%s %s of %d bytes", p.Name, p.Operation, p.Bytes)
 }
 
-// action is what a rank does: one side of a message, or in a round both.
+// action is one step of a rank: it sends, receives, or in a round does both.
 type action struct {
-	to, from int // none: it does not
+	to, from int // none if it does not send, or receive
 }
 
-// shape is a way to do an operation by hand: what rank k of n does, in order. Rank 0 is the root.
+// shape is an algorithm for an operation: what rank k of n does, in order. Rank 0 is the root.
 type shape struct {
 	name    string
 	actions func(k, n int) []action
-	powers  bool // n is a power of two
+	powers  bool // n must be a power of two
 	rounds  bool // each action waits for the one before
 }
 
 func sendTo(k int) action   { return action{k, none} }
 func recvFrom(k int) action { return action{none, k} }
 
-// fromRoot and toRoot are one message between the root and each other rank.
+// fromRoot and toRoot exchange one message between the root and each other rank.
 func fromRoot(k, n int) (list []action) {
 	if k > 0 {
 		return []action{recvFrom(0)}
@@ -78,7 +78,8 @@ func chain(k, n int) (list []action) {
 	return list
 }
 
-// binomial is the tree in which rank k hears from k without its lowest bit, and sends to the farthest first.
+// binomial returns the tree in which rank k receives from k without its lowest bit, and sends to the farthest rank
+// first.
 func binomial(k, n int) (list []action) {
 	low := k & -k
 	if k == 0 {
@@ -94,7 +95,8 @@ func binomial(k, n int) (list []action) {
 	return list
 }
 
-// doubling is the tree in which rank k hears from k without its highest bit, and sends to the nearest first.
+// doubling returns the tree in which rank k receives from k without its highest bit, and sends to the nearest rank
+// first.
 func doubling(k, n int) (list []action) {
 	high := 1
 	if k > 0 {
@@ -108,7 +110,7 @@ func doubling(k, n int) (list []action) {
 	return list
 }
 
-// up is a tree the other way round.
+// up reverses a tree: messages go from the leaves to the root.
 func up(tree func(k, n int) []action) func(k, n int) []action {
 	return func(k, n int) []action {
 		list := tree(k, n)
@@ -141,7 +143,8 @@ func dissemination(k, n int) (list []action) {
 	return list
 }
 
-// butterfly exchanges with the rank whose number differs in one bit, the lowest first; of a number of ranks that is a power of two.
+// butterfly exchanges with the rank whose number differs in one bit, the lowest bit first. The number of ranks must
+// be a power of two.
 func butterfly(k, n int) (list []action) {
 	for b := 1; b < n; b *= 2 {
 		list = append(list, action{k ^ b, k ^ b})
@@ -156,13 +159,15 @@ func farFirst(k, n int) []action {
 	return list
 }
 
-// shapes are the ways that are known, by operation.
+// shapes are the known algorithms, by operation.
 var shapes = map[schema.CallID][]shape{
-	schema.CallBcast: {{name: "linear", actions: fromRoot}, {name: "chain", actions: chain}, {name: "binomial", actions: binomial},
+	schema.CallBcast: {{name: "linear", actions: fromRoot}, {name: "chain", actions: chain},
+		{name: "binomial", actions: binomial},
 		{name: "binomial", actions: doubling}},
 	schema.CallScatter: {{name: "linear", actions: fromRoot}},
 	schema.CallGather:  {{name: "linear", actions: toRoot}},
-	schema.CallReduce: {{name: "linear", actions: toRoot}, {name: "chain", actions: up(chain)}, {name: "binomial", actions: up(binomial)},
+	schema.CallReduce: {{name: "linear", actions: toRoot}, {name: "chain", actions: up(chain)},
+		{name: "binomial", actions: up(binomial)},
 		{name: "binomial", actions: up(doubling)}},
 	schema.CallAllreduce: {{name: "recursive doubling", actions: butterfly, powers: true, rounds: true},
 		{name: "recursive doubling", actions: farFirst, powers: true, rounds: true}},
@@ -172,8 +177,8 @@ var shapes = map[schema.CallID][]shape{
 		{name: "dissemination", actions: dissemination, rounds: true}},
 }
 
-// Pattern is the way in which the finding of that place is done; the error says why it is not known how it goes with another number of
-// ranks.
+// Pattern returns how the program does a finding, given by its index. The error says why this cannot be continued to
+// other numbers of ranks.
 func (r *Run) Pattern(finding int) (*Pattern, error) {
 	f := &r.findings[finding]
 	var first *Pattern
@@ -196,7 +201,7 @@ func (r *Run) Pattern(finding int) (*Pattern, error) {
 	return first, nil
 }
 
-// pattern is that of one instance.
+// pattern returns the pattern of one instance.
 func (r *Run) pattern(finding, instance int) (*Pattern, error) {
 	f := &r.findings[finding]
 	list := r.messages[r.first[finding][instance]:r.first[finding][instance+1]]
@@ -230,7 +235,8 @@ func (r *Run) pattern(finding, instance int) (*Pattern, error) {
 	return nil, fmt.Errorf("how its messages go is none of the ways that are known for any number of ranks")
 }
 
-// places are where rank 0 of a shape may be among the ranks of a finding: the root, or any.
+// places returns the positions that rank 0 of a shape may have among the ranks of a finding: the root's; without a
+// root the first, and in a barrier any.
 func (r *Run) places(f *Finding, instance int) []int {
 	if root := f.Instances[instance].Root; root != schema.NullInt32 {
 		k, _ := slices.BinarySearch(f.Ranks, root)
@@ -246,7 +252,7 @@ func (r *Run) places(f *Finding, instance int) []int {
 	return all
 }
 
-// style is by which calls a message goes.
+// style tells from its calls how a message is sent and received.
 func (r *Run) style(m *message) style {
 	switch {
 	case m.kind[0] == schema.ClassSendrecv || m.kind[1] == schema.ClassSendrecv:
@@ -257,7 +263,7 @@ func (r *Run) style(m *message) style {
 	return blocking
 }
 
-// messages is the number of messages of a shape.
+// messages counts the messages of a shape.
 func messages(s *shape, n int) (count int) {
 	for k := range n {
 		for _, a := range s.actions(k, n) {
@@ -269,8 +275,8 @@ func messages(s *shape, n int) (count int) {
 	return count
 }
 
-// fits says whether the messages are those of a shape, with the ranks in turn or, of a star, the root before the others: each rank
-// sends to the same ones, and where it is no star, in the same order.
+// fits reports whether the messages are those of a shape. Ranks are numbered from root on. Each must send to the
+// ranks that the shape names, and in its order, except in linear, central and pairwise.
 func (r *Run) fits(f *Finding, list []message, s *shape, root int) bool {
 	n := len(f.Ranks)
 	sent := make([][]*message, n)
@@ -301,8 +307,9 @@ func (r *Run) fits(f *Finding, list []message, s *shape, root int) bool {
 	return true
 }
 
-// Rows are the rows of ranks that do nothing but the operation once, by hand, and those of ranks that call it. All are on communicator
-// 0. The collective has the size that it has in the run. It is an error when that is not known with so many ranks.
+// Rows returns the rows of ranks that do nothing but the operation, once by hand and once by a call. All are on
+// communicator 0, and the collective has the size that it has in the run. It is an error if the pattern is not known
+// for this number of ranks.
 func (p *Pattern) Rows(ranks int) (byHand, called []schema.Event, err error) {
 	if p.shape.powers && ranks&(ranks-1) != 0 {
 		return nil, nil, fmt.Errorf("not known: %s is for powers of two", p.Name)
@@ -312,9 +319,11 @@ func (p *Pattern) Rows(ranks int) (byHand, called []schema.Event, err error) {
 	}
 	for k := range ranks {
 		e := schema.NullEvent
-		e.Rank, e.Call, e.Class, e.Comm, e.Instance, e.ComputeNs = int32(k), int16(p.Operation), int16(schema.ClassCollective), 0, 0, 0
-		a := schema.CollectiveArgs{Peers: int64(ranks), Group: int64(ranks), Root: rooted(p.Operation) && k == 0, Send: p.Bytes, Recv: p.Bytes}
-		if rooted(p.Operation) {
+		e.Rank, e.Call, e.Class, e.Comm, e.Instance, e.ComputeNs = int32(k), int16(p.Operation),
+			int16(schema.ClassCollective), 0, 0, 0
+		a := schema.CollectiveArgs{Peers: int64(ranks), Group: int64(ranks), Root: p.Operation.Is(schema.FactRooted) && k == 0,
+			Send: p.Bytes, Recv: p.Bytes}
+		if p.Operation.Is(schema.FactRooted) {
 			e.RootWorld = 0
 		}
 		e.SendBytes, e.RecvBytes = schema.CollectiveBytes(p.Operation, a)
@@ -323,11 +332,12 @@ func (p *Pattern) Rows(ranks int) (byHand, called []schema.Event, err error) {
 	return byHand, called, nil
 }
 
-// rows are those of a rank.
+// rows returns the rows of one rank.
 func (p *Pattern) rows(rank int, list []action) (rows []schema.Event) {
 	row := func(call schema.CallID, a action) {
 		e := schema.NullEvent
-		e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs = int32(rank), int64(len(rows)), int16(call), int16(schema.Calls[call].Class), 0, 0
+		e.Rank, e.Seq, e.Call, e.Class, e.Comm, e.ComputeNs = int32(rank), int64(len(rows)), int16(call),
+			int16(schema.Calls[call].Class), 0, 0
 		if a.to != none {
 			e.SendPeer, e.SendWorld, e.SendTag, e.SendBytes = int32(a.to), int32(a.to), 0, p.Bytes
 		}
@@ -353,7 +363,7 @@ func (p *Pattern) rows(rank int, list []action) (rows []schema.Event) {
 		case a.to != none && a.from != none && p.calls == exchanging:
 			row(schema.CallSendrecv, a)
 		case p.calls == nonblocking:
-			if i > 0 && list[i-1].from != none && a.from == none { // what came is passed on
+			if i > 0 && list[i-1].from != none && a.from == none { // forwards what it received
 				wait()
 			}
 			if a.from != none {

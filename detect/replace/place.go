@@ -5,33 +5,34 @@ import (
 	"sort"
 )
 
-// placing runs the program as it is to be, without times: each thread goes on until it waits for a message or for others in a
-// collective. A new collective happens when all its ranks stand where it is to come.
+// placing runs the changed program, without times, to find where each rank calls the new collectives: each thread
+// runs until it waits for a message or for others in a collective. A new collective happens when all its ranks have
+// reached its place.
 type placing struct {
 	p       *Plan
 	streams []stream
 	of      [][]int // streams per rank, by thread
 	canon   []map[int64][]*joint
 	last    []map[int64][]*joint
-	come    map[syncKey]int32 // how many have come to an operation that is there
+	come    map[syncKey]int32 // ranks that have reached an existing operation
 	waiting map[syncKey][]int // streams
 	counts  map[place]int64   // operations of a communicator (seq) that a rank has begun
-	active  []*joint          // those that a rank has come to, and that have not happened
+	active  []*joint          // those that a rank has reached, and that have not happened
 	queue   []int
 	queued  []bool
 }
 
-// stream is a thread.
+// stream is the program of one thread.
 type stream struct {
 	rank    int32
-	rows    []int64 // nil: all of the rank
+	rows    []int64 // nil means all rows of the rank
 	n       int64
 	at      int64
 	arrived bool
-	listens []int // streams that wait for it
+	listens []int // streams that wait for this one
 }
 
-// row is the row that the stream is at; past its last one that which would follow.
+// row returns the row that the stream is at; past the end, the number after its last row.
 func (s *stream) row() int64 {
 	if s.rows == nil {
 		return s.at
@@ -42,7 +43,7 @@ func (s *stream) row() int64 {
 	return s.rows[s.n-1] + 1
 }
 
-// place finds the place of each new collective. When that of one cannot be found it is returned.
+// place finds the place of each new collective. If it finds none for some collective, it returns that one.
 func (p *Plan) place() *joint {
 	g := &placing{p: p, come: map[syncKey]int32{}, waiting: map[syncKey][]int{}, counts: map[place]int64{}}
 	g.begin()
@@ -51,7 +52,7 @@ func (p *Plan) place() *joint {
 		if g.resolve() {
 			continue
 		}
-		for _, j := range p.joints { // nothing goes on any more
+		for _, j := range p.joints { // all streams are stuck
 			if j.fired {
 				continue
 			}
@@ -120,7 +121,7 @@ func (g *placing) wake(i int) {
 	}
 }
 
-// run goes on until nothing happens any more.
+// run advances the streams until none can go on.
 func (g *placing) run() {
 	for len(g.queue) > 0 {
 		i := g.queue[0]
@@ -139,7 +140,7 @@ func (g *placing) run() {
 	}
 }
 
-// advance takes a stream as far as it comes.
+// advance moves a stream forward as far as possible.
 func (g *placing) advance(i int) {
 	s := &g.streams[i]
 	q := &g.p.run.ranks[s.rank]
@@ -158,7 +159,7 @@ func (g *placing) advance(i int) {
 	}
 }
 
-// parks says whether a stream stays at a row for new collectives that have not happened.
+// parks reports whether a stream waits at a row for new collectives that have not happened.
 func (g *placing) parks(s *stream, seq int64) bool {
 	stays := false
 	for _, j := range g.canon[s.rank][seq] {
@@ -208,7 +209,7 @@ func (g *placing) park(j *joint, t *part) {
 	}
 }
 
-// stream is the one in which a rank's part is done.
+// stream returns the stream that does a rank's part.
 func (g *placing) stream(t *part) *stream {
 	if len(g.of[t.rank]) > 1 {
 		return &g.streams[g.of[t.rank][t.thread]]
@@ -216,7 +217,7 @@ func (g *placing) stream(t *part) *stream {
 	return &g.streams[g.of[t.rank][0]]
 }
 
-// even says whether all ranks have begun the same operations of the communicator.
+// even reports whether all ranks have begun equally many operations of the communicator.
 func (g *placing) even(j *joint) bool {
 	n := g.counts[place{j.parts[0].rank, int64(j.comm)}]
 	for k := range j.parts {
@@ -227,7 +228,7 @@ func (g *placing) even(j *joint) bool {
 	return true
 }
 
-// fire lets a new collective happen where its ranks are.
+// fire makes a new collective happen where its ranks are.
 func (g *placing) fire(j *joint) {
 	j.fired = true
 	j.number = g.counts[place{j.parts[0].rank, int64(j.comm)}]
@@ -247,7 +248,7 @@ func (g *placing) fire(j *joint) {
 	g.active = slices.DeleteFunc(g.active, func(x *joint) bool { return x == j })
 }
 
-// passes says whether a stream goes past a row that stays.
+// passes reports whether a stream gets past a row that stays in the run.
 func (g *placing) passes(i int, s *stream, q *rank, seq int64) bool {
 	first := !s.arrived
 	s.arrived = true
@@ -278,7 +279,7 @@ func (g *placing) passes(i int, s *stream, q *rank, seq int64) bool {
 	return true
 }
 
-// together says whether all have come to an operation that is there.
+// together reports whether all ranks have reached an existing operation.
 func (g *placing) together(i int, key syncKey, first bool) bool {
 	if first {
 		g.come[key]++
@@ -298,7 +299,7 @@ func (g *placing) together(i int, key syncKey, first bool) bool {
 	return true
 }
 
-// sent says whether the message is on its way, or goes; else the stream will hear of it.
+// sent reports whether the message has been sent or is removed. If not, the stream is woken when the sender moves.
 func (g *placing) sent(i int, n *need) bool {
 	if n.src < 0 || int(n.src) >= len(g.of) || g.p.gone[place{n.src, n.sendSeq}] {
 		return true
@@ -317,8 +318,9 @@ func (g *placing) sent(i int, n *need) bool {
 	return false
 }
 
-// resolve finds a way on when all wait: a rank goes past the place of a new collective, as far as its last row; then ranks that wait
-// among the rows of one, at last those that only receive and wait before them, have it where they are.
+// resolve finds a way on when all streams wait. First, ranks go past the place of a new collective, up to its last
+// row. Then a collective happens where its ranks are if they wait among its rows or, as a last resort, only receive
+// and wait before its rows.
 func (g *placing) resolve() bool {
 	for _, j := range g.active {
 		slipped := false
@@ -346,7 +348,8 @@ func (g *placing) resolve() bool {
 	return false
 }
 
-// can says whether all ranks of a new collective can have it where they are.
+// can reports whether all ranks of a new collective can call it where they are. wide allows ranks that only receive
+// to call it before their first row.
 func (g *placing) can(j *joint, wide bool) bool {
 	for k := range j.parts {
 		t := &j.parts[k]
@@ -356,7 +359,7 @@ func (g *placing) can(j *joint, wide bool) bool {
 		s := g.stream(t)
 		row := s.row()
 		switch {
-		case s.arrived && g.p.run.halfway(t.rank, row): // its send is on its way already
+		case s.arrived && g.p.run.halfway(t.rank, row): // its send is already on its way
 			return false
 		case t.canon < 0:
 		case row >= t.first && (t.slipped || row <= t.canon):
@@ -368,13 +371,13 @@ func (g *placing) can(j *joint, wide bool) bool {
 	return true
 }
 
-// halfway says whether a row that waits sends too.
+// halfway reports whether a waiting row also sends.
 func (r *Run) halfway(rank int32, seq int64) bool {
 	q := &r.ranks[rank]
 	return seq < int64(len(q.flags)) && q.flags[seq]&rowSends != 0
 }
 
-// force lets a program go on that waits for itself, as one does that ended in a deadlock.
+// force moves a stream past its row, for programs that wait for themselves, such as one that ended in a deadlock.
 func (g *placing) force() bool {
 	for i := range g.streams {
 		if s := &g.streams[i]; s.at < s.n {

@@ -7,34 +7,34 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Plan is which messages go and where collectives come in their place.
+// Plan lists the messages to remove and the places of the collectives that replace them.
 type Plan struct {
-	run       *Run
-	removed   []map[int64]bool  // rows, per rank
-	halved    []map[int64]int32 // rows of which one side goes, per rank: what becomes MPI_PROC_NULL
-	gone      map[place]bool    // messages, by the row that sends them
-	joints    []*joint
-	inserted  [][]insert        // per rank, in order
-	gaps      [][]int64         // removed rows per rank, ascending
-	comms     []schema.Comm     // rows of new ones
-	made      map[string]int32  // new communicators, by their members
-	shifts    map[int32][]int64 // per communicator: the instances before which new ones come, ascending
-	trailing  []map[int64]int64 // computing that no row of its thread is left behind for, per rank, by the new row that gets it
-	collected []int             // number of collectives put in place, per finding
+	run      *Run
+	removed  []map[int64]bool  // rows, per rank
+	halved   []map[int64]int32 // rows that lose one side, per rank: the side that becomes MPI_PROC_NULL
+	gone     map[place]bool    // removed messages, by the row that sends them
+	joints   []*joint
+	inserted [][]insert // per rank, in order
+	gaps     [][]int64  // removed rows per rank, ascending
+	comms    newComms
+	shifts   map[int32][]int64 // per communicator: the instances before which new ones are inserted, ascending
+	// computing before removed rows after which their thread has no row, per rank, by the new row that gets it
+	trailing  []map[int64]int64
+	collected []int // number of new collectives, per finding
 
-	// Left are the instances whose messages stay.
+	// Left are the instances that are not replaced.
 	Left []Left
 }
 
-// Left is an instance that could not be put in place.
+// Left is an instance that could not be replaced.
 type Left struct {
-	// Finding and Instance are its places.
+	// Finding and Instance are its indices.
 	Finding, Instance int
-	// Why says why not.
+	// Why is the reason.
 	Why string
 }
 
-// joint is an instance that is to be put in place.
+// joint is an instance to replace: one new collective.
 type joint struct {
 	finding, instance int
 	messages          []int32
@@ -49,30 +49,32 @@ type joint struct {
 
 // part is a rank's part of an instance.
 type part struct {
-	rank               int32
-	thread             int16
-	first, canon, last int64 // rows: the first that belongs to it, the one in whose place the collective comes, the last
+	rank   int32
+	thread int16
+	// rows: the first of the instance, the one that the collective replaces, and the last
+	first, canon, last int64
 	site               int32
-	sends              bool // it has operands
-	behind             bool // the collective comes behind the row before canon: what is computed after that is computed after it
-	parked, slipped    bool
-	before             int64 // the row before which the collective comes
-	epoch              int32 // that of the row, once it is written
-	sent, got          []int32
+	sends              bool // it contributes operands
+	// the collective comes after the row before canon: the computing before canon is done after the collective
+	behind          bool
+	parked, slipped bool
+	before          int64 // the row before which the collective is inserted
+	sent, got       []int32
 }
 
-// insert is a collective at a place.
+// insert is a collective at its place in a rank's rows.
 type insert struct {
 	before int64
 	joint  *joint
 	part   int
 }
 
-// Plan says what becomes of the run when the findings of these places, of those that Read got, are replaced.
+// Plan plans the replacement of the findings with these indices among those that Read got.
 func (r *Run) Plan(findings []int) *Plan {
 	left := map[[2]int]string{}
 	for {
-		p := &Plan{run: r, inserted: make([][]insert, len(r.ranks)), gone: map[place]bool{}, made: map[string]int32{}, shifts: map[int32][]int64{}, collected: make([]int, len(r.findings))}
+		p := &Plan{run: r, inserted: make([][]insert, len(r.ranks)), gone: map[place]bool{}, comms: newComms{run: r, made: map[string]int32{}},
+			shifts: map[int32][]int64{}, collected: make([]int, len(r.findings))}
 		p.choose(findings, left)
 		p.remove()
 		stuck := p.place()
@@ -91,10 +93,13 @@ func (r *Run) Plan(findings []int) *Plan {
 	}
 }
 
-// Collectives is the number of collectives that are put in place of a finding's messages.
+// Collectives returns the number of collectives that replace a finding's messages.
 func (p *Plan) Collectives(finding int) int { return p.collected[finding] }
 
-// choose takes the instances in that are not left.
+// Comms returns the rows of the new communicators.
+func (p *Plan) Comms() []schema.Comm { return p.comms.rows }
+
+// choose makes a joint of each instance that is not in left.
 func (p *Plan) choose(findings []int, left map[[2]int]string) {
 	r := p.run
 	for _, f := range findings {
@@ -117,14 +122,14 @@ func (p *Plan) choose(findings []int, left map[[2]int]string) {
 		}
 	}
 	for _, j := range p.joints {
-		j.comm = p.over(j)
+		j.comm = p.comms.commOf(j)
 	}
 }
 
-// payload is what makes two messages of an instance carry the same.
+// payload identifies the content of a message: two messages of an instance with the same payload carry the same data.
 type payload struct{ hash, bytes int64 }
 
-// take finds out which rows of each rank belong to the instance, and where the collective comes.
+// take finds the rows of each rank that belong to the instance, and where the collective goes.
 func (j *joint) take(r *Run) {
 	f := &r.findings[j.finding]
 	for _, rank := range f.Ranks {
@@ -142,11 +147,11 @@ func (j *joint) take(r *Run) {
 	}
 }
 
-// place finds the rows of a rank: the collective stands where the last of its operands is there, which is where it is sent first; a
-// rank without operands has it where the first receive is complete.
+// place finds the rows of a rank. The collective goes where the rank first sends the last of its operands, because
+// then all of them are ready. For a rank without operands it goes where its first receive completes.
 func (t *part) place(r *Run, op schema.CallID) {
 	slices.SortFunc(t.sent, func(a, b int32) int { return compare(r.messages[a].SendSeq, r.messages[b].SendSeq) })
-	got := map[payload]int64{} // first row at which it is there
+	got := map[payload]int64{} // the first row that has it
 	firstDone := int64(math.MaxInt64)
 	var doneSite int32
 	for _, k := range t.got {
@@ -171,7 +176,7 @@ func (t *part) place(r *Run, op schema.CallID) {
 		x := payload{m.hash, m.bytes}
 		at, passed := got[x]
 		switch {
-		case op == schema.CallBarrier && t.sends: // it has come when it says so first
+		case op == schema.CallBarrier && t.sends: // a rank has arrived at its first send
 		case sent[x] || passed && at < m.SendSeq && op != schema.CallBarrier:
 		default:
 			t.sends, t.canon, t.site = true, m.SendSeq, m.sendSite
@@ -182,15 +187,15 @@ func (t *part) place(r *Run, op schema.CallID) {
 		t.canon, t.site = firstDone, doneSite
 		t.behindSendrecv(r)
 	}
-	if t.canon == math.MaxInt64 || t.canon < 0 { // it has no message: it comes where it can
+	if t.canon == math.MaxInt64 || t.canon < 0 { // no messages: it joins wherever it can
 		t.canon = none
 		return
 	}
 	t.thread = r.ranks[t.rank].thread[t.canon]
 }
 
-// behindSendrecv: of a MPI_Sendrecv whose receive goes and whose send is none of the instance's, the send does not wait: the collective
-// comes behind it, in front of the thread's next row.
+// behindSendrecv moves the collective behind an MPI_Sendrecv that only loses its receive. Its send does not belong to
+// the instance and must not wait, so the collective goes before the thread's next row.
 func (t *part) behindSendrecv(r *Run) {
 	sends := func(k int32) bool { return r.messages[k].SendSeq == t.canon }
 	halved := slices.ContainsFunc(t.got, func(k int32) bool {
@@ -210,23 +215,7 @@ func (t *part) behindSendrecv(r *Run) {
 	}
 }
 
-// over is the communicator of an instance: the finding's, where its members are just the ranks, else a new one.
-func (p *Plan) over(j *joint) int32 {
-	f := &p.run.findings[j.finding]
-	if c := p.run.members[f.Comm]; c != nil && !c.Inter && len(c.Members) == len(f.Ranks) && !f.Operation.IsNeighborhood() {
-		same := true
-		for _, m := range c.Members {
-			_, ok := slices.BinarySearch(f.Ranks, m)
-			same = same && ok
-		}
-		if same {
-			return f.Comm
-		}
-	}
-	return p.newComm(j)
-}
-
-// remove says which rows go: those of the messages, and the calls that completed nothing else.
+// remove finds the rows to remove: those of the messages, and calls that completed nothing else.
 func (p *Plan) remove() {
 	r := p.run
 	p.removed, p.halved = make([]map[int64]bool, len(r.ranks)), make([]map[int64]int32, len(r.ranks))
@@ -271,7 +260,7 @@ func (p *Plan) remove() {
 	}
 }
 
-// side takes one side of a row away: with it the row, where it has no other.
+// side removes one side of a row, and the whole row if no other side is left.
 func (p *Plan) side(rank int32, seq int64, class schema.Class, otherNull bool, side int32) {
 	if class != schema.ClassSendrecv || otherNull || p.halved[rank][seq] != 0 && p.halved[rank][seq] != side {
 		delete(p.halved[rank], seq)

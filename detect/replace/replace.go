@@ -1,5 +1,3 @@
-// Package replace puts collective operations in the place of the point-to-point messages that do them by hand: it makes the rows
-// of the run that the program would have if it called them. docs/method/replace.md says where they stand and what they move.
 package replace
 
 import (
@@ -7,63 +5,59 @@ import (
 	"slices"
 
 	"github.com/commq/commq/detect"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// Finding is a collective operation to put in the place of messages, with all its instances.
+// Finding is a collective operation that replaces messages, with all its instances.
 type Finding struct {
 	// Operation is the blocking collective to call.
 	Operation schema.CallID
 	// ReduceOp is the operation of a reduction, schema.NullEnum for others.
 	ReduceOp int16
-	// Comm is the communicator that it is over, or one that has all of Ranks; schema.NullInt32 when none is known.
+	// Comm is its communicator, or one that contains all of Ranks; schema.NullInt32 if none is known.
 	Comm int32
 	// Ranks are the world ranks that take part, ascending.
 	Ranks []int32
-	// Instances are the times that it is done.
+	// Instances are the executions of the operation.
 	Instances []detect.Instance
 }
 
-// Source is a run, all rows of whose calls are there.
+// Source is a run that has the rows of all calls.
 type Source struct {
 	// Threads is the number of threads that call MPI, per rank.
 	Threads []int32
 	// Comms are the communicators, ascending by id.
-	Comms []Comm
+	Comms []run.Comm
 	// TypeBytes are the sizes of datatypes.
 	TypeBytes map[int32]int64
-	// Events and Messages call add with the rows of the tables (the columns named in EventColumns and MessageColumns), each rank's
-	// events in their order.
+	// Events and Messages call add with the rows of their tables (the columns in EventColumns and MessageColumns).
+	// The events of each rank come in order.
 	Events   func(add func(*schema.Events) error) error
 	Messages func(add func(*schema.Messages) error) error
 }
 
-// Comm is a communicator.
-type Comm struct {
-	ID int32
-	// Members are the world ranks by their rank in the communicator; of an intercommunicator of both groups. Processes outside the
-	// run's MPI_COMM_WORLD are not among them.
-	Members []int32
-	// Inter says that it is an intercommunicator.
-	Inter bool
-}
-
 // EventColumns and MessageColumns are what Read reads.
 var (
-	EventColumns = []string{"rank", "seq", "thread", "call", "class", "compute_ns", "comm", "instance", "recv_world", "recv_tag",
+	EventColumns = []string{"rank", "seq", "thread", "call", "class", "compute_ns", "comm", "instance", "recv_world",
+		"recv_tag",
 		"recv_datatype", "recv_buffer", "posted_any", "proc_null", "done_seq", "init_seq"}
-	MessageColumns = []string{"src", "dst", "comm", "tag", "bytes", "send_datatype", "send_seq", "recv_post_seq", "recv_done_seq",
+	MessageColumns = []string{"src", "dst", "comm", "tag", "bytes", "send_datatype", "send_seq", "recv_post_seq",
+		"recv_done_seq",
 		"payload_hash", "recv_hash", "src_buffer", "dst_buffer", "send_callsite", "recv_callsite"}
 )
 
-// Operations are the collectives that can be put in place.
-var Operations = []schema.CallID{schema.CallBcast, schema.CallAllgather, schema.CallAllgatherv, schema.CallAlltoall, schema.CallAlltoallv,
-	schema.CallBarrier, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv, schema.CallReduce,
+// Operations are the collectives that can replace messages.
+var Operations = []schema.CallID{schema.CallBcast, schema.CallAllgather, schema.CallAllgatherv, schema.CallAlltoall,
+	schema.CallAlltoallv,
+	schema.CallBarrier, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv,
+	schema.CallReduce,
 	schema.CallAllreduce, schema.CallReduceScatter, schema.CallReduceScatterBlock, schema.CallScan, schema.CallExscan,
-	schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall, schema.CallNeighborAlltoallv,
+	schema.CallNeighborAllgather, schema.CallNeighborAllgatherv, schema.CallNeighborAlltoall,
+	schema.CallNeighborAlltoallv,
 	schema.CallNeighborAlltoallw}
 
-// Operation is the collective of that MPI name; an error where it is none that can be put in place.
+// Operation returns the collective with that MPI name; an error if it cannot replace messages.
 func Operation(name string) (schema.CallID, error) {
 	for _, op := range Operations {
 		if op.String() == name {
@@ -73,44 +67,35 @@ func Operation(name string) (schema.CallID, error) {
 	return 0, fmt.Errorf("operation %q is none that can be put in place; want one of %v", name, Operations)
 }
 
-// rooted says whether an operation has a root.
-func rooted(op schema.CallID) bool {
-	switch op {
-	case schema.CallBcast, schema.CallGather, schema.CallGatherv, schema.CallScatter, schema.CallScatterv, schema.CallReduce:
-		return true
-	}
-	return false
-}
-
-// Run is a run of which messages can be replaced by collectives.
+// Run is a run in which collectives can replace messages.
 type Run struct {
 	source   *Source
 	ranks    []rank
 	findings []Finding
 	messages []message // of all findings
-	first    [][]int   // by finding and instance: place of its first message
-	members  map[int32]*Comm
-	syncs    map[syncKey]int32 // how many ranks take part in an operation that is there
+	first    [][]int   // by finding and instance: index of its first message
+	members  map[int32]*run.Comm
+	syncs    map[syncKey]int32 // how many ranks take part in an existing operation
 }
 
-// Bits of a row.
+// Flags of a row.
 const (
 	rowComplete = 1 << iota // its class is complete
 	rowWaits                // it completes receives
 	rowSyncs                // it is a collective operation of a communicator, or its start
 	rowProbe
-	rowSends // it is a call that receives too
+	rowSends // it is a call that both sends and receives
 )
 
-// rank is what is kept of a rank's rows, by seq.
+// rank holds what is kept of a rank's rows, indexed by seq.
 type rank struct {
 	flags   []uint8
 	thread  []int16
-	compute []int64 // ns, NullInt64: not known
+	compute []int64 // ns; NullInt64 means unknown
 	done    []int64
 	ends    []int32 // requests that the row completes
 	syncs   map[int64]sync
-	needs   []need // of its receives, by the row that completes them
+	needs   []need // messages that it receives, by the row that completes them
 	probes  []probe
 	reader  readerState
 }
@@ -120,7 +105,7 @@ type sync struct {
 	comm     int32
 	instance int64
 	blocks   bool
-	counts   bool // it is one of the communicator's operations, in their order
+	counts   bool // it counts among the communicator's operations
 }
 
 // need is a message that a row completes.
@@ -128,7 +113,7 @@ type need struct {
 	done    int64
 	src     int32
 	sendSeq int64
-	message int32 // in Run.messages, none
+	message int32 // index in Run.messages, or none
 }
 
 const none = -1
@@ -138,8 +123,8 @@ type probe struct {
 	seq       int64
 	comm, src int32
 	tag       int32
-	found     need // its message; src is none where it is not known
-	matches   bool // it takes it
+	found     need // its message; src is none if unknown
+	matches   bool // it also receives the message
 }
 
 // message is a message that a finding names.
@@ -154,20 +139,21 @@ type message struct {
 	recvSite          int32
 	verified, differs bool
 
-	known        bool // it is in the run
+	known        bool // the run has it
 	recvRow      int64
 	recvDatatype int32
 	recvBuffer   int64
 	wildcard     bool
-	otherNull    [2]bool // the other side of the row that sends, receives is MPI_PROC_NULL
+	otherNull    [2]bool // the other side of the row that sends, or receives, is MPI_PROC_NULL
 	kind         [2]schema.Class
 	partitioned  bool
 }
 
-// Read reads a run of which messages of the findings are to be replaced. It is an error when they name messages that the run does
-// not have.
+// Read reads a run whose messages are to be replaced. It is an error if the findings name messages that the run
+// lacks.
 func Read(s *Source, findings []Finding) (*Run, error) {
-	r := &Run{source: s, ranks: make([]rank, len(s.Threads)), findings: findings, members: map[int32]*Comm{}, syncs: map[syncKey]int32{}}
+	r := &Run{source: s, ranks: make([]rank, len(s.Threads)), findings: findings, members: map[int32]*run.Comm{},
+		syncs: map[syncKey]int32{}}
 	for i := range s.Comms {
 		r.members[s.Comms[i].ID] = &s.Comms[i]
 	}
@@ -184,7 +170,7 @@ func Read(s *Source, findings []Finding) (*Run, error) {
 	return r, nil
 }
 
-// take takes the messages of the findings in.
+// take adds the messages of the findings.
 func (r *Run) take(findings []Finding) error {
 	for f := range findings {
 		x := &findings[f]
@@ -203,13 +189,14 @@ func (r *Run) take(findings []Finding) error {
 		for i := range x.Instances {
 			in := &x.Instances[i]
 			r.first[f] = append(r.first[f], len(r.messages))
-			if rooted(x.Operation) {
+			if x.Operation.Is(schema.FactRooted) {
 				if _, ok := slices.BinarySearch(x.Ranks, in.Root); !ok {
 					return fmt.Errorf("finding %d, instance %d: its root is not among its ranks", f+1, i+1)
 				}
 			}
 			if in.RankBytes != nil && len(in.RankBytes) != len(x.Ranks) {
-				return fmt.Errorf("finding %d, instance %d: it says what %d of its %d ranks have", f+1, i+1, len(in.RankBytes), len(x.Ranks))
+				return fmt.Errorf("finding %d, instance %d: it says what %d of its %d ranks have", f+1, i+1,
+					len(in.RankBytes), len(x.Ranks))
 			}
 			if len(in.Messages) == 0 {
 				return fmt.Errorf("finding %d, instance %d: it names no messages", f+1, i+1)
@@ -220,7 +207,8 @@ func (r *Run) take(findings []Finding) error {
 						return fmt.Errorf("finding %d, instance %d: a message from rank %d to rank %d, which are not both among its ranks", f+1, i+1, m.Src, m.Dst)
 					}
 				}
-				r.messages = append(r.messages, message{Message: m, finding: f, instance: i, kind: [2]schema.Class{none, none}})
+				r.messages = append(r.messages,
+					message{Message: m, finding: f, instance: i, kind: [2]schema.Class{none, none}})
 			}
 		}
 		r.first[f] = append(r.first[f], len(r.messages))
@@ -228,13 +216,13 @@ func (r *Run) take(findings []Finding) error {
 	return nil
 }
 
-// place names a row.
+// place identifies a row.
 type place struct {
 	rank int32
 	seq  int64
 }
 
-// readMessages reads the messages: those of the findings, and what the others say of which row needs which.
+// readMessages reads the findings' messages, and from all others which row waits for which message.
 func (r *Run) readMessages() error {
 	named := map[place]int32{}
 	for i := range r.messages {
@@ -242,7 +230,8 @@ func (r *Run) readMessages() error {
 		at := place{m.Src, m.SendSeq}
 		if other, twice := named[at]; twice {
 			o := &r.messages[other]
-			return fmt.Errorf("findings %d and %d both have the message that rank %d sends with seq %d", o.finding+1, m.finding+1, m.Src, m.SendSeq)
+			return fmt.Errorf("findings %d and %d both have the message that rank %d sends with seq %d", o.finding+1,
+				m.finding+1, m.Src, m.SendSeq)
 		}
 		named[at] = int32(i)
 	}
@@ -258,7 +247,8 @@ func (r *Run) readMessages() error {
 			if dst := b.Dst[i]; dst >= 0 && int(dst) < len(r.ranks) {
 				q := &r.ranks[dst]
 				q.needs = append(q.needs, n)
-				q.reader.posted = append(q.reader.posted, posted{channel{b.Comm[i], b.Src[i], b.Tag[i]}, b.RecvPostSeq[i], n})
+				q.reader.posted = append(q.reader.posted,
+					posted{channel{b.Comm[i], b.Src[i], b.Tag[i]}, b.RecvPostSeq[i], n})
 			}
 		}
 		return nil
@@ -268,7 +258,8 @@ func (r *Run) readMessages() error {
 	}
 	for i := range r.messages {
 		if m := &r.messages[i]; !m.known {
-			return fmt.Errorf("finding %d, instance %d: the run has no message that rank %d sends with seq %d", m.finding+1, m.instance+1, m.Src, m.SendSeq)
+			return fmt.Errorf("finding %d, instance %d: the run has no message that rank %d sends with seq %d",
+				m.finding+1, m.instance+1, m.Src, m.SendSeq)
 		}
 	}
 	for i := range r.ranks {
@@ -290,7 +281,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// fill takes row i of the table in.
+// fill copies row i of the table.
 func (m *message) fill(b *schema.Messages, i int) error {
 	if m.known || b.Dst[i] != m.Dst || b.RecvPostSeq[i] != m.PostSeq || b.RecvDoneSeq[i] != m.DoneSeq {
 		return fmt.Errorf("finding %d, instance %d: the message that rank %d sends with seq %d is received by rank %d with seq %d; the finding says rank %d, seq %d",

@@ -8,15 +8,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commq/commq/detect"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// The programs of these tests, a line per rank, calls separated by blanks: s3 sends to rank 3, r3 receives from it, i3 and j3 do so without
-// waiting, w2 waits for the requests that the two calls of these kinds before it made, x3,4 sends to 3 and receives from 4, p3 probes
-// for a message from 3, b is a barrier. What stands behind a colon is the payload, 10 bytes times its number; without one it is payload 1. Rows
-// compute 1, 10, 100... ns, one after the other.
+// The programs of these tests have a line per rank, with calls separated by blanks: s3 sends to rank 3, r3 receives
+// from it, i3 and j3 do so without waiting, w2 waits for the requests of the two i and j calls before it, x3,4 sends
+// to 3 and receives from 4, p3 probes for a message from 3, b is a barrier. The number after a colon is the payload,
+// whose size is 10 bytes times its number; the default is payload 1. Rows compute 1, 10, 100... ns, one after the
+// other.
 
-// parse makes the rows of a program, all of tag 9 on communicator 0; the n-th send to a rank is received by its n-th receive from there.
+// parse makes the rows of a program, all of tag 9 on communicator 0; the n-th send to a rank is received by its n-th
+// receive from there.
 func parse(t *testing.T, lines ...string) (*schema.Events, *schema.Messages) {
 	t.Helper()
 	type end struct {
@@ -42,7 +45,8 @@ func parse(t *testing.T, lines ...string) (*schema.Events, *schema.Messages) {
 			fmt.Sscanf(text[1:], "%d,%d", &peer, &other)
 			e.Rank, e.Seq, e.Comm, e.ComputeNs = rank, int64(seq), 0, compute
 			compute *= 10
-			call := map[byte]schema.CallID{'s': schema.CallSend, 'i': schema.CallIsend, 'r': schema.CallRecv, 'j': schema.CallIrecv, 'x': schema.CallSendrecv,
+			call := map[byte]schema.CallID{'s': schema.CallSend, 'i': schema.CallIsend, 'r': schema.CallRecv,
+				'j': schema.CallIrecv, 'x': schema.CallSendrecv,
 				'w': schema.CallWaitall, 'p': schema.CallProbe, 'b': schema.CallBarrier}[word[0]]
 			e.Call, e.Class = int16(call), int16(schema.Calls[call].Class)
 			if strings.ContainsRune("six", rune(word[0])) {
@@ -106,8 +110,10 @@ func parse(t *testing.T, lines ...string) (*schema.Events, *schema.Messages) {
 	return events, messages
 }
 
-// finding names messages by the ranks and rows of their sends: "0.2" is what rank 0 sends with seq 2. Instances are separated by bars.
-func finding(t *testing.T, messages *schema.Messages, op schema.CallID, root int32, bytes int64, ranks []int32, text string) Finding {
+// finding names messages by the ranks and rows of their sends: "0.2" is what rank 0 sends with seq 2. Instances are
+// separated by bars.
+func finding(t *testing.T, messages *schema.Messages, op schema.CallID, root int32, bytes int64, ranks []int32,
+	text string) Finding {
 	t.Helper()
 	f := Finding{Operation: op, ReduceOp: schema.NullEnum, Comm: 0, Ranks: ranks}
 	for _, one := range strings.Split(text, "|") {
@@ -118,7 +124,9 @@ func finding(t *testing.T, messages *schema.Messages, op schema.CallID, root int
 			fmt.Sscanf(word, "%d.%d", &src, &seq)
 			for i := range messages.Src {
 				if messages.Src[i] == src && messages.SendSeq[i] == seq {
-					in.Messages = append(in.Messages, detect.Message{Src: src, Dst: messages.Dst[i], SendSeq: seq, PostSeq: messages.RecvPostSeq[i], DoneSeq: messages.RecvDoneSeq[i]})
+					in.Messages = append(in.Messages,
+						detect.Message{Src: src, Dst: messages.Dst[i], SendSeq: seq, PostSeq: messages.RecvPostSeq[i],
+							DoneSeq: messages.RecvDoneSeq[i]})
 				}
 			}
 		}
@@ -127,14 +135,16 @@ func finding(t *testing.T, messages *schema.Messages, op schema.CallID, root int
 	return f
 }
 
-// replacedLines is the new run, in words: of each row the call, the peers or root, instance, bytes, burst, and which row completes it.
-func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages, findings ...Finding) (lines []string, plan *Plan) {
+// replacedLines describes the new run in words: of each row the call, the peers or root, instance, bytes, burst, and
+// which row completes it.
+func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *schema.Messages,
+	findings ...Finding) (lines []string, plan *Plan) {
 	t.Helper()
-	world := Comm{}
+	world := run.Comm{}
 	for r := range ranks {
 		world.Members = append(world.Members, int32(r))
 	}
-	src := &Source{Threads: make([]int32, ranks), Comms: []Comm{world}, TypeBytes: map[int32]int64{5: 2},
+	src := &Source{Threads: make([]int32, ranks), Comms: []run.Comm{world}, TypeBytes: map[int32]int64{5: 2},
 		Events:   func(add func(*schema.Events) error) error { return add(events) },
 		Messages: func(add func(*schema.Messages) error) error { return add(messages) }}
 	run, err := Read(src, findings)
@@ -177,8 +187,8 @@ func replacedLines(t *testing.T, ranks int, events *schema.Events, messages *sch
 	return lines, plan
 }
 
-// TestWhereCollectivesStand has the cases of docs/method/replace.md.
-func TestWhereCollectivesStand(t *testing.T) {
+// TestPlacesOfCollectives has the cases of docs/method/replace.md.
+func TestPlacesOfCollectives(t *testing.T) {
 	three, four := []int32{0, 1, 2}, []int32{0, 1, 2, 3}
 	for _, c := range []struct {
 		name, messages string
@@ -189,25 +199,35 @@ func TestWhereCollectivesStand(t *testing.T) {
 		lines, want    []string
 		left           int
 	}{
-		{"linear broadcast between barriers", "0.1 0.2", schema.CallBcast, 0, 10, three, []string{"b s1 s2 b", "b r0 b", "b r0 b"},
-			[]string{"Barrier #0 0/0 +1; Bcast #1 10/0 +10; Barrier #2 0/0 +1100", "Barrier #0 0/0 +1; Bcast #1 0/10 +10; Barrier #2 0/0 +100",
+		{"linear broadcast between barriers", "0.1 0.2", schema.CallBcast, 0, 10, three,
+			[]string{"b s1 s2 b", "b r0 b", "b r0 b"},
+			[]string{"Barrier #0 0/0 +1; Bcast #1 10/0 +10; Barrier #2 0/0 +1100",
+				"Barrier #0 0/0 +1; Bcast #1 0/10 +10; Barrier #2 0/0 +100",
 				"Barrier #0 0/0 +1; Bcast #1 0/10 +10; Barrier #2 0/0 +100"}, 0},
-		{"a message between: the root goes on to its last send", "0.0 0.2", schema.CallBcast, 0, 10, three, []string{"s1 s2:7 s2", "r0", "r0:7 r0"},
+		{"a message between: the root goes on to its last send", "0.0 0.2", schema.CallBcast, 0, 10, three,
+			[]string{"s1 s2:7 s2", "r0", "r0:7 r0"},
 			[]string{"Send to 2 +11; Bcast #0 10/0 +100", "Bcast #0 0/10 +1", "Recv from 0 +1; Bcast #0 0/10 +10"}, 0},
 		{"an answer between", "0.0 0.2", schema.CallBcast, 0, 10, three, []string{"s1 r1:3 s2", "r0 s0:3", "r0"},
 			[]string{"Bcast #0 10/0 +1; Recv from 1 +110", "Bcast #0 0/10 +1; Send to 0 +10", "Bcast #0 0/10 +1"}, 0},
-		{"what the last rank needs before hangs on what the first one got: it has the data earlier", "0.0 0.1", schema.CallBcast, 0, 10, three,
+		{"what the last rank needs before hangs on what the first one got: it has the data earlier", "0.0 0.1",
+			schema.CallBcast, 0, 10, three,
 			[]string{"s1 s2", "r0 s2:4", "r1:4 r0"},
 			[]string{"Bcast #0 10/0 +11", "Bcast #0 0/10 +1; Send to 2 +10", "Bcast #0 0/10 +1; Recv from 1 +10"}, 0},
-		{"a call that waits for others too stays", "0.0 0.1", schema.CallBcast, 0, 10, three, []string{"i1 i2 i1:8 w3", "j0 j0:8 w2", "j0 w1"},
-			[]string{"Bcast #0 10/0 +1; Isend to 1 done 2 +110; Waitall +1000", "Irecv from 0 done 2 +11; Bcast #0 0/10 +100; Waitall +0", "Bcast #0 0/10 +11"}, 0},
+		{"a call that waits for others too stays", "0.0 0.1", schema.CallBcast, 0, 10, three,
+			[]string{"i1 i2 i1:8 w3", "j0 j0:8 w2", "j0 w1"},
+			[]string{"Bcast #0 10/0 +1; Isend to 1 done 2 +110; Waitall +1000",
+				"Irecv from 0 done 2 +11; Bcast #0 0/10 +100; Waitall +0", "Bcast #0 0/10 +11"}, 0},
 		{"a probe goes with its message", "0.0 0.1", schema.CallBcast, 0, 10, three, []string{"s1 s2", "p0 r0", "r0"},
 			[]string{"Bcast #0 10/0 +11", "Bcast #0 0/10 +11", "Bcast #0 0/10 +1"}, 0},
 		{"half of a Sendrecv", "0.0 0.1", schema.CallBcast, 0, 10, three, []string{"x1,2:1 s2", "r0", "s0:6 r0"},
-			[]string{"Bcast #0 10/0 +1; Sendrecv from 2 +10", "Bcast #0 0/10 +1", "Send to 0 +1; Bcast #0 0/10 +10"}, 0},
-		{"gather of blocks of 20 bytes", "1.0 2.0 3.0", schema.CallGather, 0, 20, four, []string{"r1 r2 r3 b", "s0:2 b", "s0:2 b", "s0:2 b"},
-			[]string{"Gather #0 20/80 +1; Barrier #1 0/0 +1110", "Gather #0 20/0 +1; Barrier #1 0/0 +10", "Gather #0 20/0 +1; Barrier #1 0/0 +10", "Gather #0 20/0 +1; Barrier #1 0/0 +10"}, 0},
-		{"gatherv by way of rank 2", "1.0 2.1 3.0", schema.CallGatherv, 0, 0, four, []string{"r1 r2", "s0:2", "r3 s0:9", "s2:4"},
+			[]string{"Bcast #0 10/0 +1; Sendrecv from 2 +10", "Bcast #0 0/10 +1", "Send to 0 +1; Bcast #0 0/10 +10"},
+			0},
+		{"gather of blocks of 20 bytes", "1.0 2.0 3.0", schema.CallGather, 0, 20, four,
+			[]string{"r1 r2 r3 b", "s0:2 b", "s0:2 b", "s0:2 b"},
+			[]string{"Gather #0 20/80 +1; Barrier #1 0/0 +1110", "Gather #0 20/0 +1; Barrier #1 0/0 +10",
+				"Gather #0 20/0 +1; Barrier #1 0/0 +10", "Gather #0 20/0 +1; Barrier #1 0/0 +10"}, 0},
+		{"gatherv by way of rank 2", "1.0 2.1 3.0", schema.CallGatherv, 0, 0, four,
+			[]string{"r1 r2", "s0:2", "r3 s0:9", "s2:4"},
 			[]string{"Gatherv #0 0/110 +11", "Gatherv #0 20/0 +1", "Gatherv #0 50/0 +11", "Gatherv #0 40/0 +1"}, 0},
 		{"scatter", "0.0 0.1 0.2", schema.CallScatter, 0, 30, four, []string{"s1:3 s2:3 s3:3", "r0", "r0", "r0"},
 			[]string{"Scatter #0 120/30 +111", "Scatter #0 0/30 +1", "Scatter #0 0/30 +1", "Scatter #0 0/30 +1"}, 0},
@@ -216,13 +236,17 @@ func TestWhereCollectivesStand(t *testing.T) {
 			[]string{"Alltoallv #0 30/80 +11111", "Alltoallv #0 70/70 +11111", "Alltoallv #0 110/60 +11111"}, 0},
 		{"the other half of a Sendrecv: the collective comes behind it", "0.1 0.2", schema.CallBcast, 0, 10, three,
 			[]string{"r1:2 s1 s2 b", "x0,0:2 b", "r0 b"},
-			[]string{"Recv from 1 +1; Bcast #0 10/0 +10; Barrier #1 0/0 +1100", "Sendrecv to 0 +1; Bcast #0 0/10 +0; Barrier #1 0/0 +10", "Bcast #0 0/10 +1; Barrier #1 0/0 +10"}, 0},
-		{"it cannot be put in place: the root waits for what rank 1 sends in the call by which it receives, its last", "0.1 0.2", schema.CallBcast, 0, 10, three,
-			[]string{"r1:2 s1 s2", "x0,0:2", "r0"}, []string{"Recv from 1 +1; Send to 1 +10; Send to 2 +100", "Sendrecv to 0 from 0 +1", "Recv from 0 +1"}, 1},
+			[]string{"Recv from 1 +1; Bcast #0 10/0 +10; Barrier #1 0/0 +1100",
+				"Sendrecv to 0 +1; Bcast #0 0/10 +0; Barrier #1 0/0 +10", "Bcast #0 0/10 +1; Barrier #1 0/0 +10"}, 0},
+		{"it cannot be put in place: the root waits for what rank 1 sends in the call by which it receives, its last",
+			"0.1 0.2", schema.CallBcast, 0, 10, three,
+			[]string{"r1:2 s1 s2", "x0,0:2", "r0"},
+			[]string{"Recv from 1 +1; Send to 1 +10; Send to 2 +100", "Sendrecv to 0 from 0 +1", "Recv from 0 +1"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			events, messages := parse(t, c.lines...)
-			got, plan := replacedLines(t, len(c.lines), events, messages, finding(t, messages, c.op, c.root, c.bytes, c.ranks, c.messages))
+			got, plan := replacedLines(t, len(c.lines), events, messages,
+				finding(t, messages, c.op, c.root, c.bytes, c.ranks, c.messages))
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("want, got:\n%s", d)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// finish puts in order what was found.
+// finish sorts the inserted collectives and assigns the computing that is left over.
 func (p *Plan) finish() {
 	for i := range p.inserted {
 		slices.SortStableFunc(p.inserted[i], func(a, b insert) int { return compare(a.before, b.before) })
@@ -18,7 +18,8 @@ func (p *Plan) finish() {
 	}
 }
 
-// leftOver finds computing before rows that go, of threads that have no row after them: the last row that stays gets it.
+// leftOver finds computing before removed rows after which their thread has no row. The thread's last remaining row
+// gets it.
 func (p *Plan) leftOver(rank int32) map[int64]int64 {
 	q := &p.run.ranks[rank]
 	left := map[int16]int64{}
@@ -55,24 +56,25 @@ func (p *Plan) leftOver(rank int32) map[int64]int64 {
 	return extra
 }
 
-// Row is the row of the new run that a row which stays has become.
+// Row returns the new number of a row that stays.
 func (p *Plan) Row(rank int32, seq int64) int64 {
 	gone, _ := slices.BinarySearch(p.gaps[rank], seq)
 	return seq - int64(gone) + int64(p.insertsBefore(rank, seq+1))
 }
 
-// insertsBefore is the number of collectives that come before rows less than seq.
+// insertsBefore returns the number of collectives inserted before rows less than seq.
 func (p *Plan) insertsBefore(rank int32, seq int64) int {
-	n, _ := slices.BinarySearchFunc(p.inserted[rank], seq, func(in insert, seq int64) int { return compare(in.before, seq) })
+	n, _ := slices.BinarySearchFunc(p.inserted[rank], seq,
+		func(in insert, seq int64) int { return compare(in.before, seq) })
 	return n
 }
 
-// Rows is the number of rows that a rank has in the new run.
+// Rows returns the number of rows that a rank has in the new run.
 func (p *Plan) Rows(rank int32) int64 {
 	return int64(len(p.run.ranks[rank].flags) - len(p.gaps[rank]) + len(p.inserted[rank]))
 }
 
-// Rewriter makes the rows of the new run of those of the old one.
+// Rewriter turns the rows of the old run into those of the new one.
 type Rewriter struct {
 	plan  *Plan
 	carry map[threadKey]*carried
@@ -84,14 +86,14 @@ type threadKey struct {
 	thread int32
 }
 
-// carried is what a thread did before rows that are gone.
+// carried is what a thread did before removed rows; its next row gets it.
 type carried struct{ compute, instructions, cycles int64 }
 
-// Rewriter begins to make rows.
+// Rewriter returns a Rewriter that starts at the first row.
 func (p *Plan) Rewriter() *Rewriter { return &Rewriter{plan: p, carry: map[threadKey]*carried{}} }
 
-// Events appends the rows of the new run that those of b become to out. Each rank's rows come in their order. Times are as they were,
-// and null in rows that are new.
+// Events appends to out the rows of the new run that the rows of b become. Each rank's rows must come in order. Times
+// stay as they were, and are null in new rows.
 func (w *Rewriter) Events(b, out *schema.Events) {
 	var e schema.Event
 	for i := range b.Rank {
@@ -108,7 +110,8 @@ func (w *Rewriter) row(e *schema.Event, out *schema.Events) {
 	epoch := e.Epoch
 	c := w.carried(rank, e.Thread)
 	gone := p.removed[rank][seq]
-	if gone || w.here(rank, from, to, e.Thread) { // a collective comes behind the burst before the row in whose place it is
+	// the collective comes after the burst before the row that it replaces
+	if gone || w.here(rank, from, to, e.Thread) {
 		add(&c.compute, e.ComputeNs)
 		add(&c.instructions, e.Instructions)
 		add(&c.cycles, e.Cycles)
@@ -125,7 +128,7 @@ func (w *Rewriter) row(e *schema.Event, out *schema.Events) {
 	}
 }
 
-// here says whether one of these collectives is in the thread.
+// here reports whether one of these collectives belongs to the thread.
 func (w *Rewriter) here(rank int32, from, to int, thread int32) bool {
 	for _, in := range w.plan.inserted[rank][from:to] {
 		if t := &in.joint.parts[in.part]; int32(t.thread) == thread && !(t.behind && t.before == t.canon) {
@@ -135,7 +138,7 @@ func (w *Rewriter) here(rank int32, from, to int, thread int32) bool {
 	return false
 }
 
-// nothing is what is left of a burst that goes elsewhere.
+// nothing returns what remains of a burst that moves to another row: 0, or null if it was unknown.
 func nothing(n int64) int64 {
 	if n == schema.NullInt64 {
 		return n
@@ -143,7 +146,7 @@ func nothing(n int64) int64 {
 	return 0
 }
 
-// keep changes a row that stays.
+// keep adapts a row that stays.
 func (w *Rewriter) keep(e *schema.Event, c *carried, new int64) {
 	p := w.plan
 	old := e.Seq
@@ -169,7 +172,7 @@ func (w *Rewriter) keep(e *schema.Event, c *carried, new int64) {
 	}
 }
 
-// burst adds to a row what was computed before those that are gone.
+// burst adds the computing before removed rows to a row.
 func (w *Rewriter) burst(e *schema.Event, c *carried) {
 	add(&e.ComputeNs, c.compute)
 	add(&e.Instructions, c.instructions)
@@ -180,7 +183,7 @@ func (w *Rewriter) burst(e *schema.Event, c *carried) {
 	}
 }
 
-// add adds up what may not be known.
+// add adds n to a sum; either may be unknown.
 func add(sum *int64, n int64) {
 	switch {
 	case n == schema.NullInt64:
@@ -206,7 +209,7 @@ func (w *Rewriter) inserts(rank int32, from, to int, new int64, epoch int32, out
 	for k := from; k < to; k++ {
 		in := &w.plan.inserted[rank][k]
 		var e schema.Event
-		parts := w.plan.fill(in, &e)
+		parts := w.plan.run.fill(in, &e)
 		e.Seq, e.Epoch = new+int64(k-from), epoch
 		w.burst(&e, w.carried(rank, e.Thread))
 		if e.ComputeNs == schema.NullInt64 {
@@ -220,7 +223,7 @@ func (w *Rewriter) inserts(rank int32, from, to int, new int64, epoch int32, out
 	}
 }
 
-// instance is the number that a collective operation of a communicator has behind those that are new.
+// instance returns the new number of a communicator's collective operation, counting the inserted ones.
 func (p *Plan) instance(comm int32, old int64) int64 {
 	shifts := p.shifts[comm]
 	before := func(n int64) int64 {
@@ -230,14 +233,15 @@ func (p *Plan) instance(comm int32, old int64) int64 {
 	if old < 1<<32 {
 		return old + before(old)
 	}
-	init := old>>32 - 1 // it starts a persistent one
+	init := old>>32 - 1 // it starts a persistent operation
 	return old + before(init)<<32
 }
 
-// Parts are the rows of parts of the new collectives, in the order of the table, once all events are written.
+// Parts returns the rows of parts of the new collectives, in the order of the table, once all events are written.
 func (w *Rewriter) Parts() []schema.Part {
 	slices.SortFunc(w.parts, func(a, b schema.Part) int {
-		for _, d := range [...]int64{int64(a.Epoch) - int64(b.Epoch), int64(a.Rank) - int64(b.Rank), a.Seq - b.Seq, int64(a.PeerWorld) - int64(b.PeerWorld)} {
+		for _, d := range [...]int64{int64(a.Epoch) - int64(b.Epoch), int64(a.Rank) - int64(b.Rank), a.Seq - b.Seq,
+			int64(a.PeerWorld) - int64(b.PeerWorld)} {
 			if d != 0 {
 				return int(max(min(d, 1), -1))
 			}
@@ -247,7 +251,7 @@ func (w *Rewriter) Parts() []schema.Part {
 	return w.parts
 }
 
-// Messages appends those that stay to out, with the rows that their ends have become.
+// Messages appends the messages that stay to out, with the new rows of their ends.
 func (p *Plan) Messages(b, out *schema.Messages) {
 	var m schema.Message
 	for i := range b.Src {

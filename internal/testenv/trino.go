@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// Trino starts a Trino server for the test: a coordinator that works itself. Its Hive catalog takes partitions and names a file by
-// local:// and its path. The server ends with the test; where it does not start, the end of its log is shown. Where it is not
-// installed the test is skipped; see Need. scripts is the path of the folder scripts, catalog more lines of the catalog's properties.
+// Trino starts a Trino server for the test: a coordinator that also works. Its Hive catalog accepts partitions and
+// names a file by local:// and its path. The server stops with the test; if it does not start, the end of its log is
+// shown. If it is not installed the test is skipped; see Need. scripts is the path of the folder scripts, catalog has
+// additional lines for the catalog's properties.
 func Trino(t testing.TB, scripts, catalog string) *TrinoServer {
 	t.Helper()
 	var why strings.Builder
@@ -28,14 +29,15 @@ func Trino(t testing.TB, scripts, catalog string) *TrinoServer {
 	if err != nil || len(folders) != 2 {
 		Skip(t, fmt.Sprintf("no Trino server: %v: %s", err, strings.TrimSpace(why.String())))
 	}
-	s := &TrinoServer{server: folders[0], java: filepath.Join(folders[1], "bin", "java"), data: t.TempDir(), port: freePort(t), catalog: catalog}
+	s := &TrinoServer{server: folders[0], java: filepath.Join(folders[1], "bin", "java"), data: t.TempDir(),
+		port: freePort(t), catalog: catalog}
 	s.Address = fmt.Sprintf("http://test@127.0.0.1:%d?catalog=hive&schema=commq", s.port)
 	s.start(t, "coordinator", s.port)
 	s.wait(t)
 	return s
 }
 
-// Workers starts so many workers, which take part in what is asked from then on.
+// Workers starts n workers, which take part in all later queries.
 func (s *TrinoServer) Workers(t testing.TB, n int) {
 	t.Helper()
 	for i := range n {
@@ -46,15 +48,15 @@ func (s *TrinoServer) Workers(t testing.TB, n int) {
 
 // TrinoServer is a coordinator with its workers.
 type TrinoServer struct {
-	// Address is what queries.Dial takes.
+	// Address is an address for queries.Dial.
 	Address            string
 	server, java, data string
-	catalog            string // more lines of its properties
+	catalog            string // additional properties
 	port               int
 	nodes              []trinoNode
 }
 
-// trinoNode is a process of it, that has ended when ended is closed.
+// trinoNode is one process of the server; ended is closed when it has ended.
 type trinoNode struct {
 	log   string
 	ended chan struct{}
@@ -84,17 +86,20 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 	}
 	for file, text := range map[string]string{
 		"etc/config.properties": fmt.Sprintf("coordinator=%t\nnode-scheduler.include-coordinator=true\nhttp-server.http.port=%d\n"+
-			"discovery.uri=http://127.0.0.1:%d\nquery.max-memory=1GB\nquery.max-memory-per-node=300MB\n", coordinator, port, s.port),
+			"discovery.uri=http://127.0.0.1:%d\nquery.max-memory=1GB\nquery.max-memory-per-node=300MB\n", coordinator,
+			port, s.port),
 		"etc/log.properties": "io.trino=WARN\n",
 		"etc/catalog/hive.properties": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local://" + s.data + "/metastore\n" +
 			"fs.native-local.enabled=true\nlocal.location=/\nhive.non-managed-table-writes-enabled=true\nhive.allow-register-partition-procedure=true\n" + s.catalog,
 	} {
 		file = filepath.Join(folder, file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(trinoLines(coordinator, text)), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(trinoLines(coordinator, text)), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Join(s.data, "metastore"), 0o755), os.MkdirAll(filepath.Join(folder, "plugin"), 0o755),
+	if err := errors.Join(os.MkdirAll(filepath.Join(s.data, "metastore"), 0o755),
+		os.MkdirAll(filepath.Join(folder, "plugin"), 0o755),
 		os.Symlink(filepath.Join(s.server, "plugin", "hive"), filepath.Join(folder, "plugin", "hive"))); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +109,9 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	// Statements are few and small: to compile them for speed would take longer than they do.
-	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dconfig=etc/config.properties", "-Dlog.levels-file=etc/log.properties",
+	// Statements are few and small: compiling them for speed would take longer than running them.
+	c := exec.Command(s.java, heap, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dconfig=etc/config.properties",
+		"-Dlog.levels-file=etc/log.properties",
 		"-Dnode.environment=test", "-Dnode.id="+name, "-Dnode.data-dir="+filepath.Join(folder, "data"),
 		"-Dnode.internal-address=127.0.0.1", "-Dnode.bind-ip=127.0.0.1",
 		"-cp", filepath.Join(s.server, "lib", "*"), "io.trino.server.TrinoServer")
@@ -125,7 +131,7 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 	})
 }
 
-// trinoLines leaves out what a worker does not know.
+// trinoLines drops the lines that a worker does not know.
 func trinoLines(coordinator bool, text string) string {
 	if coordinator {
 		return text
@@ -139,7 +145,7 @@ func trinoLines(coordinator bool, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// trinoStart bounds how long the start of all nodes takes; some ten seconds are usual.
+// trinoStart limits the time until all nodes are up; some ten seconds are usual.
 const trinoStart = 4 * time.Minute
 
 // wait waits until all nodes are up.
@@ -164,7 +170,7 @@ func (s *TrinoServer) wait(t testing.TB) {
 	}
 }
 
-// up says whether the coordinator has started.
+// up reports whether the coordinator has started.
 func (s *TrinoServer) up() bool {
 	var info struct {
 		Starting bool `json:"starting"`
@@ -172,10 +178,11 @@ func (s *TrinoServer) up() bool {
 	return s.get("/v1/info", &info) && !info.Starting
 }
 
-// active says whether the coordinator knows so many nodes.
+// active reports whether the coordinator knows this number of nodes.
 func (s *TrinoServer) active(nodes int) bool {
 	text := "SELECT COUNT(*) FROM system.runtime.nodes WHERE state = 'active' HAVING COUNT(*) = " + fmt.Sprint(nodes)
-	request, err := http.NewRequest("POST", fmt.Sprintf("http://127.0.0.1:%d/v1/statement", s.port), strings.NewReader(text))
+	request, err := http.NewRequest("POST", fmt.Sprintf("http://127.0.0.1:%d/v1/statement", s.port),
+		strings.NewReader(text))
 	if err != nil {
 		return false
 	}
@@ -214,7 +221,7 @@ func (s *TrinoServer) get(path string, into any) bool {
 	return response.StatusCode == http.StatusOK && json.NewDecoder(response.Body).Decode(into) == nil
 }
 
-// tail is the end of a log.
+// tail returns the end of a log.
 func tail(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

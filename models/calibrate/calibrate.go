@@ -1,9 +1,10 @@
-// Package calibrate learns a machine from what a run measured: latency and bandwidth from the times of messages, the eager
-// threshold from sends whose receiver came late, the collectives' phases from how long they took. docs/method/calibrate.md has the
-// method and its limits.
+// Package calibrate learns a machine from the times of a run: latency and bandwidth from its messages, the eager
+// threshold from sends whose receiver was late, and the phases of collectives from how long they took. The method and
+// its limits are in docs/method/calibrate.md.
 package calibrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,24 +12,26 @@ import (
 	"github.com/commq/commq/models"
 )
 
-// Eager is what sends of one size did whose receive was posted long after they began.
+// Eager counts the sends of one size whose receive was posted long after they began.
 type Eager struct {
-	// Bytes is the size, Returned how many were over before the post, Waited how many were not.
+	// Bytes is the size, Returned the number of sends that ended before the receive was posted, and Waited the number
+	// of the others.
 	Bytes, Returned, Waited int64
 }
 
-// Threshold is from which size on sends wait for their receiver.
+// Threshold is the size from which sends wait for their receiver.
 type Threshold struct {
-	// Bytes is the least size that waits; models.NoThreshold: none waited. EagerBytes is the largest that did not, -1 where all
-	// waited: the library's threshold is above it, and at most Bytes.
+	// Bytes is the smallest size that waits, models.NoThreshold when none does. EagerBytes is the largest size that
+	// does not, -1 when all wait. The library's threshold is above EagerBytes and at most Bytes.
 	Bytes      int64 `json:"bytes"`
 	EagerBytes int64 `json:"eager_bytes"`
-	// Sends is how many there were, Against how many of them did otherwise.
+	// Sends is the number of sends, and Against the number of those that behaved otherwise.
 	Sends   int64 `json:"sends"`
 	Against int64 `json:"against"`
 }
 
-// FindThreshold finds the threshold that the fewest sends speak against; nil where there are no sends. sizes are in any order.
+// FindThreshold finds the threshold that the fewest sends contradict. It returns nil when there are no sends. sizes may
+// be in any order.
 func FindThreshold(sizes []Eager) *Threshold {
 	t := &Threshold{Bytes: models.NoThreshold, EagerBytes: -1}
 	for _, s := range sizes {
@@ -49,7 +52,8 @@ func FindThreshold(sizes []Eager) *Threshold {
 	}
 	t.Against = against(t.Bytes)
 	for _, s := range sizes {
-		if n := against(s.Bytes); n < t.Against || n == t.Against && t.Bytes != models.NoThreshold && s.Bytes < t.Bytes {
+		if n := against(s.Bytes); n < t.Against || n == t.Against && t.Bytes != models.NoThreshold &&
+			s.Bytes < t.Bytes {
 			t.Bytes, t.Against = s.Bytes, n
 		}
 	}
@@ -61,46 +65,46 @@ func FindThreshold(sizes []Eager) *Threshold {
 	return t
 }
 
-// Input is what a run measured.
+// Input is the measurements of a run.
 type Input struct {
-	// Name is the run's, Hosts how many machines it ran on, and RanksPerHost the most on one of them.
+	// Name is the run's name, Hosts the number of its hosts, and RanksPerHost the most ranks on one of them.
 	Name         string
 	Hosts        int
 	RanksPerHost int
-	// CPUsPerNode is the machine's; 0: RanksPerHost.
+	// CPUsPerNode is that of the machine; 0 means RanksPerHost.
 	CPUsPerNode int
-	// Inside and Between are how long messages took inside a host and between hosts.
+	// Inside and Between are the times of messages inside a host and between hosts.
 	Inside, Between []Point
-	// Eager has the sends whose receiver came late, of both.
+	// Eager has the sends whose receiver was late, inside hosts and between them.
 	Eager []Eager
-	// Collectives are those of the run; nil: they are left as they are.
+	// Collectives are the collective operations of the run; nil means that the machine's are not fitted.
 	Collectives *Collectives
-	// CycleNs is the real cycle time of the CPUs; 0: not measured.
+	// CycleNs is the real cycle time of the CPUs in ns; 0 means not measured.
 	CycleNs float64
-	// Quantile is which time stands for equal operations: the one that was taken for the messages.
+	// Quantile is the quantile of the times of equal operations that represents them, as for the messages.
 	Quantile Quantile
 	// Pieces allows bandwidths that depend on the size.
 	Pieces bool
 }
 
-// Calibration is a machine, and what it was learnt from.
+// Calibration is a machine, and the fits that it comes from.
 type Calibration struct {
-	// Inside and Between are the lines of messages inside a host and between hosts; nil where there were none.
+	// Inside and Between are the fits of messages inside a host and between hosts; nil when there were none.
 	Inside  *Fit `json:"intra_node"`
 	Between *Fit `json:"network"`
-	// Threshold is the eager threshold; nil: no send says anything about it.
+	// Threshold is the eager threshold; nil if no send shows it.
 	Threshold *Threshold `json:"eager_threshold"`
-	// CycleNs is the real cycle time of the CPUs; 0: not measured.
+	// CycleNs is the real cycle time of the CPUs in ns; 0 means not measured.
 	CycleNs float64 `json:"cycle_ns,omitempty"`
 	// Operations are the collective operations.
 	Operations []Operation `json:"-"`
-	// Warnings say what the run could not tell, a sentence each.
+	// Warnings are sentences about properties that could not be learnt from the run.
 	Warnings []string `json:"warnings"`
-	// Machine is what commq simulate takes.
+	// Machine is the machine for commq simulate.
 	Machine *models.Machine `json:"-"`
 }
 
-// Calibrate learns a machine. It is an error when the run has no messages from which latency and bandwidth can be told.
+// Calibrate learns a machine. It is an error when the run has no messages that tell latency from bandwidth.
 func Calibrate(in *Input) (*Calibration, error) {
 	c := &Calibration{Warnings: []string{}}
 	var err error
@@ -111,7 +115,7 @@ func Calibrate(in *Input) (*Calibration, error) {
 		return nil, err
 	}
 	if c.Inside == nil && c.Between == nil {
-		return nil, fmt.Errorf("run %q has no messages of two sizes or more whose receiver was waiting, and they are needed to tell latency from bandwidth; measure with commq calibrate --launch, or take a run with more", in.Name)
+		return nil, fmt.Errorf("run %q has no messages of two or more sizes whose receiver was waiting, which are needed to tell latency from bandwidth; measure with commq calibrate --launch, or use a run that has them", in.Name)
 	}
 	m := models.New(in.Name)
 	m.CPUsPerNode = max(in.CPUsPerNode, in.RanksPerHost, 1)
@@ -120,15 +124,15 @@ func Calibrate(in *Input) (*Calibration, error) {
 	}
 	if c.Between == nil {
 		m.Nodes = 1
-		c.Warnings = append(c.Warnings, "The run was on one host: the machine is one node, and network has what was measured inside it, which is what collectives go by.")
+		c.Warnings = append(c.Warnings, "The run was on one host: the machine has one node, and network, which collectives use, has the values measured inside it.")
 	} else if c.Inside == nil && m.CPUsPerNode > 1 {
-		c.Warnings = append(c.Warnings, "No messages inside a node were measured: intra_node has what was measured between nodes.")
+		c.Warnings = append(c.Warnings, "No messages inside a node were measured: intra_node has the values measured between nodes.")
 	}
-	m.Network, m.IntraNode = c.Between.or(c.Inside).interconnect(), c.Inside.or(c.Between).interconnect()
+	m.Network, m.IntraNode = cmp.Or(c.Between, c.Inside).interconnect(), cmp.Or(c.Inside, c.Between).interconnect()
 	if c.Threshold = FindThreshold(in.Eager); c.Threshold != nil {
 		m.EagerThresholdBytes, m.EagerThresholdGiven = c.Threshold.Bytes, true
 	} else {
-		c.Warnings = append(c.Warnings, "No receive was posted late enough to tell the eager threshold: no send waits for its receiver.")
+		c.Warnings = append(c.Warnings, "No receive was posted late enough to find the eager threshold: on the machine no send waits for its receiver.")
 	}
 	if in.Collectives != nil {
 		c.Operations = in.Collectives.Fit(&m.Network, m.Collectives, in.Quantile)
@@ -141,49 +145,42 @@ func Calibrate(in *Input) (*Calibration, error) {
 	return c, nil
 }
 
-// fit fits a line where there are messages of two sizes.
+// fit fits a line. It returns nil when there are no messages of two sizes.
 func (c *Calibration) fit(points []Point, pieces bool, where string) (*Fit, error) {
 	if len(points) == 0 {
 		return nil, nil
 	}
 	f, err := FitLine(points, pieces)
 	if errors.Is(err, ErrOneSize) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("All messages %s whose time is known have %d bytes: latency and bandwidth cannot be told apart there.", where, points[0].Bytes))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("All timed messages %s have %d bytes: latency and bandwidth cannot be told apart there.", where, points[0].Bytes))
 		return nil, nil
 	}
 	if err == nil && f.ErrorTypical > poorFit {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("The times of messages %s are no line: it is off by %.0f %% typically. Look at the residuals; a run of commq calibrate --launch on an idle machine says more.", where, 100*f.ErrorTypical))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("A line does not fit the times of messages %s: its typical error is %.0f %%. Look at the residuals; commq calibrate --launch on an idle machine measures better.", where, 100*f.ErrorTypical))
 	}
 	return f, err
 }
 
-// poorFit is the typical relative error from which on a fit has a warning.
+// poorFit is the typical relative error above which a fit gets a warning.
 const poorFit = 0.25
 
-// or is the fit, or where there is none the other one.
-func (f *Fit) or(other *Fit) *Fit {
-	if f == nil {
-		return other
-	}
-	return f
-}
-
-// interconnect is the line as a machine has it.
+// interconnect returns the line as the interconnect of a machine.
 func (f *Fit) interconnect() models.Interconnect {
 	l := &f.Line
 	i := models.Interconnect{Latency: picoseconds(l.LatencyNs), BytesPerSecond: BytesPerSecond(l.NsPerByte)}
 	for k, p := range l.Pieces {
-		i.Pieces[k] = models.Piece{AboveBytes: p.AboveBytes, Step: picoseconds(p.StepNs), BytesPerSecond: BytesPerSecond(p.NsPerByte)}
+		i.Pieces[k] = models.Piece{AboveBytes: p.AboveBytes, Step: picoseconds(p.StepNs),
+			BytesPerSecond: BytesPerSecond(p.NsPerByte)}
 	}
 	return i
 }
 
 func picoseconds(ns float64) models.Picoseconds { return models.Picoseconds(math.Round(ns * 1000)) }
 
-// Notes are comments for the machine's YAML, by key, which say where each value is from.
+// Notes returns comments for the machine's YAML, by key, which tell where each value comes from.
 func (c *Calibration) Notes(source string) map[string][]string {
 	notes := map[string][]string{"": append([]string{"Learnt by commq calibrate from " + source + "."}, c.Warnings...)}
-	say := func(key string, f *Fit, where string) {
+	describe := func(key string, f *Fit, where string) {
 		if f == nil {
 			return
 		}
@@ -195,15 +192,16 @@ func (c *Calibration) Notes(source string) map[string][]string {
 		}
 	}
 	if c.CycleNs > 0 {
-		notes["cycle_ns"] = []string{"The least time of a chain of additions, one for a cycle, while floating-point instructions were executed and nothing was missed in a cache."}
+		notes["cycle_ns"] = []string{"The shortest time per addition in a chain of dependent additions, one per cycle, while floating-point instructions ran without cache misses."}
 	}
-	say("intra_node", c.Inside, "inside a node")
-	say("network", c.Between, "between nodes")
+	describe("intra_node", c.Inside, "inside a node")
+	describe("network", c.Between, "between nodes")
 	if c.Between == nil {
-		say("network", c.Inside, "inside a node")
+		describe("network", c.Inside, "inside a node")
 	}
 	if t := c.Threshold; t != nil {
-		text := fmt.Sprintf("From %d sends whose receive was posted late, of which %d did otherwise.", t.Sends, t.Against)
+		text := fmt.Sprintf("From %d sends whose receive was posted late; %d of them behaved otherwise.", t.Sends,
+			t.Against)
 		if t.EagerBytes >= 0 {
 			text += fmt.Sprintf(" Sends of %d bytes did not wait.", t.EagerBytes)
 		} else {
@@ -212,7 +210,7 @@ func (c *Calibration) Notes(source string) map[string][]string {
 		notes["eager_threshold_bytes"] = []string{text}
 	}
 	if len(c.Operations) > 0 {
-		notes["collectives"] = []string{"The model of Girona et al. (Tables 1 and 2) that fits what was measured; off by: a typical point's factor."}
+		notes["collectives"] = []string{"The phases of Girona et al. (Tables 1 and 2) that fit the measured times best; \"off by\" is the typical factor between model and measurement."}
 	}
 	for _, o := range c.Operations {
 		notes[o.Call.String()] = []string{fmt.Sprintf("%d on %d to %d ranks, %d to %d bytes: off by %.2f (Table 3 of the paper: %.2f)",

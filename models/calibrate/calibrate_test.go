@@ -15,10 +15,10 @@ import (
 // truth is a network of 1700 ns and 3 GB/s.
 var truth = Line{LatencyNs: 1700, NsPerByte: 1.0 / 3}
 
-// stepped is one that changes at 4 KiB and at 256 KiB.
+// stepped is a network whose bandwidth changes at 4 KiB and at 256 KiB.
 var stepped = Line{LatencyNs: 900, NsPerByte: 0.5, Pieces: []Piece{{4096, 3000, 0.1}, {262144, 0, 0.25}}}
 
-// powers are points of the line at sizes of 2^0 to 2^most, as often as each.
+// powers returns points of the line at sizes of 2^0 to 2^most bytes, with the same number of messages each.
 func powers(l *Line, most int, messages int64) []Point {
 	var points []Point
 	for i := range most + 1 {
@@ -27,7 +27,7 @@ func powers(l *Line, most int, messages int64) []Point {
 	return points
 }
 
-func near(t *testing.T, what string, got, want, relative float64) {
+func checkNear(t *testing.T, what string, got, want, relative float64) {
 	t.Helper()
 	if math.Abs(got-want) > relative*math.Abs(want)+1e-9 {
 		t.Errorf("%s: %g; want %g within %g", what, got, want, relative)
@@ -36,24 +36,24 @@ func near(t *testing.T, what string, got, want, relative float64) {
 
 func TestLineNs(t *testing.T) {
 	// 900 + 4096/2 + 3000 + (262144-4096)/10 + (262147-262144)/4
-	near(t, "262147 bytes", stepped.Ns(262147), 900+2048+3000+25804.8+0.75, 1e-12)
-	near(t, "4096 bytes", stepped.Ns(4096), 2948, 1e-12)
+	checkNear(t, "262147 bytes", stepped.Ns(262147), 900+2048+3000+25804.8+0.75, 1e-12)
+	checkNear(t, "4096 bytes", stepped.Ns(4096), 2948, 1e-12)
 }
 
-func TestExactLine(t *testing.T) {
+func TestFitOfExactLine(t *testing.T) {
 	f, err := FitLine(powers(&truth, 22, 50), true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "L", f.Line.LatencyNs, 1700, 1e-6)
-	near(t, "1/B", f.Line.NsPerByte, 1.0/3, 1e-6)
+	checkNear(t, "L", f.Line.LatencyNs, 1700, 1e-6)
+	checkNear(t, "1/B", f.Line.NsPerByte, 1.0/3, 1e-6)
 	if len(f.Line.Pieces) != 0 || f.ErrorMax > 1e-6 || f.MinBytes != 1 || f.MaxBytes != 1<<22 || f.Messages != 23*50 {
 		t.Errorf("%+v", f)
 	}
 }
 
-// TestRoundedLine: times in whole nanoseconds, sizes of a program.
-func TestRoundedLine(t *testing.T) {
+// Times are rounded to whole nanoseconds, and sizes are those that a program sends.
+func TestFitOfRoundedTimes(t *testing.T) {
 	var points []Point
 	for _, bytes := range []int64{0, 17, 4097, 4097, 65537, 9} {
 		points = append(points, Point{bytes, 3, math.Round(truth.Ns(bytes))})
@@ -62,11 +62,11 @@ func TestRoundedLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "L", f.Line.LatencyNs, 1700, 1e-3)
-	near(t, "1/B", f.Line.NsPerByte, 1.0/3, 1e-3)
+	checkNear(t, "L", f.Line.LatencyNs, 1700, 1e-3)
+	checkNear(t, "1/B", f.Line.NsPerByte, 1.0/3, 1e-3)
 }
 
-func TestPiecesAreFound(t *testing.T) {
+func TestFitFindsPieces(t *testing.T) {
 	f, err := FitLine(powers(&stepped, 24, 50), true)
 	if err != nil {
 		t.Fatal(err)
@@ -74,27 +74,29 @@ func TestPiecesAreFound(t *testing.T) {
 	if len(f.Line.Pieces) != 2 {
 		t.Fatalf("%+v", f.Line)
 	}
-	near(t, "L", f.Line.LatencyNs, 900, 1e-3)
-	near(t, "1/B", f.Line.NsPerByte, 0.5, 1e-3)
+	checkNear(t, "L", f.Line.LatencyNs, 900, 1e-3)
+	checkNear(t, "1/B", f.Line.NsPerByte, 0.5, 1e-3)
 	for i, p := range f.Line.Pieces {
 		want := stepped.Pieces[i]
 		if p.AboveBytes != want.AboveBytes {
 			t.Errorf("piece %d: %+v; want %+v", i, p, want)
 		}
-		near(t, "step", p.StepNs+1, want.StepNs+1, 0.01)
-		near(t, "ns per byte", p.NsPerByte, want.NsPerByte, 0.01)
+		checkNear(t, "step", p.StepNs+1, want.StepNs+1, 0.01)
+		checkNear(t, "ns per byte", p.NsPerByte, want.NsPerByte, 0.01)
 	}
-	one, err := FitLine(powers(&stepped, 24, 50), false)
+	single, err := FitLine(powers(&stepped, 24, 50), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one.Line.Pieces) != 0 || one.ErrorTypical < 10*f.ErrorTypical || one.ErrorTypical != f.SingleErrorTypical {
-		t.Errorf("in one piece: %g, in three: %g, which had %g in one", one.ErrorTypical, f.ErrorTypical, f.SingleErrorTypical)
+	if len(single.Line.Pieces) != 0 || single.ErrorTypical < 10*f.ErrorTypical ||
+		single.ErrorTypical != f.SingleErrorTypical {
+		t.Errorf("in one piece: %g, in three: %g, which had %g in one", single.ErrorTypical, f.ErrorTypical,
+			f.SingleErrorTypical)
 	}
 }
 
-// TestNoise: times are up to 20 % longer than the truth, some of them 3 to 30 times, as when another program has the CPU.
-func TestNoise(t *testing.T) {
+// Times are up to 20 % longer than the truth, and a few of them 3 to 30 times, as if another program had the CPU.
+func TestFitOfNoisyTimes(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		points := powers(&truth, 22, 50)
@@ -108,16 +110,16 @@ func TestNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "L", f.Single.LatencyNs, 1.1*1700, 0.15) // by 10 % in the mean
-		near(t, "1/B", f.Single.NsPerByte, 1.1/3, 0.15)
+		checkNear(t, "L", f.Single.LatencyNs, 1.1*1700, 0.15) // by 10 % in the mean
+		checkNear(t, "1/B", f.Single.NsPerByte, 1.1/3, 0.15)
 		if len(f.Line.Pieces) != 0 {
 			t.Errorf("seed %d: pieces of noise: %+v", seed, f.Line)
 		}
 	}
 }
 
-func TestNotNegative(t *testing.T) {
-	// By a line without bounds latency would be -100 here, or the bandwidth negative there.
+func TestFitIsNotNegative(t *testing.T) {
+	// Without bounds the latency would be -100 ns here, and the bandwidth below negative.
 	f, err := FitLine([]Point{{100, 9, 100}, {200, 9, 300}, {300, 9, 500}}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +135,7 @@ func TestNotNegative(t *testing.T) {
 	}
 }
 
-func TestNoLine(t *testing.T) {
+func TestFitWithoutLine(t *testing.T) {
 	if _, err := FitLine([]Point{{17, 3, 100}, {17, 4, 110}}, true); !errors.Is(err, ErrOneSize) {
 		t.Error(err)
 	}
@@ -142,7 +144,7 @@ func TestNoLine(t *testing.T) {
 	}
 }
 
-func TestThreshold(t *testing.T) {
+func TestFindThreshold(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		sizes []Eager
@@ -151,8 +153,10 @@ func TestThreshold(t *testing.T) {
 		{"nothing", nil, nil},
 		{"all return", []Eager{{17, 3, 0}, {4097, 5, 0}}, &Threshold{models.NoThreshold, 4097, 8, 0}},
 		{"all wait", []Eager{{4097, 0, 3}, {17, 0, 5}}, &Threshold{17, -1, 8, 0}},
-		{"both", []Eager{{65537, 0, 3}, {17, 5, 0}, {4096, 2, 0}, {4097, 0, 9}}, &Threshold{4097, 4096, 19, 0}},
-		{"a send that took long, and a full buffer", []Eager{{17, 5, 1}, {4096, 20, 0}, {4097, 0, 9}, {65537, 1, 8}}, &Threshold{4097, 4096, 44, 2}},
+		{"small ones return, large ones wait", []Eager{{65537, 0, 3}, {17, 5, 0}, {4096, 2, 0}, {4097, 0, 9}},
+			&Threshold{4097, 4096, 19, 0}},
+		{"a send that took long, and a full buffer", []Eager{{17, 5, 1}, {4096, 20, 0}, {4097, 0, 9}, {65537, 1, 8}},
+			&Threshold{4097, 4096, 44, 2}},
 	} {
 		if diff := cmp.Diff(c.want, FindThreshold(c.sizes)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
@@ -160,8 +164,11 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// rows are the rows of operations on a communicator of so many ranks that take what the phases say, and start spread over 300 ns.
-func rows(c *Collectives, rng *rand.Rand, link *models.Interconnect, operation schema.CallID, phases models.Phases, comm int32, ranks int, n int64, noise float64) {
+// addOperations adds operations on a communicator whose times are those of the phases, with noise. Their ranks enter
+// within 300 ns.
+func addOperations(c *Collectives, rng *rand.Rand, link *models.Interconnect, operation schema.CallID,
+	phases models.Phases,
+	comm int32, ranks int, n int64, noise float64) {
 	c.Members[comm] = ranks
 	root := schema.NullInt32
 	if operation == schema.CallGather {
@@ -184,9 +191,12 @@ func rows(c *Collectives, rng *rand.Rand, link *models.Interconnect, operation s
 			}
 			start := 1e9*nth + rng.Int64N(300)
 			last = max(last, start)
-			b.Rank, b.Call, b.Class, b.Comm = append(b.Rank, rank), append(b.Call, int16(operation)), append(b.Class, int16(schema.ClassCollective)), append(b.Comm, comm)
-			b.Instance, b.Request, b.RootWorld = append(b.Instance, int64(operation)<<32+n<<8+nth), append(b.Request, schema.NullInt64), append(b.RootWorld, root)
-			b.StartNs, b.SendBytes, b.RecvBytes = append(b.StartNs, start), append(b.SendBytes, send), append(b.RecvBytes, recv)
+			b.Rank, b.Call, b.Class, b.Comm = append(b.Rank, rank), append(b.Call, int16(operation)),
+				append(b.Class, int16(schema.ClassCollective)), append(b.Comm, comm)
+			b.Instance, b.Request, b.RootWorld = append(b.Instance, int64(operation)<<32+n<<8+nth),
+				append(b.Request, schema.NullInt64), append(b.RootWorld, root)
+			b.StartNs, b.SendBytes, b.RecvBytes = append(b.StartNs, start), append(b.SendBytes, send),
+				append(b.RecvBytes, recv)
 		}
 		end := last + int64(float64(link.Collective(phases, ranks, &z))/1000*(1+noise*rng.Float64()))
 		for range ranks {
@@ -196,8 +206,8 @@ func rows(c *Collectives, rng *rand.Rand, link *models.Interconnect, operation s
 	}
 }
 
-// TestPhasesAreFound: operations that take what some phases say are found to have these, and those with Table 3's keep them.
-func TestPhasesAreFound(t *testing.T) {
+// Fit finds the phases from which the times were computed, and keeps those of Table 3 where they apply.
+func TestFitFindsPhases(t *testing.T) {
 	table := models.New("").Collectives
 	link := &models.Interconnect{Latency: 2_000_000, BytesPerSecond: 500_000_000}
 	truths := map[schema.CallID]models.Phases{
@@ -212,7 +222,7 @@ func TestPhasesAreFound(t *testing.T) {
 		for operation, phases := range truths {
 			for i, ranks := range []int{3, 5, 9, 16} {
 				for _, n := range []int64{9, 1031, 100003} {
-					rows(c, rng, link, operation, phases, int32(i), ranks, n, noise)
+					addOperations(c, rng, link, operation, phases, int32(i), ranks, n, noise)
 				}
 			}
 		}
@@ -234,37 +244,41 @@ func TestPhasesAreFound(t *testing.T) {
 	}
 }
 
-// TestSamples: of many equal operations the quantiles stay, and the memory is bounded.
-func TestSamples(t *testing.T) {
+// A sample of many times has their quantiles and a bounded size.
+func TestSampleQuantiles(t *testing.T) {
 	s := &sample{every: 1}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
 		s.add(rng.Float64())
 	}
-	if len(s.kept) > sampleSize || s.count != 100_000 {
-		t.Errorf("%d of %d kept", len(s.kept), s.count)
+	if len(s.times) > sampleSize || s.count != 100_000 {
+		t.Errorf("%d of %d kept", len(s.times), s.count)
 	}
-	near(t, "quartile", s.quantile(LowerQuartile), 0.25, 0.15)
-	near(t, "median", s.quantile(Median), 0.5, 0.1)
+	checkNear(t, "quartile", s.quantile(LowerQuartile), 0.25, 0.15)
+	checkNear(t, "median", s.quantile(Median), 0.5, 0.1)
 }
 
 func TestCalibrate(t *testing.T) {
 	inside := Line{LatencyNs: 300, NsPerByte: 0.1}
-	c, err := Calibrate(&Input{Name: "r", Hosts: 2, RanksPerHost: 3, Inside: powers(&inside, 20, 9), Between: powers(&truth, 20, 9), Eager: []Eager{{9, 1, 0}, {4097, 0, 1}}, Pieces: true})
+	c, err := Calibrate(&Input{Name: "r", Hosts: 2, RanksPerHost: 3, Inside: powers(&inside, 20, 9),
+		Between: powers(&truth, 20, 9), Eager: []Eager{{9, 1, 0}, {4097, 0, 1}}, Pieces: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := c.Machine
-	if m.Nodes != 0 || m.CPUsPerNode != 3 || m.EagerThresholdBytes != 4097 || m.Network.Latency != 1_700_000 || m.Network.BytesPerSecond != 3_000_000_000 ||
+	if m.Nodes != 0 || m.CPUsPerNode != 3 || m.EagerThresholdBytes != 4097 || m.Network.Latency != 1_700_000 ||
+		m.Network.BytesPerSecond != 3_000_000_000 ||
 		m.IntraNode.Latency != 300_000 || m.IntraNode.BytesPerSecond != 10_000_000_000 {
 		t.Errorf("%+v", m)
 	}
-	one, err := Calibrate(&Input{Name: "r", Hosts: 1, RanksPerHost: 3, CPUsPerNode: 2, Inside: powers(&inside, 20, 9)})
+	oneHost, err := Calibrate(&Input{Name: "r", Hosts: 1, RanksPerHost: 3, CPUsPerNode: 2,
+		Inside: powers(&inside, 20, 9)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := one.Machine; m.Nodes != 1 || m.CPUsPerNode != 2 || m.Network != m.IntraNode || m.EagerThresholdGiven || len(one.Warnings) != 2 {
-		t.Errorf("%+v %q", m, one.Warnings)
+	if m := oneHost.Machine; m.Nodes != 1 || m.CPUsPerNode != 2 || m.Network != m.IntraNode || m.EagerThresholdGiven ||
+		len(oneHost.Warnings) != 2 {
+		t.Errorf("%+v %q", m, oneHost.Warnings)
 	}
 	if _, err := Calibrate(&Input{Name: "r", Inside: []Point{{9, 9, 9}}}); err == nil {
 		t.Error("one size was enough")

@@ -11,95 +11,98 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Quantile is which of the times of equal things stands for them.
+// Quantile is the quantile of the times of equal messages or operations that represents them.
 type Quantile float64
 
-// The quantiles. Whatever else the machine does makes things longer, never shorter: the less of it is wanted, the lower.
+// The quantiles. Other activity on the machine makes times longer, never shorter: a low quantile excludes most of it.
 const (
 	Minimum       Quantile = 0
 	LowerQuartile Quantile = 0.25
 	Median        Quantile = 0.5
 )
 
-// Columns are those of events that Collectives needs.
-var Columns = []string{"rank", "call", "class", "comm", "instance", "start_ns", "end_ns", "request", "root_world", "send_bytes", "recv_bytes"}
+// Columns are the columns of events that Collectives needs.
+var Columns = []string{"rank", "call", "class", "comm", "instance", "start_ns", "end_ns", "request", "root_world",
+	"send_bytes", "recv_bytes"}
 
-// Collectives gathers how long the blocking collective operations of a run took, from the entry of the last rank to the exit of
-// the last: all leave at the same time in the model (equation 2).
+// Collectives gathers how long the blocking collective operations of a run took: from the entry of the last rank to
+// the exit of the last, as in the model all ranks leave at the same time (equation 2).
 type Collectives struct {
-	// Members is how many ranks each communicator has; one that is not in it does not count.
+	// Members is the number of ranks of each communicator; operations on other communicators are skipped.
 	Members map[int32]int
 
-	open   map[instance]*running
-	groups map[group]*sample
+	open    map[instanceKey]*openOperation
+	samples map[operationKey]*sample
 }
 
-type instance struct {
-	comm int32
-	nth  int64
+type instanceKey struct {
+	comm     int32
+	instance int64
 }
 
-// running is an operation that not all ranks have come to yet.
-type running struct {
-	group
-	entered         int
-	lastIn, lastOut int64
-	broken          bool
+// openOperation is an operation that some ranks have entered.
+type openOperation struct {
+	key                 operationKey
+	entered             int
+	lastEntry, lastExit int64
+	skip                bool // no time is known, or ranks call different operations
 }
 
-// group is what operations have in common that take equally long.
-type group struct {
+// operationKey groups operations that take equally long in the model.
+type operationKey struct {
 	operation schema.CallID
 	ranks     int
 	sizes     models.Sizes
 }
 
-// Add takes rows in, each rank's in order. Nonblocking and persistent operations, those of one rank, and neighbourhood ones do not
-// count: ranks do other things meanwhile, or need not come.
+// Add adds rows, each rank's in order. It skips nonblocking and persistent operations, in which ranks do other things
+// meanwhile, those of one rank, and those on neighbourhoods, in which not all ranks wait for each other.
 func (c *Collectives) Add(b *schema.Events) {
 	if c.open == nil {
-		c.open, c.groups = map[instance]*running{}, map[group]*sample{}
+		c.open, c.samples = map[instanceKey]*openOperation{}, map[operationKey]*sample{}
 	}
 	for i := range b.Rank {
 		operation := schema.CallID(b.Call[i]).Operation()
 		ranks := c.Members[b.Comm[i]]
-		if schema.Class(b.Class[i]) != schema.ClassCollective || operation == 0 || operation.IsNeighborhood() || ranks < 2 || b.Request[i] != schema.NullInt64 || b.Instance[i] == schema.NullInt64 {
+		if schema.Class(b.Class[i]) != schema.ClassCollective || operation == 0 || operation.IsNeighborhood() ||
+			ranks < 2 || b.Request[i] != schema.NullInt64 || b.Instance[i] == schema.NullInt64 {
 			continue
 		}
-		at := instance{b.Comm[i], b.Instance[i]}
-		r := c.open[at]
+		k := instanceKey{b.Comm[i], b.Instance[i]}
+		r := c.open[k]
 		if r == nil {
-			r = &running{group: group{operation: operation, ranks: ranks}}
-			c.open[at] = r
+			r = &openOperation{key: operationKey{operation: operation, ranks: ranks}}
+			c.open[k] = r
 		}
-		if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 || operation != r.operation {
-			r.broken = true // one that never returned has no time
+		if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 || operation != r.key.operation {
+			r.skip = true // a call that never returned has no time
 		}
 		if root := b.RootWorld[i]; root == schema.NullInt32 || root == b.Rank[i] {
-			r.sizes.Add(b.SendBytes[i], b.RecvBytes[i])
+			r.key.sizes.Add(b.SendBytes[i], b.RecvBytes[i])
 		}
-		r.lastIn, r.lastOut = max(r.lastIn, b.StartNs[i]), max(r.lastOut, b.EndNs[i])
+		r.lastEntry, r.lastExit = max(r.lastEntry, b.StartNs[i]), max(r.lastExit, b.EndNs[i])
 		if r.entered++; r.entered == ranks {
-			delete(c.open, at)
-			if !r.broken {
-				c.count(r)
+			delete(c.open, k)
+			if !r.skip {
+				c.addTime(r.key, float64(r.lastExit-r.lastEntry))
 			}
 		}
 	}
 }
 
-func (c *Collectives) count(r *running) {
-	s := c.groups[r.group]
+// addTime adds the time of an operation in ns.
+func (c *Collectives) addTime(k operationKey, ns float64) {
+	s := c.samples[k]
 	if s == nil {
 		s = &sample{every: 1}
-		c.groups[r.group] = s
+		c.samples[k] = s
 	}
-	s.add(float64(r.lastOut - r.lastIn))
+	s.add(ns)
 }
 
-// sample keeps a bounded number of times, evenly spread over all that there were.
+// sample keeps every n-th of a number of times, so that at most sampleSize are in memory.
 type sample struct {
-	kept         []float64
+	times        []float64
 	every, count int64
 }
 
@@ -107,30 +110,30 @@ const sampleSize = 2048
 
 func (s *sample) add(t float64) {
 	if s.count%s.every == 0 {
-		if len(s.kept) == sampleSize {
+		if len(s.times) == sampleSize {
 			for i := range sampleSize / 2 {
-				s.kept[i] = s.kept[2*i]
+				s.times[i] = s.times[2*i]
 			}
-			s.kept, s.every = s.kept[:sampleSize/2], 2*s.every
+			s.times, s.every = s.times[:sampleSize/2], 2*s.every
 		}
 		if s.count%s.every == 0 {
-			s.kept = append(s.kept, t)
+			s.times = append(s.times, t)
 		}
 	}
 	s.count++
 }
 
 func (s *sample) quantile(q Quantile) float64 {
-	slices.Sort(s.kept)
+	slices.Sort(s.times)
 	if q == Minimum {
-		return s.kept[0]
+		return s.times[0]
 	}
-	return stat.Quantile(float64(q), stat.Empirical, s.kept, nil)
+	return stat.Quantile(float64(q), stat.Empirical, s.times, nil)
 }
 
-// Operation is how an operation's phases fit what was measured.
+// Operation describes how well an operation's phases fit the measurements.
 type Operation struct {
-	// Call is the blocking form, Phases what was found to fit it, Table3 what every machine has.
+	// Call is the blocking form, Phases are the fitted phases, Table3 those of the paper (the default).
 	Call   schema.CallID `json:"-"`
 	Phases models.Phases `json:"-"`
 	Table3 models.Phases `json:"-"`
@@ -142,8 +145,8 @@ type Operation struct {
 	MaxRanks int   `json:"max_ranks"`
 	MinBytes int64 `json:"min_bytes"`
 	MaxBytes int64 `json:"max_bytes"`
-	// Factor is by how much the model is off at a typical point, 1 or more: exp of the mean of |ln(model / measured)|; Table3Factor
-	// is that of Table 3.
+	// Factor is by how much the model is off at a typical point, 1 or more: exp of the mean of |ln(model /
+	// measured)|; Table3Factor is that of Table 3.
 	Factor       float64 `json:"error_factor"`
 	Table3Factor float64 `json:"table3_error_factor"`
 }
@@ -159,20 +162,20 @@ type OperationPoint struct {
 	sizes models.Sizes
 }
 
-// keepTable3 is how much smaller, as a share of what Table 3 is off by, the error of other phases has to be.
+// keepTable3 is the fraction of Table 3's error below which the error of other phases has to be for them to replace it.
 const keepTable3 = 0.9
 
-// Fit finds the phases (Tables 1 and 2 of the paper) with which each operation takes what was measured, on an interconnect. The
-// phases that the machine has (table) stay where no others are clearly better.
+// Fit finds the phases (Tables 1 and 2 of the paper) that predict the measured times of each operation best on an
+// interconnect. Phases of the machine (table) stay unless others are clearly better.
 func (c *Collectives) Fit(link *models.Interconnect, table map[schema.CallID]models.Phases, q Quantile) []Operation {
 	by := map[schema.CallID]*Operation{}
-	for g, s := range c.groups {
-		o := by[g.operation]
+	for k, s := range c.samples {
+		o := by[k.operation]
 		if o == nil {
-			o = &Operation{Call: g.operation, Table3: table[g.operation], MinRanks: g.ranks, MinBytes: math.MaxInt64}
-			by[g.operation] = o
+			o = &Operation{Call: k.operation, Table3: table[k.operation], MinRanks: k.ranks, MinBytes: math.MaxInt64}
+			by[k.operation] = o
 		}
-		p := OperationPoint{Ranks: g.ranks, Bytes: g.sizes.Largest(), Count: s.count, Ns: s.quantile(q), sizes: g.sizes}
+		p := OperationPoint{Ranks: k.ranks, Bytes: k.sizes.Largest(), Count: s.count, Ns: s.quantile(q), sizes: k.sizes}
 		o.Points = append(o.Points, p)
 		o.Count += s.count
 		o.MinRanks, o.MaxRanks = min(o.MinRanks, p.Ranks), max(o.MaxRanks, p.Ranks)
@@ -181,7 +184,8 @@ func (c *Collectives) Fit(link *models.Interconnect, table map[schema.CallID]mod
 	var all []Operation
 	for _, o := range by {
 		slices.SortFunc(o.Points, func(a, b OperationPoint) int {
-			return cmp.Or(cmp.Compare(a.Ranks, b.Ranks), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Ns, b.Ns), cmp.Compare(a.Count, b.Count))
+			return cmp.Or(cmp.Compare(a.Ranks, b.Ranks), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Ns, b.Ns),
+				cmp.Compare(a.Count, b.Count))
 		})
 		o.choose(link)
 		all = append(all, *o)
@@ -190,35 +194,37 @@ func (c *Collectives) Fit(link *models.Interconnect, table map[schema.CallID]mod
 	return all
 }
 
-// choose takes the phases that are off least.
+// choose takes the phases with the smallest error.
 func (o *Operation) choose(link *models.Interconnect) {
-	table3 := o.off(link, o.Table3)
+	table3 := o.logError(link, o.Table3)
 	best, least := o.Table3, table3*keepTable3
 	for _, p := range candidates() {
-		if off := o.off(link, p); off < least-1e-9 {
-			best, least = p, off
+		if e := o.logError(link, p); e < least-1e-9 {
+			best, least = p, e
 		}
 	}
-	o.Phases, o.Factor, o.Table3Factor = best, math.Exp(o.off(link, best)), math.Exp(table3)
+	o.Phases, o.Factor, o.Table3Factor = best, math.Exp(o.logError(link, best)), math.Exp(table3)
 	for i := range o.Points {
-		o.Points[i].FitNs = o.Points[i].model(link, best)
+		o.Points[i].FitNs = o.Points[i].modelNs(link, best)
 	}
 }
 
-// off is the mean of |ln(model/measured)|, with at least 1 ns for each: a point counts once, whatever its size and number.
-func (o *Operation) off(link *models.Interconnect, p models.Phases) float64 {
+// logError returns the mean of |ln(model/measured)| over the points, each time being at least 1 ns. A point counts
+// once, whatever its size and count.
+func (o *Operation) logError(link *models.Interconnect, p models.Phases) float64 {
 	var sum float64
 	for i := range o.Points {
-		sum += math.Abs(math.Log(max(o.Points[i].model(link, p), 1) / max(o.Points[i].Ns, 1)))
+		sum += math.Abs(math.Log(max(o.Points[i].modelNs(link, p), 1) / max(o.Points[i].Ns, 1)))
 	}
 	return sum / float64(len(o.Points))
 }
 
-func (p *OperationPoint) model(link *models.Interconnect, phases models.Phases) float64 {
+// modelNs returns the time of the operation by the model, in ns.
+func (p *OperationPoint) modelNs(link *models.Interconnect, phases models.Phases) float64 {
 	return float64(link.Collective(phases, p.Ranks, &p.sizes)) / 1000
 }
 
-// candidates are the phases of Tables 1 and 2, those with fewer phases and plainer sizes first.
+// candidates returns all combinations of Tables 1 and 2, those with fewer phases and simpler sizes first.
 func candidates() []models.Phases {
 	factors := []models.Factor{models.LOG, models.LIN, models.CT}
 	sizes := []models.Size{models.MAX, models.MEAN, models.MIN, models.SumSR, models.TwoMAX}

@@ -11,32 +11,32 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Point is how long messages of one size took.
+// Point is the time of messages of one size.
 type Point struct {
-	// Bytes is their size, Messages how many there were, 1 or more, Ns the time that stands for them, greater than 0.
+	// Bytes is their size, Messages their number (at least 1), and Ns the time that represents them (above 0).
 	Bytes    int64   `json:"bytes"`
 	Messages int64   `json:"messages"`
 	Ns       float64 `json:"ns"`
 }
 
-// Piece is what messages of more than AboveBytes cost beside: StepNs at once, and NsPerByte for each byte above.
+// Piece is the cost of the bytes of a message beyond AboveBytes: StepNs once, and NsPerByte for each of them.
 type Piece struct {
 	AboveBytes int64   `json:"above_bytes"`
 	StepNs     float64 `json:"step_ns"`
 	NsPerByte  float64 `json:"ns_per_byte"`
 }
 
-// Line is the time of a message by its size: L + S/B (equation 1 of Girona et al.), where the data ask for it with pieces of
-// other bandwidths. It never falls.
+// Line is the time of a message by its size, L + S/B (equation 1 of Girona et al.), if necessary with pieces of other
+// bandwidths. It never falls.
 type Line struct {
-	// LatencyNs is L, NsPerByte 1e9/B up to the first piece.
+	// LatencyNs is L, and NsPerByte is 1e9/B up to the first piece.
 	LatencyNs float64 `json:"latency_ns"`
 	NsPerByte float64 `json:"ns_per_byte"`
-	// Pieces are in the order of their sizes. Each holds up to the next.
+	// Pieces are in ascending order of AboveBytes; each applies up to the next.
 	Pieces []Piece `json:"pieces,omitempty"`
 }
 
-// Ns is the time of a message of so many bytes.
+// Ns returns the time of a message of this size.
 func (l *Line) Ns(bytes int64) float64 {
 	t, from, slope := l.LatencyNs, int64(0), l.NsPerByte
 	for _, p := range l.Pieces {
@@ -49,7 +49,7 @@ func (l *Line) Ns(bytes int64) float64 {
 	return t + float64(bytes-from)*slope
 }
 
-// BytesPerSecond is the bandwidth of so many ns per byte; 0 means infinite, as in models.Interconnect.
+// BytesPerSecond converts ns per byte into a bandwidth; 0 means infinite, as in models.Interconnect.
 func BytesPerSecond(nsPerByte float64) int64 {
 	if nsPerByte <= 1e-9 { // 1e18 bytes/s, the most that a machine can have
 		return 0
@@ -57,76 +57,76 @@ func BytesPerSecond(nsPerByte float64) int64 {
 	return int64(math.Round(1e9 / nsPerByte))
 }
 
-// Residual is a point, and what a line says of it.
+// Residual is a point with its error.
 type Residual struct {
 	Point
-	// FitNs is the line's time, Error (fit - measured) / measured.
+	// FitNs is the line's time, and Error is (FitNs - Ns) / Ns.
 	FitNs float64 `json:"fit_ns"`
 	Error float64 `json:"error"`
 }
 
-// Fit is a line through points.
+// Fit is a line through points, and its errors.
 type Fit struct {
-	// Line is the one that a machine has, which can have pieces; Single the best one without.
+	// Line is the line for the machine, possibly with pieces, and Single the best line without.
 	Line   Line `json:"line"`
 	Single Line `json:"single"`
-	// MinBytes and MaxBytes is the range it was learnt on, Messages how many there were.
+	// MinBytes and MaxBytes are the range of the points, and Messages the number of their messages.
 	MinBytes int64 `json:"min_bytes"`
 	MaxBytes int64 `json:"max_bytes"`
 	Messages int64 `json:"messages"`
-	// Residuals are those of Line, ErrorTypical and SingleErrorTypical the median over the sizes of the relative errors' amounts of
-	// both lines, ErrorMax the largest of Line's.
+	// Residuals are those of Line. ErrorTypical and SingleErrorTypical are the medians of the absolute relative errors
+	// of both lines, and ErrorMax is the largest of Line.
 	Residuals          []Residual `json:"residuals"`
 	ErrorTypical       float64    `json:"error_typical"`
 	ErrorMax           float64    `json:"error_max"`
 	SingleErrorTypical float64    `json:"single_error_typical"`
 }
 
-// ErrOneSize says that latency and bandwidth cannot be told apart.
-var ErrOneSize = errors.New("messages of two sizes or more are needed to tell latency from bandwidth")
+// ErrOneSize is returned when latency and bandwidth cannot be told apart.
+var ErrOneSize = errors.New("messages of two or more sizes are needed to tell latency from bandwidth")
 
-// What the fit takes for granted of its data, as fractions of a time: a line that is off by modelError is no worse than it can be,
-// the time that stands for n messages is uncertain by messageError/sqrt(n), and no difference below least counts at all.
+// Assumptions of the fit about its data, as fractions of a time: no line is better than modelError, the time that
+// represents n messages is uncertain by messageError/sqrt(n), and differences below leastError do not count.
 const (
 	modelError   = 0.05
 	messageError = 0.5
 	leastError   = 0.01
 )
 
-// Bounds of pieces: how many, the sizes that each must have, and how much smaller the Bayesian information criterion has to be
-// for one more (10 is very strong evidence: Kass and Raftery, Bayes factors, 1995).
+// Limits of pieces: their number, the number of sizes that each must have, and by how much the Bayesian information
+// criterion has to fall for one more (10 is very strong evidence: Kass and Raftery, Bayes factors, 1995).
 const (
 	mostPieces  = 3
 	sizesEach   = 3
 	strongProof = 10
 )
 
-// FitLine fits a line to points by least squares of relative errors, so that the smallest messages count as much as the largest.
-// Points that are far off the others count less (Huber's weights). Latency, steps and times per byte are not negative. Points of
-// the same size are no error, nor is their order. ErrOneSize is the error when there are not two sizes.
+// FitLine fits a line to points by least squares of relative errors, so that small messages count as much as large
+// ones. Outliers count less (Huber's weights). Latency, steps and times per byte are not negative. The points may be in
+// any order, and several may have the same size. It returns ErrOneSize when all have.
 func FitLine(points []Point, pieces bool) (*Fit, error) {
 	points = slices.Clone(points)
 	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Bytes, b.Bytes) })
 	for _, p := range points {
 		if p.Ns <= 0 || p.Bytes < 0 || p.Messages < 1 {
-			return nil, fmt.Errorf("messages of %d bytes: %d of them took %g ns; want a time above 0 (clocks of two hosts may differ by more than a message takes)", p.Bytes, p.Messages, p.Ns)
+			return nil, fmt.Errorf("%d messages of %d bytes took %g ns; want a time above 0 (the clocks of two hosts may differ by more than a message takes)", p.Messages, p.Bytes, p.Ns)
 		}
 	}
 	if len(points) == 0 || points[0].Bytes == points[len(points)-1].Bytes {
 		return nil, ErrOneSize
 	}
-	single, best := solve(points, nil)
+	single, criterion := solve(points, nil)
 	f := &Fit{Single: single, Line: single}
 	if pieces {
-		f.Line = split(points, single, best)
+		f.Line = addPieces(points, single, criterion)
 	}
-	f.judge(points)
+	f.computeErrors(points)
 	return f, nil
 }
 
-// judge says how good the lines are.
-func (f *Fit) judge(points []Point) {
-	var off, single []float64
+// computeErrors fills in all fields but the lines.
+func (f *Fit) computeErrors(points []Point) {
+	var errs, single []float64
 	f.MinBytes, f.MaxBytes = points[0].Bytes, points[len(points)-1].Bytes
 	for _, p := range points {
 		r := Residual{p, f.Line.Ns(p.Bytes), 0}
@@ -134,21 +134,22 @@ func (f *Fit) judge(points []Point) {
 		f.Residuals = append(f.Residuals, r)
 		f.Messages += p.Messages
 		f.ErrorMax = max(f.ErrorMax, math.Abs(r.Error))
-		off = append(off, math.Abs(r.Error))
+		errs = append(errs, math.Abs(r.Error))
 		single = append(single, math.Abs(f.Single.Ns(p.Bytes)-p.Ns)/p.Ns)
 	}
-	f.ErrorTypical, f.SingleErrorTypical = median(off), median(single)
+	f.ErrorTypical, f.SingleErrorTypical = lowerMedian(errs), lowerMedian(single)
 }
 
-// median is the lower one of an even number of values.
-func median(values []float64) float64 {
+// lowerMedian returns the median, or the lower of the two in the middle.
+func lowerMedian(values []float64) float64 {
 	values = slices.Clone(values)
 	slices.Sort(values)
 	return stat.Quantile(0.5, stat.Empirical, values, nil)
 }
 
-// split adds the piece that helps most, as long as the data say so strongly.
-func split(points []Point, line Line, criterion float64) Line {
+// addPieces adds one piece after the other to a line, each time the one that lowers the criterion most, as long as the
+// evidence for it is very strong.
+func addPieces(points []Point, line Line, criterion float64) Line {
 	var borders []int64
 	for len(borders) < mostPieces {
 		found, least := int64(-1), criterion-strongProof
@@ -174,20 +175,20 @@ func split(points []Point, line Line, criterion float64) Line {
 	return line
 }
 
-// populated says whether each piece has sizes enough.
+// populated reports whether each piece has enough sizes.
 func populated(points []Point, borders []int64) bool {
 	counts := make([]int, len(borders)+1)
 	for i, p := range points {
 		if i > 0 && p.Bytes == points[i-1].Bytes {
 			continue
 		}
-		at, _ := slices.BinarySearch(borders, p.Bytes) // a border belongs to the piece below
-		counts[at]++
+		piece, _ := slices.BinarySearch(borders, p.Bytes) // a border belongs to the piece below
+		counts[piece]++
 	}
 	return slices.Min(counts) >= sizesEach
 }
 
-// solve fits a line with pieces above the borders, and gives its Bayesian information criterion.
+// solve fits a line with pieces above the borders. It also returns the line's Bayesian information criterion.
 func solve(points []Point, borders []int64) (Line, float64) {
 	n := 2 + 2*len(borders)
 	weights := make([]float64, len(points))
@@ -219,27 +220,28 @@ func solve(points []Point, borders []int64) (Line, float64) {
 			x[j] /= scale[j]
 		}
 		before := line
-		line = lineOf(x, borders)
-		if same(before, line, points) {
+		line = newLine(x, borders)
+		if equalWithin(before, line, points) {
 			break
 		}
 		for i, h := range huber(points, &line) {
 			trust[i] = weights[i] * h
 		}
 	}
-	var chi, of float64
+	var chi, total float64
 	for i, p := range points {
 		e := (line.Ns(p.Bytes) - p.Ns) / p.Ns
 		h := trust[i] / weights[i]
 		chi += weights[i] * e * e * h
-		of += weights[i]
+		total += weights[i]
 	}
 	count := float64(len(points))
-	return line, count*math.Log(chi/of+leastError*leastError) + float64(n+len(borders))*math.Log(count) // a border is a parameter too
+	// a border is a parameter too
+	return line, count*math.Log(chi/total+leastError*leastError) + float64(n+len(borders))*math.Log(count)
 }
 
-// terms are what the unknowns of a line are multiplied with for a size: the latency and the ns per byte of the first piece, then
-// the step and the ns per byte of each further one.
+// terms returns the coefficients of a line's unknowns for a size: of the latency and the ns per byte up to the first
+// border, then of the step and the ns per byte of each piece.
 func terms(bytes int64, borders []int64) []float64 {
 	t := make([]float64, 2+2*len(borders))
 	t[0] = 1
@@ -255,8 +257,8 @@ func terms(bytes int64, borders []int64) []float64 {
 	}
 }
 
-// lineOf is the line with the unknowns of terms.
-func lineOf(x []float64, borders []int64) Line {
+// newLine returns the line whose unknowns, as in terms, are x.
+func newLine(x []float64, borders []int64) Line {
 	l := Line{LatencyNs: x[0], NsPerByte: x[1]}
 	for i, b := range borders {
 		l.Pieces = append(l.Pieces, Piece{b, x[2+2*i], x[3+2*i]})
@@ -264,8 +266,8 @@ func lineOf(x []float64, borders []int64) Line {
 	return l
 }
 
-// same says that two lines hardly differ at the points.
-func same(a, b Line, points []Point) bool {
+// equalWithin reports whether two lines hardly differ at the points.
+func equalWithin(a, b Line, points []Point) bool {
 	for _, p := range points {
 		if math.Abs(a.Ns(p.Bytes)-b.Ns(p.Bytes)) > 1e-6*p.Ns {
 			return false
@@ -274,15 +276,17 @@ func same(a, b Line, points []Point) bool {
 	return true
 }
 
-// huber is how much each point counts, by how far it is off in standard deviations as the median has them: 1 up to 1.345 of them.
+// huber returns Huber's weight of each point: 1 up to an error of 1.345 standard deviations, which are estimated from
+// the median, and less beyond.
 func huber(points []Point, l *Line) []float64 {
-	off := make([]float64, len(points))
+	errs := make([]float64, len(points))
 	for i, p := range points {
-		off[i] = math.Abs(l.Ns(p.Bytes)-p.Ns) / p.Ns
+		errs[i] = math.Abs(l.Ns(p.Bytes)-p.Ns) / p.Ns
 	}
-	deviation := max(median(off)/0.6745, leastError)
-	for i := range off {
-		off[i] = min(1, 1.345*deviation/max(off[i], 1e-12))
+	deviation := max(lowerMedian(errs)/0.6745, leastError)
+	weights := errs
+	for i, e := range errs {
+		weights[i] = min(1, 1.345*deviation/max(e, 1e-12))
 	}
-	return off
+	return weights
 }

@@ -6,8 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// nonNegative solves the least squares problem a x = b with x >= 0, by the active set method of Lawson and Hanson (Solving Least
-// Squares Problems, 1974, chapter 23). a has at least one row and a column for each unknown. Columns should be of like size.
+// nonNegative solves the least squares problem a x = b with x >= 0, by the active set method of Lawson and Hanson
+// (Solving Least Squares Problems, 1974, chapter 23). a has at least one row, and a column for each unknown. The norms
+// of the columns should be similar.
 func nonNegative(a *mat.Dense, b []float64) []float64 {
 	rows, n := a.Dims()
 	x, free := make([]float64, n), make([]bool, n)
@@ -17,7 +18,8 @@ func nonNegative(a *mat.Dense, b []float64) []float64 {
 		rest.SubVec(mat.NewVecDense(rows, b), rest)
 		enter, steepest := -1, 1e-12*norm(b)
 		for j := range n {
-			if g := mat.Dot(a.ColView(j), rest) / max(mat.Norm(a.ColView(j), 2), math.SmallestNonzeroFloat64); !free[j] && g > steepest {
+			if g := mat.Dot(a.ColView(j), rest) / max(mat.Norm(a.ColView(j), 2),
+				math.SmallestNonzeroFloat64); !free[j] && g > steepest {
 				enter, steepest = j, g
 			}
 		}
@@ -27,7 +29,7 @@ func nonNegative(a *mat.Dense, b []float64) []float64 {
 		free[enter] = true
 		for {
 			z := solveFree(a, b, free)
-			if z == nil { // the column says nothing that others do not
+			if z == nil { // the column depends on the others
 				free[enter], x[enter] = false, 0
 				return x
 			}
@@ -49,7 +51,8 @@ func nonNegative(a *mat.Dense, b []float64) []float64 {
 	return x
 }
 
-// solveFree is the least squares solution in the free columns, 0 in the others; nil where they are not independent.
+// solveFree returns the least squares solution in the free columns, with 0 in the others; nil when the free columns are
+// not independent.
 func solveFree(a *mat.Dense, b []float64, free []bool) []float64 {
 	rows, n := a.Dims()
 	var columns []int

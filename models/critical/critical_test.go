@@ -13,26 +13,27 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// call is a row of a test: on a rank, from one time to another.
+// call is a row of a test.
 type call struct {
 	rank     int32
 	call     schema.CallID
 	from, to int64
-	done     int64 // seq of the row that completes it; 0: itself
+	done     int64 // seq of the row that completes it; 0 means itself
 	comm     int32
 	instance int64 // of a collective, from 1
 	root     int32
 	thread   int32
 }
 
-// graph makes a graph of rows; seq counts from 0 on each rank, and a call's site is its rank times 100 plus seq.
+// graph returns a graph of rows. seq counts from 0 on each rank, and a call's site is its rank times 100 plus seq.
 func graph(t *testing.T, ranks int, o Options, rows ...call) *Graph {
 	t.Helper()
 	g := New(ranks, o)
 	next := make([]int64, ranks)
 	for _, c := range rows {
 		e := schema.NullEvent
-		e.Rank, e.Seq, e.Thread, e.Call, e.Class = c.rank, next[c.rank], c.thread, int16(c.call), int16(schema.Calls[c.call].Class)
+		e.Rank, e.Seq, e.Thread, e.Call, e.Class = c.rank, next[c.rank], c.thread, int16(c.call),
+			int16(schema.Calls[c.call].Class)
 		e.StartNs, e.EndNs, e.Callsite = c.from, c.to, c.rank*100+int32(next[c.rank])
 		if c.done != 0 {
 			e.Request, e.DoneSeq = 1, c.done
@@ -50,7 +51,7 @@ func graph(t *testing.T, ranks int, o Options, rows ...call) *Graph {
 	return g
 }
 
-// message adds a message: from a row of src to one of dst that is posted and done by rows.
+// message adds a message from row send of src, which the rows post and done of dst receive.
 func (g *Graph) message(src int32, send int64, dst int32, post, done int64) {
 	b := &schema.Messages{}
 	m := schema.NullMessage
@@ -59,7 +60,7 @@ func (g *Graph) message(src int32, send int64, dst int32, post, done int64) {
 	g.AddMessages(b)
 }
 
-// walk is the path in words, the last piece first, and checks that the pieces are the duration.
+// walk returns the path as text, the last segment first. It checks that the segments add up to the duration.
 func walk(t *testing.T, g *Graph) string {
 	t.Helper()
 	var lines []string
@@ -80,16 +81,17 @@ func walk(t *testing.T, g *Graph) string {
 
 const final = schema.CallFinalize
 
-// Paths on paper.
+// Paths worked out by hand.
 func TestWalk(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func() *Graph
 		want string
 	}{
-		// Rank 1 waits from 30 for what rank 0 sends at 100, and has it at 130.
+		// Rank 1 waits from 30 for a message that rank 0 sends at 100, and has it at 130.
 		{"late sender", func() *Graph {
-			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 110}, call{rank: 0, call: final, from: 150, to: 160},
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 110},
+				call{rank: 0, call: final, from: 150, to: 160},
 				call{rank: 1, call: schema.CallRecv, from: 30, to: 130}, call{rank: 1, call: final, from: 170, to: 180})
 			g.message(0, 0, 1, 0, 0)
 			return g
@@ -97,16 +99,39 @@ func TestWalk(t *testing.T) {
 130-170 rank 1 compute MPI_Finalize
 100-130 rank 1 transfer MPI_Recv
 0-100 rank 0 compute MPI_Send`},
-		// Rank 1 comes to its receive after the send, and does not wait: its own time.
+		// Rank 1 begins its receive after the send and does not wait: the time is its own.
 		{"no wait", func() *Graph {
-			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 20, to: 25}, call{rank: 1, call: schema.CallRecv, from: 30, to: 47})
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 20, to: 25},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 47})
 			g.message(0, 0, 1, 0, 0)
 			return g
 		}, `30-47 rank 1 point-to-point MPI_Recv
 0-30 rank 1 compute MPI_Recv`},
+		// Rank 0 leaves MPI_Init at 50, rank 1 at 70. Rank 1 waits for a message, and ends its part of the program last,
+		// at 190, though rank 0 ends MPI_Finalize later.
+		{"without startup", func() *Graph {
+			g := graph(t, 2, Options{LeaveOutStartup: true}, call{rank: 0, call: schema.CallInit, from: 0, to: 50},
+				call{rank: 0, call: schema.CallSend, from: 100, to: 110}, call{rank: 0, call: final, from: 160, to: 300},
+				call{rank: 1, call: schema.CallInitThread, from: 5, to: 70},
+				call{rank: 1, call: schema.CallRecv, from: 80, to: 130}, call{rank: 1, call: final, from: 190, to: 200})
+			g.message(0, 1, 1, 1, 1)
+			return g
+		}, `130-190 rank 1 compute MPI_Finalize
+100-130 rank 1 transfer MPI_Recv
+50-100 rank 0 compute MPI_Send`},
+		// A rank that is killed in MPI_Finalize, on a thread that did not call MPI_Init: the path ends with MPI_Init all
+		// the same.
+		{"killed without startup", func() *Graph {
+			return graph(t, 1, Options{LeaveOutStartup: true}, call{call: schema.CallInit, from: 0, to: 50},
+				call{call: schema.CallSend, from: 60, to: 65, thread: 1},
+				call{call: final, from: 75, to: unknown, thread: 1})
+		}, `65-75 rank 0 compute MPI_Finalize
+60-65 rank 0 point-to-point MPI_Send
+50-60 rank 0 compute MPI_Send`},
 		// Rank 0 sends from 20 on, rank 1 posts its receive at 60.
 		{"late receiver", func() *Graph {
-			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSsend, from: 20, to: 90}, call{rank: 0, call: final, from: 200, to: 205},
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSsend, from: 20, to: 90},
+				call{rank: 0, call: final, from: 200, to: 205},
 				call{rank: 1, call: schema.CallRecv, from: 60, to: 95})
 			g.message(0, 0, 1, 0, 0)
 			return g
@@ -114,20 +139,26 @@ func TestWalk(t *testing.T) {
 90-200 rank 0 compute MPI_Finalize
 60-90 rank 0 transfer MPI_Ssend
 0-60 rank 1 compute MPI_Recv`},
-		// The same where no send waits.
+		// The same when no send waits for its receiver.
 		{"eager", func() *Graph {
-			g := graph(t, 2, Options{Eager: true}, call{rank: 0, call: schema.CallSend, from: 20, to: 90}, call{rank: 1, call: schema.CallRecv, from: 60, to: 85})
+			g := graph(t, 2, Options{Eager: true}, call{rank: 0, call: schema.CallSend, from: 20, to: 90},
+				call{rank: 1, call: schema.CallRecv, from: 60, to: 85})
 			g.message(0, 0, 1, 0, 0)
 			return g
 		}, `20-90 rank 0 point-to-point MPI_Send
 0-20 rank 0 compute MPI_Send`},
-		// Two receives are posted early and waited for together: the message that was sent last counts, at 70 from rank 2, which waited for rank 0.
+		// Two receives are posted early and waited for together. The path goes through the message sent last: by rank
+		// 2 at 70, which had waited for rank 0.
 		{"waitall", func() *Graph {
 			g := graph(t, 3, Options{},
-				call{rank: 0, call: schema.CallSend, from: 40, to: 41}, call{rank: 0, call: schema.CallSend, from: 55, to: 56},
-				call{rank: 1, call: schema.CallIrecv, from: 1, to: 2, done: 2}, call{rank: 1, call: schema.CallIrecv, from: 3, to: 4, done: 2},
+				call{rank: 0, call: schema.CallSend, from: 40, to: 41},
+				call{rank: 0, call: schema.CallSend, from: 55, to: 56},
+				call{rank: 1, call: schema.CallIrecv, from: 1, to: 2, done: 2},
+				call{rank: 1, call: schema.CallIrecv, from: 3, to: 4, done: 2},
 				call{rank: 1, call: schema.CallWaitall, from: 10, to: 80},
-				call{rank: 2, call: schema.CallRecv, from: 5, to: 65}, call{rank: 2, call: schema.CallIsend, from: 70, to: 71, done: 2}, call{rank: 2, call: schema.CallWait, from: 71, to: 72})
+				call{rank: 2, call: schema.CallRecv, from: 5, to: 65},
+				call{rank: 2, call: schema.CallIsend, from: 70, to: 71, done: 2},
+				call{rank: 2, call: schema.CallWait, from: 71, to: 72})
 			g.message(0, 0, 1, 0, 2)
 			g.message(0, 1, 2, 0, 0)
 			g.message(2, 1, 1, 1, 2)
@@ -141,39 +172,47 @@ func TestWalk(t *testing.T) {
 		// A probe waits for the message that the receive after it takes.
 		{"probe", func() *Graph {
 			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 105},
-				call{rank: 1, call: schema.CallProbe, from: 30, to: 120}, call{rank: 1, call: schema.CallRecv, from: 121, to: 130})
+				call{rank: 1, call: schema.CallProbe, from: 30, to: 120},
+				call{rank: 1, call: schema.CallRecv, from: 121, to: 130})
 			g.message(0, 0, 1, 1, 1)
 			return g
 		}, `121-130 rank 1 point-to-point MPI_Recv
 120-121 rank 1 compute MPI_Recv
 100-120 rank 1 transfer MPI_Probe
 0-100 rank 0 compute MPI_Send`},
-		// All wait for rank 2, which comes at 50; rank 0 leaves last.
+		// All wait for rank 2, which enters at 50; rank 0 leaves last.
 		{"barrier", func() *Graph {
-			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallBarrier, from: 10, to: 57, instance: 3}, call{rank: 1, call: schema.CallBarrier, from: 40, to: 55, instance: 3},
+			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallBarrier, from: 10, to: 57, instance: 3},
+				call{rank: 1, call: schema.CallBarrier, from: 40, to: 55, instance: 3},
 				call{rank: 2, call: schema.CallBarrier, from: 50, to: 56, instance: 3})
 		}, `50-57 rank 0 collective MPI_Barrier
 0-50 rank 2 compute MPI_Barrier`},
-		// A broadcast waits for its root 1, which comes at 20, and not for rank 2.
+		// A broadcast waits for its root 1, which enters at 20, and not for rank 2.
 		{"broadcast", func() *Graph {
-			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallBcast, from: 10, to: 57, instance: 3, root: 1}, call{rank: 1, call: schema.CallBcast, from: 20, to: 30, instance: 3, root: 1},
+			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallBcast, from: 10, to: 57, instance: 3,
+				root: 1}, call{rank: 1, call: schema.CallBcast, from: 20, to: 30, instance: 3, root: 1},
 				call{rank: 2, call: schema.CallBcast, from: 50, to: 56, instance: 3, root: 1})
 		}, `20-57 rank 0 collective MPI_Bcast
 0-20 rank 1 compute MPI_Bcast`},
 		{"broadcast in a simulation", func() *Graph {
-			return graph(t, 3, Options{Last: true}, call{rank: 0, call: schema.CallBcast, from: 10, to: 57, instance: 3, root: 1}, call{rank: 1, call: schema.CallBcast, from: 20, to: 57, instance: 3, root: 1},
+			return graph(t, 3, Options{Last: true},
+				call{rank: 0, call: schema.CallBcast, from: 10, to: 57, instance: 3, root: 1},
+				call{rank: 1, call: schema.CallBcast, from: 20, to: 57, instance: 3, root: 1},
 				call{rank: 2, call: schema.CallBcast, from: 50, to: 57, instance: 3, root: 1})
 		}, `50-57 rank 0 collective MPI_Bcast
 0-50 rank 2 compute MPI_Bcast`},
-		// Of a reduction only the root 1 waits, for rank 2.
+		// In a reduction only the root 1 waits, for rank 2.
 		{"reduce", func() *Graph {
-			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallReduce, from: 10, to: 30, instance: 3, root: 1}, call{rank: 1, call: schema.CallReduce, from: 20, to: 60, instance: 3, root: 1},
+			return graph(t, 3, Options{}, call{rank: 0, call: schema.CallReduce, from: 10, to: 30, instance: 3,
+				root: 1}, call{rank: 1, call: schema.CallReduce, from: 20, to: 60, instance: 3, root: 1},
 				call{rank: 2, call: schema.CallReduce, from: 50, to: 59, instance: 3, root: 1})
 		}, `50-60 rank 1 collective MPI_Reduce
 0-50 rank 2 compute MPI_Reduce`},
-		// A scan waits for the ranks up to its own, in the order 2, 0, 1 of the communicator: rank 0 for rank 2 (20), not for rank 1 (50).
+		// In a scan a rank waits for those before it. In the order 2, 0, 1 of the communicator rank 0 waits for rank 2
+		// (20), not for rank 1 (50).
 		{"scan", func() *Graph {
-			g := graph(t, 3, Options{}, call{rank: 0, call: schema.CallScan, from: 10, to: 70, comm: 9, instance: 3}, call{rank: 1, call: schema.CallScan, from: 50, to: 60, comm: 9, instance: 3},
+			g := graph(t, 3, Options{}, call{rank: 0, call: schema.CallScan, from: 10, to: 70, comm: 9, instance: 3},
+				call{rank: 1, call: schema.CallScan, from: 50, to: 60, comm: 9, instance: 3},
 				call{rank: 2, call: schema.CallScan, from: 20, to: 21, comm: 9, instance: 3})
 			for _, rank := range []int32{2, 0, 1} {
 				g.AddMember(9, rank)
@@ -181,30 +220,37 @@ func TestWalk(t *testing.T) {
 			return g
 		}, `20-70 rank 0 collective MPI_Scan
 0-20 rank 2 compute MPI_Scan`},
-		// A nonblocking barrier is waited for in MPI_Wait, from 15 to 57, and rank 1 comes at 40.
+		// The wait for a nonblocking barrier is in MPI_Wait, from 15 to 57; rank 1 enters at 40.
 		{"nonblocking", func() *Graph {
-			return graph(t, 2, Options{}, call{rank: 0, call: schema.CallIbarrier, from: 10, to: 11, instance: 3, done: 1}, call{rank: 0, call: schema.CallWait, from: 15, to: 57},
-				call{rank: 1, call: schema.CallIbarrier, from: 40, to: 41, instance: 3, done: 1}, call{rank: 1, call: schema.CallWait, from: 42, to: 50})
+			return graph(t, 2, Options{}, call{rank: 0, call: schema.CallIbarrier, from: 10, to: 11, instance: 3,
+				done: 1}, call{rank: 0, call: schema.CallWait, from: 15, to: 57},
+				call{rank: 1, call: schema.CallIbarrier, from: 40, to: 41, instance: 3, done: 1},
+				call{rank: 1, call: schema.CallWait, from: 42, to: 50})
 		}, `40-57 rank 0 collective MPI_Wait
 0-40 rank 1 compute MPI_Ibarrier`},
-		// Two threads of a rank: the path stays on the one that ends last.
+		// Two threads of a rank: the path stays on the thread that ends last.
 		{"threads", func() *Graph {
-			return graph(t, 1, Options{}, call{call: schema.CallSend, from: 10, to: 20}, call{call: schema.CallRecv, from: 15, to: 60, thread: 1}, call{call: schema.CallSend, from: 70, to: 90})
+			return graph(t, 1, Options{}, call{call: schema.CallSend, from: 10, to: 20},
+				call{call: schema.CallRecv, from: 15, to: 60, thread: 1}, call{call: schema.CallSend, from: 70, to: 90})
 		}, `70-90 rank 0 point-to-point MPI_Send
 20-70 rank 0 compute MPI_Send
 10-20 rank 0 point-to-point MPI_Send
 0-10 rank 0 compute MPI_Send`},
-		// On a network that takes no time rank 1 has what it waits for when it is sent.
+		// On a network that takes no time rank 1 has the message when it is sent.
 		{"no time", func() *Graph {
-			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 100}, call{rank: 1, call: schema.CallRecv, from: 30, to: 100}, call{rank: 1, call: final, from: 120, to: 120})
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 100},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 100}, call{rank: 1, call: final, from: 120, to: 120})
 			g.message(0, 0, 1, 0, 0)
 			return g
 		}, `100-120 rank 1 compute MPI_Finalize
 0-100 rank 0 compute MPI_Send`},
-		// What cannot be: each rank's receive ends with the other's send, which comes after its own receive. The walk does not go round.
+		// An impossible run: each rank's receive ends with the other's send, which comes after its own receive. The
+		// walk must not go round in a circle.
 		{"circle", func() *Graph {
-			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallRecv, from: 20, to: 100}, call{rank: 0, call: schema.CallSend, from: 100, to: 100},
-				call{rank: 1, call: schema.CallRecv, from: 30, to: 100}, call{rank: 1, call: schema.CallSend, from: 100, to: 100})
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallRecv, from: 20, to: 100},
+				call{rank: 0, call: schema.CallSend, from: 100, to: 100},
+				call{rank: 1, call: schema.CallRecv, from: 30, to: 100},
+				call{rank: 1, call: schema.CallSend, from: 100, to: 100})
 			g.message(0, 1, 1, 0, 0)
 			g.message(1, 1, 0, 0, 0)
 			return g
@@ -212,7 +258,8 @@ func TestWalk(t *testing.T) {
 0-20 rank 0 compute MPI_Recv`},
 		// A call that never returned, and clocks that disagree: rank 1 has its message before it was sent.
 		{"crash", func() *Graph {
-			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 105}, call{rank: 0, call: schema.CallRecv, from: 120, to: unknown},
+			g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 100, to: 105},
+				call{rank: 0, call: schema.CallRecv, from: 120, to: unknown},
 				call{rank: 1, call: schema.CallRecv, from: 30, to: 90})
 			g.message(0, 0, 1, 0, 0)
 			return g
@@ -231,20 +278,23 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// The end of a rank can be after its last call: it computes until then.
+// A rank that ends after its last call computes until then.
 func TestWalkFromFinish(t *testing.T) {
-	g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 3, to: 5}, call{rank: 1, call: schema.CallSend, from: 4, to: 6})
+	g := graph(t, 2, Options{}, call{rank: 0, call: schema.CallSend, from: 3, to: 5},
+		call{rank: 1, call: schema.CallSend, from: 4, to: 6})
 	var got []Segment
 	duration := g.Walk([]int64{17, 6}, func(s Segment) { got = append(got, s) })
-	want := []Segment{{0, 0, schema.CallSend, Compute, 5, 17}, {0, 0, schema.CallSend, PointToPoint, 3, 5}, {0, 0, schema.CallSend, Compute, 0, 3}}
+	want := []Segment{{0, 0, schema.CallSend, Compute, 5, 17}, {0, 0, schema.CallSend, PointToPoint, 3, 5},
+		{0, 0, schema.CallSend, Compute, 0, 3}}
 	if diff := cmp.Diff(want, got); diff != "" || duration != 17 {
 		t.Error(duration, diff)
 	}
 }
 
-// Whatever the times and whoever is said to wait for whom, no piece is empty or negative, they join, and they take the duration.
-func TestWalkTakesTheDuration(t *testing.T) {
-	calls := []schema.CallID{schema.CallSend, schema.CallRecv, schema.CallBarrier, schema.CallBcast, schema.CallScan, schema.CallWaitall, schema.CallProbe, schema.CallReduce}
+// Whatever the times and messages are, no segment is empty or negative, they join, and they add up to the duration.
+func TestWalkAddsUpToDuration(t *testing.T) {
+	calls := []schema.CallID{schema.CallSend, schema.CallRecv, schema.CallBarrier, schema.CallBcast, schema.CallScan,
+		schema.CallWaitall, schema.CallProbe, schema.CallReduce}
 	jumps := 0
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 17))
@@ -254,7 +304,8 @@ func TestWalkTakesTheDuration(t *testing.T) {
 		at := make([]int64, ranks)
 		for range r.IntN(60) {
 			rank := r.IntN(ranks)
-			c := call{rank: int32(rank), call: calls[r.IntN(len(calls))], thread: int32(r.IntN(10) / 9), from: at[rank] + r.Int64N(20) - r.Int64N(3)}
+			c := call{rank: int32(rank), call: calls[r.IntN(len(calls))], thread: int32(r.IntN(10) / 9),
+				from: at[rank] + r.Int64N(20) - r.Int64N(3)}
 			c.to = c.from + r.Int64N(40)
 			if at[rank] = c.to; r.IntN(20) == 0 {
 				c.to = unknown
@@ -284,8 +335,8 @@ func TestWalkTakesTheDuration(t *testing.T) {
 	}
 }
 
-// Rows may have holes, and must be in order.
-func TestRowsInOrder(t *testing.T) {
+// Rows may be missing, but must be in order.
+func TestAddEventsNeedsOrder(t *testing.T) {
 	g := New(1, Options{})
 	b := &schema.Events{}
 	e := schema.NullEvent

@@ -1,20 +1,35 @@
 package simulate
 
-// channel is where messages of one source, destination, tag and communicator meet their receives.
+// channel matches the messages of one source, destination, tag and communicator with their receives.
 type channel struct {
 	src, dst, tag, comm int32
-	refs                int32 // messages, requests and probes that name it
-	aheadSends          bool
-	// In posting order (paper): sends are the messages that no receive has taken, receives what was posted and has no message.
-	// In the order of arrival (Dimemas): sends are the messages that are there, receives the streams that are blocked, waiting
-	// the messages that wait for their receiver, and ahead what one side did that the other did not yet: of sends 1 for those that
-	// wait for their receiver, else 0; of receives when those that do not block were posted, and blocking for others.
+	refs                int32 // messages, requests and probes that refer to it
+
+	// Paper: sends holds messages that have no receive yet, and receives the takers that have no message yet.
+	// Dimemas: sends holds the messages that have arrived, and receives the blocked threads.
 	sends, receives ring[int32]
-	ahead           ring[Picoseconds]
-	waiting         ring[int32]
+
+	// Only in Dimemas. ahead holds the operations by which one side is ahead of the other. With aheadSends these are
+	// sends: 1 for a send that waits for its receiver, 0 for others. Otherwise they are receives: the time at which a
+	// nonblocking receive was posted, or the constant blocking. waiting holds the messages that wait for their
+	// receiver.
+	aheadSends bool
+	ahead      ring[Picoseconds]
+	waiting    ring[int32]
 }
 
-// idle says that nothing names the channel.
+// post notes a receive (Dimemas): at is its time, or blocking. It reports whether its send came first and waits for
+// it.
+func (c *channel) post(at Picoseconds) bool {
+	if c.aheadSends && !c.ahead.empty() {
+		return c.ahead.pop() != 0
+	}
+	c.aheadSends = false
+	c.ahead.push(at)
+	return false
+}
+
+// idle reports whether nothing refers to the channel.
 func (c *channel) idle() bool {
 	return c.refs == 0 && c.sends.empty() && c.receives.empty() && c.waiting.empty() && c.ahead.empty()
 }
@@ -28,18 +43,19 @@ func (k channelKey) hash() uint64 {
 	return h ^ h>>32
 }
 
-// channelTable finds channels by key: open addressing, and channels that nothing names go when they have become many.
+// channelTable finds channels by key, with open addressing. It reuses idle channels once there are many.
 type channelTable struct {
-	slots    []int32 // index of the channel + 1; 0: free
+	slots    []int32 // index of the channel + 1; 0 for a free slot
 	channels []channel
 	used     int
 	free     []int32
-	sweepAt  int
+	sweepAt  int // number of channels at which to search for idle ones
 }
 
-// minSweep is the number of channels from which on those that are not used are looked for.
+// minSweep is the smallest channelTable.sweepAt.
 const minSweep = 1 << 12
 
+// find returns the channel with this key and adds it if it is new.
 func (t *channelTable) find(k channelKey) int32 {
 	if 2*t.used >= len(t.slots) {
 		t.grow()
@@ -53,7 +69,7 @@ func (t *channelTable) find(k channelKey) int32 {
 		}
 		i = (i + 1) & mask
 	}
-	n := t.fresh()
+	n := t.add()
 	c := &t.channels[n]
 	c.src, c.dst, c.tag, c.comm = k.src, k.dst, k.tag, k.comm
 	t.slots[i] = n + 1
@@ -61,7 +77,8 @@ func (t *channelTable) find(k channelKey) int32 {
 	return n
 }
 
-func (t *channelTable) fresh() int32 {
+// add returns an unused channel.
+func (t *channelTable) add() int32 {
 	if n := len(t.free); n > 0 {
 		c := t.free[n-1]
 		t.free = t.free[:n-1]
@@ -71,7 +88,7 @@ func (t *channelTable) fresh() int32 {
 	return int32(len(t.channels) - 1)
 }
 
-// grow drops channels that nothing names, and doubles the table where that is not enough.
+// grow drops idle channels, and enlarges the table if that is not enough.
 func (t *channelTable) grow() {
 	if t.used >= max(t.sweepAt, minSweep) {
 		for i := range t.slots {

@@ -7,139 +7,107 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// comm is a communicator.
+// communicators are those of the program, in its order.
+type communicators struct{ items []comm }
+
+// comm is the state of a communicator.
 type comm struct {
 	id    int32
 	size  int32
-	open  []int32 // its collectives that not all have entered, or that are not over
-	nodes int32   // how many its ranks are on
-	sizes sizesOf // while streams run ahead
-	world []int32 // its members' world ranks
-	// Dimemas counts who takes part per communicator, over all its collectives that are under way.
-	shares []models.NodeShare
-	at     []int32 // by node: its place in shares + 1
-	// Its root is whose call of a blocking one had a root last, also that of a Reduce of messages, which forgets neither it nor
-	// who took part: the next collective that is none does.
+	open  []int32         // collectives that some ranks have not entered, or that are not over
+	nodes int32           // number of nodes that its ranks are on
+	sizes collectiveSizes // while threads run ahead
+	world []int32         // its members' world ranks
+
+	// Dimemas counts the participants of a communicator over all its collectives in progress.
+	shares  []models.NodeShare
+	shareOf []int32 // by node: index in shares + 1
+
+	// root is the rank that last called a blocking collective, or a Reduce made of messages, as its root. Such a
+	// Reduce resets neither root nor shares; the next other collective does.
 	root int32
 }
 
-// entered is what a rank brings to a collective of Dimemas.
-type entered struct {
+// newCommunicators sets up the communicators of a program whose ranks are on the given nodes.
+func newCommunicators(p *Program, nodeOf []int32, nodes int) (*communicators, error) {
+	all := &communicators{}
+	seen := make([]int32, nodes) // last communicator that has a rank on the node, + 1
+	for k := range p.Comms {
+		c := &p.Comms[k]
+		world := c.Inside()
+		g := comm{id: c.ID, size: int32(len(world)), world: world, root: none}
+		for _, rank := range world {
+			if rank < 0 || int(rank) >= len(p.Threads) {
+				return nil, fmt.Errorf("communicator %d has rank %d, and the run has %d", c.ID, rank, len(p.Threads))
+			}
+			if n := nodeOf[rank]; seen[n] != int32(k)+1 {
+				seen[n] = int32(k) + 1
+				g.nodes++
+			}
+		}
+		all.items = append(all.items, g)
+	}
+	return all, nil
+}
+
+// addShare counts a participant on a node.
+func (g *comm) addShare(node int32, nodes int) {
+	if g.shareOf == nil {
+		g.shareOf = make([]int32, nodes)
+	}
+	if g.shareOf[node] == 0 {
+		g.shares = append(g.shares, models.NodeShare{Node: int(node)})
+		g.shareOf[node] = int32(len(g.shares))
+	}
+	g.shares[g.shareOf[node]-1].Ranks++
+}
+
+// resetShares clears the participants.
+func (g *comm) resetShares() {
+	for _, s := range g.shares {
+		g.shareOf[s.Node] = 0
+	}
+	g.shares = g.shares[:0]
+}
+
+// closeCollective removes a collective from the open ones.
+func (g *comm) closeCollective(c int32) {
+	for k, other := range g.open {
+		if other == c {
+			g.open = append(g.open[:k], g.open[k+1:]...)
+			return
+		}
+	}
+}
+
+// collective is a collective operation that some ranks have entered.
+type collective struct {
+	instance int64
+	comm     int32
+	root     int32 // world rank, or none
+	call     int16
+	site     int32
+	first    int32 // world rank that entered first
+	rank     int32 // world rank whose sizes Dimemas uses: the root, else the rank that entered last
+	taker    int32 // taker of that rank: it leaves last
+	arrived  int   // in a Reduce made of messages: number of ranks whose message has arrived
+	sent     int64
+	received int64
+	bytes    int64 // sent and received by all
+	sizes    models.Sizes
+	takers   []int32 // of the ranks that have entered
+	entries  []entry
+	waiting  int32 // in a Reduce made of messages: taker of the root
+}
+
+// entry is what a rank contributes to a collective (Dimemas).
+type entry struct {
 	rank, taker    int32
 	sent, received int64
 }
 
-// collective is one that some ranks have entered.
-type collective struct {
-	instance int64
-	comm     int32
-	root     int32 // world rank; none
-	call     int16
-	site     int32
-	first    int32 // world rank of who came first
-	rank     int32 // whose bytes count in Dimemas: the root's, else those of who came last
-	taker    int32 // who stands for all while the buses are got: of rank
-	buses    int
-	ended    int // of a Reduce of messages: ranks whose message is there
-	sent     int64
-	received int64
-	bytes    int64 // that all send and receive
-	sizes    models.Sizes
-	takers   []int32 // of those that have come
-	entries  []entered
-	waiting  int32 // the root of a Reduce of messages
-}
-
-// collective does a collective operation: it enters.
-func (e *engine) collective(i int32) {
-	s := &e.streams[i]
-	o := &s.op
-	messages := e.reduceMessages && o.kind == opCollective && o.flags&flagMessages != 0 && o.flags&flagRooted != 0
-	if o.kind == opIcollective || messages {
-		if e.pays(i, e.startLatency(s.node, &e.comms[o.comm])) {
-			return
-		}
-	}
-	if messages {
-		e.reduce(i)
-		return
-	}
-	enters := s.op
-	rank := s.rank
-	taker := takerOf(i)
-	if o.kind == opIcollective {
-		taker = o.req
-		e.requests[taker].of(o)
-		e.requests[taker].channel = i
-		if e.arrivalOrder {
-			e.continues(i)
-		} else {
-			e.completed(i, true)
-		}
-	} else {
-		e.block(i)
-	}
-	e.enter(&enters, i, rank, taker)
-}
-
-// startLatency is what a nonblocking collective costs its caller in Dimemas: to another node and inside one, whichever is longer.
-func (e *engine) startLatency(on int32, c *comm) Picoseconds {
-	n := &e.nodes[on]
-	var l Picoseconds
-	if c.nodes > 1 {
-		l = n.Latency
-	}
-	if c.nodes < c.size {
-		l = max(l, n.IntraNode.Latency)
-	}
-	return l / 1000 * 1000 // whole nanoseconds
-}
-
-// enter counts a rank in, and starts the collective when it was the last.
-func (e *engine) enter(o *op, i, rank, taker int32) {
-	c := e.opened(o, rank)
-	if c == none {
-		return
-	}
-	x := &e.colls[c]
-	if x.root == none || x.root == rank {
-		x.rank, x.taker, x.sent, x.received = rank, taker, max(o.send, 0), max(o.recv, 0)
-		x.sizes.Add(o.send, o.recv)
-	}
-	if x.taker == none {
-		x.taker = taker
-	}
-	x.takers = append(x.takers, taker)
-	x.bytes += max(o.send, 0) + max(o.recv, 0)
-	g := &e.comms[x.comm]
-	if e.wholeNodes {
-		g.share(int(e.streams[i].node), len(e.nodes))
-	}
-	if e.wholeNodes && o.kind == opCollective {
-		x.entries = append(x.entries, entered{rank, taker, max(o.send, 0), max(o.recv, 0)})
-		if x.root == rank {
-			g.root = rank
-		}
-	}
-	if len(x.takers) < int(g.size) {
-		return
-	}
-	e.result.collective(o, x.bytes)
-	g.sizes.entered(o.instance)
-	if len(x.entries) > 0 && g.root != none {
-		x.represents(g.root)
-	}
-	if e.busCollectives && e.buses.total != 0 && e.buses.busy != 0 {
-		x.buses = e.buses.total - e.buses.busy
-		e.buses.busy = e.buses.total
-		e.buses.queue.push(collectiveWaiter(c))
-		return
-	}
-	e.startCollective(c)
-}
-
-// represents makes the rank the one that stands for all.
-func (x *collective) represents(rank int32) {
+// represent uses a rank's sizes for the whole collective.
+func (x *collective) represent(rank int32) {
 	for _, in := range x.entries {
 		if in.rank == rank {
 			x.rank, x.taker, x.sent, x.received = rank, in.taker, in.sent, in.received
@@ -148,54 +116,8 @@ func (x *collective) represents(rank int32) {
 	}
 }
 
-// share counts a rank of a node in.
-func (g *comm) share(node, nodes int) {
-	if g.at == nil {
-		g.at = make([]int32, nodes)
-	}
-	if g.at[node] == 0 {
-		g.shares = append(g.shares, models.NodeShare{Node: node})
-		g.at[node] = int32(len(g.shares))
-	}
-	g.shares[g.at[node]-1].Ranks++
-}
-
-// unshared forgets who took part.
-func (g *comm) unshared() {
-	for _, s := range g.shares {
-		g.at[s.Node] = 0
-	}
-	g.shares = g.shares[:0]
-}
-
-// opened is the collective that a rank enters; none after an error.
-func (e *engine) opened(o *op, rank int32) int32 {
-	g := &e.comms[o.comm]
-	root := none
-	if o.flags&flagRooted != 0 {
-		root = o.peer
-	}
-	for _, c := range g.open {
-		x := &e.colls[c]
-		if x.instance != o.instance {
-			continue
-		}
-		if what := mismatch(x, o, root); what != "" {
-			e.fail(fmt.Errorf("mismatched collectives: operation %d on communicator %d: rank %d calls %s%s, rank %d calls %s%s%s", o.instance, g.id,
-				x.first, schema.CallID(x.call), e.at(x.site), rank, o.callID(), e.at(o.site), what))
-			return none
-		}
-		return c
-	}
-	c := e.newCollective()
-	e.colls[c] = collective{instance: o.instance, comm: o.comm, root: root, call: o.call, site: o.site, first: rank, taker: none, rank: none,
-		waiting: none, takers: e.colls[c].takers[:0], entries: e.colls[c].entries[:0]}
-	g.open = append(g.open, c)
-	return c
-}
-
-// mismatch says what is wrong with a call that is to be part of a collective.
-func mismatch(x *collective, o *op, root int32) string {
+// mismatch says why an operation cannot be part of the collective; "" means that it can.
+func (x *collective) mismatch(o *op, root int32) string {
 	a, b := schema.CallID(x.call), o.callID()
 	if a != b && (a.Operation() != b.Operation() || a.Operation() == 0) {
 		return "; ranks must call the same operation in the same order"
@@ -206,196 +128,279 @@ func mismatch(x *collective, o *op, root int32) string {
 	return ""
 }
 
-func (e *engine) newCollective() int32 {
-	if n := len(e.freeColl); n > 0 {
-		c := e.freeColl[n-1]
-		e.freeColl = e.freeColl[:n-1]
+// collectiveCounts count collectives, as in Result.
+type collectiveCounts struct{ all, bytes, fallback, fallbackBytes int64 }
+
+func (c *collectiveCounts) add(o *op, bytes int64) {
+	c.all++
+	c.bytes += bytes
+	if o.flags&flagFallback != 0 {
+		c.fallback++
+		c.fallbackBytes += bytes
+	}
+}
+
+func (c *collectiveCounts) addTo(r *Result) {
+	r.Collectives, r.CollectiveBytes = c.all, c.bytes
+	r.FallbackCollectives, r.FallbackCollectiveBytes = c.fallback, c.fallbackBytes
+}
+
+// collectives simulates collective operations: ranks enter; after the last one has, the machine's phases take their
+// time and all ranks leave together.
+type collectives struct {
+	clock    *clock
+	setting  *setting
+	cpus     *scheduler
+	threads  []thread `snapshot:"-"` // the scheduler's
+	progress *progress
+	requests *requestPool
+	network  *network
+	comms    *communicators
+	items    []collective
+	free     []int32
+	counts   collectiveCounts
+}
+
+// startLatency returns the time that a nonblocking collective costs its caller in Dimemas: the longer one of the
+// latencies to another node and inside a node.
+func (k *collectives) startLatency(node, comm int32) Picoseconds {
+	n, c := &k.setting.costs[node], &k.comms.items[comm]
+	var l Picoseconds
+	if c.nodes > 1 {
+		l = n.latency
+	}
+	if c.nodes < c.size {
+		l = max(l, n.inside)
+	}
+	return l / 1000 * 1000 // whole nanoseconds
+}
+
+// enter adds a rank to its collective. The collective starts when the last rank has entered.
+func (k *collectives) enter(o *op, node, rank, taker int32) {
+	c := k.find(o, rank)
+	if c == none {
+		return
+	}
+	rules := &k.setting.rules
+	x := &k.items[c]
+	if x.root == none || x.root == rank {
+		x.rank, x.taker, x.sent, x.received = rank, taker, max(o.send, 0), max(o.recv, 0)
+		x.sizes.Add(o.send, o.recv)
+	}
+	if x.taker == none {
+		x.taker = taker
+	}
+	x.takers = append(x.takers, taker)
+	x.bytes += max(o.send, 0) + max(o.recv, 0)
+	g := &k.comms.items[x.comm]
+	if rules.wholeNodes {
+		g.addShare(node, len(k.setting.nodes))
+	}
+	if rules.wholeNodes && o.kind == opCollective {
+		x.entries = append(x.entries, entry{rank, taker, max(o.send, 0), max(o.recv, 0)})
+		if x.root == rank {
+			g.root = rank
+		}
+	}
+	if len(x.takers) < int(g.size) {
+		return
+	}
+	k.counts.add(o, x.bytes)
+	g.sizes.forget(o.instance)
+	if len(x.entries) > 0 && g.root != none {
+		x.represent(g.root)
+	}
+	if !rules.busCollectives || k.network.takeAllBuses(c) {
+		k.start(c)
+	}
+}
+
+// find returns the collective that a rank enters; none after an error.
+func (k *collectives) find(o *op, rank int32) int32 {
+	g := &k.comms.items[o.comm]
+	root := none
+	if o.flags&flagRooted != 0 {
+		root = o.peer
+	}
+	for _, c := range g.open {
+		x := &k.items[c]
+		if x.instance != o.instance {
+			continue
+		}
+		if why := x.mismatch(o, root); why != "" {
+			k.progress.fail(fmt.Errorf("mismatched collectives: operation %d on communicator %d: rank %d calls %s%s, rank %d calls %s%s%s",
+				o.instance, g.id, x.first, schema.CallID(x.call), k.setting.site(x.site), rank, o.callID(),
+				k.setting.site(o.site), why))
+			return none
+		}
 		return c
 	}
-	e.colls = append(e.colls, collective{})
-	return int32(len(e.colls) - 1)
+	c := k.add()
+	k.items[c] = collective{instance: o.instance, comm: o.comm, root: root, call: o.call, site: o.site, first: rank,
+		taker: none, rank: none, waiting: none, takers: k.items[c].takers[:0], entries: k.items[c].entries[:0]}
+	g.open = append(g.open, c)
+	return c
 }
 
-// startCollective begins a collective that all have entered, and that has what it needs.
-func (e *engine) startCollective(c int32) {
-	x := &e.colls[c]
-	if e.busCollectives {
-		e.buses.busy = e.buses.total
+// add returns an unused collective.
+func (k *collectives) add() int32 {
+	if n := len(k.free); n > 0 {
+		c := k.free[n-1]
+		k.free = k.free[:n-1]
+		return c
 	}
+	k.items = append(k.items, collective{})
+	return int32(len(k.items) - 1)
+}
+
+// start begins a collective that all ranks have entered and that holds all buses.
+func (k *collectives) start(c int32) {
+	x := &k.items[c]
 	var took Picoseconds
-	phases := e.phases(schema.CallID(x.call))
-	if e.wholeNodes {
-		took = e.machine.DimemasCollective(phases, x.sent, x.received, int(e.nodeOf[x.rank]), len(e.nodes), e.comms[x.comm].shares)
+	phases := k.phases(schema.CallID(x.call))
+	if k.setting.rules.wholeNodes {
+		took = k.setting.machine.DimemasCollective(phases, x.sent, x.received, int(k.setting.nodeOf[x.rank]),
+			len(k.setting.nodes), k.comms.items[x.comm].shares)
 	} else {
-		took = e.machine.Network.Collective(phases, len(x.takers), &x.sizes)
+		took = k.setting.machine.Network.Collective(phases, len(x.takers), &x.sizes)
 	}
-	e.events.push(e.after(took), collectiveEnds, c)
+	k.clock.schedule(k.clock.after(took), collectiveEnds, c)
 }
 
-// phases are those of a call's operation.
-func (e *engine) phases(call schema.CallID) models.Phases {
+// phases returns the phases of a call's operation; an operation without phases of its own gets those of a barrier.
+func (k *collectives) phases(call schema.CallID) models.Phases {
 	operation := call.Operation()
-	if e.reduceMessages && operation == schema.CallReduce {
+	if k.setting.rules.reduceMessages && operation == schema.CallReduce {
 		return models.Phases{FanIn: models.CT, SizeIn: models.CURRENT, FanOut: models.CT, SizeOut: models.CURRENT}
 	}
-	if p, ok := e.machine.Collectives[operation]; ok {
+	if p, ok := k.setting.machine.Collectives[operation]; ok {
 		return p
 	}
-	return e.machine.Collectives[schema.CallBarrier]
+	return k.setting.machine.Collectives[schema.CallBarrier]
 }
 
-// collectiveEnds lets all go on: in the order in which they came, who stands for them last.
-func (e *engine) collectiveEnds(c int32) {
-	x := &e.colls[c]
-	if e.busCollectives && e.buses.total != 0 {
-		e.freeAllBuses()
+// end lets all ranks leave in the order in which they entered; the rank whose sizes were used leaves last.
+func (k *collectives) end(c int32) {
+	if k.setting.rules.busCollectives && k.network.buses.total != 0 {
+		if next := k.network.releaseAllBuses(); next != none {
+			k.start(next)
+		}
 	}
-	x = &e.colls[c]
-	g := &e.comms[x.comm]
-	g.unshared()
+	x := &k.items[c]
+	g := &k.comms.items[x.comm]
+	g.resetShares()
 	if len(x.entries) > 0 {
 		g.root = none
 	}
-	g.closed(c)
+	g.closeCollective(c)
 	takers, last := x.takers, x.taker
 	for _, t := range takers {
 		if t != last {
-			e.leaves(t)
+			k.leave(t)
 		}
 	}
-	e.leaves(last)
-	e.colls[c].takers = takers[:0]
-	e.freeColl = append(e.freeColl, c)
+	k.leave(last)
+	k.items[c].takers = takers[:0]
+	k.free = append(k.free, c)
 }
 
-// leaves lets a taker go on after a collective.
-func (e *engine) leaves(taker int32) {
-	if isStream(taker) {
-		e.completed(streamOf(taker), false)
+// leave lets a taker continue after a collective.
+func (k *collectives) leave(taker int32) {
+	if isThread(taker) {
+		k.progress.complete(threadOf(taker), false)
 		return
 	}
-	if !e.arrivalOrder {
-		e.doneLater(taker)
+	if !k.setting.rules.arrivalOrder {
+		k.progress.completeRequest(taker, false)
 		return
 	}
-	q := &e.requests[taker]
-	i := q.channel // the stream that started it
+	q := &k.requests.items[taker]
+	i, orphan := q.channel, q.orphan // i: the thread that started it
 	if q.orphan || q.done {
-		e.freeRequest(taker)
+		k.requests.release(taker)
 	} else {
 		q.done = true
 	}
-	if q.orphan {
+	if orphan {
 		return
 	}
-	if s := &e.streams[i]; s.collectiveWaits > 0 {
+	if s := &k.threads[i]; s.collectiveWaits > 0 {
 		s.collectiveWaits--
-		e.completed(i, false)
+		k.progress.complete(i, false)
 	} else {
 		s.collectives++
 	}
 }
 
-// doneLater is done, without a CPU at once: all who leave get one together.
-func (e *engine) doneLater(r int32) {
-	q := &e.requests[r]
-	if q.orphan {
-		e.freeRequest(r)
+// wait waits for a nonblocking collective as Dimemas does: any one that the thread started will do.
+func (k *collectives) wait(i, r int32) {
+	s := &k.threads[i]
+	if k.progress.chargeLatency(i, k.startLatency(s.node, s.op.comm)) {
 		return
 	}
-	q.done = true
-	if i := q.waiter; i != none && e.waits(i) {
-		e.completed(i, false)
-	}
-}
-
-// closed takes a collective off the communicator's list.
-func (g *comm) closed(c int32) {
-	for k, o := range g.open {
-		if o == c {
-			g.open = append(g.open[:k], g.open[k+1:]...)
-			return
-		}
-	}
-}
-
-// freeAllBuses frees the buses that a collective had: those who wait for one get them in turn.
-func (e *engine) freeAllBuses() {
-	b := &e.buses
-	b.busy = 0
-	for n := b.queue.len(); n > 0 && b.busy < b.total; n-- {
-		e.busFree(b)
-	}
-}
-
-// waitCollective is Dimemas' wait for a nonblocking collective: for any of those that the stream started.
-func (e *engine) waitCollective(i, r int32) {
-	s := &e.streams[i]
-	if e.pays(i, e.startLatency(s.node, &e.comms[s.op.comm])) {
-		return
-	}
-	if q := &e.requests[r]; q.done { // who of the two comes last frees its place
-		e.freeRequest(r)
+	if q := &k.requests.items[r]; q.done { // whichever of wait and leave comes second frees the request
+		k.requests.release(r)
 	} else {
 		q.done = true
 	}
 	if s.collectives > 0 {
 		s.collectives--
-		e.completed(i, true)
+		k.progress.complete(i, true)
 		return
 	}
 	s.collectiveWaits++
-	e.block(i)
+	k.cpus.block(i)
 }
 
-// reduce does an MPI_Reduce as Dimemas does those that its translator writes: everyone sends a message to the root.
-func (e *engine) reduce(i int32) {
-	s := &e.streams[i]
-	c := e.opened(&s.op, s.rank)
+// reduce does an MPI_Reduce as Dimemas does those of its own translator: every rank sends a message to the root. It
+// returns true when the thread is the root and does not have to wait.
+func (k *collectives) reduce(i int32) bool {
+	s := &k.threads[i]
+	c := k.find(&s.op, s.rank)
 	if c == none {
-		return
+		return false
 	}
-	x := &e.colls[c]
+	x := &k.items[c]
 	x.takers = append(x.takers, takerOf(i))
 	x.bytes += max(s.op.send, 0) + max(s.op.recv, 0)
-	if len(x.takers) == int(e.comms[x.comm].size) {
-		e.result.collective(&s.op, x.bytes)
+	g := &k.comms.items[x.comm]
+	if len(x.takers) == int(g.size) {
+		k.counts.add(&s.op, x.bytes)
 	}
-	g := &e.comms[x.comm]
-	g.share(int(s.node), len(e.nodes))
+	g.addShare(s.node, len(k.setting.nodes))
 	if s.rank != x.root {
-		e.block(i)
+		k.cpus.block(i)
 		to := x.root
 		if schema.CallID(x.call).Operation() != schema.CallReduce {
-			to = 0 // where Dimemas reads the root's rank, only a Reduce has it
+			to = 0 // Dimemas stores a root only for a Reduce and reads 0 for others
 		}
-		m := e.newMessage(i, to, s.op.send)
-		e.messages[m].channel, e.messages[m].sender = collectiveWaiter(c), takerOf(i)
-		e.transport(m)
-		return
+		m := k.network.newMessage(s, to, s.op.send)
+		k.network.messages.items[m].channel, k.network.messages.items[m].sender = asWaiter(c), takerOf(i)
+		k.network.send(m)
+		return false
 	}
 	g.root = s.rank
-	if x.ended++; x.ended < int(g.size) {
+	if x.arrived++; x.arrived < int(g.size) {
 		x.waiting = takerOf(i)
-		e.block(i)
-		return
+		k.cpus.block(i)
+		return false
 	}
-	e.reduced(c)
-	e.continues(i)
+	k.endReduce(c)
+	return true
 }
 
-// reduceArrived is when a message of a Reduce is there: its sender goes on, and the root when it was the last.
-func (e *engine) reduceArrived(c, sender int32) {
-	x := &e.colls[c]
-	if x.ended++; x.ended == int(e.comms[x.comm].size) {
-		root := streamOf(x.waiting)
-		e.reduced(c)
-		e.completed(root, false)
+// reduceArrives resumes the sender of a Reduce's message, and after the last message the root.
+func (k *collectives) reduceArrives(c, sender int32) {
+	x := &k.items[c]
+	if x.arrived++; x.arrived == int(k.comms.items[x.comm].size) {
+		root := threadOf(x.waiting)
+		k.endReduce(c)
+		k.progress.complete(root, false)
 	}
-	e.completed(sender, false)
+	k.progress.complete(sender, false)
 }
 
-func (e *engine) reduced(c int32) {
-	e.comms[e.colls[c].comm].closed(c)
-	e.freeColl = append(e.freeColl, c)
+func (k *collectives) endReduce(c int32) {
+	k.comms.items[k.items[c].comm].closeCollective(c)
+	k.free = append(k.free, c)
 }

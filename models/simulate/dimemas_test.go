@@ -14,8 +14,8 @@ import (
 	"github.com/commq/commq/models"
 )
 
-// TestAgainstDimemas runs random programs on random machines, here and in Dimemas 5.5.0, where $COMMQ_DIMEMAS names its
-// binary. $COMMQ_DIMEMAS_CASES is how many (300), $COMMQ_DIMEMAS_SEED the first seed.
+// TestAgainstDimemas runs random programs on random machines, here and in Dimemas 5.5.0. $COMMQ_DIMEMAS names its
+// binary, $COMMQ_DIMEMAS_CASES the number of cases (300), $COMMQ_DIMEMAS_SEED the first seed.
 func TestAgainstDimemas(t *testing.T) {
 	binary := os.Getenv("COMMQ_DIMEMAS")
 	if binary == "" {
@@ -69,8 +69,9 @@ func TestAgainstDimemas(t *testing.T) {
 	t.Logf("%d of %d programs differ; %d do not end in Dimemas, which failed on %d", bad, cases, stuck, failed)
 }
 
-// reduces says whether the case has a Reduce of messages, of which Dimemas may forget ranks: those whose message waits for a link, and
-// where a nonblocking collective is under way on the communicator, with which it counts in one series.
+// reduces reports whether the case has a Reduce by messages. Dimemas may lose ranks of one: those whose message waits
+// for a link, and those with a nonblocking collective in progress on the communicator, because it numbers both in one
+// series.
 func (c *goldenCase) reduces() bool {
 	for _, ops := range c.Programs {
 		for _, o := range ops {
@@ -82,7 +83,7 @@ func (c *goldenCase) reduces() bool {
 	return false
 }
 
-// randomCase is a program on a machine. Where a program cannot end, it is the same in both.
+// randomCase returns a random program on a random machine. A program that deadlocks must do so in both simulators.
 func randomCase(seed int) *goldenCase {
 	g := rand.New(rand.NewPCG(uint64(seed), 7))
 	pick := func(values ...float64) float64 { return values[g.IntN(len(values))] }
@@ -117,7 +118,8 @@ func randomCase(seed int) *goldenCase {
 		m.Rule = fmt.Sprintf("%d TASKS_PER_NODE", n)
 	}
 	m.Default = []string{"CTE", "LIN", "LOG"}[g.IntN(3)]
-	names := []string{"MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Allreduce", "MPI_Alltoall", "MPI_Scan", "MPI_Scatter"}
+	names := []string{"MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Allreduce", "MPI_Alltoall", "MPI_Scan",
+		"MPI_Scatter"}
 	for _, name := range names {
 		if g.IntN(2) == 0 {
 			continue
@@ -161,11 +163,12 @@ func randomCase(seed int) *goldenCase {
 	return c
 }
 
-// randomStep adds a message or a collective to the program, in an order in which it could run.
+// randomStep adds a message or a collective to the program, in an order in which it can run.
 func (c *goldenCase) randomStep(g *rand.Rand, names []string) {
 	bytes := []int64{0, 1, 1000, 4097, 65536, 1 << 20}[g.IntN(6)]
 	compute := func(r int32) {
-		if p := c.Programs[r]; g.IntN(3) == 0 && p[len(p)-1].Op != "compute" { // two bursts are another thing than a long one
+		// two bursts differ from one long burst
+		if p := c.Programs[r]; g.IntN(3) == 0 && p[len(p)-1].Op != "compute" {
 			c.Programs[r] = append(p, goldenOp{Op: "compute", Seconds: float64(g.IntN(500)) * 1e-6})
 		}
 	}
@@ -189,12 +192,14 @@ func (c *goldenCase) randomStep(g *rand.Rand, names []string) {
 			name, root = "MPI_Reduce", &members[g.IntN(len(members))]
 			protocol = []string{"", DimemasSync1}[g.IntN(2)]
 			if c.Machine.Inter.Buses+c.Machine.Intra.Buses > 0 {
-				protocol = DimemasSync1 // Dimemas itself dies of messages of a Reduce that wait for a bus
+				protocol = DimemasSync1 // Dimemas crashes on messages of a Reduce that wait for a bus
 			}
 		}
 		for _, r := range members {
 			compute(r)
-			c.Programs[r] = append(c.Programs[r], goldenOp{Op: op, Name: name, Protocol: protocol, Send: bytes, Recv: back + int64(r), Root: root, Comm: comm})
+			c.Programs[r] = append(c.Programs[r],
+				goldenOp{Op: op, Name: name, Protocol: protocol, Send: bytes, Recv: back + int64(r), Root: root,
+					Comm: comm})
 			if op == "icollective" {
 				compute(r)
 				c.Programs[r] = append(c.Programs[r], goldenOp{Op: "cwait", Name: name, Comm: comm})
@@ -203,7 +208,7 @@ func (c *goldenCase) randomStep(g *rand.Rand, names []string) {
 		return
 	}
 	src, dst := int32(g.IntN(c.Ranks)), int32(g.IntN(c.Ranks))
-	if src == dst { // with its receive posted before
+	if src == dst { // Dimemas needs its receive to be posted first
 		m := goldenOp{Op: "irecv", Peer: src, Tag: 5, Bytes: bytes}
 		send, wait := m, m
 		send.Op, send.Protocol, wait.Op = "send", "eager", "wait"
@@ -213,7 +218,8 @@ func (c *goldenCase) randomStep(g *rand.Rand, names []string) {
 	}
 	tag := int32(g.IntN(2))
 	compute(src)
-	send := goldenOp{Op: []string{"send", "isend"}[g.IntN(2)], Protocol: []string{"eager", "eager", "rendezvous"}[g.IntN(3)], Peer: dst, Tag: tag, Bytes: bytes}
+	send := goldenOp{Op: []string{"send", "isend"}[g.IntN(2)],
+		Protocol: []string{"eager", "eager", "rendezvous"}[g.IntN(3)], Peer: dst, Tag: tag, Bytes: bytes}
 	c.Programs[src] = append(c.Programs[src], send)
 	recv := goldenOp{Op: "recv", Peer: src, Tag: tag, Bytes: bytes}
 	compute(dst)
@@ -228,7 +234,7 @@ func (c *goldenCase) randomStep(g *rand.Rand, names []string) {
 	c.Programs[dst] = append(ops, wait)
 }
 
-// dimemas runs the case in Dimemas: when each rank ends, in ns; false when not all do.
+// dimemas runs the case in Dimemas. It returns the end of each rank in ns, and false if some rank does not end.
 func dimemas(t *testing.T, binary string, c *goldenCase) ([]float64, bool, error) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -268,7 +274,9 @@ func dimemas(t *testing.T, binary string, c *goldenCase) ([]float64, bool, error
 	return finish, seen == c.Ranks, nil
 }
 
-var dimemasOps = []string{"MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Reduce", "MPI_Allreduce", "MPI_Reduce_scatter", "", "MPI_Scan"}
+var dimemasOps = []string{"MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv",
+	"MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Reduce", "MPI_Allreduce",
+	"MPI_Reduce_scatter", "", "MPI_Scan"}
 
 func dimemasOp(name string) int {
 	for i, n := range dimemasOps {
@@ -279,7 +287,7 @@ func dimemasOp(name string) int {
 	panic(name)
 }
 
-// dim is the program as a trace of Dimemas.
+// dim formats the program as a trace of Dimemas.
 func (c *goldenCase) dim() string {
 	var body strings.Builder
 	for id, members := range c.Communicators {
@@ -297,10 +305,12 @@ func (c *goldenCase) dim() string {
 			case "compute":
 				fmt.Fprintf(&body, "1:%d:0:%.9f\n", r, o.Seconds)
 			case "send", "isend":
-				sync := map[string]int{"sendeager": 0, "sendrendezvous": 1, "isendeager": 2, "isendrendezvous": 3}[o.Op+o.Protocol]
+				sync := map[string]int{"sendeager": 0, "sendrendezvous": 1, "isendeager": 2,
+					"isendrendezvous": 3}[o.Op+o.Protocol]
 				fmt.Fprintf(&body, "2:%d:0:%d:-1:%d:%d:1:%d\n", r, o.Peer, o.Bytes, o.Tag, sync)
 			case "recv", "irecv", "wait":
-				fmt.Fprintf(&body, "3:%d:0:%d:-1:%d:%d:1:%d\n", r, o.Peer, o.Bytes, o.Tag, map[string]int{"recv": 0, "irecv": 1, "wait": 2}[o.Op])
+				fmt.Fprintf(&body, "3:%d:0:%d:-1:%d:%d:1:%d\n", r, o.Peer, o.Bytes, o.Tag,
+					map[string]int{"recv": 0, "irecv": 1, "wait": 2}[o.Op])
 			case "collective", "icollective", "cwait":
 				root, sync := int32(0), map[string]int{"collective": 1, "icollective": 0, "cwait": 2}[o.Op]
 				if o.Root != nil && *o.Root == int32(r) {
@@ -312,7 +322,8 @@ func (c *goldenCase) dim() string {
 						sync = 3
 					}
 				}
-				fmt.Fprintf(&body, "10:%d:0:%d:%d:%d:0:%d:%d:%d\n", r, dimemasOp(o.Name), o.Comm, root, o.Send, o.Recv, sync)
+				fmt.Fprintf(&body, "10:%d:0:%d:%d:%d:0:%d:%d:%d\n", r, dimemasOp(o.Name), o.Comm, root, o.Send,
+					o.Recv, sync)
 			}
 		}
 	}
@@ -328,7 +339,7 @@ func (c *goldenCase) dim() string {
 	return text
 }
 
-// cfg is the machine as a configuration of Dimemas and its file of collectives.
+// cfg formats the machine as a configuration of Dimemas and its file of collectives.
 func (m *goldenMachine) cfg() (machine, comms string) {
 	links := func(l goldenLink) (in, out int) {
 		if l.Half {
@@ -341,12 +352,16 @@ func (m *goldenMachine) cfg() (machine, comms string) {
 	inside, outside := links(m.Intra)
 	machine = "#DIMEMAS_CONFIGURATION\n" +
 		`"wide area network information" {"", 1, 0, 4, 0.0, 0.0, 1};;` + "\n" +
-		fmt.Sprintf(`"environment information" {"random", 0, "", %d, %v, %d, %d};;`, m.Nodes, m.Inter.MiBps, m.Inter.Buses, model) + "\n" +
-		fmt.Sprintf(`"multi node information" {0, %d, "", %d, %v, %v, %v, %d, %d, %d, %v, %d, %d, 0.0};;`, m.Nodes, m.CPUs, m.Ratio, m.Intra.Latency, m.Intra.MiBps, m.Intra.Buses, inside, outside, m.Inter.Latency, in, out) + "\n" +
+		fmt.Sprintf(`"environment information" {"random", 0, "", %d, %v, %d, %d};;`, m.Nodes, m.Inter.MiBps,
+			m.Inter.Buses, model) + "\n" +
+		fmt.Sprintf(`"multi node information" {0, %d, "", %d, %v, %v, %v, %d, %d, %d, %v, %d, %d, 0.0};;`, m.Nodes,
+			m.CPUs, m.Ratio, m.Intra.Latency, m.Intra.MiBps, m.Intra.Buses, inside, outside, m.Inter.Latency, in,
+			out) + "\n" +
 		fmt.Sprintf(`"predefined mapping information" {"%s"};;`, m.Rule) + "\n" +
 		`"configuration files" {"", "", "comms.cfg", ""};;` + "\n"
 	for _, c := range m.Collectives {
-		comms += fmt.Sprintf("Machine globalop: 0 %d %s %s %s %s\n", dimemasOp(c.Name), c.FanIn, c.SizeIn, c.FanOut, c.SizeOut)
+		comms += fmt.Sprintf("Machine globalop: 0 %d %s %s %s %s\n", dimemasOp(c.Name), c.FanIn, c.SizeIn, c.FanOut,
+			c.SizeOut)
 	}
 	return machine, comms
 }

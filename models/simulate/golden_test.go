@@ -11,10 +11,11 @@ import (
 	"testing"
 
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// goldenCase is a case.json.
+// goldenCase is the content of a case.json.
 type goldenCase struct {
 	Name          string
 	Ranks         int
@@ -70,11 +71,14 @@ type goldenOp struct {
 	Equivalent               *goldenOp
 }
 
-var factors = map[string]models.Factor{"0": models.None, "CTE": models.CT, "CT": models.CT, "LIN": models.LIN, "LOG": models.LOG}
-var sizes = map[string]models.Size{"MAX": models.MAX, "MIN": models.MIN, "MEAN": models.MEAN, "2MAX": models.TwoMAX, "S+R": models.SumSR}
+var factors = map[string]models.Factor{"0": models.None, "CTE": models.CT, "CT": models.CT, "LIN": models.LIN,
+	"LOG": models.LOG}
+var sizes = map[string]models.Size{"MAX": models.MAX, "MIN": models.MIN, "MEAN": models.MEAN, "2MAX": models.TwoMAX,
+	"S+R": models.SumSR}
 
 func (l goldenLink) link(t *testing.T) models.Interconnect {
-	i := models.Interconnect{Latency: models.Picoseconds(math.Round(l.Latency * 1e12)), Buses: l.Buses, InputLinks: l.InLinks, OutputLinks: l.OutLinks, HalfDuplex: l.Half}
+	i := models.Interconnect{Latency: models.Picoseconds(math.Round(l.Latency * 1e12)), Buses: l.Buses,
+		InputLinks: l.InLinks, OutputLinks: l.OutLinks, HalfDuplex: l.Half}
 	if l.Half {
 		i.InputLinks, i.OutputLinks = l.Links, l.Links
 	}
@@ -107,7 +111,8 @@ func (m *goldenMachine) machine(t *testing.T) *models.Machine {
 		out.SetCollective(op, models.Phases{FanIn: f, SizeIn: models.CURRENT, FanOut: f, SizeOut: models.CURRENT})
 	}
 	for _, c := range m.Collectives {
-		out.SetCollective(callNamed(c.Name), models.Phases{FanIn: factors[c.FanIn], SizeIn: sizes[c.SizeIn], FanOut: factors[c.FanOut], SizeOut: sizes[c.SizeOut]})
+		out.SetCollective(callNamed(c.Name), models.Phases{FanIn: factors[c.FanIn], SizeIn: sizes[c.SizeIn],
+			FanOut: factors[c.FanOut], SizeOut: sizes[c.SizeOut]})
 	}
 	return out
 }
@@ -121,18 +126,18 @@ func callNamed(name string) schema.CallID {
 	panic(name)
 }
 
-// rows are the case's program as rows of events.
+// rows returns the program of the case as rows of events.
 func (c *goldenCase) rows() (*Program, []schema.Event) {
 	p := &Program{Threads: make([]int32, c.Ranks)}
-	world := Comm{}
+	world := run.Comm{}
 	for r := range c.Ranks {
 		world.Members = append(world.Members, int32(r))
 		p.Threads[r] = 1
 	}
-	p.Comms = []Comm{world}
+	p.Comms = []run.Comm{world}
 	for id, members := range c.Communicators {
 		n, _ := strconv.Atoi(id)
-		p.Comms = append(p.Comms, Comm{ID: int32(n), Members: members})
+		p.Comms = append(p.Comms, run.Comm{ID: int32(n), Members: members})
 	}
 	var rows []schema.Event
 	for r, ops := range c.Programs {
@@ -146,19 +151,20 @@ func (c *goldenCase) rows() (*Program, []schema.Event) {
 	return p, rows
 }
 
-// rowBuilder makes the rows of a rank.
+// rowBuilder builds the rows of a rank.
 type rowBuilder struct {
 	rank      int32
 	rows      []schema.Event
 	compute   int64
 	openColl  []int
-	open      []int // rows of requests that nothing completed yet
+	open      []int // rows of requests that are not complete
 	instances map[int32]int64
 }
 
 func (b *rowBuilder) row(call schema.CallID) *schema.Event {
 	e := schema.NullEvent
-	e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = b.rank, int64(len(b.rows)), int16(call), int16(schema.Calls[call].Class), b.compute
+	e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = b.rank, int64(len(b.rows)), int16(call),
+		int16(schema.Calls[call].Class), b.compute
 	b.compute = schema.NullInt64
 	b.rows = append(b.rows, e)
 	return &b.rows[len(b.rows)-1]
@@ -169,7 +175,8 @@ func (b *rowBuilder) golden(o goldenOp) {
 	case "compute":
 		b.compute = max(b.compute, 0) + int64(math.Round(o.Seconds*1e9))
 	case "send", "isend":
-		call := map[string]schema.CallID{"sendeager": schema.CallSend, "sendrendezvous": schema.CallSsend, "isendeager": schema.CallIsend, "isendrendezvous": schema.CallIssend}[o.Op+o.Protocol]
+		call := map[string]schema.CallID{"sendeager": schema.CallSend, "sendrendezvous": schema.CallSsend,
+			"isendeager": schema.CallIsend, "isendrendezvous": schema.CallIssend}[o.Op+o.Protocol]
 		e := b.row(call)
 		e.Comm, e.SendWorld, e.SendTag, e.SendBytes = max(o.Comm, 1), o.Peer, o.Tag, o.Bytes
 	case "recv", "irecv":
@@ -218,7 +225,7 @@ func (b *rowBuilder) golden(o goldenOp) {
 	}
 }
 
-// eventsOf are the rows as a batch.
+// eventsOf returns the rows as a batch.
 func eventsOf(rows []schema.Event) *schema.Events {
 	b := &schema.Events{}
 	for i := range rows {
@@ -227,7 +234,7 @@ func eventsOf(rows []schema.Event) *schema.Events {
 	return b
 }
 
-// simulated runs rows in one window.
+// simulated simulates rows in one window.
 func simulated(m *models.Machine, p *Program, d Dialect, rows []schema.Event) (*Result, error) {
 	done := false
 	return Simulate(m, p, &Options{Dialect: d}, func(add func(*schema.Events) error) error {
@@ -247,7 +254,7 @@ func goldenCases(t *testing.T) []string {
 	return files
 }
 
-// Every rank ends within 2 ns of where it does in Dimemas, and by the paper's formulas the program does where they apply.
+// Every rank ends within 2 ns of its time in Dimemas, and of the time by the paper's formulas where they apply.
 func TestGoldenCases(t *testing.T) {
 	for _, file := range goldenCases(t) {
 		data, err := os.ReadFile(file)

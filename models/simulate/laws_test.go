@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// lawPrograms is how many random programs each law is tried on.
+// lawPrograms is the number of random programs on which each law is tested.
 const lawPrograms = 400
 
 func eachProgram(t *testing.T, try func(seed int, g *rand.Rand, p *slowProgram)) {
@@ -24,7 +24,7 @@ func eachProgram(t *testing.T, try func(seed int, g *rand.Rand, p *slowProgram))
 	}
 }
 
-// randomMachine is one where only partners are waited for, in both forms.
+// randomMachine returns a machine on which ranks wait only for partners, in the representations of both simulators.
 func randomMachine(t *testing.T, g *rand.Rand, ranks int) (*models.Machine, *slowMachine) {
 	m, err := models.Named("flat")
 	if err != nil {
@@ -32,7 +32,8 @@ func randomMachine(t *testing.T, g *rand.Rand, ranks int) (*models.Machine, *slo
 	}
 	pick := func(values ...int64) int64 { return values[g.IntN(len(values))] }
 	perNode := 1 + g.IntN(3)
-	slow := &slowMachine{latency: pick(0, 1, 2500, 10_000_000), perByte: pick(0, 1, 7, 1000), insideL: pick(0, 300_000), insideByte: pick(0, 3, 200),
+	slow := &slowMachine{latency: pick(0, 1, 2500, 10_000_000), perByte: pick(0, 1, 7, 1000),
+		insideL: pick(0, 300_000), insideByte: pick(0, 3, 200),
 		node: func(rank int) int { return rank / perNode }, threshold: pick(0, 1, 4097, 65536), noThreshold: g.IntN(2) == 0, cpuRatio: pick(1, 1, 2, 5), phases: map[schema.CallID]models.Phases{}}
 	link := func(l, perByte int64) models.Interconnect {
 		i := models.Interconnect{Latency: models.Picoseconds(l)}
@@ -49,14 +50,15 @@ func randomMachine(t *testing.T, g *rand.Rand, ranks int) (*models.Machine, *slo
 		m.EagerThresholdBytes, m.EagerThresholdGiven = slow.threshold, true
 	}
 	for op := range m.Collectives {
-		p := models.Phases{FanIn: models.Factor(g.IntN(4)), SizeIn: models.Size(g.IntN(5)), FanOut: models.Factor(g.IntN(4)), SizeOut: models.Size(g.IntN(5))}
+		p := models.Phases{FanIn: models.Factor(g.IntN(4)), SizeIn: models.Size(g.IntN(5)),
+			FanOut: models.Factor(g.IntN(4)), SizeOut: models.Size(g.IntN(5))}
 		m.SetCollective(op, p)
 		slow.phases[op] = p
 	}
 	return m, slow
 }
 
-// contended makes the machine one where CPUs, links and buses are waited for.
+// contended limits the CPUs, links and buses of the machine so that ranks wait for them.
 func contended(g *rand.Rand, m *models.Machine) {
 	m.CPUsPerNode = 1 + g.IntN(2)
 	m.Network.Buses, m.IntraNode.Buses = g.IntN(4), g.IntN(3)
@@ -65,7 +67,7 @@ func contended(g *rand.Rand, m *models.Machine) {
 
 type rowTimes map[[2]int64][2]Picoseconds
 
-// timed simulates rows that come in windows, and returns when they begin and end.
+// timed simulates rows that come in windows, and returns the times of each row.
 func timed(m *models.Machine, p *Program, d Dialect, windows [][]schema.Event) (*Result, rowTimes, error) {
 	times := rowTimes{}
 	done := func(rank int32, seq int64, start, end Picoseconds) {
@@ -82,9 +84,9 @@ func timed(m *models.Machine, p *Program, d Dialect, windows [][]schema.Event) (
 	return r, times, err
 }
 
-// The engine and the second simulator agree on each row of each program, to the picosecond; where one finds no end the other does
-// not. In particular a network without latency and with infinite bandwidth gives the longest path through program order and
-// matches, which is what the second simulator's equations then say.
+// The engine and the second simulator agree on each row of each program, to the picosecond, and on which programs
+// deadlock. On a network without latency and with infinite bandwidth both find the longest path through program order
+// and matches.
 func TestLawsSecondSimulator(t *testing.T) {
 	ended := 0
 	eachProgram(t, func(seed int, g *rand.Rand, p *slowProgram) {
@@ -106,8 +108,10 @@ func TestLawsSecondSimulator(t *testing.T) {
 		ended++
 		for rank := range p.ranks {
 			for k := range p.ranks[rank] {
-				if g, w := got[[2]int64{int64(rank), int64(k)}], [2]Picoseconds{Picoseconds(want.start[rank][k]), Picoseconds(want.end[rank][k])}; g != w {
-					t.Fatalf("seed %d: rank %d, seq %d: %v ps; the second simulator says %v\n%+v\n%v", seed, rank, k, g, w, slow, p)
+				if g, w := got[[2]int64{int64(rank), int64(k)}],
+					[2]Picoseconds{Picoseconds(want.start[rank][k]), Picoseconds(want.end[rank][k])}; g != w {
+					t.Fatalf("seed %d: rank %d, seq %d: %v ps; the second simulator says %v\n%+v\n%v", seed, rank, k,
+						g, w, slow, p)
 				}
 			}
 		}
@@ -117,8 +121,8 @@ func TestLawsSecondSimulator(t *testing.T) {
 	}
 }
 
-// What ranks compute is what the program computed, at cpu_ratio 1, whatever they wait for; and what is sent is received.
-func TestLawsComputingSurvives(t *testing.T) {
+// At cpu_ratio 1 ranks compute as long as in the program, whatever they wait for, and all bytes sent are received.
+func TestLawsComputeTimeIsKept(t *testing.T) {
 	ended := 0
 	eachProgram(t, func(seed int, g *rand.Rand, p *slowProgram) {
 		m, _ := randomMachine(t, g, len(p.ranks))
@@ -127,7 +131,7 @@ func TestLawsComputingSurvives(t *testing.T) {
 		program, rows := p.rows()
 		for _, d := range []Dialect{Paper, Dimemas5} {
 			r, err := simulated(m, program, d, rows)
-			if err != nil { // some wait for ever in Dimemas, where messages overtake each other
+			if err != nil { // in Dimemas messages can overtake each other, so that some programs deadlock
 				continue
 			}
 			ended++
@@ -144,7 +148,8 @@ func TestLawsComputingSurvives(t *testing.T) {
 					}
 				}
 				if x := r.Ranks[rank]; x.Compute != want || x.Finish < want {
-					t.Fatalf("seed %d, %v: rank %d computes %d ps and ends at %d, of %d", seed, d, rank, x.Compute, x.Finish, want)
+					t.Fatalf("seed %d, %v: rank %d computes %d ps and ends at %d, of %d", seed, d, rank, x.Compute,
+						x.Finish, want)
 				}
 			}
 			if r.Bytes != bytes || bytes != got {
@@ -157,7 +162,7 @@ func TestLawsComputingSurvives(t *testing.T) {
 	}
 }
 
-// How rows are cut into windows and what else runs changes no time.
+// The division of rows into windows does not change any time.
 func TestLawsSameTimesInAnyWindows(t *testing.T) {
 	eachProgram(t, func(seed int, g *rand.Rand, p *slowProgram) {
 		m, _ := randomMachine(t, g, len(p.ranks))
@@ -191,7 +196,7 @@ func TestLawsSameTimesInAnyWindows(t *testing.T) {
 	})
 }
 
-// Where only partners are waited for, in the dialect paper, no row ends earlier with a longer latency or a smaller bandwidth.
+// If ranks wait only for partners (dialect paper), no row ends earlier with a longer latency or a lower bandwidth.
 func TestLawsMonotone(t *testing.T) {
 	eachProgram(t, func(seed int, g *rand.Rand, p *slowProgram) {
 		m, _ := randomMachine(t, g, len(p.ranks))
@@ -207,7 +212,8 @@ func TestLawsMonotone(t *testing.T) {
 		}
 		for k, f := range fast {
 			if slow[k][1] < f[1] {
-				t.Fatalf("seed %d: rank %d, seq %d ends at %d ps, on the slower network at %d\n%v", seed, k[0], k[1], f[1], slow[k][1], p)
+				t.Fatalf("seed %d: rank %d, seq %d ends at %d ps, on the slower network at %d\n%v", seed, k[0], k[1],
+					f[1], slow[k][1], p)
 			}
 		}
 	})
@@ -224,10 +230,11 @@ func slower(g *rand.Rand, m *models.Machine) {
 	}
 }
 
-// Where a resource is waited for, a longer latency can change who comes first, and the program ends earlier: one bus, 1 ns a byte.
-// Rank 0 sends B (1000 bytes) to rank 1 at 0, rank 2 sends C (100 bytes) to rank 3 at 50 ns, and rank 3 computes 5000 ns after it. Of
-// rank 0's node L = 10 ns, of the others 0: B has the bus from 10 to 1010, C from 1010 to 1110, and the end is 6110 ns. With L = 100 ns
-// C has it from 50 to 150, B from 150 to 1150, and the end is 5150 ns.
+// If ranks wait for a resource, a longer latency can change their order so that the program ends earlier. Example:
+// one bus, at 1 ns per byte. Rank 0 sends B (1000 bytes) to rank 1 at 0, rank 2 sends C (100 bytes) to rank 3 at 50
+// ns, and rank 3 computes 5000 ns after receiving it. The latency L of rank 0's node is 10 ns, of the others 0: B has
+// the bus from 10 to 1010, C from 1010 to 1110, and the program ends at 6110 ns. With L = 100 ns, C has the bus from
+// 50 to 150 and B from 150 to 1150, and the program ends at 5150 ns.
 func TestLawsMonotoneNotWithBuses(t *testing.T) {
 	at := func(latency int64) Picoseconds {
 		m, err := models.Named("flat")

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// Operations come out of queues as they went in: of few types, of more than have a number, and of values that no type holds.
-func TestQueuesOfOperations(t *testing.T) {
+// Operations leave queues as they entered: with few types, with more types than there are numbers, and with values
+// that do not fit a type.
+func TestOpQueue(t *testing.T) {
 	g := rand.New(rand.NewPCG(7, 5))
 	var pool opPool
 	var queues [3]opQueue
@@ -49,10 +50,10 @@ func TestQueuesOfOperations(t *testing.T) {
 			take(q)
 		}
 		if !queues[q].empty() || queues[q].acts != 0 {
-			t.Errorf("queue %d: empty %v, %d operations that others can notice", q, queues[q].empty(), queues[q].acts)
+			t.Errorf("queue %d: empty %v, acts %d", q, queues[q].empty(), queues[q].acts)
 		}
 	}
 	if len(pool.types) != noType {
-		t.Errorf("%d types; want as many as have a number, %d", len(pool.types), noType)
+		t.Errorf("%d types; want %d, as many as have numbers", len(pool.types), noType)
 	}
 }

@@ -2,180 +2,134 @@ package simulate
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/commq/commq/schema"
 )
 
-// rows makes operations of rows of events.
-type rows struct {
-	e     *engine
-	ranks []rankRows
-	made  []madeRequest // by request
-	chain []int32       // requests of the wait that is being made
+// Columns are the columns of events that a simulation reads; the others may be null.
+var Columns = []string{"rank", "seq", "thread", "call", "start_ns", "end_ns", "compute_ns", "comm", "instance",
+	"send_world", "send_tag", "send_count", "send_bytes", "recv_world", "recv_tag", "recv_bytes", "root_world",
+	"request", "done_seq", "init_seq", "error_class", "label", "callsite"}
 
-	op              op    // that is being made
-	comm, commIndex int32 // the last communicator that was looked up
-}
-
-// rankRows is what is known of a rank's rows so far.
-type rankRows struct {
-	free   int32            // first request of the rank's own that rows which are read wait for no more
-	ends   []ending         // requests that a later row completes, by that row
-	inits  map[int64]maker  // rows that made persistent requests and windows, by seq
-	probed map[int64]int32  // requests of messages that a matched probe took, by the probe's seq
-	parted map[int64]parted // partitioned sends that are started and not ready, by request
-}
-
-// madeRequest is what is known of a request while rows are read. What a rank waits for is in the order of its rows, so that the next
-// operation of the rank can have the request of one that is waited for, long before either is simulated. Where threads share requests
-// that is not so, and of Dimemas' collectives, of which any serves a wait.
-type madeRequest struct {
-	next int32 // in the chain of a wait, or of a rank's own that are free
-	kind opKind
-	comm int32 // index, of a collective
-}
-
-// ending is a row and the chain of requests that it completes.
-type ending struct {
-	seq         int64
-	first, last int32
-}
-
-// maker is a row that made something.
-type maker struct {
-	call     schema.CallID
-	instance int64   // of a window: the constructor's on its communicator
-	fences   int64   // so far
-	pending  []int32 // transfers of the window that nothing waited for yet
-}
-
-// parted is a partitioned send whose partitions are not all ready.
-type parted struct {
-	op    op
-	count int64
-}
-
-func newRows(e *engine) *rows {
-	r := &rows{e: e, ranks: make([]rankRows, len(e.program.Threads)), comm: schema.NullInt32}
-	for i := range r.ranks {
-		r.ranks[i].free = none
-	}
-	return r
-}
-
-// role is what a call does here, by its recorder in schema/calls.csv.
-type role uint8
-
+// Labels of collectives from a Dimemas trace whose synchronism differs from that of Dimemas' own translator: 1, a
+// single operation, for an MPI_Reduce, and 3, a message from every rank to the root, for other operations.
 const (
-	roleLocal role = iota
-	roleMark
-	roleSend
-	roleIsend
-	roleRecv
-	roleIrecv
-	roleSendrecv
-	roleIsendrecv
-	roleProbe
-	roleMprobe
-	roleMrecv
-	roleImrecv
-	roleComplete
-	roleStart
-	roleInit
-	roleCollective
-	roleIcollective
-	roleWindow
-	roleTransfer
-	roleSync
-	roleReady
-	roleFile
+	DimemasSync1 = "dimemas sync 1"
+	DimemasSync3 = "dimemas sync 3"
 )
 
-// calls is what is known of every call; it is made once and only read.
-var calls = func() []struct {
-	role                     role
-	sync, buffered, waitsRMA bool
-	fence, partitioned       bool
-} {
-	byRecorder := map[string]role{"send": roleSend, "isend": roleIsend, "recv": roleRecv, "irecv": roleIrecv, "sendrecv": roleSendrecv,
-		"isendrecv": roleIsendrecv, "probe": roleProbe, "iprobe": roleProbe, "mprobe": roleMprobe, "improbe": roleMprobe,
-		"mrecv": roleMrecv, "imrecv": roleImrecv, "start": roleStart, "startall": roleStart, "send_init": roleInit, "recv_init": roleInit,
-		"psend_init": roleInit, "precv_init": roleInit, "collective_init": roleInit, "collective": roleCollective, "comm_new": roleCollective,
-		"spawn": roleCollective, "comm_connect": roleCollective, "comm_from_group": roleCollective, "file_open": roleCollective, "icollective": roleIcollective, "comm_idup": roleIcollective, "win_new": roleWindow, "rma": roleTransfer,
-		"rma_request": roleTransfer, "win_sync": roleSync, "win_target": roleSync, "win_free": roleSync, "pready": roleReady,
-		"pready_list": roleReady, "pready_range": roleReady, "mark": roleMark, "pcontrol": roleMark}
-	t := make([]struct {
-		role                     role
-		sync, buffered, waitsRMA bool
-		fence, partitioned       bool
-	}, len(schema.Calls))
-	for i, c := range schema.Calls {
-		t[i].role = byRecorder[c.Recorder]
-		name := strings.ToLower(c.Name)
-		switch {
-		case t[i].role != roleLocal:
-		case c.Class == schema.ClassComplete:
-			t[i].role = roleComplete
-		case c.Class == schema.ClassIO:
-			t[i].role = roleFile
-		}
-		t[i].sync = strings.Contains(name, "ssend")
-		t[i].buffered = strings.Contains(name, "bsend")
-		t[i].fence = c.ID == schema.CallWinFence
-		t[i].partitioned = c.Recorder == "psend_init"
-		if t[i].role == roleSync {
-			t[i].waitsRMA = t[i].fence || strings.Contains(name, "flush") || strings.Contains(name, "unlock") || strings.Contains(name, "complete") || strings.Contains(name, "free")
-		}
-	}
-	return t
-}()
-
-// Error classes of a receive that took its message all the same: MPI_ERR_TRUNCATE in MPICH and Open MPI.
+// Error classes of a receive that took its message nevertheless: MPI_ERR_TRUNCATE in MPICH and Open MPI.
 const (
 	truncatedMPICH   = 14
 	truncatedOpenMPI = 15
 )
 
-// add takes rows in.
-func (r *rows) add(b *schema.Events) error {
+// translator turns rows of events into operations, and puts them into the queues of threads.
+type translator struct {
+	setting     *setting
+	rules       rules
+	cpus        *scheduler
+	threads     []thread `snapshot:"-"` // the scheduler's
+	comms       *communicators
+	requests    *requestPool
+	ops         *opPool
+	ranks       []rankRows
+	requestInfo []requestInfo // by request
+
+	op              op      // the operation being made
+	chain           []int32 // requests of the wait being made
+	comm, commIndex int32   // the communicator looked up last
+}
+
+// rankRows is the state of the translation of a rank.
+type rankRows struct {
+	free        int32                 // first of the rank's own requests that can be reused
+	completions []completion          // requests that a row still to come completes
+	inits       map[int64]initRow     // rows that made persistent requests and windows, by seq
+	probed      map[int64]int32       // requests of messages taken by a matched probe, by the probe's seq
+	partitioned map[int64]partitioned // partitioned sends that were started but are not ready, by request
+}
+
+// requestInfo belongs to a request while rows are translated. A rank waits for its requests in the order of its rows.
+// So once the row that waits for a request has been read, a later operation of the rank can reuse the request, long
+// before either is simulated. This is not possible if threads share requests, nor for Dimemas' nonblocking
+// collectives, where a wait takes any of them.
+type requestInfo struct {
+	next int32 // in the chain of a wait, or in the list of a rank's free requests
+	kind opKind
+	comm int32 // index of a collective's communicator
+}
+
+// completion is a row and the chain of requests that it completes.
+type completion struct {
+	seq         int64
+	first, last int32
+}
+
+// initRow is a row that made a persistent request or a window.
+type initRow struct {
+	call     schema.CallID
+	instance int64   // of a window: its constructor's instance on the communicator
+	fences   int64   // so far
+	pending  []int32 // transfers of the window that have not been waited for
+}
+
+// partitioned is a partitioned send whose partitions are not all ready.
+type partitioned struct {
+	op      op
+	missing int64 // partitions
+}
+
+func newTranslator(x *setting, cpus *scheduler, comms *communicators, requests *requestPool, ops *opPool) *translator {
+	t := &translator{setting: x, rules: x.rules, cpus: cpus, comms: comms, requests: requests, ops: ops,
+		ranks: make([]rankRows, len(x.program.Threads)), comm: schema.NullInt32}
+	for i := range t.ranks {
+		t.ranks[i].free = none
+	}
+	return t
+}
+
+// add translates a batch of rows.
+func (t *translator) add(b *schema.Events) error {
 	for i := range b.Rank {
-		if err := r.row(b, i); err != nil {
+		if err := t.addRow(b, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// row makes the operations of row i.
-func (r *rows) row(b *schema.Events, i int) error {
+func (t *translator) addRow(b *schema.Events, i int) error {
 	rank := b.Rank[i]
-	if rank < 0 || int(rank) >= len(r.ranks) {
-		return fmt.Errorf("rank %d, seq %d: the run has %d ranks", rank, b.Seq[i], len(r.ranks))
+	if rank < 0 || int(rank) >= len(t.ranks) {
+		return fmt.Errorf("rank %d, seq %d: the run has %d ranks", rank, b.Seq[i], len(t.ranks))
 	}
-	if b.Call[i] < 0 || int(b.Call[i]) >= len(calls) {
+	if b.Call[i] < 0 || int(b.Call[i]) >= len(roles) {
 		return fmt.Errorf("rank %d, seq %d: no MPI call has the number %d", rank, b.Seq[i], b.Call[i])
 	}
-	threads := max(r.e.program.Threads[rank], 1)
+	threads := max(t.setting.program.Threads[rank], 1)
 	if b.Thread[i] < 0 || b.Thread[i] >= threads {
-		return fmt.Errorf("rank %d, seq %d: it is of thread %d, and the table ranks says that %d call MPI", rank, b.Seq[i], b.Thread[i], threads)
+		return fmt.Errorf("rank %d, seq %d: it belongs to thread %d, but only %d threads of the rank call MPI (table ranks)", rank,
+			b.Seq[i], b.Thread[i], threads)
 	}
-	r.op = op{opType: opType{comm: b.Comm[i], site: b.Callsite[i], call: b.Call[i]}, compute: max(b.ComputeNs[i], 0), seq: b.Seq[i], req: none}
+	t.op = op{opType: opType{comm: b.Comm[i], site: b.Callsite[i], call: b.Call[i]}, compute: max(b.ComputeNs[i], 0),
+		seq: b.Seq[i], req: none}
 	if b.ComputeNs[i] == schema.NullInt64 {
-		r.op.flags = flagAtOnce
+		t.op.flags = flagNoBurst
 	}
-	c := &rowOf{rows: r, b: b, i: i, rank: rank, op: &r.op, known: &r.ranks[rank], queue: &r.e.streams[r.e.program.first[rank]+b.Thread[i]].queue}
-	if err := c.make(); err != nil {
+	r := &row{t: t, b: b, i: i, rank: rank, op: &t.op, known: &t.ranks[rank],
+		queue: &t.threads[t.setting.firstThread[rank]+b.Thread[i]].queue}
+	if err := r.translate(); err != nil {
 		return err
 	}
-	r.e.pool.put(c.queue, c.op, rank, r.chain)
-	r.chain = r.chain[:0]
+	t.ops.put(r.queue, &t.op, rank, t.chain)
+	t.chain = t.chain[:0]
 	return nil
 }
 
-// rowOf is a row whose operations are being made. The last of them is op.
-type rowOf struct {
-	*rows
+// row is a row being translated. Its operations before op are in the queue already.
+type row struct {
+	t     *translator
 	b     *schema.Events
 	i     int
 	rank  int32
@@ -184,67 +138,66 @@ type rowOf struct {
 	queue *opQueue
 }
 
-// more adds another operation to the row.
-func (c *rowOf) more() {
-	c.op.flags |= flagPart
-	c.e.pool.put(c.queue, c.op, c.rank, c.chain)
-	c.chain = c.chain[:0]
-	*c.op = op{opType: opType{comm: c.b.Comm[c.i], site: c.op.site, call: c.op.call}, seq: c.op.seq, req: none}
+// addOp puts op into the queue and begins a further operation of the same row.
+func (r *row) addOp() {
+	r.op.flags |= flagPart
+	r.t.ops.put(r.queue, r.op, r.rank, r.t.chain)
+	r.t.chain = r.t.chain[:0]
+	*r.op = op{opType: opType{comm: r.b.Comm[r.i], site: r.op.site, call: r.op.call}, seq: r.op.seq, req: none}
 }
 
-func (c *rowOf) make() error {
-	b, i := c.b, c.i
-	known := calls[c.op.call]
-	call := c.op.callID()
-	what := known.role
-	if what == roleStart {
-		made, ok := c.known.inits[b.InitSeq[i]]
+// translate makes the operations of the row.
+func (r *row) translate() error {
+	b, i := r.b, r.i
+	call := r.op.callID()
+	does := roles[call]
+	if does == roleStart {
+		made, ok := r.known.inits[b.InitSeq[i]]
 		if !ok {
 			return nil
 		}
 		call = made.call
-		known = calls[call]
-		what = c.started()
+		does = r.startedRole()
 	}
-	switch what {
+	switch does {
 	case roleMark:
-		if c.e.arrivalOrder {
-			c.op.kind = opMark
+		if r.t.rules.arrivalOrder {
+			r.op.kind = opMark
 		}
 	case roleSend, roleIsend:
-		c.send(what == roleIsend, known.sync, known.buffered, known.partitioned)
+		r.send(call, does == roleIsend)
 	case roleRecv, roleIrecv:
-		c.recv(what == roleIrecv, b.DoneSeq[i])
+		r.recv(does == roleIrecv, b.DoneSeq[i])
 	case roleSendrecv, roleIsendrecv:
-		c.sendrecv(what == roleIsendrecv)
+		r.sendrecv(does == roleIsendrecv)
 	case roleProbe, roleMprobe:
-		c.probe(what == roleMprobe)
+		r.probe(does == roleMprobe)
 	case roleMrecv, roleImrecv:
-		c.matched(what == roleImrecv)
+		r.matchedRecv(does == roleImrecv)
 	case roleComplete:
-		c.completes()
+		r.complete()
 	case roleInit:
-		c.inits(maker{call: call})
+		r.rememberInit(initRow{call: call})
 	case roleCollective, roleIcollective:
-		return c.collective(call, what == roleIcollective)
+		return r.collective(call, does == roleIcollective)
 	case roleWindow:
-		c.inits(maker{call: call, instance: b.Instance[i]})
-		return c.collective(call, false)
+		r.rememberInit(initRow{call: call, instance: b.Instance[i]})
+		return r.collective(call, false)
 	case roleTransfer:
-		c.transfer()
+		r.transfer()
 	case roleSync:
-		return c.sync(known.waitsRMA, known.fence)
+		return r.syncWindow()
 	case roleReady:
-		c.ready()
+		r.partitionReady()
 	case roleFile:
-		c.file()
+		r.file()
 	}
 	return nil
 }
 
-// started is what the start of a request that call made is, by the side that its row has.
-func (c *rowOf) started() role {
-	b, i := c.b, c.i
+// startedRole returns the role of a start of a persistent request: whether it sends or receives.
+func (r *row) startedRole() role {
+	b, i := r.b, r.i
 	switch {
 	case b.Instance[i] != schema.NullInt64:
 		return roleIcollective
@@ -256,28 +209,26 @@ func (c *rowOf) started() role {
 	return roleLocal
 }
 
-func (c *rowOf) inits(made maker) {
-	if c.known.inits == nil {
-		c.known.inits = map[int64]maker{}
+func (r *row) rememberInit(made initRow) {
+	if r.known.inits == nil {
+		r.known.inits = map[int64]initRow{}
 	}
-	c.known.inits[c.op.seq] = made
+	r.known.inits[r.op.seq] = made
 }
 
-// sends says whether the row sends a message.
-func (c *rowOf) sends() bool {
-	b, i := c.b, c.i
-	switch {
-	case b.SendWorld[i] == schema.NullInt32 || b.SendBytes[i] == schema.NullInt64: // to nobody of the run, or cancelled
-		return false
-	case b.ErrorClass[i] != schema.NullInt32 && calls[c.op.call].role != roleSendrecv && calls[c.op.call].role != roleIsendrecv:
+// sends reports whether the row sends a message to a rank of the run.
+func (r *row) sends() bool {
+	b, i := r.b, r.i
+	if b.SendWorld[i] == schema.NullInt32 || b.SendBytes[i] == schema.NullInt64 { // to a rank outside, or cancelled
 		return false
 	}
-	return true
+	does := roles[r.op.call]
+	return b.ErrorClass[i] == schema.NullInt32 || does == roleSendrecv || does == roleIsendrecv
 }
 
-// receives says whether the row posts a receive that takes a place.
-func (c *rowOf) receives(nonblocking bool) bool {
-	b, i := c.b, c.i
+// receives reports whether the row posts a receive that takes a message.
+func (r *row) receives(nonblocking bool) bool {
+	b, i := r.b, r.i
 	if b.RecvWorld[i] == schema.NullInt32 || b.RecvTag[i] == schema.NullInt32 {
 		return false
 	}
@@ -288,305 +239,296 @@ func (c *rowOf) receives(nonblocking bool) bool {
 	return err == schema.NullInt32 || err == truncatedMPICH || err == truncatedOpenMPI
 }
 
-// send makes a send of the operation.
-func (c *rowOf) send(nonblocking, sync, buffered, partitioned bool) {
-	if !c.sends() {
+// send makes op the send that a call does.
+func (r *row) send(call schema.CallID, nonblocking bool) {
+	if !r.sends() {
 		return
 	}
-	o := c.op
-	o.kind, o.peer, o.tag, o.send = opSend, c.b.SendWorld[c.i], c.b.SendTag[c.i], c.b.SendBytes[c.i]
-	if sync {
-		o.flags |= flagSync
-	}
-	if buffered {
-		o.flags |= flagBuffered
-	}
-	c.e.keepsOrder(o, c.rank)
+	o := r.op
+	o.kind, o.peer, o.tag, o.send = opSend, r.b.SendWorld[r.i], r.b.SendTag[r.i], r.b.SendBytes[r.i]
+	o.flags |= sendFlags[call]
+	r.t.checkOrder(o, r.rank)
 	if !nonblocking {
 		return
 	}
 	o.kind = opIsend
-	if c.b.DoneSeq[c.i] != schema.NullInt64 && !c.e.arrivalOrder {
-		o.req = c.request(opIsend, false)
-		c.ends(o.req)
+	if r.b.DoneSeq[r.i] != schema.NullInt64 && !r.t.rules.arrivalOrder {
+		o.req = r.newRequest(opIsend, false)
+		r.completeLater(o.req)
 	}
-	if partitioned {
-		c.partitioned()
+	if call.Is(schema.FactPartitioned) {
+		r.delayUntilReady()
 	}
 }
 
-// recv makes a receive of the operation.
-func (c *rowOf) recv(nonblocking bool, done int64) {
-	if !c.receives(nonblocking) {
+// recv makes op a receive. If it is nonblocking, the row with seq done completes it.
+func (r *row) recv(nonblocking bool, done int64) {
+	if !r.receives(nonblocking) {
 		return
 	}
-	o := c.op
-	o.kind, o.peer, o.tag = opRecv, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
+	o := r.op
+	o.kind, o.peer, o.tag = opRecv, r.b.RecvWorld[r.i], r.b.RecvTag[r.i]
 	if !nonblocking {
 		return
 	}
 	o.kind = opIrecv
-	o.req = c.request(opIrecv, done == schema.NullInt64)
+	o.req = r.newRequest(opIrecv, done == schema.NullInt64)
 	if done != schema.NullInt64 {
-		c.ends(o.req)
+		r.completeLater(o.req)
 	}
 }
 
-// request is a request of the operation, which makes it what kind is; orphan: nobody waits for it.
-func (c *rowOf) request(kind opKind, orphan bool) int32 {
-	r := none
-	switch own := !orphan && c.e.program.Threads[c.rank] <= 1 && (kind != opIcollective || !c.e.arrivalOrder); {
-	case own && c.known.free != none:
-		r = c.known.free
-		c.known.free = c.made[r].next
-	case own:
-		c.e.requests = append(c.e.requests, request{waiter: none, channel: none, own: true})
-		r = int32(len(c.e.requests) - 1)
+// newRequest returns a request that op starts, of an operation of a kind. No call waits for an orphan.
+func (r *row) newRequest(kind opKind, orphan bool) int32 {
+	t := r.t
+	id := none
+	switch owned := !orphan && t.setting.program.Threads[r.rank] <= 1 &&
+		(kind != opIcollective || !t.rules.arrivalOrder); {
+	case owned && r.known.free != none:
+		id = r.known.free
+		r.known.free = t.requestInfo[id].next
+	case owned:
+		id = t.requests.addOwned()
 	default:
-		r = c.e.newRequest()
-		c.op.kind = kind
-		c.e.requests[r].of(c.op)
-		c.e.requests[r].orphan = orphan
+		id = t.requests.add()
+		r.op.kind = kind
+		t.requests.items[id].describe(r.op)
+		t.requests.items[id].orphan = orphan
 	}
-	for len(c.made) <= int(r) {
-		c.made = append(c.made, madeRequest{})
+	for len(t.requestInfo) <= int(id) {
+		t.requestInfo = append(t.requestInfo, requestInfo{})
 	}
-	c.made[r] = madeRequest{none, kind, c.op.comm}
-	return r
+	t.requestInfo[id] = requestInfo{none, kind, r.op.comm}
+	return id
 }
 
-// waited is when a row that waits for the request was read.
-func (c *rowOf) waited(r int32) {
-	if c.e.requests[r].own {
-		c.made[r].next, c.known.free = c.known.free, r
-	}
-}
-
-// ends notes that the row that done_seq names completes the request.
-func (c *rowOf) ends(r int32) {
-	done := c.b.DoneSeq[c.i]
-	k := c.known
-	for j := len(k.ends) - 1; j >= 0; j-- {
-		if k.ends[j].seq == done {
-			c.made[k.ends[j].last].next = r
-			k.ends[j].last = r
+// completeLater adds a request to those that the row given by done_seq completes.
+func (r *row) completeLater(id int32) {
+	done := r.b.DoneSeq[r.i]
+	k := r.known
+	for j := len(k.completions) - 1; j >= 0; j-- {
+		if k.completions[j].seq == done {
+			r.t.requestInfo[k.completions[j].last].next = id
+			k.completions[j].last = id
 			return
 		}
 	}
-	k.ends = append(k.ends, ending{done, r, r})
+	k.completions = append(k.completions, completion{done, id, id})
 }
 
-// completes makes waits of a call that completes requests.
-func (c *rowOf) completes() {
-	k := c.known
-	for j := range k.ends {
-		if k.ends[j].seq != c.op.seq {
+// complete makes op wait for the requests that the row completes.
+func (r *row) complete() {
+	k := r.known
+	for j := range k.completions {
+		if k.completions[j].seq != r.op.seq {
 			continue
 		}
-		first := k.ends[j].first
-		k.ends = append(k.ends[:j], k.ends[j+1:]...)
-		c.waits(first)
+		first := k.completions[j].first
+		k.completions = append(k.completions[:j], k.completions[j+1:]...)
+		r.wait(first)
 		return
 	}
 }
 
-// waits makes the operation wait for a chain of requests: in Dimemas for one after the other.
-func (c *rowOf) waits(first int32) {
-	c.lateSends(first)
-	c.op.kind = opWait
-	for r := first; r != none; {
-		made := c.made[r]
-		c.waited(r)
-		if c.op.req = r; c.e.arrivalOrder {
-			if made.kind == opIcollective {
-				c.op.comm = made.comm
-			}
-			if made.next != none {
-				c.more()
-				c.op.kind = opWait
-			}
-		} else if made.next != none || len(c.chain) > 0 {
-			c.chain = append(c.chain, r)
+// wait makes op wait for a chain of requests. In Dimemas each request takes an operation of its own.
+func (r *row) wait(first int32) {
+	r.sendLatePartitions(first)
+	r.op.kind = opWait
+	for id := first; id != none; {
+		info := r.t.requestInfo[id]
+		if r.t.requests.items[id].owned { // the rank can reuse it
+			r.t.requestInfo[id].next, r.known.free = r.known.free, id
 		}
-		r = made.next
+		if r.op.req = id; r.t.rules.arrivalOrder {
+			if info.kind == opIcollective {
+				r.op.comm = info.comm
+			}
+			if info.next != none {
+				r.addOp()
+				r.op.kind = opWait
+			}
+		} else if info.next != none || len(r.t.chain) > 0 {
+			r.t.chain = append(r.t.chain, id)
+		}
+		id = info.next
 	}
 }
 
-// sendrecv makes a receive that does not block, a send, and a wait for the receive.
-func (c *rowOf) sendrecv(nonblocking bool) {
-	if !c.receives(nonblocking) {
-		c.send(nonblocking, false, false, false)
+// sendrecv makes a nonblocking receive, a send, and a wait for the receive.
+func (r *row) sendrecv(nonblocking bool) {
+	if !r.receives(nonblocking) {
+		r.send(r.op.callID(), nonblocking)
 		return
 	}
-	if !c.sends() {
-		c.recv(nonblocking, c.b.DoneSeq[c.i])
+	if !r.sends() {
+		r.recv(nonblocking, r.b.DoneSeq[r.i])
 		return
 	}
 	if nonblocking {
-		c.recv(true, c.b.DoneSeq[c.i])
-		c.more()
-		c.send(true, false, false, false)
+		r.recv(true, r.b.DoneSeq[r.i])
+		r.addOp()
+		r.send(r.op.callID(), true)
 		return
 	}
-	c.op.kind, c.op.peer, c.op.tag = opIrecv, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
-	r := c.request(opIrecv, false)
-	c.op.req = r
-	c.more()
-	c.send(false, false, false, false)
-	c.more()
-	c.waits(r)
+	r.op.kind, r.op.peer, r.op.tag = opIrecv, r.b.RecvWorld[r.i], r.b.RecvTag[r.i]
+	id := r.newRequest(opIrecv, false)
+	r.op.req = id
+	r.addOp()
+	r.send(r.op.callID(), false)
+	r.addOp()
+	r.wait(id)
 }
 
-// probe makes a wait for the message that the probe found. A matched probe takes it.
-func (c *rowOf) probe(matched bool) {
-	if c.b.RecvWorld[c.i] == schema.NullInt32 || c.e.arrivalOrder {
+// probe makes op wait for the message that the probe found. A matched probe takes it, too.
+func (r *row) probe(matched bool) {
+	if r.b.RecvWorld[r.i] == schema.NullInt32 || r.t.rules.arrivalOrder {
 		return
 	}
-	c.op.kind, c.op.peer, c.op.tag = opProbe, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
+	r.op.kind, r.op.peer, r.op.tag = opProbe, r.b.RecvWorld[r.i], r.b.RecvTag[r.i]
 	if !matched {
 		return
 	}
-	c.more()
-	c.op.kind, c.op.peer, c.op.tag = opIrecv, c.b.RecvWorld[c.i], c.b.RecvTag[c.i]
-	c.op.req = c.request(opIrecv, false)
-	if c.known.probed == nil {
-		c.known.probed = map[int64]int32{}
+	r.addOp()
+	r.op.kind, r.op.peer, r.op.tag = opIrecv, r.b.RecvWorld[r.i], r.b.RecvTag[r.i]
+	r.op.req = r.newRequest(opIrecv, false)
+	if r.known.probed == nil {
+		r.known.probed = map[int64]int32{}
 	}
-	c.known.probed[c.op.seq] = c.op.req
+	r.known.probed[r.op.seq] = r.op.req
 }
 
-// matched makes a wait for what a matched probe took.
-func (c *rowOf) matched(nonblocking bool) {
-	if c.e.arrivalOrder {
-		c.recv(nonblocking, c.b.DoneSeq[c.i])
+// matchedRecv makes op wait for the message that a matched probe took.
+func (r *row) matchedRecv(nonblocking bool) {
+	if r.t.rules.arrivalOrder {
+		r.recv(nonblocking, r.b.DoneSeq[r.i])
 		return
 	}
-	r, ok := c.known.probed[c.b.InitSeq[c.i]]
+	id, ok := r.known.probed[r.b.InitSeq[r.i]]
 	if !ok {
 		return
 	}
-	delete(c.known.probed, c.b.InitSeq[c.i])
+	delete(r.known.probed, r.b.InitSeq[r.i])
 	switch {
 	case !nonblocking:
-		c.waits(r)
-	case c.b.DoneSeq[c.i] != schema.NullInt64:
-		c.ends(r)
+		r.wait(id)
+	case r.b.DoneSeq[r.i] != schema.NullInt64:
+		r.completeLater(id)
 	}
 }
 
-// partitioned keeps a send until all its partitions are ready.
-func (c *rowOf) partitioned() {
-	if c.b.Request[c.i] == schema.NullInt64 || c.b.SendCount[c.i] <= 0 {
+// delayUntilReady keeps the partitioned send in op until all its partitions are ready.
+func (r *row) delayUntilReady() {
+	if r.b.Request[r.i] == schema.NullInt64 || r.b.SendCount[r.i] <= 0 {
 		return
 	}
-	if c.known.parted == nil {
-		c.known.parted = map[int64]parted{}
+	if r.known.partitioned == nil {
+		r.known.partitioned = map[int64]partitioned{}
 	}
-	c.known.parted[c.b.Request[c.i]] = parted{*c.op, c.b.SendCount[c.i]}
-	c.op.kind, c.op.req = opLocal, none
+	r.known.partitioned[r.b.Request[r.i]] = partitioned{*r.op, r.b.SendCount[r.i]}
+	r.op.kind, r.op.req = opLocal, none
 }
 
-// ready makes the send of a partitioned request whose last partition this is.
-func (c *rowOf) ready() {
-	p, ok := c.known.parted[c.b.Request[c.i]]
+// partitionReady makes op a partitioned send if this row made its last partition ready.
+func (r *row) partitionReady() {
+	request := r.b.Request[r.i]
+	p, ok := r.known.partitioned[request]
 	if !ok {
 		return
 	}
-	if p.count -= max(c.b.SendCount[c.i], 0); p.count > 0 {
-		c.known.parted[c.b.Request[c.i]] = p
+	if p.missing -= max(r.b.SendCount[r.i], 0); p.missing > 0 {
+		r.known.partitioned[request] = p
 		return
 	}
-	delete(c.known.parted, c.b.Request[c.i])
-	now := *c.op
-	*c.op = p.op
-	c.op.compute, c.op.seq, c.op.site, c.op.call = now.compute, now.seq, now.site, now.call
+	delete(r.known.partitioned, request)
+	r.op.become(&p.op)
 }
 
-// lateSends makes the sends of a chain whose partitions were not all reported.
-func (c *rowOf) lateSends(first int32) {
-	for request, p := range c.known.parted {
-		for r := first; r != none; r = c.made[r].next {
-			if p.op.req != r {
-				continue
+// become replaces an operation by one of an earlier row that is to be done now.
+func (o *op) become(earlier *op) {
+	now := *o
+	*o = *earlier
+	o.compute, o.seq, o.site, o.call = now.compute, now.seq, now.site, now.call
+}
+
+// sendLatePartitions does the partitioned sends in a chain that is being waited for, although the run does not report
+// all their partitions as ready.
+func (r *row) sendLatePartitions(first int32) {
+	for id := first; id != none && len(r.known.partitioned) > 0; id = r.t.requestInfo[id].next {
+		for request, p := range r.known.partitioned {
+			if p.op.req == id {
+				delete(r.known.partitioned, request)
+				r.op.become(&p.op)
+				r.addOp()
+				break
 			}
-			delete(c.known.parted, request)
-			now := *c.op
-			*c.op = p.op
-			c.op.compute, c.op.seq, c.op.site, c.op.call = now.compute, now.seq, now.site, now.call
-			c.more()
-			break
 		}
 	}
 }
 
-// index is the place of the row's communicator.
-func (c *rowOf) index() (int32, error) {
-	id := c.b.Comm[c.i]
-	if id == c.comm {
-		return c.commIndex, nil
+// findComm returns the index of the row's communicator.
+func (r *row) findComm() (int32, error) {
+	id := r.b.Comm[r.i]
+	if id == r.t.comm {
+		return r.t.commIndex, nil
 	}
-	k, ok := c.e.program.commOf[id]
+	k, ok := r.t.setting.commIndex[id]
 	if !ok {
-		return none, fmt.Errorf("rank %d, seq %d: %s: communicator %d is not in the table comms", c.rank, c.op.seq, c.op.callID(), id)
+		return none, fmt.Errorf("rank %d, seq %d: %s: communicator %d is not in the table comms", r.rank, r.op.seq,
+			r.op.callID(), id)
 	}
-	c.comm, c.commIndex = id, k
+	r.t.comm, r.t.commIndex = id, k
 	return k, nil
 }
 
-// collective makes a collective operation, of a call that is one or that all ranks of a communicator make together.
-func (c *rowOf) collective(call schema.CallID, nonblocking bool) error {
-	if c.b.Instance[c.i] == schema.NullInt64 || c.b.Comm[c.i] == schema.NullInt32 {
+// collective makes op a collective operation: a collective call, or one that all ranks of a communicator make
+// together.
+func (r *row) collective(call schema.CallID, nonblocking bool) error {
+	if r.b.Instance[r.i] == schema.NullInt64 || r.b.Comm[r.i] == schema.NullInt32 {
 		return nil
 	}
-	k, err := c.index()
+	k, err := r.findComm()
 	if err != nil {
 		return err
 	}
-	c.enters(call, k, c.b.Instance[c.i])
+	r.enter(call, k, r.b.Instance[r.i])
 	if nonblocking {
-		c.op.kind = opIcollective
-		done := c.b.DoneSeq[c.i]
-		c.op.req = c.request(opIcollective, done == schema.NullInt64)
+		r.op.kind = opIcollective
+		done := r.b.DoneSeq[r.i]
+		r.op.req = r.newRequest(opIcollective, done == schema.NullInt64)
 		if done != schema.NullInt64 {
-			c.ends(c.op.req)
+			r.completeLater(r.op.req)
 		}
 	}
-	c.e.keepsOrder(c.op, c.rank)
+	r.t.checkOrder(r.op, r.rank)
 	return nil
 }
 
-// enters makes a collective of the operation.
-func (c *rowOf) enters(call schema.CallID, comm int32, instance int64) {
-	o := c.op
+// enter makes op enter an instance of a collective operation.
+func (r *row) enter(call schema.CallID, comm int32, instance int64) {
+	o := r.op
 	o.kind, o.call, o.comm, o.instance = opCollective, int16(call), comm, instance
-	o.send, o.recv = c.b.SendBytes[c.i], c.b.RecvBytes[c.i]
-	inter := c.e.program.Comms[comm].Inter
+	o.send, o.recv = r.b.SendBytes[r.i], r.b.RecvBytes[r.i]
+	inter := r.t.setting.program.Comms[comm].Inter
 	if inter {
 		o.flags |= flagInter
-	} else if root := c.b.RootWorld[c.i]; root != schema.NullInt32 {
+	} else if root := r.b.RootWorld[r.i]; root != schema.NullInt32 {
 		o.flags |= flagRooted
 		o.peer = root
 	}
-	if operation := call.Operation(); operation == 0 || inter || c.e.machine.Fallback(operation) {
+	if operation := call.Operation(); operation == 0 || inter || r.t.setting.machine.Fallback(operation) {
 		o.flags |= flagFallback
 	}
-	if label := c.b.Label[c.i]; call.Operation() == schema.CallReduce && label != DimemasSync1 || label == DimemasSync3 {
+	if label := r.b.Label[r.i]; call.Operation() == schema.CallReduce && label != DimemasSync1 ||
+		label == DimemasSync3 {
 		o.flags |= flagMessages
 	}
 }
 
-// Labels of collectives that come from a Dimemas trace, and have there another synchronism than the one that Dimemas' own
-// translator writes: 1, a single operation, for an MPI_Reduce, and 3, a message from everyone to the root, for any other.
-const (
-	DimemasSync1 = "dimemas sync 1"
-	DimemasSync3 = "dimemas sync 3"
-)
-
-// transfer makes a one-sided transfer. Nobody need call at the other side.
-func (c *rowOf) transfer() {
-	b, i := c.b, c.i
-	sends, fetches := schema.Sides(c.op.callID())
-	o := c.op
+// transfer makes op a one-sided transfer, which needs no call by its target.
+func (r *row) transfer() {
+	b, i := r.b, r.i
+	sends, fetches := schema.Sides(r.op.callID())
+	o := r.op
 	switch {
 	case fetches && b.RecvWorld[i] != schema.NullInt32:
 		o.kind, o.peer, o.recv = opGet, b.RecvWorld[i], max(b.RecvBytes[i], b.SendBytes[i], 0)
@@ -595,59 +537,57 @@ func (c *rowOf) transfer() {
 	default:
 		return
 	}
-	w, ok := c.known.inits[b.InitSeq[i]]
+	w, ok := r.known.inits[b.InitSeq[i]]
 	done := b.DoneSeq[i] != schema.NullInt64
-	o.req = c.request(o.kind, !done && !ok)
+	o.req = r.newRequest(o.kind, !done && !ok)
 	switch {
 	case done:
-		c.ends(o.req)
+		r.completeLater(o.req)
 		return
 	case !ok:
 		return
 	}
 	w.pending = append(w.pending, o.req)
-	c.known.inits[b.InitSeq[i]] = w
+	r.known.inits[b.InitSeq[i]] = w
 }
 
-// sync makes a wait for the transfers of a window, and of a fence a collective too.
-func (c *rowOf) sync(waits, fence bool) error {
-	w, ok := c.known.inits[c.b.InitSeq[c.i]]
+// syncWindow makes op wait for the transfers of a window. A fence is also a collective.
+func (r *row) syncWindow() error {
+	call := r.op.callID()
+	fence := call.Is(schema.FactFence)
+	w, ok := r.known.inits[r.b.InitSeq[r.i]]
 	if !ok {
 		return nil
 	}
-	if waits && len(w.pending) > 0 {
-		for k, r := range w.pending[1:] {
-			c.made[w.pending[k]].next = r
+	if call.Is(schema.FactCompletesTransfers) && len(w.pending) > 0 {
+		for k, id := range w.pending[1:] {
+			r.t.requestInfo[w.pending[k]].next = id
 		}
 		first := w.pending[0]
 		w.pending = nil
-		c.waits(first)
+		r.wait(first)
 		if fence {
-			c.more()
+			r.addOp()
 		}
 	}
 	if fence && w.instance != schema.NullInt64 {
-		k, err := c.index()
+		k, err := r.findComm()
 		if err != nil {
 			return err
 		}
-		c.enters(c.op.callID(), k, -1-(w.instance<<32|w.fences))
+		r.enter(call, k, -1-(w.instance<<32|w.fences))
 		w.fences++
 	}
-	c.known.inits[c.b.InitSeq[c.i]] = w
+	r.known.inits[r.b.InitSeq[r.i]] = w
 	return nil
 }
 
-// file makes a burst of the time that I/O took.
-func (c *rowOf) file() {
-	b, i := c.b, c.i
+// file makes op a burst as long as the I/O took.
+func (r *row) file() {
+	b, i := r.b, r.i
 	if b.StartNs[i] == schema.NullInt64 || b.EndNs[i] == schema.NullInt64 {
 		return
 	}
-	c.more()
-	c.op.compute = b.EndNs[i] - b.StartNs[i]
+	r.addOp()
+	r.op.compute = b.EndNs[i] - b.StartNs[i]
 }
-
-// Columns are the columns of events that a simulation reads; the others may be null.
-var Columns = []string{"rank", "seq", "thread", "call", "start_ns", "end_ns", "compute_ns", "comm", "instance", "send_world", "send_tag",
-	"send_count", "send_bytes", "recv_world", "recv_tag", "recv_bytes", "root_world", "request", "done_seq", "init_seq", "error_class", "label", "callsite"}

@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// call is a row of a rank; its seq is its place.
+// call is a row of a rank; its seq is its index.
 type call struct {
 	id      schema.CallID
 	compute int64
 	set     func(*schema.Event)
 }
 
-func rowsOf(threads []int32, comms []Comm, ranks ...[]call) (*Program, []schema.Event) {
+func rowsOf(threads []int32, comms []run.Comm, ranks ...[]call) (*Program, []schema.Event) {
 	p := &Program{Threads: threads, Comms: comms}
 	var rows []schema.Event
 	for rank, calls := range ranks {
@@ -25,7 +26,8 @@ func rowsOf(threads []int32, comms []Comm, ranks ...[]call) (*Program, []schema.
 		}
 		for seq, c := range calls {
 			e := schema.NullEvent
-			e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = int32(rank), int64(seq), int16(c.id), int16(schema.Calls[c.id].Class), c.compute
+			e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs = int32(rank), int64(seq), int16(c.id),
+				int16(schema.Calls[c.id].Class), c.compute
 			if c.set != nil {
 				c.set(&e)
 			}
@@ -35,7 +37,7 @@ func rowsOf(threads []int32, comms []Comm, ranks ...[]call) (*Program, []schema.
 	return p, rows
 }
 
-// What rows can hold.
+// Functions that set columns of a row.
 func to(peer int32, bytes int64) func(*schema.Event) {
 	return func(e *schema.Event) { e.Comm, e.SendWorld, e.SendTag, e.SendBytes = 1, peer, 9, bytes }
 }
@@ -56,7 +58,7 @@ func parts(r, n int64) func(*schema.Event) {
 func class(c schema.Class) func(*schema.Event) {
 	return func(e *schema.Event) { e.Class = int16(c) }
 }
-func thread(n int32) func(*schema.Event) { return func(e *schema.Event) { e.Thread = n } }
+func onThread(n int32) func(*schema.Event) { return func(e *schema.Event) { e.Thread = n } }
 func times(start, end int64) func(*schema.Event) {
 	return func(e *schema.Event) { e.StartNs, e.EndNs = start, end }
 }
@@ -69,7 +71,7 @@ func all(sets ...func(*schema.Event)) func(*schema.Event) {
 	}
 }
 
-// plain is a machine of L = 10 us and 1 ns per byte, with a CPU for each rank and a Barrier of 2 P L (Table 3).
+// plain returns a machine with L = 10 us and 1 ns per byte, a CPU for each rank and a Barrier of 2 P L (Table 3).
 func plain(t *testing.T) *models.Machine {
 	m, err := models.Named("flat")
 	if err != nil {
@@ -79,39 +81,44 @@ func plain(t *testing.T) *models.Machine {
 	return m
 }
 
-// What each kind of call does, by arithmetic: a message of 1000 bytes takes 10,000 + 1000 ns, what two ranks do together without a formula
-// of its own 2 x 2 x 10,000 ns. Both dialects get through all of it.
+// The time of each kind of call, by arithmetic: a message of 1000 bytes takes 10,000 + 1000 ns, and an operation of two
+// ranks without a formula of its own 2 x 2 x 10,000 ns. All programs end in both dialects.
 func TestSemantics(t *testing.T) {
-	world := []Comm{{ID: 1, Members: []int32{0, 1}}}
-	inter := []Comm{{ID: 1, Members: []int32{0, 1}}, {ID: 3, Members: []int32{0, 1}, Inter: true}}
+	world := []run.Comm{{ID: 1, Members: []int32{0, 1}}}
+	inter := []run.Comm{{ID: 1, Members: []int32{0, 1}}, {ID: 3, Members: []int32{0, 1}, Inter: true}}
 	end := call{schema.CallFinalize, 0, nil}
 	wait := call{schema.CallWait, 0, nil}
 	send := call{schema.CallSend, 100, to(1, 1000)}
 	recv := []call{{schema.CallRecv, 0, from(0, 1000)}, end}
-	both := func(id schema.CallID, set func(*schema.Event)) [][]call {
+	onTwoRanks := func(id schema.CallID, set func(*schema.Event)) [][]call {
 		return [][]call{{{id, 0, set}, end}, {{id, 5, set}, end}}
 	}
 	window := call{schema.CallWinCreate, 0, on(1, 0, 0, 0)}
 	for _, c := range []struct {
 		name      string
-		comms     []Comm
+		comms     []run.Comm
 		threads   []int32
 		ranks     [][]call
 		finish    []int64 // paper, ns
 		fallbacks int64
 	}{
 		{"persistent", world, nil, [][]call{
-			{{schema.CallSendInit, 0, nil}, {schema.CallStart, 100, all(class(schema.ClassSend), made(0), done(2), to(1, 1000))}, wait, end},
-			{{schema.CallRecvInit, 0, nil}, {schema.CallStartall, 0, all(class(schema.ClassRecv), made(0), done(2), from(0, 1000))}, wait, end},
+			{{schema.CallSendInit, 0, nil}, {schema.CallStart, 100,
+				all(class(schema.ClassSend), made(0), done(2), to(1, 1000))}, wait, end},
+			{{schema.CallRecvInit, 0, nil}, {schema.CallStartall, 0,
+				all(class(schema.ClassRecv), made(0), done(2), from(0, 1000))}, wait, end},
 		}, []int64{100, 11_100}, 0},
 		{"persistent, synchronous, to a receive at 700 ns", world, nil, [][]call{
-			{{schema.CallSsendInit, 0, nil}, {schema.CallStart, 100, all(class(schema.ClassSend), made(0), done(2), to(1, 1000))}, wait, end},
+			{{schema.CallSsendInit, 0, nil}, {schema.CallStart, 100,
+				all(class(schema.ClassSend), made(0), done(2), to(1, 1000))}, wait, end},
 			{{schema.CallRecv, 700, from(0, 1000)}, end},
 		}, []int64{11_700, 11_700}, 0},
 		{"partitioned: sent when the last partition is ready", world, nil, [][]call{
-			{{schema.CallPsendInit, 0, nil}, {schema.CallStart, 0, all(class(schema.ClassSend), made(0), done(4), to(1, 1000), parts(5, 2))},
+			{{schema.CallPsendInit, 0, nil}, {schema.CallStart, 0,
+				all(class(schema.ClassSend), made(0), done(4), to(1, 1000), parts(5, 2))},
 				{schema.CallPready, 100, parts(5, 1)}, {schema.CallPready, 300, parts(5, 1)}, wait, end},
-			{{schema.CallPrecvInit, 0, nil}, {schema.CallStart, 0, all(class(schema.ClassRecv), made(0), done(2), from(0, 1000))}, wait, end},
+			{{schema.CallPrecvInit, 0, nil}, {schema.CallStart, 0,
+				all(class(schema.ClassRecv), made(0), done(2), from(0, 1000))}, wait, end},
 		}, []int64{400, 11_400}, 0},
 		{"sendrecv_replace", world, nil, [][]call{
 			{{schema.CallSendrecvReplace, 100, all(to(1, 1000), from(1, 500))}, end},
@@ -122,33 +129,45 @@ func TestSemantics(t *testing.T) {
 			{{schema.CallIsendrecv, 0, all(to(0, 500), from(0, 1000), done(1))}, wait, end},
 		}, []int64{10_500, 11_100}, 0},
 		{"probe: the message is there after 11,100 ns", world, nil, [][]call{{send, end},
-			{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150}, 0},
-		{"probe that comes when the message is there: it takes no time", world, nil, [][]call{{send, end},
-			{{schema.CallProbe, 12_000, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 12_050}, 0},
-		{"iprobe that found something", world, nil, [][]call{{send, end},
-			{{schema.CallIprobe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150}, 0},
-		{"probe of a synchronous send: its word is there after 10,100 ns", world, nil, [][]call{{{schema.CallSsend, 100, to(1, 1000)}, end},
-			{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{21_150, 21_150}, 0},
+			{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150},
+			0},
+		{"probe after the message has arrived: it takes no time", world, nil, [][]call{{send, end},
+			{{schema.CallProbe, 12_000, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}},
+			[]int64{100, 12_050}, 0},
+		{"successful iprobe", world, nil, [][]call{{send, end},
+			{{schema.CallIprobe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}}, []int64{100, 11_150},
+			0},
+		{"probe of a synchronous send: its announcement arrives after 10,100 ns", world, nil,
+			[][]call{{{schema.CallSsend, 100, to(1, 1000)}, end},
+				{{schema.CallProbe, 0, from(0, 1000)}, {schema.CallRecv, 50, from(0, 1000)}, end}},
+			[]int64{21_150, 21_150}, 0},
 		{"matched probe and receive", world, nil, [][]call{{send, end},
-			{{schema.CallMprobe, 0, from(0, 1000)}, {schema.CallMrecv, 50, all(made(0), from(0, 1000))}, end}}, []int64{100, 11_150}, 0},
+			{{schema.CallMprobe, 0, from(0, 1000)}, {schema.CallMrecv, 50, all(made(0), from(0, 1000))}, end}},
+			[]int64{100, 11_150}, 0},
 		{"matched probe, nonblocking receive", world, nil, [][]call{{send, end},
-			{{schema.CallImprobe, 0, from(0, 1000)}, {schema.CallImrecv, 50, all(made(0), from(0, 1000), done(2))}, wait, end}}, []int64{100, 11_150}, 0},
-		{"a wildcard stands for what it got", world, nil, [][]call{{send, end},
-			{{schema.CallRecv, 0, all(from(0, 1000), func(e *schema.Event) { e.PostedAny = 3 })}, end}}, []int64{100, 11_100}, 0},
+			{{schema.CallImprobe, 0, from(0, 1000)}, {schema.CallImrecv, 50, all(made(0), from(0, 1000), done(2))},
+				wait, end}}, []int64{100, 11_150}, 0},
+		{"a wildcard receive has the source that it matched", world, nil, [][]call{{send, end},
+			{{schema.CallRecv, 0, all(from(0, 1000),
+				func(e *schema.Event) { e.PostedAny = 3 })}, end}}, []int64{100, 11_100}, 0},
 		{"MPI_PROC_NULL and cancelled", world, nil, [][]call{
 			{{schema.CallSend, 100, func(e *schema.Event) { e.Comm, e.SendTag, e.SendBytes, e.ProcNull = 1, 9, 1000, 1 }}, end},
 			{{schema.CallIrecv, 0, all(from(0, schema.NullInt64), done(2))}, {schema.CallCancel, 0, nil}, wait, end},
 		}, []int64{100, 0}, 0},
-		{"tests that completed nothing", world, nil, [][]call{{{schema.CallTest, 30, nil}, end}, {{schema.CallTestany, 40, nil}, end}}, []int64{30, 40}, 0},
+		{"tests that completed nothing", world, nil,
+			[][]call{{{schema.CallTest, 30, nil}, end}, {{schema.CallTestany, 40, nil}, end}}, []int64{30, 40}, 0},
 		{"put and fence", world, nil, [][]call{
-			{window, {schema.CallPut, 0, all(made(0), to(1, 1000))}, {schema.CallWinFence, 0, all(made(0), on(1, schema.NullInt64, 0, 0))}, end},
+			{window, {schema.CallPut, 0, all(made(0), to(1, 1000))},
+				{schema.CallWinFence, 0, all(made(0), on(1, schema.NullInt64, 0, 0))}, end},
 			{window, {schema.CallWinFence, 0, all(made(0), on(1, schema.NullInt64, 0, 0))}, end},
 		}, []int64{91_000, 91_000}, 4},
-		{"get, flushed: asked for and brought", world, nil, [][]call{
-			{window, {schema.CallGet, 0, all(made(0), from(1, 1000))}, {schema.CallWinFlush, 0, made(0)}, end}, {window, end},
+		{"get, flushed: a latency there and a message back", world, nil, [][]call{
+			{window, {schema.CallGet, 0, all(made(0), from(1, 1000))}, {schema.CallWinFlush, 0, made(0)}, end},
+			{window, end},
 		}, []int64{61_000, 40_000}, 2},
 		{"accumulate, unlocked", world, nil, [][]call{
-			{window, {schema.CallAccumulate, 0, all(made(0), to(1, 1000))}, {schema.CallWinUnlock, 0, made(0)}, end}, {window, end},
+			{window, {schema.CallAccumulate, 0, all(made(0), to(1, 1000))}, {schema.CallWinUnlock, 0, made(0)}, end},
+			{window, end},
 		}, []int64{51_000, 40_000}, 2},
 		{"put with a request", world, nil, [][]call{
 			{window, {schema.CallRput, 0, all(made(0), to(1, 1000), done(2))}, wait, end}, {window, end},
@@ -157,21 +176,31 @@ func TestSemantics(t *testing.T) {
 			{{schema.CallIbarrier, 0, all(on(1, 0, 0, 0), done(1))}, {schema.CallWait, 50_000, nil}, end},
 			{{schema.CallIbarrier, 0, all(on(1, 0, 0, 0), done(1))}, wait, end},
 		}, []int64{50_000, 40_000}, 0},
-		{"a start of a request that nobody made", world, nil, both(schema.CallStart, nil), []int64{0, 5}, 0},
+		{"a start of an unknown request", world, nil, onTwoRanks(schema.CallStart, nil), []int64{0, 5}, 0},
 		{"persistent barrier", world, nil, [][]call{
-			{{schema.CallBarrierInit, 0, on(1, 0, 0, 0)}, {schema.CallStart, 0, all(class(schema.ClassCollective), made(0), on(1, 1<<32, 0, 0), done(2))}, wait, end},
-			{{schema.CallBarrierInit, 0, on(1, 0, 0, 0)}, {schema.CallStart, 7, all(class(schema.ClassCollective), made(0), on(1, 1<<32, 0, 0), done(2))}, wait, end},
+			{{schema.CallBarrierInit, 0, on(1, 0, 0, 0)},
+				{schema.CallStart, 0, all(class(schema.ClassCollective), made(0), on(1, 1<<32, 0, 0), done(2))}, wait,
+				end},
+			{{schema.CallBarrierInit, 0, on(1, 0, 0, 0)},
+				{schema.CallStart, 7, all(class(schema.ClassCollective), made(0), on(1, 1<<32, 0, 0), done(2))}, wait,
+				end},
 		}, []int64{40_007, 40_007}, 0},
-		{"neighbourhood", world, nil, both(schema.CallNeighborAlltoallv, on(1, 0, 1000, 300)), []int64{11_005, 11_005}, 2},
-		{"v-variant: 10,000 + (1000 + 300)/2, twice log2 2", world, nil, both(schema.CallAllgatherv, on(1, 0, 1000, 300)), []int64{21_305, 21_305}, 0},
-		{"w-variant", world, nil, both(schema.CallAlltoallw, on(1, 0, 1000, 300)), []int64{21_655, 21_655}, 2},
-		{"intercommunicator", inter, nil, both(schema.CallBarrier, on(3, 0, 0, 0)), []int64{40_005, 40_005}, 2},
-		{"constructor of a communicator", world, nil, both(schema.CallCommSplit, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
-		{"spawn", world, nil, both(schema.CallCommSpawn, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
-		{"accept", world, nil, both(schema.CallCommAccept, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
-		{"I/O takes what it took", world, nil, [][]call{{{schema.CallFileWrite, 100, times(1000, 1500)}, end}, {end}}, []int64{600, 0}, 0},
+		{"neighbourhood", world, nil, onTwoRanks(schema.CallNeighborAlltoallv, on(1, 0, 1000, 300)),
+			[]int64{11_005, 11_005}, 2},
+		{"v-variant: 10,000 + (1000 + 300)/2, twice log2 2", world, nil,
+			onTwoRanks(schema.CallAllgatherv, on(1, 0, 1000, 300)), []int64{21_305, 21_305}, 0},
+		{"w-variant", world, nil, onTwoRanks(schema.CallAlltoallw, on(1, 0, 1000, 300)), []int64{21_655, 21_655}, 2},
+		{"intercommunicator", inter, nil, onTwoRanks(schema.CallBarrier, on(3, 0, 0, 0)), []int64{40_005, 40_005}, 2},
+		{"constructor of a communicator", world, nil, onTwoRanks(schema.CallCommSplit, on(1, 0, 0, 0)),
+			[]int64{40_005, 40_005}, 2},
+		{"spawn", world, nil, onTwoRanks(schema.CallCommSpawn, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
+		{"accept", world, nil, onTwoRanks(schema.CallCommAccept, on(1, 0, 0, 0)), []int64{40_005, 40_005}, 2},
+		{"I/O takes as long as in the run", world, nil,
+			[][]call{{{schema.CallFileWrite, 100, times(1000, 1500)}, end}, {end}},
+			[]int64{600, 0}, 0},
 		{"two threads of a rank share its CPU", world, []int32{2, 1}, [][]call{
-			{{schema.CallSend, 100, to(1, 1000)}, {schema.CallCommSetName, 100, thread(1)}, {schema.CallFinalize, 0, nil}}, recv,
+			{{schema.CallSend, 100, to(1, 1000)}, {schema.CallCommSetName, 100, onThread(1)},
+				{schema.CallFinalize, 0, nil}}, recv,
 		}, []int64{200, 11_100}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -195,9 +224,9 @@ func TestSemantics(t *testing.T) {
 	}
 }
 
-// What cannot go on says who, which call and where, with whom and by which tag.
+// Errors name the ranks that cannot go on, their calls, call sites, partners and tags.
 func TestErrorsNameCalls(t *testing.T) {
-	world := []Comm{{ID: 1, Members: []int32{0, 1, 2}}}
+	world := []run.Comm{{ID: 1, Members: []int32{0, 1, 2}}}
 	end := call{schema.CallFinalize, 0, nil}
 	at := func(site int32) func(*schema.Event) { return func(e *schema.Event) { e.Callsite = site } }
 	barrier := call{schema.CallBarrier, 0, all(on(1, 0, 0, 0), at(4))}
@@ -208,21 +237,28 @@ func TestErrorsNameCalls(t *testing.T) {
 		words []string
 	}{
 		{"a receive", [][]call{{{schema.CallRecv, 0, all(from(2, 8), at(4))}, end}, {end}, {end}},
-			[]string{"deadlock: 1 of 3 ranks wait for ever", "rank 0, seq 0: MPI_Recv at f.c:4 from rank 2, tag 9, communicator 1"}},
+			[]string{"deadlock: 1 of 3 ranks wait for ever",
+				"rank 0, seq 0: MPI_Recv at f.c:4 from rank 2, tag 9, communicator 1"}},
 		{"a synchronous send", [][]call{{{schema.CallSsend, 0, all(to(2, 77), at(4))}, end}, {end}, {end}},
 			[]string{"rank 0, seq 0: MPI_Ssend at f.c:4 to rank 2, tag 9, 77 bytes, communicator 1, waits for its receive"}},
-		{"a wait", [][]call{{{schema.CallIrecv, 0, all(from(2, 8), done(1), at(4))}, {schema.CallWaitall, 0, at(5)}, end}, {end}, {end}},
+		{"a wait", [][]call{{{schema.CallIrecv, 0, all(from(2, 8), done(1), at(4))}, {schema.CallWaitall, 0, at(5)},
+			end}, {end}, {end}},
 			[]string{"rank 0, seq 1: MPI_Waitall at f.c:5 waits for MPI_Irecv at f.c:4 (seq 0) from rank 2"}},
 		{"a collective", [][]call{{barrier, end}, {barrier, end}, {end}},
-			[]string{"deadlock: 2 of 3 ranks", "rank 1, seq 0: MPI_Barrier at f.c:4 on communicator 1 (operation 0): 2 of its 3 ranks have come, not 2"}},
-		{"other operations", [][]call{{barrier, end}, {{schema.CallAllreduce, 0, all(on(1, 0, 8, 8), at(6))}, end}, {barrier, end}},
+			[]string{"deadlock: 2 of 3 ranks",
+				"rank 1, seq 0: MPI_Barrier at f.c:4 on communicator 1 (operation 0): 2 of its 3 ranks have entered it, all but 2"}},
+		{"other operations", [][]call{{barrier, end}, {{schema.CallAllreduce, 0, all(on(1, 0, 8, 8), at(6))}, end},
+			{barrier, end}},
 			[]string{"mismatched collectives: operation 0 on communicator 1: rank 0 calls MPI_Barrier at f.c:4, rank 1 calls MPI_Allreduce at f.c:6"}},
-		{"other roots", [][]call{{{schema.CallBcast, 0, all(on(1, 0, 8, 0), root(0))}, end}, {{schema.CallBcast, 0, all(on(1, 0, 0, 8), root(1))}, end}, {end}},
+		{"other roots", [][]call{{{schema.CallBcast, 0, all(on(1, 0, 8, 0), root(0))}, end},
+			{{schema.CallBcast, 0, all(on(1, 0, 0, 8), root(1))}, end}, {end}},
 			[]string{"mismatched collectives", "their roots are ranks 0 and 1"}},
 		{"a send that nobody receives", [][]call{{{schema.CallSend, 0, all(to(2, 77), at(4))}, end}, {end}, {end}},
-			[]string{"messages without a partner: sends without a receive, 1:", "rank 0, seq 0: MPI_Send at f.c:4 to rank 2, tag 9, 77 bytes, communicator 1"}},
+			[]string{"messages without a partner: sends without a receive, 1:",
+				"rank 0, seq 0: MPI_Send at f.c:4 to rank 2, tag 9, 77 bytes, communicator 1"}},
 		{"a receive that gets nothing", [][]call{{{schema.CallIrecv, 0, all(from(2, 8), at(4))}, end}, {end}, {end}},
-			[]string{"receives without a send, 1:", "rank 0, seq 0: MPI_Irecv at f.c:4 from rank 2, tag 9, communicator 1"}},
+			[]string{"receives without a send, 1:",
+				"rank 0, seq 0: MPI_Irecv at f.c:4 from rank 2, tag 9, communicator 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, rows := rowsOf(nil, world, c.ranks...)
@@ -240,27 +276,28 @@ func TestErrorsNameCalls(t *testing.T) {
 	}
 }
 
-// Links in one direction with a bound, the others without: three ranks each send 1000 bytes to rank 0, or get as many of it. With one link
-// for them the messages come one after the other, 1000 ns each after the latency of 10 us; with none in that direction all at once.
-func TestLinksOfOneDirection(t *testing.T) {
-	comms := []Comm{{ID: 1, Members: []int32{0, 1, 2, 3}}}
+// Only the links of one direction are limited. Three ranks each send 1000 bytes to rank 0, or receive as many from
+// it. Through one link the messages go one after the other, 1000 ns each after the latency of 10 us; through
+// unlimited links they go at the same time.
+func TestLinksLimitedInOneDirection(t *testing.T) {
+	comms := []run.Comm{{ID: 1, Members: []int32{0, 1, 2, 3}}}
 	end := call{schema.CallFinalize, 0, nil}
 	sends, receives := []call{}, []call{}
 	for peer := int32(1); peer < 4; peer++ {
 		sends = append(sends, call{schema.CallSend, 0, to(peer, 1000)})
 		receives = append(receives, call{schema.CallRecv, 0, from(peer, 1000)})
 	}
-	one, other := []call{{schema.CallRecv, 0, from(0, 1000)}, end}, []call{{schema.CallSend, 0, to(0, 1000)}, end}
+	receiver, sender := []call{{schema.CallRecv, 0, from(0, 1000)}, end}, []call{{schema.CallSend, 0, to(0, 1000)}, end}
 	for _, c := range []struct {
 		name     string
 		in, out  int
 		ranks    [][]call
 		finishNs int64
 	}{
-		{"out bounded, one sends", 0, 1, [][]call{append(sends, end), one, one, one}, 13_000},
-		{"in bounded, one sends", 1, 0, [][]call{append(sends, end), one, one, one}, 11_000},
-		{"in bounded, one receives", 1, 0, [][]call{append(receives, end), other, other, other}, 13_000},
-		{"out bounded, one receives", 0, 1, [][]call{append(receives, end), other, other, other}, 11_000},
+		{"out bounded, one sends", 0, 1, [][]call{append(sends, end), receiver, receiver, receiver}, 13_000},
+		{"in bounded, one sends", 1, 0, [][]call{append(sends, end), receiver, receiver, receiver}, 11_000},
+		{"in bounded, one receives", 1, 0, [][]call{append(receives, end), sender, sender, sender}, 13_000},
+		{"out bounded, one receives", 0, 1, [][]call{append(receives, end), sender, sender, sender}, 11_000},
 	} {
 		for _, nodes := range []int{4, 1} {
 			p, rows := rowsOf(nil, comms, c.ranks...)

@@ -6,27 +6,28 @@ import (
 	"math/rand/v2"
 
 	"github.com/commq/commq/models"
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
 
-// This file is a second simulator of the dialect paper for machines where nothing is waited for but partners: any number of links and
-// buses, a CPU for each rank. It shares nothing with the engine: every time is an equation over other times, and they are worked
-// out again and again until none changes. The times of a program are the least ones that fulfil all equations.
+// This file is a second simulator of the dialect paper, for machines on which ranks wait only for partners: links and
+// buses are unlimited, and each rank has a CPU. It shares no code with the engine. Every time is an equation over
+// other times; they are evaluated until none changes. A program's times are the least solution of all its equations.
 
 // slowCall is a call of a program. It can send, receive, take part in a collective and wait for calls before it.
 type slowCall struct {
-	call          schema.CallID
-	compute       int64 // ns before it
-	sends         *slowEnd
-	receives      *slowEnd
-	sync          bool  // its send waits for the receiver
-	buffered      bool  // and never does
-	nonblocking   bool  // goes on at once
-	waits         []int // for these calls of its rank
-	comm          int32 // of a collective; 0: it is none
-	instance      int64
-	root          int32
-	sent, receivd int64
+	call           schema.CallID
+	compute        int64 // ns, before it
+	sends          *slowEnd
+	receives       *slowEnd
+	sync           bool  // its send waits for the receiver
+	buffered       bool  // its send never waits
+	nonblocking    bool  // it returns at once
+	waits          []int // for these calls of its rank
+	comm           int32 // of a collective; 0 for other calls
+	instance       int64
+	root           int32
+	sent, received int64
 }
 
 // slowEnd is one end of a message.
@@ -40,26 +41,27 @@ type slowProgram struct {
 	comms map[int32][]int32
 }
 
-// slowMachine is what things take: L and ps per byte, between nodes and inside one, and the phases of collectives.
+// slowMachine has the costs: L and ps per byte, between nodes and inside one, and the phases of collectives.
 type slowMachine struct {
-	latency, perByte     int64
-	insideL, insideByte  int64
-	node                 func(rank int) int
-	threshold            int64
-	cpuRatio             int64
-	phases               map[schema.CallID]models.Phases
-	noThreshold, noPhase bool
+	latency, perByte    int64
+	insideL, insideByte int64
+	node                func(rank int) int
+	threshold           int64
+	cpuRatio            int64
+	phases              map[schema.CallID]models.Phases
+	noThreshold         bool
 }
 
-// slowTimes are when calls begin and end, and when what they began is over.
+// slowTimes are the times at which calls begin and end, and at which the operations that they start are over.
 type slowTimes struct{ start, end, over [][]int64 }
 
-// slowly works the equations out; false: there is no solution, somebody waits for ever.
+// slowly solves the equations. It returns false when they have no solution: the program deadlocks.
 func slowly(p *slowProgram, m *slowMachine) (*slowTimes, bool) {
 	t := &slowTimes{}
 	calls := 0
 	for _, r := range p.ranks {
-		t.start, t.end, t.over = append(t.start, make([]int64, len(r))), append(t.end, make([]int64, len(r))), append(t.over, make([]int64, len(r)))
+		t.start, t.end, t.over = append(t.start, make([]int64, len(r))), append(t.end, make([]int64, len(r))),
+			append(t.over, make([]int64, len(r)))
 		calls += len(r)
 	}
 	sends, receives := p.messages()
@@ -116,7 +118,7 @@ type slowKey struct {
 	n             int
 }
 
-// messages says which call sends, and which receives, each message.
+// messages returns the rank and call that send, and that receive, each message.
 func (p *slowProgram) messages() (sends, receives map[slowKey][2]int) {
 	sends, receives = map[slowKey][2]int{}, map[slowKey][2]int{}
 	add := func(all map[slowKey][2]int, k slowKey, rank, call int) {
@@ -138,7 +140,7 @@ func (p *slowProgram) messages() (sends, receives map[slowKey][2]int) {
 	return sends, receives
 }
 
-// receiveKey is the message that a call receives.
+// receiveKey returns the key of the message that a call receives.
 func receiveKey(rank, call int, receives map[slowKey][2]int) slowKey {
 	for k, at := range receives {
 		if at == [2]int{rank, call} {
@@ -152,7 +154,7 @@ func (m *slowMachine) waits(c *slowCall) bool {
 	return !c.buffered && (c.sync || !m.noThreshold && c.sends.bytes >= m.threshold)
 }
 
-// receiver is the call that receives what a call sends.
+// receiver returns the rank and call that receive the message of a call.
 func (p *slowProgram) receiver(receives map[slowKey][2]int, rank, call int) [2]int {
 	n := 0
 	s := p.ranks[rank][call].sends
@@ -164,7 +166,7 @@ func (p *slowProgram) receiver(receives map[slowKey][2]int, rank, call int) [2]i
 	return receives[slowKey{int32(rank), s.peer, s.tag, n}]
 }
 
-// arrival is when the message that a call sends is there.
+// arrival returns when the message of a call arrives.
 func (t *slowTimes) arrival(p *slowProgram, m *slowMachine, receives map[slowKey][2]int, rank, call int) int64 {
 	c := &p.ranks[rank][call]
 	begins := t.start[rank][call]
@@ -178,7 +180,7 @@ func (t *slowTimes) arrival(p *slowProgram, m *slowMachine, receives map[slowKey
 	return begins + m.latency + c.sends.bytes*m.perByte
 }
 
-// sendOver is when the buffer of a send can be used again.
+// sendOver returns when the buffer of a send can be used again.
 func (t *slowTimes) sendOver(p *slowProgram, m *slowMachine, receives map[slowKey][2]int, rank, call int) int64 {
 	if !m.waits(&p.ranks[rank][call]) {
 		return t.start[rank][call]
@@ -186,7 +188,7 @@ func (t *slowTimes) sendOver(p *slowProgram, m *slowMachine, receives map[slowKe
 	return t.arrival(p, m, receives, rank, call)
 }
 
-// collective is when an operation is over: the last rank's start, and equations 2 to 4 of the paper.
+// collective returns when an operation is over: after the last rank's start, by equations 2 to 4 of the paper.
 func (t *slowTimes) collective(p *slowProgram, m *slowMachine, c *slowCall) int64 {
 	last, n := int64(0), int64(0)
 	var most, least, sum int64
@@ -200,9 +202,9 @@ func (t *slowTimes) collective(p *slowProgram, m *slowMachine, c *slowCall) int6
 				continue
 			}
 			if n++; n == 1 {
-				least = min(o.sent, o.receivd)
+				least = min(o.sent, o.received)
 			}
-			most, least, sum = max(most, o.sent, o.receivd), min(least, o.sent, o.receivd), sum+o.sent+o.receivd
+			most, least, sum = max(most, o.sent, o.received), min(least, o.sent, o.received), sum+o.sent+o.received
 		}
 	}
 	ranks := int64(len(p.comms[c.comm]))
@@ -211,7 +213,8 @@ func (t *slowTimes) collective(p *slowProgram, m *slowMachine, c *slowCall) int6
 		steps++
 	}
 	factor := map[models.Factor]int64{models.None: 0, models.CT: 1, models.LIN: ranks, models.LOG: steps}
-	size := map[models.Size]*big.Rat{models.MAX: rat(most, 1), models.MIN: rat(least, 1), models.MEAN: rat(sum, 2*n), models.TwoMAX: rat(2*most, 1), models.SumSR: rat(sum, n)}
+	size := map[models.Size]*big.Rat{models.MAX: rat(most, 1), models.MIN: rat(least, 1), models.MEAN: rat(sum, 2*n),
+		models.TwoMAX: rat(2*most, 1), models.SumSR: rat(sum, n)}
 	phases := m.phases[c.call.Operation()]
 	total := new(big.Rat)
 	for _, phase := range []struct {
@@ -228,11 +231,11 @@ func (t *slowTimes) collective(p *slowProgram, m *slowMachine, c *slowCall) int6
 
 func rat(a, b int64) *big.Rat { return big.NewRat(a, b) }
 
-// rows are the program as rows of events.
+// rows returns the program as rows of events.
 func (p *slowProgram) rows() (*Program, []schema.Event) {
 	out := &Program{}
 	for id, members := range p.comms {
-		out.Comms = append(out.Comms, Comm{ID: id, Members: members})
+		out.Comms = append(out.Comms, run.Comm{ID: id, Members: members})
 	}
 	var rows []schema.Event
 	for rank, calls := range p.ranks {
@@ -241,7 +244,8 @@ func (p *slowProgram) rows() (*Program, []schema.Event) {
 		for k, c := range calls {
 			e := &mine[k]
 			*e = schema.NullEvent
-			e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs, e.Comm = int32(rank), int64(k), int16(c.call), int16(schema.Calls[c.call].Class), c.compute, 1
+			e.Rank, e.Seq, e.Call, e.Class, e.ComputeNs, e.Comm = int32(rank), int64(k), int16(c.call),
+				int16(schema.Calls[c.call].Class), c.compute, 1
 			if s := c.sends; s != nil {
 				e.SendWorld, e.SendTag, e.SendBytes = s.peer, s.tag, s.bytes
 			}
@@ -249,7 +253,7 @@ func (p *slowProgram) rows() (*Program, []schema.Event) {
 				e.RecvWorld, e.RecvTag, e.RecvBytes = r.peer, r.tag, r.bytes
 			}
 			if c.comm != 0 {
-				e.Comm, e.Instance, e.SendBytes, e.RecvBytes = c.comm, c.instance, c.sent, c.receivd
+				e.Comm, e.Instance, e.SendBytes, e.RecvBytes = c.comm, c.instance, c.sent, c.received
 				if c.root >= 0 {
 					e.RootWorld = c.root
 				}
@@ -263,10 +267,11 @@ func (p *slowProgram) rows() (*Program, []schema.Event) {
 	return out, rows
 }
 
-// randomProgram is one that ends, on its ranks and maybe a communicator of some of them.
+// randomProgram returns a program that ends, on all its ranks and perhaps a communicator of some of them.
 func randomProgram(g *rand.Rand) *slowProgram {
 	ranks := 2 + g.IntN(6)
-	b := &slowBuilder{Rand: g, slowProgram: &slowProgram{ranks: make([][]slowCall, ranks), comms: map[int32][]int32{}}, instances: map[int32]int64{}, open: make([][]int, ranks)}
+	b := &slowBuilder{Rand: g, slowProgram: &slowProgram{ranks: make([][]slowCall, ranks),
+		comms: map[int32][]int32{}}, instances: map[int32]int64{}, open: make([][]int, ranks)}
 	for r := range int32(ranks) {
 		b.comms[7] = append(b.comms[7], r)
 		if g.IntN(2) == 0 {
@@ -295,7 +300,7 @@ func randomProgram(g *rand.Rand) *slowProgram {
 	return b.slowProgram
 }
 
-// slowBuilder makes a program in an order in which it can run.
+// slowBuilder builds a program in an order in which it can run.
 type slowBuilder struct {
 	*rand.Rand
 	*slowProgram
@@ -312,7 +317,7 @@ func (b *slowBuilder) add(rank int, c slowCall) int {
 
 func (b *slowBuilder) bytes() int64 { return []int64{0, 1, 4097, 65536, b.Int64N(1 << 20)}[b.IntN(5)] }
 
-// message sends a message and receives it, maybe with a request; its receive is then posted before others that do not wait for it.
+// message adds a message and its receive. A nonblocking receive may be posted before the send.
 func (b *slowBuilder) message() {
 	src, dst := b.IntN(len(b.ranks)), b.IntN(len(b.ranks))
 	bytes := b.bytes()
@@ -320,21 +325,24 @@ func (b *slowBuilder) message() {
 	posted := src == dst || b.IntN(3) == 0
 	if posted {
 		b.tags++
-		tag = 100 + b.tags // it overtakes no other
+		tag = 100 + b.tags // so that no other message overtakes it
 	}
 	end := func(peer int) *slowEnd { return &slowEnd{int32(peer), tag, bytes} }
 	irecv := func() {
-		b.open[dst] = append(b.open[dst], b.add(dst, slowCall{call: schema.CallIrecv, receives: end(src), nonblocking: true}))
+		b.open[dst] = append(b.open[dst], b.add(dst,
+			slowCall{call: schema.CallIrecv, receives: end(src), nonblocking: true}))
 	}
 	if posted {
 		irecv()
 	}
-	kinds := []slowCall{{call: schema.CallSend}, {call: schema.CallSsend, sync: true}, {call: schema.CallBsend, buffered: true}, {call: schema.CallRsend},
-		{call: schema.CallIsend, nonblocking: true}, {call: schema.CallIssend, nonblocking: true, sync: true}, {call: schema.CallIbsend, nonblocking: true, buffered: true}}
+	kinds := []slowCall{{call: schema.CallSend}, {call: schema.CallSsend, sync: true},
+		{call: schema.CallBsend, buffered: true}, {call: schema.CallRsend},
+		{call: schema.CallIsend, nonblocking: true}, {call: schema.CallIssend, nonblocking: true, sync: true},
+		{call: schema.CallIbsend, nonblocking: true, buffered: true}}
 	c := kinds[b.IntN(len(kinds))]
 	c.sends = end(dst)
 	at := b.add(src, c)
-	if c.nonblocking && b.IntN(4) > 0 { // else nobody waits for it
+	if c.nonblocking && b.IntN(4) > 0 { // else no call waits for it
 		b.open[src] = append(b.open[src], at)
 	}
 	if posted {
@@ -347,15 +355,17 @@ func (b *slowBuilder) message() {
 	b.add(dst, slowCall{call: schema.CallRecv, receives: end(src)})
 }
 
-// exchange is two ranks that swap messages.
+// exchange adds two ranks that swap messages.
 func (b *slowBuilder) exchange() {
 	x, y := b.IntN(len(b.ranks)), b.IntN(len(b.ranks))
 	if x == y {
 		return
 	}
 	there, back := b.bytes(), b.bytes()
-	b.add(x, slowCall{call: schema.CallSendrecv, sends: &slowEnd{int32(y), 3, there}, receives: &slowEnd{int32(y), 5, back}})
-	b.add(y, slowCall{call: schema.CallSendrecv, sends: &slowEnd{int32(x), 5, back}, receives: &slowEnd{int32(x), 3, there}})
+	b.add(x, slowCall{call: schema.CallSendrecv, sends: &slowEnd{int32(y), 3, there},
+		receives: &slowEnd{int32(y), 5, back}})
+	b.add(y, slowCall{call: schema.CallSendrecv, sends: &slowEnd{int32(x), 5, back},
+		receives: &slowEnd{int32(x), 3, there}})
 }
 
 func (b *slowBuilder) collective() {
@@ -367,9 +377,12 @@ func (b *slowBuilder) collective() {
 	kinds := []struct {
 		blocking, nonblocking schema.CallID
 		rooted                bool
-	}{{schema.CallBarrier, schema.CallIbarrier, false}, {schema.CallBcast, schema.CallIbcast, true}, {schema.CallReduce, schema.CallIreduce, true},
-		{schema.CallAllreduce, schema.CallIallreduce, false}, {schema.CallAlltoallv, schema.CallIalltoallv, false}, {schema.CallGatherv, schema.CallIgatherv, true},
-		{schema.CallExscan, schema.CallIexscan, false}, {schema.CallReduceScatterBlock, schema.CallIreduceScatterBlock, false}}
+	}{{schema.CallBarrier, schema.CallIbarrier, false}, {schema.CallBcast, schema.CallIbcast, true},
+		{schema.CallReduce, schema.CallIreduce, true},
+		{schema.CallAllreduce, schema.CallIallreduce, false}, {schema.CallAlltoallv, schema.CallIalltoallv, false},
+		{schema.CallGatherv, schema.CallIgatherv, true},
+		{schema.CallExscan, schema.CallIexscan, false},
+		{schema.CallReduceScatterBlock, schema.CallIreduceScatterBlock, false}}
 	k := kinds[b.IntN(len(kinds))]
 	c := slowCall{call: k.blocking, comm: comm, instance: b.instances[comm], root: -1}
 	b.instances[comm]++
@@ -381,7 +394,7 @@ func (b *slowBuilder) collective() {
 		c.call, c.nonblocking = k.nonblocking, true
 	}
 	for _, r := range members {
-		c.sent, c.receivd = b.bytes(), b.bytes()
+		c.sent, c.received = b.bytes(), b.bytes()
 		at := b.add(int(r), c)
 		if nonblocking && b.IntN(5) > 0 {
 			b.open[r] = append(b.open[r], at)
@@ -389,7 +402,7 @@ func (b *slowBuilder) collective() {
 	}
 }
 
-// waitSome completes some of a rank's requests by one call, or all.
+// waitSome adds a call that completes some of a rank's requests, or all.
 func (b *slowBuilder) waitSome(rank int, all bool) {
 	var now, later []int
 	for _, r := range b.open[rank] {
@@ -421,7 +434,8 @@ func (p *slowProgram) String() (text string) {
 				text += fmt.Sprintf(", receives %+v", *c.receives)
 			}
 			if c.comm != 0 {
-				text += fmt.Sprintf(", comm %d, operation %d, root %d, %d and %d bytes", c.comm, c.instance, c.root, c.sent, c.receivd)
+				text += fmt.Sprintf(", comm %d, operation %d, root %d, %d and %d bytes", c.comm, c.instance, c.root,
+					c.sent, c.received)
 			}
 			text += fmt.Sprintln(", waits for", c.waits)
 		}

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Range says which values a component of a family's index has at a process count.
+// Range is the values of a component of a family's index as a function of the process count.
 type Range struct {
-	// Low and High are all the laws that give the least and the largest value in the training runs.
+	// Low and High are all laws that fit the least and the largest value in the training runs.
 	Low  []Bound `json:"low"`
 	High []Bound `json:"high"`
 }
 
-// Bound is a law of the least or largest value of an index: Of + C.
+// Bound is a law for the least or largest value of an index: Of + C.
 type Bound struct {
 	Of BoundOf `json:"of"`
-	// Grid and Axis are those of the extent; a nil Grid: the process count counts as the extent.
+	// Grid and Axis select the extent; with a nil Grid it is the process count.
 	Grid *Grid `json:"grid,omitempty"`
 	Axis int   `json:"axis,omitempty"`
 	C    int32 `json:"c"`
 }
 
-// BoundOf is what a Bound counts from.
+// BoundOf is the variable part of a Bound.
 type BoundOf string
 
-// What bounds count from; g is an extent or the process count.
+// The variable parts; g is an extent or the process count.
 const (
 	FromZero  BoundOf = "0"
 	FromFloor BoundOf = "floor(log2 g)"
@@ -36,8 +36,8 @@ const (
 	FromFall  BoundOf = "-floor(log2 g)"
 )
 
-// at is the bound at a process count, and false when its grid has no extents there.
-func (b Bound) at(ranks int32) (int32, bool) {
+// value returns the bound at a process count, and false when its grid has no extents there.
+func (b Bound) value(ranks int32) (int32, bool) {
 	g := ranks
 	if b.Grid != nil {
 		dims, ok := b.Grid.Dims(ranks)
@@ -61,7 +61,7 @@ func (b Bound) at(ranks int32) (int32, bool) {
 	return b.C, true
 }
 
-// ranges finds the laws of the values of each component of the index that varies; of the others they are constant.
+// ranges finds the laws of the values of each component of the index.
 func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 	out := make([]Range, len(u.slots[0].Index))
 	for c := range out {
@@ -74,13 +74,14 @@ func ranges(u *unit, sizes []int32, form Form, grids [][]Grid) []Range {
 			low[o.size], high[o.size] = min(low[o.size], v), max(high[o.size], v)
 		}
 		out[c] = Range{Low: bounds(low, sizes, form, grids), High: bounds(high, sizes, form, grids)}
-		out[c].empty(high, sizes)
+		out[c].keepEmpty(high, sizes)
 	}
 	return out
 }
 
-// empty leaves the laws of the largest value that have none at the sizes at which nobody sends, if there are such.
-func (r *Range) empty(seen map[int]int32, sizes []int32) {
+// keepEmpty keeps the laws of the largest value that lie below the least value wherever no rank sends: there the
+// range must be empty. If no law does, all stay.
+func (r *Range) keepEmpty(seen map[int]int32, sizes []int32) {
 	var left []Bound
 	for _, b := range r.High {
 		ok := true
@@ -88,9 +89,9 @@ func (r *Range) empty(seen map[int]int32, sizes []int32) {
 			if _, some := seen[i]; some {
 				continue
 			}
-			last, known := b.at(p)
+			last, known := b.value(p)
 			for _, lo := range r.Low {
-				first, also := lo.at(p)
+				first, also := lo.value(p)
 				ok = ok && (!known || !also || last < first)
 			}
 		}
@@ -103,12 +104,12 @@ func (r *Range) empty(seen map[int]int32, sizes []int32) {
 	}
 }
 
-// bounds returns the laws that give a value per size: the constant alone when it is one. Laws of the process count come first, then
-// those of extents of the program's grids.
+// bounds returns the laws that reproduce the value at each size. If all values are equal, the only law is the
+// constant. Laws of the process count come before laws of the extents of the program's grids.
 func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bound {
 	try := func(b Bound) bool {
 		for i, v := range values {
-			if got, ok := b.at(sizes[i]); !ok || got != v {
+			if got, ok := b.value(sizes[i]); !ok || got != v {
 				return false
 			}
 		}
@@ -144,10 +145,10 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 		}
 	}
 	if len(out) == 0 && len(values) > 2 {
-		for _, b := range extents { // it falls: more ranks do it on levels that were whole
+		for _, b := range extents { // values may fall, as coarser levels are spread over more ranks
 			for i, v := range values {
 				b.Of, b.C = FromFall, 0
-				if less, ok := b.at(sizes[i]); ok {
+				if less, ok := b.value(sizes[i]); ok {
 					b.C = v - less
 				}
 				break
@@ -160,14 +161,15 @@ func bounds(values map[int]int32, sizes []int32, form Form, grids [][]Grid) []Bo
 	return out
 }
 
-// negative is the index at which the family begins at a process count, where that is below 0 though an iteration has no such number.
+// negative returns the index at which the family begins at a process count, if it is below 0 although no run has a
+// negative index.
 func (l Law) negative(ranks int32) (first int32, is bool) {
 	for c, r := range l.Ranges {
 		if slices.ContainsFunc(l.Members, func(m Member) bool { return m.Index[c] < 0 }) {
 			continue
 		}
 		for _, b := range r.Low {
-			if v, ok := b.at(ranks); ok && b.Of == FromFall && v < 0 {
+			if v, ok := b.value(ranks); ok && b.Of == FromFall && v < 0 {
 				return v, true
 			}
 		}
@@ -175,33 +177,36 @@ func (l Law) negative(ranks int32) (first int32, is bool) {
 	return 0, false
 }
 
-// exponential says whether the index is an exponent in the form: then it ends where a logarithm does.
+// exponential reports whether the index is an exponent in the form: then it ends at a logarithm.
 func (f Form) exponential() bool {
-	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return (r.N.Kind == Power || r.N.Kind == Divided) && r.N.B != 0 })
+	return slices.ContainsFunc(f.Rules, func(r Rule) bool {
+		return (r.N.Kind == Power || r.N.Kind == Divided) &&
+			r.N.B != 0
+	})
 }
 
-// linear says whether the index is a displacement or a place in the form, and not an exponent.
+// linear reports whether the index is a displacement or a coordinate in the form, and not an exponent.
 func (f Form) linear() bool {
 	return slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.N.Kind == Literal && r.N.B != 0 && r.numbered() })
 }
 
-// span is the least and the largest value that any law of the range gives; false when there is none.
+// span returns the least and the largest value by any law of the range; ok is false when there is none.
 func (r Range) span(ranks int32) (lo, hi int32, ok bool) {
 	lo, hi = math.MaxInt32, math.MinInt32
 	for _, b := range r.Low {
-		if v, ok := b.at(ranks); ok {
+		if v, ok := b.value(ranks); ok {
 			lo = min(lo, v)
 		}
 	}
 	for _, b := range r.High {
-		if v, ok := b.at(ranks); ok {
+		if v, ok := b.value(ranks); ok {
 			hi = max(hi, v)
 		}
 	}
 	return lo, hi, lo != math.MaxInt32 && hi != math.MinInt32
 }
 
-// Reason says why there is no answer.
+// Reason is why there is no answer.
 type Reason string
 
 // The reasons of a Refusal.
@@ -210,10 +215,10 @@ const (
 	Ambiguous  Reason = "ambiguous"     // laws that all give the training runs differ there
 	NoLaw      Reason = "no law"        // the slot is unexplained
 	UnknownEnd Reason = "unknown range" // how many members a family has there is not known
-	Unsteady   Reason = "unsteady"      // at which process counts the slot is there has no law
+	Unsteady   Reason = "unsteady"      // no law says at which process counts the slot occurs
 )
 
-// Refusal is the error of a question that the training runs do not answer.
+// Refusal is the error when the training runs do not determine an answer.
 type Refusal struct {
 	Slot   string
 	Ranks  int32
@@ -225,12 +230,13 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("destinations of %s at %d ranks: %s: %s", r.Slot, r.Ranks, r.Reason, r.Detail)
 }
 
-// At answers for a slot, by its name, at a process count. The error is a *Refusal when the runs do not tell.
-func (p *Program) At(slot string, ranks int32) (*Map, error) {
+// Map returns the map of a slot, given by its name, at a process count. The error is a *Refusal when the runs do not
+// determine it.
+func (p *Program) Map(slot string, ranks int32) (*Map, error) {
 	for i := range p.Laws {
 		for _, m := range p.Laws[i].Members {
 			if m.Slot == slot {
-				return p.Laws[i].At(ranks, m.Index)
+				return p.Laws[i].Map(ranks, m.Index)
 			}
 		}
 	}
@@ -242,8 +248,8 @@ func (p *Program) At(slot string, ranks int32) (*Map, error) {
 	return nil, fmt.Errorf("destinations at %d ranks: no slot %q was fitted", ranks, slot)
 }
 
-// Rivals are the maps of a slot, by its name, at a process count at which laws that all give the training runs differ, that of the simplest law first. It is
-// nil where At answers, and where it refuses for another reason.
+// Rivals returns the different maps of a slot, given by its name, at a process count at which forms disagree, that of
+// the simplest form first. It is nil where Map has an answer, and where it refuses for another reason.
 func (p *Program) Rivals(slot string, ranks int32) []*Map {
 	for i := range p.Laws {
 		l := &p.Laws[i]
@@ -267,9 +273,9 @@ func (p *Program) Rivals(slot string, ranks int32) []*Map {
 	return nil
 }
 
-// Dst is At for one rank; ask At once and the Map for each rank when there are many.
+// Dst returns the destination of a single rank, as Map does for all.
 func (l Law) Dst(ranks, rank int32, index []int32) (dst int32, sends bool, err error) {
-	m, err := l.At(ranks, index)
+	m, err := l.Map(ranks, index)
 	if err != nil {
 		return None, false, err
 	}
@@ -277,9 +283,9 @@ func (l Law) Dst(ranks, rank int32, index []int32) (dst int32, sends bool, err e
 	return dst, sends, nil
 }
 
-// At is the law at a process count, for a place in the family (nil for a slot without index). It may be a place that no run has, if
-// the family's ranges say that it is there. The error is a *Refusal.
-func (l Law) At(ranks int32, index []int32) (*Map, error) {
+// Map returns the map at a process count, for an index in the family (nil for a slot without index). The index need not
+// occur in a run, if the family's ranges include it. The error is a *Refusal.
+func (l Law) Map(ranks int32, index []int32) (*Map, error) {
 	refuse := func(r Reason, format string, args ...any) (*Map, error) {
 		name := l.Name
 		if len(l.Members) > 1 {
@@ -288,20 +294,22 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 		return nil, &Refusal{Slot: name, Ranks: ranks, Reason: r, Detail: fmt.Sprintf(format, args...)}
 	}
 	if len(index) != len(l.Members[0].Index) {
-		return refuse(UnknownEnd, "the index has %d components, those of the slots %d", len(index), len(l.Members[0].Index))
+		return refuse(UnknownEnd, "the index has %d components, those of the slots %d", len(index),
+			len(l.Members[0].Index))
 	}
 	if l.Forms[0].Presence.Kind == Erratic {
-		return refuse(Unsteady, "it is there at %v of the runs' %v ranks, which no law says", l.Sizes, l.Training)
+		return refuse(Unsteady, "it occurs at %v of the runs' %v ranks, for which there is no law", l.Sizes, l.Training)
 	}
 	maps, of, missing, short := l.bind(ranks, index)
 	if len(maps) == 0 {
-		return refuse(Undefined, "the law is of %s", strings.Join(missing, " or "))
+		return refuse(Undefined, "the law holds for %s", strings.Join(missing, " or "))
 	}
 	if len(missing) > 0 {
-		return refuse(Undefined, "all runs were of %s; a run at another process count would show the law there", strings.Join(missing, " or "))
+		return refuse(Undefined, "all runs were of %s; a run at another process count would show the law there",
+			strings.Join(missing, " or "))
 	}
 	if first, is := l.negative(ranks); is {
-		return refuse(UnknownEnd, "it would begin at index %d: what the program does before the first iteration no run shows", first)
+		return refuse(UnknownEnd, "it would begin at index %d: no run shows what the program does before the first iteration", first)
 	}
 	m, err := maps[0], error(nil)
 	if len(l.Ranges) > 0 {
@@ -325,8 +333,8 @@ func (l Law) At(ranks int32, index []int32) (*Map, error) {
 	return m, nil
 }
 
-// bind evaluates the law's forms: the maps that differ, the form of each, the kinds of process counts that forms are defined for where
-// they are not for this one, and a form that moves along an axis that the runs do not show, or "".
+// bind evaluates the law's forms. It returns the maps that differ, the form of each, the domains of forms that are not
+// defined for this process count, and a form that moves along an axis that the runs do not show, or "".
 func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing []string, short string) {
 	for _, f := range l.Forms {
 		for _, g := range f.Grids {
@@ -340,21 +348,22 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 			m := f.bind(ranks, dims, index)
 			m.Borrowed = l.Borrowed
 			for _, a := range f.Short {
-				// Who is told to go to 0 and is at 0 does not move.
+				// A form that moves to coordinate 0 does not move if all are there.
 				if dims[a] > 2 && m.moves(a) {
 					short = f.String()
 				}
 			}
-			if !slices.ContainsFunc(maps, func(o *Map) bool { return sameMap(o, m) }) {
+			if !slices.ContainsFunc(maps, func(o *Map) bool { return equalMaps(o, m) }) {
 				maps = append(maps, m)
-				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Where: f.Where, Presence: f.Presence})
+				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Where: f.Where,
+					Presence: f.Presence})
 			}
 		}
 	}
 	return maps, of, missing, short
 }
 
-// moves says whether somebody sends to another coordinate of an axis.
+// moves reports whether a rank sends to another coordinate of an axis.
 func (m *Map) moves(axis int) bool {
 	for r := range m.Ranks {
 		if dst, ok := m.Dst(r); ok && coords(m.Dims, r)[axis] != coords(m.Dims, dst)[axis] {
@@ -364,14 +373,15 @@ func (m *Map) moves(axis int) bool {
 	return false
 }
 
-// Suggestion is a process count and how many slots that cannot be answered a run there would decide.
+// Suggestion is a process count, and the number of undecided slots that a run there would decide.
 type Suggestion struct {
 	Ranks int32 `json:"ranks"`
 	Slots int   `json:"slots"`
 }
 
-// Suggest says which of some process counts to run next so that more slots can be answered at ranks: those at which the laws that are
-// left differ, the count that decides most first, of equals the smallest. Empty when none would help.
+// Suggest returns the candidates at which a run would decide slots that are undecided at a process count, because
+// their forms differ at the candidate, too. The candidate that decides most slots comes first, then the smallest. The
+// result is empty if no candidate helps.
 func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
 	var out []Suggestion
 	for _, c := range candidates {
@@ -381,10 +391,11 @@ func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
 		s := Suggestion{Ranks: c}
 		for _, l := range p.Laws {
 			for _, m := range l.Members {
-				if _, err := l.At(ranks, m.Index); err == nil {
+				if _, err := l.Map(ranks, m.Index); err == nil {
 					continue
 				}
-				if maps, _, missing, short := l.bind(c, m.Index); len(maps) > 1 || len(maps) > 0 && len(missing) > 0 || short != "" {
+				if maps, _, missing, short := l.bind(c, m.Index); len(maps) > 1 || len(maps) > 0 &&
+					len(missing) > 0 || short != "" {
 					s.Slots++
 				}
 			}
@@ -402,15 +413,15 @@ func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
 	return out
 }
 
-// inRange returns a map of nobody when the index has no such place at the process count, the first of maps when it has, and a
+// inRange returns the first of maps when the index exists at the process count, an empty map when it does not, and a
 // *Refusal when that is not known.
 func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
 	for c, r := range l.Ranges {
 		in, out := 0, 0
 		for _, lo := range r.Low {
 			for _, hi := range r.High {
-				first, ok1 := lo.at(ranks)
-				last, ok2 := hi.at(ranks)
+				first, ok1 := lo.value(ranks)
+				last, ok2 := hi.value(ranks)
 				if ok1 && ok2 && index[c] >= first && index[c] <= last {
 					in++
 				} else {
@@ -431,38 +442,39 @@ func (l Law) inRange(ranks int32, index []int32, maps []*Map) (*Map, error) {
 			continue
 		}
 		return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
-			Detail: fmt.Sprintf("whether index %v is there at that process count is not known", index)}
+			Detail: fmt.Sprintf("it is not known whether index %v exists at that process count", index)}
 	}
 	return maps[0], nil
 }
 
-// steady says whether a member is there in all runs from some process count on, not above the one asked for.
+// steady reports whether a member occurs in all runs from some process count on, which is not above ranks.
 func (l Law) steady(index []int32, ranks int32) bool {
 	for _, m := range l.Members {
 		if slices.Equal(m.Index, index) {
-			return len(m.Sizes) > 0 && slices.Equal(m.Sizes, l.Training[len(l.Training)-len(m.Sizes):]) && ranks >= m.Sizes[0]
+			return len(m.Sizes) > 0 && slices.Equal(m.Sizes, l.Training[len(l.Training)-len(m.Sizes):]) &&
+				ranks >= m.Sizes[0]
 		}
 	}
 	return false
 }
 
-// Last are the least and the greatest of what the laws of the family's ranges say is the largest value of a component of the index at a process
-// count; false when nothing says it.
+// Last predicts the largest value of a component of the index at a process count. least and most differ if the laws
+// do. ok is false if there is no prediction.
 func (l Law) Last(ranks int32, component int) (least, most int32, ok bool) {
 	if component >= len(l.Ranges) {
 		return 0, 0, false
 	}
 	least, most = math.MaxInt32, math.MinInt32
 	for _, b := range l.Ranges[component].High {
-		if v, known := b.at(ranks); known {
+		if v, known := b.value(ranks); known {
 			least, most = min(least, v), max(most, v)
 		}
 	}
 	return least, most, least <= most
 }
 
-// Indices are the places of the family at a process count at which the law has senders, those of the runs and, if the ranges say so,
-// new ones. The error is a *Refusal.
+// Indices returns the indices of the family at which ranks send at a process count: those of the runs and, by the
+// ranges, new ones. The error is a *Refusal.
 func (l Law) Indices(ranks int32) ([][]int32, error) {
 	var out [][]int32
 	if len(l.Ranges) == 0 {
@@ -476,7 +488,7 @@ func (l Law) Indices(ranks int32) ([][]int32, error) {
 		lo, hi, ok := r.span(ranks)
 		if !ok {
 			return nil, &Refusal{Slot: l.Name, Ranks: ranks, Reason: UnknownEnd,
-				Detail: fmt.Sprintf("component %d of the index ends where no law of the process count says", c)}
+				Detail: fmt.Sprintf("there is no law for where component %d of the index ends", c)}
 		}
 		var next [][]int32
 		for _, p := range places {
@@ -487,7 +499,7 @@ func (l Law) Indices(ranks int32) ([][]int32, error) {
 		places = next
 	}
 	for _, p := range places {
-		m, err := l.At(ranks, p)
+		m, err := l.Map(ranks, p)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ func (c truth) slot(ranks ...int32) Slot {
 	return s
 }
 
-// verdict is what an answer is worth.
+// verdict grades an answer.
 type verdict int
 
 const (
@@ -38,7 +38,7 @@ const (
 func judge(t *testing.T, p *Program, c truth, ranks int32) (verdict, string) {
 	t.Helper()
 	want := mapping(ranks, func(r int32) (int32, bool) { return c.dst(ranks, r) })
-	m, err := p.At(c.name, ranks)
+	m, err := p.Map(c.name, ranks)
 	var r *Refusal
 	if errors.As(err, &r) {
 		return refused, err.Error()
@@ -56,7 +56,8 @@ func judge(t *testing.T, p *Program, c truth, ranks int32) (verdict, string) {
 	return right, ""
 }
 
-// on makes a rule of coordinates from extents: f moves x in place and says whether the rank sends.
+// on turns f into a rule for ranks on a grid with extents dims: f moves the coordinates x in place and reports
+// whether the rank sends.
 func on(dims func(p int32) []int32, f func(x, g []int32) bool) func(p, r int32) (int32, bool) {
 	return func(p, r int32) (int32, bool) {
 		g := dims(p)
@@ -100,7 +101,8 @@ func shiftIn(axis int, by int32, wrap bool) func(x, g []int32) bool {
 
 func line(p int32) []int32 { return []int32{p} }
 
-// program is some slots, the sizes they are seen at, and sizes at which the laws must be right.
+// program is a set of slots, the process counts it is fitted to, and the process counts at which its laws must be
+// right.
 type program struct {
 	name        string
 	slots       []truth
@@ -110,14 +112,15 @@ type program struct {
 func torus(name string, dims func(int32) []int32, wrap bool, train, test []int32, moves ...[2]int32) program {
 	p := program{name: name, train: train, test: test}
 	for i, m := range moves {
-		p.slots = append(p.slots, truth{name: fmt.Sprintf("s%d", i), site: fmt.Sprintf("s%d", i), dst: on(dims, func(x, g []int32) bool {
-			for a, by := range m {
-				if !shiftIn(a, by, wrap)(x, g) {
-					return false
+		p.slots = append(p.slots, truth{name: fmt.Sprintf("s%d", i), site: fmt.Sprintf("s%d", i),
+			dst: on(dims, func(x, g []int32) bool {
+				for a, by := range m {
+					if !shiftIn(a, by, wrap)(x, g) {
+						return false
+					}
 				}
-			}
-			return true
-		})})
+				return true
+			})})
 	}
 	return p
 }
@@ -131,12 +134,13 @@ func family(name string, n func(p int32) int32, dst func(p, r, i int32) (int32, 
 		most = max(most, n(q))
 	}
 	for i := range most {
-		p.slots = append(p.slots, truth{name: fmt.Sprintf("%s%d", name, i), site: name, index: []int32{i}, dst: func(p, r int32) (int32, bool) {
-			if i >= n(p) {
-				return None, false
-			}
-			return dst(p, r, i)
-		}})
+		p.slots = append(p.slots, truth{name: fmt.Sprintf("%s%d", name, i), site: name, index: []int32{i},
+			dst: func(p, r int32) (int32, bool) {
+				if i >= n(p) {
+					return None, false
+				}
+				return dst(p, r, i)
+			}})
 	}
 	return p
 }
@@ -154,25 +158,32 @@ func programs() []program {
 	sq, pow, many := []int32{4, 9, 16, 25, 36}, []int32{4, 8, 16, 32}, []int32{4, 6, 8, 9, 12, 16}
 	sqT, powT, manyT := []int32{49, 64, 100, 16384}, []int32{64, 128, 1024}, []int32{20, 24, 30, 36, 64}
 	return []program{
-		torus("torus on squares", square, true, sq, sqT, [2]int32{1, 0}, [2]int32{-1, 0}, [2]int32{0, 1}, [2]int32{0, -1}, [2]int32{-1, 1}, [2]int32{1, -1}),
+		torus("torus on squares", square, true, sq, sqT, [2]int32{1, 0}, [2]int32{-1, 0}, [2]int32{0, 1},
+			[2]int32{0, -1}, [2]int32{-1, 1}, [2]int32{1, -1}),
 		torus("mesh on squares", square, false, sq, sqT, nine...),
 		torus("mesh on dealt bits", bits2, false, pow, powT, nine...),
 		torus("nine points", divisor2, false, many, manyT, nine...),
 		torus("periodic nine points", divisor2, true, many, manyT, nine...),
-		single("ring", []int32{3, 4, 7}, []int32{5, 30, 1000}, func(p, r int32) (int32, bool) { return (r + 1) % p, true }),
+		single("ring", []int32{3, 4, 7}, []int32{5, 30, 1000},
+			func(p, r int32) (int32, bool) { return (r + 1) % p, true }),
 		single("pipeline", []int32{2, 4, 8}, []int32{16, 32}, func(p, r int32) (int32, bool) { return r + 1, r+1 < p }),
 		single("gather", []int32{3, 4, 8}, []int32{16, 31}, func(p, r int32) (int32, bool) { return 0, r != 0 }),
 		single("mirror", []int32{3, 4, 8}, []int32{16, 31}, func(p, r int32) (int32, bool) { return p - 1 - r, true }),
-		single("transpose", []int32{4, 9, 16}, []int32{25, 64}, on(square, func(x, g []int32) bool { x[0], x[1] = x[1], x[0]; return true })),
+		single("transpose", []int32{4, 9, 16}, []int32{25, 64},
+			on(square, func(x, g []int32) bool { x[0], x[1] = x[1], x[0]; return true })),
 		single("transpose off diagonal", []int32{4, 9, 16}, []int32{25, 64}, on(square, func(x, g []int32) bool {
 			x[0], x[1] = x[1], x[0]
 			return x[0] != x[1]
 		})),
 		single("bit reversal", pow, powT, func(p, r int32) (int32, bool) { return permuted(Reverse.order(log2(p)), r), true }),
-		single("parent", []int32{4, 7, 8, 13}, []int32{16, 50}, func(p, r int32) (int32, bool) { return r & (r - 1), r > 0 }),
+		single("parent", []int32{4, 7, 8, 13}, []int32{16, 50},
+			func(p, r int32) (int32, bool) { return r & (r - 1), r > 0 }),
 		family("butterfly", log2, func(p, r, i int32) (int32, bool) { return r ^ 1<<i, true }, pow, powT),
 		family("butterfly down", log2, func(p, r, i int32) (int32, bool) { return r ^ p>>(i+1), true }, pow, powT),
-		family("binomial", log2up, func(p, r, i int32) (int32, bool) { return r + 1<<i, r < 1<<i && r+1<<i < p }, []int32{4, 6, 8, 11, 16}, []int32{32, 50}),
+		family("binomial", log2up, func(p, r, i int32) (int32, bool) {
+			return r + 1<<i, r < 1<<i &&
+				r+1<<i < p
+		}, []int32{4, 6, 8, 11, 16}, []int32{32, 50}),
 		family("binomial up", log2up, func(p, r, i int32) (int32, bool) { return r - 1<<i, r%(2<<i) == 1<<i }, []int32{4, 6, 8, 11, 16}, []int32{32, 50}),
 		family("dissemination", log2up, func(p, r, i int32) (int32, bool) { return (r + 1<<i) % p, true }, []int32{3, 4, 6, 8, 11}, []int32{32, 50}),
 		family("all to all", func(p int32) int32 { return p - 1 }, func(p, r, i int32) (int32, bool) { return (r + i + 1) % p, true }, []int32{3, 4, 6, 8}, []int32{12, 20}),
@@ -186,7 +197,8 @@ func programs() []program {
 	}
 }
 
-// TestKnownForms fits each form on small process counts and asks it at larger ones: every answer must be given, and be right.
+// TestKnownForms fits each form to small process counts and evaluates it at larger ones: every answer must be given,
+// and be right.
 func TestKnownForms(t *testing.T) {
 	for _, pr := range programs() {
 		t.Run(pr.name, func(t *testing.T) {
@@ -218,11 +230,12 @@ func fitted(t testing.TB, pr program) *Program {
 	return p
 }
 
-// TestTwinsOfOneIndex has two slots of one site and index, which go opposite ways: they are no family.
+// TestTwinsOfOneIndex has two slots of one site and index that send in opposite directions: they are not a family.
 func TestTwinsOfOneIndex(t *testing.T) {
 	var slots []Slot
 	for i, by := range []int32{1, -1, 1, -1} {
-		c := truth{name: fmt.Sprint(i), site: "s", index: []int32{int32(i / 2)}, dst: func(p, r int32) (int32, bool) { return mod(r+by, p), true }}
+		c := truth{name: fmt.Sprint(i), site: "s", index: []int32{int32(i / 2)},
+			dst: func(p, r int32) (int32, bool) { return mod(r+by, p), true }}
 		slots = append(slots, c.slot(3, 5, 8))
 	}
 	p, err := Fit(slots, Options{})
@@ -230,7 +243,7 @@ func TestTwinsOfOneIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int32{4, 2, 4, 2} {
-		if m, err := p.At(fmt.Sprint(i), 9); err != nil {
+		if m, err := p.Map(fmt.Sprint(i), 9); err != nil {
 			t.Error(err)
 		} else if d, _ := m.Dst(3); d != want {
 			t.Errorf("slot %d: 3 of 9 sends to %d, want %d", i, d, want)

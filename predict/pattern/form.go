@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// NumberKind says how a Number is made.
+// NumberKind is a kind of Number.
 type NumberKind string
 
 // The kinds of numbers; g is the extent of an axis, i a component of the slot's index.
@@ -37,8 +37,8 @@ type Number struct {
 	C         int32 `json:"c,omitempty"`
 }
 
-// At is the number for an extent and an index.
-func (n Number) At(g int32, index []int32) int32 {
+// Value returns the number for an extent and an index.
+func (n Number) Value(g int32, index []int32) int32 {
 	e := n.C
 	if n.B != 0 {
 		e += n.B * index[n.Component]
@@ -61,7 +61,7 @@ func (n Number) At(g int32, index []int32) int32 {
 	return e
 }
 
-// cost is the number's share of a law's cost, in bits: what naming it takes.
+// cost returns the description length of the number, in bits.
 func (n Number) cost() float64 {
 	c := 0.0
 	switch n.Kind {
@@ -148,39 +148,42 @@ func (n Number) String() string {
 	return sum
 }
 
-// Op is what happens to a coordinate.
+// Op is an operation on a coordinate.
 type Op string
 
 // The operations on a coordinate x of an axis of extent g, with a number n.
 const (
 	Keep       Op = "keep"        // x
-	Shift      Op = "shift"       // x+n; nobody sends over the end
+	Shift      Op = "shift"       // x+n; a rank for which this is outside the axis does not send
 	Wrap       Op = "wrap"        // (x+n) mod g
-	Xor        Op = "xor"         // x ^ n; nobody sends beyond the end
+	Xor        Op = "xor"         // x ^ n; a rank for which this is outside the axis does not send
 	Reflect    Op = "reflect"     // (n-x) mod g: with -1 the mirror image
-	At         Op = "at"          // n mod g: with -1 the last
+	Constant   Op = "at"          // n mod g: with -1 the last
 	ParentLow  Op = "parent-low"  // x without its lowest bit; 0 does not send. The parent in a binomial tree
 	ParentHigh Op = "parent-high" // x without its highest bit; 0 does not send. The parent in a tree that doubles
 	ChildDown  Op = "child-down"  // the n-th child in a binomial tree, farthest first, n from 0
 	HeapParent Op = "heap-parent" // (x-1)/n; 0 does not send
-	HeapChild  Op = "heap-child"  // 2x+1+n; nobody sends over the end
-	FoldXor    Op = "fold-xor"    // x ^ n among 2^floor(log2 g) that are left when the first even coordinates have folded into odd ones
-	Pair       Op = "pair"        // the other one of pairs, which begin at the even coordinates where n is even, at the odd ones where it is odd
-	Skew       Op = "skew"        // (x + n times the coordinate on axis From) mod g
+	HeapChild  Op = "heap-child"  // 2x+1+n; a rank for which this is outside the axis does not send
+	// x ^ n among 2^floor(log2 g) that are left when the first even coordinates have folded into odd ones
+	FoldXor Op = "fold-xor"
+	// the other one of pairs, which begin at the even coordinates where n is even, at the odd ones where it is odd
+	Pair Op = "pair"
+	Skew Op = "skew" // (x + n times the coordinate on axis From) mod g
 )
 
-// Rule says what becomes of one coordinate, and which coordinates take part.
+// Rule is the operation on one coordinate, and the condition for taking part.
 type Rule struct {
-	// From is the axis whose coordinate is taken: another one than the rule's own in a transpose.
+	// From is the axis of the source's coordinate, which differs from the rule's own axis in a transpose.
 	From int    `json:"from"`
 	Op   Op     `json:"op"`
 	N    Number `json:"n"`
-	// Root is the coordinate that counts as 0, in Op and in Guard: x stands for (x-Root) mod g, and the result is turned back.
+	// Root is the coordinate that counts as 0 in Op and Guard: they work on (x-Root) mod g, and Root is added to the
+	// result.
 	Root  Number `json:"root"`
 	Guard Guard  `json:"guard"`
 }
 
-// apply is the destination's coordinate on an axis of extent g for coordinate x, with the rule's number n.
+// apply returns the destination's coordinate on an axis of extent g for coordinate x, with the rule's number n.
 func apply(op Op, n, x, g int32) (int32, bool) {
 	switch op {
 	case Keep:
@@ -195,7 +198,7 @@ func apply(op Op, n, x, g int32) (int32, bool) {
 		return y, y >= 0 && y < g
 	case Reflect:
 		return mod(n-x, g), true
-	case At:
+	case Constant:
 		return mod(n, g), true
 	case ParentLow:
 		return x & (x - 1), x > 0
@@ -224,7 +227,8 @@ func apply(op Op, n, x, g int32) (int32, bool) {
 	return 0, false
 }
 
-// childDown is the n-th child of x in a binomial tree of g, farthest first: x + 2^j for the j below x's lowest bit.
+// childDown returns the n-th child of x in a binomial tree of g, farthest first: x + 2^j for the j below x's lowest
+// bit.
 func childDown(n, x, g int32) (int32, bool) {
 	top := log2up(g)
 	for j := top - 1; j >= 0; j-- {
@@ -239,7 +243,8 @@ func childDown(n, x, g int32) (int32, bool) {
 	return 0, false
 }
 
-// foldXor is the exchange of recursive doubling on any extent: the first 2*rest coordinates work in pairs by their odd member.
+// foldXor returns the partner in a recursive doubling over any extent: in each pair of the first 2*rest coordinates,
+// only the odd one takes part.
 func foldXor(n, x, g int32) (int32, bool) {
 	core := int32(1) << log2(g)
 	rest := g - core
@@ -267,7 +272,7 @@ func mod(x, g int32) int32 {
 	return x
 }
 
-// rooted is apply with coordinates counted from root.
+// rooted applies an operation to coordinates counted from root.
 func rooted(op Op, n, root, x, g int32) (int32, bool) {
 	if root == 0 {
 		return apply(op, n, x, g)
@@ -276,7 +281,7 @@ func rooted(op Op, n, root, x, g int32) (int32, bool) {
 	return mod(y+root, g), ok
 }
 
-// cost is the operation's share of a law's cost in bits, without its guard.
+// cost returns the description length of the rule without its guard, in bits.
 func (r Rule) cost() float64 {
 	c := r.Op.cost()
 	if r.numbered() {
@@ -295,7 +300,7 @@ func (op Op) cost() float64 {
 	switch op {
 	case Keep:
 		return 0
-	case Shift, Wrap, At:
+	case Shift, Wrap, Constant:
 		return 2
 	case Xor:
 		return 2.5
@@ -309,11 +314,11 @@ func (op Op) cost() float64 {
 	return 6.5
 }
 
-// numbered says whether the operation has a number.
+// numbered reports whether the operation has a number.
 func (r Rule) numbered() bool { return r.Op != Keep && r.Op != ParentLow && r.Op != ParentHigh }
 
-// cost is what a form takes to name, in bits. A number or a guard that comes again costs next to nothing: one expression in the
-// program stands behind all of them.
+// cost returns the description length of a form, in bits. A repeated number or guard costs almost nothing, as it
+// comes from one expression in the program.
 func (f Form) cost() float64 {
 	const again = 0.5
 	const unlike = 6 // axes that go by the index in different ways
@@ -358,7 +363,7 @@ func (f Form) cost() float64 {
 // zero is the number 0.
 var zero = Number{Kind: Literal}
 
-// literal is the number c.
+// literal returns the number c.
 func literal(c int32) Number {
 	if c < 0 {
 		return Number{Kind: Literal, Negative: true, C: -c}

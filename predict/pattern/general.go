@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// GeneralEquation is the paper's general equation of one communication (its figure 7): the displacements of the local equations, whose
-// numbers are expressions in the extents of the grid, and those in K, the hops from the last process count of the runs to the
-// one that is asked for.
+// GeneralEquation is the paper's general equation of one communication (figure 7): the displacements of the local
+// equations as expressions in the extents of the grid, and these in K, the hops from the last process count of the
+// runs.
 type GeneralEquation struct {
 	// Terms are the displacements in the order of the ranks at which they begin.
 	Terms []Term `json:"terms"`
@@ -26,7 +26,7 @@ type Term struct {
 	Strides []string `json:"strides"`
 }
 
-// String prints as the paper does: [+1{+(q-1),+q}], [-(q-1){+1,+q}], q = 6+K.
+// String formats the equation as the paper does: [+1{+(q-1),+q}], [-(q-1){+1,+q}], q = 6+K.
 func (g GeneralEquation) String() string {
 	parts := make([]string, len(g.Terms))
 	for i, t := range g.Terms {
@@ -43,7 +43,7 @@ func signedAll(s []string) []string {
 	return out
 }
 
-// signed is an expression with a sign before it.
+// signed returns an expression with a sign before it.
 func signed(s string) string {
 	if strings.HasPrefix(s, "-") {
 		return s
@@ -51,8 +51,8 @@ func signed(s string) string {
 	return "+" + s
 }
 
-// General returns the general equation of a member of the law, and false when its local equations are dynamic or do not have
-// one number of displacements in all runs, or one of their numbers is no product of extents.
+// General returns the general equation of a member of the law. It returns false when its local equations are dynamic or
+// differ in their number of displacements, or when a number is not a product of extents.
 func (l Law) General(m Member) (GeneralEquation, bool) {
 	f := l.Forms[0]
 	eq := GeneralEquation{}
@@ -87,7 +87,7 @@ func (l Law) General(m Member) (GeneralEquation, bool) {
 	return eq, true
 }
 
-// variables names the extents: P of the line, q of a cube, g0, g1, ... of others.
+// variables returns the names of the extents: P of the line, q of a cube, g0, g1, ... of other grids.
 func variables(g Grid) []string {
 	switch g.Shape {
 	case Line:
@@ -102,7 +102,7 @@ func variables(g Grid) []string {
 	return out
 }
 
-// hops says how the extents go on in K.
+// hops describes the extents as a function of K.
 func hops(g Grid, last int32, vars []string) string {
 	dims, _ := g.Dims(last)
 	switch g.Shape {
@@ -150,7 +150,7 @@ func term(runs []EC2, dims [][]int32, vars []string, i int) (Term, bool) {
 	return t, true
 }
 
-// expression finds values as a number, or as a product of extents of which one may be less by one or two.
+// expression returns values as a number, or as a product of extents, one of which may be reduced by one or two.
 func expression(values []int32, dims [][]int32, vars []string) (string, bool) {
 	if !slices.ContainsFunc(values, func(v int32) bool { return v != values[0] }) {
 		if values[0] < 0 {

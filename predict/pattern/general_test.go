@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestFigure7 has the general equation of the paper's example, BT's first communication: from 9, 16, 25 and 36 ranks it says where
-// each of 49 sends to, K = 1 hop away.
+// TestFigure7 checks the general equation of the paper's example, BT's first communication: fitted to 9, 16, 25 and
+// 36 ranks, it predicts each destination on 49 ranks, K = 1 hop away.
 func TestFigure7(t *testing.T) {
 	pr := torus("bt", square, true, []int32{9, 16, 25, 36}, nil, [2]int32{1, 0}, [2]int32{0, -1})
 	p := fitted(t, pr)
@@ -28,20 +28,20 @@ func TestFigure7(t *testing.T) {
 			t.Errorf("the general equation is %v %q, want %q", ok, g, want.general)
 		}
 	}
-	if _, err := p.At("s0", 49); err != nil {
+	if _, err := p.Map("s0", 49); err != nil {
 		t.Error(err)
 	}
 	var r *Refusal
-	if _, err := p.At("s0", 50); !errors.As(err, &r) || r.Reason != Undefined {
+	if _, err := p.Map("s0", 50); !errors.As(err, &r) || r.Reason != Undefined {
 		t.Errorf("at 50: %v, want a refusal: 50 is no square", err)
 	}
 }
 
-// TestSuggest has neighbours in the second axis of the most square grid and of two columns, which 4 and 6 ranks do not tell apart: 2 x 2
-// and 2 x 3 both. What is suggested must leave fewer laws.
+// TestSuggest has neighbours in the second axis of two grids, the most square one and one of two columns. 4 and 6
+// ranks do not tell them apart: both are 2 x 2 and 2 x 3. The suggested process count must leave fewer laws.
 func TestSuggest(t *testing.T) {
 	p := fitted(t, torus("rows", divisor2, false, []int32{4, 6}, nil, [2]int32{0, 1}, [2]int32{0, -1}))
-	if _, err := p.At("s0", 12); err == nil {
+	if _, err := p.Map("s0", 12); err == nil {
 		t.Fatal("4 and 6 ranks do not tell 3 x 4 from 2 x 6")
 	}
 	got := p.Suggest(12, []int32{4, 8, 9, 12})
@@ -63,7 +63,7 @@ func (l Law) rivals(ranks int32) int {
 	return len(maps)
 }
 
-// TestProgramSurvivesJSON writes and reads all programs of the tests, and asks both.
+// TestProgramSurvivesJSON writes and reads all programs of the tests, and compares the answers of both copies.
 func TestProgramSurvivesJSON(t *testing.T) {
 	for _, pr := range programs() {
 		p := fitted(t, pr)
@@ -79,8 +79,8 @@ func TestProgramSurvivesJSON(t *testing.T) {
 			t.Errorf("%s: %s", pr.name, d)
 		}
 		for _, c := range pr.slots {
-			a, errA := p.At(c.name, pr.test[0])
-			b, errB := back.At(c.name, pr.test[0])
+			a, errA := p.Map(c.name, pr.test[0])
+			b, errB := back.Map(c.name, pr.test[0])
 			if (errA == nil) != (errB == nil) || errA == nil && !slices.Equal(a.Mapping().Dst, b.Mapping().Dst) {
 				t.Errorf("%s %s: %v %v", pr.name, c.name, errA, errB)
 			}
@@ -88,12 +88,12 @@ func TestProgramSurvivesJSON(t *testing.T) {
 	}
 }
 
-// BenchmarkAt asks a law of 128 slots for 16,384 ranks.
+// BenchmarkAt evaluates a law of 128 slots at 16,384 ranks.
 func BenchmarkAt(b *testing.B) {
 	p := fitted(b, torus("bt", square, true, []int32{9, 16, 25, 36}, nil, [2]int32{1, 0}))
 	for b.Loop() {
 		for range 128 {
-			m, err := p.At("s0", 16384)
+			m, err := p.Map("s0", 16384)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,29 +7,32 @@ import (
 	"strings"
 )
 
-// Shape is a rule that makes the extents of a process grid from the process count.
+// Shape is a rule that determines the extents of a process grid from the process count.
 type Shape string
 
 // The shapes of grids. All extents multiply to the process count.
 const (
-	Line     Shape = "line"     // one axis
-	Cubic    Shape = "cubic"    // k equal extents: squares and cubes only
-	Deal     Shape = "deal"     // powers of two: the bits of the count are dealt to the axes in turn
-	Greedy   Shape = "greedy"   // prime factors, largest first, each to the smallest extent (Open MPI's MPI_Dims_create)
-	Balanced Shape = "balanced" // smallest difference of largest and smallest extent (MPICH's MPI_Dims_create, largest divisor up to the root)
-	Cascade  Shape = "cascade"  // largest divisor up to the k-th root, then the rest likewise
-	Compact  Shape = "compact"  // smallest surface of a box cut by the grid
-	Columns  Shape = "columns"  // one extent fixed, the rest on the grid Rest
+	Line  Shape = "line"  // one axis
+	Cubic Shape = "cubic" // k equal extents: squares and cubes only
+	Deal  Shape = "deal"  // powers of two: the bits of the count are dealt to the axes in turn
+	// prime factors, largest first, each to the smallest extent (Open MPI's MPI_Dims_create)
+	Greedy Shape = "greedy"
+	// smallest difference of largest and smallest extent (MPICH's MPI_Dims_create, largest divisor up to the root)
+	Balanced Shape = "balanced"
+	Cascade  Shape = "cascade" // largest divisor up to the k-th root, then the same for the rest
+	Compact  Shape = "compact" // smallest surface of a box cut by the grid
+	Columns  Shape = "columns" // one extent fixed, the rest on the grid Rest
 )
 
-// Grid is a law that arranges ranks in a Cartesian grid for any process count that it is defined for. Axis 0 varies fastest with the
-// rank; a row-major MPI_Cart_create has its last dimension there.
+// Grid is a law that arranges ranks in a Cartesian grid for any process count that it is defined for. Axis 0 varies
+// fastest with the rank; a row-major MPI_Cart_create has its last dimension there.
 type Grid struct {
 	Shape Shape `json:"shape"`
 	// Axes is the number of extents.
 	Axes int `json:"axes"`
-	// Order says which of the shape's extents each axis has. Of Deal, extent i gets bit i, i+Axes, ... of the count's exponent; the
-	// others list their extents ascending, Cascade in the order they are found, Columns the fixed one first.
+	// Order is the number of the shape's extent for each axis. Extent i of Deal gets bit i, i+Axes, ... of the
+	// process count's exponent. The extents of Cascade are in the order in which they are found, those of Columns
+	// have the fixed one first, and others are ascending.
 	Order []int `json:"order"`
 	// Fixed is the fixed extent of Columns, else 0.
 	Fixed int32 `json:"fixed,omitempty"`
@@ -93,8 +96,8 @@ func coords(dims []int32, rank int32) []int32 {
 	return c
 }
 
-// Extents are those that a process grid has at a number of ranks, by its extents at others: what all grid laws say that have these. It is false where none
-// has them, or where one has no extents at that number of ranks or says something else.
+// Extents predicts the extents of a process grid at a rank count from those at others. ok is false unless there are
+// grid laws with these extents, and all of them agree.
 func Extents(seen map[int32][]int32, ranks int32) (dims []int32, ok bool) {
 	var sizes []int32
 	for p := range seen {
@@ -106,7 +109,11 @@ func Extents(seen map[int32][]int32, ranks int32) (dims []int32, ok bool) {
 	}
 	var laws, usual []Grid
 	for _, g := range grids(sizes) {
-		if slices.ContainsFunc(sizes, func(p int32) bool { d, ok := g.Dims(p); return !ok || !slices.Equal(d, seen[p]) }) {
+		if slices.ContainsFunc(sizes, func(p int32) bool {
+			d, ok := g.Dims(p)
+			return !ok ||
+				!slices.Equal(d, seen[p])
+		}) {
 			continue
 		}
 		if laws = append(laws, g); !g.unusual() {
@@ -126,7 +133,7 @@ func Extents(seen map[int32][]int32, ranks int32) (dims []int32, ok bool) {
 	return dims, len(laws) > 0
 }
 
-// Domain says which process counts the law has a grid for, in words: "any", "powers of two", ...
+// Domain describes the process counts for which the law has a grid: "any", "powers of two", ...
 func (g Grid) Domain() string {
 	switch g.Shape {
 	case Cubic:
@@ -142,7 +149,7 @@ func (g Grid) Domain() string {
 	return "any"
 }
 
-// String names the law: "q x q grid", "2^ceil(n/2) x 2^floor(n/2) grid", ...
+// String formats the law: "q x q grid", "2^ceil(n/2) x 2^floor(n/2) grid", ...
 func (g Grid) String() string {
 	switch g.Shape {
 	case Line:
@@ -191,7 +198,7 @@ func (g Grid) String() string {
 	return fmt.Sprintf("%s %d-D grid, extents %s", g.Shape, g.Axes, order)
 }
 
-// unusual says whether the grid has a fixed extent beside a plane.
+// unusual reports whether the grid has a fixed extent in addition to a plane.
 func (g Grid) unusual() bool { return g.Shape == Columns && g.Axes > 2 }
 
 func sameGrid(a, b Grid) bool {
@@ -199,7 +206,7 @@ func sameGrid(a, b Grid) bool {
 		(a.Rest == nil) == (b.Rest == nil) && (a.Rest == nil || sameGrid(*a.Rest, *b.Rest))
 }
 
-// root is floor(n^(1/k)).
+// root returns floor(n^(1/k)).
 func root(n int32, k int) int32 {
 	r := int32(math.Round(math.Pow(float64(n), 1/float64(k))))
 	for power(r, k) > int64(n) {
@@ -238,7 +245,7 @@ func deal(ranks int32, axes int) []int32 {
 	return e
 }
 
-// greedy is what Open MPI does: ompi/mpi/c/dims_create.c, assignnodes.
+// greedy implements the algorithm of Open MPI: assignnodes in ompi/mpi/c/dims_create.c.
 func greedy(ranks int32, axes int) []int32 {
 	var primes []int32
 	for n, f := ranks, int32(2); n > 1; f++ {
@@ -277,7 +284,7 @@ func cascade(ranks int32, axes int) []int32 {
 	return append(e, ranks)
 }
 
-// surface is the sum of the extents: the surface of a part of a cube is it over the process count.
+// surface returns the sum of the extents, to which the surface of a part of a cube is proportional.
 func surface(d []int32) float64 {
 	s := 0.0
 	for _, e := range d {
@@ -286,7 +293,7 @@ func surface(d []int32) float64 {
 	return s
 }
 
-// best returns the ascending factorisation of least cost; of equals the first, by the smallest extents.
+// best returns the ascending factorisation of least cost, and the one with the smallest extents among equals.
 func best(ranks int32, axes int, cost func([]int32) float64) []int32 {
 	var out []int32
 	least := math.Inf(1)

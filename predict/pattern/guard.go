@@ -2,7 +2,7 @@ package pattern
 
 import "fmt"
 
-// GuardKind says which coordinates of an axis take part.
+// GuardKind is a kind of condition on a coordinate.
 type GuardKind string
 
 // The kinds of guards on a coordinate x of an axis of extent g, with a number n.
@@ -18,11 +18,14 @@ const (
 	NotEqual GuardKind = "not-equal" // x != n mod g
 	Below    GuardKind = "below"     // x < n
 	FromOn   GuardKind = "from"      // x >= n
-	LowBits  GuardKind = "low-bits"  // x mod n = Offset, n a power of two or a small literal; Offset -1 is n-1, -2 is n/2
+	// x mod n = Offset, n a power of two or a small literal; Offset -1 is n-1, -2 is n/2
+	LowBits  GuardKind = "low-bits"
 	BitSet   GuardKind = "bit-set"   // x & n != 0
 	BitClear GuardKind = "bit-clear" // x & n = 0
-	Folded   GuardKind = "folded"    // x < 2(g - 2^floor(log2 g)) and x mod 2 = Offset: who folds in or out of a power of two
-	Core     GuardKind = "core"      // the others than Folded with Offset 0: who takes part in the exchange of a power of two
+	// x < 2(g - 2^floor(log2 g)) and x mod 2 = Offset: ranks that fold in or out of a power of two
+	Folded GuardKind = "folded"
+	// all but Folded with Offset 0: ranks that take part in the exchange of a power of two
+	Core GuardKind = "core"
 )
 
 // Guard is a condition on a coordinate.
@@ -32,7 +35,7 @@ type Guard struct {
 	Offset int32     `json:"offset,omitempty"`
 }
 
-// holds says whether coordinate x on an axis of extent g takes part; n is the guard's number there.
+// holds reports whether coordinate x on an axis of extent g takes part; n is the guard's number there.
 func holds(kind GuardKind, n, offset, x, g int32) bool {
 	switch kind {
 	case All:
@@ -80,8 +83,8 @@ func holds(kind GuardKind, n, offset, x, g int32) bool {
 	return false
 }
 
-// cost is the guard's share of a law's cost in bits. Having one costs more than the margin between rivals: where everybody sends,
-// no guard is supposed that only larger runs could show.
+// cost returns the description length of the guard in bits. It is above the margin between rivals, so that no guard
+// is assumed if all ranks send.
 func (g Guard) cost() float64 {
 	const any = 3
 	switch g.Kind {
@@ -107,7 +110,7 @@ func (g Guard) cost() float64 {
 	return any + 2 + g.N.cost()
 }
 
-// text is the guard as a condition on the coordinate's name, "" for all.
+// text formats the guard as a condition on a coordinate, "" for All.
 func (g Guard) text(x string) string {
 	switch g.Kind {
 	case "", All:
@@ -144,7 +147,7 @@ func (g Guard) text(x string) string {
 	case BitSet:
 		return fmt.Sprintf("%s has bit %s", x, g.N)
 	case BitClear:
-		return fmt.Sprintf("%s has not bit %s", x, g.N)
+		return fmt.Sprintf("%s does not have bit %s", x, g.N)
 	case Folded:
 		return fmt.Sprintf("%s < 2(g-2^floor(log2 g)) and mod 2 = %d", x, g.Offset)
 	case Core:

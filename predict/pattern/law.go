@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Where is a condition on a whole rank, beside the guards of the axes.
+// Where is a condition on a rank as a whole, in addition to the guards of the axes.
 type Where string
 
 // The conditions on whole ranks. x and y are the coordinates on axes 0 and 1.
@@ -22,15 +22,16 @@ const (
 	EvenSum     Where = "even-sum"     // the coordinates' sum is even
 	OddSum      Where = "odd-sum"      // the coordinates' sum is odd
 	OnBorder    Where = "on-border"    // some coordinate is the first or the last
-	Inside      Where = "inside"       // none is
+	Inside      Where = "inside"       // no coordinate is the first or the last
 	Upwards     Where = "upwards"      // the destination is a higher rank
 	Downwards   Where = "downwards"    // the destination is a lower rank
 )
 
-// wheres are the conditions that a fit tries, those that need two axes behind.
-var wheres = []Where{NotSelf, Upwards, Downwards, NotOrigin, NotCorner, OnBorder, Inside, EvenSum, OddSum, OnDiagonal, OffDiagonal, AboveDiag, BelowDiag}
+// wheres are the conditions that are tried; those that need two axes come last.
+var wheres = []Where{NotSelf, Upwards, Downwards, NotOrigin, NotCorner, OnBorder, Inside, EvenSum, OddSum, OnDiagonal,
+	OffDiagonal, AboveDiag, BelowDiag}
 
-// holds says whether a rank with coordinates x on extents dims takes part.
+// holds reports whether a rank with coordinates x on extents dims takes part.
 func (w Where) holds(x, dims []int32, rank, dst int32) bool {
 	switch w {
 	case Anywhere:
@@ -84,7 +85,8 @@ const (
 	Reverse    BitOrder = "reverse"     // bit j goes to n-1-j
 	RotateUp   BitOrder = "rotate-up"   // bit j goes to j+1 mod n: a perfect shuffle
 	RotateDown BitOrder = "rotate-down" // bit j goes to j-1 mod n
-	SwapLow    BitOrder = "swap-low"    // the upper and the lower floor(n/2) bits change places; of odd n the lowest bit stays
+	// the upper and the lower floor(n/2) bits change places; of odd n the lowest bit stays
+	SwapLow    BitOrder = "swap-low"
 	SwapMiddle BitOrder = "swap-middle" // the same, the bit between them stays
 	SwapHigh   BitOrder = "swap-high"   // the same, the highest bit stays
 	RotateHalf BitOrder = "rotate-half" // bit j goes to j+floor(n/2) mod n
@@ -93,7 +95,7 @@ const (
 
 var bitOrders = []BitOrder{Reverse, SwapLow, SwapMiddle, SwapHigh, RotateHalf, RotateCeil, RotateUp, RotateDown}
 
-// order returns, per bit of the destination, the bit of the source.
+// order returns, for each bit of the destination, the bit of the source.
 func (b BitOrder) order(n int32) []int32 {
 	o := make([]int32, n)
 	for j := range n {
@@ -121,7 +123,7 @@ func (b BitOrder) order(n int32) []int32 {
 	return o
 }
 
-// swapped is j after fields [a, a+w) and [b, b+w) have changed places.
+// swapped returns the place of j after the fields [a, a+w) and [b, b+w) have changed places.
 func swapped(j, a, b, w int32) int32 {
 	switch {
 	case j >= a && j < a+w:
@@ -132,10 +134,10 @@ func swapped(j, a, b, w int32) int32 {
 	return j
 }
 
-// Presence says at which process counts the communication takes place at all.
+// Presence is a condition on the process counts at which the communication takes place.
 type Presence struct {
 	Kind PresenceKind `json:"kind"`
-	// Axis and N are those of Extent, the process count N of From.
+	// Axis and N belong to Extent; of FromRanks, N is the process count.
 	Axis int   `json:"axis,omitempty"`
 	N    int32 `json:"n,omitempty"`
 }
@@ -148,7 +150,7 @@ const (
 	Always       PresenceKind = ""
 	FromRanks    PresenceKind = "from"          // P >= N
 	PowersOnly   PresenceKind = "powers-of-two" // P is a power of two
-	PowersNever  PresenceKind = "no-power"      // P is none
+	PowersNever  PresenceKind = "no-power"      // P is not a power of two
 	MultipleOf   PresenceKind = "multiple"      // P is a multiple of N
 	EvenRanks    PresenceKind = "even"          // P is even
 	OddRanks     PresenceKind = "odd"           // P is odd
@@ -156,7 +158,7 @@ const (
 	OddExponent  PresenceKind = "odd-exponent"  // log2 P is odd
 	Extent       PresenceKind = "extent"        // the extent of axis Axis is above N
 	OddExtent    PresenceKind = "odd-extent"    // the extent of axis Axis is odd
-	Erratic      PresenceKind = "erratic"       // no condition gives the runs: the form cannot be asked
+	Erratic      PresenceKind = "erratic"       // no condition fits the runs: the form cannot be used
 )
 
 func (p Presence) holds(ranks int32, dims []int32) bool {
@@ -185,30 +187,33 @@ func (p Presence) holds(ranks int32, dims []int32) bool {
 	return true
 }
 
-// Form is one law of a communication that gives all its training runs: a grid, what happens to each coordinate, who takes part.
+// Form is one hypothesis about a communication that reproduces all its training runs: a grid, an operation on each
+// coordinate, and conditions on the senders.
 type Form struct {
-	// Grids are the grid laws that cannot be told apart by the training runs, simplest first.
+	// Grids are the grid laws that the training runs cannot tell apart, simplest first.
 	Grids []Grid `json:"grids"`
 	Rules []Rule `json:"rules,omitempty"`
-	// Bits is not NoBits when the law reorders the rank's bits instead.
+	// Bits is set when the form reorders the bits of the rank instead.
 	Bits     BitOrder `json:"bits,omitempty"`
 	Where    Where    `json:"where,omitempty"`
 	Presence Presence `json:"presence,omitzero"`
-	// Cost is what the law takes to name, in bits; forms of one slot are compared by it.
+	// Cost is the description length, in bits, by which forms of one slot are compared.
 	Cost float64 `json:"cost"`
 
-	// Short are axes that the form moves along though no run has more than two ranks there: it says nothing for longer ones.
+	// Short are axes along which the form moves though no run has more than two ranks there: it cannot be applied to
+	// longer ones.
 	Short []int `json:"short,omitempty"`
 
-	joint bool // guards were carried over to axes that are too short to show them
+	joint bool // guards were extended to axes that are too short to show them
 }
 
-// Map is a form for one process count and index: it answers for each rank in a time that depends on the axes alone.
+// Map is a form at one process count and index.
 type Map struct {
 	Ranks int32
 	// Dims are the extents of the grid, axis 0 first.
 	Dims []int32
-	// Borrowed says that the law's sign or shape was taken from its siblings: the training runs have at most two ranks on an axis.
+	// Borrowed means that a sign or shape was taken from siblings, as the training runs have at most two ranks on an
+	// axis.
 	Borrowed bool
 
 	rules  []boundRule
@@ -239,8 +244,10 @@ func (f Form) bind(ranks int32, dims, index []int32) *Map {
 	m.rules = make([]boundRule, len(f.Rules))
 	for a, r := range f.Rules {
 		g := dims[a]
-		m.rules[a] = boundRule{from: r.From, op: r.Op, n: r.N.At(g, index), root: mod(r.Root.At(g, index), g), g: g, stride: stride,
-			guard: r.Guard.Kind, guardN: r.Guard.N.At(g, index), offset: r.Guard.Offset}
+		m.rules[a] = boundRule{from: r.From, op: r.Op, n: r.N.Value(g, index), root: mod(r.Root.Value(g, index), g),
+			g:      g,
+			stride: stride,
+			guard:  r.Guard.Kind, guardN: r.Guard.N.Value(g, index), offset: r.Guard.Offset}
 		stride *= g
 	}
 	return m
@@ -249,7 +256,7 @@ func (f Form) bind(ranks int32, dims, index []int32) *Map {
 // maxAxes is the largest number of axes of a grid.
 const maxAxes = 5
 
-// Dst is the rank that a rank sends to, and false when it does not send here.
+// Dst returns the rank to which a rank sends, and false when it does not send.
 func (m *Map) Dst(rank int32) (dst int32, sends bool) {
 	if m.absent || rank < 0 || rank >= m.Ranks {
 		return None, false
@@ -283,7 +290,7 @@ func (m *Map) Dst(rank int32) (dst int32, sends bool) {
 	return dst, true
 }
 
-// coordinate is that of the destination on the rule's axis, for the coordinates of a rank.
+// coordinate returns the destination's coordinate on the rule's axis, for a rank with coordinates x.
 func (r *boundRule) coordinate(axis int, x []int32) (int32, bool) {
 	if r.op == Skew {
 		return mod(x[axis]+r.n*x[r.from], r.g), true
@@ -291,7 +298,7 @@ func (r *boundRule) coordinate(axis int, x []int32) (int32, bool) {
 	return rooted(r.op, r.n, r.root, x[r.from], r.g)
 }
 
-// Mapping is the whole table.
+// Mapping returns the destinations of all ranks.
 func (m *Map) Mapping() Mapping {
 	t := Mapping{Ranks: m.Ranks, Dst: make([]int32, m.Ranks)}
 	for r := range t.Dst {
@@ -303,10 +310,10 @@ func (m *Map) Mapping() Mapping {
 	return t
 }
 
-// Axis names the coordinates of a grid, axis 0 first.
+// axisName returns the name of an axis.
 func axisName(a int) string { return string("xyzuvw"[a]) }
 
-// String is the law for people: "dst = wrap_x(+1) on a q x q grid".
+// String formats the form: "dst = wrap_x(+1) on a q x q grid".
 func (f Form) String() string {
 	var b strings.Builder
 	b.WriteString("dst = ")
@@ -405,12 +412,13 @@ func (p Presence) String() string {
 	return "P is " + string(p.Kind)
 }
 
-// sameMap says whether two maps answer alike for all ranks.
-func sameMap(a, b *Map) bool {
+// equalMaps reports whether two maps have the same destinations.
+func equalMaps(a, b *Map) bool {
 	if a.absent && b.absent {
 		return true
 	}
-	if a.absent == b.absent && slices.Equal(a.Dims, b.Dims) && slices.Equal(a.rules, b.rules) && slices.Equal(a.bits, b.bits) && a.where == b.where {
+	if a.absent == b.absent && slices.Equal(a.Dims, b.Dims) && slices.Equal(a.rules, b.rules) &&
+		slices.Equal(a.bits, b.bits) && a.where == b.where {
 		return true
 	}
 	for r := range a.Ranks {
@@ -421,4 +429,14 @@ func sameMap(a, b *Map) bool {
 		}
 	}
 	return true
+}
+
+// anyone reports whether a rank sends.
+func (m *Map) anyone() bool {
+	for r := range m.Ranks {
+		if _, ok := m.Dst(r); ok {
+			return true
+		}
+	}
+	return false
 }

@@ -2,7 +2,7 @@ package pattern
 
 import "slices"
 
-// library is the steps, guards and roots that a fit tries, each cheapest first.
+// library is the steps, guards and roots that are tried, each cheapest first.
 type library struct {
 	steps   []step
 	guards  []guardCandidate
@@ -21,8 +21,8 @@ type guardCandidate struct {
 	cost  float64
 }
 
-// newLibrary makes the candidates. vary are the components of the index that differ within the family; literals are displacements
-// that were seen, beside the small ones that are always tried.
+// newLibrary returns the candidates. vary are the components of the index that differ within the family; literals are
+// displacements to try in addition to small ones.
 func newLibrary(vary []int, literals []int32) *library {
 	l := &library{indexed: len(vary) > 0, roots: []Number{zero, literal(-1), literal(1), {Kind: Divided, C: 1}}}
 	for c := int32(2); c <= 8; c++ {
@@ -59,8 +59,10 @@ func (l *library) addSteps(vary []int, literals []int32) {
 		l.addStep(op, slices.Concat(small, negated(small), grown, negated(grown))...)
 	}
 	l.addStep(Xor, slices.Concat(small, grown)...)
-	l.addStep(Reflect, slices.Concat([]Number{literal(-1), zero, literal(1), literal(-2)}, indexed(vary, -1, 1), negated(indexed(vary, -1, 1)))...)
-	l.addStep(At, slices.Concat([]Number{zero, literal(-1), literal(-2), literal(-3)}, small, indexed(vary, -1, 1),
+	l.addStep(Reflect, slices.Concat([]Number{literal(-1), zero, literal(1), literal(-2)}, indexed(vary, -1, 1),
+		negated(indexed(vary, -1, 1)))...)
+	l.addStep(Constant, slices.Concat([]Number{zero, literal(-1), literal(-2), literal(-3)}, small,
+		indexed(vary, -1, 1),
 		negated(indexed(vary, 0, 2)), powers(vary), halves(vary))...)
 	l.addStep(ParentLow, zero)
 	l.addStep(ParentHigh, zero)
@@ -68,7 +70,8 @@ func (l *library) addSteps(vary []int, literals []int32) {
 	l.addStep(Pair, slices.Concat([]Number{literal(1)}, indexed(vary, 0, 1))...)
 	l.addStep(HeapParent, literal(2), literal(3), literal(4))
 	l.addStep(HeapChild, slices.Concat([]Number{zero, literal(1), literal(2)}, indexed(vary, -1, 0))...)
-	l.addStep(ChildDown, slices.Concat([]Number{zero, literal(1), literal(2), literal(3), literal(4)}, indexed(vary, -1, 0))...)
+	l.addStep(ChildDown, slices.Concat([]Number{zero, literal(1), literal(2), literal(3), literal(4)},
+		indexed(vary, -1, 0))...)
 }
 
 func (l *library) addGuard(kind GuardKind, offset int32, ns ...Number) {
@@ -107,7 +110,7 @@ func (l *library) addGuards(vary []int) {
 	l.addGuard(BitClear, 0, bits[1:]...)
 }
 
-// indexed are the literals i+c of the components of the index.
+// indexed returns the literals i+c of the components of the index.
 func indexed(vary []int, from, to int32) []Number {
 	var out []Number
 	for _, v := range vary {
@@ -118,7 +121,7 @@ func indexed(vary []int, from, to int32) []Number {
 	return out
 }
 
-// powers are the powers of two whose exponent depends on the extent, on the index or on both.
+// powers returns the powers of two whose exponent depends on the extent, on the index or on both.
 func powers(vary []int) []Number {
 	var out []Number
 	add := func(log NumberLog, b int32, component int) {
@@ -138,7 +141,7 @@ func powers(vary []int) []Number {
 	return out
 }
 
-// halves are the parts of the extent: a half, a quarter, and halves of halves by the index.
+// halves returns fractions of the extent: a half, a quarter, and repeated halves by the index.
 func halves(vary []int) []Number {
 	out := []Number{{Kind: Divided, C: 1}, {Kind: Divided, C: 2}}
 	for _, v := range vary {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Algorithm is what the ranks' bits do in a dynamic pattern.
+// Algorithm is the operation on the bits of ranks in a dynamic pattern.
 type Algorithm string
 
 // The algorithms of EC1.
@@ -15,18 +15,18 @@ const (
 	Permutation Algorithm = "permutation" // the destination is the source with its bits in another order
 )
 
-// EC1 is the paper's communication structure of a dynamic pattern: an algorithm and the bits involved. The numbers of phase and
-// communication are with the slot.
+// EC1 is the paper's communication structure of a dynamic pattern: an algorithm and the bits involved. The slot has the
+// numbers of phase and communication.
 type EC1 struct {
 	Algorithm Algorithm `json:"algorithm"`
-	// Bits are, of an exchange, the bits that are inverted, lowest 0, ascending. Of a permutation there is one per bit of a rank:
-	// bit j of the destination is bit Bits[j] of the source.
+	// Bits of an exchange are those that are inverted, ascending from 0 for the lowest. A permutation has one for
+	// each bit of a rank: bit j of the destination is bit Bits[j] of the source.
 	Bits []int32 `json:"bits"`
 }
 
 func (e EC1) String() string { return fmt.Sprintf("{%s, %s}", e.Algorithm, list(e.Bits)) }
 
-// Dst is the destination of a rank.
+// Dst returns the destination of a rank.
 func (e EC1) Dst(rank int32) int32 {
 	if e.Algorithm == Exchange {
 		for _, b := range e.Bits {
@@ -45,29 +45,31 @@ func permuted(order []int32, rank int32) int32 {
 	return d
 }
 
-// EC2 is the paper's communication structure of a static pattern: the displacements in the order of the ranks they begin at.
+// EC2 is the paper's communication structure of a static pattern: the displacements in the order of the ranks at which
+// they begin.
 type EC2 struct {
 	Displacements []Displacement `json:"displacements"`
 }
 
-// Displacement is one difference of destination and source, and the ranks that have it: runs of Length consecutive ones, the first
-// of which begins at Start, repeated.
+// Displacement is a difference between destination and source, and the ranks that have it: Length consecutive ranks
+// from Start on, repeated.
 type Displacement struct {
 	By     int32 `json:"by"`
 	Start  int32 `json:"start"`
 	Length int32 `json:"length"`
-	// Repeats say at which strides the runs come again, innermost first: with {3, +4} there are three runs, 4 ranks apart.
+	// Repeats are the repetitions, innermost first: {3, +4} means three times, 4 ranks apart.
 	Repeats []Repeat `json:"repeats,omitempty"`
 }
 
-// Repeat is a number of times and the ranks between two of them.
+// Repeat is a number of repetitions and their distance in ranks.
 type Repeat struct {
 	Times  int32 `json:"times"`
 	Stride int32 `json:"stride"`
 }
 
-// String prints as the paper's table 1 does, [+1{+3,+4}], [-3{+1,+4}]: displacement, length of a run, stride. A run begins where the
-// one before ended unless @ says where; more than one level of repetition, or one that does not go to the last rank, is xTIMES.
+// String formats displacements as in table 1 of the paper, [+1{+3,+4}], [-3{+1,+4}]: displacement, length, stride. A
+// displacement begins where the one before ended, unless its start follows an @. Inner repetitions have a number,
+// xTIMES.
 func (e EC2) String() string {
 	parts := make([]string, len(e.Displacements))
 	at := int32(0)
@@ -108,7 +110,7 @@ func (d Displacement) sources(f func(rank int32)) {
 	}
 }
 
-// Mapping is what the structure says for a process count.
+// Mapping returns the destinations at a process count.
 func (e EC2) Mapping(ranks int32) Mapping {
 	m := Mapping{Ranks: ranks, Dst: make([]int32, ranks)}
 	for r := range m.Dst {
@@ -120,7 +122,8 @@ func (e EC2) Mapping(ranks int32) Mapping {
 	return m
 }
 
-// LocalEquation is the equation of one slot at one process count (the paper's eq_processes.phase): EC1 of a dynamic pattern, else EC2.
+// LocalEquation is the equation of one slot at one process count (eq_processes.phase in the paper): EC1 for a dynamic
+// pattern, else EC2.
 type LocalEquation struct {
 	Ranks     int32 `json:"ranks"`
 	Dynamic   bool  `json:"dynamic"`
@@ -140,8 +143,9 @@ func (e LocalEquation) String() string {
 	return fmt.Sprintf("%4d  %s  static, %s", e.Ranks, e.EC2, dependence)
 }
 
-// LocalEquations returns the slot's equations by process count, ascending. The pattern is dynamic when each run is an exchange, or
-// each a permutation, of rank bits by all ranks; on two ranks a shift is an exchange too, so that one run alone does not tell.
+// LocalEquations returns the slot's equations by process count, ascending. The pattern is dynamic when each run is an
+// exchange, or each a permutation, of rank bits by all ranks; on two ranks a shift is an exchange too, so that one
+// run alone does not tell.
 func (s Slot) LocalEquations() []LocalEquation {
 	runs := slices.Clone(s.Runs)
 	slices.SortStableFunc(runs, func(a, b Mapping) int { return int(a.Ranks) - int(b.Ranks) })
@@ -224,8 +228,8 @@ func (m Mapping) permutation() (EC1, bool) {
 // block is a run of consecutive ranks with one displacement.
 type block struct{ by, start, length int32 }
 
-// EC2 is the structure of the mapping, whatever its pattern: the blocks of equal displacement, those of one displacement and length
-// joined where their starts repeat.
+// EC2 returns the structure of the mapping, whatever its pattern: the blocks of equal displacement, those of one
+// displacement and length joined where their starts repeat.
 func (m Mapping) EC2() EC2 {
 	var blocks []block
 	for r, d := range m.Dst {
@@ -279,13 +283,13 @@ func progressions(starts []int32) []progression {
 	}
 }
 
-// joinRuns joins neighbours of one shape whose starts lie at one stride. Every group must have as many members as the first, so that
-// the outer level can join the groups in turn; a tail that has not stays apart.
+// joinRuns joins consecutive progressions with equal repeats and equally spaced starts. Every group must have as many
+// members as the first, so that the outer level can join the groups; the rest is not joined.
 func joinRuns(ps []progression) []progression {
 	var out []progression
 	for i := 0; i < len(ps); {
 		j := i + 1
-		for j < len(ps) && sameShape(ps[i], ps[j]) && ps[j].start-ps[j-1].start == ps[i+1].start-ps[i].start {
+		for j < len(ps) && sameRepeats(ps[i], ps[j]) && ps[j].start-ps[j-1].start == ps[i+1].start-ps[i].start {
 			j++
 		}
 		if j-i < 2 {
@@ -301,7 +305,7 @@ func joinRuns(ps []progression) []progression {
 	return out
 }
 
-func sameShape(a, b progression) bool { return slices.Equal(a.repeats, b.repeats) }
+func sameRepeats(a, b progression) bool { return slices.Equal(a.repeats, b.repeats) }
 
-// list prints numbers as [0 2 1].
+// list formats numbers as [0 2 1].
 func list(v []int32) string { return fmt.Sprint(v) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// mapping makes a table from a rule; false: does not send.
+// mapping makes a table from a rule; a rank for which the rule returns false does not send.
 func mapping(ranks int32, f func(r int32) (int32, bool)) Mapping {
 	m := Mapping{Ranks: ranks, Dst: make([]int32, ranks)}
 	for r := range m.Dst {
@@ -17,7 +17,8 @@ func mapping(ranks int32, f func(r int32) (int32, bool)) Mapping {
 	return m
 }
 
-// TestTable1 has the local equations of the paper's table 1: the first communication of BT's first phase, wrap(+1) in the rows.
+// TestTable1 checks the local equations of the paper's table 1: the first communication of BT's first phase, wrap(+1)
+// in the rows.
 func TestTable1(t *testing.T) {
 	for q, want := range map[int32]string{
 		3: "[+1{+2,+3}], [-2{+1,+3}]",
@@ -35,7 +36,8 @@ func TestTable1(t *testing.T) {
 	}
 }
 
-// TestEC1 has exchanges and permutations of bits, and a static pattern that on two ranks looks like one.
+// TestEC1 recognizes exchanges and permutations of bits, and a static pattern that looks like an exchange on two
+// ranks.
 func TestEC1(t *testing.T) {
 	run := func(f func(p, r int32) int32, ps ...int32) Slot {
 		s := Slot{Name: "s"}
@@ -49,11 +51,13 @@ func TestEC1(t *testing.T) {
 		want []string
 	}{
 		"exchange": {run(func(p, r int32) int32 { return r ^ 5 }, 8, 16),
-			[]string{"   8  {exchange, [0 2]}  dynamic, no-dependent", "  16  {exchange, [0 2]}  dynamic, no-dependent"}},
+			[]string{"   8  {exchange, [0 2]}  dynamic, no-dependent",
+				"  16  {exchange, [0 2]}  dynamic, no-dependent"}},
 		"transpose": {run(func(p, r int32) int32 { return r%4*4 + r/4 }, 16),
 			[]string{"  16  {permutation, [2 3 0 1]}  dynamic, no-dependent"}},
 		"ring": {run(func(p, r int32) int32 { return (r + 1) % p }, 2, 5),
-			[]string{"   2  [+1{+1,+2}], [-1{+1,+2}]  static, no-dependent", "   5  [+1{+4,+5}], [-4{+1,+5}]  static, dependent"}},
+			[]string{"   2  [+1{+1,+2}], [-1{+1,+2}]  static, no-dependent",
+				"   5  [+1{+4,+5}], [-4{+1,+5}]  static, dependent"}},
 	} {
 		var got []string
 		for _, e := range c.slot.LocalEquations() {

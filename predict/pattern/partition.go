@@ -6,30 +6,32 @@ import (
 	"strings"
 )
 
-// Partition is the communicators that one place in the program makes, as member sets in runs at several process counts: all of the
-// world, rows or columns of a grid, subsets.
+// Partition is the communicators that are created at one place in the program, in runs at several process counts: the
+// whole world, rows or columns of a grid, subsets.
 type Partition struct {
 	Name string `json:"name"`
 	Runs []Sets `json:"runs"`
 }
 
-// Sets are the communicators of one run. Ranks in none of them take no part; no rank is in two.
+// Sets are the communicators of one run. No rank is in two of them, and some may be in none.
 type Sets struct {
 	Ranks int32 `json:"ranks"`
-	// Sets have the world ranks of each communicator's members in the order of their ranks there. The order of the sets says nothing.
+	// Sets are the world ranks of the members of each communicator, in the order of their ranks there. The order of the
+	// sets has no meaning.
 	Sets [][]int32 `json:"sets"`
 }
 
-// colors returns the set of each rank, or None, and an error when a rank is none or in two sets.
+// colors returns the index of the set of each rank, or None. It is an error when a rank does not exist or is in two
+// sets.
 func (s Sets) colors() ([]int32, error) {
 	c := slices.Repeat([]int32{None}, int(s.Ranks))
 	for i, set := range s.Sets {
 		for _, r := range set {
 			if r < 0 || r >= s.Ranks {
-				return nil, fmt.Errorf("%d ranks with a member %d, which is none", s.Ranks, r)
+				return nil, fmt.Errorf("member %[2]d is not one of the %[1]d ranks", s.Ranks, r)
 			}
 			if c[r] != None {
-				return nil, fmt.Errorf("%d ranks with rank %d in two communicators", s.Ranks, r)
+				return nil, fmt.Errorf("rank %[2]d of %[1]d is in two communicators", s.Ranks, r)
 			}
 			c[r] = int32(i)
 		}
@@ -37,28 +39,28 @@ func (s Sets) colors() ([]int32, error) {
 	return c, nil
 }
 
-// PartitionForm is one law of communicators: those ranks are together that differ on the free axes alone.
+// PartitionForm is one law of communicators: the members of each differ only on the free axes.
 type PartitionForm struct {
 	Grids []Grid `json:"grids"`
-	// Free says per axis whether the members of a communicator differ there.
+	// Free is true for axes on which the members of a communicator differ.
 	Free []bool `json:"free"`
-	// Guards say per axis which coordinates take part.
+	// Guards are the conditions for being a member, per axis.
 	Guards []Guard `json:"guards"`
-	// Descending: the members' ranks in the communicator fall with their ranks in the world.
+	// Descending means that the order of ranks in the communicator is opposite to that in the world.
 	Descending bool    `json:"descending,omitempty"`
 	Cost       float64 `json:"cost"`
 }
 
-// PartitionLaw is the law of a partition: all forms that give its runs and are about as simple as the first.
+// PartitionLaw is the law of a partition: all forms that fit its runs and are about as simple as the first.
 type PartitionLaw struct {
 	Name  string          `json:"name"`
 	Forms []PartitionForm `json:"forms"`
-	// Why says, when there are no forms, why not.
+	// Why is the reason when there are no forms.
 	Why string `json:"why,omitempty"`
 }
 
-// FitPartitions finds the laws of communicators. It asks the program's grids first, and others only for what they do not give; the
-// error says which table is none. Laws that are not found are in the answer with no form and the reason.
+// FitPartitions finds the laws of communicators, on the program's grids if possible, else on others. Laws that are not
+// found have no form, but a reason. It is an error when a partition is malformed.
 func (p *Program) FitPartitions(parts []Partition) ([]PartitionLaw, error) {
 	var out []PartitionLaw
 	for _, part := range parts {
@@ -125,7 +127,7 @@ func (p *Program) fitPartition(part Partition) (PartitionLaw, error) {
 	return law, nil
 }
 
-// has says whether the program's laws use a class of grids, or it is the line.
+// has reports whether the program's laws use a class of grids, or it is the line.
 func (p *Program) has(c *class) bool {
 	if len(c.dims[0]) == 1 {
 		return true
@@ -135,7 +137,7 @@ func (p *Program) has(c *class) bool {
 	})
 }
 
-// order says whether all sets with several members are ascending, or all descending.
+// order reports whether all sets with several members are ascending, or all descending.
 func order(runs []Sets) (descending, ok bool) {
 	up, down := true, true
 	for _, r := range runs {
@@ -204,7 +206,10 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 				for _, u := range o.Guards {
 					o.Cost += u.cost()
 				}
-				if !slices.ContainsFunc(out, func(x PartitionForm) bool { return slices.Equal(x.Guards, o.Guards) && slices.Equal(x.Free, o.Free) }) {
+				if !slices.ContainsFunc(out, func(x PartitionForm) bool {
+					return slices.Equal(x.Guards, o.Guards) &&
+						slices.Equal(x.Free, o.Free)
+				}) {
 					out = append(out, o)
 				}
 			}
@@ -213,7 +218,7 @@ func (c *class) partitions(colors [][]int32, lib *library) []PartitionForm {
 	return out
 }
 
-// groups says whether ranks of one color are those that differ on free axes alone.
+// groups reports whether ranks have the same color exactly when they differ only on free axes.
 func (f PartitionForm) groups(c *class, colors [][]int32) bool {
 	for i, color := range colors {
 		of := map[int32]int32{}
@@ -232,7 +237,7 @@ func (f PartitionForm) groups(c *class, colors [][]int32) bool {
 	return true
 }
 
-// key is the first rank of the group of a rank: its coordinates on the axes that are not free.
+// key returns the first rank of the group of a rank, which has its coordinates on the axes that are not free.
 func (f PartitionForm) key(dims []int32, rank int32) int32 {
 	key, stride := int32(0), int32(1)
 	for a, x := range coords(dims, rank) {
@@ -244,7 +249,7 @@ func (f PartitionForm) key(dims []int32, rank int32) int32 {
 	return key
 }
 
-// sets evaluates the form on extents.
+// sets evaluates the form on a grid.
 func (f PartitionForm) sets(ranks int32, dims []int32) Sets {
 	out := Sets{Ranks: ranks}
 	at := map[int32]int{}
@@ -252,7 +257,7 @@ func (f PartitionForm) sets(ranks int32, dims []int32) Sets {
 		in := true
 		for a, x := range coords(dims, r) {
 			g := f.Guards[a]
-			in = in && holds(g.Kind, g.N.At(dims[a], nil), g.Offset, x, dims[a])
+			in = in && holds(g.Kind, g.N.Value(dims[a], nil), g.Offset, x, dims[a])
 		}
 		if !in {
 			continue
@@ -274,8 +279,9 @@ func (f PartitionForm) sets(ranks int32, dims []int32) Sets {
 	return out
 }
 
-// At returns the communicators at a process count, ordered by their lowest member. The error is a *Refusal when the runs do not tell.
-func (l PartitionLaw) At(ranks int32) (Sets, error) {
+// Sets returns the communicators at a process count, ordered by their lowest member. The error is a *Refusal when the
+// runs do not determine them.
+func (l PartitionLaw) Sets(ranks int32) (Sets, error) {
 	refuse := func(r Reason, detail string) (Sets, error) {
 		return Sets{}, &Refusal{Slot: l.Name, Ranks: ranks, Reason: r, Detail: detail}
 	}
@@ -302,12 +308,13 @@ func (l PartitionLaw) At(ranks int32) (Sets, error) {
 		}
 	}
 	if len(texts) > 1 {
-		return refuse(Ambiguous, fmt.Sprintf("%d laws that give all runs differ: %s", len(texts), strings.Join(texts[:min(len(texts), 4)], "; ")))
+		return refuse(Ambiguous, fmt.Sprintf("%d laws that give all runs differ: %s", len(texts),
+			strings.Join(texts[:min(len(texts), 4)], "; ")))
 	}
 	return *answer, nil
 }
 
-// String is the law for people: "ranks that differ in x on a q x q grid".
+// String formats the form: "ranks that differ in x on a q x q grid".
 func (f PartitionForm) String() string {
 	var free, guards []string
 	for a := range f.Free {

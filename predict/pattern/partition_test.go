@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sets groups ranks by a color; None: in no set.
+// sets groups ranks by color; ranks with color None are in no set.
 func sets(ranks int32, color func(r int32) int32) Sets {
 	s := Sets{Ranks: ranks}
 	at := map[int32]int{}
@@ -61,7 +61,7 @@ func TestPartitions(t *testing.T) {
 			}
 			for _, p := range c.test {
 				want := sets(p, func(r int32) int32 { return c.color(p, r) })
-				if got, err := laws[0].At(p); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				if got, err := laws[0].Sets(p); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Errorf("at %d: %v, %v, want %v", p, got, err, want)
 				}
 			}
@@ -69,13 +69,14 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestPartitionsRefused has communicators without a law, and a law that has none for what it is asked.
+// TestPartitionsRefused has communicators without a law, and a law that is undefined at the requested process count.
 func TestPartitionsRefused(t *testing.T) {
 	rows := Partition{Name: "rows"}
 	odd := Partition{Name: "odd"}
 	for i, q := range []int32{2, 3, 4} {
 		rows.Runs = append(rows.Runs, sets(q*q, func(r int32) int32 { return r / q }))
-		odd.Runs = append(odd.Runs, sets(q*q, func(r int32) int32 { return []int32{r * r % 5 / 3, r * r % 7 / 3, r * r % 11 / 3}[i] }))
+		odd.Runs = append(odd.Runs, sets(q*q,
+			func(r int32) int32 { return []int32{r * r % 5 / 3, r * r % 7 / 3, r * r % 11 / 3}[i] }))
 	}
 	laws, err := (&Program{}).FitPartitions([]Partition{rows, odd})
 	if err != nil {
@@ -83,11 +84,12 @@ func TestPartitionsRefused(t *testing.T) {
 	}
 	for i, want := range []Reason{Undefined, NoLaw} {
 		var r *Refusal
-		if _, err := laws[i].At(20); !errors.As(err, &r) || !slices.Contains([]Reason{want, Ambiguous}, r.Reason) {
+		if _, err := laws[i].Sets(20); !errors.As(err, &r) || !slices.Contains([]Reason{want, Ambiguous}, r.Reason) {
 			t.Errorf("%s at 20: %v, want %s", laws[i].Name, err, want)
 		}
 	}
-	if _, err := (&Program{}).FitPartitions([]Partition{{Name: "twice", Runs: []Sets{{Ranks: 2, Sets: [][]int32{{0, 1}, {1}}}}}}); err == nil {
+	if _, err := (&Program{}).FitPartitions([]Partition{{Name: "twice",
+		Runs: []Sets{{Ranks: 2, Sets: [][]int32{{0, 1}, {1}}}}}}); err == nil {
 		t.Error("a rank in two communicators is no partition")
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// String is the law for people: the simplest form, its rivals, the general equation and the local equations it rests on.
+// String formats the law: the simplest form, its rivals, the general equation and the local equations.
 func (l Law) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", l.Name, l.Forms[0])
 	if n := len(l.Forms) - 1; n > 0 {
-		fmt.Fprintf(&b, "  %d more give all runs; where they differ there is no answer:\n", n)
+		fmt.Fprintf(&b, "  %d more fit all runs; where they differ there is no answer:\n", n)
 		for _, f := range l.Forms[1:min(len(l.Forms), 5)] {
 			fmt.Fprintf(&b, "    %s\n", f)
 		}
@@ -37,7 +37,7 @@ func (l Law) String() string {
 	return b.String()
 }
 
-// String is all that was found, and what was not.
+// String formats all laws, the unexplained slots and the warnings.
 func (p *Program) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "runs at %v ranks\n", p.Sizes)

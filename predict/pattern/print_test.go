@@ -7,10 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestProgramText has a ring and a slot without law as people read them.
+// TestProgramText prints a ring and a slot without a law.
 func TestProgramText(t *testing.T) {
 	ring := truth{name: "ring", site: "ring", dst: func(p, r int32) (int32, bool) { return (r + 1) % p, true }}
-	wild := Slot{Name: "wild", Site: "wild", Runs: []Mapping{{Ranks: 3, Dst: []int32{2, 2, 1}}, {Ranks: 5, Dst: []int32{4, 0, 0, 1, 1}}, {Ranks: 7, Dst: []int32{1, 6, 0, 0, 2, 5, 3}}}}
+	wild := Slot{Name: "wild", Site: "wild", Runs: []Mapping{{Ranks: 3, Dst: []int32{2, 2, 1}},
+		{Ranks: 5, Dst: []int32{4, 0, 0, 1, 1}}, {Ranks: 7, Dst: []int32{1, 6, 0, 0, 2, 5, 3}}}}
 	p, err := Fit([]Slot{ring.slot(3, 5, 7), wild}, Options{})
 	if err != nil {
 		t.Fatal(err)

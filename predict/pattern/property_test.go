@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// random makes a program whose destinations are known at every process count.
+// random generates programs whose destinations are known at every process count.
 type random struct{ *rand.Rand }
 
 func (r random) of(n int32) int32 { return r.Int32N(n) }
 
 func (r random) sign() int32 { return 2*r.of(2) - 1 }
 
-// someGrid is a law of extents and process counts that it is defined for, ascending.
+// someGrid returns a law of extents and the process counts for which it is defined, ascending.
 func (r random) someGrid() (dims func(int32) []int32, sizes []int32, name string) {
 	up := func(d []int32) []int32 { return d }
 	down := func(d []int32) []int32 {
@@ -75,7 +75,9 @@ func (r random) someProgram() program {
 		case 0, 1, 2: // neighbours along all axes, both ways
 			for b := range int(axes) {
 				for _, s := range []int32{1, -1} {
-					p.slots = append(p.slots, truth{name: fmt.Sprintf("%s.%d%+d", site, b, s), site: fmt.Sprintf("%s.%d%+d", site, b, s), dst: on(dims, shiftIn(b, s, wrap))})
+					p.slots = append(p.slots,
+						truth{name: fmt.Sprintf("%s.%d%+d", site, b, s), site: fmt.Sprintf("%s.%d%+d", site, b, s),
+							dst: on(dims, shiftIn(b, s, wrap))})
 				}
 			}
 		case 3: // a diagonal
@@ -94,7 +96,7 @@ func (r random) someProgram() program {
 			one(func(p, r int32) (int32, bool) { return r & (r - 1), r > 0 })
 		case 8: // odd to even along an axis
 			one(on(dims, func(x, g []int32) bool { ok := x[a]%2 == 1; x[a]--; return ok }))
-		case 9: // the border passes on
+		case 9: // only the border sends
 			one(on(dims, func(x, g []int32) bool { ok := x[a] == 0; x[a] = g[a] - 1; return ok }))
 		default:
 			p.slots = append(p.slots, r.someFamily(kind, site, p.train, sizes)...)
@@ -103,7 +105,7 @@ func (r random) someProgram() program {
 	return p
 }
 
-// someFamily is the steps of a collective made by hand on the line of ranks.
+// someFamily returns the steps of a collective written by hand on the line of ranks.
 func (r random) someFamily(kind int32, site string, train, sizes []int32) []truth {
 	count := log2up
 	dst := func(p, r, i int32) (int32, bool) { return r + 1<<i, r < 1<<i && r+1<<i < p }
@@ -119,7 +121,8 @@ func (r random) someFamily(kind int32, site string, train, sizes []int32) []trut
 	return family(site, count, dst, train, sizes).slots
 }
 
-// unlawful is a communication whose destinations follow no law: random graphs, and a master that hands out work as it comes.
+// unlawful returns a communication whose destinations follow no law: random graphs, and a master that hands out work
+// on demand.
 func (r random) unlawful(site string, train []int32) []Slot {
 	s := Slot{Name: site, Site: site}
 	master := r.of(2) == 0
@@ -141,7 +144,7 @@ func (r random) unlawful(site string, train []int32) []Slot {
 	return out
 }
 
-// lawText is the laws of a slot.
+// lawText prints the laws of a slot.
 func lawText(p *Program, slot string) string {
 	for _, l := range p.Laws {
 		for _, m := range l.Members {
@@ -153,8 +156,8 @@ func lawText(p *Program, slot string) string {
 	return ""
 }
 
-// TestRandomPrograms fits random programs and asks for process counts that were held out: no answer may be wrong, and nearly all
-// must be given.
+// TestRandomPrograms fits random programs and evaluates them at process counts that were held out: no answer may be
+// wrong, and nearly all must be given.
 func TestRandomPrograms(t *testing.T) {
 	programs := uint64(40)
 	if n, err := strconv.ParseUint(os.Getenv("COMMQ_PROGRAMS"), 10, 64); err == nil {
@@ -187,7 +190,7 @@ func TestRandomPrograms(t *testing.T) {
 				}
 			}
 			for _, s := range wild {
-				if m, err := p.At(s.Name, n); err == nil && m.anyone() {
+				if m, err := p.Map(s.Name, n); err == nil && m.anyone() {
 					invented++
 					t.Errorf("seed %d, runs at %v: a law was found for %s: %v", seed, pr.train, s.Name, s.Runs)
 				}

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// observation is a slot at one training process count where somebody sends.
+// observation is a slot at one training process count at which a rank sends.
 type observation struct {
 	size  int // index of the process count among the training's
 	index []int32
 	m     Mapping
 }
 
-// class is the grid laws that have the same extents at all training sizes: nothing in the runs tells them apart.
+// class is the grid laws that have the same extents at all training sizes, so that the runs cannot tell them apart.
 type class struct {
 	grids []Grid
 	dims  [][]int32 // per training size
@@ -20,11 +20,11 @@ type class struct {
 	coords [][]int32
 }
 
-// margin is the number of bits by which a law may be dearer than the cheapest one and still be kept as a rival.
+// margin is the number of bits by which a law may cost more than the cheapest one and still be kept as a rival.
 const margin = 4
 
-// classes returns the grid laws that have extents at all sizes, by what they have there. Laws with an axis that is never longer
-// than 1 are left out: they are laws of fewer axes. Fewest axes come first, then the order of the library.
+// classes returns the grid laws that have extents at all sizes, grouped by these extents. Laws with an axis that is
+// never longer than 1 are left out, as they are laws of fewer axes. Classes with fewest axes come first.
 func classes(sizes []int32) []*class {
 	var out []*class
 	for _, g := range grids(sizes) {
@@ -61,7 +61,7 @@ func classes(sizes []int32) []*class {
 	return out
 }
 
-// grids is the library of grid laws; the fixed extents are those that divide all sizes.
+// grids returns the library of grid laws; the fixed extents are those that divide all sizes.
 func grids(sizes []int32) []Grid {
 	line := Grid{Shape: Line, Axes: 1, Order: []int{0}}
 	out := []Grid{line}
@@ -159,15 +159,16 @@ func (c *class) coordsOf(size int) []int32 {
 	return c.coords[size]
 }
 
-// projection is what one observation says of the axes of a grid.
+// projection is one observation projected to the axes of a grid.
 type projection struct {
 	dims  []int32
 	index []int32
-	// to[a][b], when not nil, is the destination's coordinate on axis a as a function of the source's on axis b; -1: not seen.
+	// to[a][b], when not nil, is the destination's coordinate on axis a as a function of the source's on axis b; -1:
+	// not seen.
 	to [][][]int32
-	// used[a] says which coordinates of axis a senders have.
+	// used[a] are the coordinates of senders on axis a.
 	used [][]bool
-	// box says that all ranks with used coordinates send.
+	// box means that all ranks with used coordinates send.
 	box bool
 }
 
@@ -219,7 +220,7 @@ func (c *class) project(o observation) projection {
 	return p
 }
 
-// fitClass returns the forms on a class of grids that give all observations exactly, cheapest first.
+// fitClass returns the forms on a class of grids that reproduce all observations, cheapest first.
 func fitClass(c *class, obs []observation, lib *library) []Form {
 	ps := make([]projection, len(obs))
 	k := len(c.dims[0])
@@ -248,7 +249,8 @@ func fitClass(c *class, obs []observation, lib *library) []Form {
 	return cheapest(out)
 }
 
-// fitSkew returns the forms on a plane that move along one axis by the coordinate on the other, as the blocks of a matrix do before Cannon's algorithm.
+// fitSkew returns the forms on a plane that move along one axis by the coordinate on the other, as the blocks of a
+// matrix do before Cannon's algorithm.
 func (c *class) fitSkew(obs []observation) []Form {
 	if len(c.dims[0]) != 2 {
 		return nil
@@ -272,8 +274,9 @@ func (c *class) fitSkew(obs []observation) []Form {
 	return cheapest(out)
 }
 
-// axisRules returns, per axis, the rules that give all coordinates and, when the senders are a box, all senders; nil when an
-// axis has none. Without a box the guards are those that hold for all senders' coordinates as they are seen.
+// axisRules returns, for each axis, the rules that give the coordinates of all destinations; nil if an axis has none.
+// If the senders form a box, the rules must also give exactly the senders. Otherwise their guards are those that all
+// senders satisfy.
 func axisRules(ps []projection, k int, lib *library, box bool) [][]Rule {
 	out := make([][]Rule, k)
 	for a := range k {
@@ -281,7 +284,8 @@ func axisRules(ps []projection, k int, lib *library, box bool) [][]Rule {
 		if slices.ContainsFunc(ps, func(p projection) bool { return p.to[a][a] == nil }) {
 			from = -1
 			for b := range k {
-				if b != a && !slices.ContainsFunc(ps, func(p projection) bool { return p.to[a][b] == nil || p.dims[a] != p.dims[b] }) {
+				if b != a && !slices.ContainsFunc(ps,
+					func(p projection) bool { return p.to[a][b] == nil || p.dims[a] != p.dims[b] }) {
 					from = b
 					break
 				}
@@ -371,15 +375,15 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// total is the cost of the rule with its guard.
+// total returns the cost of the rule with its guard.
 func (r Rule) total() float64 { return r.cost() + r.Guard.cost() }
 
-// gives says whether a rule's step has the destination's coordinate of every sender.
+// gives reports whether a rule's step gives the destination's coordinate of every sender.
 func gives(ps []projection, a int, r Rule) bool {
 	for i := range ps {
 		p := &ps[i]
 		g := p.dims[a]
-		n, root := r.N.At(g, p.index), mod(r.Root.At(g, p.index), g)
+		n, root := r.N.Value(g, p.index), mod(r.Root.Value(g, p.index), g)
 		for x, y := range p.to[a][r.From] {
 			if y < 0 {
 				continue
@@ -392,29 +396,29 @@ func gives(ps []projection, a int, r Rule) bool {
 	return true
 }
 
-// grows says whether the runs show that a number is a power of the extent: one that has been 1 in most runs, because its exponent
-// begins far below 0, would fit any number that has changed once.
+// grows reports whether the runs show that a number is a power of the extent. A number that is 1 in most runs,
+// because its exponent starts far below 0, would fit anything that changed once.
 func grows(ps []projection, a int, n Number) bool {
 	if n.Kind != Power || n.Log == NoLog || n.B != 0 || abs(n.C) < 3 {
 		return true
 	}
 	var seen []int32
 	for i := range ps {
-		if v := n.At(ps[i].dims[a], ps[i].index); !slices.Contains(seen, v) {
+		if v := n.Value(ps[i].dims[a], ps[i].index); !slices.Contains(seen, v) {
 			seen = append(seen, v)
 		}
 	}
 	return len(seen) > 2
 }
 
-// ability says, per observation, which coordinates of axis a the step can send from, and a key for it.
+// ability returns, per observation, from which coordinates of axis a the step can send, and a key of that.
 func ability(ps []projection, a int, r Rule) ([][]bool, string) {
 	out := make([][]bool, len(ps))
 	var key []byte
 	for i := range ps {
 		p := &ps[i]
 		g := p.dims[a]
-		n, root := r.N.At(g, p.index), mod(r.Root.At(g, p.index), g)
+		n, root := r.N.Value(g, p.index), mod(r.Root.Value(g, p.index), g)
 		out[i] = make([]bool, g)
 		for x := range g {
 			ok := true
@@ -434,7 +438,8 @@ func ability(ps []projection, a int, r Rule) ([][]bool, string) {
 	return out, string(key)
 }
 
-// guardsOf returns the guards that, with what the step can do, leave exactly the senders' coordinates; cheapest first.
+// guardsOf returns the guards that select exactly the senders' coordinates of those from which the step can send,
+// cheapest first.
 func guardsOf(ps []projection, a int, root Number, able [][]bool, lib *library) []Guard {
 	var out []Guard
 	least := math.Inf(1)
@@ -454,7 +459,7 @@ func guards(ps []projection, a int, rootN Number, able [][]bool, c Guard) bool {
 	for i := range ps {
 		p := &ps[i]
 		g := p.dims[a]
-		n, root := c.N.At(g, p.index), mod(rootN.At(g, p.index), g)
+		n, root := c.N.Value(g, p.index), mod(rootN.Value(g, p.index), g)
 		for x, used := range p.used[a] {
 			if able[i][x] && holds(c.Kind, n, c.Offset, mod(int32(x)-root, g), g) != used {
 				return false
@@ -479,7 +484,8 @@ func (c *class) combine(obs []observation, rules [][]Rule, where Where) []Form {
 	keep := func(rules []Rule, joint bool) {
 		f := Form{Grids: c.grids, Rules: slices.Clone(rules), Where: where, joint: joint}
 		f.Cost = f.cost()
-		if !slices.ContainsFunc(out, func(o Form) bool { return slices.Equal(o.Rules, f.Rules) }) && c.explains(f, obs) {
+		if !slices.ContainsFunc(out, func(o Form) bool { return slices.Equal(o.Rules, f.Rules) }) &&
+			c.explains(f, obs) {
 			out = append(out, f)
 		}
 	}
@@ -513,8 +519,9 @@ func (c *class) combine(obs []observation, rules [][]Rule, where Where) []Form {
 	return cheapest(out)
 }
 
-// joined calls yield with the rules of the form in which an expression with a power of two that is a guard of one axis guards all,
-// and in which it is the displacement too: the axes of a hierarchy of grids are thinned out alike, but on a short axis that is not seen.
+// joined calls yield with variants of the form's rules: a power of two that guards one axis guards all of them, and
+// is also the displacement. In a hierarchy of grids all axes are thinned out in the same way, but short axes do not
+// show it.
 func (f Form) joined(yield func([]Rule)) {
 	var done []Guard
 	for _, r := range f.Rules {
@@ -540,7 +547,7 @@ func (f Form) joined(yield func([]Rule)) {
 	}
 }
 
-// explains says whether a form gives every observation exactly.
+// explains reports whether a form reproduces every observation.
 func (c *class) explains(f Form, obs []observation) bool {
 	for _, o := range obs {
 		m := f.bind(o.m.Ranks, c.dims[o.size], o.index)
@@ -586,7 +593,7 @@ func fitBits(line *class, obs []observation) []Form {
 	return cheapest(out)
 }
 
-// evidence is the information of observations in bits: who of the ranks sends, and where each sender sends to.
+// evidence returns the information in the observations, in bits: which ranks send, and to whom.
 func evidence(obs []observation) float64 {
 	bits := 0.0
 	for _, o := range obs {

@@ -2,7 +2,7 @@ package pattern
 
 import "testing"
 
-// strange are communications that follow a law of the process count which mostly is not among those that are tried.
+// strange returns communications that follow a law of the process count, mostly one that fitting does not try.
 func strange() map[string]func(p, r int32) (int32, bool) {
 	snake := func(g, r int32) int32 {
 		if x := r % g; r/g%2 == 1 {
@@ -49,11 +49,13 @@ func strange() map[string]func(p, r int32) (int32, bool) {
 	}
 }
 
-// TestStrangePrograms asks for laws that the library does not have, at larger process counts: they may be refused, not answered wrongly.
-// What changes only beyond the runs nothing in them can show, and what is a power of two in each run is one.
+// TestStrangePrograms evaluates laws that the library does not have at larger process counts: they may be refused,
+// but not answered wrongly. No run can show what changes only beyond the measured process counts, and a number that
+// is a power of two in each run is taken for one.
 func TestStrangePrograms(t *testing.T) {
 	for name, f := range strange() {
-		for _, train := range [][]int32{{4, 8, 16, 32}, {4, 9, 16, 25}, {6, 8, 9, 12, 16}, {8, 12, 16, 24}, {12, 16, 20, 24, 30}} {
+		for _, train := range [][]int32{{4, 8, 16, 32}, {4, 9, 16, 25}, {6, 8, 9, 12, 16}, {8, 12, 16, 24},
+			{12, 16, 20, 24, 30}} {
 			c := truth{name: name, site: name, dst: f}
 			p, err := Fit([]Slot{c.slot(train...)}, Options{Sizes: train})
 			if err != nil {

@@ -6,16 +6,18 @@ import (
 	"strings"
 )
 
-// Topology is what a static pattern is that goes to the neighbours on a grid of all ranks: the paper's mesh, ring and torus (section 4.2; BT is "toroidal" there).
+// Topology is a static pattern of messages to the neighbours on a grid of all ranks: the paper's mesh, ring and torus
+// (section 4.2; BT is "toroidal" there).
 type Topology struct {
-	// Dims are the extents of the grid, By the steps along each axis, as MPI_Cart_create has them: the last varies fastest with the rank.
+	// Dims are the extents of the grid, By the steps along each axis, as MPI_Cart_create has them: the last varies
+	// fastest with the rank.
 	Dims []int32 `json:"dims"`
 	By   []int32 `json:"by"`
-	// Wraps says that ranks at the end go on at the beginning; else they do not send.
+	// Wraps means that ranks at the end send to the beginning; otherwise they do not send.
 	Wraps bool `json:"wraps"`
 }
 
-// String is "ring (+1)", "torus 4 x 4 (0, +1)", "mesh 4 x 4 (-1, 0)".
+// String formats the topology: "ring (+1)", "torus 4 x 4 (0, +1)", "mesh 4 x 4 (-1, 0)".
 func (s Topology) String() string {
 	var dims, by []string
 	for i, n := range s.Dims {
@@ -34,8 +36,8 @@ func (s Topology) String() string {
 	return fmt.Sprintf("%s (%s)", name, strings.Join(by, ", "))
 }
 
-// on finds the shift that the mapping is on a grid, given by its extents; false where it is none.
-func (m Mapping) on(dims []int32) (Topology, bool) {
+// shiftOn returns the shift that the mapping is on a grid, given by its extents, if it is one.
+func (m Mapping) shiftOn(dims []int32) (Topology, bool) {
 	from, to := make([]int32, len(dims)), make([]int32, len(dims))
 	place := func(rank int32, x []int32) {
 		for a, n := range slices.Backward(dims) {
@@ -80,7 +82,7 @@ func (m Mapping) on(dims []int32) (Topology, bool) {
 	return Topology{}, false
 }
 
-// stopsAtEnds says whether exactly those ranks do not send whose destination would be outside of the grid.
+// stopsAtEnds reports whether exactly those ranks do not send whose destination would be outside the grid.
 func (m Mapping) stopsAtEnds(s *Topology, place func(rank int32, x []int32)) bool {
 	x := make([]int32, len(s.Dims))
 	for r, dst := range m.Dst {
@@ -96,16 +98,16 @@ func (m Mapping) stopsAtEnds(s *Topology, place func(rank int32, x []int32)) boo
 	return true
 }
 
-// along finds the shift that the mapping is along one axis of a grid, whose other axes it does not tell: two steps along an axis are also one along an axis that
-// is cut in two, so the one of fewest steps.
-func (m Mapping) along() (best Topology, is bool) {
+// shiftAlongAxis returns the shift along one axis of a grid that equals the mapping, if there is one. Two steps along
+// an axis are also one step along an axis that is divided in two, so it returns the shift with the fewest steps.
+func (m Mapping) shiftAlongAxis() (best Topology, is bool) {
 	least := int32(0)
 	for stride := int32(1); stride < m.Ranks; stride++ {
 		for extent := int32(2); stride*extent <= m.Ranks; extent++ {
 			if m.Ranks%(stride*extent) != 0 {
 				continue
 			}
-			s, shifts := m.on(gridOf([]int32{1, stride, stride * extent, m.Ranks}))
+			s, shifts := m.shiftOn(gridOf([]int32{1, stride, stride * extent, m.Ranks}))
 			if axes, steps := s.moves(); shifts && axes == 1 && (!is || steps < least) {
 				best, is, least = s, true, steps
 			}
@@ -114,7 +116,7 @@ func (m Mapping) along() (best Topology, is bool) {
 	return best, is
 }
 
-// moves is along how many axes the shift goes, and how far.
+// moves returns the number of axes along which the shift goes, and the number of steps.
 func (s *Topology) moves() (axes int, steps int32) {
 	for _, by := range s.By {
 		if by != 0 {
@@ -125,7 +127,7 @@ func (s *Topology) moves() (axes int, steps int32) {
 	return axes, steps
 }
 
-// gridOf is the grid whose axes begin at strides; nil where one is no multiple of the one before.
+// gridOf returns the grid whose axes have the given strides, or nil when one is not a multiple of the one before.
 func gridOf(strides []int32) (dims []int32) {
 	slices.Sort(strides)
 	strides = slices.Compact(strides)
@@ -139,8 +141,8 @@ func gridOf(strides []int32) (dims []int32) {
 	return dims
 }
 
-// Topologies says which of the mappings, all of one number of ranks, are shifts on a grid: the one whose axes all those have that go along one axis; where these do
-// not go together, each on its own. Nil: it is none.
+// Topologies returns the topology of each mapping, nil for those that are no shift. All mappings have the same number
+// of ranks. If the axes of all shifts along one axis are compatible, the topologies are on their common grid.
 func Topologies(mappings []Mapping) []*Topology {
 	all := make([]*Topology, len(mappings))
 	if len(mappings) == 0 {
@@ -148,7 +150,7 @@ func Topologies(mappings []Mapping) []*Topology {
 	}
 	strides := []int32{1, mappings[0].Ranks}
 	for i, m := range mappings {
-		s, is := m.along()
+		s, is := m.shiftAlongAxis()
 		if !is {
 			continue
 		}
@@ -164,7 +166,7 @@ func Topologies(mappings []Mapping) []*Topology {
 		return all
 	}
 	for i, m := range mappings {
-		if s, is := m.on(grid); is {
+		if s, is := m.shiftOn(grid); is {
 			all[i] = &s
 		}
 	}

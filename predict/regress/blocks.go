@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Rounding is how N cells are cut into g blocks.
+// Rounding is how N cells are divided into g blocks.
 type Rounding string
 
 // The conventions that programs use; x is the block's number, from 0.
@@ -16,14 +16,14 @@ const (
 	Short     Rounding = "short-last" // ceil(N/g) until they are used up
 	Long      Rounding = "long-last"  // floor(N/g), the last has the rest
 	Even      Rounding = "even"       // floor((x+1) N/g) - floor(x N/g)
-	Floor     Rounding = "floor"      // floor(N/g), of all: a buffer, or cells that are left out
-	Ceil      Rounding = "ceil"       // ceil(N/g), of all: the largest block
+	Floor     Rounding = "floor"      // floor(N/g) for all: a buffer, or some cells are left out
+	Ceil      Rounding = "ceil"       // ceil(N/g) for all: the largest block
 )
 
-// roundings in the order of preference where they say the same of what was seen.
+// roundings are in the order of preference, for those that agree at all samples.
 var roundings = []Rounding{RestFirst, Floor, Ceil, Short, RestLast, Even, Long}
 
-// block is the extent of a block; 0 or less where there is none.
+// block returns the extent of block x; 0 or less means that there is none.
 func (r Rounding) block(n, g, x int64) int64 {
 	low, rest := n/g, n%g
 	switch r {
@@ -50,7 +50,7 @@ func (r Rounding) block(n, g, x int64) int64 {
 	return low
 }
 
-// Trim is which blocks are one cell thinner: those at the boundary of the domain.
+// Trim tells which blocks at the boundary of the domain have one cell less.
 type Trim string
 
 // Trims.
@@ -63,6 +63,7 @@ const (
 
 var trims = []Trim{NoTrim, TrimBoth, TrimFirst, TrimLast}
 
+// cells returns the number of cells less that block x of g has.
 func (t Trim) cells(g, x int64) (n int64) {
 	if x == 0 && (t == TrimBoth || t == TrimFirst) {
 		n++
@@ -73,13 +74,13 @@ func (t Trim) cells(g, x int64) (n int64) {
 	return n
 }
 
-// halos are what is added to a block, in the order of preference.
+// halos are the numbers of cells added to a block, in the order of preference.
 var halos = []int64{0, 2, 1, -1, -2}
 
-// mostHalo is the largest of halos, whatever its sign.
+// mostHalo is the largest absolute value of halos.
 const mostHalo = 2
 
-// Cut is a factor of a law: the extent of a rank's block along an axis, with what is added to it.
+// Cut is a factor of a law: the extent of a rank's block along an axis, plus a halo.
 type Cut struct {
 	Extent   int64    `json:"extent"` // N, cells of the domain along the axis
 	Rounding Rounding `json:"rounding"`
@@ -87,7 +88,7 @@ type Cut struct {
 	Trim     Trim     `json:"trim,omitempty"`
 }
 
-// Level is what an index does to the extents.
+// Level is how an index changes the extents.
 type Level string
 
 // Levels: extents do not change, are halved with each step of the index, or doubled.
@@ -97,7 +98,8 @@ const (
 	Doubled Level = "doubled"
 )
 
-func (l Level) of(n, i int64) int64 {
+// scale returns the extent n at index i.
+func (l Level) scale(n, i int64) int64 {
 	switch {
 	case l == Halved && i >= 0 && i < 62:
 		return n >> i
@@ -107,32 +109,34 @@ func (l Level) of(n, i int64) int64 {
 	return n
 }
 
-// at is the factor's value; 0 or less is none.
-func (c *Cut) at(level Level, i, g, x int64) int64 {
-	return c.Rounding.block(level.of(c.Extent, i), g, x) + c.Add - c.Trim.cells(g, x)
+// value returns the factor's value; 0 or less means that there is none.
+func (c *Cut) value(level Level, i, g, x int64) int64 {
+	return c.Rounding.block(level.scale(c.Extent, i), g, x) + c.Add - c.Trim.cells(g, x)
 }
 
 func (c *Cut) text(axis string) string {
-	name := map[Rounding]string{RestFirst: "block", RestLast: "block'", Short: "short block", Long: "long block", Even: "even block", Floor: "floor", Ceil: "ceil"}[c.Rounding]
+	name := map[Rounding]string{RestFirst: "block", RestLast: "block'", Short: "short block", Long: "long block",
+		Even: "even block", Floor: "floor", Ceil: "ceil"}[c.Rounding]
 	s := fmt.Sprintf("%s(%d/%s)", name, c.Extent, axis)
 	if c.Add != 0 {
 		s = fmt.Sprintf("(%s%+d)", s, c.Add)
 	}
 	if c.Trim != NoTrim {
-		s = fmt.Sprintf("(%s-[%s])", s, map[Trim]string{TrimBoth: "first or last", TrimFirst: "first", TrimLast: "last"}[c.Trim])
+		s = fmt.Sprintf("(%s-[%s])", s, map[Trim]string{TrimBoth: "first or last", TrimFirst: "first",
+			TrimLast: "last"}[c.Trim])
 	}
 	return s
 }
 
-// spot is a place along an axis with the factor that is wanted there.
+// spot is a place along an axis, with the factor that is required there.
 type spot struct{ g, x, i, want int64 }
 
-// mostExtent is the largest domain that is looked for along an axis.
+// mostExtent is the largest extent of a domain that is tried.
 const mostExtent = 1 << 24
 
-// cutsOf are all cuts that have the wanted factor at all spots, preferred ones first. It does not search: one spot bounds the extent to a few
-// blocks' worth, all spots to few candidates.
-func cutsOf(level Level, spots []spot) (all []Cut) {
+// findCuts returns all cuts that have the required factor at all spots, preferred ones first. It is fast, as the spots
+// bound the extent to few candidates.
+func findCuts(level Level, spots []spot) (all []Cut) {
 	for _, add := range halos {
 		for _, trim := range trims {
 			least, most := int64(1), int64(mostExtent)
@@ -155,12 +159,13 @@ func cutsOf(level Level, spots []spot) (all []Cut) {
 				least, most = max(least, lo), min(most, hi)
 			}
 			if most-least > mostTried {
-				continue // nothing but one spot at a far level: it would say nothing
+				continue // this needs a single spot at a far level, which is no evidence
 			}
 			for _, rounding := range roundings {
 				for n := least; n <= most; n++ {
 					c := Cut{n, rounding, add, trim}
-					if !slices.ContainsFunc(spots, func(s spot) bool { return c.at(level, s.i, s.g, s.x) != s.want }) {
+					if !slices.ContainsFunc(spots,
+						func(s spot) bool { return c.value(level, s.i, s.g, s.x) != s.want }) {
 						all = append(all, c)
 					}
 				}
@@ -170,17 +175,18 @@ func cutsOf(level Level, spots []spot) (all []Cut) {
 	return all
 }
 
-// mostTried is the widest range of extents that is tried one by one.
+// mostTried is the widest range of extents that is tried.
 const mostTried = 1 << 13
 
-// rangeOf is the least, first and greatest that cuts say of a place; ok is false where the first says there is nothing.
-func rangeOf(cuts []Cut, level Level, i, g, x int64) (low, value, high int64, ok bool) {
+// cutBounds returns the least, the first and the largest value of cuts at a place. ok is false where the first has
+// none.
+func cutBounds(cuts []Cut, level Level, i, g, x int64) (low, value, high int64, ok bool) {
 	low, high = math.MaxInt64, math.MinInt64
 	for k := range cuts {
-		if y := cuts[k].at(level, i, g, x); y > 0 {
+		if y := cuts[k].value(level, i, g, x); y > 0 {
 			low, high = min(low, y), max(high, y)
 		}
 	}
-	value = cuts[0].at(level, i, g, x)
+	value = cuts[0].value(level, i, g, x)
 	return low, value, high, value > 0
 }

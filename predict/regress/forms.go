@@ -6,67 +6,68 @@ import (
 	"strings"
 )
 
-// Families of forms, in the order in which they are tried: what comes later has to be better by more, see form.tried.
+// Families of forms, in the order in which they are tried. Later ones must fit better, see form.tried.
 const (
-	// Exact is an integer law that has every value of the table, to the unit.
+	// Exact is an integer law that reproduces every value of the table.
 	Exact = "exact"
 	// Constant is c.
 	Constant = "const"
 	// Power is c P^a, by least squares of logarithms.
 	Power = "power-law"
-	// PaperPower is the power law with its exponent rounded to three digits, as the trend lines of spreadsheets show it: so Panadero et al.
-	// evaluate theirs (section 5, figure 7). It is never chosen, only asked for.
+	// PaperPower is the power law with its exponent rounded to three digits, like the trend lines of spreadsheets that
+	// Panadero et al. use (section 5, figure 7). It is never chosen, but can be requested.
 	PaperPower = "power"
 	// Linear is c0 + c1 P.
 	Linear = "linear"
 	// Log is c0 + c1 log2 P.
 	Log = "log"
-	// Scaled is c g(P), g one power of P with or without a logarithm.
+	// Scaled is c g(P), where g is a power of P, possibly times a logarithm.
 	Scaled = "scaled"
-	// Boundary is c g(P), g a surface or volume without its last block, as (q-1)/q^2 with q = sqrt P.
+	// Boundary is c g(P), where g is a surface or volume without its last block, such as (q-1)/q^2 with q = sqrt P.
 	Boundary = "boundary"
-	// Geometric is c1 g(P) + c2 h(P), g and h powers of the edge of a square or cube of ranks, or one of them and a cost that grows.
+	// Geometric is c1 g(P) + c2 h(P), where g and h are powers of the edge of a square or cube of ranks, or one of them
+	// is such a power and the other a growing cost.
 	Geometric = "geometric"
-	// PMNF is a constant and one term of the performance model normal form, whose exponents may be negative here.
+	// PMNF is a constant and one term of the performance model normal form of Calotoiu et al. (SC 2013), whose
+	// exponents may be negative here.
 	PMNF = "pmnf"
 )
 
-// Forms are the names that Curve.AtForm takes.
+// Forms returns the families that Curve.PredictWith accepts.
 func Forms() []string {
 	return []string{Exact, Constant, PaperPower, Power, Linear, Log, Scaled, Boundary, Geometric, PMNF}
 }
 
-// term is a function of the number of ranks that a coefficient stands before.
+// term is a function of the number of ranks that is multiplied by a coefficient.
 type term struct {
-	name string // as people read it, "" for 1
-	at   func(ranks float64) float64
+	name  string // "" for 1
+	value func(ranks float64) float64
 }
 
-// knownAt is the same term, which has its values at some numbers of ranks at hand: a fit asks for these again and again.
-func (t term) knownAt(ranks []int64) term {
-	type value struct{ ranks, at float64 }
-	known := make([]value, len(ranks))
+// cached returns the same term, which remembers its values at some rank counts, as cross-validation needs them often.
+func (t term) cached(ranks []int64) term {
+	known := make([]struct{ ranks, value float64 }, len(ranks))
 	for i, p := range ranks {
-		known[i] = value{float64(p), t.at(float64(p))}
+		known[i].ranks, known[i].value = float64(p), t.value(float64(p))
 	}
 	return term{t.name, func(p float64) float64 {
 		for i := range known {
 			if known[i].ranks == p {
-				return known[i].at
+				return known[i].value
 			}
 		}
-		return t.at(p)
+		return t.value(p)
 	}}
 }
 
-// form is a hypothesis: one or two terms, each with a coefficient, or the power law.
+// form is a hypothesis: one or two terms with a coefficient each, or the power law.
 type form struct {
 	family string
 	terms  []term
-	tried  int // hypotheses tried when this one is: those of the simpler families, and all of its own
+	tried  int // number of hypotheses tried with this one: those of simpler families, and all of its own
 }
 
-// parameters is the number of coefficients.
+// parameters returns the number of coefficients.
 func (f *form) parameters() int {
 	if f.family == Power {
 		return 2
@@ -74,7 +75,7 @@ func (f *form) parameters() int {
 	return len(f.terms)
 }
 
-// power is the term P^(num/den) log2(P)^logs.
+// power returns the term P^(num/den) log2(P)^logs.
 func power(num, den, logs int) term {
 	e := float64(num) / float64(den)
 	var name []string
@@ -97,9 +98,11 @@ func power(num, den, logs int) term {
 	return term{strings.Join(name, " "), func(p float64) float64 { return math.Pow(p, e) * math.Pow(math.Log2(p), float64(logs)) }}
 }
 
-var one = term{"", func(float64) float64 { return 1 }}
+// constant is the term 1.
+var constant = term{"", func(float64) float64 { return 1 }}
 
-// boundaries are surfaces and volumes of which the last block sends nothing: (g-1)^a/g^b for g the edge of a line, square or cube.
+// boundaries returns surfaces and volumes whose last block sends nothing: (g-1)/g^b, where g is the edge of a line,
+// square or cube.
 func boundaries() (all []term) {
 	for _, edge := range []struct {
 		name string
@@ -124,7 +127,8 @@ func boundaries() (all []term) {
 	return all
 }
 
-// forms are the hypotheses, simplest first. There are as many as a table of five values can tell apart when each has to pay for those before it.
+// forms returns the hypotheses, simplest first. There are as many as a table of five values can tell apart when each
+// is penalized for those before it.
 func forms() []form {
 	var all []form
 	tier := func(fs ...form) {
@@ -133,40 +137,44 @@ func forms() []form {
 		}
 		all = append(all, fs...)
 	}
-	of := func(family string, ts ...term) form { return form{family: family, terms: ts} }
-	tier(of(Constant, one), of(Power), of(Linear, one, power(1, 1, 0)), of(Log, one, power(0, 1, 1)),
-		of(Scaled, power(-1, 1, 0)), of(Scaled, power(1, 1, 0)), of(PMNF, one, power(-1, 1, 0)))
+	newForm := func(family string, ts ...term) form { return form{family: family, terms: ts} }
+	tier(newForm(Constant, constant), newForm(Power), newForm(Linear, constant, power(1, 1, 0)),
+		newForm(Log, constant, power(0, 1, 1)),
+		newForm(Scaled, power(-1, 1, 0)), newForm(Scaled, power(1, 1, 0)), newForm(PMNF, constant, power(-1, 1, 0)))
 	var second []form
 	for _, e := range [][2]int{{-2, 3}, {-1, 2}, {-1, 3}, {1, 2}, {2, 1}, {-2, 1}} {
-		second = append(second, of(Scaled, power(e[0], e[1], 0)))
+		second = append(second, newForm(Scaled, power(e[0], e[1], 0)))
 	}
-	second = append(second, of(Scaled, power(0, 1, 1)), of(Scaled, power(1, 1, 1)), of(Scaled, power(-1, 1, 1)), of(Scaled, power(-1, 2, 1)))
+	second = append(second, newForm(Scaled, power(0, 1, 1)), newForm(Scaled, power(1, 1, 1)),
+		newForm(Scaled, power(-1, 1, 1)),
+		newForm(Scaled, power(-1, 2, 1)))
 	for _, b := range boundaries() {
-		second = append(second, of(Boundary, b))
+		second = append(second, newForm(Boundary, b))
 	}
 	second = append(second,
-		of(Geometric, power(-1, 2, 0), power(-1, 1, 0)),
-		of(Geometric, power(-1, 3, 0), power(-2, 3, 0)),
-		of(Geometric, power(-2, 3, 0), power(-1, 1, 0)),
-		of(Geometric, power(-1, 1, 0), power(0, 1, 1)),
-		of(Geometric, power(-1, 1, 0), power(1, 2, 0)),
-		of(Geometric, power(-1, 1, 0), power(1, 1, 0)))
+		newForm(Geometric, power(-1, 2, 0), power(-1, 1, 0)),
+		newForm(Geometric, power(-1, 3, 0), power(-2, 3, 0)),
+		newForm(Geometric, power(-2, 3, 0), power(-1, 1, 0)),
+		newForm(Geometric, power(-1, 1, 0), power(0, 1, 1)),
+		newForm(Geometric, power(-1, 1, 0), power(1, 2, 0)),
+		newForm(Geometric, power(-1, 1, 0), power(1, 1, 0)))
 	tier(second...)
 	var third []form
-	for _, e := range [][2]int{{-2, 1}, {-3, 2}, {-1, 1}, {-3, 4}, {-2, 3}, {-1, 2}, {-1, 3}, {-1, 4}, {0, 1}, {1, 4}, {1, 3}, {1, 2}, {2, 3}, {3, 4}, {1, 1}, {3, 2}, {2, 1}, {3, 1}} {
+	for _, e := range [][2]int{{-2, 1}, {-3, 2}, {-1, 1}, {-3, 4}, {-2, 3}, {-1, 2}, {-1, 3}, {-1, 4}, {0, 1}, {1, 4},
+		{1, 3}, {1, 2}, {2, 3}, {3, 4}, {1, 1}, {3, 2}, {2, 1}, {3, 1}} {
 		for logs := range 3 {
-			if had(all, e, logs) {
+			if contains(all, e, logs) {
 				continue
 			}
-			third = append(third, of(PMNF, one, power(e[0], e[1], logs)))
+			third = append(third, newForm(PMNF, constant, power(e[0], e[1], logs)))
 		}
 	}
 	tier(third...)
 	return all
 }
 
-// had reports whether a constant with that term is among the forms, or is no form.
-func had(all []form, e [2]int, logs int) bool {
+// contains reports whether a constant with this term is already among the forms, or is none.
+func contains(all []form, e [2]int, logs int) bool {
 	if e[0] == 0 && logs == 0 {
 		return true
 	}

@@ -12,26 +12,27 @@ import (
 	"sync"
 )
 
-// Options say how laws of groups are looked for. The zero value serves.
+// Options are the options of FitGroups. The zero value works.
 type Options struct {
-	// MostExtent is the largest domain along an axis that is tried where two axes matter and no extent is known from other groups; 0: 512.
+	// MostExtent is the largest extent of a domain that is tried if two axes matter and no extent is known from other
+	// groups; 0 means 512.
 	MostExtent int64
 }
 
-// Law is what a group's value is at any place: exact laws, all that have every sample, or where there is none a curve against the number of
-// ranks for each role (first, last or inner along each axis).
+// Law is the value of a group as a function of the place: all exact laws that reproduce every sample, or, if there are
+// none, a curve over the number of ranks for each role (first, last or inner along each axis).
 type Law struct {
 	Name string
-	// Laws have every sample, preferred first; empty: there is none.
+	// Laws are the exact laws, preferred ones first. It is empty when there is none.
 	Laws []Hypothesis
-	// Roles are the curves where no law is exact, by the role's name; "" is of all ranks.
+	// roles are the curves by the role's name; "" is all ranks.
 	roles map[string]*role
-	// ranks are the numbers of ranks that were seen, ascending.
+	// ranks are the training rank counts, ascending.
 	ranks []int64
-	thin  bool // the laws have too little evidence to stand alone
-	open  bool // there were more laws than are kept
-	// rivals are simpler than the preferred law with cuts, but of extents that the program's other groups do not have. They say nothing of what is exact:
-	// where the laws disagree they widen the interval.
+	thin  bool // the laws have too little evidence: intervals include the curves
+	open  bool // there were more than mostKept laws
+	// rivals are simpler than the preferred law with cuts, but have extents that other groups of the program do not
+	// have. They do not make a prediction inexact, but widen the interval if the laws disagree.
 	rivals []Hypothesis
 
 	names    names
@@ -39,47 +40,48 @@ type Law struct {
 	texts    []string
 }
 
-// role is what was seen of ranks at the same sides of the grid.
+// role is the samples of ranks at the same sides of the grid.
 type role struct {
-	Points []Point `json:"points"` // the least, middle and largest value of each number of ranks
-	once   sync.Once
-	fitted *Curve
-	lock   sync.Mutex
-	said   map[int64]Expected // by ranks
+	Points      []Point `json:"points"` // the least, middle and largest value at each rank count
+	fit         sync.Once
+	fitted      *Curve
+	lock        sync.Mutex
+	predictions map[int64]Expected // by rank count
 }
 
-// at is the curve's prediction, made once for each number of ranks.
-func (r *role) at(ranks int64) Expected {
+// predict returns the curve's prediction at a rank count, which is computed once.
+func (r *role) predict(ranks int64) Expected {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	e, ok := r.said[ranks]
+	e, ok := r.predictions[ranks]
 	if !ok {
-		p := r.curve().At(ranks)
+		p := r.curve().Predict(ranks)
 		e = Expected{Value: p.Value, Low: p.Low, High: p.High, Form: p.Formula}
-		if r.said == nil {
-			r.said = map[int64]Expected{}
+		if r.predictions == nil {
+			r.predictions = map[int64]Expected{}
 		}
-		r.said[ranks] = e
+		r.predictions[ranks] = e
 	}
 	return e
 }
 
-// curve is fitted when it is first asked for, as most groups have exact laws; nil where one number of ranks was seen.
+// curve returns the curve, or nil if there is only one rank count. It is fitted on first use, because most groups
+// have exact laws and need none.
 func (r *role) curve() *Curve {
-	r.once.Do(func() { r.fitted, _ = Fit(r.Points) })
+	r.fit.Do(func() { r.fitted, _ = Fit(r.Points) })
 	return r.fitted
 }
 
-// Expected is what a law says of one place.
+// Expected is the prediction of a law at one place.
 type Expected struct {
 	Value     float64
-	Low, High float64 // where it is, of exact laws the least and most of all; infinite where nothing is known
-	Exact     bool    // all laws that remain agree
-	Form      string  // the law, for people
+	Low, High float64 // interval; of exact laws their least and largest value; infinite when nothing is known
+	Exact     bool    // all exact laws agree
+	Form      string  // the law as text
 }
 
-// FitGroups learns the law of each group, in their order. Extents that explain most groups are preferred for all: programs have one domain.
-// The extents it settled on are returned, most used first.
+// FitGroups learns the law of each group, in their order. A program has one domain, so extents that explain most groups
+// are preferred for all. It returns the chosen extents, the most used first.
 func FitGroups(groups []Group, o Options) (laws []*Law, extents []int64, err error) {
 	for i := range groups {
 		if len(groups[i].Samples) == 0 {
@@ -87,7 +89,7 @@ func FitGroups(groups []Group, o Options) (laws []*Law, extents []int64, err err
 		}
 	}
 	found := searchAll(groups, o)
-	extents = settle(found)
+	extents = chooseExtents(found)
 	for i := range groups {
 		l, err := newLaw(&groups[i], found[i], extents)
 		if err != nil {
@@ -98,8 +100,8 @@ func FitGroups(groups []Group, o Options) (laws []*Law, extents []int64, err err
 	return laws, extents, nil
 }
 
-// searchAll finds the exact laws of all groups: those of families together, where they have one, then of each group, easy ones first, so that what
-// they say of extents helps the others.
+// searchAll finds the exact laws of all groups: first of whole families, then of each group. Groups that need no search
+// for extents come first, as their extents help with the others.
 func searchAll(groups []Group, o Options) [][]Hypothesis {
 	limit := cmp.Or(o.MostExtent, 512)
 	found := make([][]Hypothesis, len(groups))
@@ -133,33 +135,33 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 			tasks = append(tasks, task{rows, keyOf(rows), []int{i}, false})
 		}
 	}
-	// The largest values first: these are of the domain's faces, and say its extents to the others.
+	// The largest values first: they are faces of the domain, whose extents help with the others.
 	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(mean(b.rows), mean(a.rows)) })
-	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(is(b.family), is(a.family)) })
+	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(indicator(b.family), indicator(a.family)) })
 	var known []int64
 	budgets := map[bool]*int{true: new(int), false: new(int)} // of families and of groups
-	*budgets[true], *budgets[false] = inVain/2, inVain
+	*budgets[true], *budgets[false] = mostFailures/2, mostFailures
 	for pass := range 3 {
-		searched := map[asked]answer{} // sites of a program often send the same
+		searched := map[searchKey]searchResult{} // many sites of a program have the same samples
 		for _, t := range tasks {
 			if done[t.members[0]] {
 				continue
 			}
-			k, budget := asked{t.key, t.family, len(known)}, budgets[t.family]
+			k, budget := searchKey{t.key, t.family, len(known)}, budgets[t.family]
 			x, again := searched[k]
 			if !again {
 				s := newSearcher(t.rows)
 				s.limit, s.budget = limit, budget
-				had := *budget
-				s.pass(pass, known)
-				x = answer{s.found, had - *budget}
+				before := *budget
+				s.search(pass, known)
+				x = searchResult{s.found, before - *budget}
 				searched[k] = x
 			} else {
 				*budget = max(0, *budget-x.spent)
 			}
 			if pass == 1 {
 				for i := range x.found {
-					known = withExtents(known, &x.found[i])
+					known = addExtents(known, &x.found[i])
 				}
 			}
 			if len(x.found) == 0 {
@@ -170,34 +172,34 @@ func searchAll(groups []Group, o Options) [][]Hypothesis {
 			}
 		}
 		if pass == 0 {
-			known = settle(found)
+			known = chooseExtents(found)
 		}
 	}
 	return found
 }
 
-// task is samples of which a law is looked for: of a group, or of a family of groups together.
+// task is the samples of a group or of a whole family of groups, of which a law is searched.
 type task struct {
 	rows    []row
-	key     string // the same for the same rows
+	key     string // equal for equal rows
 	members []int
 	family  bool
 }
 
-// asked is what the laws that a pass finds hang on: rows, and how many extents are known, which only become more.
-type asked struct {
+// searchKey identifies a search in a pass: its rows, and the number of known extents, which only grows.
+type searchKey struct {
 	key    string
 	family bool
 	known  int
 }
 
-// answer is what a pass found, and what it took of the budget.
-type answer struct {
+// searchResult is the laws found, and the part of the budget that was spent.
+type searchResult struct {
 	found []Hypothesis
 	spent int
 }
 
-// keyOf tells rows apart.
+// keyOf encodes rows as a map key.
 func keyOf(rows []row) string {
 	var key []byte
 	for i := range rows {
@@ -213,23 +215,25 @@ func keyOf(rows []row) string {
 	return string(key)
 }
 
-// pass looks for laws: 0, those that need no search for extents; 1, others, with extents that are known, else all; 2, with those that are known by then.
-func (s *searcher) pass(pass int, known []int64) {
+// search finds laws. Pass 0 finds those that need no search for extents, pass 1 others with known extents or else all
+// extents, and pass 2 those with the extents that are known after pass 1.
+func (s *searcher) search(pass int, known []int64) {
 	switch pass {
 	case 0:
-		s.easy()
+		s.withoutExtents()
 	case 1:
-		if s.extents = known; len(known) == 0 || !s.hard() {
+		if s.extents = known; len(known) == 0 || !s.withExtents() {
 			s.extents, s.found, s.divided = nil, nil, nil
-			s.hard()
+			s.withExtents()
 		}
 	case 2:
 		if s.extents = known; len(known) > 0 {
-			s.hard()
+			s.withExtents()
 		}
 	}
 }
 
+// mean returns the mean value.
 func mean(rows []row) (m float64) {
 	for _, r := range rows {
 		m += float64(r.v) / float64(len(rows))
@@ -237,13 +241,14 @@ func mean(rows []row) (m float64) {
 	return m
 }
 
-// indexed reports whether rows differ in an index.
+// indexed reports whether the rows differ in an index.
 func indexed(rows []row) bool {
 	return slices.ContainsFunc(rows, func(r row) bool { return !slices.Equal(r.index, rows[0].index) })
 }
 
-// easy looks for laws that need no search for extents. What grows by a law of a few numbers is not also looked for among blocks.
-func (s *searcher) easy() {
+// withoutExtents finds laws that need no search for extents. If a law with few numbers fits and grows, blocks are not
+// tried.
+func (s *searcher) withoutExtents() {
 	if s.constant() || s.runs < 2 {
 		return
 	}
@@ -252,28 +257,29 @@ func (s *searcher) easy() {
 		return // the number of ranks does not matter
 	}
 	s.affine()
-	if len(s.rows[0].g) == 1 || slices.ContainsFunc(s.found, func(h Hypothesis) bool { return h.falls() }) || len(s.found) == 0 {
+	if len(s.rows[0].g) == 1 || slices.ContainsFunc(s.found, func(h Hypothesis) bool { return h.falls() }) ||
+		len(s.found) == 0 {
 		if slices.ContainsFunc(s.rows, func(r row) bool { return r.v <= 0 }) {
 			return
 		}
 		for _, l := range s.levelings() {
 			for a := range s.rows[0].g {
-				s.one(l, a)
+				s.oneCut(l, a)
 			}
 		}
 		if len(s.found) > 0 && !slices.ContainsFunc(s.found, func(h Hypothesis) bool { return len(h.Axes) > 0 }) {
-			s.hard() // C/(g0 g1) of extents that all divide: blocks say the same, until one does not
+			s.withExtents() // C/(g0 g1): blocks are equal to that as long as all extents are divisible
 		}
 	}
 }
 
-// falls reports whether a law has a grid's extent below the line.
+// falls reports whether a law has a grid's extent in the denominator.
 func (h *Hypothesis) falls() bool {
 	return slices.ContainsFunc(h.Powers, func(p int) bool { return p < 0 })
 }
 
-// hard looks for laws of several axes and of multipartitions.
-func (s *searcher) hard() bool {
+// withExtents finds laws with cuts along several axes and of multipartitions. It reports whether there are any.
+func (s *searcher) withExtents() bool {
 	if s.runs < 2 {
 		return false
 	}
@@ -285,19 +291,20 @@ func (s *searcher) hard() bool {
 	for a := 0; a < axes; a++ {
 		for b := range a {
 			for _, l := range s.levelings() {
-				s.two(l, b, a)
+				s.twoCuts(l, b, a)
 			}
 		}
 	}
 	if len(s.found) == before && axes >= 3 && s.extents != nil {
 		for _, l := range s.levelings() {
-			s.three(l)
+			s.threeCuts(l)
 		}
 	}
 	return len(s.found) > before || s.partitions()
 }
 
-func withExtents(known []int64, h *Hypothesis) []int64 {
+// addExtents adds the extents of a law to the known ones.
+func addExtents(known []int64, h *Hypothesis) []int64 {
 	for _, cuts := range h.Cuts {
 		for _, c := range cuts {
 			if !slices.Contains(known, c.Extent) {
@@ -308,8 +315,9 @@ func withExtents(known []int64, h *Hypothesis) []int64 {
 	return known
 }
 
-// settle finds few extents with which all groups that have cuts keep a law: again and again those which most of the groups left can have.
-func settle(found [][]Hypothesis) (chosen []int64) {
+// chooseExtents chooses few extents with which all groups that have cuts keep a law: repeatedly those that most of the
+// remaining groups can have.
+func chooseExtents(found [][]Hypothesis) (chosen []int64) {
 	left := map[int]bool{}
 	for i, hs := range found {
 		if slices.ContainsFunc(hs, func(h Hypothesis) bool { return len(h.Cuts) > 0 }) {
@@ -327,7 +335,7 @@ func settle(found [][]Hypothesis) (chosen []int64) {
 				h := &found[i][k]
 				for a, cuts := range h.Cuts {
 					for _, c := range cuts {
-						// The others of this law's axes have to be settled or the same.
+						// The extents along the other axes of this law have to be chosen already, or the same.
 						if !mine[c.Extent] && h.possible(a, append(slices.Clone(chosen), c.Extent)) {
 							mine[c.Extent] = true
 						}
@@ -338,11 +346,11 @@ func settle(found [][]Hypothesis) (chosen []int64) {
 				votes[n]++
 			}
 		}
-		best := most(votes)
-		if len(best) == 0 { // laws of two extents that nobody else has: the first of them
+		best := mostVotes(votes)
+		if len(best) == 0 { // only laws with two extents that no other group has: take the first
 			for i := range found {
 				if left[i] {
-					for _, cuts := range first(found[i]).Cuts {
+					for _, cuts := range firstWithCuts(found[i]).Cuts {
 						if n := cuts[0].Extent; !slices.Contains(chosen, n) {
 							chosen = append(chosen, n)
 						}
@@ -355,7 +363,8 @@ func settle(found [][]Hypothesis) (chosen []int64) {
 		}
 
 		for i := range found {
-			if left[i] && slices.ContainsFunc(found[i], func(h Hypothesis) bool { return len(h.Cuts) > 0 && h.possible(-1, chosen) }) {
+			if left[i] && slices.ContainsFunc(found[i],
+				func(h Hypothesis) bool { return len(h.Cuts) > 0 && h.possible(-1, chosen) }) {
 				delete(left, i)
 			}
 		}
@@ -363,8 +372,8 @@ func settle(found [][]Hypothesis) (chosen []int64) {
 	return chosen
 }
 
-// first is the preferred law with cuts.
-func first(hs []Hypothesis) *Hypothesis {
+// firstWithCuts returns the preferred law with cuts, or an empty law.
+func firstWithCuts(hs []Hypothesis) *Hypothesis {
 	for i := range hs {
 		if len(hs[i].Cuts) > 0 {
 			return &hs[i]
@@ -373,7 +382,7 @@ func first(hs []Hypothesis) *Hypothesis {
 	return &Hypothesis{}
 }
 
-// possible reports whether all cuts but that of one axis can have extents that are among some; a cut of that axis has the last of them.
+// possible reports whether the cuts along all axes but one can have extents among those given.
 func (h *Hypothesis) possible(axis int, extents []int64) bool {
 	for a, cuts := range h.Cuts {
 		if a == axis {
@@ -386,8 +395,8 @@ func (h *Hypothesis) possible(axis int, extents []int64) bool {
 	return true
 }
 
-// most are the extents with most votes; nothing says which of several it is.
-func most(votes map[int64]int) (best []int64) {
+// mostVotes returns the extents with most votes.
+func mostVotes(votes map[int64]int) (best []int64) {
 	least := 1
 	for _, v := range votes {
 		least = max(least, v)
@@ -401,17 +410,17 @@ func most(votes map[int64]int) (best []int64) {
 	return best
 }
 
-// newLaw keeps of a group's laws those that agree with the program's extents, and learns its curves.
+// newLaw keeps those laws of a group that have the program's extents, and collects the points of its curves.
 func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 	l := &Law{Name: g.Name, roles: map[string]*role{}}
 	for i := range g.Samples {
 		s := &g.Samples[i]
-		r, err := place(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
+		r, err := newPlace(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
 		if err != nil {
 			return nil, fmt.Errorf("group %q: %w", g.Name, err)
 		}
 		if s.Ranks < 1 {
-			return nil, fmt.Errorf("group %q: a sample of %d ranks", g.Name, s.Ranks)
+			return nil, fmt.Errorf("group %q: a sample has %d ranks; want at least 1", g.Name, s.Ranks)
 		}
 		p := Point{int64(s.Ranks), float64(s.Value)}
 		names := []string{"", r.role()}
@@ -434,7 +443,7 @@ func newLaw(g *Group, found []Hypothesis, extents []int64) (*Law, error) {
 	return l, nil
 }
 
-// weigh finds whether the laws have too little evidence: fewer different values than three, that are not all the same.
+// weigh determines whether the laws have too little evidence: two different values, or one rank count.
 func (l *Law) weigh() {
 	values := map[float64]bool{}
 	for _, p := range l.roles[""].Points {
@@ -443,15 +452,15 @@ func (l *Law) weigh() {
 	l.thin = l.open || len(values) == 2 || len(l.ranks) < 2
 }
 
-// reduce leaves what curves are fitted to.
+// reduce drops all points but those to which curves are fitted.
 func (r *role) reduce() {
 	slices.SortFunc(r.Points, func(a, b Point) int { return cmp.Or(cmp.Compare(a.Ranks, b.Ranks), cmp.Compare(a.Value, b.Value)) })
 	r.Points = slices.Compact(r.Points)
-	r.Points = r.ends()
+	r.Points = r.extremes()
 }
 
-// ends are the least, middle and largest value of each number of ranks: ranks that differ are no more evidence than that.
-func (r *role) ends() (all []Point) {
+// extremes returns the least, middle and largest value at each rank count: further ranks are no further evidence.
+func (r *role) extremes() (all []Point) {
 	for i := 0; i < len(r.Points); {
 		j := i
 		for j < len(r.Points) && r.Points[j].Ranks == r.Points[i].Ranks {
@@ -469,7 +478,7 @@ func (r *role) ends() (all []Point) {
 	return all
 }
 
-// role is where along each axis a rank is.
+// role describes where along each axis a rank is: first, last, inner, or the only one.
 func (r *row) role() string {
 	var b strings.Builder
 	for a := range r.g {
@@ -490,8 +499,8 @@ func (r *row) role() string {
 	return b.String()
 }
 
-// preferred leaves of each law the cuts with the program's extents, where it has such, and of all laws those that then have them; then of these
-// such with a unit that is a multiple of 4, if there are any.
+// preferred returns the laws with only those cuts that have the program's extents, and drops laws without such cuts.
+// If the coefficient of some laws is a multiple of 4, it drops those whose coefficient is not.
 func preferred(found []Hypothesis, extents []int64) []Hypothesis {
 	var with, without []Hypothesis
 	for _, h := range found {
@@ -516,22 +525,24 @@ func preferred(found []Hypothesis, extents []int64) []Hypothesis {
 			with = append(with, kept)
 		}
 	}
-	if slices.ContainsFunc(with, func(h Hypothesis) bool { return odd(int64(h.C)) < 2 }) {
-		with = slices.DeleteFunc(with, func(h Hypothesis) bool { return odd(int64(h.C)) == 2 })
+	if slices.ContainsFunc(with, func(h Hypothesis) bool { return oddness(int64(h.C)) < 2 }) {
+		with = slices.DeleteFunc(with, func(h Hypothesis) bool { return oddness(int64(h.C)) == 2 })
 	}
 	slices.SortStableFunc(with, func(a, b Hypothesis) int {
-		return cmp.Or(cmp.Compare(math.Round(100*a.length()), math.Round(100*b.length())), cmp.Compare(odd(int64(a.C)), odd(int64(b.C))), cmp.Compare(a.C, b.C))
+		return cmp.Or(cmp.Compare(math.Round(100*a.length()), math.Round(100*b.length())),
+			cmp.Compare(oddness(int64(a.C)), oddness(int64(b.C))), cmp.Compare(a.C, b.C))
 	})
-	// A law with blocks explains one without that falls: values are whole.
+	// A law with blocks explains a falling law without them, as values are integers.
 	if len(with) > 0 && slices.ContainsFunc(without, func(h Hypothesis) bool { return h.falls() }) {
 		return append(with, without...)
 	}
 	return append(without, with...)
 }
 
-// simpler are the laws found, with those of their cuts, that take less than the first of the laws with cuts.
+// simpler returns the laws, with only those cuts, whose description is shorter than that of the preferred law with
+// cuts.
 func simpler(found, laws []Hypothesis) (all []Hypothesis) {
-	with := first(laws)
+	with := firstWithCuts(laws)
 	if len(with.Cuts) == 0 {
 		return nil
 	}
@@ -542,9 +553,9 @@ func simpler(found, laws []Hypothesis) (all []Hypothesis) {
 		for a, cuts := range h.Cuts {
 			var mine []Cut
 			for _, c := range cuts {
-				one := h
-				one.Cuts = slices.Clone(h.Cuts)
-				if one.Cuts[a] = []Cut{c}; one.length() < limit {
+				single := h
+				single.Cuts = slices.Clone(h.Cuts)
+				if single.Cuts[a] = []Cut{c}; single.length() < limit {
 					mine = append(mine, c)
 				}
 			}
@@ -559,10 +570,10 @@ func simpler(found, laws []Hypothesis) (all []Hypothesis) {
 	return all
 }
 
-// length is how many bits or so a law takes, smaller is preferred: what is added, what is trimmed, how extents are cut, and that extents and
-// units are round numbers.
+// length returns the description length of a law, about in bits: halos, trims, roundings, and how round its extents
+// and coefficient are. Shorter laws are preferred.
 func (h *Hypothesis) length() float64 {
-	n := roundness(int64(h.C)) + 2*float64(odd(int64(h.C)))
+	n := roundness(int64(h.C)) + 2*float64(oddness(int64(h.C)))
 	for _, cuts := range h.Cuts {
 		n += cuts[0].length()
 	}
@@ -575,7 +586,7 @@ func (h *Hypothesis) length() float64 {
 	return n
 }
 
-// haloBits is what it takes to say what is added to a block.
+// haloBits is the description length of a halo.
 var haloBits = map[int64]float64{0: 0, 1: 2, 2: 2, -1: 3, -2: 3}
 
 func (c *Cut) length() float64 {
@@ -586,7 +597,7 @@ func (c *Cut) length() float64 {
 	return n
 }
 
-// roundness is the bits of a number without the zeros at its end: 0 for powers of two.
+// roundness returns the number of bits of a number without its trailing zero bits: 0 for powers of two.
 func roundness(n int64) float64 {
 	for n > 0 && n%2 == 0 {
 		n /= 2
@@ -594,19 +605,20 @@ func roundness(n int64) float64 {
 	return math.Log2(math.Max(float64(n), 1))
 }
 
-// At is what the law says of a rank at a number of ranks, with the grid that it will have.
-func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, error) {
-	r, err := place(ranks, rank, dims, coords, index)
+// Predict returns the prediction for a rank at a rank count, on the grid that it has there.
+func (l *Law) Predict(ranks, rank int32, dims, coords, index []int32) (Expected, error) {
+	r, err := newPlace(ranks, rank, dims, coords, index)
 	if err != nil {
 		return Expected{}, err
 	}
 	e := Expected{Low: math.Inf(1), High: math.Inf(-1)}
 	low, high := e.Low, e.High
-	empty := false // a law of cells says that there are none, though some of its cuts have one: then the others are not certain
+	// The preferred cut of a law has no cells here, but others have: then no prediction is exact.
+	empty := false
 	for i := range l.Laws {
-		s, ok := l.Laws[i].at(&r, &l.names)
+		s, ok := l.Laws[i].value(&r, &l.names)
 		if !ok {
-			if s, ok = l.Laws[i].anyCut(&r, &l.names); ok {
+			if s, ok = l.Laws[i].valueOfAnyCut(&r, &l.names); ok {
 				empty = true
 				low, high = math.Min(low, s.low), math.Max(high, s.high)
 			}
@@ -635,16 +647,16 @@ func (l *Law) At(ranks, rank int32, dims, coords, index []int32) (Expected, erro
 	return e, nil
 }
 
-// widen makes the interval of what is not exact hold what simpler laws say.
+// widen extends an interval that is not exact to the values of rivals.
 func (l *Law) widen(e *Expected, r *row) {
 	for i := range l.rivals {
-		if s, ok := l.rivals[i].anyCut(r, &l.names); ok && !e.Exact {
+		if s, ok := l.rivals[i].valueOfAnyCut(r, &l.names); ok && !e.Exact {
 			e.Low, e.High = math.Min(e.Low, s.low), math.Max(e.High, s.high)
 		}
 	}
 }
 
-// text is a law as people read it, made once.
+// text returns the text of law i.
 func (l *Law) text(i int) string {
 	l.textOnce.Do(func() {
 		for k := range l.Laws {
@@ -654,7 +666,7 @@ func (l *Law) text(i int) string {
 	return l.texts[i]
 }
 
-// byRole is what the curve of a rank's role says, with what ranks of that role differed by; of all ranks where the role was not seen.
+// byRole predicts by the curve of the rank's role, or by that of all ranks when the role does not occur in the samples.
 func (l *Law) byRole(r *row) Expected {
 	to := l.roles[r.role()]
 	if to == nil || to.curve() == nil && l.roles[""].curve() != nil {
@@ -662,16 +674,17 @@ func (l *Law) byRole(r *row) Expected {
 	}
 	if to.curve() == nil {
 		p := to.Points[len(to.Points)/2]
-		return Expected{Value: p.Value, Low: math.Inf(-1), High: math.Inf(1), Form: fmt.Sprintf("%s, seen on %d ranks alone", number(p.Value), p.Ranks)}
+		return Expected{Value: p.Value, Low: math.Inf(-1), High: math.Inf(1),
+			Form: fmt.Sprintf("%s, seen at %d ranks only", number(p.Value), p.Ranks)}
 	}
-	return to.at(r.ranks)
+	return to.predict(r.ranks)
 }
 
 // Exact reports whether the group has an exact law.
 func (l *Law) Exact() bool { return len(l.Laws) > 0 }
 
-// Resolve is the number of ranks of those proposed at which the exact laws differ most for the ranks of a grid, and what they then say; ok is false
-// where they agree at all. grid gives the grid's extents at a number of ranks.
+// Resolve returns that rank count of the candidates at which the exact laws differ most, and their least and largest
+// value there. ok is false when they agree at all candidates. grid returns the grid at a rank count.
 func (l *Law) Resolve(candidates []int32, grid func(ranks int32) (dims []int32, coords func(rank int32) []int32, ok bool), index []int32) (ranks int32, low, high float64, ok bool) {
 	most := 0.0
 	for _, p := range candidates {
@@ -680,7 +693,7 @@ func (l *Law) Resolve(candidates []int32, grid func(ranks int32) (dims []int32, 
 			continue
 		}
 		for rank := range p {
-			e, err := l.At(p, rank, dims, coords(rank), index)
+			e, err := l.Predict(p, rank, dims, coords(rank), index)
 			if err != nil || e.Value == 0 || math.IsInf(e.High-e.Low, 0) {
 				continue
 			}
@@ -692,7 +705,7 @@ func (l *Law) Resolve(candidates []int32, grid func(ranks int32) (dims []int32, 
 	return ranks, low, high, ok
 }
 
-// String is the preferred law, and how many others there are; or the curve of all ranks.
+// String returns the preferred law and the number of others, or the curve of all ranks.
 func (l *Law) String() string {
 	switch n := len(l.Laws); {
 	case n == 1:
@@ -701,29 +714,29 @@ func (l *Law) String() string {
 		return fmt.Sprintf("%s {or %d other laws}", l.Laws[0].String(), n-1)
 	}
 	if c := l.roles[""].curve(); c != nil {
-		return "about " + c.At(l.ranks[len(l.ranks)-1]).Formula
+		return "about " + c.Predict(l.ranks[len(l.ranks)-1]).Formula
 	}
-	return fmt.Sprintf("seen on %d ranks alone", l.ranks[0])
+	return fmt.Sprintf("seen at %d ranks only", l.ranks[0])
 }
 
-// keptLaw is a law as JSON.
-type keptLaw struct {
+// storedLaw is a law as JSON.
+type storedLaw struct {
 	Name string       `json:"name"`
 	Laws []Hypothesis `json:"laws"`
 	Open bool         `json:"open,omitempty"`
-	// Rivals are those that widen intervals.
+	// Rivals are the laws that widen intervals.
 	Rivals []Hypothesis     `json:"rivals,omitempty"`
 	Roles  map[string]*role `json:"roles"`
 }
 
-// MarshalJSON keeps the law: the hypotheses, and the points of the curves, which are fitted again.
+// MarshalJSON stores the hypotheses, and the points of the curves, which are fitted again when they are needed.
 func (l *Law) MarshalJSON() ([]byte, error) {
-	return json.Marshal(keptLaw{l.Name, l.Laws, l.open, l.rivals, l.roles})
+	return json.Marshal(storedLaw{l.Name, l.Laws, l.open, l.rivals, l.roles})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (l *Law) UnmarshalJSON(b []byte) error {
-	var k keptLaw
+	var k storedLaw
 	if err := json.Unmarshal(b, &k); err != nil {
 		return err
 	}

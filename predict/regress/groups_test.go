@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// grid is how ranks are laid out at a number of ranks.
+// grid returns the extents of the grid on which p ranks are laid out.
 type grid func(p int32) []int32
 
 func square(p int32) []int32 {
@@ -40,7 +40,7 @@ func coordsOf(rank int32, dims []int32) (x []int32) {
 	return x
 }
 
-// truth is a law that a test knows; sends is who has the communication.
+// truth is a law known to the test; sends reports which ranks have the communication.
 type truth struct {
 	name   string
 	family string
@@ -51,34 +51,37 @@ type truth struct {
 
 func all(g, x []int64) bool { return true }
 
-// samplesOf are the values of a truth at numbers of ranks.
+// samplesOf evaluates a truth at several process counts.
 func samplesOf(t truth, lay grid, ps ...int32) (all []Sample) {
 	for _, p := range ps {
 		d := lay(p)
 		for r := range p {
 			x := coordsOf(r, d)
 			if t.sends(wide(d), wide(x)) {
-				all = append(all, Sample{Ranks: p, Rank: r, Dims: d, Coords: x, Index: t.index, Value: t.value(wide(d), wide(x), t.index)})
+				all = append(all, Sample{Ranks: p, Rank: r, Dims: d, Coords: x, Index: t.index,
+					Value: t.value(wide(d), wide(x), t.index)})
 			}
 		}
 	}
 	return all
 }
 
-// holdsAt compares laws with their truths at numbers of ranks that were not seen: exactly, or where exact is false the interval.
+// holdsAt compares laws with their truths at process counts that were not fitted: exactly, or by the interval if
+// exact is false.
 func holdsAt(t *testing.T, laws []*Law, truths []truth, lay grid, exact bool, ps ...int32) {
 	t.Helper()
 	for i, tr := range truths {
 		bad := 0
 		for _, s := range samplesOf(tr, lay, ps...) {
-			e, err := laws[i].At(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
+			e, err := laws[i].Predict(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
 			if err != nil {
 				t.Fatal(err)
 			}
 			v := float64(s.Value)
 			if (e.Value != v && exact || e.Low > v || e.High < v) && bad < 3 {
 				bad++
-				t.Errorf("%s: rank %d of %d at %v of %v: %v in %v to %v, truth %v, by %s", tr.name, s.Rank, s.Ranks, s.Coords, s.Dims, e.Value, e.Low, e.High, v, e.Form)
+				t.Errorf("%s: rank %d of %d at %v of %v: %v in %v to %v, truth %v, by %s", tr.name, s.Rank, s.Ranks,
+					s.Coords, s.Dims, e.Value, e.Low, e.High, v, e.Form)
 			}
 		}
 	}
@@ -100,20 +103,24 @@ func fitTruths(t *testing.T, truths []truth, lay grid, ps ...int32) ([]*Law, []i
 	return laws, extents
 }
 
-// TestStencilOfTwoExtents: a nine-point stencil on 100 x 84 cells, two ghost cells on each side of what its corners need.
+// TestStencilOfTwoExtents: a nine-point stencil on 100 x 84 cells, two ghost cells on each side of what its corners
+// need.
 func TestStencilOfTwoExtents(t *testing.T) {
 	b := RestFirst
 	notLast := func(a int) func(g, x []int64) bool { return func(g, x []int64) bool { return x[a] < g[a]-1 } }
 	truths := []truth{
 		{name: "east", sends: notLast(0), value: func(g, x []int64, _ []int32) int64 { return 8 * b.block(84, g[1], x[1]) }},
 		{name: "north", sends: notLast(1), value: func(g, x []int64, _ []int32) int64 { return 8 * (b.block(100, g[0], x[0]) + 2) }},
-		{name: "corner", sends: func(g, x []int64) bool { return notLast(0)(g, x) && notLast(1)(g, x) }, value: func(g, x []int64, _ []int32) int64 { return 8 }},
+		{name: "corner", sends: func(g, x []int64) bool {
+			return notLast(0)(g, x) &&
+				notLast(1)(g, x)
+		}, value: func(g, x []int64, _ []int32) int64 { return 8 }},
 		{name: "block", sends: all, value: func(g, x []int64, _ []int32) int64 { return 16 * b.block(100, g[0], x[0]) * b.block(84, g[1], x[1]) }},
 	}
 	laws, extents := fitTruths(t, truths, dims2, 4, 6, 8, 9, 12, 16)
 	holdsAt(t, laws, truths, dims2, true, 20, 24, 36)
-	holdsAt(t, laws, truths, dims2, false, 30) // 84 was cut in 2, 3, 4, which divide it: what 5 do has not been seen
-	if e, _ := laws[3].At(30, 0, []int32{6, 5}, []int32{0, 0}, nil); e.Exact {
+	holdsAt(t, laws, truths, dims2, false, 30) // 84 was divided by 2, 3 and 4 without remainder; 5 leaves one
+	if e, _ := laws[3].Predict(30, 0, []int32{6, 5}, []int32{0, 0}, nil); e.Exact {
 		t.Errorf("30 ranks: %+v is no matter of course", e)
 	}
 	if !slices.Contains(extents, 84) || !slices.Contains(extents, 100) {
@@ -121,8 +128,9 @@ func TestStencilOfTwoExtents(t *testing.T) {
 	}
 }
 
-// TestConventions: how the rest of a division goes to blocks is found where there is one.
-func TestConventions(t *testing.T) {
+// TestDivisionConventionsAreFound: the rule that distributes the remainder of a division over blocks is found if there is a
+// remainder.
+func TestDivisionConventionsAreFound(t *testing.T) {
 	for _, r := range roundings {
 		truths := []truth{
 			{name: string(r), sends: all, value: func(g, x []int64, _ []int32) int64 { return 24 * (r.block(97, g[0], x[0]) + 1) }},
@@ -131,13 +139,13 @@ func TestConventions(t *testing.T) {
 			}},
 		}
 		laws, _ := fitTruths(t, truths, dims2, 4, 6, 9, 12, 15)
-		holdsAt(t, laws, truths, dims2, false, 20, 30) // axis 1 was cut in 2 and 3 alone
+		holdsAt(t, laws, truths, dims2, false, 20, 30) // axis 1 was only divided by 2 and 3
 		laws, _ = fitTruths(t, truths, dims2, 4, 6, 9, 12, 15, 20, 25, 35, 49)
 		holdsAt(t, laws, truths, dims2, true, 30, 42, 64)
 	}
 }
 
-// TestBoundaryTrimmed: what touches the boundary of the domain has a cell less there.
+// TestBoundaryTrimmed: blocks at the boundary of the domain have one cell less there.
 func TestBoundaryTrimmed(t *testing.T) {
 	truths := []truth{
 		{name: "rows", sends: all, value: func(g, x []int64, _ []int32) int64 {
@@ -149,7 +157,8 @@ func TestBoundaryTrimmed(t *testing.T) {
 	holdsAt(t, laws, truths, dims2, true, 64, 36)
 }
 
-// TestMultipartition: sums over the q cells of a rank, of faces of all cells but the last, as 3 x 3, ... ranks of a cube of 38 have them; and trimmed.
+// TestMultipartition: sums over the q cells of a rank, of the faces of all cells but the last, as on 3 x 3, ... ranks
+// of a cube of 38; also trimmed at the boundary.
 func TestMultipartition(t *testing.T) {
 	sum := func(n int64, normal int, h0, h1 int64, trim Trim) func(g, x []int64, _ []int32) int64 {
 		return func(g, x []int64, _ []int32) (v int64) {
@@ -178,20 +187,23 @@ func TestMultipartition(t *testing.T) {
 	holdsAt(t, laws, truths, square, true, 36, 49, 64)
 }
 
-// TestLevels: faces of a multigrid of 64 cells, halved from level to level, with ghosts; and a size that doubles with each step of a tree.
+// TestLevels: faces of a multigrid of 64 cells, halved from level to level, with ghosts; and a size that doubles with
+// each step of a tree.
 func TestLevels(t *testing.T) {
 	var truths []truth
 	for i := range int32(3) {
-		truths = append(truths, truth{name: fmt.Sprintf("level %d", i), family: "levels", index: []int32{i}, sends: all, value: func(g, x []int64, index []int32) int64 {
-			n := int64(64) >> index[0]
-			return 8 * (n/g[0] + 2) * (n / g[1])
-		}})
+		truths = append(truths, truth{name: fmt.Sprintf("level %d", i), family: "levels", index: []int32{i},
+			sends: all, value: func(g, x []int64, index []int32) int64 {
+				n := int64(64) >> index[0]
+				return 8 * (n/g[0] + 2) * (n / g[1])
+			}})
 	}
 	laws, _ := fitTruths(t, truths, cube, 2, 4, 8, 16)
 	holdsAt(t, laws, truths, cube, true, 32, 64)
 	var tree []truth
 	for i := range int32(4) {
-		tree = append(tree, truth{name: fmt.Sprintf("step %d", i), family: "tree", index: []int32{i}, sends: all, value: func(_, _ []int64, index []int32) int64 { return 4 << index[0] }})
+		tree = append(tree, truth{name: fmt.Sprintf("step %d", i), family: "tree", index: []int32{i}, sends: all,
+			value: func(_, _ []int64, index []int32) int64 { return 4 << index[0] }})
 	}
 	laws, _ = fitTruths(t, tree, cube, 8, 16)
 	tree = append(tree, truth{name: "step 5", index: []int32{5}, sends: all, value: tree[0].value})
@@ -205,26 +217,29 @@ func TestLawsWithoutAGrid(t *testing.T) {
 		{name: "alltoall", sends: all, value: func(g, _ []int64, _ []int32) int64 { return 1 << 27 / (g[0] * g[0]) }},
 		{name: "rows", sends: all, value: func(g, x []int64, _ []int32) int64 { return 8 * RestFirst.block(7000, g[0], x[0]) }},
 		{name: "steps", sends: all, value: func(g, _ []int64, _ []int32) int64 {
-			l, _ := variables(0, 0)[1].at(&row{ranks: g[0]})
+			l, _ := variables(0, 0)[1].value(&row{ranks: g[0]})
 			return 11 * int64(l)
 		}},
 		{name: "same", sends: all, value: func(_, _ []int64, _ []int32) int64 { return 4097 }},
 	}
 	laws, _ := fitTruths(t, truths, line, 2, 4, 8, 16)
 	holdsAt(t, laws, truths, line, true, 32, 64, 128)
-	counts := []truth{{name: "messages", sends: all, value: func(g, _ []int64, _ []int32) int64 { return 6*201*g[0] + 6 }},
+	counts := []truth{{name: "messages", sends: all,
+		value: func(g, _ []int64, _ []int32) int64 { return 6*201*g[0] + 6 }},
 		{name: "solver messages", sends: all, value: func(g, x []int64, _ []int32) int64 { return 201 * (g[0] - 1) }},
 		{name: "wavefront", sends: all, value: func(g, x []int64, _ []int32) int64 { return 3*x[0] + 5*(g[1]-1-x[1]) + 2 }}}
 	laws, _ = fitTruths(t, counts, square, 4, 9, 16, 25)
 	holdsAt(t, laws, counts, square, true, 36, 64)
 }
 
-// TestAmbiguousLaws: BT class W's solver face from 4, 9 and 16 ranks, whose edges all divide 24: 240 (floor(24/q)+1)^2 and 240 (ceil(24/q)+1)^2 have all
-// of it and say 6000 and 8640 of 25 ranks; 25 is the run that resolves it, and then 49 is known.
+// TestAmbiguousLaws: BT class W's solver face from 4, 9 and 16 ranks, whose edges all divide 24. Both 240
+// (floor(24/q)+1)^2 and 240 (ceil(24/q)+1)^2 fit, and predict 6000 and 8640 on 25 ranks. A run on 25 ranks decides
+// between them, and then 49 is known.
 func TestAmbiguousLaws(t *testing.T) {
-	truths := []truth{{name: "solver", sends: all, value: func(g, _ []int64, _ []int32) int64 { return 240 * (24/g[0] + 1) * (24/g[0] + 1) }}}
+	truths := []truth{{name: "solver", sends: all,
+		value: func(g, _ []int64, _ []int32) int64 { return 240 * (24/g[0] + 1) * (24/g[0] + 1) }}}
 	laws, _ := fitTruths(t, truths, square, 4, 9, 16)
-	e, err := laws[0].At(25, 7, []int32{5, 5}, []int32{2, 1}, nil)
+	e, err := laws[0].Predict(25, 7, []int32{5, 5}, []int32{2, 1}, nil)
 	if err != nil || e.Exact || e.Low > 6000 || e.High < 8640 {
 		t.Errorf("25 ranks: %+v, %v; want 6000 and 8640 in the interval", e, err)
 	}
@@ -239,7 +254,8 @@ func TestAmbiguousLaws(t *testing.T) {
 	holdsAt(t, laws, truths, square, true, 36, 49, 64)
 }
 
-// TestNoLaw: values that differ from rank to rank for no reason get an interval per role, and one number of ranks says nothing of others.
+// TestNoLaw: values that differ from rank to rank without a rule get an interval per role, and a single process count
+// predicts no others.
 func TestNoLaw(t *testing.T) {
 	noisy := func(c int64) func(g, x []int64, _ []int32) int64 {
 		return func(g, x []int64, _ []int32) int64 {
@@ -252,18 +268,18 @@ func TestNoLaw(t *testing.T) {
 		t.Errorf("an exact law: %s", laws[0])
 	}
 	holdsAt(t, laws, truths, dims2, false, 64)
-	e, _ := laws[0].At(64, 0, []int32{8, 8}, []int32{0, 0}, nil)
+	e, _ := laws[0].Predict(64, 0, []int32{8, 8}, []int32{0, 0}, nil)
 	if e.High > 2*e.Low {
 		t.Errorf("%+v is too wide", e)
 	}
 	laws, _ = fitTruths(t, truths, dims2, 16)
-	if e, _ := laws[0].At(64, 0, []int32{8, 8}, []int32{0, 0}, nil); e.Exact || e.Low > 0 || e.High < 1e300 {
+	if e, _ := laws[0].Predict(64, 0, []int32{8, 8}, []int32{0, 0}, nil); e.Exact || e.Low > 0 || e.High < 1e300 {
 		t.Errorf("%+v from one number of ranks", e)
 	}
 }
 
-// TestLawsComeBack: JSON has all that a law says.
-func TestLawsComeBack(t *testing.T) {
+// TestLawsSurviveJSON writes laws as JSON and reads them back unchanged.
+func TestLawsSurviveJSON(t *testing.T) {
 	truths := []truth{
 		{name: "face", sends: all, value: func(g, x []int64, _ []int32) int64 {
 			return 8 * (RestFirst.block(97, g[0], x[0]) + 1) * RestFirst.block(61, g[1], x[1])
@@ -286,27 +302,31 @@ func TestLawsComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range samplesOf(truths[i], dims2, 20, 30) {
-			a, _ := l.At(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
-			b, _ := back.At(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
+			a, _ := l.Predict(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
+			b, _ := back.Predict(s.Ranks, s.Rank, s.Dims, s.Coords, s.Index)
 			if a != b {
 				t.Errorf("%s: %+v came back as %+v", l.Name, a, b)
 			}
 		}
 	}
-	for _, bad := range []string{`{}`, `{"roles":{"":{"points":[]}}}`, `{"roles":{"":{"points":[{"ranks":2,"value":1}]}},"laws":[{"axes":[0]}]}`} {
+	for _, bad := range []string{`{}`, `{"roles":{"":{"points":[]}}}`,
+		`{"roles":{"":{"points":[{"ranks":2,"value":1}]}},"laws":[{"axes":[0]}]}`} {
 		if err := json.Unmarshal([]byte(bad), new(Law)); err == nil {
 			t.Errorf("%s: no error", bad)
 		}
 	}
 }
 
-// BenchmarkFitGroups: 300 groups of 32 to 128 samples each over a grid of three axes, 7 numbers of ranks.
+// BenchmarkFitGroups fits 300 groups of 32 to 128 samples each on a grid of three axes, at 7 process counts.
 func BenchmarkFitGroups(b *testing.B) {
 	var groups []Group
 	for i := range 300 {
 		a, c := i%3, (i+1)%3
 		h, k := int64(i%2*2), int64(8*(1+i%5))
-		t := truth{sends: func(_, x []int64) bool { return i%4 == 0 || x[a] > 0 }, value: func(g, x []int64, _ []int32) int64 {
+		t := truth{sends: func(_, x []int64) bool {
+			return i%4 == 0 ||
+				x[a] > 0
+		}, value: func(g, x []int64, _ []int32) int64 {
 			return k * (RestFirst.block(66, g[a], x[a]) + h) * RestFirst.block(50, g[c], x[c])
 		}}
 		groups = append(groups, Group{Name: fmt.Sprint(i), Samples: samplesOf(t, cube, 2, 4, 8, 16, 32, 64, 128)})
@@ -347,10 +367,12 @@ func TestSweepsOfAMultipartition(t *testing.T) {
 		for normal := range 3 {
 			for i := range int32(6) {
 				family := fmt.Sprint(normal, forward)
-				tr := truth{name: fmt.Sprint(family, " step ", i), family: family, index: []int32{i}, value: face(normal, forward), sends: func(g, _ []int64) bool { return int64(i) < g[0]-1 }}
+				tr := truth{name: fmt.Sprint(family, " step ", i), family: family, index: []int32{i},
+					value: face(normal, forward), sends: func(g, _ []int64) bool { return int64(i) < g[0]-1 }}
 				truths = append(truths, tr)
 				if i < 4 {
-					groups = append(groups, Group{Name: tr.name, Family: family, Samples: samplesOf(tr, square, 9, 16, 25)})
+					groups = append(groups, Group{Name: tr.name, Family: family,
+						Samples: samplesOf(tr, square, 9, 16, 25)})
 				}
 			}
 		}

@@ -7,55 +7,57 @@ import (
 	"sync"
 )
 
-// Hypothesis is an exact law that has every sample of a group. Its fields say which: all are numbers, so that it can be kept as JSON.
+// Hypothesis is an exact law that reproduces every sample of a group: a constant, or a product of C, powers of
+// extents, a factor and cuts, plus a sum. Its fields are numbers and names, so that it can be stored as JSON.
 type Hypothesis struct {
-	// C is the constant, or what stands before the product.
+	// C is the constant, or the coefficient of the product.
 	C float64 `json:"c"`
-	// Powers of the grid's extents g that C is multiplied with.
+	// Powers are the exponents of the grid's extents g in the product.
 	Powers []int `json:"powers,omitempty"`
-	// Factor is a function of the place that C is multiplied with, see variables; empty: none.
+	// Factor is a function of the place (see variables) in the product; empty for none.
 	Factor string `json:"factor,omitempty"`
-	// Sum is what is added: coefficients of functions of the place.
+	// Sum are functions of the place with coefficients, which are added.
 	Sum []Summand `json:"sum,omitempty"`
-	// Level is what index LevelIndex does to the extents of the cuts.
+	// Level is how the index LevelIndex changes the extents of the cuts.
 	Level      Level `json:"level,omitempty"`
 	LevelIndex int   `json:"level_index,omitempty"`
-	// Axes are the axes that have a cut as a factor. Cuts are those of each that say the same of all samples: of several a place that was not
-	// seen may have any.
+	// Axes are the axes that have a cut as a factor. Cuts are, for each of them, the cuts with the same value at all
+	// samples; at other places any of them may hold.
 	Axes []int   `json:"axes,omitempty"`
 	Cuts [][]Cut `json:"cuts,omitempty"`
-	// Partition is a sum over the cells of a diagonal multipartition; then Cuts are of its cells' axes.
+	// Partition is a sum over the cells of a diagonal multipartition; Cuts are then along the axes of its cells.
 	Partition *Partition `json:"partition,omitempty"`
 }
 
-// Summand is a coefficient and what it stands before.
+// Summand is a function of the place with its coefficient.
 type Summand struct {
 	C        float64 `json:"c"`
 	Variable string  `json:"variable"`
 }
 
-// Partition is the diagonal multipartition of a cube on q x q ranks: rank (x, y) has q cells, cell c is at (x+s c, y-s c, c) modulo q. A
-// communication along axis Normal sends a face of every cell, or of all but the first or last along it.
+// Partition is the diagonal multipartition of a cube on q x q ranks: rank (x, y) has q cells, cell c is at (x+s c,
+// y-s c, c) modulo q. A communication along axis Normal sends a face of every cell, or of all but the first or last
+// along it.
 type Partition struct {
 	Sign   int64 `json:"sign"`   // s, 1 or -1
-	Swap   bool  `json:"swap"`   // x and y are the other way
+	Swap   bool  `json:"swap"`   // x and y are exchanged
 	Normal int   `json:"normal"` // axis of the cells, 0 to 2
 	Skip   Trim  `json:"skip"`   // TrimFirst, TrimLast or NoTrim
-	// Step is 1 where each step of a sweep sends the face of the cell that is at index StepIndex along Normal, -1 where it counts from the last;
-	// 0: all cells at once.
+	// Step is 0 when all cells send at once. It is 1 when each step of a sweep sends the face of the cell at the index
+	// StepIndex along Normal, and -1 when that counts from the last cell.
 	Step      int `json:"step,omitempty"`
 	StepIndex int `json:"step_index,omitempty"`
 }
 
 // variable is a function of a place; ok is false where it has no value.
 type variable struct {
-	name string
-	at   func(r *row) (y float64, ok bool)
+	name  string
+	value func(r *row) (y float64, ok bool)
 }
 
-// variables of places with so many axes and indices.
+// variables returns the functions of places with these numbers of axes and indices.
 func variables(axes, indices int) (all []variable) {
-	add := func(name string, at func(r *row) (float64, bool)) { all = append(all, variable{name, at}) }
+	add := func(name string, value func(r *row) (float64, bool)) { all = append(all, variable{name, value}) }
 	lg := func(n int64) (float64, bool) {
 		l := math.Round(math.Log2(float64(n)))
 		return l, n > 0 && math.Exp2(l) == float64(n)
@@ -67,9 +69,10 @@ func variables(axes, indices int) (all []variable) {
 		add(fmt.Sprintf("log2(g%d)", a), func(r *row) (float64, bool) { return lg(r.g[a]) })
 		add(fmt.Sprintf("x%d", a), func(r *row) (float64, bool) { return float64(r.x[a]), true })
 		add(fmt.Sprintf("(g%d-1)", a), func(r *row) (float64, bool) { return float64(r.g[a] - 1), true })
-		add(fmt.Sprintf("(g%d-1-x%d)", a, a), func(r *row) (float64, bool) { return float64(r.g[a] - 1 - r.x[a]), true })
-		add(fmt.Sprintf("[x%d=0]", a), func(r *row) (float64, bool) { return is(r.x[a] == 0), true })
-		add(fmt.Sprintf("[x%d=last]", a), func(r *row) (float64, bool) { return is(r.x[a] == r.g[a]-1), true })
+		add(fmt.Sprintf("(g%d-1-x%d)", a, a),
+			func(r *row) (float64, bool) { return float64(r.g[a] - 1 - r.x[a]), true })
+		add(fmt.Sprintf("[x%d=0]", a), func(r *row) (float64, bool) { return indicator(r.x[a] == 0), true })
+		add(fmt.Sprintf("[x%d=last]", a), func(r *row) (float64, bool) { return indicator(r.x[a] == r.g[a]-1), true })
 	}
 	for i := range indices {
 		add(fmt.Sprintf("i%d", i), func(r *row) (float64, bool) { return float64(r.index[i]), true })
@@ -79,20 +82,21 @@ func variables(axes, indices int) (all []variable) {
 	return all
 }
 
-func is(b bool) float64 {
+// indicator returns 1 for true and 0 for false.
+func indicator(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// names remembers variables by name for places of some shapes; many may ask at once.
+// names caches variables by name for shapes of places. It is safe for concurrent use.
 type names struct{ shapes sync.Map } // from shape to map[string]*variable
 
 type shape struct{ axes, indices int }
 
-// of is the variable of that name, nil if a place has none.
-func (n *names) of(name string, r *row) *variable {
+// lookup returns the variable with a name, or nil when places of this shape have none.
+func (n *names) lookup(name string, r *row) *variable {
 	k := shape{len(r.g), len(r.index)}
 	m, ok := n.shapes.Load(k)
 	if !ok {
@@ -105,13 +109,18 @@ func (n *names) of(name string, r *row) *variable {
 	return m.(map[string]*variable)[name]
 }
 
-// at is what the law says of a place; ok is false where it says nothing.
-func (h *Hypothesis) at(r *row, names *names) (s said, ok bool) { return h.by(r, names, false) }
+// value returns the law's value at a place; ok is false where it has none.
+func (h *Hypothesis) value(r *row, names *names) (s bounds, ok bool) {
+	return h.evaluate(r, names, false)
+}
 
-// anyCut is at where the preferred cut of an axis has no cells and others have some: the range is that of the others.
-func (h *Hypothesis) anyCut(r *row, names *names) (s said, ok bool) { return h.by(r, names, true) }
+// valueOfAnyCut is like value, but also has a result where the preferred cut of an axis has no cells and others have:
+// low and high are then those of the others.
+func (h *Hypothesis) valueOfAnyCut(r *row, names *names) (s bounds, ok bool) {
+	return h.evaluate(r, names, true)
+}
 
-func (h *Hypothesis) by(r *row, names *names, anyCut bool) (s said, ok bool) {
+func (h *Hypothesis) evaluate(r *row, names *names, anyCut bool) (s bounds, ok bool) {
 	y := h.C
 	for a, p := range h.Powers {
 		if a >= len(r.g) {
@@ -120,28 +129,28 @@ func (h *Hypothesis) by(r *row, names *names, anyCut bool) (s said, ok bool) {
 		y *= math.Pow(float64(r.g[a]), float64(p))
 	}
 	if h.Factor != "" {
-		v := names.of(h.Factor, r)
+		v := names.lookup(h.Factor, r)
 		if v == nil {
 			return s, false
 		}
-		f, ok := v.at(r)
+		f, ok := v.value(r)
 		if !ok {
 			return s, false
 		}
 		y *= f
 	}
 	for _, t := range h.Sum {
-		v := names.of(t.Variable, r)
+		v := names.lookup(t.Variable, r)
 		if v == nil {
 			return s, false
 		}
-		f, ok := v.at(r)
+		f, ok := v.value(r)
 		if !ok {
 			return s, false
 		}
 		y += t.C * f
 	}
-	s = said{y, y, y}
+	s = bounds{y, y, y}
 	if h.Partition != nil {
 		return h.partition(r, s)
 	}
@@ -156,7 +165,7 @@ func (h *Hypothesis) by(r *row, names *names, anyCut bool) (s said, ok bool) {
 		if a >= len(r.g) {
 			return s, false
 		}
-		low, value, high, ok := rangeOf(h.Cuts[k], h.Level, i, r.g[a], r.x[a])
+		low, value, high, ok := cutBounds(h.Cuts[k], h.Level, i, r.g[a], r.x[a])
 		if !ok && !(anyCut && low <= high) {
 			return s, false
 		}
@@ -165,8 +174,8 @@ func (h *Hypothesis) by(r *row, names *names, anyCut bool) (s said, ok bool) {
 	return s, true
 }
 
-// partition is the sum over a rank's cells.
-func (h *Hypothesis) partition(r *row, s said) (said, bool) {
+// partition returns the sum over a rank's cells.
+func (h *Hypothesis) partition(r *row, s bounds) (bounds, bool) {
 	if len(r.g) != 2 || r.g[0] != r.g[1] {
 		return s, false
 	}
@@ -174,7 +183,7 @@ func (h *Hypothesis) partition(r *row, s said) (said, bool) {
 	ok := h.Partition.cells(r, func(cell [3]int64) bool {
 		var l, v, u float64 = 1, 1, 1
 		for k, a := range h.Axes {
-			cl, cv, cu, ok := rangeOf(h.Cuts[k], NoLevel, 0, r.g[0], cell[a])
+			cl, cv, cu, ok := cutBounds(h.Cuts[k], NoLevel, 0, r.g[0], cell[a])
 			if !ok {
 				return false
 			}
@@ -183,10 +192,10 @@ func (h *Hypothesis) partition(r *row, s said) (said, bool) {
 		low, value, high = low+l, value+v, high+u
 		return true
 	})
-	return said{s.low * low, s.value * value, s.high * high}, ok && value > 0
+	return bounds{s.low * low, s.value * value, s.high * high}, ok && value > 0
 }
 
-// cells visits the cells of a rank whose face is sent, until visit says no.
+// cells calls visit with the cells of a rank whose face is sent, until it returns false.
 func (p *Partition) cells(r *row, visit func(cell [3]int64) bool) bool {
 	q, x0, x1 := r.g[0], r.x[0], r.x[1]
 	if p.Swap {
@@ -217,8 +226,8 @@ func (p *Partition) cells(r *row, visit func(cell [3]int64) bool) bool {
 	return true
 }
 
-// Domain is the number of cells along the axes of the grid that the law cuts, by axis: of the first of the cuts that say the same. Laws with levels, and
-// such without cuts, have none.
+// Domain returns the number of cells along the axes of the grid that the law cuts, by axis, from the preferred cuts.
+// It is empty for laws with levels or without cuts.
 func (h *Hypothesis) Domain() map[int]int64 {
 	all := map[int]int64{}
 	if h.Level != NoLevel {
@@ -233,7 +242,8 @@ func (h *Hypothesis) Domain() map[int]int64 {
 	return all
 }
 
-// String is the law with g0, g1, ... for the grid's extents, x0, ... for coordinates, i0, ... for indices, P for the number of ranks.
+// String formats the law, with g0, g1, ... for the grid's extents, x0, ... for coordinates, i0, ... for indices and P
+// for the number of ranks.
 func (h *Hypothesis) String() string {
 	var parts []string
 	if h.C != 1 || len(h.Axes) == 0 && len(h.Powers) == 0 && h.Factor == "" {
@@ -270,10 +280,12 @@ func (h *Hypothesis) String() string {
 		cuts = append(cuts, text)
 	}
 	if p := h.Partition; p != nil {
-		skip := map[Trim]string{NoTrim: "", TrimFirst: fmt.Sprintf(" but the first along axis %d", p.Normal), TrimLast: fmt.Sprintf(" but the last along axis %d", p.Normal)}[p.Skip]
+		skip := map[Trim]string{NoTrim: "", TrimFirst: fmt.Sprintf(" but the first along axis %d", p.Normal),
+			TrimLast: fmt.Sprintf(" but the last along axis %d", p.Normal)}[p.Skip]
 		if p.Step != 0 {
 			from := map[int]string{1: "first", -1: "last"}[p.Step]
-			cuts = []string{fmt.Sprintf("%s of the cell that is i%d from the %s along axis %d", strings.Join(cuts, " "), p.StepIndex, from, p.Normal)}
+			cuts = []string{fmt.Sprintf("%s of the cell that is i%d from the %s along axis %d",
+				strings.Join(cuts, " "), p.StepIndex, from, p.Normal)}
 			return strings.Join(append(parts, cuts...), " ")
 		}
 		cuts = []string{fmt.Sprintf("sum over the q cells of a rank%s of %s", skip, strings.Join(cuts, " "))}

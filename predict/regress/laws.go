@@ -9,33 +9,33 @@ import (
 	"slices"
 )
 
-// law is an exact integer law that has every value of a table.
+// law is an exact integer law that reproduces every value of a table.
 type law struct {
-	// at is what it says of a number of ranks; low and high differ from value where the points leave a number of it open. ok is false where it
-	// says nothing: a root that is not whole.
-	at func(ranks int64) (s said, ok bool)
-	// bits is the evidence for it: of the values that its coefficients did not need, less those of the laws of its kind that were tried.
+	// value returns the law's value at a rank count. ok is false where it has none, as a root is not an integer.
+	value func(ranks int64) (v bounds, ok bool)
+	// bits is the evidence for it: the information in the values that did not determine its coefficients, less that of
+	// choosing among the laws of its kind.
 	bits float64
 	kind int // simplest first
-	// length of a block law is what it takes to say it, in bits or so: programs' extents are round, and halos thin.
+	// length is the description length of a block law in bits: programs have round extents and thin halos.
 	length float64
 	text   string // P is the number of ranks
 }
 
-// said is a law's value at a number of ranks.
-type said struct{ low, value, high float64 }
+// bounds is a law's value. low and high differ from value if the points leave a coefficient open.
+type bounds struct{ low, value, high float64 }
 
-// enough is the evidence in bits from which on a law stands alone. Below, what least squares say belongs to the interval: small numbers of
-// few runs follow many laws.
+// enough is the evidence in bits from which a law needs no support. Below it the interval includes that of least
+// squares, as small values of few runs fit many laws.
 const enough = 7
 
-// whole is an integer function of the number of ranks; ok is false where it has no value.
-type whole struct {
-	name string
-	at   func(ranks int64) (num, den int64, ok bool)
+// ratioTerm is a rational function of the number of ranks; ok is false where it has no value.
+type ratioTerm struct {
+	name  string
+	value func(ranks int64) (num, den int64, ok bool)
 }
 
-// root is the integer whose k-th power is x.
+// root returns the integer whose k-th power is x, if there is one.
 func root(x int64, k int) (int64, bool) {
 	if x < 0 {
 		return 0, false
@@ -51,17 +51,17 @@ func root(x int64, k int) (int64, bool) {
 	return r, p == x
 }
 
-// edges are the edge of a line, square and cube of ranks.
+// edges are the edges of a line, square and cube of ranks.
 var edges = []struct {
 	name string
 	root int
 }{{"P", 1}, {"sqrt(P)", 2}, {"cbrt(P)", 3}}
 
-// wholes are the functions that exact laws are made of, simplest first.
-func wholes() (all []whole) {
+// ratioTerms returns the functions that exact laws consist of, simplest first.
+func ratioTerms() (all []ratioTerm) {
 	for _, e := range edges {
-		of := func(name string, f func(g int64) (num, den int64)) {
-			all = append(all, whole{name, func(ranks int64) (int64, int64, bool) {
+		add := func(name string, f func(g int64) (num, den int64)) {
+			all = append(all, ratioTerm{name, func(ranks int64) (int64, int64, bool) {
 				g, ok := root(ranks, e.root)
 				if !ok || g > 1<<20 {
 					return 0, 0, false
@@ -70,25 +70,25 @@ func wholes() (all []whole) {
 				return num, den, true
 			}})
 		}
-		of(e.name, func(g int64) (int64, int64) { return g, 1 })
-		of("1/"+e.name, func(g int64) (int64, int64) { return 1, g })
-		of("("+e.name+"-1)", func(g int64) (int64, int64) { return g - 1, 1 })
-		of("("+e.name+"-1)/"+e.name, func(g int64) (int64, int64) { return g - 1, g })
-		of("("+e.name+"-1)/"+e.name+"^2", func(g int64) (int64, int64) { return g - 1, g * g })
-		of(e.name+"^2", func(g int64) (int64, int64) { return g * g, 1 })
-		of("1/"+e.name+"^2", func(g int64) (int64, int64) { return 1, g * g })
-		of(e.name+" ("+e.name+"-1)", func(g int64) (int64, int64) { return g * (g - 1), 1 })
+		add(e.name, func(g int64) (int64, int64) { return g, 1 })
+		add("1/"+e.name, func(g int64) (int64, int64) { return 1, g })
+		add("("+e.name+"-1)", func(g int64) (int64, int64) { return g - 1, 1 })
+		add("("+e.name+"-1)/"+e.name, func(g int64) (int64, int64) { return g - 1, g })
+		add("("+e.name+"-1)/"+e.name+"^2", func(g int64) (int64, int64) { return g - 1, g * g })
+		add(e.name+"^2", func(g int64) (int64, int64) { return g * g, 1 })
+		add("1/"+e.name+"^2", func(g int64) (int64, int64) { return 1, g * g })
+		add(e.name+" ("+e.name+"-1)", func(g int64) (int64, int64) { return g * (g - 1), 1 })
 		if e.root > 1 {
-			of("1/"+e.name+"^3", func(g int64) (int64, int64) { return 1, g * g * g })
+			add("1/"+e.name+"^3", func(g int64) (int64, int64) { return 1, g * g * g })
 		}
 	}
-	logs := func(name string, f func(p, l int64) (num, den int64), up bool, whole_ bool) {
-		all = append(all, whole{name, func(ranks int64) (int64, int64, bool) {
+	logs := func(name string, f func(p, l int64) (num, den int64), up, onlyPowers bool) {
+		all = append(all, ratioTerm{name, func(ranks int64) (int64, int64, bool) {
 			l := int64(0)
 			for 1<<(l+1) <= ranks {
 				l++
 			}
-			if exact := 1<<l == ranks; whole_ && !exact {
+			if exact := 1<<l == ranks; onlyPowers && !exact {
 				return 0, 0, false
 			} else if up && !exact {
 				l++
@@ -106,30 +106,32 @@ func wholes() (all []whole) {
 	return all
 }
 
-// exactLaws are the laws that have all the points, simplest first; none where values are not whole or differ at one number of ranks.
+// exactLaws returns the laws that reproduce all points, simplest first. There are none if values are not integers or
+// differ at one rank count.
 func exactLaws(points []Point) (all []law) {
 	most := 0.0
 	for i, p := range points {
-		if p.Value != math.Trunc(p.Value) || math.Abs(p.Value) >= 1<<53 || i > 0 && p.Ranks == points[i-1].Ranks && p.Value != points[i-1].Value {
+		if p.Value != math.Trunc(p.Value) || math.Abs(p.Value) >= 1<<53 || i > 0 && p.Ranks == points[i-1].Ranks &&
+			p.Value != points[i-1].Value {
 			return nil
 		}
 		most = max(most, math.Abs(p.Value))
 	}
 	points = slices.CompactFunc(slices.Clone(points), func(a, b Point) bool { return a.Ranks == b.Ranks })
 	if l, ok := constantLaw(points, most); ok {
-		return []law{l} // and every other law with nothing that changes
+		return []law{l} // other laws would fit with a factor of 0
 	}
-	shapes := wholes()
-	for _, w := range shapes {
+	terms := ratioTerms()
+	for _, w := range terms {
 		if l, ok := scaledLaw(points, w); ok {
-			l.bits = evidence(points, 1, most, len(shapes))
+			l.bits = evidence(points, 1, most, len(terms))
 			all = append(all, l)
 		}
 	}
 	if len(all) == 0 && len(points) > 2 {
-		for _, w := range shapes {
+		for _, w := range terms {
 			if l, ok := affineLaw(points, w); ok {
-				l.bits = evidence(points, 2, most, len(shapes))
+				l.bits = evidence(points, 2, most, len(terms))
 				all = append(all, l)
 			}
 		}
@@ -145,8 +147,8 @@ func exactLaws(points []Point) (all []law) {
 	return all
 }
 
-// evidence is how many bits speak for a law: each value beyond those that its coefficients need would by chance be any number up to the
-// largest, and so many laws of the kind were tried.
+// evidence returns the evidence for a law in bits. Each value beyond those that determine the coefficients could have
+// been any number up to the largest; choosing among the laws of the kind that were tried counts against it.
 func evidence(points []Point, coefficients int, most float64, tried int) float64 {
 	return float64(len(points)-coefficients)*math.Log2(most+1) - math.Log2(float64(tried))
 }
@@ -159,14 +161,14 @@ func constantLaw(points []Point, most float64) (law, bool) {
 	}
 	y := points[0].Value
 	return law{text: number(y), bits: max(evidence(points, 1, most, 1), float64(enough*min(len(points)-2, 1))),
-		at: func(int64) (said, bool) { return said{y, y, y}, true }}, true
+		value: func(int64) (bounds, bool) { return bounds{y, y, y}, true }}, true
 }
 
-// scaledLaw is c g(P).
-func scaledLaw(points []Point, w whole) (law, bool) {
+// scaledLaw fits c g(P).
+func scaledLaw(points []Point, w ratioTerm) (law, bool) {
 	var c *big.Rat
 	for _, p := range points {
-		num, den, ok := w.at(p.Ranks)
+		num, den, ok := w.value(p.Ranks)
 		if !ok {
 			return law{}, false
 		}
@@ -186,24 +188,24 @@ func scaledLaw(points []Point, w whole) (law, bool) {
 	if c == nil || c.Sign() == 0 {
 		return law{}, false
 	}
-	return law{kind: 1, text: ratText(c) + " " + w.name, at: func(ranks int64) (said, bool) {
-		num, den, ok := w.at(ranks)
+	return law{kind: 1, text: ratText(c) + " " + w.name, value: func(ranks int64) (bounds, bool) {
+		num, den, ok := w.value(ranks)
 		if !ok {
-			return said{}, false
+			return bounds{}, false
 		}
 		y, _ := new(big.Rat).Mul(c, big.NewRat(num, den)).Float64()
-		return said{y, y, y}, true
+		return bounds{y, y, y}, true
 	}}, true
 }
 
-// oddest is the largest denominator of a coefficient of an affine law: halves, thirds, quarters.
-const oddest = 12
+// largestDenominator is that of the coefficients of an affine law: halves, thirds, quarters.
+const largestDenominator = 12
 
-// affineLaw is a + b g(P), with coefficients that are whole but for a small denominator.
-func affineLaw(points []Point, w whole) (law, bool) {
+// affineLaw fits a + b g(P), whose coefficients have small denominators.
+func affineLaw(points []Point, w ratioTerm) (law, bool) {
 	var x, y []*big.Rat
 	for _, p := range points {
-		num, den, ok := w.at(p.Ranks)
+		num, den, ok := w.value(p.Ranks)
 		if !ok {
 			return law{}, false
 		}
@@ -216,7 +218,8 @@ func affineLaw(points []Point, w whole) (law, bool) {
 	}
 	b := new(big.Rat).Quo(new(big.Rat).Sub(y[last], y[0]), dx)
 	a := new(big.Rat).Sub(y[0], new(big.Rat).Mul(b, x[0]))
-	if !a.Denom().IsInt64() || !b.Denom().IsInt64() || a.Denom().Int64() > oddest || b.Denom().Int64() > oddest {
+	if !a.Denom().IsInt64() || !b.Denom().IsInt64() || a.Denom().Int64() > largestDenominator ||
+		b.Denom().Int64() > largestDenominator {
 		return law{}, false
 	}
 	value := func(x *big.Rat) *big.Rat { return new(big.Rat).Add(a, new(big.Rat).Mul(b, x)) }
@@ -229,14 +232,15 @@ func affineLaw(points []Point, w whole) (law, bool) {
 	if b.Sign() < 0 {
 		sign = " - "
 	}
-	return law{kind: 2, text: ratText(a) + sign + ratText(new(big.Rat).Abs(b)) + " " + w.name, at: func(ranks int64) (said, bool) {
-		num, den, ok := w.at(ranks)
-		if !ok {
-			return said{}, false
-		}
-		y, _ := value(big.NewRat(num, den)).Float64()
-		return said{y, y, y}, true
-	}}, true
+	return law{kind: 2, text: ratText(a) + sign + ratText(new(big.Rat).Abs(b)) + " " + w.name,
+		value: func(ranks int64) (bounds, bool) {
+			num, den, ok := w.value(ranks)
+			if !ok {
+				return bounds{}, false
+			}
+			y, _ := value(big.NewRat(num, den)).Float64()
+			return bounds{y, y, y}, true
+		}}, true
 }
 
 func ratText(r *big.Rat) string {
@@ -246,10 +250,11 @@ func ratText(r *big.Rat) string {
 	return "(" + r.RatString() + ")"
 }
 
-// mostUnit is the largest w of a block law that is tried.
+// mostUnit is the largest factor w of a block law.
 const mostUnit = 1 << 16
 
-// blockLaws are w (block+h)^d, block the floor or ceiling of N/g for the edge g of a line, square or cube of ranks.
+// blockLaws returns the laws w (block+h)^d that fit, where block is the floor or ceiling of N/g and g the edge of a
+// line, square or cube of ranks.
 func blockLaws(points []Point) (all []law) {
 	var common int64
 	for _, p := range points {
@@ -277,7 +282,7 @@ func blockLaws(points []Point) (all []law) {
 	return all
 }
 
-// block is w (floor(N/g)+h)^d, or with the ceiling, g the root of the number of ranks.
+// block is the law w (floor(N/g)+h)^d, or that with the ceiling, where g is a root of the number of ranks.
 type block struct {
 	w, h int64
 	d    int
@@ -286,7 +291,7 @@ type block struct {
 	edge string
 }
 
-// blockLaw finds the extents N with which a block law has all points.
+// blockLaw finds the extents N for which a block law reproduces all points.
 func blockLaw(points []Point, b block) (law, bool) {
 	least, most := int64(1), int64(math.MaxInt64)
 	for _, p := range points {
@@ -318,7 +323,7 @@ func blockLaw(points []Point, b block) (law, bool) {
 	if b.d > 1 {
 		text += fmt.Sprintf("^%d", b.d)
 	}
-	at := func(n, g int64) float64 {
+	value := func(n, g int64) float64 {
 		size := n / g
 		if b.up {
 			size = (n + g - 1) / g
@@ -329,16 +334,16 @@ func blockLaw(points []Point, b block) (law, bool) {
 	if b.up {
 		length++
 	}
-	return law{kind: 3, length: length, text: fmt.Sprintf("%d %s", b.w, text), at: func(ranks int64) (said, bool) {
+	return law{kind: 3, length: length, text: fmt.Sprintf("%d %s", b.w, text), value: func(ranks int64) (bounds, bool) {
 		g, ok := root(ranks, b.root)
-		if !ok || n < g { // fewer cells than ranks: the program divides them otherwise, or does not run
-			return said{}, false
+		if !ok || n < g { // fewer cells than ranks: the program divides them in another way, or does not run
+			return bounds{}, false
 		}
-		return said{at(least, g), at(n, g), at(most, g)}, true
+		return bounds{value(least, g), value(n, g), value(most, g)}, true
 	}}, true
 }
 
-// roundest is the number of a range that most powers of two divide, then the smallest.
+// roundest returns the number of a range that is divisible by the largest power of two.
 func roundest(least, most int64) int64 {
 	for step := int64(1) << 62; step > 1; step /= 2 {
 		if n := (least + step - 1) / step * step; n >= least && n <= most {
@@ -358,38 +363,40 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// byLaws predicts by the exact laws that say something of a number of ranks; thin ones share the interval with least squares.
+// byLaws predicts by the exact laws that have a value at a rank count. If their evidence is thin, the interval includes
+// that of least squares.
 func (c *Curve) byLaws(ranks int64, laws []law, thin bool) Prediction {
 	p := Prediction{Ranks: ranks, Form: Exact, Alternatives: []Alternative{}, Warnings: []Warning{}}
 	zero := 0.0
 	first := true
-	said := map[float64]bool{}
+	seen := map[float64]bool{}
 	for _, l := range laws {
-		s, ok := l.at(ranks)
+		s, ok := l.value(ranks)
 		if !ok {
 			continue
 		}
 		if first {
 			p.Value, p.Low, p.High, p.Formula, first = s.value, s.low, s.high, l.text, false
-			said[s.value] = true
+			seen[s.value] = true
 			continue
 		}
 		p.Low, p.High = math.Min(p.Low, s.low), math.Max(p.High, s.high)
-		if !said[s.value] {
-			said[s.value] = true
-			p.Alternatives = append(p.Alternatives, Alternative{Form: Exact, Formula: l.text, Value: s.value, LeaveOneOut: &zero})
+		if !seen[s.value] {
+			seen[s.value] = true
+			p.Alternatives = append(p.Alternatives,
+				Alternative{Form: Exact, Formula: l.text, Value: s.value, LeaveOneOut: &zero})
 		}
 	}
 	p.LeaveOneOut, p.RollingOrigin = &zero, &zero
-	p.Warnings = append(p.Warnings, c.warnings(ranks)...)
+	p.Warnings = append(p.Warnings, c.table.warnings(ranks)...)
 	if p.Low < p.High {
-		p.Warnings = append(p.Warnings, c.lawsDiffer(ranks, laws))
+		p.Warnings = append(p.Warnings, c.table.lawsDiffer(ranks, laws))
 	}
 	if thin {
 		f := c.byForms(ranks)
 		p.Low, p.High = math.Min(p.Low, f.Low), math.Max(p.High, f.High)
 		p.Alternatives = append(p.Alternatives, f.alternative())
-		if w := c.uncertain(&p); w != nil {
+		if w := uncertainty(&p); w != nil {
 			p.Warnings = append(p.Warnings, *w)
 		}
 	}

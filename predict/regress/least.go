@@ -14,13 +14,14 @@ import (
 type fitted struct {
 	form *form
 	c    [2]float64
-	// Of the regression z = c0 + c1 x with z = y/g0, x = g1/g0 and weights v = w g0^2: sum of v, mean and weighted sum of squares of x.
+	// Of the regression z = c0 + c1 x with z = y/g0, x = g1/g0 and weights v = w g0^2: the sum of v, the mean of x, and
+	// the weighted sum of squares of x.
 	sumV, meanX, sxx float64
 	s                float64 // standard deviation of a value of weight 1
 	df               int     // degrees of freedom
 }
 
-// leastSquares fits a form to some of the points with their weights; ok is false where they do not determine it.
+// leastSquares fits a form to points with weights. ok is false when they do not determine it.
 func leastSquares(f *form, points []Point, weight func(Point) float64) (r fitted, ok bool) {
 	n := len(points)
 	x, z, v := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -34,11 +35,11 @@ func leastSquares(f *form, points []Point, weight func(Point) float64) (r fitted
 			x[i], z[i], v[i] = math.Log(p0), math.Log(math.Abs(p.Value)), 1
 			continue
 		case len(f.terms) == 1:
-			x[i], z[i], v[i] = f.terms[0].at(p0), p.Value, weight(p)
+			x[i], z[i], v[i] = f.terms[0].value(p0), p.Value, weight(p)
 			continue
 		}
-		g := f.terms[0].at(p0)
-		x[i], z[i], v[i] = f.terms[1].at(p0)/g, p.Value/g, weight(p)*g*g
+		g := f.terms[0].value(p0)
+		x[i], z[i], v[i] = f.terms[1].value(p0)/g, p.Value/g, weight(p)*g*g
 	}
 	r = fitted{form: f, df: n - f.parameters()}
 	if r.df < 0 {
@@ -67,29 +68,29 @@ func leastSquares(f *form, points []Point, weight func(Point) float64) (r fitted
 		r.c[0] = math.Exp(r.c[0]) * math.Copysign(1, points[0].Value)
 	}
 	if f.parameters() == 2 && r.sxx <= 1e-12*r.sumV*r.meanX*r.meanX || r.sxx == 0 {
-		return r, false // one number of ranks, or a form that is the same at all of them
+		return r, false // one rank count, or a form with the same value at all of them
 	}
 	return r, finite(r.c[0]) && finite(r.c[1]) && finite(r.s)
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// at is the form's value.
-func (r *fitted) at(ranks float64) float64 {
+// value returns the value of the form.
+func (r *fitted) value(ranks float64) float64 {
 	if r.form.family == Power {
 		return r.c[0] * math.Pow(ranks, r.c[1])
 	}
-	y := r.c[0] * r.form.terms[0].at(ranks)
+	y := r.c[0] * r.form.terms[0].value(ranks)
 	if len(r.form.terms) == 2 {
-		y += r.c[1] * r.form.terms[1].at(ranks)
+		y += r.c[1] * r.form.terms[1].value(ranks)
 	}
 	return y
 }
 
-// interval is where another value at that number of ranks lies with 95 %, by Student's t; s is the standard deviation of a value of weight 1 and
-// noise that of one value there. No degree of freedom is no interval: infinite.
+// interval returns the 95 % prediction interval at a rank count, by Student's t. s is the standard deviation of a
+// value of weight 1, and noise that of a value there. It is infinite without a degree of freedom.
 func (r *fitted) interval(ranks, s, noise float64) (low, high float64) {
-	y := r.at(ranks)
+	y := r.value(ranks)
 	if r.df == 0 {
 		return math.Inf(-1), math.Inf(1)
 	}
@@ -101,17 +102,17 @@ func (r *fitted) interval(ranks, s, noise float64) (low, high float64) {
 		low, high = y*math.Exp(-half), y*math.Exp(half)
 		return math.Min(low, high), math.Max(low, high)
 	case len(r.form.terms) == 1:
-		g := r.form.terms[0].at(ranks)
+		g := r.form.terms[0].value(ranks)
 		half := t * math.Sqrt(noise*noise+s*s*g*g/r.sxx)
 		return y - half, y + half
 	}
-	g := r.form.terms[0].at(ranks)
-	d := r.form.terms[1].at(ranks)/g - r.meanX
+	g := r.form.terms[0].value(ranks)
+	d := r.form.terms[1].value(ranks)/g - r.meanX
 	half := t * math.Sqrt(noise*noise+s*s*g*g*(1/r.sumV+d*d/r.sxx))
 	return y - half, y + half
 }
 
-// text is the form with its coefficients.
+// text formats the form with its coefficients.
 func (r *fitted) text() string {
 	if r.form.family == Power {
 		return fmt.Sprintf("%s P^%s", number(r.c[0]), number(r.c[1]))
@@ -134,5 +135,5 @@ func (r *fitted) text() string {
 	return b.String()
 }
 
-// number is a coefficient as people read it: six digits.
+// number formats a coefficient with six digits.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// table1 is Table 1 of Panadero et al.: KB of a message of BT class D.
+// table1 is Table 1 of Panadero et al.: message sizes of BT class D in KB.
 var table1 = []Point{{16, 2496}, {9, 2892}, {36, 1849}, {25, 2132}}
 
 func fit(t *testing.T, points ...Point) *Curve {
@@ -22,7 +22,7 @@ func near1(a, b, within float64) bool { return math.Abs(a-b) <= within }
 
 // TestTable1OfThePaper: 1628 KB were measured on 49 ranks; the paper predicts 1703.59.
 func TestTable1OfThePaper(t *testing.T) {
-	p := fit(t, table1...).At(49)
+	p := fit(t, table1...).Predict(49)
 	if !near1(p.Value, 1628, 16.28) || p.Low > 1628 || p.High < 1628 {
 		t.Errorf("%s: %v in %v to %v; want 1628 within 1 %%", p.Formula, p.Value, p.Low, p.High)
 	}
@@ -31,14 +31,15 @@ func TestTable1OfThePaper(t *testing.T) {
 	}
 }
 
-// TestPowerLawOfThePaper: 5965.01 P^-0.32239 by least squares of logarithms, by hand, and its interval with t(0.975, 2) = 4.3027.
+// TestPowerLawOfThePaper: 5965.01 P^-0.32239 by least squares of logarithms, by hand, and its interval with t(0.975,
+// 2) = 4.3027.
 func TestPowerLawOfThePaper(t *testing.T) {
 	c := fit(t, table1...)
 	for _, want := range []struct {
 		form             string
 		value, low, high float64
 	}{{PaperPower, 1703.60, 1473.4, 1969.8}, {Power, 1700.99, 1471.1, 1966.8}} {
-		p, err := c.AtForm(49, want.form)
+		p, err := c.PredictWith(49, want.form)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestPowerLawOfThePaper(t *testing.T) {
 	}
 }
 
-// TestExactLaws: whole numbers, and what the law says by hand.
+// TestExactLaws compares predictions from whole numbers with the law evaluated by hand.
 func TestExactLaws(t *testing.T) {
 	for _, c := range []struct {
 		points []Point
@@ -65,18 +66,19 @@ func TestExactLaws(t *testing.T) {
 		// 80 (floor(100/q)+1)^2 with remainders at q = 3, 6 and 7: at 12 floor is 8
 		{[]Point{{9, 92480}, {16, 54080}, {36, 23120}, {49, 18000}}, 144, 6480},
 	} {
-		p := fit(t, c.points...).At(c.at)
+		p := fit(t, c.points...).Predict(c.at)
 		if p.Form != Exact || p.Value != c.want || p.Low > c.want || p.High < c.want {
-			t.Errorf("%v at %d: %s (%s) says %v in %v to %v, want %v", c.points, c.at, p.Formula, p.Form, p.Value, p.Low, p.High, c.want)
+			t.Errorf("%v at %d: %s (%s) says %v in %v to %v, want %v", c.points, c.at, p.Formula, p.Form, p.Value,
+				p.Low, p.High, c.want)
 		}
 	}
 }
 
-// TestExactLawsThatDiffer: BT class W's solver face, N = 24: all of 4, 9 and 16 divide it as squares, so that 240 (floor(24/q)+1)^2 and
-// 240 (ceil(24/q)+1)^2 have all values and say 6000 and 8640 of 25.
+// TestExactLawsThatDiffer: BT class W's solver face, N = 24. 4, 9 and 16 ranks have edges that divide 24, so both 240
+// (floor(24/q)+1)^2 and 240 (ceil(24/q)+1)^2 fit all values; they predict 6000 and 8640 on 25.
 func TestExactLawsThatDiffer(t *testing.T) {
 	c := fit(t, Point{4, 240 * 13 * 13}, Point{9, 240 * 9 * 9}, Point{16, 240 * 7 * 7})
-	p := c.At(25)
+	p := c.Predict(25)
 	if p.Exact || p.Low > 6000 || p.High < 8640 || p.Value != 6000 {
 		t.Errorf("%s: %v in %v to %v", p.Formula, p.Value, p.Low, p.High)
 	}
@@ -85,18 +87,19 @@ func TestExactLawsThatDiffer(t *testing.T) {
 	} else if want := "a run on 25"; !strings.Contains(w, want) {
 		t.Errorf("%q does not say %q", w, want)
 	}
-	if p := fit(t, Point{4, 240 * 13 * 13}, Point{9, 240 * 9 * 9}, Point{16, 240 * 7 * 7}, Point{25, 6000}).At(49); p.Value != 3840 {
+	if p := fit(t, Point{4, 240 * 13 * 13}, Point{9, 240 * 9 * 9}, Point{16, 240 * 7 * 7},
+		Point{25, 6000}).Predict(49); p.Value != 3840 {
 		t.Errorf("with 25 ranks: %s says %v of 49, want 3840", p.Formula, p.Value)
 	}
 }
 
-// TestRefusedForms: a line that falls below nothing on the way is not taken, however close it comes.
+// TestRefusedForms: a line that falls below zero on the way is refused, however well it fits.
 func TestRefusedForms(t *testing.T) {
 	c := fit(t, Point{2, 100.02}, Point{4, 89.99}, Point{8, 70.03}, Point{16, 29.99})
-	if p := c.At(18); p.Form != Linear || !near1(p.Value, 20, 0.2) {
+	if p := c.Predict(18); p.Form != Linear || !near1(p.Value, 20, 0.2) {
 		t.Errorf("at 18: %s says %v", p.Formula, p.Value)
 	}
-	p := c.At(64)
+	p := c.Predict(64)
 	if p.Form == Linear || p.Value < 0 || p.Low < 0 {
 		t.Errorf("at 64: %s says %v in %v to %v", p.Formula, p.Value, p.Low, p.High)
 	}
@@ -106,7 +109,7 @@ func TestRefusedForms(t *testing.T) {
 }
 
 func TestTwoNumbersOfRanks(t *testing.T) {
-	p := fit(t, Point{4, 1000.5}, Point{8, 520.25}, Point{8, 515}).At(16)
+	p := fit(t, Point{4, 1000.5}, Point{8, 520.25}, Point{8, 515}).Predict(16)
 	if p.Low > 260 || p.High < 340 || p.Low < 0 || p.Value < p.Low || p.Value > p.High {
 		t.Errorf("%s: %v in %v to %v", p.Formula, p.Value, p.Low, p.High)
 	}
@@ -117,27 +120,28 @@ func TestTwoNumbersOfRanks(t *testing.T) {
 
 func TestNumbersOfRanksOfOneKind(t *testing.T) {
 	c := fit(t, table1...)
-	if _, ok := warned(c.At(50), OneKind); !ok {
+	if _, ok := warned(c.Predict(50), OneKind); !ok {
 		t.Error("50 is no square, and no warning")
 	}
-	if _, ok := warned(c.At(64), OneKind); ok {
+	if _, ok := warned(c.Predict(64), OneKind); ok {
 		t.Error("64 is a square")
 	}
-	if _, ok := warned(c.At(100), FarAway); !ok {
+	if _, ok := warned(c.Predict(100), FarAway); !ok {
 		t.Error("100 is far from 36")
 	}
 }
 
-func TestWhatCannotBeFitted(t *testing.T) {
-	for _, points := range [][]Point{nil, {{4, 1}}, {{4, 1}, {4, 2}}, {{0, 1}, {4, 2}}, {{2, math.NaN()}, {4, 2}}, {{2, math.Inf(1)}, {4, 2}}} {
+func TestUnfittablePointsAreRefused(t *testing.T) {
+	for _, points := range [][]Point{nil, {{4, 1}}, {{4, 1}, {4, 2}}, {{0, 1}, {4, 2}}, {{2, math.NaN()}, {4, 2}},
+		{{2, math.Inf(1)}, {4, 2}}} {
 		if _, err := Fit(points); err == nil {
 			t.Errorf("%v: no error", points)
 		}
 	}
-	if _, err := fit(t, table1...).AtForm(49, "cubic"); err == nil {
+	if _, err := fit(t, table1...).PredictWith(49, "cubic"); err == nil {
 		t.Error("no error for an unknown form")
 	}
-	if _, err := fit(t, Point{2, 0}, Point{4, 3}).AtForm(8, Power); err == nil {
+	if _, err := fit(t, Point{2, 0}, Point{4, 3}).PredictWith(8, Power); err == nil {
 		t.Error("a power law of a zero")
 	}
 }
@@ -151,9 +155,10 @@ func warned(p Prediction, name string) (text string, ok bool) {
 	return "", false
 }
 
-// TestFormThatSaysWhatCannotBe: a form asked for by name is given, whatever it says, inside its interval.
-func TestFormThatSaysWhatCannotBe(t *testing.T) {
-	p, err := fit(t, Point{2, 100}, Point{4, 90.5}, Point{8, 70}, Point{16, 31}).AtForm(64, Linear)
+// TestRequestedFormIsUsedInsideItsInterval: a form requested by name is used even if it predicts the impossible, and the
+// prediction lies in its interval.
+func TestRequestedFormIsUsedInsideItsInterval(t *testing.T) {
+	p, err := fit(t, Point{2, 100}, Point{4, 90.5}, Point{8, 70}, Point{16, 31}).PredictWith(64, Linear)
 	if err != nil || p.Value > -100 || p.Low > p.Value || p.High < p.Value {
 		t.Errorf("%v in %v to %v, %v", p.Value, p.Low, p.High, err)
 	}

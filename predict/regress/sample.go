@@ -8,43 +8,45 @@ import (
 
 // Sample is one value of one communication, loop or computation: bytes, a count, iterations.
 type Sample struct {
-	Ranks  int32   `json:"ranks"`
-	Rank   int32   `json:"rank"`
-	Dims   []int32 `json:"dims,omitempty"`   // extents of the process grid of that run; none found: nil, then it is a line of all ranks
-	Coords []int32 `json:"coords,omitempty"` // the rank's place in it, as long as Dims
-	Index  []int32 `json:"index,omitempty"`  // places in the families that it is in: level, step
+	Ranks int32 `json:"ranks"`
+	Rank  int32 `json:"rank"`
+	// extents of the process grid of the run; nil means a line of all ranks
+	Dims   []int32 `json:"dims,omitempty"`
+	Coords []int32 `json:"coords,omitempty"` // of the rank on the grid
+	Index  []int32 `json:"index,omitempty"`  // in its families: level, step
 	Value  int64   `json:"value"`
 }
 
-// Group is what one law is looked for: the samples of one slot over ranks and runs.
+// Group is the samples for one law: those of one slot over ranks and runs.
 type Group struct {
 	Name string
-	// Family names groups that may be one thing at several indices, as the levels of a multigrid: first a law of all their samples is looked
-	// for. Empty: none.
+	// Family names groups that may share a law with different indices, such as the levels of a multigrid: a law of all
+	// their samples is tried first. It is empty for none.
 	Family  string
 	Samples []Sample
 }
 
-// row is a distinct sample in a form that is quick to work on.
+// row is a distinct sample with all numbers as int64.
 type row struct {
 	ranks, rank int64
 	g, x        []int64
 	index       []int64
 	v           int64
-	runs        int // samples that are this row
+	runs        int // number of samples
 }
 
-// onLine gives a sample without a grid one: a line.
-func onLine(s *Sample) (dims, coords []int32) {
+// gridOf returns the grid of a sample, which is a line if it has none.
+func gridOf(s *Sample) (dims, coords []int32) {
 	if len(s.Dims) == 0 {
 		return []int32{s.Ranks}, []int32{s.Rank}
 	}
 	return s.Dims, s.Coords
 }
 
+// wide converts numbers.
 func wide(xs []int32) []int64 { return widen(nil, xs) }
 
-// widen appends numbers.
+// widen appends converted numbers.
 func widen(to []int64, xs []int32) []int64 {
 	for _, x := range xs {
 		to = append(to, int64(x))
@@ -52,7 +54,8 @@ func widen(to []int64, xs []int32) []int64 {
 	return to
 }
 
-// rowsOf are the distinct samples; ok is false where two that agree in all else differ in value, or grids differ in their number of axes.
+// rowsOf returns the distinct samples. ok is false when two samples of one place differ in value, or grids in their
+// number of axes.
 func rowsOf(samples []Sample) (rows []row, ok bool) {
 	ordered := make([]row, 0, len(samples))
 	count := 0
@@ -67,11 +70,12 @@ func rowsOf(samples []Sample) (rows []row, ok bool) {
 	}
 	for i := range samples {
 		s := &samples[i]
-		dims, coords := onLine(s)
+		dims, coords := gridOf(s)
 		if len(coords) != len(dims) {
 			return nil, false
 		}
-		ordered = append(ordered, row{ranks: int64(s.Ranks), rank: int64(s.Rank), g: part(dims), x: part(coords), index: part(s.Index), v: s.Value, runs: 1})
+		ordered = append(ordered, row{ranks: int64(s.Ranks), rank: int64(s.Rank), g: part(dims), x: part(coords),
+			index: part(s.Index), v: s.Value, runs: 1})
 	}
 	slices.SortFunc(ordered, func(a, b row) int {
 		if c := slices.Compare(a.g, b.g); c != 0 {
@@ -91,7 +95,8 @@ func rowsOf(samples []Sample) (rows []row, ok bool) {
 			if len(last.g) != len(r.g) || len(last.index) != len(r.index) {
 				return nil, false
 			}
-			if slices.Equal(last.g, r.g) && slices.Equal(last.x, r.x) && slices.Equal(last.index, r.index) && last.ranks == r.ranks {
+			if slices.Equal(last.g, r.g) && slices.Equal(last.x, r.x) && slices.Equal(last.index, r.index) &&
+				last.ranks == r.ranks {
 				if last.v != r.v {
 					return nil, false
 				}
@@ -104,7 +109,8 @@ func rowsOf(samples []Sample) (rows []row, ok bool) {
 	return rows, true
 }
 
-// spread orders rows so that the first ones differ most: of each run and value one, then the others. Searches stop at the first that does not fit.
+// spread orders rows so that the first ones differ most: one of each run and value, then the others. Checks of a law
+// then fail early.
 func spread(rows []row) []row {
 	type key struct{ ranks, v int64 }
 	seen := map[key]bool{}
@@ -120,10 +126,10 @@ func spread(rows []row) []row {
 	return append(first, rest...)
 }
 
-// place is where a law is asked for.
-func place(ranks, rank int32, dims, coords, index []int32) (row, error) {
+// newPlace returns the place of a rank as a row without a value.
+func newPlace(ranks, rank int32, dims, coords, index []int32) (row, error) {
 	s := Sample{Ranks: ranks, Rank: rank, Dims: dims, Coords: coords, Index: index}
-	d, c := onLine(&s)
+	d, c := gridOf(&s)
 	if len(d) != len(c) {
 		return row{}, fmt.Errorf("rank %d of %d: %d axes and %d coordinates", rank, ranks, len(d), len(c))
 	}

@@ -7,25 +7,27 @@ import (
 	"slices"
 )
 
-// searcher looks for exact laws of one group.
+// searcher finds the exact laws of one group.
 type searcher struct {
-	rows    []row // the most different first
-	extents []int64
-	limit   int64 // extents are tried up to it where extents is nil
-	runs    int   // numbers of ranks
-	budget  *int  // how many groups more may be searched through all extents for multipartitions in vain
+	rows    []row   // the most different first
+	extents []int64 // known extents; nil to try all up to limit
+	limit   int64
+	runs    int  // number of rank counts
+	budget  *int // number of further groups that may be searched for multipartitions without success
 	found   []Hypothesis
 	names   names
-	fits    []bool // of ways: the last cut that was tried has both rows
-	// Of the last cut that was tried: the extents of the blocks of these rows.
+	divided map[axisLevel][]quotient // results of candidates for the current extents
+
+	// For the cut that was tried last: which placements fit two rows, and the extents of the blocks of these rows.
+	fits          []bool
 	near, distant []int64
-	divided       map[along][]quotient // what candidates gave, of the extents that are tried now
 }
 
-// mostKept is how many exact laws of a group are kept; where there are more, they do not stand alone.
+// mostKept is the largest number of exact laws of a group that are kept. If there are more, the interval includes
+// curves.
 const mostKept = 256
 
-// full reports whether there are as many laws as are kept.
+// full reports whether mostKept laws were found.
 func (s *searcher) full() bool { return len(s.found) >= mostKept }
 
 func newSearcher(rows []row) *searcher {
@@ -38,17 +40,17 @@ func newSearcher(rows []row) *searcher {
 	return s
 }
 
-// holds reports whether a law has all rows.
+// holds reports whether a law reproduces all rows.
 func (s *searcher) holds(h *Hypothesis) bool {
 	for i := range s.rows {
-		if y, ok := h.at(&s.rows[i], &s.names); !ok || y.value != float64(s.rows[i].v) {
+		if y, ok := h.value(&s.rows[i], &s.names); !ok || y.value != float64(s.rows[i].v) {
 			return false
 		}
 	}
 	return true
 }
 
-// constant is the law of equal values.
+// constant finds the law of equal values.
 func (s *searcher) constant() bool {
 	for _, r := range s.rows {
 		if r.v != s.rows[0].v {
@@ -59,10 +61,10 @@ func (s *searcher) constant() bool {
 	return true
 }
 
-// same tells whether two values are one, apart from rounding.
-func same(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), math.Abs(b)) }
+// nearlyEqual reports whether two values are equal except for rounding.
+func nearlyEqual(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), math.Abs(b)) }
 
-// scaled looks for C times powers of the grid's extents and at most one other function.
+// scaled finds laws that are C times powers of the grid's extents and at most one other function.
 func (s *searcher) scaled() {
 	axes := len(s.rows[0].g)
 	factors := append([]variable{{}}, variables(axes, len(s.rows[0].index))...)
@@ -70,7 +72,7 @@ func (s *searcher) scaled() {
 	var try func(a int)
 	try = func(a int) {
 		if a < axes {
-			if !s.alone(a) {
+			if !s.isIndependent(a) {
 				try(a + 1)
 				return
 			}
@@ -81,8 +83,8 @@ func (s *searcher) scaled() {
 			return
 		}
 		for _, f := range factors {
-			if f.at != nil && (f.name[0] == 'P' || f.name[0] == 'g' || f.name[0] == 'x' || f.name[0] == '[') {
-				continue // powers have them, or they are 0 at places
+			if f.value != nil && (f.name[0] == 'P' || f.name[0] == 'g' || f.name[0] == 'x' || f.name[0] == '[') {
+				continue // covered by powers, or 0 at some places
 			}
 			if c, ok := s.scale(powers, f); ok {
 				s.found = append(s.found, Hypothesis{C: c, Powers: trimmed(powers), Factor: f.name})
@@ -97,7 +99,7 @@ func (s *searcher) scaled() {
 	s.found = slices.DeleteFunc(s.found, func(h Hypothesis) bool { return h.size() > least })
 }
 
-// size is how many powers and functions a law without cuts has.
+// size returns the number of powers and functions of a law without cuts.
 func (h *Hypothesis) size() (n int) {
 	for _, p := range h.Powers {
 		n += max(p, -p)
@@ -108,8 +110,8 @@ func (h *Hypothesis) size() (n int) {
 	return n
 }
 
-// alone reports whether an axis has extents that differ, and not the same as those of an axis before it.
-func (s *searcher) alone(a int) bool {
+// isIndependent reports whether the extents of an axis differ between rows, and are not those of an axis before it.
+func (s *searcher) isIndependent(a int) bool {
 	if !slices.ContainsFunc(s.rows, func(r row) bool { return r.g[a] != s.rows[0].g[a] }) {
 		return false
 	}
@@ -121,6 +123,7 @@ func (s *searcher) alone(a int) bool {
 	return true
 }
 
+// trimmed returns a copy of powers, or nil when all are 0.
 func trimmed(powers []int) []int {
 	for _, p := range powers {
 		if p != 0 {
@@ -130,6 +133,7 @@ func trimmed(powers []int) []int {
 	return nil
 }
 
+// scale returns the coefficient of a product that reproduces all rows.
 func (s *searcher) scale(powers []int, f variable) (c float64, ok bool) {
 	first := true
 	for i := range s.rows {
@@ -143,8 +147,8 @@ func (s *searcher) scale(powers []int, f variable) (c float64, ok bool) {
 				y /= float64(r.g[a])
 			}
 		}
-		if f.at != nil {
-			v, ok := f.at(r)
+		if f.value != nil {
+			v, ok := f.value(r)
 			if !ok {
 				return 0, false
 			}
@@ -156,17 +160,17 @@ func (s *searcher) scale(powers []int, f variable) (c float64, ok bool) {
 			return 0, false
 		case first:
 			c, first = float64(r.v)/y, false
-		case !same(c, float64(r.v)/y):
+		case !nearlyEqual(c, float64(r.v)/y):
 			return 0, false
 		}
 	}
-	if r := math.Round(c); same(r, c) {
+	if r := math.Round(c); nearlyEqual(r, c) {
 		c = r
 	}
 	return c, !first && c != 0
 }
 
-// affine looks for a constant and one or two functions of the place with small coefficients.
+// affine finds laws that are a constant plus one or two functions of the place with simple coefficients.
 func (s *searcher) affine() {
 	all := variables(len(s.rows[0].g), len(s.rows[0].index))
 	columns := make([][]float64, 0, len(all))
@@ -175,7 +179,7 @@ func (s *searcher) affine() {
 		column := make([]float64, len(s.rows))
 		ok, varies := true, false
 		for i := range s.rows {
-			y, has := v.at(&s.rows[i])
+			y, has := v.value(&s.rows[i])
 			column[i], ok = y, ok && has
 			varies = varies || y != column[0]
 		}
@@ -200,7 +204,7 @@ func (s *searcher) affine() {
 	}
 }
 
-// proportional reports whether one column is another one but for a constant and a factor.
+// proportional reports whether one column is another one times a factor plus a constant.
 func proportional(a, b []float64) bool {
 	k := 0
 	for k < len(a) && a[k] == a[0] {
@@ -218,12 +222,13 @@ func proportional(a, b []float64) bool {
 	return m != 0
 }
 
-// simple makes a coefficient whole or a fraction with a small denominator, if it is one.
+// simple rounds a coefficient to a fraction with a small denominator, and reports whether it was one.
 func simple(c float64) (float64, bool) {
-	r := math.Round(c*oddest) / oddest
+	r := math.Round(c*largestDenominator) / largestDenominator
 	return r, math.Abs(r-c) <= 1e-9*math.Max(1, math.Abs(c))
 }
 
+// line fits a constant and one function.
 func (s *searcher) line(vs []variable, columns [][]float64, i int) (h Hypothesis, ok bool) {
 	x := columns[i]
 	k := slices.IndexFunc(x, func(y float64) bool { return y != x[0] })
@@ -234,20 +239,21 @@ func (s *searcher) line(vs []variable, columns [][]float64, i int) (h Hypothesis
 		return h, false
 	}
 	for n := range x {
-		if !same(a+b*x[n], float64(s.rows[n].v)) {
+		if !nearlyEqual(a+b*x[n], float64(s.rows[n].v)) {
 			return h, false
 		}
 	}
 	return Hypothesis{C: a, Sum: []Summand{{b, vs[i].name}}}, true
 }
 
+// plane fits a constant and two functions.
 func (s *searcher) plane(vs []variable, columns [][]float64, i, j int) (h Hypothesis, ok bool) {
 	x, y := columns[i], columns[j]
-	at := func(n int) (float64, float64, float64) {
+	difference := func(n int) (float64, float64, float64) {
 		return x[n] - x[0], y[n] - y[0], float64(s.rows[n].v - s.rows[0].v)
 	}
 	for m := 1; m < len(x); m++ {
-		xm, ym, vm := at(m)
+		xm, ym, vm := difference(m)
 		if xm == 0 && ym == 0 {
 			if vm != 0 {
 				return h, false
@@ -255,7 +261,7 @@ func (s *searcher) plane(vs []variable, columns [][]float64, i, j int) (h Hypoth
 			continue
 		}
 		for n := m + 1; n < len(x); n++ {
-			xn, yn, vn := at(n)
+			xn, yn, vn := difference(n)
 			det := xm*yn - xn*ym
 			if det == 0 {
 				continue
@@ -263,11 +269,12 @@ func (s *searcher) plane(vs []variable, columns [][]float64, i, j int) (h Hypoth
 			b, ok1 := simple((vm*yn - vn*ym) / det)
 			c, ok2 := simple((xm*vn - xn*vm) / det)
 			a, ok3 := simple(float64(s.rows[0].v) - b*x[0] - c*y[0])
-			if !ok1 || !ok2 || !ok3 || b == 0 || c == 0 || pairs(x, y) < 5 || b < 0 && vs[i].grows() || c < 0 && vs[j].grows() {
+			if !ok1 || !ok2 || !ok3 || b == 0 || c == 0 || pairs(x, y) < 5 || b < 0 && vs[i].grows() || c < 0 &&
+				vs[j].grows() {
 				return h, false
 			}
 			for n := range x {
-				if !same(a+b*x[n]+c*y[n], float64(s.rows[n].v)) {
+				if !nearlyEqual(a+b*x[n]+c*y[n], float64(s.rows[n].v)) {
 					return h, false
 				}
 			}
@@ -278,7 +285,8 @@ func (s *searcher) plane(vs []variable, columns [][]float64, i, j int) (h Hypoth
 	return h, false
 }
 
-// grows reports whether a variable is larger on more ranks without bound: with a coefficient below 0 a law would change its sign.
+// grows reports whether a variable grows without bound with the number of ranks: with a negative coefficient the law
+// would change its sign.
 func (v *variable) grows() bool { return v.name[0] != '[' && v.name[0] != 'i' && v.name[0] != '2' }
 
 func pairs(x, y []float64) int {
@@ -295,12 +303,13 @@ func distinct(xs []float64) int {
 	return len(slices.Compact(xs))
 }
 
-// leveling is what an index may do to extents.
+// leveling is a Level with its index.
 type leveling struct {
 	level Level
 	index int
 }
 
+// levelings returns the levelings to try.
 func (s *searcher) levelings() []leveling {
 	all := []leveling{{NoLevel, 0}}
 	for i := range s.rows[0].index {
@@ -311,14 +320,15 @@ func (s *searcher) levelings() []leveling {
 	return all
 }
 
-func (l leveling) of(r *row) int64 {
+// indexOf returns the index of a row, or 0 without a level.
+func (l leveling) indexOf(r *row) int64 {
 	if l.level == NoLevel {
 		return 0
 	}
 	return r.index[l.index]
 }
 
-// common is the greatest common divisor of all values.
+// common returns the greatest common divisor of all values.
 func (s *searcher) common() (c int64) {
 	for _, r := range s.rows {
 		c = gcd(c, r.v)
@@ -326,8 +336,8 @@ func (s *searcher) common() (c int64) {
 	return c
 }
 
-// units are the divisors of what all values have in common that can stand before a product: bytes are multiples of 4, or better 8, so these
-// come first, smaller ones before larger.
+// units returns the divisors of a number that are tried as coefficients of a product. Bytes are usually multiples of
+// 8 or 4, so these come first, smaller ones before larger.
 func units(common int64) (all []int64) {
 	for w := int64(1); w*w <= common && w <= mostUnit; w++ {
 		if common%w == 0 {
@@ -337,12 +347,12 @@ func units(common int64) (all []int64) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b int64) int { return cmp.Or(cmp.Compare(odd(a), odd(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(all, func(a, b int64) int { return cmp.Or(cmp.Compare(oddness(a), oddness(b)), cmp.Compare(a, b)) })
 	return all
 }
 
-// odd is 0 for multiples of 8, 1 for others of 4, 2 for all else.
-func odd(w int64) int {
+// oddness returns 0 for multiples of 8, 1 for other multiples of 4, and 2 for other numbers.
+func oddness(w int64) int {
 	switch {
 	case w%8 == 0:
 		return 0
@@ -352,15 +362,15 @@ func odd(w int64) int {
 	return 2
 }
 
-// spots are the places along an axis with what is wanted there; ok is false where one place would want two things, where all want the same, and
-// where the axis was never cut in different ways.
+// spots returns the places along an axis with the required factors. ok is false when a place requires two factors, when
+// all require the same, and when the axis has the same extent in all rows.
 func (s *searcher) spots(l leveling, a int, want []int64) (all []spot, ok bool) {
 	seen := map[[3]int64]int64{}
 	varies, cut := false, false
 	for n := range s.rows {
 		r := &s.rows[n]
 		cut = cut || r.g[a] != s.rows[0].g[a]
-		k := [3]int64{r.g[a], r.x[a], l.of(r)}
+		k := [3]int64{r.g[a], r.x[a], l.indexOf(r)}
 		if w, had := seen[k]; had {
 			if w != want[n] {
 				return nil, false
@@ -374,7 +384,8 @@ func (s *searcher) spots(l leveling, a int, want []int64) (all []spot, ok bool) 
 	return all, varies && cut
 }
 
-func (s *searcher) one(l leveling, a int) {
+// oneCut finds laws that are a coefficient times a cut along one axis.
+func (s *searcher) oneCut(l leveling, a int) {
 	want := make([]int64, len(s.rows))
 	for _, w := range units(s.common()) {
 		for n := range s.rows {
@@ -384,13 +395,14 @@ func (s *searcher) one(l leveling, a int) {
 		if !ok {
 			return
 		}
-		if cuts := s.allowed(cutsOf(l.level, spots)); len(cuts) > 0 {
-			s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a}, Cuts: [][]Cut{cuts}})
+		if cuts := s.allowed(findCuts(l.level, spots)); len(cuts) > 0 {
+			s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a},
+				Cuts: [][]Cut{cuts}})
 		}
 	}
 }
 
-// allowed leaves the cuts whose extents may be.
+// allowed drops cuts whose extents are not known, if any are.
 func (s *searcher) allowed(cuts []Cut) []Cut {
 	if s.extents == nil {
 		return cuts
@@ -398,21 +410,21 @@ func (s *searcher) allowed(cuts []Cut) []Cut {
 	return slices.DeleteFunc(cuts, func(c Cut) bool { return !slices.Contains(s.extents, c.Extent) })
 }
 
-// along is an axis with what an index does to its extents.
-type along struct {
-	leveling
-	axis int
+// axisLevel is an axis with a leveling.
+type axisLevel struct {
+	leveling leveling
+	axis     int
 }
 
-// quotient is a cut that divides all values, and what is left of them.
+// quotient is a cut that divides all values, and the quotients.
 type quotient struct {
 	cut  Cut
 	rest []int64
 }
 
-// quotients are the candidates along an axis for the values themselves, found once for all axes that they are a product with.
+// quotients returns the candidates along an axis for the values, which are computed only once.
 func (s *searcher) quotients(l leveling, a int) []quotient {
-	k := along{l, a}
+	k := axisLevel{l, a}
 	all, known := s.divided[k]
 	if known {
 		return all
@@ -423,13 +435,14 @@ func (s *searcher) quotients(l leveling, a int) []quotient {
 	}
 	s.candidates(l, a, values, func(cut Cut, rest []int64) { all = append(all, quotient{cut, slices.Clone(rest)}) })
 	if s.divided == nil {
-		s.divided = map[along][]quotient{}
+		s.divided = map[axisLevel][]quotient{}
 	}
 	s.divided[k] = all
 	return all
 }
 
-// candidates are the cuts along an axis that divide all that is wanted, one of each that say the same; rest is what is left, valid until use returns.
+// candidates calls use with the cuts along an axis that divide all numbers in want, one of those with equal factors.
+// rest are the quotients, which are valid until use returns.
 func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, rest []int64)) {
 	if !slices.ContainsFunc(s.rows, func(r row) bool { return r.g[a] != s.rows[0].g[a] }) {
 		return
@@ -442,19 +455,19 @@ func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, r
 	}
 	seen := map[string]bool{}
 	factors, rest := make([]int64, len(s.rows)), make([]int64, len(s.rows))
-	few := s.rows[:min(len(s.rows), 2)] // the most different ones: what these do not have is most of what is tried
+	few := s.rows[:min(len(s.rows), 2)] // the most different rows exclude most cuts
 	able := make([]nearDivisors, len(few))
 	for _, n := range extents {
 	roundings:
 		for _, rounding := range roundings {
 			for k := range few {
 				r := &few[k]
-				if !able[k].has(want[k], rounding.block(l.level.of(n, l.of(r)), r.g[a], r.x[a])) {
+				if !able[k].has(want[k], rounding.block(l.level.scale(n, l.indexOf(r)), r.g[a], r.x[a])) {
 					continue roundings
 				}
 			}
 			r0 := &s.rows[0]
-			block := rounding.block(l.level.of(n, l.of(r0)), r0.g[a], r0.x[a])
+			block := rounding.block(l.level.scale(n, l.indexOf(r0)), r0.g[a], r0.x[a])
 			for _, add := range halos {
 			trims:
 				for _, trim := range trims {
@@ -465,7 +478,7 @@ func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, r
 					varies := false
 					for k := range s.rows {
 						r := &s.rows[k]
-						f := c.at(l.level, l.of(r), r.g[a], r.x[a])
+						f := c.value(l.level, l.indexOf(r), r.g[a], r.x[a])
 						if f < 1 || want[k]%f != 0 {
 							continue trims
 						}
@@ -487,11 +500,11 @@ func (s *searcher) candidates(l leveling, a int, want []int64, use func(c Cut, r
 	}
 }
 
-// nearDivisors says of blocks whether what they are with some halo and trim divides a number; it keeps what it was asked: 0 not asked, 1 yes, 2 no.
+// nearDivisors remembers for blocks whether they, with some halo and trim, divide a number: 0 not known, 1 yes, 2 no.
 type nearDivisors []byte
 
 func (d *nearDivisors) has(want, block int64) bool {
-	const most = 1 << 10 // blocks that are kept
+	const most = 1 << 10 // blocks that are remembered
 	if block < 0 || block >= most {
 		return dividesNear(want, block)
 	}
@@ -507,7 +520,8 @@ func (d *nearDivisors) has(want, block int64) bool {
 	return (*d)[block] == 1
 }
 
-// dividesNear reports whether a number is divided by some factor that a cut can make of a block: see halos and Trim.cells.
+// dividesNear reports whether a number is divisible by a factor that a cut can have with a block, see halos and
+// Trim.cells.
 func dividesNear(want, block int64) bool {
 	for f := max(1, block-4); f <= block+2; f++ {
 		if want%f == 0 {
@@ -517,7 +531,7 @@ func dividesNear(want, block int64) bool {
 	return false
 }
 
-// profile is a key of numbers.
+// profile encodes numbers as a map key.
 func profile(xs []int64) string {
 	b := make([]byte, 0, 2*len(xs))
 	for _, x := range xs {
@@ -529,7 +543,8 @@ func profile(xs []int64) string {
 	return string(b)
 }
 
-func (s *searcher) two(l leveling, a, b int) {
+// twoCuts finds laws that are a coefficient times cuts along two axes.
+func (s *searcher) twoCuts(l leveling, a, b int) {
 	want := make([]int64, len(s.rows))
 	for _, q := range s.quotients(l, b) {
 		if s.full() {
@@ -539,7 +554,7 @@ func (s *searcher) two(l leveling, a, b int) {
 	}
 }
 
-// second looks for the other factor of a product with a cut along axis b; want is scratch.
+// second finds the other factor of a product with a cut along axis b. want is scratch space.
 func (s *searcher) second(l leveling, a, b int, q quotient, want []int64) {
 	var common int64
 	for _, x := range q.rest {
@@ -553,25 +568,26 @@ func (s *searcher) second(l leveling, a, b int, q quotient, want []int64) {
 		if !ok {
 			return
 		}
-		cuts := s.allowed(cutsOf(l.level, spots))
+		cuts := s.allowed(findCuts(l.level, spots))
 		if len(cuts) == 0 {
 			continue
 		}
 		for n := range s.rows {
 			r := &s.rows[n]
-			want[n] = q.cut.at(l.level, l.of(r), r.g[b], r.x[b])
+			want[n] = q.cut.value(l.level, l.indexOf(r), r.g[b], r.x[b])
 		}
 		others, _ := s.spots(l, b, want)
-		same := s.allowed(cutsOf(l.level, others))
-		if len(same) == 0 { // the spots leave too wide a range of extents: what is known is the cut itself
-			same = []Cut{q.cut}
+		equivalent := s.allowed(findCuts(l.level, others))
+		if len(equivalent) == 0 { // the range of extents is too wide: only the cut itself is known
+			equivalent = []Cut{q.cut}
 		}
-		s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a, b}, Cuts: [][]Cut{cuts, same}})
+		s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{a, b},
+			Cuts: [][]Cut{cuts, equivalent}})
 	}
 }
 
-// three looks for products of three cuts among extents that are known.
-func (s *searcher) three(l leveling) {
+// threeCuts finds laws with cuts along three axes, among known extents.
+func (s *searcher) threeCuts(l leveling) {
 	want := make([]int64, len(s.rows))
 	for _, third := range s.quotients(l, 2) {
 		s.candidates(l, 1, third.rest, func(second Cut, rest []int64) {
@@ -590,21 +606,24 @@ func (s *searcher) three(l leveling) {
 				if !ok {
 					return
 				}
-				if cuts := s.allowed(cutsOf(l.level, spots)); len(cuts) > 0 {
-					s.found = append(s.found, Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{0, 1, 2}, Cuts: [][]Cut{cuts, {second}, {third.cut}}})
+				if cuts := s.allowed(findCuts(l.level, spots)); len(cuts) > 0 {
+					s.found = append(s.found,
+						Hypothesis{C: float64(w), Level: l.level, LevelIndex: l.index, Axes: []int{0, 1, 2},
+							Cuts: [][]Cut{cuts, {second}, {third.cut}}})
 				}
 			}
 		})
 	}
 }
 
-// inVain is how many groups are searched for multipartitions through all extents without finding any, before only extents that are known are tried.
-const inVain = 24
+// mostFailures is the number of groups that are searched for multipartitions of any extent without success. After that
+// only known extents are tried.
+const mostFailures = 24
 
-// mostCells is the largest cube that is looked for as a multipartition, where no extent is known.
+// mostCells is the largest extent of a multipartition that is tried when no extent is known.
 const mostCells = 512
 
-// partitions looks for sums over the cells of a diagonal multipartition, of faces or edges.
+// partitions finds sums over the cells of a diagonal multipartition, of faces or edges.
 func (s *searcher) partitions() bool {
 	far := 0
 	for n := range s.rows {
@@ -630,27 +649,28 @@ func (s *searcher) partitions() bool {
 			extents = append(extents, n)
 		}
 	}
-	ways := s.waysOf(far)
+	placements := s.placements(far)
 	for _, n := range extents {
 		for _, rounding := range []Rounding{RestFirst, RestLast} {
 			for _, trim := range trims {
-				s.faces(ways, Cut{Extent: n, Rounding: rounding, Trim: trim}, far)
+				s.faces(placements, Cut{Extent: n, Rounding: rounding, Trim: trim}, far)
 			}
 		}
 	}
 	return len(s.found) > before
 }
 
-// way is a way in which the cells of a rank can lie and which of their faces are sent: for two rows the places of these cells along the two axes
-// of the face.
-type way struct {
-	Partition
+// placement is how the cells of a rank lie, and which of their faces are sent. For two rows it has the places of these
+// cells along the two axes of the face.
+type placement struct {
+	partition     Partition
 	a0, a1        int
 	near, distant [][2]int64
-	like          int // the first way with these places, in any order: what it says of the two rows is the same
+	like          int // the first placement with the same places
 }
 
-func (s *searcher) waysOf(far int) (all []way) {
+// placements returns the placements to try, with the places in the first row and in row far.
+func (s *searcher) placements(far int) (all []placement) {
 	sent := []Partition{{Skip: TrimLast}, {Skip: TrimFirst}, {}}
 	for i := range s.rows[0].index {
 		sent = append(sent, Partition{Step: 1, StepIndex: i}, Partition{Step: -1, StepIndex: i})
@@ -660,7 +680,7 @@ func (s *searcher) waysOf(far int) (all []way) {
 		for _, p := range sent {
 			for turn := range 4 {
 				p.Sign, p.Swap, p.Normal = 1-2*int64(turn%2), turn > 1, normal
-				w := way{Partition: p, a0: (normal + 1) % 3, a1: (normal + 2) % 3}
+				w := placement{partition: p, a0: (normal + 1) % 3, a1: (normal + 2) % 3}
 				w.near, w.distant = w.places(&s.rows[0]), w.places(&s.rows[far])
 				if len(w.near) > 0 && len(w.distant) > 0 {
 					k := fmt.Sprint(w.near, w.distant)
@@ -676,28 +696,29 @@ func (s *searcher) waysOf(far int) (all []way) {
 	return all
 }
 
-func (w *way) places(r *row) (all [][2]int64) {
-	w.cells(r, func(cell [3]int64) bool { all = append(all, [2]int64{cell[w.a0], cell[w.a1]}); return true })
+// places returns the places of the cells of a rank along the axes of the face, sorted.
+func (w *placement) places(r *row) (all [][2]int64) {
+	w.partition.cells(r, func(cell [3]int64) bool { all = append(all, [2]int64{cell[w.a0], cell[w.a1]}); return true })
 	slices.SortFunc(all, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
 	return all
 }
 
-// faces tries what is added to the cells' extents: a sum of products (b0+h0)(b1+h1) is four sums, whatever the h.
-func (s *searcher) faces(ways []way, cut Cut, far int) {
+// faces tries all halos of the cells' extents: a sum of products (b0+h0)(b1+h1) consists of four sums for all h.
+func (s *searcher) faces(placements []placement, cut Cut, far int) {
 	near, distant := &s.rows[0], &s.rows[far]
-	s.near, s.distant = cut.all(s.near[:0], near.g[0]), cut.all(s.distant[:0], distant.g[0])
+	s.near, s.distant = cut.extents(s.near[:0], near.g[0]), cut.extents(s.distant[:0], distant.g[0])
 	b0, b1 := s.near, s.distant
-	if len(s.fits) != len(ways) {
-		s.fits = make([]bool, len(ways))
+	if len(s.fits) != len(placements) {
+		s.fits = make([]bool, len(placements))
 	}
-	for i := range ways {
-		w := &ways[i]
+	for i := range placements {
+		w := &placements[i]
 		if w.like < i && !s.fits[w.like] {
 			continue
 		}
 		s.fits[i] = false
 		m0, m1 := momentsOf(w.near, b0), momentsOf(w.distant, b1)
-		// Both rows have one coefficient: first distant.v - second near.v is 0, and is linear in the moments.
+		// The coefficient is the same for both rows: first distant.v - second near.v is 0, and linear in the moments.
 		var d moments
 		for k := range d {
 			d[k] = m0[k]*distant.v - m1[k]*near.v
@@ -718,8 +739,9 @@ func (s *searcher) faces(ways []way, cut Cut, far int) {
 				s.fits[i] = true
 				c0, c1 := cut, cut
 				c0.Add, c1.Add = h0, h1
-				where := w.Partition
-				h := Hypothesis{C: float64(near.v / first), Axes: []int{w.a0, w.a1}, Cuts: [][]Cut{{c0}, {c1}}, Partition: &where}
+				where := w.partition
+				h := Hypothesis{C: float64(near.v / first), Axes: []int{w.a0, w.a1}, Cuts: [][]Cut{{c0}, {c1}},
+					Partition: &where}
 				if s.holds(&h) {
 					s.found = append(s.found, h)
 				}
@@ -728,10 +750,10 @@ func (s *searcher) faces(ways []way, cut Cut, far int) {
 	}
 }
 
-// all appends the extents of all blocks of g.
-func (c *Cut) all(to []int64, g int64) []int64 {
+// extents appends the extents of all g blocks.
+func (c *Cut) extents(to []int64, g int64) []int64 {
 	for x := range g {
-		to = append(to, c.at(NoLevel, 0, g, x))
+		to = append(to, c.value(NoLevel, 0, g, x))
 	}
 	return to
 }
@@ -739,6 +761,7 @@ func (c *Cut) all(to []int64, g int64) []int64 {
 // moments are the sums over cells of b0 b1, b0, b1 and 1.
 type moments [4]int64
 
+// momentsOf returns the moments of cells at places whose blocks have the extents b.
 func momentsOf(places [][2]int64, b []int64) (m moments) {
 	for _, p := range places {
 		x, y := b[p[0]], b[p[1]]
@@ -747,5 +770,5 @@ func momentsOf(places [][2]int64, b []int64) (m moments) {
 	return m
 }
 
-// with is the sum of (b0+h0)(b1+h1).
+// with returns the sum of (b0+h0)(b1+h1).
 func (m *moments) with(h0, h1 int64) int64 { return m[0] + h1*m[1] + h0*m[2] + h0*h1*m[3] }

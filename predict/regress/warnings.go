@@ -5,39 +5,45 @@ import (
 	"math/bits"
 )
 
-// far is how many times the largest number of ranks seen, or which part of the smallest, is far.
+// far is the ratio to the largest or smallest training rank count above which a prediction is far away.
 const far = 2
 
-// warnings are those that come of the numbers of ranks alone.
-func (c *Curve) warnings(ranks int64) (all []Warning) {
-	n := len(c.ranks)
+// warnings returns the warnings that depend on the rank counts only.
+func (t *table) warnings(ranks int64) (all []Warning) {
+	n := len(t.ranks)
 	if n < 4 {
-		all = append(all, Warning{FewPoints, fmt.Sprintf("%d numbers of ranks: few forms can be told apart; runs on four or more would", n)})
+		all = append(all, Warning{FewPoints, fmt.Sprintf("%d rank counts can tell few forms apart; use four or more",
+			n)})
 	}
-	least, most := c.ranks[0], c.ranks[n-1]
+	least, most := t.ranks[0], t.ranks[n-1]
 	switch {
 	case ranks > far*most:
-		all = append(all, Warning{FarAway, fmt.Sprintf("%d ranks are %s times the largest number seen, %d", ranks, number3(float64(ranks)/float64(most)), most)})
+		all = append(all, Warning{FarAway, fmt.Sprintf("%d ranks are %s times the largest rank count of the runs, %d",
+			ranks,
+			threeDigits(float64(ranks)/float64(most)), most)})
 	case ranks*far < least:
-		all = append(all, Warning{FarAway, fmt.Sprintf("%d ranks are fewer than half of the smallest number seen, %d", ranks, least)})
+		all = append(all, Warning{FarAway, fmt.Sprintf("%d ranks are less than half of the smallest rank count of the runs, %d",
+			ranks, least)})
 	}
 	for _, k := range kinds {
 		if k.is(ranks) {
 			continue
 		}
-		same := true
-		for _, r := range c.ranks {
-			same = same && k.is(r)
+		common := true
+		for _, r := range t.ranks {
+			common = common && k.is(r)
 		}
-		if same {
-			all = append(all, Warning{OneKind, fmt.Sprintf("all numbers of ranks seen are %s, %d is not: the program may do something else there", k.name, ranks)})
+		if common {
+			all = append(all, Warning{OneKind,
+				fmt.Sprintf("all rank counts of the runs are %s, and %d is not: the program may behave differently there",
+					k.name, ranks)})
 			break
 		}
 	}
 	return all
 }
 
-// kinds of numbers of ranks that programs ask for.
+// kinds are the kinds of rank counts that programs require.
 var kinds = []struct {
 	name string
 	is   func(int64) bool
@@ -48,35 +54,36 @@ var kinds = []struct {
 	{"even", func(r int64) bool { return r%2 == 0 }},
 }
 
-// Where another run is looked for: up to so many times the largest number of ranks seen, and no more than people have.
+// Limits of a suggested run: a multiple of the largest training rank count, and a number of ranks that users may have.
 const (
 	suggestedTimes = 4
 	mostSuggested  = 1 << 14
 )
 
-// lawsDiffer says that the laws that remain say different things, and where a run would decide.
-func (c *Curve) lawsDiffer(ranks int64, laws []law) Warning {
-	text := fmt.Sprintf("%d exact laws have all values and say different things of %d ranks", len(laws), ranks)
-	if r, ok := c.decides(laws); ok {
-		text += fmt.Sprintf("; a run on %d would tell more of them apart", r)
+// lawsDiffer returns the warning that exact laws predict different values, with the rank count at which a run would
+// decide.
+func (t *table) lawsDiffer(ranks int64, laws []law) Warning {
+	text := fmt.Sprintf("%d exact laws fit all values and predict different ones at %d ranks", len(laws), ranks)
+	if r, ok := t.decidingRanks(laws); ok {
+		text += fmt.Sprintf("; a run on %d ranks would rule out most of them", r)
 	}
 	return Warning{LawsDiffer, text}
 }
 
-// decides is the smallest number of ranks of the kind of those seen at which the laws differ most.
-func (c *Curve) decides(laws []law) (best int64, ok bool) {
+// decidingRanks returns the smallest rank count, of the kinds of the training runs, at which the laws differ most.
+func (t *table) decidingRanks(laws []law) (best int64, ok bool) {
 	seen := map[int64]bool{}
-	for _, r := range c.ranks {
+	for _, r := range t.ranks {
 		seen[r] = true
 	}
 	most := 1
-	for r := int64(2); r <= min(suggestedTimes*c.ranks[len(c.ranks)-1], mostSuggested); r++ {
-		if seen[r] || !c.ofKind(r) {
+	for r := int64(2); r <= min(suggestedTimes*t.ranks[len(t.ranks)-1], mostSuggested); r++ {
+		if seen[r] || !t.isOfKinds(r) {
 			continue
 		}
 		values := map[float64]bool{}
 		for _, l := range laws {
-			if s, ok := l.at(r); ok {
+			if s, ok := l.value(r); ok {
 				values[s.low], values[s.high] = true, true
 			}
 		}
@@ -87,18 +94,18 @@ func (c *Curve) decides(laws []law) (best int64, ok bool) {
 	return best, most > 1
 }
 
-// ofKind reports whether a number of ranks is of every kind that all seen are of.
-func (c *Curve) ofKind(ranks int64) bool {
+// isOfKinds reports whether a rank count is of every kind of which all training rank counts are.
+func (t *table) isOfKinds(ranks int64) bool {
 	for _, k := range kinds {
-		same := true
-		for _, r := range c.ranks {
-			same = same && k.is(r)
+		common := true
+		for _, r := range t.ranks {
+			common = common && k.is(r)
 		}
-		if same && !k.is(ranks) {
+		if common && !k.is(ranks) {
 			return false
 		}
 	}
 	return true
 }
 
-func number3(x float64) string { return fmt.Sprintf("%.3g", x) }
+func threeDigits(x float64) string { return fmt.Sprintf("%.3g", x) }

@@ -18,7 +18,7 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// batchRows is how many rows go into an Arrow batch and a Parquet row group.
+// batchRows is the number of rows in an Arrow batch and in a Parquet row group.
 const batchRows = 1 << 16
 
 // writeArrow writes rows as an Arrow IPC stream.
@@ -44,8 +44,8 @@ func arrowSchema(columns []queries.Column) *arrow.Schema {
 
 var decimalRe = regexp.MustCompile(`^DECIMAL\((\d+),\s*(\d+)\)$`)
 
-// arrowType is the Arrow type of an SQL type. What every reader of Parquet knows stays what it is; sums of integers
-// (HUGEINT) become decimals without fraction; the engine's other types become text.
+// arrowType returns the Arrow type of an SQL type. Types that every Parquet reader knows are kept; sums of integers
+// (HUGEINT) become decimals without fraction; all others become text.
 func arrowType(typ string) arrow.DataType {
 	switch typ {
 	case "BOOLEAN":
@@ -69,7 +69,7 @@ func arrowType(typ string) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// batches gives the rows to put in batches.
+// batches passes the rows to put in batches.
 func batches(schema *arrow.Schema, rows queries.Rows, put func(arrow.RecordBatch) error) error {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
@@ -166,7 +166,7 @@ func integer(v any) (int64, bool) {
 	return 0, false
 }
 
-// decimalDigits is how many digits a decimal of Parquet can have where every reader knows it.
+// decimalDigits is the largest precision of a Parquet decimal that all readers support.
 var decimalDigits = big.NewInt(38)
 
 func appendDecimal(b *array.Decimal128Builder, v any) error {

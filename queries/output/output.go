@@ -1,5 +1,5 @@
-// Package output writes the rows of an answer in the formats that people and programs read: text tables, CSV, JSON,
-// JSON lines, Markdown, Parquet and Arrow. Null stays null where the format knows it.
+// Package output writes the rows of an answer in the formats for people and programs: text tables, CSV, JSON, JSON
+// lines, Markdown, Parquet and Arrow. Null stays null if the format has it.
 package output
 
 import (
@@ -10,26 +10,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commq/commq/internal/nearest"
 	"github.com/commq/commq/queries"
 )
 
-// Formats are the names of the formats, in the order help shows them.
+// Formats lists the formats in the order of help.
 func Formats() []string {
 	return []string{"table", "csv", "json", "jsonl", "markdown", "parquet", "arrow"}
 }
 
-// Binary says whether a format is for programs only, not to be printed on a terminal.
+// Binary reports whether a format is for programs only and must not be printed on a terminal.
 func Binary(format string) bool { return format == "parquet" || format == "arrow" }
 
-// Known says whether a format exists; the error lists those that do.
+// Known returns an error, listing the formats, if a format does not exist.
 func Known(format string) error {
 	if !slices.Contains(Formats(), format) {
-		return fmt.Errorf("format %q: want one of %s", format, strings.Join(Formats(), ", "))
+		return fmt.Errorf("format %q: want one of %s%s", format, strings.Join(Formats(), ", "),
+			nearest.Hint(format, Formats()))
 	}
 	return nil
 }
 
-// ByName is the format that a file's name asks for by its ending; "" when it does not say.
+// ByName returns the format for a file name's ending; "" if unknown.
 func ByName(file string) string {
 	switch ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(file), ".")); ext {
 	case "csv", "json", "jsonl", "parquet", "arrow":
@@ -44,7 +46,7 @@ func ByName(file string) string {
 	return ""
 }
 
-// Write writes all rows to w. It does not close rows. Errors are those of rows and w.
+// Write writes all rows to w. It does not close rows. Errors come from rows and w.
 func Write(w io.Writer, format string, rows queries.Rows) error {
 	if err := Known(format); err != nil {
 		return err
@@ -59,7 +61,7 @@ func Write(w io.Writer, format string, rows queries.Rows) error {
 func write(w io.Writer, format string, rows queries.Rows) error {
 	switch format {
 	case "table":
-		return writeTable(w, rows)
+		return writeTable(w, rows, 0)
 	case "csv":
 		return writeCSV(w, rows)
 	case "json":
@@ -74,10 +76,10 @@ func write(w io.Writer, format string, rows queries.Rows) error {
 	return writeArrow(w, rows)
 }
 
-// Limit gives at most n rows of rows and then says whether there were more; n = 0 gives all.
+// Limit returns the first n rows of rows; More then reports whether there were others. n = 0 means all.
 func Limit(rows queries.Rows, n int) *Limited { return &Limited{Rows: rows, left: n, all: n == 0} }
 
-// Limited are the first rows of an answer.
+// Limited is an answer cut after some rows.
 type Limited struct {
 	queries.Rows
 	left int
@@ -85,7 +87,7 @@ type Limited struct {
 	more bool
 }
 
-// Next makes the next row current.
+// Next advances to the next row.
 func (l *Limited) Next() bool {
 	if l.all {
 		return l.Rows.Next()
@@ -98,5 +100,5 @@ func (l *Limited) Next() bool {
 	return l.Rows.Next()
 }
 
-// More says, after the last row, whether rows were left out.
+// More reports, after the last row, whether rows were left out.
 func (l *Limited) More() bool { return l.more }

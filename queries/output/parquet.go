@@ -15,10 +15,11 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// decimalBytes is how wide a decimal stands in a file: every precision fits.
+// decimalBytes is the width of a decimal in a file, enough for every precision.
 const decimalBytes = 16
 
-// writeParquet writes rows as a Parquet file. It uses Arrow's file layer: the layer above it would link gRPC into commq.
+// writeParquet writes rows as a Parquet file. It uses Arrow's file layer, because the layer above would link gRPC
+// into commq.
 func writeParquet(w io.Writer, rows queries.Rows) error {
 	arrows := arrowSchema(rows.Columns())
 	root, err := parquetSchema(arrows)
@@ -83,7 +84,7 @@ func writeRowGroup(out *file.Writer, b arrow.RecordBatch) error {
 	return group.Close()
 }
 
-// writeColumn writes the values that are there, and for each row whether it has one.
+// writeColumn writes the values that are not null, and for each row whether it has one.
 func writeColumn(to file.ColumnChunkWriter, from arrow.Array) error {
 	levels := make([]int16, from.Len())
 	for i := range levels {
@@ -120,7 +121,7 @@ func int32At(from arrow.Array) func(int) int32 {
 	return from.(*array.Int32).Value
 }
 
-// values are the values of an array without its nulls.
+// values returns the non-null values of an array.
 func values[T any](from arrow.Array, at func(int) T) []T {
 	out := make([]T, 0, from.Len()-from.NullN())
 	for i := range from.Len() {
@@ -131,7 +132,7 @@ func values[T any](from arrow.Array, at func(int) T) []T {
 	return out
 }
 
-// bigEndian is a decimal as Parquet has it: two's complement, most significant byte first.
+// bigEndian encodes a decimal as Parquet does: two's complement, most significant byte first.
 func bigEndian(n decimal128.Num) []byte {
 	b := make([]byte, decimalBytes)
 	high, low := uint64(n.HighBits()), n.LowBits()

@@ -19,7 +19,7 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// cell is a value as text; null is empty.
+// cell returns a value as text; null is empty.
 func cell(v any, typ string) string {
 	switch x := v.(type) {
 	case nil:
@@ -57,7 +57,7 @@ func cell(v any, typ string) string {
 	return fmt.Sprint(v)
 }
 
-// nested is a list, struct or map as JSON, or as Go has it where JSON cannot say it.
+// nested returns a list, struct or map as JSON, or as Go prints it if JSON cannot express it.
 func nested(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -66,7 +66,7 @@ func nested(v any) string {
 	return string(text)
 }
 
-// decimalText is a decimal with all the digits of its scale.
+// decimalText writes a decimal with all digits of its scale.
 func decimalText(d duckdb.Decimal) string {
 	digits := new(big.Int).Abs(d.Value).String()
 	if scale := int(d.Scale); scale > 0 {
@@ -91,7 +91,7 @@ func timeText(t time.Time, typ string) string {
 	return t.Format("2006-01-02 15:04:05.999999999")
 }
 
-// numeric says whether a column is aligned to the right.
+// numeric reports whether a column is right-aligned.
 func numeric(typ string) bool {
 	for _, p := range []string{"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "FLOAT", "DECIMAL"} {
 		if strings.HasPrefix(strings.TrimPrefix(typ, "U"), p) {
@@ -100,10 +100,6 @@ func numeric(typ string) bool {
 	}
 	return false
 }
-
-// sampleRows is how many rows a table for people looks at before it fixes its columns' widths. Later cells that are wider
-// are printed in full and shift their row.
-const sampleRows = 10000
 
 // grid prints rows in columns, with before, between and after the cells.
 type grid struct {
@@ -118,7 +114,7 @@ type grid struct {
 	err                    error
 }
 
-// writeGrid prints rows aligned; rule prints the line under the head.
+// writeGrid prints aligned rows; rule prints the line under the header.
 func writeGrid(g *grid, rows queries.Rows, rule func(g *grid)) error {
 	g.columns = rows.Columns()
 	head := make([]string, len(g.columns))
@@ -199,14 +195,7 @@ func appendSpaces(b []byte, n int) []byte {
 	return b
 }
 
-// writeTable prints rows for people: aligned, numbers to the right and short, units in the head, control characters made
-// visible.
-func writeTable(w io.Writer, rows queries.Rows) error {
-	g := &grid{w: w, between: "  ", head: Header, value: Shown, escape: visible}
-	return writeGrid(g, rows, func(*grid) {})
-}
-
-// writeMarkdown prints rows as a table of GitHub's Markdown.
+// writeMarkdown prints rows as a GitHub Markdown table.
 func writeMarkdown(w io.Writer, rows queries.Rows) error {
 	g := &grid{w: w, before: "| ", between: " | ", after: " |", head: func(c queries.Column) string { return c.Name },
 		value: func(v any, c queries.Column) string { return cell(v, c.Type) },
@@ -227,7 +216,7 @@ func writeMarkdown(w io.Writer, rows queries.Rows) error {
 	})
 }
 
-// visible replaces line breaks and other control characters, which would break a table or drive a terminal.
+// visible replaces line breaks and other control characters, which would break a table or control the terminal.
 func visible(s string) string {
 	clean := true
 	for _, r := range s {
@@ -240,7 +229,7 @@ func visible(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// writeCSV writes rows as RFC 4180 CSV with a line of names; null is an empty field.
+// writeCSV writes rows as RFC 4180 CSV with a header line; null is an empty field.
 func writeCSV(w io.Writer, rows queries.Rows) error {
 	c := csv.NewWriter(w)
 	columns := rows.Columns()
@@ -266,7 +255,7 @@ func writeCSV(w io.Writer, rows queries.Rows) error {
 	return rows.Err()
 }
 
-// writeJSON writes rows as objects: one array of them, or (lines) one object per line.
+// writeJSON writes rows as objects: one array or, with lines, one object per line.
 func writeJSON(w io.Writer, rows queries.Rows, lines bool) error {
 	columns := rows.Columns()
 	keys := make([]string, len(columns))
@@ -316,7 +305,7 @@ func appendObject(b []byte, keys []string, columns []queries.Column, row []any) 
 	return append(b, '}')
 }
 
-// appendJSON appends a value. JSON has no NaN and no infinity: they become null. Integers keep all their digits.
+// appendJSON appends a value. JSON has no NaN or infinity: they become null. Integers keep all digits.
 func appendJSON(b []byte, v any, typ string) []byte {
 	switch x := v.(type) {
 	case nil:
@@ -338,7 +327,7 @@ func appendJSON(b []byte, v any, typ string) []byte {
 	}
 }
 
-// jsonText is a string or number in JSON; neither can fail.
+// jsonText encodes a string or number as JSON, which cannot fail.
 func jsonText(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

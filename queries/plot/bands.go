@@ -2,22 +2,17 @@ package plot
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
-// greys are the colours of bands that are to be looked at last.
-var greys = [...]color.Gray{{Y: 165}, {Y: 225}}
-
-// bandRows is how many ranks have a row of their own: more have less than two pixels each.
+// bandRows is the largest number of ranks with a row each: with more, a row would have less than two pixels.
 const bandRows = chartHighPx / 2
 
-// scaleBands makes the axes of bands, and leaves ranks out where there are too many.
+// scaleBands sets up the axes of bands and leaves out ranks if there are too many.
 func (p *page) scaleBands() {
 	p.names = slices.DeleteFunc(p.names, func(s string) bool { return slices.Contains(p.Greys, s) })
 	p.names = append(p.names, p.Greys...)
@@ -39,7 +34,7 @@ func (p *page) scaleBands() {
 	}
 }
 
-// thinRanks keeps of every few ranks the first, and draws it as high as all of them.
+// thinRanks keeps the first of every few ranks and draws it as high as all of them.
 func (p *page) thinRanks(ranks int) {
 	p.every = (ranks + bandRows - 1) / bandRows
 	if p.every <= 1 {
@@ -49,27 +44,28 @@ func (p *page) thinRanks(ranks int) {
 	chart := *p.Chart
 	chart.values = slices.DeleteFunc(slices.Clone(p.values), func(v Value) bool { return int(v.Y)%p.every != 0 })
 	p.Chart = &chart
-	p.say(fmt.Sprintf("of every %d ranks the first", p.every))
+	p.addNote(fmt.Sprintf("of every %d ranks the first", p.every))
 }
 
-// drawBands draws the bands: whole pixels wide, or a short one would not be seen.
-func (p *page) drawBands(c draw.Canvas) {
-	series := indexes(p.names)
-	gap := 0.1 // of a row, on both sides
-	if len(p.yTicks) > 0 && p.area.Size().Y/vg.Length(p.y.least+0.5) < px(6) {
+// drawBands draws bands at least a pixel wide, so that short ones are visible.
+func (d *painter) drawBands() {
+	series := indexes(d.page.names)
+	gap := 0.1 // fraction of a row, on both sides
+	if len(d.page.yTicks) > 0 && d.page.area.Size().Y/vg.Length(d.page.y.least+0.5) < px(6) {
 		gap = 0
 	}
-	for _, v := range p.values {
-		top, bottom := v.Y-0.5+gap, min(v.Y+float64(p.every)-0.5-gap, p.y.least)
-		left, right := math.Floor(inPx(p.toX(v.X))), math.Ceil(inPx(p.toX(v.To)))
+	for _, v := range d.page.values {
+		top, bottom := v.Y-0.5+gap, min(v.Y+float64(d.page.every)-0.5-gap, d.page.y.least)
+		left, right := math.Floor(inPx(d.page.toX(v.X))), math.Ceil(inPx(d.page.toX(v.To)))
 		if right <= left {
 			right = left + 1
 		}
-		r := vg.Rectangle{Min: vg.Point{X: px(left), Y: p.toY(bottom)}, Max: vg.Point{X: min(px(right), p.area.Max.X), Y: p.toY(top)}}
-		if gap == 0 { // whole pixels here too, or there are pale lines between ranks
+		r := vg.Rectangle{Min: vg.Point{X: px(left), Y: d.page.toY(bottom)},
+			Max: vg.Point{X: min(px(right), d.page.area.Max.X), Y: d.page.toY(top)}}
+		if gap == 0 { // whole pixels, or pale lines appear between ranks
 			r.Min.Y, r.Max.Y = px(math.Floor(inPx(r.Min.Y))), px(math.Ceil(inPx(r.Max.Y)))
 		}
-		c.SetColor(p.colour(series[v.Series]))
-		c.Fill(r.Path())
+		d.canvas.SetColor(d.page.colour(series[v.Series]))
+		d.canvas.Fill(r.Path())
 	}
 }

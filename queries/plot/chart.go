@@ -3,7 +3,6 @@ package plot
 import (
 	"cmp"
 	"fmt"
-	"image/color"
 	"io"
 	"math"
 	"slices"
@@ -13,51 +12,57 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Chart is a drawing of numbers along an axis: bars, lines or points. What has no number (NaN) is left out.
+// Chart draws numbers along an axis: bars, lines or points. Values without a number (NaN) are left out.
 type Chart struct {
-	// Title stands over the chart, Note in small letters under it.
+	// Title is above the chart, Note in small letters below the title.
 	Title, Note string
-	// Kind is bars (stacked), grouped (bars side by side), ranges (bars between two values, of one series), lines, points, or bands: of each rank
-	// Y, the first on top, bars from X to To, the later ones over those before.
+	// Kind is bars (stacked), grouped (bars side by side), histogram (bars that touch), ranges (bars between two values, one series), lines,
+	// points, or bands: for each rank Y, the first on top, bars from X to To, later ones drawn over earlier ones.
 	Kind string
 	// X and Y are the axes.
 	X, Y Axis
-	// Series is what tells the series apart: it stands over the legend.
+	// Series names what the series differ in; it is the title of the legend.
 	Series string
-	// Order has the names of series that come first, in their order. The others follow as they were added, or, where all are
-	// numbers, from the least.
+	// Order lists the series that come first. The others follow in the order they were added or, if all are numbers,
+	// in ascending order.
 	Order []string
-	// Fit is what the curves are called in the legend; "" when there are none.
+	// Fit names the fitted curves in the legend; "" if there are none.
 	Fit string
-	// Greys are the series of bands that are grey, which come last in the legend.
+	// Greys are the series of bands drawn in grey; they are last in the legend.
 	Greys []string
+	// Hues lists series whose colours are the same in every picture: each has the colour of its place in the list.
+	Hues []string
+	// Ordered says that neighbouring series are alike, so that their colours should be too.
+	Ordered bool
 
 	values []Value
 }
 
 // Axis is an axis of a chart.
 type Axis struct {
-	// Name is what it has the values of.
+	// Name names the axis, without a unit.
 	Name string
-	// Unit is ns, bytes, elements, or anything else for a plain number.
+	// Unit is ns, bytes, bytes/s, elements, or anything else for a plain number. Multiples of it are chosen by the values.
 	Unit string
-	// Log says that it is logarithmic. What is not above 0 is left out then, and the note says how much that is.
+	// From and To are values that a linear axis has at least; nothing if both are 0.
+	From, To float64
+	// Log makes the axis logarithmic. Values of 0 or less are then left out, and the note says how many.
 	Log bool
-	// Whole says that all values are integers.
-	Whole bool
+	// Integers is true if all values are integers.
+	Integers bool
 }
 
-// Value is a number of a chart.
+// Value is one number of a chart.
 type Value struct {
-	// Group is the group of bars it belongs to, Category the bar; of lines and points they mean nothing.
+	// Group is the group of bars and Category the bar that the value belongs to; lines and points ignore them.
 	Group, Category string
-	// Series is the part of a bar, the bar in a category, the line or the kind of point.
+	// Series is the part of a bar, the bar within a category, the line or the kind of point.
 	Series string
-	// X is where lines and points are; bars are in the order in which their categories were added.
+	// X is the position of lines and points. Bars are in the order in which their categories were added.
 	X float64
-	// Y is the number; NaN where there is none.
+	// Y is the number; NaN if there is none.
 	Y float64
-	// Fit is the height of a curve at X; NaN where there is none.
+	// Fit is the height of a fitted curve at X; NaN if there is none.
 	Fit float64
 	// To is the other end of a range.
 	To float64
@@ -68,37 +73,40 @@ func (c *Chart) Add(v Value) { c.values = append(c.values, v) }
 
 // Lengths are in pixels of a PNG.
 const (
-	chartPx     = 1100 // width of the area
+	chartPx     = 1100 // width of the drawing area
 	chartHighPx = 700
 	chartTopPx  = 170 // with room for the names of groups
 	markPx      = 8   // length of a tick
 	rowPx       = 30  // height of a line of the legend
-	mostLabels  = 40  // letters of a category
+	mostLabels  = 40  // letters of a category's name
 	mostBars    = 1000
 )
 
-// Draw writes the drawing to w in a format: png, svg or pdf.
-func (c *Chart) Draw(w io.Writer, format string) error {
-	p := c.layOut()
-	out, _, err := newCanvas(format, p.left+chartPx+p.right, chartTopPx+chartHighPx+p.bottom)
+// Draw writes the picture to w.
+func (c *Chart) Draw(w io.Writer, o Options) error {
+	p := c.layOut(themeOf(o.Theme))
+	s, out, _, err := newSheet(o, p.left+chartPx+p.right, chartTopPx+chartHighPx+p.bottom)
 	if err != nil {
 		return err
 	}
-	p.area = vg.Rectangle{Min: vg.Point{X: px(p.left), Y: px(p.bottom)}, Max: vg.Point{X: px(p.left + chartPx), Y: px(p.bottom + chartHighPx)}}
-	p.draw(draw.New(out))
+	p.area = vg.Rectangle{Min: vg.Point{X: px(p.left), Y: px(p.bottom)},
+		Max: vg.Point{X: px(p.left + chartPx), Y: px(p.bottom + chartHighPx)}}
+	(&painter{page: p, canvas: s}).draw()
 	_, err = out.WriteTo(w)
 	return err
 }
 
-// page is a chart laid out.
+// page is a chart with its layout. It has many methods because every part of a chart is placed by where the others are;
+// axis.go, series.go and bands.go have a part each.
 type page struct {
 	*Chart
-	names               []string // of the series, in the order of the legend
-	slots               []*slot  // of bars
+	theme               *theme
+	names               []string // series, in the order of the legend
+	slots               []*slot  // bars
 	x, y                scale
 	xTicks, yTicks      []mark
-	turned              bool // the labels of x are upright
-	every               int  // of bands: of how many ranks one is drawn
+	turned              bool // the x labels are vertical
+	every               int  // bands show one rank of every so many
 	left, right, bottom float64
 	area                vg.Rectangle
 	note                string
@@ -107,21 +115,23 @@ type page struct {
 // slot is a category of bars.
 type slot struct {
 	group, category string
-	at              float64   // its middle on the axis x
+	at              float64   // its middle on the x axis
 	y               []float64 // by series
-	to              float64   // of a range
+	to              float64   // other end of a range
 }
 
-// mark is a tick of an axis; one without a label is short.
+// mark is a tick of an axis; without a label it is short.
 type mark struct {
 	at    float64
 	label string
 }
 
-func (c *Chart) bars() bool { return c.Kind == "bars" || c.Kind == "grouped" || c.Kind == "ranges" }
+func (c *Chart) bars() bool {
+	return slices.Contains([]string{"bars", "grouped", "histogram", "ranges"}, c.Kind)
+}
 
-func (c *Chart) layOut() *page {
-	p := &page{Chart: c, note: c.Note}
+func (c *Chart) layOut(t *theme) *page {
+	p := &page{Chart: c, theme: t, note: c.Note}
 	p.dropLogs()
 	p.nameSeries()
 	if c.bars() {
@@ -140,7 +150,7 @@ func (c *Chart) layOut() *page {
 	return p
 }
 
-// dropLogs leaves out what a logarithmic axis cannot show.
+// dropLogs removes values that a logarithmic axis cannot show.
 func (p *page) dropLogs() {
 	if !p.X.Log && !p.Y.Log {
 		return
@@ -158,12 +168,12 @@ func (p *page) dropLogs() {
 		chart.values = append(chart.values, v)
 	}
 	if p.Chart = &chart; dropped > 0 {
-		p.say(fmt.Sprintf("%d values of 0 or less are not drawn", dropped))
+		p.addNote(fmt.Sprintf("%d values of 0 or less are not drawn", dropped))
 	}
 }
 
-// dropEmpty leaves series out of the legend and the bars that have nothing but 0: all of them where bars are stacked; of bars
-// side by side, whose places tell them apart too, those before the first and after the last that has more.
+// dropEmpty removes series whose values are all 0 from legend and bars. For bars side by side, where the position
+// matters too, it removes only those before the first and after the last non-empty series.
 func (p *page) dropEmpty() {
 	some := map[string]bool{}
 	for _, v := range p.values {
@@ -197,8 +207,8 @@ func (p *page) dropEmpty() {
 	p.Chart = &chart
 }
 
-// say adds to the note.
-func (p *page) say(s string) {
+// addNote appends to the note.
+func (p *page) addNote(s string) {
 	if p.note != "" {
 		p.note += "; "
 	}
@@ -208,13 +218,6 @@ func (p *page) say(s string) {
 // nameSeries lists the series in the order of the legend.
 func (p *page) nameSeries() {
 	p.names = distinct(p.values, func(v Value) string { return v.Series })
-	number := func(s string) float64 {
-		x, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return math.NaN()
-		}
-		return x
-	}
 	if p.Order != nil {
 		first := func(s string) int {
 			if i := slices.Index(p.Order, s); i >= 0 {
@@ -223,9 +226,18 @@ func (p *page) nameSeries() {
 			return len(p.Order)
 		}
 		slices.SortStableFunc(p.names, func(a, b string) int { return first(a) - first(b) })
-	} else if !slices.ContainsFunc(p.names, func(s string) bool { return math.IsNaN(number(s)) }) {
-		slices.SortFunc(p.names, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	} else if !slices.ContainsFunc(p.names, func(s string) bool { return math.IsNaN(numberIn(s)) }) {
+		slices.SortFunc(p.names, func(a, b string) int { return cmp.Compare(numberIn(a), numberIn(b)) })
 	}
+}
+
+// numberIn returns the number that a name is; NaN if it is none.
+func numberIn(name string) float64 {
+	x, err := strconv.ParseFloat(name, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return x
 }
 
 func distinct(values []Value, of func(Value) string) []string {
@@ -240,7 +252,7 @@ func distinct(values []Value, of func(Value) string) []string {
 	return names
 }
 
-// indexes is where each name stands.
+// indexes returns the position of each name.
 func indexes(names []string) map[string]int {
 	at := map[string]int{}
 	for i, n := range names {
@@ -249,10 +261,10 @@ func indexes(names []string) map[string]int {
 	return at
 }
 
-// groupGap is the distance of groups of bars, in widths of a category.
+// groupGap is the distance between groups of bars, in widths of a category.
 const groupGap = 0.7
 
-// fillSlots collects the bars and puts them along the axis x, group by group.
+// fillSlots collects the bars and places them along the x axis, group by group.
 func (p *page) fillSlots() {
 	type key struct{ group, category string }
 	slots, series := map[key]*slot{}, indexes(p.names)
@@ -273,6 +285,9 @@ func (p *page) fillSlots() {
 			s.y[i] += v.Y
 		}
 	}
+	if p.Kind == "histogram" {
+		p.trimSlots()
+	}
 	groups := indexes(distinct(p.values, func(v Value) string { return v.Group }))
 	slices.SortStableFunc(p.slots, func(a, b *slot) int { return groups[a.group] - groups[b.group] })
 	p.thinSlots()
@@ -281,7 +296,20 @@ func (p *page) fillSlots() {
 	}
 }
 
-// thinSlots keeps, where there are more bars than can be seen, the highest of each few neighbours.
+// trimSlots removes the empty bars before the first and after the last of a histogram.
+func (p *page) trimSlots() {
+	empty := func(s *slot) bool { return s.total() == 0 }
+	first := slices.IndexFunc(p.slots, func(s *slot) bool { return !empty(s) })
+	if first < 0 {
+		return
+	}
+	last := len(p.slots) - 1
+	for ; empty(p.slots[last]); last-- {
+	}
+	p.slots = p.slots[first : last+1]
+}
+
+// thinSlots keeps the highest of every few neighbouring bars if there are more than can be seen.
 func (p *page) thinSlots() {
 	if len(p.slots) <= mostBars {
 		return
@@ -291,11 +319,11 @@ func (p *page) thinSlots() {
 	for some := range slices.Chunk(p.slots, each) {
 		kept = append(kept, slices.MaxFunc(some, func(a, b *slot) int { return cmp.Compare(a.total(), b.total()) }))
 	}
-	p.say(fmt.Sprintf("of every %d bars of %d the highest", each, len(p.slots)))
+	p.addNote(fmt.Sprintf("of every %d bars of %d the highest", each, len(p.slots)))
 	p.slots = kept
 }
 
-// total is the height of all bars of a category.
+// total returns the height of all bars of a category.
 func (s *slot) total() float64 {
 	sum := 0.0
 	for _, y := range s.y {
@@ -306,7 +334,7 @@ func (s *slot) total() float64 {
 	return sum
 }
 
-// extent is the least and the greatest of numbers, +Inf and -Inf where there is none.
+// extent is the least and greatest of some numbers; +Inf and -Inf if there are none.
 type extent struct{ least, most float64 }
 
 func nothing() extent { return extent{math.Inf(1), math.Inf(-1)} }
@@ -343,7 +371,7 @@ func (p *page) scaleX() {
 	}
 }
 
-// ownTicks are ticks at the values themselves, where they are few integers without a unit, such as numbers of ranks.
+// ownTicks marks the values themselves if they are a few integers without unit, such as numbers of ranks.
 func (p *page) ownTicks() []mark {
 	if p.X.Unit == "bytes" || p.X.Unit == "ns" {
 		return nil
@@ -360,7 +388,7 @@ func (p *page) ownTicks() []mark {
 	slices.Sort(xs)
 	marks := make([]mark, len(xs))
 	for i, x := range xs {
-		marks[i] = mark{x, withUnit(x, p.X.Unit)}
+		marks[i] = mark{x, unitFor(p.X.Unit, 0).number(x)}
 	}
 	return marks
 }
@@ -393,11 +421,15 @@ func (p *page) scaleY() {
 			e.add(v.Fit)
 		}
 	}
+	if p.Y.From != p.Y.To && !p.Y.Log {
+		e.add(p.Y.From)
+		e.add(p.Y.To)
+	}
 	p.y = scaleOf(e, p.Y.Log, p.bars() && p.Kind != "ranges")
 	p.yTicks = p.y.ticks(p.Y)
 }
 
-// fitLetters shortens a category.
+// fitLetters shortens the name of a category.
 func fitLetters(s string) string {
 	if r := []rune(s); len(r) > mostLabels {
 		return string(r[:mostLabels-3]) + "..."
@@ -405,11 +437,11 @@ func fitLetters(s string) string {
 	return s
 }
 
-// labels is the style of the numbers along the axes.
+// labels is the text style of the numbers along the axes.
 func labels(x draw.XAlignment, y draw.YAlignment) draw.TextStyle { return style(10, x, y) }
 
-// fitLabels turns the labels of x where they would meet, leaves some out where that is not enough, and makes room for them,
-// for those of y and for the legend.
+// fitLabels turns the x labels if they would overlap, leaves some out if that is not enough, and makes room for them,
+// the y labels and the legend.
 func (p *page) fitLabels() {
 	sty := labels(draw.XCenter, draw.YTop)
 	width := func(s string) float64 { return inPx(sty.Width(s)) }
@@ -419,9 +451,9 @@ func (p *page) fitLabels() {
 	}
 	p.left = math.Ceil(70 + wide + 30)
 	p.right = math.Ceil(60 + p.legendPx())
-	at := func(m mark) float64 { return p.x.at(m.at) * chartPx }
+	at := func(m mark) float64 { return p.x.fraction(m.at) * chartPx }
 	high := 22.0
-	if p.bars() && meet(p.xTicks, at, width) {
+	if p.bars() && overlap(p.xTicks, at, width) && !allNumbers(p.xTicks) {
 		p.turned = true
 		for _, m := range p.xTicks {
 			high = max(high, width(m.label))
@@ -434,10 +466,11 @@ func (p *page) fitLabels() {
 		return width(s)
 	}
 	every := 1
-	for all := p.xTicks; meet(p.xTicks, at, room); every++ {
+	for all := p.xTicks; overlap(p.xTicks, at, room); {
+		every = nextStep(every, allNumbers(all))
 		p.xTicks = nil
 		for i, m := range all {
-			if i%(every+1) != 0 {
+			if i%every != 0 {
 				if p.bars() {
 					continue
 				}
@@ -449,8 +482,22 @@ func (p *page) fitLabels() {
 	p.bottom = math.Ceil(20 + high + 75)
 }
 
-// meet says whether two labels of an axis touch.
-func meet(marks []mark, at func(mark) float64, width func(string) float64) bool {
+// nextStep returns how many labels to skip if every so many is too many: numbers, which are mostly of ranks, in powers of
+// two.
+func nextStep(every int, numbers bool) int {
+	if numbers {
+		return 2 * every
+	}
+	return every + 1
+}
+
+// allNumbers reports whether all labels of an axis are numbers.
+func allNumbers(marks []mark) bool {
+	return !slices.ContainsFunc(marks, func(m mark) bool { return m.label != "" && math.IsNaN(numberIn(m.label)) })
+}
+
+// overlap reports whether two labels of an axis touch.
+func overlap(marks []mark, at func(mark) float64, width func(string) float64) bool {
 	end := math.Inf(-1)
 	for _, m := range marks {
 		if m.label == "" {
@@ -465,94 +512,135 @@ func meet(marks []mark, at func(mark) float64, width func(string) float64) bool 
 	return false
 }
 
-func (p *page) draw(c draw.Canvas) {
+// painter draws a page on a canvas.
+type painter struct {
+	page   *page
+	canvas sheet
+}
+
+func (d *painter) draw() {
 	switch {
-	case p.Kind == "bands":
-		p.drawBands(c)
-	case p.bars():
-		p.grid(c)
-		p.drawBars(c)
+	case d.page.Kind == "bands":
+		d.drawBands()
+	case d.page.bars():
+		d.gridLines()
+		d.drawBars()
 	default:
-		p.grid(c)
-		p.drawSeries(c)
+		d.gridLines()
+		d.drawSeries()
 	}
-	p.drawGroups(c)
-	frame(c, p.area)
-	p.axes(c)
-	p.legend(c)
-	more := p.right
-	title := p.area
+	d.drawGroups()
+	d.canvas.frame(d.page.area)
+	d.xAxis()
+	d.yAxis()
+	d.legend()
+	more := d.page.right
+	title := d.page.area
 	title.Max.Y += px(chartTopPx - topPx)
-	head(c, title, p.Title, p.note, more)
-	if len(p.values) == 0 {
-		c.FillText(style(12, draw.XCenter, draw.YCenter), vg.Point{X: (p.area.Min.X + p.area.Max.X) / 2, Y: (p.area.Min.Y + p.area.Max.Y) / 2}, "nothing to draw")
+	d.canvas.head(title, d.page.Title, d.page.note, more)
+	if len(d.page.values) == 0 {
+		d.drawNothing()
 	}
 }
 
-// toX and toY are where values lie on the page.
+// drawNothing says why the area is empty.
+func (d *painter) drawNothing() {
+	d.canvas.write(style(12, draw.XCenter, draw.YCenter),
+		vg.Point{X: (d.page.area.Min.X + d.page.area.Max.X) / 2, Y: (d.page.area.Min.Y + d.page.area.Max.Y) / 2},
+		"nothing to draw")
+}
+
+// xTitle and yTitle are the names of the axes with their units.
+func (p *page) xTitle() string {
+	if p.bars() {
+		return p.X.Name
+	}
+	return p.x.unit(p.X).titled(p.X.Name)
+}
+
+func (p *page) yTitle() string {
+	if p.Kind == "bands" {
+		return p.Y.Name
+	}
+	return p.y.unit(p.Y).titled(p.Y.Name)
+}
+
+// toX and toY map values to positions on the page.
 func (p *page) toX(v float64) vg.Length {
-	return p.area.Min.X + p.area.Size().X*vg.Length(p.x.at(v))
+	return p.area.Min.X + p.area.Size().X*vg.Length(p.x.fraction(v))
 }
 
 func (p *page) toY(v float64) vg.Length {
-	return p.area.Min.Y + p.area.Size().Y*vg.Length(p.y.at(v))
+	return p.area.Min.Y + p.area.Size().Y*vg.Length(p.y.fraction(v))
 }
 
-func (p *page) grid(c draw.Canvas) {
-	line := draw.LineStyle{Color: color.Gray{Y: 225}, Width: px(1)}
-	for _, m := range p.yTicks {
+func (d *painter) gridLines() {
+	line := thin(d.canvas.grid)
+	for _, m := range d.page.yTicks {
 		if m.label != "" {
-			c.StrokeLine2(line, p.area.Min.X, p.toY(m.at), p.area.Max.X, p.toY(m.at))
+			d.canvas.StrokeLine2(line, d.page.area.Min.X, d.page.toY(m.at), d.page.area.Max.X, d.page.toY(m.at))
 		}
 	}
-	if p.y.least < 0 && !p.y.log {
-		c.StrokeLine2(draw.LineStyle{Color: color.Gray{Y: 120}, Width: px(1)}, p.area.Min.X, p.toY(0), p.area.Max.X, p.toY(0))
+	if d.page.y.least < 0 && !d.page.y.log {
+		d.canvas.StrokeLine2(thin(d.canvas.divider), d.page.area.Min.X,
+			d.page.toY(0), d.page.area.Max.X,
+			d.page.toY(0))
 	}
 }
 
-func (p *page) axes(c draw.Canvas) {
-	length := func(m mark) vg.Length {
-		if m.label == "" {
-			return px(markPx / 2)
-		}
-		return px(markPx)
+// tickLength is shorter for a tick without a number.
+func tickLength(m mark) vg.Length {
+	if m.label == "" {
+		return px(markPx / 2)
 	}
+	return px(markPx)
+}
+
+func (d *painter) xAxis() {
 	across := labels(draw.XCenter, draw.YTop)
-	if p.turned {
+	if d.page.turned {
 		across = labels(draw.XRight, draw.YCenter)
 		across.Rotation = math.Pi / 2
 	}
-	for _, m := range p.xTicks {
-		x := p.toX(m.at)
-		c.StrokeLine2(tick(), x, p.area.Min.Y-length(m), x, p.area.Min.Y)
-		c.FillText(across, vg.Point{X: x, Y: p.area.Min.Y - px(14)}, m.label)
+	for _, m := range d.page.xTicks {
+		x := d.page.toX(m.at)
+		d.canvas.StrokeLine2(d.canvas.tick(), x, d.page.area.Min.Y-tickLength(m), x, d.page.area.Min.Y)
+		d.canvas.write(across, vg.Point{X: x, Y: d.page.area.Min.Y - px(14)}, m.label)
 	}
-	down := labels(draw.XRight, draw.YCenter)
-	for _, m := range p.yTicks {
-		y := p.toY(m.at)
-		c.StrokeLine2(tick(), p.area.Min.X-length(m), y, p.area.Min.X, y)
-		c.FillText(down, vg.Point{X: p.area.Min.X - px(14), Y: y}, m.label)
-	}
-	c.FillText(style(12, draw.XCenter, draw.YBottom), vg.Point{X: (p.area.Min.X + p.area.Max.X) / 2, Y: px(20)}, p.X.Name)
-	upright := style(12, draw.XCenter, draw.YTop)
-	upright.Rotation = math.Pi / 2
-	c.FillText(upright, vg.Point{X: px(20), Y: (p.area.Min.Y + p.area.Max.Y) / 2}, p.Y.Name)
+	d.canvas.write(style(12, draw.XCenter, draw.YBottom),
+		vg.Point{X: (d.page.area.Min.X + d.page.area.Max.X) / 2, Y: px(20)},
+		d.page.xTitle())
 }
 
-// drawGroups parts the groups of bars by lines and names them over the area.
-func (p *page) drawGroups(c draw.Canvas) {
-	for i := 0; i < len(p.slots); {
+func (d *painter) yAxis() {
+	down := labels(draw.XRight, draw.YCenter)
+	for _, m := range d.page.yTicks {
+		y := d.page.toY(m.at)
+		d.canvas.StrokeLine2(d.canvas.tick(), d.page.area.Min.X-tickLength(m), y, d.page.area.Min.X, y)
+		d.canvas.write(down, vg.Point{X: d.page.area.Min.X - px(14), Y: y}, m.label)
+	}
+	upright := style(12, draw.XCenter, draw.YTop)
+	upright.Rotation = math.Pi / 2
+	d.canvas.write(upright, vg.Point{X: px(20), Y: (d.page.area.Min.Y + d.page.area.Max.Y) / 2}, d.page.yTitle())
+}
+
+// drawGroups separates the groups of bars by lines and names them above the area.
+func (d *painter) drawGroups() {
+	for i := 0; i < len(d.page.slots); {
 		end := i
-		for end+1 < len(p.slots) && p.slots[end+1].group == p.slots[i].group {
+		for end+1 < len(d.page.slots) && d.page.slots[end+1].group == d.page.slots[i].group {
 			end++
 		}
-		first, last := p.toX(p.slots[i].at-0.5), p.toX(p.slots[end].at+0.5)
-		if name := p.slots[i].group; name != "" {
-			c.FillText(style(10, draw.XCenter, draw.YBottom), vg.Point{X: (first + last) / 2, Y: p.area.Max.Y + px(12)}, fit(name, 10, last-first+p.toX(groupGap)-p.toX(0)))
+		first, last := d.page.toX(d.page.slots[i].at-0.5), d.page.toX(d.page.slots[end].at+0.5)
+		if name := d.page.slots[i].group; name != "" {
+			d.canvas.write(style(10, draw.XCenter, draw.YBottom),
+				vg.Point{X: (first + last) / 2, Y: d.page.area.Max.Y + px(12)},
+				fit(name, 10, last-first+d.page.toX(groupGap)-d.page.toX(0)))
 		}
-		if end+1 < len(p.slots) {
-			x := (last + p.toX(p.slots[end+1].at-0.5)) / 2
-			c.StrokeLine2(draw.LineStyle{Color: color.Gray{Y: 160}, Width: px(1)}, x, p.area.Min.Y, x, p.area.Max.Y)
+		if end+1 < len(d.page.slots) {
+			x := (last + d.page.toX(d.page.slots[end+1].at-0.5)) / 2
+			d.canvas.StrokeLine2(thin(d.canvas.divider), x, d.page.area.Min.Y, x,
+				d.page.area.Max.Y)
 		}
 		i = end + 1
 	}

@@ -19,8 +19,9 @@ import (
 var none = math.NaN()
 
 func chart(kind string, values ...Value) *Chart {
-	c := &Chart{Title: "sizes of ring.3", Note: "messages against size", Kind: kind, X: Axis{Name: "size", Unit: "bytes"},
-		Y: Axis{Name: "messages", Unit: "1", Whole: true}, Series: "kind"}
+	c := &Chart{Title: "sizes of ring.3", Note: "messages against size", Kind: kind,
+		X: Axis{Name: "size", Unit: "bytes"},
+		Y: Axis{Name: "messages", Unit: "1", Integers: true}, Series: "kind"}
 	for _, v := range values {
 		c.Add(v)
 	}
@@ -36,7 +37,7 @@ func point(x, y float64) Value { return Value{X: x, Y: y, Fit: none} }
 func picture(t *testing.T, d Drawing) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	if err := d.Draw(&b, "png"); err != nil {
+	if err := d.Draw(&b, Options{Format: "png"}); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -48,7 +49,7 @@ func picture(t *testing.T, d Drawing) image.Image {
 
 // colourAt is the colour of a PNG of a chart at values of its axes.
 func colourAt(img image.Image, p *page, x, y float64) color.RGBA {
-	at := image.Pt(int(p.left+p.x.at(x)*chartPx), int(chartTopPx+(1-p.y.at(y))*chartHighPx))
+	at := image.Pt(int(p.left+p.x.fraction(x)*chartPx), int(chartTopPx+(1-p.y.fraction(y))*chartHighPx))
 	return color.RGBAModel.Convert(img.At(at.X, at.Y)).(color.RGBA)
 }
 
@@ -71,10 +72,10 @@ func TestBars(t *testing.T) {
 		{"grouped", 1.2, 100, -1}, {"grouped", 2 + groupGap + 0.2, 650, 1}, {"grouped", 2 + groupGap - 0.2, 650, -1},
 	} {
 		ch := chart(c.kind, values...)
-		p := ch.layOut()
+		p := ch.layOut(&light)
 		want := white
 		if c.series >= 0 {
-			want = p.colour(c.series).(color.RGBA)
+			want = p.colour(c.series)
 		}
 		if got := colourAt(picture(t, ch), p, c.x, c.y); got != want {
 			t.Errorf("%s at %g, %g: %v; want %v", c.kind, c.x, c.y, got, want)
@@ -83,16 +84,18 @@ func TestBars(t *testing.T) {
 }
 
 func TestLinesAndPoints(t *testing.T) {
-	ch := chart("lines", point(1000, 10), point(5000, 10), point(7000, none), point(8000, 10), point(10000, 10), point(10000, 3))
-	p, img := ch.layOut(), picture(t, ch)
+	ch := chart("lines", point(1000, 10), point(5000, 10), point(7000, none), point(8000, 10), point(10000, 10),
+		point(10000, 3))
+	p, img := ch.layOut(&light), picture(t, ch)
 	for x, seen := range map[float64]bool{3000: true, 7000: false, 9000: true} {
 		if got := colourAt(img, p, x, 10) == p.colour(0); got != seen {
 			t.Errorf("line at %g: %v; want %v", x, got, seen)
 		}
 	}
-	ch = chart("points", Value{X: 1000, Y: 10, Fit: 20}, Value{X: 3000, Y: none, Fit: 20}, Value{X: 5000, Y: 10, Fit: 20})
+	ch = chart("points", Value{X: 1000, Y: 10, Fit: 20}, Value{X: 3000, Y: none, Fit: 20},
+		Value{X: 5000, Y: 10, Fit: 20})
 	ch.Fit = "linear"
-	p, img = ch.layOut(), picture(t, ch)
+	p, img = ch.layOut(&light), picture(t, ch)
 	if colourAt(img, p, 5000, 10) != p.colour(0) || colourAt(img, p, 2500, 10) == p.colour(0) {
 		t.Error("points are not at their places alone")
 	}
@@ -110,21 +113,22 @@ func TestLinesAndPoints(t *testing.T) {
 // TestLogAxes says what cannot be drawn, and marks a few integers themselves.
 func TestLogAxes(t *testing.T) {
 	ch := chart("points", point(4, 100), point(16, 0), point(16, 20000), point(64, -3))
-	ch.X, ch.Y.Log = Axis{Name: "ranks", Unit: "1", Log: true, Whole: true}, true
-	p := ch.layOut()
+	ch.X, ch.Y.Log = Axis{Name: "ranks", Unit: "1", Log: true, Integers: true}, true
+	p := ch.layOut(&light)
 	if want := "messages against size; 2 values of 0 or less are not drawn"; p.note != want || len(ch.values) != 4 {
 		t.Errorf("note %q; want %q", p.note, want)
 	}
 	if diff := cmp.Diff([]string{"4", "16"}, labelsOf(p.xTicks)); diff != "" {
 		t.Errorf("ticks of x: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"100", "200", "500", "1 k", "2 k", "5 k", "10 k", "20 k"}, labelsOf(p.yTicks)); diff != "" {
+	if diff := cmp.Diff([]string{"100", "200", "500", "1 k", "2 k", "5 k", "10 k", "20 k"},
+		labelsOf(p.yTicks)); diff != "" {
 		t.Errorf("ticks of y: %s", diff)
 	}
 	ch = chart("grouped", bar("", "a", "x", 1), bar("", "b", "x", 3e6))
 	ch.Y.Log = true
-	p = ch.layOut()
-	if p.y.least != 0.1 || p.y.at(1) < 0.05 {
+	p = ch.layOut(&light)
+	if p.y.least != 0.1 || p.y.fraction(1) < 0.05 {
 		t.Errorf("the axis of bars begins at %g; want 0.1, so that a bar of 1 is seen", p.y.least)
 	}
 	if got := labelsOf(p.yTicks); !slices.Equal(got, []string{"0.1", "1", "10", "100", "1 k", "10 k", "100 k", "1 M"}) {
@@ -149,18 +153,28 @@ func TestTicks(t *testing.T) {
 		axis        Axis
 		want        string
 	}{
-		{0, 11, true, Axis{Whole: true}, "0 2 4 6 8 10"},
-		{1, 2, true, Axis{Whole: true}, "0 1 2"},
+		{0, 11, true, Axis{Integers: true}, "0 2 4 6 8 10"},
+		{1, 2, true, Axis{Integers: true}, "0 1 2"},
 		{0.02, 0.5, false, Axis{}, "0 0.1 0.2 0.3 0.4 0.5"},
 		{900, 1000, false, Axis{}, "900 920 940 960 980 1 k"},
 		{-30, 50, true, Axis{}, "-20 0 20 40"},
-		{0, 3.2e9, false, Axis{Unit: "ns"}, "0 500 ms 1 s 1.5 s 2 s 2.5 s 3 s"},
-		{0, 4e13, false, Axis{Unit: "ns"}, "0 10000 s 20000 s 30000 s 40000 s"},
-		{0, 2500, false, Axis{Unit: "bytes"}, "0 500 B 1 kB 1.5 kB 2 kB 2.5 kB"},
+		{0, 3.2e9, false, Axis{Name: "time", Unit: "ns"}, "time [s]: 0 0.5 1 1.5 2 2.5 3"},
+		{0, 990e6, false, Axis{Name: "time", Unit: "ns"}, "time [ms]: 0 200 400 600 800 1000"},
+		{0, 4e13, false, Axis{Name: "time", Unit: "ns"}, "time [s]: 0 10000 20000 30000 40000"},
+		{0, 2500, false, Axis{Name: "sent", Unit: "bytes"}, "sent [KiB]: 0 0.5 1 1.5 2 2.5"},
+		{0, 3e9, false, Axis{Name: "bandwidth", Unit: "bytes/s"}, "bandwidth [GB/s]: 0 0.5 1 1.5 2 2.5 3"},
+		{0, 900, false, Axis{Name: "size", Unit: "elements"}, "size [elements]: 0 200 400 600 800"},
+		{1, 1 << 22, false, Axis{Name: "size", Unit: "bytes", Log: true},
+			"size [B]: 1 32 1 Ki 32 Ki 1 Mi"},
+		{2000, 3e6, false, Axis{Name: "time", Unit: "ns", Log: true}, "time [µs]: 10 100 1000"},
 		{7, 7, false, Axis{}, "6.8 6.9 7 7.1 7.2"},
-		{0, 0, true, Axis{Whole: true}, "0 1"},
+		{0, 0, true, Axis{Integers: true}, "0 1"},
 	} {
-		got := strings.Join(labelsOf(scaleOf(extent{c.least, c.most}, false, c.bars).ticks(c.axis)), " ")
+		s := scaleOf(extent{c.least, c.most}, c.axis.Log, c.bars)
+		got := strings.Join(labelsOf(s.ticks(c.axis)), " ")
+		if c.axis.Name != "" {
+			got = s.unit(c.axis).titled(c.axis.Name) + ": " + got
+		}
 		if got != c.want {
 			t.Errorf("%g to %g %+v: %s; want %s", c.least, c.most, c.axis, got, c.want)
 		}
@@ -174,7 +188,7 @@ func TestLabelsDoNotMeet(t *testing.T) {
 		for i := range n {
 			values = append(values, bar("", fmt.Sprintf("MPI_Something_%d", i), fmt.Sprintf("series %d", i%37), 1))
 		}
-		p := chart("bars", values...).layOut()
+		p := chart("bars", values...).layOut(&light)
 		if turned := n > 3; p.turned != turned {
 			t.Errorf("%d names turned: %v", n, p.turned)
 		}
@@ -189,14 +203,15 @@ func TestLabelsDoNotMeet(t *testing.T) {
 
 // TestEmptySeriesAreNotDrawn leaves out series of nothing but 0, and keeps the places of their bars.
 func TestEmptySeriesAreNotDrawn(t *testing.T) {
-	values := []Value{bar("", "a", "1", 0), bar("", "a", "2", 5), bar("", "a", "3", 0), bar("", "a", "4", 7), bar("", "a", "5", none), bar("", "b", "1", 0)}
+	values := []Value{bar("", "a", "1", 0), bar("", "a", "2", 5), bar("", "a", "3", 0), bar("", "a", "4", 7),
+		bar("", "a", "5", none), bar("", "b", "1", 0)}
 	for kind, want := range map[string][]string{"bars": {"2", "4"}, "grouped": {"2", "3", "4"}} {
-		p := chart(kind, values...).layOut()
+		p := chart(kind, values...).layOut(&light)
 		if !slices.Equal(p.names, want) || len(p.slots) != 2 || p.slots[0].y[0] != 5 || p.slots[0].total() != 12 {
 			t.Errorf("%s: series %q, %d bars, first %v", kind, p.names, len(p.slots), p.slots[0].y)
 		}
 	}
-	if p := chart("bars", bar("", "a", "1", 0), bar("", "a", "2", 0)).layOut(); len(p.names) != 2 {
+	if p := chart("bars", bar("", "a", "1", 0), bar("", "a", "2", 0)).layOut(&light); len(p.names) != 2 {
 		t.Errorf("series %q where all are empty", p.names)
 	}
 }
@@ -210,8 +225,9 @@ func TestMoreBarsThanCanBeSeen(t *testing.T) {
 		}
 		ch.Add(bar("", fmt.Sprint(i), "", y))
 	}
-	p := ch.layOut()
-	if want := "messages against size; of every 100 bars of 100000 the highest"; p.note != want || len(p.slots) != 1000 || p.slots[777].y[0] != 5000 {
+	p := ch.layOut(&light)
+	if want := "messages against size; of every 100 bars of 100000 the highest"; p.note != want ||
+		len(p.slots) != 1000 || p.slots[777].y[0] != 5000 {
 		t.Errorf("note %q, %d bars", p.note, len(p.slots))
 	}
 	if got := colourAt(picture(t, ch), p, 777, 4000); got != p.colour(0) {
@@ -219,14 +235,14 @@ func TestMoreBarsThanCanBeSeen(t *testing.T) {
 	}
 }
 
-// TestColours sees neighbours as different greys, and nothing as white.
-func TestColours(t *testing.T) {
+// TestOrderedColours sees neighbours of ordered series as different greys, and nothing as paper.
+func TestOrderedColours(t *testing.T) {
 	for _, kind := range []string{"bars", "lines"} {
 		for n := 2; n <= 8; n++ {
-			p := &page{Chart: &Chart{Kind: kind}, names: make([]string, n)}
+			p := &page{Chart: &Chart{Kind: kind, Ordered: true}, theme: &light, names: make([]string, n)}
 			before := -1
 			for i := range n {
-				grey := int(color.GrayModel.Convert(p.colour(i)).(color.Gray).Y)
+				grey := greyOf(p.colour(i))
 				if grey < before+10 || grey > 225 {
 					t.Errorf("%s: colour %d of %d is grey %d after %d", kind, i, n, grey, before)
 				}
@@ -236,18 +252,68 @@ func TestColours(t *testing.T) {
 	}
 }
 
+// blindness are the matrices of Machado, Oliveira and Fernandes (A Physiologically-based Model for Simulation of Color
+// Vision Deficiency, 2009) for people without one kind of cones, on linear RGB.
+var blindness = map[string][3][3]float64{
+	"none":   {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+	"protan": {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
+	"deutan": {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
+	"tritan": {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}},
+}
+
+// seen is how far two colours are apart for somebody, as a distance in CIE L*a*b*.
+func seen(a, b color.RGBA, eyes [3][3]float64) float64 {
+	lab := func(c color.RGBA) [3]float64 {
+		var rgb, seen [3]float64
+		for i, v := range []uint8{c.R, c.G, c.B} {
+			rgb[i] = math.Pow((float64(v)/255+0.055)/1.055, 2.4)
+		}
+		for i := range seen {
+			for k := range rgb {
+				seen[i] += eyes[i][k] * rgb[k]
+			}
+			seen[i] = min(max(seen[i], 0), 1)
+		}
+		r, g, b := seen[0], seen[1], seen[2]
+		x, y, z := math.Cbrt((0.4124*r+0.3576*g+0.1805*b)/0.9505), math.Cbrt(0.2126*r+0.7152*g+0.0722*b),
+			math.Cbrt((0.0193*r+0.1192*g+0.9505*b)/1.089)
+		return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
+	}
+	p, q := lab(a), lab(b)
+	return math.Sqrt((p[0]-q[0])*(p[0]-q[0]) + (p[1]-q[1])*(p[1]-q[1]) + (p[2]-q[2])*(p[2]-q[2]))
+}
+
+// TestHuesAreToldApart by people with any colour blindness, from each other and from the paper.
+func TestHuesAreToldApart(t *testing.T) {
+	const apart = 11 // areas beside each other differ visibly from about 5 on
+	for _, th := range []*theme{&light, &dark} {
+		for who, eyes := range blindness {
+			for i, a := range th.hues {
+				if d := seen(a, th.paper, eyes); d < apart {
+					t.Errorf("%s, %s: hue %d is %.1f from the paper", th.name, who, i, d)
+				}
+				for k, b := range th.hues[:i] {
+					if d := seen(a, b, eyes); d < apart {
+						t.Errorf("%s, %s: hues %d and %d are %.1f apart", th.name, who, k, i, d)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestOrderOfSeries(t *testing.T) {
 	values := []Value{bar("", "a", "16", 1), bar("", "a", "4", 1), bar("", "b", "100", 1)}
-	if got := chart("bars", values...).layOut().names; !slices.Equal(got, []string{"4", "16", "100"}) {
+	if got := chart("bars", values...).layOut(&light).names; !slices.Equal(got, []string{"4", "16", "100"}) {
 		t.Errorf("numbers: %q", got)
 	}
 	c := chart("bars", values...)
 	c.Order = []string{"100", "7", "16"}
-	if got := c.layOut().names; !slices.Equal(got, []string{"100", "16", "4"}) {
+	if got := c.layOut(&light).names; !slices.Equal(got, []string{"100", "16", "4"}) {
 		t.Errorf("as ordered: %q", got)
 	}
 	values[1].Series = "few"
-	if got := chart("bars", values...).layOut().names; !slices.Equal(got, []string{"16", "few", "100"}) {
+	if got := chart("bars", values...).layOut(&light).names; !slices.Equal(got, []string{"16", "few", "100"}) {
 		t.Errorf("names: %q", got)
 	}
 }
@@ -260,10 +326,15 @@ func TestChartFormats(t *testing.T) {
 		chart("points", Value{X: 1, Y: 3, Series: "sent"}, Value{X: 1, Y: math.Inf(1), Series: "received"}),
 	} {
 		var svg, pdf bytes.Buffer
-		if err := c.Draw(&svg, "svg"); err != nil {
+		if err := c.Draw(&svg, Options{Format: "svg"}); err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{"sizes of ring.3", "messages against size", "messages", "size", "kind", "sent", "received"} {
+		x := "size"
+		if !c.bars() {
+			x = "size [B]"
+		}
+		for _, text := range []string{"sizes of ring.3", "messages against size", "messages", x, "kind", "sent",
+			"received"} {
 			if !strings.Contains(svg.String(), ">"+text+"<") {
 				t.Errorf("svg of %s has no text %q", c.Kind, text)
 			}
@@ -271,18 +342,19 @@ func TestChartFormats(t *testing.T) {
 		if err := xml.Unmarshal(svg.Bytes(), new(struct{})); err != nil {
 			t.Errorf("svg of %s: %v", c.Kind, err)
 		}
-		if err := c.Draw(&pdf, "pdf"); err != nil || !bytes.HasPrefix(pdf.Bytes(), []byte("%PDF-")) {
+		if err := c.Draw(&pdf, Options{Format: "pdf"}); err != nil || !bytes.HasPrefix(pdf.Bytes(), []byte("%PDF-")) {
 			t.Errorf("pdf of %s: %v", c.Kind, err)
 		}
-		if err := c.Draw(io.Discard, "gif"); err == nil {
+		if err := c.Draw(io.Discard, Options{Format: "gif"}); err == nil {
 			t.Error("drew a gif")
 		}
 	}
-	for _, kind := range []string{"bars", "grouped", "lines", "points"} { // nothing at all, and nothing that can be drawn
+	// nothing at all, and nothing that can be drawn
+	for _, kind := range []string{"bars", "grouped", "lines", "points"} {
 		for _, c := range []*Chart{chart(kind), chart(kind, Value{Category: "a", X: none, Y: none, Fit: none})} {
 			for _, log := range []bool{false, true} {
 				c.X.Log, c.Y.Log = log && kind != "bars", log && kind != "bars"
-				if err := c.Draw(io.Discard, "png"); err != nil {
+				if err := c.Draw(io.Discard, Options{Format: "png"}); err != nil {
 					t.Errorf("%s without values: %v", kind, err)
 				}
 			}
@@ -296,7 +368,7 @@ func TestRanges(t *testing.T) {
 	for category, ends := range map[string][2]float64{"a.3": {300, 500}, "b.5": {700, 700}} {
 		ch.Add(Value{Category: category, X: none, Y: ends[0], To: ends[1], Fit: none})
 	}
-	p, img := ch.layOut(), picture(t, ch)
+	p, img := ch.layOut(&light), picture(t, ch)
 	at := map[string]float64{}
 	for _, s := range p.slots {
 		at[s.category] = s.at
@@ -305,7 +377,8 @@ func TestRanges(t *testing.T) {
 		category string
 		y        float64
 		seen     bool
-	}{{"a.3", 310, true}, {"a.3", 490, true}, {"a.3", 285, false}, {"a.3", 515, false}, {"b.5", 700, true}, {"b.5", 680, false}} {
+	}{{"a.3", 310, true}, {"a.3", 490, true}, {"a.3", 285, false}, {"a.3", 515, false}, {"b.5", 700, true},
+		{"b.5", 680, false}} {
 		if got := colourAt(img, p, at[c.category], c.y) == p.colour(0); got != c.seen {
 			t.Errorf("%s at %v: drawn is %v", c.category, c.y, got)
 		}
@@ -320,14 +393,16 @@ func TestHeatMap(t *testing.T) {
 	}
 	img := picture(t, h)
 	b := img.Bounds()
-	for i, want := range []color.RGBA{viridis(0), viridis(0.2), viridis(0.4), viridis(0.6), viridis(1), {255, 255, 255, 255}} {
+	for i, want := range []color.RGBA{viridis(0), viridis(0.2), viridis(0.4), viridis(0.6), viridis(1),
+		{255, 255, 255, 255}} {
 		x, y := leftPx+30+300*(i%3)+150, b.Max.Y-bottomPx-450*(i/3)-225
 		if got := color.RGBAModel.Convert(img.At(x, y)); got != want {
 			t.Errorf("cell %d is %v; want %v", i, got, want)
 		}
 	}
 	// The frame of the framed cell is white in the middle of its edge.
-	if got := color.RGBAModel.Convert(img.At(leftPx+30+300, b.Max.Y-bottomPx-450-225)); got != (color.RGBA{255, 255, 255, 255}) {
+	if got := color.RGBAModel.Convert(img.At(leftPx+30+300, b.Max.Y-bottomPx-450-225)); got != (color.RGBA{255, 255,
+		255, 255}) {
 		t.Errorf("the frame is %v", got)
 	}
 }

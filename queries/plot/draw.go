@@ -1,17 +1,17 @@
-// Package plot draws answers: the matrices of communication as Riesen's figures do (the source down, the destination across,
-// darker is more, white is none), and bars, lines and points.
 package plot
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -25,21 +25,21 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Drawing is what can be written as a picture.
+// Drawing is a picture that can be written.
 type Drawing interface {
-	// Draw writes the picture to w in a format: png, svg or pdf.
-	Draw(w io.Writer, format string) error
+	// Draw writes the picture to w.
+	Draw(w io.Writer, o Options) error
 }
 
-// Formats are the endings of files that can be drawn.
+// Formats lists the picture formats, which are also the endings of their files.
 func Formats() []string { return []string{"png", "svg", "pdf"} }
 
-// FormatOf is the format that a file's name asks for.
+// FormatOf returns the format for a file name.
 func FormatOf(file string) string {
 	return strings.ToLower(strings.TrimPrefix(filepath.Ext(file), "."))
 }
 
-// Known says whether a file's name has the ending of a format that can be drawn.
+// Known returns an error unless a file's name ends in a known format.
 func Known(file string) error {
 	for _, f := range Formats() {
 		if FormatOf(file) == f {
@@ -49,24 +49,28 @@ func Known(file string) error {
 	return fmt.Errorf("draw %s: want a file name ending in .%s", file, strings.Join(Formats(), ", ."))
 }
 
-// dpi makes lengths in pixels of a PNG; the other formats have the same proportions.
+// dpi converts lengths to pixels of a PNG; the other formats have the same proportions.
 const dpi = 150
 
 func px(n float64) vg.Length { return vg.Length(n) * vg.Inch / dpi }
 
-// inPx is a length in pixels.
+// inPx converts a length to pixels.
 func inPx(l vg.Length) float64 { return float64(l / vg.Inch * dpi) }
 
-// canvas is what the three formats have in common.
+// canvas is what the canvases of the three formats share.
 type canvas interface {
 	vg.CanvasSizer
 	WriteTo(io.Writer) (int64, error)
 }
 
-// newCanvas makes a white canvas of a format; img is that of a PNG, else nil.
-func newCanvas(format string, widthPx, heightPx float64) (c canvas, img *vgimg.Canvas, err error) {
+// newSheet returns an empty sheet, which is drawn on, and its canvas, which is written; img is the canvas of a PNG, else
+// nil.
+func newSheet(o Options, widthPx, heightPx float64) (s sheet, c canvas, img *vgimg.Canvas, err error) {
+	if err := KnownTheme(o.Theme); err != nil {
+		return sheet{}, nil, nil, err
+	}
 	width, height := px(widthPx), px(heightPx)
-	switch format {
+	switch o.Format {
 	case "png":
 		img = vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
 		c = pngCanvas{img}
@@ -75,14 +79,15 @@ func newCanvas(format string, widthPx, heightPx float64) (c canvas, img *vgimg.C
 	case "pdf":
 		c = vgpdf.New(width, height)
 	default:
-		return nil, nil, Known("a file of format " + format)
+		return sheet{}, nil, nil, Known("a file of format " + o.Format)
 	}
-	c.SetColor(color.White)
+	s = sheet{draw.New(c), themeOf(o.Theme)}
+	c.SetColor(s.paper)
 	c.Fill(vg.Rectangle{Max: vg.Point{X: width, Y: height}}.Path())
-	return c, img, nil
+	return s, c, img, nil
 }
 
-// pngCanvas writes a picture of at most 256 colours with a palette, as most are: a third of the size, and the same pixels.
+// pngCanvas writes pictures with a palette: a third of the size for nearly the same pixels.
 type pngCanvas struct{ *vgimg.Canvas }
 
 // WriteTo writes the picture.
@@ -92,55 +97,65 @@ func (c pngCanvas) WriteTo(w io.Writer) (int64, error) {
 	if few := withPalette(img); few != nil {
 		img = few
 	}
-	if err := png.Encode(&b, img); err != nil {
+	e := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := e.Encode(&b, img); err != nil {
 		return 0, err
 	}
 	return b.WriteTo(w)
 }
 
-// withPalette is a picture with a palette of its own colours; nil where they are too many.
+// withPalette returns the picture with a palette of its 256 most frequent colours. Others, which are those of smoothed
+// edges, become the nearest of them; nil if one has none near.
 func withPalette(img image.Image) *image.Paletted {
-	all := img.Bounds()
-	to := image.NewPaletted(all, nil)
+	counts := map[color.RGBA]int{}
+	eachPixel(img, func(_, _ int, c color.RGBA) { counts[c]++ })
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
+		return cmp.Or(counts[b]-counts[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	})
+	const most, near = 256, 48
+	frequent := all[:min(len(all), most)]
 	at := map[color.RGBA]uint8{}
-	var before color.RGBA // the pixel before has mostly the same
-	var i uint8
-	for y := all.Min.Y; y < all.Max.Y; y++ {
-		for x := all.Min.X; x < all.Max.X; x++ {
-			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
-			if c != before || len(at) == 0 {
-				known := false
-				if i, known = at[c]; !known {
-					if len(at) == 256 {
-						return nil
-					}
-					i = uint8(len(at))
-					at[c] = i
-					to.Palette = append(to.Palette, c)
-				}
-				before = c
-			}
-			to.Pix[to.PixOffset(x, y)] = i
-		}
+	to := image.NewPaletted(img.Bounds(), nil)
+	for i, c := range frequent {
+		at[c], to.Palette = uint8(i), append(to.Palette, c)
 	}
+	for _, c := range all[len(frequent):] {
+		i := nearest(frequent, c)
+		if distance(frequent[i], c) > near {
+			return nil
+		}
+		at[c] = uint8(i)
+	}
+	eachPixel(img, func(x, y int, c color.RGBA) { to.Pix[to.PixOffset(x, y)] = at[c] })
 	return to
 }
 
-// frame draws a line around r, outside it: a row of cells can be one pixel high.
-func frame(c draw.Canvas, r vg.Rectangle) {
-	c.SetLineStyle(tick())
-	r.Min, r.Max = r.Min.Sub(vg.Point{X: px(1), Y: px(1)}), r.Max.Add(vg.Point{X: px(1), Y: px(1)})
-	c.Stroke(r.Path())
+func eachPixel(img image.Image, use func(x, y int, c color.RGBA)) {
+	all := img.Bounds()
+	for y := all.Min.Y; y < all.Max.Y; y++ {
+		for x := all.Min.X; x < all.Max.X; x++ {
+			use(x, y, color.RGBAModel.Convert(img.At(x, y)).(color.RGBA))
+		}
+	}
 }
 
-// head draws the title and the note over an area; the title has room over more of the width.
-func head(c draw.Canvas, area vg.Rectangle, title, note string, more float64) {
-	x := (area.Min.X + area.Max.X) / 2
-	c.FillText(style(15, draw.XCenter, draw.YBottom), vg.Point{X: x, Y: area.Max.Y + px(58)}, fit(title, 15, area.Size().X+px(more)))
-	c.FillText(style(9, draw.XCenter, draw.YBottom), vg.Point{X: x, Y: area.Max.Y + px(22)}, fit(note, 9, area.Size().X+px(more)))
+// nearest returns the index of the colour that differs least.
+func nearest(colours []color.RGBA, c color.RGBA) (best int) {
+	for i := range colours {
+		if distance(colours[i], c) < distance(colours[best], c) {
+			best = i
+		}
+	}
+	return best
 }
 
-// niceStep is the least of ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ... that is at least v.
+// distance is how much two colours differ in red, green and blue together.
+func distance(a, b color.RGBA) int {
+	of := func(a, b uint8) int { return max(int(a), int(b)) - min(int(a), int(b)) }
+	return of(a.R, b.R) + of(a.G, b.G) + of(a.B, b.B)
+}
+
+// niceStep returns the least of ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ... that is at least v.
 func niceStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, f := range []float64{1, 2, 5} {
@@ -149,38 +164,6 @@ func niceStep(v float64) float64 {
 		}
 	}
 	return 10 * power
-}
-
-// short is a number with a decimal prefix.
-func short(v float64) string {
-	prefixes := []string{"", " k", " M", " G", " T", " P", " E"}
-	i := 0
-	for math.Abs(v) >= 1000 && i < len(prefixes)-1 {
-		v /= 1000
-		i++
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64) + prefixes[i]
-}
-
-// withUnit is a number of a unit with a prefix: times in ns to s, bytes with B, others as they are.
-func withUnit(v float64, unit string) string {
-	switch {
-	case v == 0 || unit != "ns" && unit != "bytes" && unit != "bytes/s":
-		return short(v)
-	case unit != "ns":
-		b := strings.Replace(unit, "bytes", "B", 1)
-		if math.Abs(v) < 1000 {
-			b = " " + b
-		}
-		return short(v) + b
-	}
-	units := []string{" ns", " us", " ms", " s"}
-	i := 0
-	for math.Abs(v) >= 1000 && i < len(units)-1 {
-		v /= 1000
-		i++
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64) + units[i]
 }
 
 // fit shortens a line of text to a width.
@@ -196,10 +179,6 @@ func fit(s string, points float64, width vg.Length) string {
 	return string(r) + "..."
 }
 
-func tick() draw.LineStyle {
-	return draw.LineStyle{Color: color.Black, Width: px(2)}
-}
-
 var fonts = font.NewCache(liberation.Collection())
 
 func style(points float64, x draw.XAlignment, y draw.YAlignment) draw.TextStyle {
@@ -210,8 +189,8 @@ func style(points float64, x draw.XAlignment, y draw.YAlignment) draw.TextStyle 
 	}
 }
 
-// oneLine writes texts that come from programs: what is no letter or sign, as a line break or the codes that drive a terminal,
-// becomes the sign for that. An SVG with it would be none, and a line break would write over what stands below.
+// oneLine draws text that comes from programs. Line breaks and control codes are replaced: they would make an SVG
+// invalid, and a line break would write over the lines below.
 type oneLine struct{ text.Plain }
 
 func (h oneLine) Lines(s string) []string { return []string{signs(s)} }
@@ -224,7 +203,7 @@ func (h oneLine) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
 	h.Plain.Draw(c, signs(s), sty, pt)
 }
 
-// signs is a text with the replacement character in place of each that cannot be seen.
+// signs replaces each invisible character by the replacement character.
 func signs(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

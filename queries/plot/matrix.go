@@ -7,19 +7,20 @@ import (
 	imagedraw "image/draw"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Matrix is a square matrix of counts to be drawn.
+// Matrix draws a square matrix of counts.
 type Matrix struct {
-	// Title stands over the matrix, Note in small letters under it.
+	// Title is above the matrix, Note in small letters below the title.
 	Title, Note string
-	// Down and Across are what its rows and columns are: source, destination.
+	// Down and Across name the rows and columns: source, destination.
 	Down, Across string
-	// Value is what is counted, for the scale: messages, bytes.
+	// Value names the counted quantity for the scale: messages, bytes.
 	Value string
 	// Unit is the value's unit: bytes, ns or 1.
 	Unit string
@@ -31,17 +32,16 @@ type Matrix struct {
 	cells  []int64 // by source, then destination
 }
 
-// mostCells is how many cells a row of a matrix has at most.
+// mostCells is the largest number of cells in a row.
 const mostCells = 2048
 
-// NewMatrix makes a matrix of so many ranks, all zero. One of more than 2048 ranks has cells of several ranks.
+// NewMatrix returns a zero matrix for so many ranks. Above 2048 ranks, a cell stands for several ranks.
 func NewMatrix(ranks int) (*Matrix, error) { return newMatrix(ranks, mostCells) }
 
-// NewPanel makes a matrix to be drawn beside others, all zero: it has fewer cells.
+// NewPanel returns a zero matrix to be drawn beside others: it has fewer cells.
 func NewPanel(ranks int) (*Matrix, error) { return newMatrix(ranks, panelCells) }
 
-// NewDifference makes a matrix of what is more and what is less, all zero: red where a value is above 0, blue where it is below, the
-// paler the nearer to it.
+// NewDifference returns a zero matrix of increases and decreases: red above 0, blue below, paler towards 0.
 func NewDifference(ranks int) (*Matrix, error) {
 	m, err := newMatrix(ranks, mostCells)
 	if m != nil {
@@ -60,18 +60,19 @@ func newMatrix(ranks, most int) (*Matrix, error) {
 	return m, nil
 }
 
-// Add adds a value to a cell; one of several ranks has the sum of their values. It returns an error when there is no such
-// rank or the value is negative, but for a difference.
+// Add adds a value to a cell. A cell for several ranks has the sum of their values. It returns an error for an
+// unknown rank, and for a negative value except in a difference.
 func (m *Matrix) Add(src, dst, value int64) error {
 	n, block := int64(m.ranks), int64(m.block)
 	if src < 0 || src >= n || dst < 0 || dst >= n || value < 0 && !m.signed {
-		return fmt.Errorf("draw a matrix of %d ranks: value %d from rank %d to rank %d does not fit", n, value, src, dst)
+		return fmt.Errorf("draw a matrix of %d ranks: value %d from rank %d to rank %d does not fit", n, value, src,
+			dst)
 	}
 	m.cells[src/block*int64(m.n)+dst/block] += value
 	return nil
 }
 
-// note is the matrix's note, and what its cells are where they have several ranks.
+// note returns the matrix's note, extended by the number of ranks per cell if that is above one.
 func (m *Matrix) note() string {
 	if m.block == 1 {
 		return m.Note
@@ -83,16 +84,16 @@ func (m *Matrix) note() string {
 	return m.Note + "; " + binned
 }
 
-// Matrices are matrices drawn side by side, each with its own scale.
+// Matrices draws matrices side by side, each with its own scale.
 type Matrices []*Matrix
 
 // Lengths are in pixels of a PNG.
 const (
 	matrixPx   = 900  // least width of a matrix
 	panelPx    = 500  // of one beside others
-	panelCells = 500  // cells in a row of one beside others
-	mostPanels = 36   // more are too small to read, and their picture too large to open
-	vectorMost = 128  // wider ones are an image in SVG and PDF
+	panelCells = 500  // cells in a row of a panel
+	mostPanels = 36   // more would be too small to read, and the picture too large to open
+	vectorMost = 128  // wider ones become an image in SVG and PDF
 	imagePx    = 2048 // least width of that image
 	topPx      = 130
 	bottomPx   = 130
@@ -100,14 +101,13 @@ const (
 	rightPx    = 260
 	barPx      = 36
 	barGapPx   = 60
-	lightest   = 0.90 // grey of the least value that is not 0
 )
 
-// Draw writes the drawing to w in a format: png, svg or pdf.
-func (m *Matrix) Draw(w io.Writer, format string) error { return Matrices{m}.Draw(w, format) }
+// Draw writes the picture to w.
+func (m *Matrix) Draw(w io.Writer, o Options) error { return Matrices{m}.Draw(w, o) }
 
-// Draw writes the drawing to w in a format: png, svg or pdf. More than 36 matrices are refused.
-func (ms Matrices) Draw(w io.Writer, format string) error {
+// Draw writes the picture to w. More than 36 matrices are refused.
+func (ms Matrices) Draw(w io.Writer, o Options) error {
 	if len(ms) == 0 || len(ms) > mostPanels {
 		return fmt.Errorf("draw %d matrices: want 1 to %d", len(ms), mostPanels)
 	}
@@ -116,14 +116,14 @@ func (ms Matrices) Draw(w io.Writer, format string) error {
 	layouts := make([]*layout, len(ms))
 	var wide float64
 	for i, m := range ms {
-		layouts[i] = m.layOut(panelPx)
+		layouts[i] = m.layOut(panelPx, o)
 		if len(ms) == 1 {
-			layouts[i] = m.layOut(matrixPx)
+			layouts[i] = m.layOut(matrixPx, o)
 		}
 		wide = max(wide, layouts[i].sidePx())
 	}
 	width, height := leftPx+wide+rightPx, topPx+wide+bottomPx
-	c, img, err := newCanvas(format, float64(columns)*width, float64(rows)*height)
+	s, c, img, err := newSheet(o, float64(columns)*width, float64(rows)*height)
 	if err != nil {
 		return err
 	}
@@ -131,70 +131,73 @@ func (ms Matrices) Draw(w io.Writer, format string) error {
 		l.left = float64(i%columns)*width + leftPx
 		l.top = float64(i/columns)*height + topPx
 		l.bottom = float64(rows)*height - l.top - l.sidePx()
-		l.draw(draw.New(c))
+		l.draw(s)
 		if img != nil {
 			l.paint(img.Image())
 		} else {
-			l.cells(draw.New(c))
+			l.cells(s)
 		}
 	}
 	_, err = c.WriteTo(w)
 	return err
 }
 
-// layout is how a matrix is drawn.
+// layout is a matrix with its sizes and positions.
 type layout struct {
 	m                 *Matrix
+	theme             *theme
 	cellPx            float64
-	left, top, bottom float64 // in pixels, from the edges of the picture to the matrix
-	most              int64
+	left, top, bottom float64 // pixels from the edges of the picture to the matrix
+	least, most       int64   // least and greatest amount that is not 0
+	log               bool
 }
 
-// layOut makes the matrix at least so wide. Cells are whole pixels wide, so that none is blurred.
-func (m *Matrix) layOut(widthPx float64) *layout {
-	l := &layout{m: m, cellPx: math.Ceil(widthPx / float64(m.n))}
+// layOut lays out the matrix with at least this width. A cell is a whole number of pixels wide, so that it is not
+// blurred.
+func (m *Matrix) layOut(widthPx float64, o Options) *layout {
+	l := &layout{m: m, theme: themeOf(o.Theme), cellPx: math.Ceil(widthPx / float64(m.n))}
 	for _, v := range m.cells {
-		l.most = max(l.most, v, -v)
+		if v = max(v, -v); v > 0 && (l.least == 0 || v < l.least) {
+			l.least = v
+		}
+		l.most = max(l.most, v)
 	}
+	l.log = !m.signed && l.most > l.least && (o.Colours == "log" ||
+		o.Colours != "linear" && float64(l.most) >= logFrom*float64(l.least))
 	return l
 }
 
+// logFrom is how many times the least value the greatest one must be for logarithmic colours.
+const logFrom = 100
+
+// logarithmic is said of colours.
+const logarithmic = ", logarithmic"
+
 func (l *layout) sidePx() float64 { return float64(l.m.n) * l.cellPx }
 
-// colour is that of a value: white for 0, then from light grey to black; of a difference from pale to dark red or blue.
-func (l *layout) colour(v int64) color.Color {
-	if v == 0 {
-		return color.Gray{Y: 255}
+// colour returns the colour of a value: that of the paper for 0.
+func (l *layout) colour(v int64) color.RGBA {
+	switch {
+	case v == 0:
+		return l.theme.paper
+	case l.m.signed:
+		return l.theme.difference(float64(v) / float64(l.most))
 	}
-	return l.colourAt(float64(v) / float64(l.most))
+	return l.theme.shade(l.scaleRange().fraction(float64(v)))
 }
 
-// colourAt is the colour of a part of the greatest value.
-func (l *layout) colourAt(f float64) color.Color {
+// scaleRange returns the range of the colour scale. A logarithmic one begins at a power of ten, a linear one at 0.
+func (l *layout) scaleRange() scale {
+	if l.log {
+		return scale{math.Pow(10, math.Floor(math.Log10(float64(l.least)))), float64(l.most), true}
+	}
 	if l.m.signed {
-		return diverging(f)
+		return scale{least: -float64(l.most), most: float64(l.most)}
 	}
-	return shade(f)
+	return scale{most: float64(l.most)}
 }
 
-// diverging is the colour of a part of the greatest difference, -1 to 1: between ColorBrewer's RdBu ends, dark red b2182b and dark blue
-// 2166ac, which who does not see red from green tells apart, and nearly white.
-func diverging(f float64) color.RGBA {
-	end := [3]float64{0xb2, 0x18, 0x2b}
-	if f < 0 {
-		f, end = -f, [3]float64{0x21, 0x66, 0xac}
-	}
-	f = 1 - lightest*(1-f)
-	at := func(i int) uint8 { return uint8(math.Round(255 + f*(end[i]-255))) }
-	return color.RGBA{at(0), at(1), at(2), 255}
-}
-
-// shade is the grey of a fraction of the greatest value.
-func shade(f float64) color.Gray {
-	return color.Gray{Y: uint8(math.Round(255 * lightest * (1 - f)))}
-}
-
-// area is where the matrix lies.
+// area returns the rectangle of the matrix.
 func (l *layout) area() vg.Rectangle {
 	return vg.Rectangle{
 		Min: vg.Point{X: px(l.left), Y: px(l.bottom)},
@@ -203,29 +206,30 @@ func (l *layout) area() vg.Rectangle {
 }
 
 // draw draws everything but the cells.
-func (l *layout) draw(c draw.Canvas) {
+func (l *layout) draw(c sheet) {
 	area := l.area()
-	frame(c, area)
+	c.frame(area)
 	l.rankAxes(c, area)
 	l.scale(c, area)
-	head(c, area, l.m.Title, l.m.note(), rightPx)
+	c.head(area, l.m.Title, l.m.note(), rightPx)
 }
 
-// paint sets the pixels of the cells of a PNG, whose canvas would blur an image.
+// paint sets the pixels of the cells in a PNG directly, since its canvas would blur an image.
 func (l *layout) paint(img imagedraw.Image) {
 	l.fill(img, image.Pt(int(l.left), int(l.top)), int(l.cellPx))
 }
 
-// fill fills squares of k pixels, one for each cell; at is the upper left corner.
+// fill fills a square of k pixels for each cell; at is the upper left corner.
 func (l *layout) fill(img imagedraw.Image, at image.Point, k int) {
 	for i, v := range l.m.cells {
 		corner := at.Add(image.Pt(i%l.m.n*k, i/l.m.n*k))
-		imagedraw.Draw(img, image.Rectangle{Min: corner, Max: corner.Add(image.Pt(k, k))}, image.NewUniform(l.colour(v)), image.Point{}, imagedraw.Src)
+		imagedraw.Draw(img, image.Rectangle{Min: corner, Max: corner.Add(image.Pt(k, k))},
+			image.NewUniform(l.colour(v)), image.Point{}, imagedraw.Src)
 	}
 }
 
-// cells draws the cells as rectangles, or, where they are many, as an image with several pixels for each.
-func (l *layout) cells(c draw.Canvas) {
+// cells draws the cells as rectangles or, if there are many, as an image with several pixels per cell.
+func (l *layout) cells(c sheet) {
 	n := l.m.n
 	if n <= vectorMost {
 		l.rectangles(c)
@@ -233,17 +237,14 @@ func (l *layout) cells(c draw.Canvas) {
 	}
 	k := (imagePx + n - 1) / n
 	size := image.Rect(0, 0, n*k, n*k)
-	var img imagedraw.Image = image.NewGray(size)
-	if l.m.signed {
-		img = image.NewRGBA(size)
-	}
+	img := image.NewRGBA(size)
 	l.fill(img, image.Point{}, k)
 	c.DrawImage(l.area(), img)
 }
 
-// rectangles draws one for each run of equal cells in a row. Neighbours overlap by a hair, or viewers show the paper between
-// them.
-func (l *layout) rectangles(c draw.Canvas) {
+// rectangles draws one rectangle for each run of equal cells in a row. Neighbours overlap slightly; otherwise viewers
+// show the paper between them.
+func (l *layout) rectangles(c sheet) {
 	area, cell, overlap, n := l.area(), px(l.cellPx), vg.Points(0.1), l.m.n
 	for y := range n {
 		top := area.Max.Y - vg.Length(y)*cell
@@ -265,8 +266,8 @@ func (l *layout) rectangles(c draw.Canvas) {
 	}
 }
 
-// rankAxes draws the ranks along two sides, as many as there is room for.
-func (l *layout) rankAxes(c draw.Canvas, area vg.Rectangle) {
+// rankAxes labels the ranks on two sides, as many as there is room for.
+func (l *layout) rankAxes(c sheet, area vg.Rectangle) {
 	cell := px(l.cellPx)
 	down, across := style(10, draw.XRight, draw.YCenter), style(10, draw.XCenter, draw.YTop)
 	room := down.Width(strconv.Itoa(l.m.ranks)) + px(20)
@@ -274,19 +275,20 @@ func (l *layout) rankAxes(c draw.Canvas, area vg.Rectangle) {
 	for rank := 0; rank < l.m.ranks; rank += step {
 		mid := (vg.Length(rank)/vg.Length(l.m.block) + 0.5) * cell
 		x, y := area.Min.X+mid, area.Max.Y-mid
-		c.StrokeLine2(tick(), area.Min.X-px(8), y, area.Min.X, y)
-		c.StrokeLine2(tick(), x, area.Min.Y-px(8), x, area.Min.Y)
-		c.FillText(down, vg.Point{X: area.Min.X - px(14), Y: y}, strconv.Itoa(rank))
-		c.FillText(across, vg.Point{X: x, Y: area.Min.Y - px(14)}, strconv.Itoa(rank))
+		c.StrokeLine2(c.tick(), area.Min.X-px(8), y, area.Min.X, y)
+		c.StrokeLine2(c.tick(), x, area.Min.Y-px(8), x, area.Min.Y)
+		c.write(down, vg.Point{X: area.Min.X - px(14), Y: y}, strconv.Itoa(rank))
+		c.write(across, vg.Point{X: x, Y: area.Min.Y - px(14)}, strconv.Itoa(rank))
 	}
-	c.FillText(style(12, draw.XCenter, draw.YBottom), vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Min.Y - px(100)}, l.m.Across)
+	c.write(style(12, draw.XCenter, draw.YBottom),
+		vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Min.Y - px(100)}, l.m.Across)
 	turned := style(12, draw.XCenter, draw.YTop)
 	turned.Rotation = math.Pi / 2
-	c.FillText(turned, vg.Point{X: area.Min.X - px(120), Y: (area.Min.Y + area.Max.Y) / 2}, l.m.Down)
+	c.write(turned, vg.Point{X: area.Min.X - px(120), Y: (area.Min.Y + area.Max.Y) / 2}, l.m.Down)
 }
 
-// rankStep is the distance of the ranks of which at most so many are written at an axis: a power of two, because numbers of
-// ranks mostly are.
+// rankStep returns the distance between labelled ranks, for at most so many labels: a power of two, since most
+// numbers of ranks are.
 func rankStep(ranks, most int) int {
 	step := 1
 	for ranks/step > most {
@@ -295,62 +297,86 @@ func rankStep(ranks, most int) int {
 	return step
 }
 
-// rounded is a number to four digits.
+// rounded rounds to four digits.
 func rounded(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
 	return r
 }
 
-// scale draws the bar that says how dark how much is.
-func (l *layout) scale(c draw.Canvas, area vg.Rectangle) {
+// scale draws the colour scale with its numbers.
+func (l *layout) scale(c sheet, area vg.Rectangle) {
 	bar := vg.Rectangle{
 		Min: vg.Point{X: area.Max.X + px(barGapPx), Y: area.Min.Y},
 		Max: vg.Point{X: area.Max.X + px(barGapPx+barPx), Y: area.Max.Y},
 	}
 	label := style(10, draw.XLeft, draw.YCenter)
-	least, span := 0.0, float64(l.most)
-	if l.m.signed {
-		least, span = -span, 2*span
+	of := Axis{Unit: l.m.Unit, Integers: true}
+	r := l.scaleRange()
+	u := r.unit(of)
+	title := u.titled(l.m.Value)
+	if l.log {
+		title += logarithmic
 	}
-	at := func(v float64) vg.Length { return bar.Min.Y + bar.Size().Y*vg.Length((v-least)/span) }
-	put := func(v float64, s string) {
-		c.StrokeLine2(tick(), bar.Max.X, at(v), bar.Max.X+px(8), at(v))
-		c.FillText(label, vg.Point{X: bar.Max.X + px(14), Y: at(v)}, s)
-	}
+	c.barTitle(bar, title)
 	if l.most == 0 {
-		frame(c, bar)
+		c.frame(bar)
 		nothing := "no " + l.m.Value
 		if l.m.signed {
 			nothing = "no difference"
 		}
-		c.FillText(label, vg.Point{X: bar.Max.X + px(14), Y: bar.Min.Y}, nothing)
+		c.write(label, vg.Point{X: bar.Max.X + px(14), Y: bar.Min.Y}, nothing)
 		return
 	}
-	const shades = 256
+	at := func(v float64) vg.Length { return bar.Min.Y + bar.Size().Y*vg.Length(r.fraction(v)) }
 	for i := range shades {
-		c.SetColor(l.colourAt((least + span*float64(i+1)/shades) / float64(l.most)))
+		f := float64(i+1) / shades
+		c.SetColor(l.theme.shade(f))
+		if l.m.signed {
+			c.SetColor(l.theme.difference(2*f - 1))
+		}
 		c.Fill(vg.Rectangle{Min: vg.Point{X: bar.Min.X, Y: bar.Min.Y + bar.Size().Y*vg.Length(i)/shades},
 			Max: vg.Point{X: bar.Max.X, Y: bar.Max.Y}}.Path())
 	}
-	frame(c, bar)
-	steps := 5.0
-	if l.m.signed {
-		steps = 6 // half of them on each side
+	c.frame(bar)
+	put := func(v float64, s string) {
+		c.StrokeLine2(c.tick(), bar.Max.X, at(v), bar.Max.X+px(8), at(v))
+		c.write(label, vg.Point{X: bar.Max.X + px(14), Y: at(v)}, s)
 	}
-	step := niceStep(max(1, span/steps))
-	for v := 0.0; v < float64(l.most)-step/3; v += step {
-		put(v, withUnit(v, l.m.Unit))
-		if l.m.signed && v > 0 {
-			put(-v, withUnit(-v, l.m.Unit))
-		}
-	}
-	most := strconv.FormatInt(l.most, 10) // counts to the last digit
-	if l.m.Unit == "ns" || l.m.Unit == "bytes" {
-		most = withUnit(rounded(float64(l.most)), l.m.Unit)
+	most := u.rounded(float64(l.most))
+	if u.name == "" { // counts to the last digit
+		most = strconv.FormatInt(l.most, 10)
 	}
 	put(float64(l.most), most)
 	if l.m.signed {
 		put(-float64(l.most), "-"+most)
 	}
-	c.FillText(style(10, draw.XLeft, draw.YBottom), vg.Point{X: bar.Min.X, Y: bar.Max.Y + px(22)}, l.m.Value)
+	for _, m := range l.barTicks(r, of) {
+		if f := r.fraction(m.at); f < 0.97 && (f > 0.03 || !l.m.signed) {
+			put(m.at, m.label)
+		}
+	}
+}
+
+// barTicks returns the marks of the colour scale below the greatest value.
+func (l *layout) barTicks(r scale, of Axis) []mark {
+	if l.log {
+		return slices.DeleteFunc(r.ticks(of), func(m mark) bool { return m.label == "" })
+	}
+	u := r.unit(of)
+	steps := 5.0
+	if l.m.signed {
+		steps = 6 // half of them on each side
+	}
+	step := niceStep((r.most-r.least)/steps/u.size) * u.size
+	if step < 1 {
+		step = 1
+	}
+	var marks []mark
+	for v := 0.0; v < r.most; v += step {
+		marks = append(marks, mark{v, u.number(v)})
+		if l.m.signed && v > 0 {
+			marks = append(marks, mark{-v, u.number(-v)})
+		}
+	}
+	return marks
 }

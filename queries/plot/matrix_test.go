@@ -15,7 +15,7 @@ import (
 func drawn(t *testing.T, m *Matrix, format string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := m.Draw(&b, format); err != nil {
+	if err := m.Draw(&b, Options{Format: format}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -37,43 +37,100 @@ func matrix(t *testing.T, ranks int, cells ...[3]int64) *Matrix {
 	return m
 }
 
-// greyAt is the grey in the middle of a cell of a PNG.
-func greyAt(img image.Image, l *layout, src, dst int) uint8 {
+// cellAt is the colour in the middle of a cell of a PNG.
+func cellAt(img image.Image, l *layout, src, dst int) color.RGBA {
 	x := l.left + (float64(dst)+0.5)*l.cellPx
 	y := l.top + (float64(src)+0.5)*l.cellPx
-	return color.GrayModel.Convert(img.At(int(x), int(y))).(color.Gray).Y
+	return color.RGBAModel.Convert(img.At(int(x), int(y))).(color.RGBA)
 }
 
-// TestPNGHasSourceDownAndDarkerIsMore looks at pixels, for vector cells, for an image of them, and for blocks of ranks.
+func greyOf(c color.Color) int { return int(color.GrayModel.Convert(c).(color.Gray).Y) }
+
+// TestPNGHasSourceDownAndDarkerIsMore looks at pixels in both themes, for vector cells, for an image of them, and for
+// blocks of ranks. On dark paper lighter is more.
 func TestPNGHasSourceDownAndDarkerIsMore(t *testing.T) {
 	for _, ranks := range []int{3, 17, 300, 1024, 2100} {
-		far := int64(ranks - 1)
-		m := matrix(t, ranks, [3]int64{0, far, 400}, [3]int64{0, far, 17}, [3]int64{far, 1, 200}, [3]int64{1, 1, 1})
-		l := m.layOut(matrixPx)
+		for _, th := range []*theme{&light, &dark} {
+			far := int64(ranks - 1)
+			m := matrix(t, ranks, [3]int64{0, far, 400}, [3]int64{0, far, 17}, [3]int64{far, 1, 200}, [3]int64{1, 1, 1})
+			o := Options{Format: "png", Theme: th.name, Colours: "linear"}
+			l := m.layOut(matrixPx, o)
+			l.left, l.top = leftPx, topPx
+			var b bytes.Buffer
+			if err := m.Draw(&b, o); err != nil {
+				t.Fatal(err)
+			}
+			img, err := png.Decode(&b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, one := m.n-1, 1/m.block
+			for _, c := range []struct {
+				src, dst int
+				want     color.RGBA
+			}{
+				{0, last, th.shade(1)}, {last, one, th.shade(200.0 / 417)}, {one, one, th.shade(1.0 / 417)},
+				{last, last, th.paper}, {last / 2, one, th.paper},
+			} {
+				if ranks == 3 && c.src == last/2 {
+					continue
+				}
+				if got := cellAt(img, l, c.src, c.dst); distance(got, c.want) > 8 { // the palette may have it not quite
+					t.Errorf("%s, %d ranks: from %d to %d %v; want %v", th.name, ranks, c.src, c.dst, got, c.want)
+				}
+			}
+		}
+	}
+}
+
+// TestShades: the grey of a scale goes away from the paper, evenly and without coming back, and the least amount is
+// not the paper.
+func TestShades(t *testing.T) {
+	for _, th := range []*theme{&light, &dark} {
+		before := greyOf(th.paper)
+		for i := 0; i <= 10; i++ {
+			g := greyOf(th.shade(float64(i) / 10))
+			if step := g - before; th == &light && step > -8 || th == &dark && step < 8 {
+				t.Errorf("%s: shade %d of 10 is grey %d after %d", th.name, i, g, before)
+			}
+			before = g
+		}
+	}
+}
+
+// TestLogarithmicColours: amounts that differ a hundredfold have colours by their logarithm, which the scale says and
+// whose ticks are powers of ten.
+func TestLogarithmicColours(t *testing.T) {
+	for colours, log := range map[string]bool{"": true, "auto": true, "log": true, "linear": false} {
+		m := matrix(t, 3, [3]int64{0, 1, 10}, [3]int64{1, 2, 1000}, [3]int64{2, 0, 100})
+		l := m.layOut(matrixPx, Options{Colours: colours})
 		l.left, l.top = leftPx, topPx
-		img, err := png.Decode(bytes.NewReader(drawn(t, m, "png")))
+		want := light.shade(0.1)
+		if log {
+			want = light.shade(0.5)
+		}
+		var b, text bytes.Buffer
+		if err := errors.Join(m.Draw(&b, Options{Format: "png", Colours: colours}),
+			m.Draw(&text, Options{Format: "svg", Colours: colours})); err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(&b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := m.n - 1
-		one := 1 / m.block
-		for _, c := range []struct {
-			src, dst int
-			low, up  uint8
-		}{
-			{0, last, 0, 0},       // 417 of 417: black
-			{last, one, 100, 135}, // 200: the middle
-			{one, one, 225, 232},  // 1: the lightest grey, and not white
-			{last, last, 255, 255},
-			{last / 2, one, 255, 255},
-		} {
-			if ranks == 3 && c.src == last/2 {
-				continue
-			}
-			if g := greyAt(img, l, c.src, c.dst); g < c.low || g > c.up {
-				t.Errorf("%d ranks: from %d to %d grey %d; want %d to %d", ranks, c.src, c.dst, g, c.low, c.up)
-			}
+		if got := cellAt(img, l, 2, 0); got != want {
+			t.Errorf("%q: 100 of 1000 is %v; want %v", colours, got, want)
 		}
+		svg := text.String()
+		if strings.Contains(svg, ">messages, logarithmic<") != log || strings.Contains(svg, ">10<") != log {
+			t.Errorf("%q: the scale does not say whether it is logarithmic", colours)
+		}
+	}
+	if l := matrix(t, 3, [3]int64{0, 1, 99}, [3]int64{1, 2, 1}).layOut(matrixPx, Options{}); l.log {
+		t.Error("1 and 99 have logarithmic colours")
+	}
+	if l := matrix(t, 3).layOut(matrixPx, Options{}); l.log {
+		t.Error("a matrix of nothing has logarithmic colours")
 	}
 }
 
@@ -83,15 +140,15 @@ func TestManyRanks(t *testing.T) {
 	if want := "messages from source to destination; each cell is the sum of 49 x 49 ranks"; m.note() != want {
 		t.Errorf("note %q; want %q", m.note(), want)
 	}
-	l := m.layOut(matrixPx)
+	l := m.layOut(matrixPx, Options{})
 	l.left, l.top = leftPx, topPx
 	if m.n != 2041 || l.most != 400 {
 		t.Errorf("%d cells in a row, the most %d; want 2041 and 400", m.n, l.most)
 	}
 	img := picture(t, m)
-	for i, want := range []uint8{0, 115, 255} {
-		if g := greyAt(img, l, i, 0); g != want {
-			t.Errorf("cell %d has grey %d; want %d", i, g, want)
+	for i, want := range []color.RGBA{light.shade(1), light.shade(0.5), light.paper} {
+		if got := cellAt(img, l, i, 0); got != want {
+			t.Errorf("cell %d is %v; want %v", i, got, want)
 		}
 	}
 }
@@ -107,12 +164,12 @@ func TestMatricesSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	img := picture(t, Matrices{a, b})
-	l := b.layOut(panelPx)
-	l.left, l.top = 2*leftPx+a.layOut(panelPx).sidePx()+rightPx, topPx
-	if g, w := greyAt(img, l, 0, 1), greyAt(img, l, 1, 0); g != 0 || w != 255 {
-		t.Errorf("the second matrix has grey %d and %d; want 0 and 255", g, w)
+	l := b.layOut(panelPx, Options{})
+	l.left, l.top = 2*leftPx+a.layOut(panelPx, Options{}).sidePx()+rightPx, topPx
+	if most, none := cellAt(img, l, 0, 1), cellAt(img, l, 1, 0); most != light.shade(1) || none != light.paper {
+		t.Errorf("the second matrix has %v and %v; want %v and the paper", most, none, light.shade(1))
 	}
-	if err := make(Matrices, 37).Draw(io.Discard, "png"); err == nil || !strings.Contains(err.Error(), "want 1 to 36") {
+	if err := make(Matrices, 37).Draw(io.Discard, Options{Format: "png"}); err == nil || !strings.Contains(err.Error(), "want 1 to 36") {
 		t.Errorf("37 matrices: %v", err)
 	}
 }
@@ -162,11 +219,11 @@ func TestWrongUse(t *testing.T) {
 			t.Errorf("added %v", c)
 		}
 	}
-	if err := m.Draw(io.Discard, "gif"); err == nil || !strings.Contains(err.Error(), ".png") {
+	if err := m.Draw(io.Discard, Options{Format: "gif"}); err == nil || !strings.Contains(err.Error(), ".png") {
 		t.Errorf("gif: %v", err)
 	}
 	full := errors.New("disk full")
-	if err := m.Draw(failing{full}, "png"); !errors.Is(err, full) {
+	if err := m.Draw(failing{full}, Options{Format: "png"}); !errors.Is(err, full) {
 		t.Errorf("to a full disk: %v", err)
 	}
 }
@@ -193,12 +250,13 @@ func TestScaleNumbers(t *testing.T) {
 	}
 }
 
-// TestScaleOfAMatrixHasUnits: counts to the last digit, times and bytes with prefixes.
+// TestScaleOfAMatrixHasUnits: counts to the last digit, times and bytes in a unit that the scale names.
 func TestScaleOfAMatrixHasUnits(t *testing.T) {
-	for unit, want := range map[string]string{"1": ">195490007<", "bytes": ">195.5 MB<", "ns": ">195.5 ms<"} {
+	for unit, want := range map[string][2]string{"1": {">messages<", ">195490007<"}, "bytes": {">messages [MiB]<", ">186.4<"},
+		"ns": {">messages [ms]<", ">195.5<"}} {
 		m := matrix(t, 3, [3]int64{0, 1, 195490007})
 		m.Unit = unit
-		if text := string(drawn(t, m, "svg")); !strings.Contains(text, want) {
+		if text := string(drawn(t, m, "svg")); !strings.Contains(text, want[0]) || !strings.Contains(text, want[1]) {
 			t.Errorf("unit %s: no %s in the scale", unit, want)
 		}
 	}
@@ -220,12 +278,18 @@ func TestPNGHasAPaletteWhereColoursAreFew(t *testing.T) {
 		}
 	}
 	img.SetRGBA(16, 15, color.RGBA{9, 3, 9, 255})
+	if few := withPalette(img); few == nil || len(few.Palette) != 256 ||
+		distance(color.RGBAModel.Convert(few.At(16, 15)).(color.RGBA), color.RGBA{9, 3, 9, 255}) > 12 {
+		t.Errorf("257 colours, one of them near others: %v", few)
+	}
+	img.SetRGBA(16, 15, color.RGBA{255, 200, 250, 255})
 	if withPalette(img) != nil {
-		t.Error("257 colours have a palette")
+		t.Error("257 colours, one of them like no other, have a palette")
 	}
 }
 
-// TestDifferenceIsRedAndBlue: more is red, less is blue, nothing is white, and the colours of the greatest are the darkest.
+// TestDifferenceIsRedAndBlue: more is red, less is blue, nothing is white, and the colours of the greatest are the
+// darkest.
 func TestDifferenceIsRedAndBlue(t *testing.T) {
 	m, err := NewDifference(3)
 	if err != nil {
@@ -236,7 +300,7 @@ func TestDifferenceIsRedAndBlue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := m.layOut(matrixPx)
+	l := m.layOut(matrixPx, Options{})
 	l.left, l.top = leftPx, topPx
 	img, err := png.Decode(bytes.NewReader(drawn(t, m, "png")))
 	if err != nil {
@@ -245,13 +309,14 @@ func TestDifferenceIsRedAndBlue(t *testing.T) {
 	for _, c := range []struct {
 		src, dst int
 		want     color.RGBA
-	}{{0, 1, color.RGBA{0xb2, 0x18, 0x2b, 255}}, {1, 2, color.RGBA{0x21, 0x66, 0xac, 255}}, {1, 1, color.RGBA{255, 255, 255, 255}}} {
+	}{{0, 1, color.RGBA{0xb2, 0x18, 0x2b, 255}}, {1, 2, color.RGBA{0x21, 0x66, 0xac, 255}},
+		{1, 1, color.RGBA{255, 255, 255, 255}}} {
 		x, y := l.left+(float64(c.dst)+0.5)*l.cellPx, l.top+(float64(c.src)+0.5)*l.cellPx
 		if got := color.RGBAModel.Convert(img.At(int(x), int(y))); got != c.want {
 			t.Errorf("%d to %d is %v, want %v", c.src, c.dst, got, c.want)
 		}
 	}
-	if pale := diverging(2.0 / 40); pale.R < pale.B || pale.R < 230 {
+	if pale := light.difference(2.0 / 40); pale.R < pale.B || pale.R < 230 {
 		t.Errorf("2 of 40 is %v, want a pale red", pale)
 	}
 	for _, format := range []string{"svg", "pdf"} {

@@ -7,12 +7,12 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// bars are bars across the page, each with its name before and its value behind it.
+// bars is a chart of horizontal bars, each between its name and its value.
 type bars struct {
 	Groups []barGroup
 	// Series are the parts of stacked bars.
 	Series []string
-	// X, Y say what the bars are.
+	// X and Y name the bars and their values.
 	X, Y string
 	Note string
 }
@@ -28,7 +28,7 @@ type bar struct {
 	Value string
 }
 
-// part is a part of a bar: where it begins and how long it is, in percent, and the number of its series.
+// part is a part of a bar: its start and length in percent, and the number of its series.
 type part struct {
 	From, Percent float64
 	Series        int
@@ -36,23 +36,23 @@ type part struct {
 	amount        float64
 }
 
-// A picture has at most so many groups of bars, and so many bars.
+// Limits of a picture: groups of bars, and bars.
 const (
 	mostGroups = 40
 	mostBars   = 400
 )
 
-// newBars makes bars of the answers: of the kind bars one for each X, with a part for each series; of the kind grouped a
-// group for each X with a bar for each series. The longest of all is as long as there is room.
+// newBars turns answers into bars. Kind bars has a bar for each X with a part for each series; kind grouped has a
+// group for each X with a bar for each series. The longest bar fills the width.
 func newBars(p *queries.Plot, answers []answer) *bars {
-	b := &bars{X: words(p.X), Y: strings.TrimSuffix(words(p.Y), " ns")} // amount writes times with units of their own
 	columns := answers[0].columns
 	x, y, series := find(columns, p.X), find(columns, p.Y), find(columns, p.Series)
+	b := &bars{X: columns[x].Words(), Y: columns[y].Words()}
 	unit := columns[y].Unit
-	if unit == words(p.Y) {
+	if unit == b.Y {
 		unit = ""
 	}
-	stacked := p.Kind == "bars"
+	stacked := p.Kind != "grouped"
 	count, left := 0, false
 	for _, a := range answers {
 		for _, row := range a.rows {
@@ -65,7 +65,7 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 			case p.X == "ranks":
 				at += " ranks"
 			case columns[x].Type != "VARCHAR":
-				at = words(p.X) + " " + at
+				at = b.X + " " + at
 			}
 			group, barName := Printable(a.run), at
 			if !stacked {
@@ -89,17 +89,20 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 	if left {
 		b.Note = "There are more bars than are drawn; the table and the commands have them."
 	}
-	if stacked {
+	switch {
+	case p.Kind == "histogram":
+		b.trim()
+	case stacked:
 		b.join()
 		b.drop()
-	} else {
+	default:
 		b.trim()
 	}
 	b.scale(unit, columns[y].Type == "DOUBLE" && columns[y].Unit == "1")
 	return b
 }
 
-// join makes one group of several that have a bar each, so that the bars can be compared: runs of one number of ranks each.
+// join merges several groups of one bar each into one group for comparison: runs with one number of ranks each.
 func (b *bars) join() {
 	if len(b.Groups) < 2 || slices.ContainsFunc(b.Groups, func(g barGroup) bool { return len(g.Bars) != 1 }) {
 		return
@@ -112,10 +115,10 @@ func (b *bars) join() {
 	b.Groups = []barGroup{{Bars: all}}
 }
 
-// fewSeries is up to how many series all have their place in the key, and their values behind the bar.
+// fewSeries is the largest number of series that are all listed in the key, with their values behind the bar.
 const fewSeries = 3
 
-// drop leaves out the series of many that have nothing in any bar.
+// drop removes series that are zero in all bars.
 func (b *bars) drop() {
 	if len(b.Series) <= fewSeries {
 		return
@@ -141,7 +144,7 @@ func (b *bars) drop() {
 	b.Series = kept
 }
 
-// trim leaves out the bars before the first and after the last name that has more than nothing in any group.
+// trim removes the bars before the first and after the last name with a non-zero bar in any group.
 func (b *bars) trim() {
 	some := map[string]bool{}
 	for _, g := range b.Groups {
@@ -160,7 +163,7 @@ func (b *bars) trim() {
 	}
 }
 
-// room says whether a bar is there or may still come.
+// room reports whether a bar exists or may still be added.
 func (b *bars) room(group, name string, count int) bool {
 	i := slices.IndexFunc(b.Groups, func(g barGroup) bool { return g.Name == group })
 	if i >= 0 && slices.ContainsFunc(b.Groups[i].Bars, func(x bar) bool { return x.Name == name }) {
@@ -169,7 +172,7 @@ func (b *bars) room(group, name string, count int) bool {
 	return count < mostBars && (i >= 0 || len(b.Groups) < mostGroups)
 }
 
-// bar is the bar of that name in that group, a new one where there is none.
+// bar returns the bar with that name in that group, creating it if needed.
 func (b *bars) bar(group, name string) *bar {
 	i := slices.IndexFunc(b.Groups, func(g barGroup) bool { return g.Name == group })
 	if i < 0 {
@@ -202,7 +205,7 @@ func (b *bars) each(f func(*bar)) {
 	}
 }
 
-// scale makes percents of values, in the order of the series, and writes the values. Bars of fractions have room for the whole.
+// scale turns values, in the order of the series, into percent and text. Bars of fractions span the whole width at 1.
 func (b *bars) scale(unit string, fractions bool) {
 	most := 0.0
 	total := func(x *bar) (sum float64) {
@@ -237,8 +240,8 @@ func (b *bars) scale(unit string, fractions bool) {
 	})
 }
 
-// percent is a fraction in percent, short.
+// percent turns a fraction into percent with two decimals.
 func percent(f float64) float64 { return float64(int(f*10000+0.5)) / 100 }
 
-// words is the name of a column as words.
+// words turns a column's name into words.
 func words(column string) string { return strings.ReplaceAll(column, "_", " ") }

@@ -26,7 +26,7 @@ import (
 	"github.com/commq/commq/internal/testenv"
 )
 
-// startBrowser starts a headless chromium that finds no host, and ends it with the test.
+// startBrowser starts a headless chromium without access to any host, and ends it with the test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	testenv.Need(t, "chromium")
@@ -60,7 +60,7 @@ func startBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// processesOf are the command lines of the processes that a process started, directly or not.
+// processesOf returns the command lines of all descendants of a process.
 func processesOf(t *testing.T, pid int) []string {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -83,18 +83,18 @@ func processesOf(t *testing.T, pid int) []string {
 	return all
 }
 
-// tab is a page in a browser, with what it asked for and said.
+// tab is a page in a browser, with its requests and messages.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu       sync.Mutex
-	requests []string // addresses of everything but the page itself and data: in the page
-	console  []string // messages, exceptions, what the browser says of the page
+	requests []string // addresses of all requests except those for the page itself and its data: URLs
+	console  []string // messages, exceptions, and complaints of the browser
 	dialogs  []string
 }
 
-// look is how a page is shown.
+// look is how a page is shown: window size, theme and medium.
 type look struct {
 	width, height int64
 	mobile, dark  bool
@@ -108,7 +108,7 @@ var (
 	paper   = look{width: 794, height: 1123, media: "print"} // A4
 )
 
-// open opens a page in a new tab that is closed with the test.
+// open opens a page in a new tab, which is closed with the test.
 func open(t *testing.T, chromium context.Context, text string, l look) *tab {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -116,7 +116,8 @@ func open(t *testing.T, chromium context.Context, text string, l look) *tab {
 		t.Fatal(err)
 	}
 	p := &tab{t: t}
-	ctx, closeTab := chromedp.NewContext(chromium, chromedp.WithListener(func(event any) { p.hear(event, "file://"+file) }))
+	ctx, closeTab := chromedp.NewContext(chromium,
+		chromedp.WithListener(func(event any) { p.hear(event, "file://"+file) }))
 	t.Cleanup(closeTab)
 	p.ctx = ctx
 	do(p, chromedp.Title()) // the tab lives as long as the context of its first action, which therefore has no limit
@@ -158,13 +159,14 @@ func (p *tab) show(l look) {
 	if l.dark {
 		scheme = "dark"
 	}
-	media := emulation.SetEmulatedMediaParams{Media: l.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	media := emulation.SetEmulatedMediaParams{Media: l.media,
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
 	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// hear keeps what the page at an address does that a report must not do.
+// hear records every action of the page that a report must not do.
 func (p *tab) hear(event any, address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +187,7 @@ func (p *tab) hear(event any, address string) {
 	}
 }
 
-// heard is what the page asked for and said until now.
+// heard returns the requests, messages and dialogs of the page until now.
 func (p *tab) heard() (requests, console, dialogs []string) {
 	eval[bool](p, "true") // events come before the answer
 	p.mu.Lock()
@@ -193,7 +195,7 @@ func (p *tab) heard() (requests, console, dialogs []string) {
 	return p.requests, p.console, p.dialogs
 }
 
-// quiet fails the test when the page asked for or said anything.
+// quiet fails the test if the page made a request, wrote a message or opened a dialog.
 func (p *tab) quiet() {
 	p.t.Helper()
 	if requests, console, dialogs := p.heard(); len(requests)+len(console)+len(dialogs) > 0 {
@@ -201,7 +203,7 @@ func (p *tab) quiet() {
 	}
 }
 
-// picture is a screenshot of what a selector finds; see keep.
+// picture returns a screenshot of the element that a selector finds; see keep.
 func (p *tab) picture(selector, name string) image.Image {
 	p.t.Helper()
 	data := do(p, chromedp.Screenshot(chromedp.CSS(selector)))
@@ -221,20 +223,21 @@ func (p *tab) keepPicture(name string) {
 	}
 }
 
-// screenshots is the variable that names a folder in which the tests keep what they see.
+// screenshots is the variable that names a folder in which the tests keep their screenshots.
 const screenshots = "COMMQ_SCREENSHOTS"
 
-// keep writes a file into the folder $COMMQ_SCREENSHOTS; nothing where that is not set.
+// keep writes a file into the folder $COMMQ_SCREENSHOTS, if that is set.
 func keep(t *testing.T, name string, data []byte) {
 	t.Helper()
 	if folder := os.Getenv(screenshots); folder != "" {
-		if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, name), data, 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(folder, 0o755),
+			os.WriteFile(filepath.Join(folder, name), data, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// allow lets pages do what a user would be asked for.
+// allow grants pages a permission for which a user would be asked.
 func allow(t *testing.T, chromium context.Context, permission string) {
 	t.Helper()
 	_, err := chromedp.CallBrowser(chromium, browser.SetPermission, browser.SetPermissionParams{

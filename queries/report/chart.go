@@ -10,7 +10,7 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// chart is points or lines between two axes.
+// chart draws points or lines between two axes.
 type chart struct {
 	X, Y           string
 	XTicks, YTicks []tick
@@ -23,7 +23,7 @@ type series struct {
 	Name   string
 	Number int
 	Points []point
-	// Line is the path of a line through the points, Fit of a fitted curve; "" without one.
+	// Line is the path through the points, Fit that of a fitted curve; "" if there is none.
 	Line, Fit string
 }
 
@@ -32,7 +32,7 @@ type point struct {
 	Text string
 }
 
-// Lengths of a chart; the page scales it.
+// Lengths in a chart; the page scales it.
 const (
 	chartLeft   = 78.0
 	chartTop    = 12.0
@@ -40,28 +40,27 @@ const (
 	chartHeight = 280.0
 )
 
-// value is a point before it has a place.
+// value is a point before it has a position.
 type value struct {
 	x, y, fit     float64
 	hasY, hasFit  bool
 	series, where string
 }
 
-// mostSeries is up to how many series a chart has.
+// mostSeries is the largest number of series in a chart.
 const mostSeries = 24
 
-// newChart makes a chart of the answers. Several runs of a query that is not over runs are series.
+// newChart turns answers into a chart. If the query is asked of each run by itself, several runs become series.
 func newChart(p *queries.Plot, answers []answer) *chart {
-	c := &chart{X: words(p.X), Y: words(p.Y)}
 	columns := answers[0].columns
 	x, y, fit, parted := find(columns, p.X), find(columns, p.Y), find(columns, p.Fit), find(columns, p.Series)
+	c := &chart{X: columns[x].Words(), Y: columns[y].Words()}
 	unit := columns[y].Unit
 	if unit == "1" || unit == p.Y {
 		unit = ""
 	}
-	if unit != "" && !strings.HasSuffix(c.Y, " "+unit) {
-		c.Y += " [" + unit + "]"
-	}
+	xName, yName := c.X, c.Y
+	c.X, c.Y = inUnit(c.X, columns[x].Unit), inUnit(c.Y, unit)
 	var values []value
 	dropped := 0
 	for _, a := range answers {
@@ -81,7 +80,7 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 				dropped++
 				continue
 			}
-			v.where = fmt.Sprintf("%s %s: %s %s", words(p.X), amount(v.x, ""), amount(v.y, unit), words(p.Y))
+			v.where = fmt.Sprintf("%s %s: %s %s", xName, amount(v.x, ""), amount(v.y, unit), yName)
 			values = append(values, v)
 		}
 	}
@@ -103,12 +102,21 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 		c.Note = fmt.Sprintf("The first %d series are drawn. ", mostSeries)
 	}
 	if dropped > 0 {
-		c.Note += fmt.Sprintf("%s rows have no place in the picture (null, or 0 on a logarithmic axis).", comma(int64(dropped)))
+		c.Note += fmt.Sprintf("%s rows have no place in the picture (null, or 0 on a logarithmic axis).",
+			comma(int64(dropped)))
 	}
 	return c
 }
 
-// parts are the series of the values, in the order in which they come.
+// inUnit is the name of an axis with its unit in brackets.
+func inUnit(name, unit string) string {
+	if unit == "" || unit == "1" || strings.HasSuffix(name, " "+unit) {
+		return name
+	}
+	return name + " [" + unit + "]"
+}
+
+// parts groups the values into series, in order of appearance.
 func parts(values []value, lines bool, sx, sy scale) []series {
 	var all []series
 	for _, name := range names(values) {
@@ -118,12 +126,13 @@ func parts(values []value, lines bool, sx, sy scale) []series {
 			if v.series != name {
 				continue
 			}
-			left := chartLeft + sx.at(v.x)*chartWidth
+			left := chartLeft + sx.fraction(v.x)*chartWidth
 			if v.hasY {
-				line = append(line, point{left, chartTop + (1-sy.at(v.y))*chartHeight, strings.TrimPrefix(name+", "+v.where, ", ")})
+				line = append(line, point{left, chartTop + (1-sy.fraction(v.y))*chartHeight,
+					strings.TrimPrefix(name+", "+v.where, ", ")})
 			}
 			if v.hasFit {
-				fit = append(fit, point{left, chartTop + (1-sy.at(v.fit))*chartHeight, ""})
+				fit = append(fit, point{left, chartTop + (1-sy.fraction(v.fit))*chartHeight, ""})
 			}
 		}
 		s.Fit = path(fit)
@@ -148,7 +157,7 @@ func names(values []value) []string {
 	return all
 }
 
-// path is a line through points from left to right.
+// path returns an SVG path through points from left to right.
 func path(points []point) string {
 	if len(points) < 2 {
 		return ""
@@ -174,7 +183,7 @@ func path(points []point) string {
 	return b.String()
 }
 
-// extent is the least and the greatest of some numbers.
+// extent is the least and greatest of some numbers.
 type extent struct{ least, most float64 }
 
 func (e extent) with(o extent) extent { return extent{min(e.least, o.least), max(e.most, o.most)} }
@@ -195,7 +204,7 @@ type scale struct {
 	log bool
 }
 
-// newScale makes a scale with room for the numbers.
+// newScale returns a scale that covers the numbers.
 func newScale(e extent, log bool) scale {
 	switch {
 	case log && e.least == e.most:
@@ -214,18 +223,18 @@ func newScale(e extent, log bool) scale {
 	return scale{e, log}
 }
 
-func (s scale) at(x float64) float64 {
+func (s scale) fraction(x float64) float64 {
 	if s.log {
 		return math.Log(x/s.least) / math.Log(s.most/s.least)
 	}
 	return (x - s.least) / (s.most - s.least)
 }
 
-// ticks are about five round numbers; At is from 0 to 1.
+// ticks returns about five round numbers; At is from 0 to 1.
 func (s scale) ticks() []tick {
 	var all []tick
 	add := func(x float64) {
-		if f := s.at(x); f >= 0 && f <= 1 {
+		if f := s.fraction(x); f >= 0 && f <= 1 {
 			all = append(all, tick{f, short(x)})
 		}
 	}
@@ -244,7 +253,7 @@ func (s scale) ticks() []tick {
 		return all
 	}
 	step := math.Pow10(int(math.Floor(math.Log10((s.most - s.least) / 5))))
-	for _, f := range []float64{2, 2.5, 2} { // 2, 5, 10
+	for _, f := range []float64{2, 2.5, 2} { // steps of 2, 5, 10
 		if (s.most-s.least)/step > 6 {
 			step *= f
 		}
@@ -255,7 +264,7 @@ func (s scale) ticks() []tick {
 	return all
 }
 
-// xTicks are the numbers that there are, where they are few and apart, else round ones.
+// xTicks returns the values themselves if they are few and far apart, else round numbers.
 func xTicks(values []value, s scale) []tick {
 	var xs []float64
 	for _, v := range values {
@@ -269,7 +278,7 @@ func xTicks(values []value, s scale) []tick {
 	}
 	var all []tick
 	for _, x := range xs {
-		if f := s.at(x); len(all) == 0 || f-all[len(all)-1].At > apart {
+		if f := s.fraction(x); len(all) == 0 || f-all[len(all)-1].At > apart {
 			all = append(all, tick{f, short(x)})
 		}
 	}

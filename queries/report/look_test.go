@@ -23,7 +23,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// What only a browser can tell of a page.
+// TestInBrowser tests how a page looks and behaves in a browser.
 func TestInBrowser(t *testing.T) {
 	chromium := startBrowser(t)
 	for _, test := range []struct {
@@ -45,7 +45,7 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// answerTo is what the engine answers, as CSV and its values by column.
+// answerTo returns the engine's answer as CSV, and its values by column.
 func answerTo(t *testing.T, in report.Input, name string) (csv string, values map[string][]any) {
 	t.Helper()
 	ctx := context.Background()
@@ -90,7 +90,8 @@ func pairsOf(t *testing.T, in report.Input) map[[2]int]pair {
 	_, v := answerTo(t, in, "density")
 	pairs := map[[2]int]pair{}
 	for i := range v["src"] {
-		pairs[[2]int{int(v["src"][i].(int32)), int(v["dst"][i].(int32))}] = pair{v["messages"][i].(int64), v["bytes"][i].(int64)}
+		pairs[[2]int{int(v["src"][i].(int32)), int(v["dst"][i].(int32))}] = pair{v["messages"][i].(int64),
+			v["bytes"][i].(int64)}
 	}
 	return pairs
 }
@@ -104,7 +105,7 @@ func testHears(t *testing.T, chromium context.Context) {
 	}
 }
 
-// centre is where in the viewport the middle of a cell of the first matrix of a section is.
+// centre returns the position, in the viewport, of the middle of a cell of the first matrix in a section.
 func centre(p *tab, section string, row, column, n int) (x, y float64) {
 	p.t.Helper()
 	at := eval[[]float64](p, fmt.Sprintf(`(() => {
@@ -123,7 +124,7 @@ func said(p *tab, section string) string {
 
 var saidPair = regexp.MustCompile(`^(\d+) → (\d+): ([\d,]+) bytes, ([\d,]+) messages$`)
 
-// wantSaid compares what the page says of a pair of ranks with the query.
+// wantSaid compares the page's text about a pair of ranks with the query.
 func wantSaid(p *tab, got string, src, dst int, pairs map[[2]int]pair) {
 	p.t.Helper()
 	want, some := pairs[[2]int{src, dst}]
@@ -145,12 +146,15 @@ func wantSaid(p *tab, got string, src, dst int, pairs map[[2]int]pair) {
 		}
 		return n
 	}
-	if number(m[1]) != int64(src) || number(m[2]) != int64(dst) || number(m[3]) != want.bytes || number(m[4]) != want.messages {
-		p.t.Errorf("the page says %q, the query of %d → %d %d bytes, %d messages", got, src, dst, want.bytes, want.messages)
+	if number(m[1]) != int64(src) || number(m[2]) != int64(dst) || number(m[3]) != want.bytes ||
+		number(m[4]) != want.messages {
+		p.t.Errorf("the page says %q, the query of %d → %d %d bytes, %d messages", got, src, dst, want.bytes,
+			want.messages)
 	}
 }
 
-// Pointing at a cell says what the query says of that pair of ranks: every cell of 4 ranks, some of 64.
+// The tooltip of a cell shows what the query answers for that pair of ranks: checked for every cell of 4 ranks, some
+// of 64.
 func testHover(t *testing.T, chromium context.Context) {
 	for _, test := range []struct {
 		run   string
@@ -184,14 +188,15 @@ func testTouch(t *testing.T, chromium context.Context) {
 	p.quiet()
 }
 
-// Tab leads to the matrix, the arrow keys from cell to cell and not beyond its border.
+// Tab moves to the matrix, the arrow keys move from cell to cell and stop at its border.
 func testKeys(t *testing.T, chromium context.Context) {
 	in := input(t, runDir("cg.A.4"))
 	pairs := pairsOf(t, in)
 	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
 	do(p, chromedp.Focus(chromedp.CSS("#density .matrix")))
 	src, dst := 0, 0
-	for _, key := range []string{"\u0301", "\u0303", "\u0303", "\u0301", "\u0301", "\u0301", "\u0302"} { // chromedp's codes: down, right, left
+	// chromedp's codes: down, right, left
+	for _, key := range []string{"\u0301", "\u0303", "\u0303", "\u0301", "\u0301", "\u0301", "\u0302"} {
 		do(p, chromedp.KeyEvent(key))
 		switch key {
 		case "\u0301":
@@ -206,13 +211,14 @@ func testKeys(t *testing.T, chromium context.Context) {
 	p.quiet()
 }
 
-// luminance is from 0, black, to 1, white; of what a filter or a theme shows.
+// luminance returns the luminance of a pixel, 0 for black and 1 for white, as the filter or theme shows it.
 func luminance(img image.Image, x, y int) float64 {
 	r, g, b, _ := img.At(x, y).RGBA()
 	return (0.2126*float64(r) + 0.7152*float64(g) + 0.0722*float64(b)) / 0xffff
 }
 
-// Of two pairs the one with more messages stands out more from the paper, in a light page, a dark one and in print.
+// Of two pairs the one with more messages contrasts more with the background: in a light page, a dark one and in
+// print.
 func testShades(t *testing.T, chromium context.Context) {
 	in := input(t, runDir("mg.W.8"))
 	pairs := pairsOf(t, in)
@@ -229,7 +235,7 @@ func testShades(t *testing.T, chromium context.Context) {
 			x, y := at[0]+(float64(dst)+0.5)/8*at[2], at[1]+(float64(src)+0.5)/8*at[3]
 			return luminance(img, int(x*float64(size.X)), int(y*float64(size.Y)))
 		}
-		ground := shade(0, 0) // rank 0 sends nothing to itself
+		ground := shade(0, 0) // rank 0 does not send to itself
 		if _, some := pairs[[2]int{0, 0}]; some {
 			t.Fatal("rank 0 sends to itself")
 		}
@@ -249,8 +255,10 @@ func testShades(t *testing.T, chromium context.Context) {
 		slices.SortFunc(points, func(a, b point) int { return int(a.messages - b.messages) })
 		for i := 1; i < len(points); i++ {
 			a, b := points[i-1], points[i]
-			if a.messages < b.messages && a.stands >= b.stands || a.messages == b.messages && math.Abs(a.stands-b.stands) > 0.01 {
-				t.Errorf("%s: %d messages stand out by %.3f, %d by %.3f", name, a.messages, a.stands, b.messages, b.stands)
+			if a.messages < b.messages && a.stands >= b.stands || a.messages == b.messages &&
+				math.Abs(a.stands-b.stands) > 0.01 {
+				t.Errorf("%s: %d messages stand out by %.3f, %d by %.3f", name, a.messages, a.stands, b.messages,
+					b.stands)
 			}
 		}
 		if last := points[len(points)-1]; last.stands < 0.8 {
@@ -259,7 +267,7 @@ func testShades(t *testing.T, chromium context.Context) {
 	}
 }
 
-// column is what a table shows in a column.
+// column returns the texts in a column of a table.
 func column(p *tab, section string, n int) []string {
 	p.t.Helper()
 	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll("#%s tbody tr")].map(r => r.cells[%d].textContent)`, section, n))
@@ -278,7 +286,7 @@ func numbers(t *testing.T, texts []string) []float64 {
 	return all
 }
 
-// A click on a header sorts, numbers as numbers; the next one the other way round. The rows stay whole.
+// A click on a header sorts, numbers as numbers; a second click reverses the order. Rows stay together.
 func testSort(t *testing.T, chromium context.Context) {
 	in := input(t, runDir("cg.A.16"))
 	p := open(t, chromium, pageOf(t, report.Options{}, in), desktop)
@@ -290,7 +298,10 @@ func testSort(t *testing.T, chromium context.Context) {
 	before := rows()
 	bytesHeader := chromedp.CSS("#density thead th:nth-child(4) button")
 	do(p, chromedp.Click(bytesHeader))
-	up := numbers(t, column(p, "density", 3))
+	exact := func() []float64 {
+		return numbers(t, eval[[]string](p, `[...document.querySelectorAll("#density tbody tr")].map(r => r.cells[3].dataset.exact ?? r.cells[3].textContent)`))
+	}
+	up := exact()
 	if !slices.IsSorted(up) || up[0] == up[len(up)-1] {
 		t.Errorf("bytes after a click: %v", up)
 	}
@@ -298,7 +309,7 @@ func testSort(t *testing.T, chromium context.Context) {
 		t.Error("the numbers are sorted as texts as well, which tests nothing")
 	}
 	do(p, chromedp.Click(bytesHeader))
-	down := numbers(t, column(p, "density", 3))
+	down := exact()
 	slices.Reverse(up)
 	if !slices.Equal(up, down) {
 		t.Errorf("bytes after two clicks: %v", down)
@@ -329,7 +340,8 @@ func testCopy(t *testing.T, chromium context.Context) {
 		if said != rows {
 			t.Errorf("the page says %q, want %q", said, rows)
 		}
-		if got := do(p, chromedp.Evaluate[string]("navigator.clipboard.readText()", chromedp.EvalAwaitPromise)); got != want {
+		if got := do(p, chromedp.Evaluate[string]("navigator.clipboard.readText()",
+			chromedp.EvalAwaitPromise)); got != want {
 			t.Errorf("copied %q, want %q", got, want)
 		}
 		eval[bool](p, `document.querySelector("#density .tools span").textContent = ""; true`)
@@ -337,7 +349,7 @@ func testCopy(t *testing.T, chromium context.Context) {
 	p.quiet()
 }
 
-// hostileRun is a run of three ranks whose names would all do something if they could.
+// hostileRun returns a run of three ranks whose names contain HTML, scripts and control characters.
 func hostileRun(t *testing.T) report.Input {
 	t.Helper()
 	const sql = `'; DROP TABLE messages; --`
@@ -363,7 +375,7 @@ func hostileRun(t *testing.T) report.Input {
 			t.Fatal(err)
 		}
 	}
-	if err := run.Commit(&m); err != nil {
+	if err := run.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 	in := input(t, filepath.Join(store, "hostile"))
@@ -374,7 +386,7 @@ func hostileRun(t *testing.T) report.Input {
 	return in
 }
 
-// Names of runs, programs, hosts and communicators do nothing in a page and stand there as text.
+// Names of runs, programs, hosts and communicators appear in a page as text, without any effect.
 func testHostile(t *testing.T, chromium context.Context) {
 	in, plain := hostileRun(t), newRun(t, "plain", twoSends, untimed(3))
 	o := report.Options{More: []string{"communicators"}}
@@ -397,13 +409,15 @@ func testHostile(t *testing.T, chromium context.Context) {
 	}
 	elements := `[...document.querySelectorAll("*")].map(e => e.tagName).join(" ")`
 	hostileElements := eval[string](p, elements)
-	in.Name, in.Facts, in.Findings = "x", []report.Fact{{Name: "x", Value: "y"}}, []report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
-	if plainElements := eval[string](open(t, chromium, pageOf(t, o, in, plain), desktop), elements); hostileElements != plainElements {
+	in.Name, in.Facts, in.Findings = "x", []report.Fact{{Name: "x", Value: "y"}},
+		[]report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
+	if plainElements := eval[string](open(t, chromium, pageOf(t, o, in, plain), desktop),
+		elements); hostileElements != plainElements {
 		t.Errorf("the page has the elements %s, with harmless names %s", hostileElements, plainElements)
 	}
 }
 
-// contrast lists the texts in the page that stand out too little from what is behind them: less than 4.5 to 1 (WCAG 2.2, 1.4.3).
+// contrast lists the texts in the page with too little contrast: less than 4.5 to 1 (WCAG 2.2, 1.4.3).
 const contrast = `(() => {
 	const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
 	const colour = text => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
@@ -419,7 +433,7 @@ const contrast = `(() => {
 	return bad;
 })()`
 
-// wide lists what stands out of the page to the right and cannot be scrolled to in a box of its own.
+// wide lists the elements that extend beyond the right edge of the page and are not in a box that scrolls.
 const wide = `(() => {
 	const width = document.documentElement.clientWidth, bad = [];
 	for (const e of document.querySelectorAll("body *")) {
@@ -431,7 +445,7 @@ const wide = `(() => {
 	return bad;
 })()`
 
-// Pages of all kinds of runs fit a desktop and a phone and can be read by day and by night, and stay small.
+// Pages of all kinds of runs fit a desktop and a phone, are readable in light and dark themes, and stay small.
 func testLooks(t *testing.T, chromium context.Context) {
 	several := func(names ...string) (all []report.Input) {
 		for _, name := range names {
@@ -440,10 +454,13 @@ func testLooks(t *testing.T, chromium context.Context) {
 		return all
 	}
 	warned := input(t, runDir("cg.A.4"))
-	warned.Facts = []report.Fact{{Name: "command", Value: "./cg.A.x"}, {Name: "mpi", Value: "Open MPI v4.1.4"}, {Name: "captured with", Value: "record all; clock cpu; hash crc64; no call sites"}}
+	warned.Facts = []report.Fact{{Name: "command", Value: "./cg.A.x"}, {Name: "mpi", Value: "Open MPI v4.1.4"},
+		{Name: "captured with", Value: "record all; clock cpu; hash crc64; no call sites"}}
 	warned.Findings = []report.Finding{
-		{Check: "end", Status: "failed", Found: "rank 3 was killed in MPI_Allreduce", Do: "commq hang shows what it waited for"},
-		{Check: "clocks", Status: "warning", Found: "the hosts' clocks differ by up to 17 us", Do: "compare latencies between hosts only beyond that"}}
+		{Check: "end", Status: "failed", Found: "rank 3 was killed in MPI_Allreduce",
+			Do: "commq watch --hang shows what it waited for"},
+		{Check: "clocks", Status: "warning", Found: "the hosts' clocks differ by up to 17 us",
+			Do: "compare latencies between hosts only beyond that"}}
 	for _, test := range []struct {
 		name   string
 		inputs []report.Input
@@ -454,7 +471,8 @@ func testLooks(t *testing.T, chromium context.Context) {
 		{"warned", []report.Input{warned}, nil, 100_000},
 		{"several", several("mg.W.2", "mg.W.4", "mg.W.8", "mg.W.16", "mg.W.32"), nil, 250_000},
 		{"untimed", []report.Input{newRun(t, "untimed", twoSends, untimed(3))}, []string{"time-by-rank"}, 80_000},
-		{"empty", []report.Input{newRun(t, "empty", "comms comm comm_rank world_rank kind\n0 0 0 world\n0 1 1 world\n", untimed(2))}, nil, 80_000},
+		{"empty", []report.Input{newRun(t, "empty",
+			"comms comm comm_rank world_rank kind\n0 0 0 world\n0 1 1 world\n", untimed(2))}, nil, 80_000},
 		{"one-rank", []report.Input{newRun(t, "one", oneRank, untimed(1))}, nil, 80_000},
 		{"ranks-1000", []report.Input{sparse(t, 1000)}, nil, 400_000},
 	} {
@@ -467,7 +485,8 @@ func testLooks(t *testing.T, chromium context.Context) {
 			for _, shown := range []struct {
 				name string
 				look
-			}{{"desktop", desktop}, {"dark", dark}, {"phone", phone}, {"phone-dark", look{width: 390, height: 844, mobile: true, dark: true}}} {
+			}{{"desktop", desktop}, {"dark", dark}, {"phone", phone},
+				{"phone-dark", look{width: 390, height: 844, mobile: true, dark: true}}} {
 				p.show(shown.look)
 				eval[bool](p, `document.querySelectorAll("details").forEach(d => d.open = true); true`)
 				if bad := eval[[]string](p, wide); len(bad) > 0 {
@@ -483,13 +502,14 @@ func testLooks(t *testing.T, chromium context.Context) {
 			if elements > 9000 {
 				t.Errorf("the page has %d elements", elements)
 			}
-			t.Logf("%d bytes, %d elements, loaded in %.0f ms", len(text), elements, eval[float64](p, `performance.getEntriesByType("navigation")[0].loadEventEnd`))
+			t.Logf("%d bytes, %d elements, loaded in %.0f ms", len(text), elements,
+				eval[float64](p, `performance.getEntriesByType("navigation")[0].loadEventEnd`))
 			p.quiet()
 		})
 	}
 }
 
-// sparse is a run whose ranks send to their neighbours on a ring and to one far away.
+// sparse returns a run whose ranks send to their neighbours on a ring and to one distant rank.
 func sparse(t *testing.T, ranks int32) report.Input {
 	t.Helper()
 	store := t.TempDir()
@@ -510,16 +530,17 @@ func sparse(t *testing.T, ranks int32) report.Input {
 	if err := run.Write(0, messages); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Commit(&m); err != nil {
+	if err := run.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 	return input(t, filepath.Join(store, "sparse"))
 }
 
-// A page prints: on a few sheets, with its matrices, in colours for paper whatever the screen has.
+// A page is printed on a few sheets, with its matrices, in colours for paper even if the screen is dark.
 func testPrint(t *testing.T, chromium context.Context) {
 	in, other := input(t, runDir("bt.C.64")), input(t, runDir("cg.A.4"))
-	in.Facts, other.Facts = []report.Fact{{Name: "captured with", Value: "record messages"}}, []report.Fact{{Name: "captured with", Value: "record all"}}
+	in.Facts, other.Facts = []report.Fact{{Name: "captured with", Value: "record messages"}},
+		[]report.Fact{{Name: "captured with", Value: "record all"}}
 	p := open(t, chromium, pageOf(t, report.Options{}, in), dark)
 	sheet := do(p, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4)))
 	keep(t, "print.pdf", sheet)
@@ -541,7 +562,7 @@ func testPrint(t *testing.T, chromium context.Context) {
 	}
 	p.keepPicture("print")
 	p.quiet()
-	// What is folded on the screen is printed: how each of several runs was captured.
+	// Folded text is printed, too: how each of several runs was captured.
 	p = open(t, chromium, pageOf(t, report.Options{}, in, other), paper)
 	if n := eval[int](p, `[...document.querySelectorAll("#runs dd")].filter(e => e.checkVisibility({contentVisibilityAuto: true}) && e.getBoundingClientRect().height > 0).length`); n != 2 {
 		t.Errorf("%d of 2 facts are printed", n)

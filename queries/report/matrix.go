@@ -17,20 +17,20 @@ import (
 	"github.com/commq/commq/queries"
 )
 
-// A page has at most so many cells of matrices that can be read by pointing at them, and a matrix at most so many in a row.
-// Larger matrices have several ranks in a cell.
+// Limits of matrices: cells with a tooltip on a page, cells that each matrix may have even if there are many, and
+// cells in a row. In larger matrices a cell represents several ranks.
 const (
 	mostCells  = 16384
 	leastPer   = 256
 	mostAcross = 512
 )
 
-// grid is a matrix while its rows come in: sums over blocks of ranks.
+// grid collects the rows of a matrix: sums over blocks of ranks.
 type grid struct {
 	ranks, block, n int
 	row, column     int
-	value           int   // of at: the value that is drawn
-	at              []int // columns that are summed, in the order of their names
+	value           int   // index in columns: the value that is drawn
+	at              []int // summed columns, in the order of their names
 	names, units    []string
 	cells           map[int]*gridCell
 }
@@ -41,7 +41,8 @@ type gridCell struct {
 }
 
 func newGrid(q *queries.Query, ranks int) *grid {
-	g := &grid{ranks: max(ranks, 1), row: find(q.Columns, q.Plot.Row), column: find(q.Columns, q.Plot.Column), cells: map[int]*gridCell{}}
+	g := &grid{ranks: max(ranks, 1), row: find(q.Columns, q.Plot.Row), column: find(q.Columns, q.Plot.Column),
+		cells: map[int]*gridCell{}}
 	for i, c := range q.Columns {
 		if i != g.row && i != g.column && (c.Type == "BIGINT" || c.Type == "INTEGER") {
 			g.at = append(g.at, i)
@@ -91,7 +92,7 @@ func (g *grid) cell(i int) *gridCell {
 	return c
 }
 
-// shrink doubles the blocks until there are at most so many cells.
+// shrink doubles the block size until there are at most most cells.
 func (g *grid) shrink(most int) {
 	for len(g.cells) > most && g.n > 1 {
 		old, n := g.cells, g.n
@@ -109,13 +110,13 @@ func (g *grid) shrink(most int) {
 	}
 }
 
-// cellData is what the page's script reads of a matrix.
+// cellData is the data of a matrix for the page's script.
 type cellData struct {
 	ID   string
 	JSON json.RawMessage
 }
 
-// matrix is a picture of a matrix: an image of the cells, with axes.
+// matrix is the picture of a matrix: an image of the cells, with axes.
 type matrix struct {
 	Run, Value, Label, Data string
 	Down, Across            string
@@ -123,9 +124,10 @@ type matrix struct {
 	Ticks                   []tick
 	Most                    string
 	Note                    string
-	// The place of the image, for the template.
+	// The position of the image, for the template.
 	Left, Top, Side, Cell float64
-	// Fine says that the image may be drawn with fewer dots than it has cells: then they must be mixed, or some are not seen.
+	// Fine is true if the image may be drawn with fewer dots than cells. The dots must then be mixed, or some cells
+	// disappear.
 	Fine bool
 }
 
@@ -135,7 +137,7 @@ type tick struct {
 	Text string
 }
 
-// Lengths of a matrix's picture; the page scales it.
+// Lengths in a matrix; the page scales it.
 const (
 	matrixLeft = 52
 	matrixTop  = 6
@@ -145,7 +147,8 @@ const (
 func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 	g := a.grid
 	g.shrink(max(mostCells/len(b.inputs), leastPer))
-	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Down: axis(q.Plot.Row), Across: axis(q.Plot.Column), Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n), Fine: g.n > leastDots}
+	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Down: axis(q.Plot.Row), Across: axis(q.Plot.Column),
+		Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n), Fine: g.n > leastDots}
 	most := int64(0)
 	for _, c := range g.cells {
 		most = max(most, c.most[g.value])
@@ -163,7 +166,8 @@ func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 	case 0:
 		m.Most = "no " + unit
 	}
-	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", m.Value, m.Down, m.Across, g.ranks, m.Most)
+	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", m.Value, m.Down,
+		m.Across, g.ranks, m.Most)
 	if g.block > 1 {
 		m.Note = fmt.Sprintf("A cell is %d by %d ranks, as dark as its busiest pair.", g.block, g.block)
 	}
@@ -173,7 +177,7 @@ func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 	return m
 }
 
-// axis is what a column of ranks is called at an axis.
+// axis names a column of ranks at an axis.
 func axis(column string) string {
 	switch column {
 	case "src":
@@ -184,7 +188,7 @@ func axis(column string) string {
 	return words(column)
 }
 
-// rankStep is the distance of the ranks that are written at an axis: a power of two, because numbers of ranks mostly are.
+// rankStep returns the distance between labelled ranks: a power of two, since most numbers of ranks are.
 func rankStep(ranks int) int {
 	step := 1
 	for ranks/step > 8 {
@@ -193,19 +197,19 @@ func rankStep(ranks int) int {
 	return step
 }
 
-// lightest is how opaque the least value is that is not 0.
+// lightest is the opacity of the smallest value above 0.
 const lightest = 0.12
 
-// leastDots is how many dots a matrix has at least in a row on a small screen.
+// leastDots is the least number of dots in a matrix row on a small screen.
 const leastDots = 256
 
-// printDots is how many dots an image has at least in a row: printers and viewers of PDF smear larger dots.
+// printDots is the least number of dots in an image row: printers and PDF viewers smear larger dots.
 const printDots = 768
 
-// image is the cells as a PNG in the page itself: the more, the more opaque; what is transparent is none.
+// image returns the cells as a PNG for embedding: more is more opaque, zero is transparent.
 func (g *grid) image(most int64) template.URL {
 	times := max((printDots+g.n-1)/g.n, 1)
-	shades := color.Palette{color.NRGBA{}} // those that there are, which keeps the file small
+	shades := color.Palette{color.NRGBA{}} // only the used shades, to keep the file small
 	at := map[uint8]uint8{}
 	img := image.NewPaletted(image.Rect(0, 0, g.n*times, g.n*times), nil)
 	for _, i := range slices.Sorted(maps.Keys(g.cells)) {
@@ -213,7 +217,8 @@ func (g *grid) image(most int64) template.URL {
 		if v <= 0 {
 			continue
 		}
-		alpha := uint8(math.Round(255 * (lightest + (1-lightest)*float64(v)/float64(most)))) // from 31: with none 226 shades at most
+		// from 31: with zero at most 226 shades
+		alpha := uint8(math.Round(255 * (lightest + (1-lightest)*float64(v)/float64(most))))
 		if _, ok := at[alpha]; !ok {
 			at[alpha] = uint8(len(shades))
 			shades = append(shades, color.NRGBA{A: alpha})
@@ -229,12 +234,12 @@ func (g *grid) image(most int64) template.URL {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := e.Encode(&b, img); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer cannot fail
 	}
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes()))
 }
 
-// data puts the cells into the page and returns their id. Two matrices with the same cells share them.
+// data stores the cells in the page and returns their id. Matrices with the same cells share one id.
 func (b *builder) data(g *grid) string {
 	at := make([]int, 0, len(g.cells))
 	for i := range g.cells {
@@ -257,7 +262,7 @@ func (b *builder) data(g *grid) string {
 		Cells []int64  `json:"cells"`
 	}{g.ranks, g.block, g.n, g.names, flat})
 	if err != nil {
-		panic(err) // integers and column names
+		panic(err) // integers and column names always marshal
 	}
 	for _, d := range b.report.Data {
 		if bytes.Equal(d.JSON, text) {

@@ -18,10 +18,10 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-// colours is how many colours of series page.css has.
+// colours is the number of series colours in page.css.
 const colours = 10
 
-// page is the page's template, parsed when a page is written: each start of commq would wait for it.
+// page is the page's template, parsed only when a page is written so that commq starts fast.
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"colour": func(i int) int { return i % colours },
@@ -32,7 +32,8 @@ var page = sync.OnceValue(func() *template.Template {
 	}).Parse(pageText))
 })
 
-// Write writes the page. It holds everything it shows; the browser is told to load nothing and to run no script but its own.
+// Write writes the page. It contains everything it shows; the browser is told to load nothing and to run only the
+// page's own script.
 func (r *Report) Write(w io.Writer) error {
 	return page().Execute(w, struct {
 		*Report
@@ -42,11 +43,12 @@ func (r *Report) Write(w io.Writer) error {
 	}{r, policy(), template.CSS(pageCSS), template.JS(pageJS)})
 }
 
-// policy is the page's Content-Security-Policy.
+// policy returns the page's Content-Security-Policy.
 func policy() string {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS)
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src " +
+		hash(pageCSS) + "; script-src " + hash(pageJS)
 }

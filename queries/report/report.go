@@ -1,5 +1,6 @@
-// Package report makes one HTML page of one or several runs: what they are, what is wrong with them, the answers of canned
-// queries as pictures and tables, and how to get each of them again. The page needs no network and no other file.
+// Package report writes an HTML page about one or several runs: what they are, what is wrong with them, answers of
+// canned queries as pictures and tables, and the commands that reproduce them. The page needs no network and no other
+// file.
 package report
 
 import (
@@ -17,43 +18,43 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Input is a run to be reported on.
+// Input is a run to report on.
 type Input struct {
 	queries.Run
-	// Args name the run on the command line of commq query, for example --run bt.C.64.
+	// Args select the run on the command line of commq query, for example --run bt.C.64.
 	Args []string
-	// Facts say what the run is, in order.
+	// Facts describe the run, in order.
 	Facts []Fact
-	// Findings are what checks of the run came to.
+	// Findings are the results of checking the run.
 	Findings []Finding
 }
 
-// Fact is one thing that is known of a run.
+// Fact is one thing known about a run.
 type Fact struct{ Name, Value string }
 
-// Finding is what one check of a run came to.
+// Finding is the result of one check of a run.
 type Finding struct {
 	// Check names the check.
 	Check string
 	// Status is ok, warning or failed.
 	Status string
-	// Found is what was found, Do what helps; Do may be empty.
+	// Found says what was found, Do what to do; Do may be empty.
 	Found, Do string
 }
 
-// Options say what stands in a report. The zero value works.
+// Options select the contents of a report. The zero value works.
 type Options struct {
-	// Engine says what the query engine may use.
+	// Engine limits the query engine.
 	Engine queries.Options
-	// More are queries that are asked beside the five measures, with their defaults.
+	// More are queries to ask, with their defaults, besides the five measures.
 	More []string
-	// Queries are those that a report may ask; nil is queries.All.
+	// Queries are those that a report may ask; nil means queries.All.
 	Queries []*queries.Query
-	// Rows is how many rows a table has at most; 0 is 200. Pictures show more.
+	// Rows limits the rows of a table; 0 means 200. Pictures show more.
 	Rows int
-	// Progress is told before each step; nil: nobody.
+	// Progress is called before each step; nil means no callback.
 	Progress func(step string, done, total int)
-	// Version is the version of commq, for the foot of the page.
+	// Version is commq's version, for the foot of the page.
 	Version string
 }
 
@@ -62,28 +63,28 @@ const defaultRows = 200
 // measures are the queries of every report, in order. scaling compares runs.
 var measures = [...]string{"density", "data-density", "ratio", "collectives", "sizes", "scaling"}
 
-// times are the queries of every report of which a run can answer, in order.
+// times are the queries of every report if a run can answer them, in order.
 var times = [...]string{"efficiency", "wait-states", "time-by-rank"}
 
-// Report is what a page is made of; see Write.
+// Report is the content of a page; see Write.
 type Report struct {
 	Title    string
 	Runs     []runPart
 	Sections []*section
 	Data     []cellData
 	Version  string
-	// Sound names the runs without findings; "" when there are none.
+	// Sound names the runs without findings; "" if there are none.
 	Sound string
-	// Figures are what a run comes to, of a single run.
+	// Figures are the key numbers of a single run.
 	Figures []figure
-	// Unasked are queries that the report would have and no run can answer, with the reasons.
+	// Unasked are queries of the report that no run can answer, with the reasons.
 	Unasked []unasked
 }
 
-// figure is a number that says much: Value for people, Exact in full where that is not the same.
+// figure is a key number: Value for people, Exact in full if it differs.
 type figure struct{ Name, Value, Exact string }
 
-// unasked are queries that cannot be asked for the same reasons.
+// unasked is a set of queries that cannot be asked for the same reasons.
 type unasked struct {
 	Queries string
 	Why     []string
@@ -103,7 +104,7 @@ type runPart struct {
 type section struct {
 	ID       string
 	Query    *queries.Query
-	Wanted   bool // by the user, or one of the measures
+	Wanted   bool // selected by the user, or one of the measures
 	Matrices []*matrix
 	Bars     *bars
 	Chart    *chart
@@ -112,12 +113,12 @@ type section struct {
 	Skipped  []string
 	Commands string
 	SQL      string
-	// Beside says that the table stands beside the picture where there is room.
+	// Beside puts the table beside the picture if there is room.
 	Beside bool
 }
 
-// Build asks the runs and makes a report of them. What a run cannot answer is said in the report; an error is something
-// that keeps it from being made.
+// Build asks the runs and assembles a report. What a run cannot answer is in the report; an error means that it could
+// not be made.
 func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	chosen, wanted, err := choose(o, len(inputs) > 1)
 	if err != nil {
@@ -153,7 +154,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	return b.report, nil
 }
 
-// leaveOut takes the sections out that nobody wanted and no run could answer, and keeps their reasons.
+// leaveOut removes sections that the user did not select and no run could answer, keeping the reasons.
 func (b *builder) leaveOut() {
 	b.report.Sections = slices.DeleteFunc(b.report.Sections, func(s *section) bool {
 		if s.Wanted || s.Table != nil {
@@ -169,7 +170,7 @@ func (b *builder) leaveOut() {
 	})
 }
 
-// figures are what a run comes to.
+// figures returns the key numbers of a run.
 func (b *builder) figures(m *schema.Manifest) []figure {
 	count := func(name string, n int64) figure { return figure{Name: name, Value: comma(n)} }
 	all := []figure{count("ranks", int64(m.Ranks))}
@@ -193,14 +194,15 @@ func (b *builder) figures(m *schema.Manifest) []figure {
 		metric, value := find(a.columns, "metric"), find(a.columns, "efficiency")
 		for _, row := range a.rows {
 			if x, ok := number(row, value); ok {
-				all = append(all, figure{Name: words(strings.ReplaceAll(label(row, metric), "-", "_")), Value: fmt.Sprintf("%.0f %%", 100*x), Exact: digits(x, 4)})
+				all = append(all, figure{Name: words(strings.ReplaceAll(label(row, metric), "-", "_")),
+					Value: fmt.Sprintf("%.0f %%", 100*x), Exact: digits(x, 4)})
 			}
 		}
 	}
 	return all
 }
 
-// choose finds the measures, the times, and the queries asked for besides, and says which must be in the report.
+// choose selects the measures, the times and the queries that the user added, and marks which must be in the report.
 func choose(o Options, several bool) (chosen []*queries.Query, wanted []bool, err error) {
 	all := o.Queries
 	if all == nil {
@@ -234,14 +236,14 @@ func choose(o Options, several bool) (chosen []*queries.Query, wanted []bool, er
 	for _, name := range o.More {
 		q := find(name)
 		if q == nil {
-			return nil, nil, fmt.Errorf("no query is called %q; commq query --list names them", name)
+			return nil, nil, fmt.Errorf("unknown query %q; commq query --list names them", name)
 		}
 		add(q, true)
 	}
 	return chosen, wanted, nil
 }
 
-// titleRuns is up to how many runs a title names.
+// titleRuns is the largest number of runs that a title names.
 const titleRuns = 4
 
 func title(inputs []Input) string {
@@ -255,7 +257,7 @@ func title(inputs []Input) string {
 	return strings.Join(names, ", ")
 }
 
-// describe is what the page says of a run before any query.
+// describe returns what the page says about a run before any query.
 func describe(i int, in Input, open bool) runPart {
 	m := in.Manifest
 	program := ""
@@ -264,7 +266,8 @@ func describe(i int, in Input, open bool) runPart {
 	}
 	r := runPart{ID: fmt.Sprintf("run-%d", i), Name: Printable(in.Name), Open: open}
 	amount := queries.Column{Type: "BIGINT", Unit: "1"}
-	for _, v := range []any{program, int64(m.Ranks), int64(len(m.Origin.Hosts)), m.TimeOrigin, m.Counts.Calls, m.Counts.Messages, m.Counts.MessageBytes,
+	for _, v := range []any{program, int64(m.Ranks), int64(len(m.Origin.Hosts)), m.TimeOrigin, m.Counts.Calls,
+		m.Counts.Messages, m.Counts.MessageBytes,
 		m.Counts.Collectives, m.Ended, m.Origin.Started} {
 		r.Overview = append(r.Overview, cellOf(v, amount))
 	}
@@ -301,22 +304,24 @@ type builder struct {
 	done, total int
 }
 
-// asked is a section while its rows come in.
+// asked is a section being filled.
 type asked struct {
 	*section
 	answers []answer
+	startup queries.Startup // what the answers leave out
 }
 
 // answer is what one batch of runs answered.
 type answer struct {
 	run     string // "" of all runs together
 	columns []queries.Column
-	rows    [][]any // as many as are drawn or shown
+	rows    [][]any // those that are drawn or shown
 	total   int
-	grid    *grid // of a matrix
+	grid    *grid // for a matrix
 }
 
-// sqlComment is a line of a query that is a comment: a quarter of the page, and there is --sql.
+// sqlComment matches comment lines of a query. The page leaves them out: they would be a quarter of it, and --sql
+// shows them.
 var sqlComment = regexp.MustCompile(`(?m)^ *--.*\n`)
 
 func (b *builder) begin(q *queries.Query) *asked {
@@ -340,7 +345,7 @@ func (b *builder) begin(q *queries.Query) *asked {
 	return &asked{section: s}
 }
 
-// ask opens each run once and asks it every query, then all runs together those that compare runs.
+// ask opens each run once and asks it every query, then all runs together for the queries that compare runs.
 func (b *builder) ask(ctx context.Context) error {
 	over := func(q *queries.Query) bool { return q.OverRuns }
 	for _, in := range b.inputs {
@@ -360,7 +365,8 @@ func (b *builder) ask(ctx context.Context) error {
 	return b.askBatch(ctx, runs, "", over)
 }
 
-func (b *builder) askBatch(ctx context.Context, runs []queries.Run, name string, take func(*queries.Query) bool) (err error) {
+func (b *builder) askBatch(ctx context.Context, runs []queries.Run, name string,
+	take func(*queries.Query) bool) (err error) {
 	var wanted []*asked
 	for _, s := range b.sections {
 		if take(s.Query) {
@@ -375,6 +381,7 @@ func (b *builder) askBatch(ctx context.Context, runs []queries.Run, name string,
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	var startup *queries.Startup // what answers leave out, once it has been asked for
 	for _, s := range wanted {
 		step := s.Query.Name
 		if name != "" {
@@ -397,11 +404,22 @@ func (b *builder) askBatch(ctx context.Context, runs []queries.Run, name string,
 			return fmt.Errorf("query %s: %w", s.Query.Name, err)
 		}
 		s.answers = append(s.answers, a)
+		if !s.Query.LeavesOutStartup(nil) {
+			continue
+		}
+		if startup == nil {
+			found, err := db.Startup(ctx)
+			if err != nil {
+				return err
+			}
+			startup = &found
+		}
+		s.startup.Add(*startup)
 	}
 	return nil
 }
 
-// cannot says why the runs cannot answer a query; nil when they can.
+// cannot returns the reasons why the runs cannot answer a query; nil if they can.
 func cannot(q *queries.Query, runs []queries.Run) []string {
 	var why []string
 	for _, r := range runs {
@@ -414,15 +432,15 @@ func cannot(q *queries.Query, runs []queries.Run) []string {
 	return why
 }
 
-// drawnRows is how many rows of an answer a picture is made of; a matrix is made of all.
+// drawnRows is the number of rows of an answer that a picture shows; a matrix shows all.
 const drawnRows = 5000
 
-// read takes the rows that are shown or drawn and counts the others.
+// read stores the rows that are shown or drawn and counts the others.
 func (b *builder) read(a *answer, q *queries.Query, run queries.Run, rows queries.Rows) error {
 	keep := b.o.Rows
 	if q.Plot != nil && q.Plot.Kind == "matrix" {
 		a.grid = newGrid(q, int(run.Manifest.Ranks))
-	} else if q.Plot != nil {
+	} else if q.Plot != nil && q.Plot.Kind != "timeline" {
 		keep = max(keep, drawnRows)
 	}
 	for rows.Next() {
@@ -439,42 +457,46 @@ func (b *builder) read(a *answer, q *queries.Query, run queries.Run, rows querie
 	return rows.Err()
 }
 
-// narrow is up to how many columns a table has room for in half a page.
+// narrow is the largest number of columns of a table in half a page.
 const narrow = 6
 
-// drawn are the answers as they are drawn.
+// drawn prepares the answers for drawing.
 func drawn(q *queries.Query, answers []answer) (*queries.Plot, []answer) {
 	var p queries.Plot
 	all := slices.Clone(answers)
 	for i, a := range all {
-		d := q.Drawn(a.columns, a.rows, nil)
+		d := q.Drawn(a.columns, a.rows, nil, len(answers))
 		p, all[i].columns, all[i].rows = d.Plot, d.Columns, d.Rows
 	}
 	return &p, all
 }
 
-// finish makes pictures and a table of the answers.
+// finish turns the answers into pictures and a table.
 func (b *builder) finish(s *asked) {
 	q := s.Query
 	if len(s.answers) == 0 {
 		return
 	}
 	s.Table = b.table(s.answers)
+	if note := s.startup.Note(); note != "" {
+		s.Notes = append(s.Notes, note+".")
+	}
 	switch {
-	case q.Plot == nil:
+	case q.Plot == nil || q.Plot.Kind == "timeline": // a table alone
 	case q.Plot.Kind == "matrix":
 		for _, a := range s.answers {
 			s.Matrices = append(s.Matrices, b.matrix(q, a))
 		}
-	case q.Plot.Kind == "bars" || q.Plot.Kind == "grouped":
+	case q.Plot.Kind == "bars" || q.Plot.Kind == "grouped" || q.Plot.Kind == "histogram":
 		s.Bars = newBars(drawn(q, s.answers))
 	default:
 		s.Chart = newChart(drawn(q, s.answers))
 	}
 	s.Beside = q.Plot != nil && q.Plot.Kind != "lines" && len(s.answers) == 1 && len(s.Table.Columns) <= narrow
 	for _, a := range s.answers {
-		if a.grid == nil && q.Plot != nil && a.total > len(a.rows) {
-			s.Notes = append(s.Notes, fmt.Sprintf("The picture shows the first %s of %s rows.", comma(int64(len(a.rows))), comma(int64(a.total))))
+		if a.grid == nil && q.Plot != nil && q.Plot.Kind != "timeline" && a.total > len(a.rows) {
+			s.Notes = append(s.Notes, fmt.Sprintf("The picture shows the first %s of %s rows.",
+				comma(int64(len(a.rows))), comma(int64(a.total))))
 			break
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// newRun writes a run of text; see package example.
+// newRun writes a run from text; see package example.
 func newRun(t *testing.T, name, text string, m schema.Manifest) report.Input {
 	t.Helper()
 	dir, err := example.Write(t.TempDir(), name, text, m)
@@ -35,7 +35,8 @@ func input(t *testing.T, dir string) report.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report.Input{Run: queries.Run{Name: filepath.Base(dir), Dir: dir, Manifest: m}, Args: []string{"--run", filepath.Base(dir)}}
+	return report.Input{Run: queries.Run{Name: filepath.Base(dir), Dir: dir, Manifest: m},
+		Args: []string{"--run", filepath.Base(dir)}}
 }
 
 func pageOf(t *testing.T, o report.Options, inputs ...report.Input) string {
@@ -52,7 +53,7 @@ func pageOf(t *testing.T, o report.Options, inputs ...report.Input) string {
 	return b.String()
 }
 
-// cells are the embedded cells of the n-th matrix.
+// cells returns the embedded cells of the n-th matrix.
 func cells(t *testing.T, page string, n int) (c struct {
 	Ranks, Block, N int
 	Names           []string
@@ -89,13 +90,15 @@ messages src dst epoch comm tag bytes send_count send_seq recv_post_seq
 `
 
 func untimed(ranks int32) schema.Manifest {
-	return schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages", Hash: "none", Ended: "finalized", Epochs: 1}
+	return schema.Manifest{Ranks: ranks, TimeOrigin: "untimed", ComputeClock: "none", Record: "messages",
+		Hash: "none", Ended: "finalized", Epochs: 1}
 }
 
 func TestMatrixHasEachCellOnce(t *testing.T) {
 	page := pageOf(t, report.Options{}, newRun(t, "three", twoSends, untimed(3)))
 	c := cells(t, page, 0)
-	if got, want := fmt.Sprint(c.Ranks, c.Block, c.N, c.Names, c.Cells), "3 1 3 [bytes messages] [2 8194 2 4 17 1]"; got != want {
+	if got, want := fmt.Sprint(c.Ranks, c.Block, c.N, c.Names, c.Cells),
+		"3 1 3 [bytes messages] [2 8194 2 4 17 1]"; got != want {
 		t.Errorf("cells: %s, want %s", got, want)
 	}
 	if strings.Contains(page, `id="cells-1"`) || strings.Count(page, `data-cells="cells-0"`) != 2 {
@@ -123,7 +126,8 @@ func TestOneRank(t *testing.T) {
 }
 
 func TestNoMessagesAtAll(t *testing.T) {
-	page := pageOf(t, report.Options{}, newRun(t, "silent", "comms comm comm_rank world_rank kind\n0 0 0 world\n0 1 1 world\n", untimed(2)))
+	page := pageOf(t, report.Options{}, newRun(t, "silent",
+		"comms comm comm_rank world_rank kind\n0 0 0 world\n0 1 1 world\n", untimed(2)))
 	if c := cells(t, page, 0); len(c.Cells) != 0 {
 		t.Errorf("cells: %v", c)
 	}
@@ -152,7 +156,7 @@ func TestManyRanks(t *testing.T) {
 	if err := run.Write(0, messages); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Commit(&m); err != nil {
+	if err := run.Commit(t.Context(), &m); err != nil {
 		t.Fatal(err)
 	}
 	page := pageOf(t, report.Options{}, input(t, filepath.Join(store, "ring")))
@@ -162,17 +166,19 @@ func TestManyRanks(t *testing.T) {
 	c := cells(t, page, 0)
 	var bytes, messagesSum, pairs, most int64
 	for i := 0; i < len(c.Cells); i += 6 { // place, bytes, messages, pairs, most bytes, most messages
-		bytes, messagesSum, pairs, most = bytes+c.Cells[i+1], messagesSum+c.Cells[i+2], pairs+c.Cells[i+3], max(most, c.Cells[i+4])
+		bytes, messagesSum, pairs, most = bytes+c.Cells[i+1], messagesSum+c.Cells[i+2], pairs+c.Cells[i+3],
+			max(most, c.Cells[i+4])
 	}
 	if bytes != ranks*4097 || messagesSum != ranks || pairs != ranks || most != 4097 {
-		t.Errorf("%d bytes, %d messages, %d pairs, at most %d bytes; want %d, %d, %d, 4097", bytes, messagesSum, pairs, most, ranks*4097, ranks, ranks)
+		t.Errorf("%d bytes, %d messages, %d pairs, at most %d bytes; want %d, %d, %d, 4097", bytes, messagesSum,
+			pairs, most, ranks*4097, ranks, ranks)
 	}
 	if !strings.Contains(page, "A cell is ") || !strings.Contains(page, "The first 200 of 100,000 rows") {
 		t.Error("the page does not say what it leaves out")
 	}
 }
 
-// What all ranks exchange with all others would be too much to point at.
+// All-to-all communication of many ranks would have too many cells for tooltips.
 func TestDenseMatrixIsBounded(t *testing.T) {
 	const ranks = 200
 	var b strings.Builder
@@ -194,10 +200,12 @@ func TestDenseMatrixIsBounded(t *testing.T) {
 func TestSkippedWithReason(t *testing.T) {
 	in := newRun(t, "three", twoSends, untimed(3))
 	page := pageOf(t, report.Options{More: []string{"overlaps"}}, in)
-	if !strings.Contains(html.UnescapeString(page), `Not asked: run "three" is untimed; give it times with commq simulate`) {
+	if !strings.Contains(html.UnescapeString(page),
+		`Not asked: run "three" is untimed; give it times with commq simulate`) {
 		t.Error("the page does not say why overlaps is not asked")
 	}
-	if _, err := report.Build(context.Background(), []report.Input{in}, report.Options{More: []string{"nothing"}}); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
+	if _, err := report.Build(context.Background(), []report.Input{in},
+		report.Options{More: []string{"nothing"}}); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
 		t.Errorf("a query that there is not: %v", err)
 	}
 }
@@ -205,9 +213,11 @@ func TestSkippedWithReason(t *testing.T) {
 func TestFindings(t *testing.T) {
 	good, bad := newRun(t, "good", twoSends, untimed(3)), newRun(t, "bad", twoSends, untimed(3))
 	good.Findings = []report.Finding{{Check: "end", Status: "ok", Found: "all ranks finalized"}}
-	bad.Findings = []report.Finding{{Check: "dropped", Status: "failed", Found: "9 calls", Do: "more room"}, {Check: "clocks", Status: "warning", Found: "far apart"}}
+	bad.Findings = []report.Finding{{Check: "dropped", Status: "failed", Found: "9 calls", Do: "more room"},
+		{Check: "clocks", Status: "warning", Found: "far apart"}}
 	page := pageOf(t, report.Options{}, good, bad)
-	for _, want := range []string{"Nothing was found wrong with good.", `<li class="failed"><b>failed</b> <span class="check">dropped</span>: 9 calls`, "more room",
+	for _, want := range []string{"Nothing was found wrong with good.",
+		`<li class="failed"><b>failed</b> <span class="check">dropped</span>: 9 calls`, "more room",
 		`<li class="warning">`, `id="scaling"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
@@ -215,12 +225,14 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// hostile are texts that would do something in a page, a script, a style, an attribute or a terminal.
-const hostile = `</script></title></style><script>alert(9)</script><img src=x onerror=alert(9)>"'` + "`" + `{{.}}${9}` + "\x1b[2J\x07\u202egnp.exe\xff"
+// hostile has texts that would have an effect in a page, a script, a style, an attribute or a terminal.
+const hostile = `</script></title></style><script>alert(9)</script><img src=x onerror=alert(9)>"'` + "`" +
+	`{{.}}${9}` + "\x1b[2J\x07\u202egnp.exe\xff"
 
 func TestHostileNames(t *testing.T) {
 	m := untimed(3)
-	m.Origin.Command, m.Origin.Hosts, m.Origin.MPI, m.Origin.Started = []string{"./" + hostile}, []string{hostile}, hostile, hostile
+	m.Origin.Command, m.Origin.Hosts, m.Origin.MPI, m.Origin.Started = []string{"./" + hostile}, []string{hostile},
+		hostile, hostile
 	m.Ended = "finalized"
 	in := newRun(t, "three", twoSends, m)
 	in.Name = strings.TrimSuffix(hostile, "\xff") // the engine takes UTF-8
@@ -239,7 +251,8 @@ func TestHostileNames(t *testing.T) {
 		t.Error("what does not show is not shown as an escape")
 	}
 	// Nothing of it became an element: the page has as many as with harmless names.
-	in.Name, in.Facts, in.Findings = "plain", []report.Fact{{Name: "x", Value: "y"}}, []report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
+	in.Name, in.Facts, in.Findings = "plain", []report.Fact{{Name: "x", Value: "y"}},
+		[]report.Finding{{Check: "x", Status: "warning", Found: "y", Do: "z"}}
 	in.Manifest.Origin = schema.Origin{Command: []string{"x"}, Hosts: []string{"y"}}
 	plain := pageOf(t, report.Options{More: []string{"calls", "overlaps"}}, in, other)
 	if got, want := strings.Count(page, "<"), strings.Count(plain, "<"); got != want {
@@ -259,7 +272,8 @@ func TestSelfContained(t *testing.T) {
 			t.Errorf("%s leads outside or nowhere", m[0])
 		}
 	}
-	if strings.Contains(page, "http://") && strings.Count(page, "http://") != strings.Count(page, "http://www.w3.org/2000/svg") || strings.Contains(page, "https://") {
+	if strings.Contains(page, "http://") && strings.Count(page, "http://") != strings.Count(page,
+		"http://www.w3.org/2000/svg") || strings.Contains(page, "https://") {
 		t.Error("an address in the page")
 	}
 	if len(page) > 500_000 {
@@ -275,7 +289,8 @@ func TestCommands(t *testing.T) {
 	a, b := newRun(t, "a", twoSends, untimed(3)), newRun(t, "b", twoSends, untimed(3))
 	b.Args = []string{"--run", "a folder/b"}
 	page := html.UnescapeString(pageOf(t, report.Options{}, a, b))
-	for _, want := range []string{"commq query density --run a\ncommq query density --run 'a folder/b'<", "commq query scaling --run a --run 'a folder/b'<"} {
+	for _, want := range []string{"commq query density --run a\ncommq query density --run 'a folder/b'<",
+		"commq query scaling --run a --run 'a folder/b'<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -297,3 +312,12 @@ func TestProgress(t *testing.T) {
 }
 
 func runDir(name string) string { return filepath.Join("..", "..", "testdata", "runs", name) }
+
+// The three measures of time tell what they leave out; others, and runs without MPI_Init, have nothing to tell.
+func TestStartupIsToldOfTimes(t *testing.T) {
+	page := pageOf(t, report.Options{}, input(t, runDir("cg.A.4")))
+	const note = "MPI_Init and MPI_Finalize took 25 % of the time in MPI and are left out; --init include counts them."
+	if n := strings.Count(html.UnescapeString(page), note); n != 3 {
+		t.Errorf("%d notes of the startup, want one each for efficiency, wait-states and time-by-rank", n)
+	}
+}

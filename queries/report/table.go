@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 )
@@ -18,24 +19,24 @@ import (
 type table struct {
 	Columns []column
 	Rows    [][]cell
-	// Note says which rows are left out; "" when none are.
+	// Note says which rows are left out; "" if none are.
 	Note string
 }
 
-// column is a column: its Name is copied, its Head is shown.
+// column is a column: Name is copied, Head is shown.
 type column struct {
 	Name, Head, Doc string
 	Number          bool
 }
 
-// cell is a value as text. Exact is a number as a program writes it, twelve digits of a fraction: what sorts and is copied, "" where
-// Text is just that. The last digits of a sum can depend on the order in which the engine's threads add it up.
+// cell is a value as text. Exact is a number as a program writes it, with twelve digits of a fraction, used to sort
+// and copy; "" if it equals Text. More digits of a sum could depend on the order in which the engine's threads add.
 type cell struct {
 	Text, Exact string
 	Number      bool
 }
 
-// table makes one table of all answers; each of several has the same share of its rows.
+// table merges all answers into one table, an equal number of rows for each.
 func (b *builder) table(answers []answer) *table {
 	t := &table{}
 	several := answers[0].run != ""
@@ -47,7 +48,7 @@ func (b *builder) table(answers []answer) *table {
 		if c.Unit != "" && c.Unit != "1" {
 			doc += " [" + c.Unit + "]"
 		}
-		t.Columns = append(t.Columns, column{c.Name, output.Header(c), doc, c.Type != "VARCHAR" && c.Type != "BOOLEAN"})
+		t.Columns = append(t.Columns, column{c.Name, output.Head(c), doc, c.Type != "VARCHAR" && c.Type != "BOOLEAN"})
 	}
 	share, total := max(b.o.Rows/len(answers), 1), 0
 	for _, a := range answers {
@@ -66,9 +67,11 @@ func (b *builder) table(answers []answer) *table {
 	switch {
 	case len(t.Rows) == total:
 	case several:
-		t.Note = fmt.Sprintf("%s of %s rows, at most the first %s of each run; the commands below print all.", comma(int64(len(t.Rows))), comma(int64(total)), comma(int64(share)))
+		t.Note = fmt.Sprintf("%s of %s rows, at most the first %s of each run; the commands below print all.",
+			comma(int64(len(t.Rows))), comma(int64(total)), comma(int64(share)))
 	default:
-		t.Note = fmt.Sprintf("The first %s of %s rows; the command below prints all.", comma(int64(len(t.Rows))), comma(int64(total)))
+		t.Note = fmt.Sprintf("The first %s of %s rows; the command below prints all.", comma(int64(len(t.Rows))),
+			comma(int64(total)))
 	}
 	return t
 }
@@ -90,16 +93,16 @@ func cellOf(v any, c queries.Column) cell {
 	return x
 }
 
-// rounded is a number with at most so many digits.
+// rounded rounds to n significant digits.
 func rounded(x float64, n int) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', n, 64), 64)
 	if err != nil {
-		return x // it is too large to be rounded up
+		return x // too large to be rounded up
 	}
 	return r
 }
 
-// digits writes a number with at most so many digits.
+// digits writes a number with at most n digits.
 func digits(x float64, n int) string {
 	x = rounded(x, n)
 	if a := math.Abs(x); a >= 1e-4 && a < 1e15 {
@@ -108,8 +111,8 @@ func digits(x float64, n int) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// Printable makes what does not show, or would change how other text shows, visible as an escape: control characters, marks of
-// writing direction, bytes that are not UTF-8.
+// Printable shows as escapes all characters that are invisible or change how other text appears: control characters,
+// marks of writing direction, bytes that are not UTF-8.
 func Printable(s string) string {
 	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {
 		return s
@@ -143,20 +146,20 @@ func cleanLines(lines []string) string {
 
 func comma(n int64) string { return humanize.Comma(n) }
 
-// seconds writes a time with the unit that suits it.
+// seconds writes a time with a fitting unit.
 func seconds(ns float64) string {
 	for _, u := range []struct {
 		ns   float64
 		name string
 	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}} {
 		if math.Abs(ns) >= u.ns {
-			return output.Number(rounded(ns/u.ns, 4)) + " " + u.name
+			return units.Number(ns/u.ns) + " " + u.name
 		}
 	}
 	return digits(ns, 4) + " ns"
 }
 
-// amount writes a number for people, with its unit where it has one.
+// amount writes a number for people, with its unit if it has one.
 func amount(x float64, unit string) string {
 	if unit == "ns" {
 		return seconds(x)
@@ -173,7 +176,7 @@ func amount(x float64, unit string) string {
 	return text
 }
 
-// number is a value of a row as a float; false for null and for a column that there is not.
+// number returns a value of a row as a float; false for null and for a missing column.
 func number(row []any, at int) (float64, bool) {
 	if at < 0 {
 		return 0, false
@@ -189,7 +192,7 @@ func number(row []any, at int) (float64, bool) {
 	return 0, false
 }
 
-// label is a value of a row as text; "" for null and for a column that there is not.
+// label returns a value of a row as text; "" for null and for a missing column.
 func label(row []any, at int) string {
 	if at < 0 || row[at] == nil {
 		return ""
@@ -200,7 +203,7 @@ func label(row []any, at int) string {
 	return Printable(fmt.Sprint(row[at]))
 }
 
-// find is the place of a column; -1 when there is none.
+// find returns the index of a column; -1 if there is none.
 func find(columns []queries.Column, name string) int {
 	for i, c := range columns {
 		if c.Name == name {

@@ -15,7 +15,12 @@
 -- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it.
 -- order: rank
 -- cost: Three columns of messages, the table profile, and where there is one-sided communication six columns of events.
+-- title: What each rank sends
 -- plot: bars rank sent_bytes+collective_send_bytes+one_sided_send_bytes
+-- label sent_bytes: messages
+-- label collective_send_bytes: collectives
+-- label one_sided_send_bytes: one-sided calls
+-- label y: sent data
 WITH pairs AS (
   SELECT src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
@@ -39,7 +44,7 @@ operated AS (
   GROUP BY rank
 ),
 targeting AS (
-  -- Ranks with one-sided communication. Mostly there are none, and then others ends at the first rows of events.
+  -- Ranks with one-sided communication. Usually there are none, and then others stops at the first rows of events.
   SELECT DISTINCT rank
   FROM profile
   WHERE class = 'rma'

@@ -2,6 +2,8 @@
 -- source: the table Aggregate Time of mpiP (Call, Time, App%, MPI%, Count, COV) and the flat profiles of IPM and Pipit
 -- needs: profile, times, every-call
 -- origins: measured, virtual, simulated
+-- param init choice leave-out|include = leave-out: Whether the time in MPI_Init, MPI_Init_thread and MPI_Finalize counts. They start and stop
+--     processes, and would be most of a short run. MPI_Session_init and MPI_Session_finalize always count.
 -- column call VARCHAR -: The MPI function.
 -- column ranks BIGINT 1: Ranks that called it.
 -- column calls BIGINT 1: Calls (Count): rows of events, for MPI_Startall started requests.
@@ -9,25 +11,30 @@
 -- column min_ns BIGINT ns: Time of the shortest.
 -- column mean_ns BIGINT ns: Mean time.
 -- column max_ns BIGINT ns: Time of the longest.
--- column app_fraction DOUBLE 1: Share of the time that all threads ran together, each from its first call's start to its last
---     call's end (App%).
--- column mpi_fraction DOUBLE 1: Share of the time in all calls (MPI%). Failed tests and probes are in none: commq query
+-- column app_fraction DOUBLE share: Share of the time that all threads ran together, each from the end of MPI_Init to
+--     the start of MPI_Finalize, or where it called neither from its first call's start to its last call's end (App%).
+-- column mpi_fraction DOUBLE share: Share of the time in all calls (MPI%). Failed tests and probes are in none: commq query
 --     time-by-rank has their time.
 -- column cov DOUBLE 1: How far the ranks that called it differ: the standard deviation of their times in it, n - 1 in the
 --     denominator, by the mean (COV); 0 for one rank, null where nobody spent time in it.
 -- order: time_ns DESC, call
 -- cost: The table profile.
+-- title: Time in each MPI function
 -- plot: bars call time_ns
-WITH by_thread AS (
+-- label call: MPI function
+-- label time_ns: time, all ranks together
+WITH {{include program_calls}},
+by_thread AS (
   SELECT rank, thread, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
          CAST(SUM(CASE WHEN in_progress = 0 THEN calls ELSE 0 END) AS BIGINT) AS returned, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
-  FROM profile
+  FROM program_calls
   GROUP BY rank, thread, call
 ),
 by_rank AS (
   SELECT rank, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, MIN(min_ns) AS min_ns, MAX(max_ns) AS max_ns,
          CAST(SUM(returned) AS BIGINT) AS returned
   FROM by_thread
+  WHERE calls > 0
   GROUP BY rank, call
 ),
 threads AS (

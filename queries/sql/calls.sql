@@ -17,7 +17,7 @@ WITH sizes AS (
   GROUP BY comm
 ),
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests.
+  -- Failed calls, probes and calls that only make requests move no data.
   SELECT rank, call, comm, CAST(SUM(calls) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,
          CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN recv_bytes END) AS BIGINT) AS recv_bytes

@@ -4,6 +4,8 @@
 -- origins: measured, virtual, simulated
 -- param by choice line|path|function = line: What is one call site. line: a line of the source (or, without debug
 --     information, a place in a module). path: a line and its callers, as far as --stack kept them. function: a function.
+-- param init choice leave-out|include = leave-out: Whether the time in MPI_Init, MPI_Init_thread and MPI_Finalize counts. They start and stop
+--     processes, and would be most of a short run. MPI_Session_init and MPI_Session_finalize always count.
 -- column callsite INTEGER -: Id in callsites; of several that are one here, the lowest.
 -- column function VARCHAR -: Function that calls; null where it is not known.
 -- column file VARCHAR -: Source file; null where there is no debug information, and by function.
@@ -18,18 +20,24 @@
 --     not in it (events.poll_ns has them).
 -- column mean_ns DOUBLE ns: Its mean per call.
 -- column max_ns BIGINT ns: The longest call.
--- column mpi_share DOUBLE 1: Part of the time in all calls here.
--- column app_share DOUBLE 1: Part of the ranks' time from their first to their last call, summed over ranks.
+-- column mpi_share DOUBLE share: Part of the time in all calls here.
+-- column app_share DOUBLE share: Part of the ranks' time from the end of MPI_Init to the start of MPI_Finalize (--init include: from their first
+--     to their last call), summed over ranks.
 -- column cov DOUBLE 1: Coefficient of variation of the ranks' times at it: standard deviation over mean, among the ranks that
 --     called; 0 is even.
 -- order: time_ns DESC, callsite, call
 -- cost: The table profile.
+-- title: Time in MPI by call site
 -- plot: bars callsite time_ns call
+-- label callsite: call site
+-- label time_ns: time, all ranks together
+-- label call: MPI function
 WITH {{include sites}},
+{{include program_calls}},
 counted AS (
   SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(time_ns) AS BIGINT) AS time_ns,
          MAX(max_ns) AS max_ns, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
-  FROM profile
+  FROM program_calls
   WHERE in_progress = 0
   GROUP BY callsite, call, rank
 ),
@@ -44,6 +52,7 @@ by_rank AS (
          CAST(SUM(c.calls) AS BIGINT) AS calls, CAST(SUM(c.time_ns) AS BIGINT) AS time_ns, MAX(c.max_ns) AS max_ns
   FROM counted c
   LEFT JOIN sites s ON s.callsite = c.callsite
+  WHERE c.calls > 0
   GROUP BY s.site, s.function, s.file, s.line, s.module, s.code_offset, s.callers, c.call, c.rank
 ),
 placed AS (

@@ -20,10 +20,14 @@
 -- column recv_bytes BIGINT bytes: Payload that they received.
 -- order: send_bytes + recv_bytes DESC, calls DESC, callsite, call
 -- cost: The table profile.
+-- title: Data sent by call site
 -- plot: bars callsite send_bytes call
+-- label callsite: call site
+-- label send_bytes: sent data
+-- label call: MPI function
 WITH {{include sites}},
 counted AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests.
+  -- Failed calls, probes and calls that only make requests move no data.
   SELECT callsite, call, rank, CAST(SUM(calls) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN error_class IS NULL AND class IN ('send', 'sendrecv') THEN sends ELSE 0 END) AS BIGINT) AS sends,
          CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN send_bytes END) AS BIGINT) AS send_bytes,

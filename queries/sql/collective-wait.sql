@@ -20,7 +20,10 @@
 -- order: call, comm, rank, pattern
 -- cost: The table collective_waits. In runs without it thirteen columns of events, of their collectives a sort and joins on (comm, instance); joins on
 --     (rank, seq) where collectives are nonblocking or persistent.
+-- title: Waiting in collectives
 -- plot: bars rank wait_ns call
+-- label wait_ns: time waited
+-- label call: operation
 SELECT pattern, call, comm, rank, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(waits) AS BIGINT) AS waits,
        CAST(SUM(wait_ns) AS BIGINT) AS wait_ns, CAST(MAX(max_ns) AS BIGINT) AS max_ns,
        CAST(SUM(caused) AS BIGINT) AS caused, CAST(SUM(caused_ns) AS BIGINT) AS caused_ns

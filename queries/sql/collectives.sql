@@ -10,7 +10,10 @@
 -- column recv_bytes BIGINT bytes: Payload that their ranks received: every other rank of a bcast once.
 -- order: operation
 -- cost: Eight columns of the collective rows of events.
+-- title: Collective operations
 -- plot: grouped ranks instances operation
+-- label ranks: number of ranks
+-- label instances: operations
 WITH {{include operations}},
 population AS (
   SELECT CAST(COUNT(*) AS INTEGER) AS ranks
@@ -23,7 +26,7 @@ by_rank AS (
   GROUP BY comm, op, rank
 ),
 by_comm AS (
-  -- Every rank of a communicator does the same operations, as far as the program came.
+  -- All ranks of a communicator do the same operations, up to the point that the program reached.
   SELECT comm, op, MAX(calls) AS instances, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(send_bytes) AS BIGINT) AS send_bytes, CAST(SUM(recv_bytes) AS BIGINT) AS recv_bytes
   FROM by_rank
   GROUP BY comm, op

@@ -16,7 +16,12 @@
 -- column collective_recv_bytes BIGINT bytes: Payload that all ranks got from them, by their own arguments.
 -- order: comm
 -- cost: Two columns of messages, five of the collective rows of events.
+-- title: Data sent on each communicator
 -- plot: bars comm bytes+collective_send_bytes
+-- label comm: communicator
+-- label bytes: messages
+-- label collective_send_bytes: collectives
+-- label y: sent data
 WITH made AS (
   SELECT comm, MAX(kind) AS kind, MIN(name) AS name, MAX(parent) AS parent,
          CAST(SUM(CASE WHEN remote = 0 THEN 1 ELSE 0 END) AS BIGINT) AS size,

@@ -11,7 +11,9 @@
 -- column messages BIGINT 1: Messages that carried it.
 -- order: bytes DESC, src, dst
 -- cost: Three columns of messages; with collectives eight of the collective rows of events.
+-- title: Data sent from rank to rank
 -- plot: matrix src dst bytes
+-- label bytes: sent data
 WITH {{include traffic}}
 SELECT src, dst, CAST(SUM(bytes) AS BIGINT) AS bytes, CAST(SUM(messages) AS BIGINT) AS messages
 FROM traffic

@@ -15,7 +15,12 @@
 -- column collective_recv_bytes BIGINT bytes: Payload that ranks got from those collectives in it.
 -- order: bytes + collective_send_bytes + collective_recv_bytes DESC, datatype
 -- cost: Three columns of messages, five of the collective rows of events.
+-- title: Data of each datatype
 -- plot: bars datatype bytes+collective_send_bytes
+-- label datatype: datatype
+-- label bytes: messages
+-- label collective_send_bytes: collectives
+-- label y: sent data
 WITH sent AS (
   SELECT send_datatype AS datatype, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(send_count) AS BIGINT) AS elements,
          CAST(SUM(bytes) AS BIGINT) AS bytes

@@ -11,6 +11,7 @@
 -- column bytes BIGINT bytes: Payload of those messages.
 -- order: src, dst
 -- cost: Three columns of messages; with collectives eight of the collective rows of events.
+-- title: Messages from rank to rank
 -- plot: matrix src dst messages
 WITH {{include traffic}}
 SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes

@@ -22,7 +22,10 @@
 -- order: duplicate_bytes DESC, callsite
 -- cost: The table repeats. With --where, and in runs without that table, two columns of messages and seven more of those with a payload that comes
 --     twice; memory then grows with the different payloads (about 60 bytes each) and spills.
+-- title: Data sent more than once, by call site
 -- plot: bars callsite duplicate_bytes
+-- label callsite: call site
+-- label duplicate_bytes: data sent before
 WITH {{include sites}},
 {{include duplicated}},
 counted AS (

@@ -20,7 +20,9 @@
 -- order: duplicate_bytes DESC, src, dst
 -- cost: The table repeats, and two columns of messages. With --where, and in runs without that table, two columns more of all messages and seven of those
 --     with a payload that comes twice; memory then grows with the different payloads (about 60 bytes each) and spills.
+-- title: Data sent more than once
 -- plot: matrix src dst duplicate_bytes
+-- label duplicate_bytes: data sent before
 WITH {{include duplicated}},
 counted AS (
   SELECT src, dst, CAST(SUM(again) AS BIGINT) AS again_messages, CAST(SUM(again * bytes) AS BIGINT) AS again_bytes,

@@ -11,7 +11,10 @@
 -- column rendezvous BIGINT 1: Those whose send was not: it waited for the receiver.
 -- order: same_host DESC, bytes
 -- cost: Ten columns of messages and five of events; joins on (rank, seq) of the messages whose receive was posted after the send began.
+-- title: Eager and rendezvous sends
 -- plot: lines bytes eager+rendezvous same_host log-log
+-- label bytes: message size
+-- label y: messages
 WITH {{include posted_late}}
 SELECT s.host = d.host AS same_host, c.bytes, CAST(COUNT(*) AS BIGINT) AS late,
        CAST(SUM(CASE WHEN c.end_ns <= c.recv_post_ns THEN 1 ELSE 0 END) AS BIGINT) AS eager,

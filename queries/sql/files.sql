@@ -11,7 +11,9 @@
 -- column errors BIGINT 1: Calls on it that returned an error; they are not reads or writes.
 -- order: read_bytes + write_bytes DESC, file
 -- cost: Eight columns of the rows of events that are about files, joined with those that opened them.
+-- title: Data written to files
 -- plot: bars file write_bytes
+-- label write_bytes: written data
 WITH about_files AS (
   SELECT rank, seq, init_seq, call, label, error_class, send_bytes, recv_bytes
   FROM events

@@ -2,6 +2,8 @@
 -- source: Pipit's load_imbalance (max/mean) and the imbalance time and percentage of CrayPat (DeRose et al., Detecting Application Load Imbalance)
 -- needs: profile, ranks, times, every-call
 -- origins: measured, virtual, simulated
+-- param init choice leave-out|include = leave-out: Whether the time in MPI_Init, MPI_Init_thread and MPI_Finalize counts. They start and stop
+--     processes, and would be most of a short run. MPI_Session_init and MPI_Session_finalize always count.
 -- column what VARCHAR -: compute (compute_ns: outside MPI, on the run's compute_clock), MPI (all recorded calls, and failed tests), or
 --     an MPI function.
 -- column ranks BIGINT 1: Ranks that spent time in it. Means are over all ranks of the run; those that did not call a function spent 0 in it.
@@ -12,13 +14,18 @@
 -- column top_rank INTEGER -: That rank, the lowest of several.
 -- column imbalance DOUBLE 1: max by mean: 1 is balance, the number of ranks is all on one.
 -- column imbalance_ns BIGINT ns: max less mean: what the slowest rank would gain with balance.
--- column imbalance_fraction DOUBLE 1: imbalance_ns by max, times n/(n - 1) for n ranks, so that 0 is balance and 1 is all on one rank; null for one rank.
+-- column imbalance_fraction DOUBLE share: imbalance_ns by max, times n/(n - 1) for n ranks, so that 0 is balance and 1 is all on one rank; null for one rank.
 -- order: imbalance_ns DESC, what
 -- cost: The table profile.
+-- title: Load imbalance
 -- plot: bars what imbalance_ns
-WITH spent AS (
-  SELECT rank, call, CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns
-  FROM profile
+-- label what: where the time is spent
+-- label imbalance_ns: slowest rank less mean
+WITH {{include program_calls}},
+spent AS (
+  SELECT rank, call, CAST(SUM(time_ns) AS BIGINT) AS ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(poll_ns) AS BIGINT) AS poll_ns,
+         CAST(SUM(calls) AS BIGINT) AS calls
+  FROM program_calls
   GROUP BY rank, call
 ),
 kinds AS (
@@ -32,6 +39,7 @@ kinds AS (
   UNION ALL
   SELECT call AS what, rank, COALESCE(ns, 0) AS ns
   FROM spent
+  WHERE calls > 0
 ),
 ranked AS (
   SELECT what, rank, CAST(ns AS BIGINT) AS ns, ROW_NUMBER() OVER (PARTITION BY what ORDER BY ns DESC, rank) AS nth

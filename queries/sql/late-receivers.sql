@@ -16,7 +16,11 @@
 --     share a clock.
 -- order: wait_ns DESC, src, dst
 -- cost: The table waits.
+-- title: Time sends waited for late receivers
 -- plot: matrix src dst wait_ns
+-- label src: waiting source rank
+-- label dst: late destination rank
+-- label wait_ns: time waited
 WITH bounds AS (
   SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks

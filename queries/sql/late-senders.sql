@@ -14,7 +14,11 @@
 --     share a clock.
 -- order: wait_ns DESC, src, dst
 -- cost: The table waits.
+-- title: Time receives waited for late senders
 -- plot: matrix src dst wait_ns
+-- label src: late source rank
+-- label dst: waiting destination rank
+-- label wait_ns: time waited
 WITH bounds AS (
   SELECT rank, GREATEST(COALESCE(clock_error_init_ns, 0), COALESCE(clock_error_final_ns, 0)) AS error_ns
   FROM ranks

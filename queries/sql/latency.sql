@@ -24,7 +24,16 @@
 --     where there is one size only.
 -- order: same_host DESC, bucket
 -- cost: The table transfers. With --where ten columns of messages, and a group for each message whose receiver waited.
+-- title: Time of messages by size
 -- plot: lines mean_bytes min_ns+q25_ns+q50_ns+q75_ns+q99_ns+fitted_ns same_host log-log
+-- label mean_bytes: mean message size
+-- label min_ns: shortest
+-- label q25_ns: 25 % quantile
+-- label q50_ns: median
+-- label q75_ns: 75 % quantile
+-- label q99_ns: 99 % quantile
+-- label fitted_ns: fitted line
+-- label y: time from send to receive
 WITH {{include transfer_times}},
 buckets AS (
   SELECT bucket, size, at_most

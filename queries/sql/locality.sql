@@ -19,13 +19,16 @@
 -- column pairs BIGINT 1: Pairs of a source and a destination so far apart that have messages.
 -- column messages BIGINT 1: Their messages.
 -- column bytes BIGINT bytes: Payload of those.
--- column messages_share DOUBLE 1: Part of all messages.
--- column bytes_share DOUBLE 1: Part of all bytes; null where there are none.
+-- column messages_share DOUBLE share: Part of all messages.
+-- column bytes_share DOUBLE share: Part of all bytes; null where there are none.
 -- column hop_bytes BIGINT bytes: hops times bytes: what the links carry. Its sum is what a mapping is judged by.
 -- order: hops, place DESC
 -- cost: Three columns of messages; with collectives eight of the collective rows of events.
 -- example: --mapping block --ranks-per-node 4 --topology torus --dims 2x2
+-- title: How far messages travel
 -- plot: bars hops bytes place
+-- label hops: hops between nodes
+-- label bytes: sent data
 WITH {{include traffic}},
 moved AS (
   SELECT src, dst, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -60,7 +63,7 @@ extents AS (
   FROM sizes
 ),
 axes AS (
-  -- stride: by how much a node's number grows with its place on the axis.
+  -- stride: the increase of a node's number per step along the axis.
   SELECT 1 AS axis, d1 AS size, COALESCE(d2, 1) * COALESCE(d3, 1) * COALESCE(d4, 1) * COALESCE(d5, 1) * COALESCE(d6, 1) AS stride FROM extents
   UNION ALL
   SELECT 2, d2, COALESCE(d3, 1) * COALESCE(d4, 1) * COALESCE(d5, 1) * COALESCE(d6, 1) FROM extents

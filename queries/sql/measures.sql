@@ -2,12 +2,14 @@
 -- source: benchstat's table of units, with the counts of Riesen, Communication Patterns (2006), section 3, which are exact
 -- needs: messages, profile, ranks
 -- over: runs
+-- param init choice leave-out|include = leave-out: Whether mpi_ns and runtime_ns count MPI_Init, MPI_Init_thread and MPI_Finalize.
 -- column run VARCHAR -: The run.
 -- column measure VARCHAR -: What is measured. message_bytes: payload of point-to-point messages. pairs: ordered pairs of ranks with
 --     messages. partners_max: other ranks of the rank that exchanges messages with most. rank_messages_max, rank_bytes_max: sent by
 --     the rank that sends most. payloads: a fingerprint of all payloads with their sender and receiver, whatever their order.
 --     sites: lines of the source that call MPI; site_calls, site_bytes: what is called and sent there. compute_ns, mpi_ns,
---     point_to_point_ns, wait_ns, collective_ns: sums over ranks; compute_ns_max: of the rank that computes most.
+--     point_to_point_ns, wait_ns, collective_ns: sums over ranks; compute_ns_max: of the rank that computes most. end_ns: from
+--     the run's start to its end; runtime_ns: from the first rank's end of MPI_Init to the last rank's start of MPI_Finalize.
 -- column item VARCHAR -: The part of the measure that the row has: a call, a size, a place (the call, function and file, but not the
 --     line, which moves); empty for the whole. A measure whose whole has a row has the value 0 for parts without one.
 -- column value BIGINT -: Its value.
@@ -18,7 +20,8 @@
 -- order: run, measure, item
 -- cost: Four columns of messages (with payload hashes five), and the table profile.
 -- example: --format csv
-WITH pairs AS (
+WITH {{include program_calls}},
+pairs AS (
   SELECT run, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes
   FROM messages
   GROUP BY run, src, dst
@@ -62,18 +65,17 @@ residues AS (
   WHERE payload_hash IS NOT NULL
 ),
 fingerprints AS (
-  -- Squares, because sums of the numbers themselves would not see that two messages have changed payloads.
+  -- Squares, because sums of the numbers themselves would not change if two messages swapped payloads.
   SELECT run, CAST(SUM(a * a % 2147483647) AS BIGINT) % 2147483647 * 2147483648 + CAST(SUM(b * b % 2147483629) AS BIGINT) % 2147483629 AS payloads
   FROM residues
   GROUP BY run
 ),
 called AS (
-  -- What returned an error moved nothing, nor do probes and what makes requests.
-  SELECT run, rank, call, class, callsite, CAST(SUM(calls) AS BIGINT) AS calls,
-         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS bytes,
-         CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS compute_ns
-  FROM profile
-  GROUP BY run, rank, call, class, callsite
+  -- Failed calls, probes and calls that only make requests move no data.
+  SELECT run, call, class, callsite, CAST(SUM(calls) AS BIGINT) AS calls,
+         CAST(SUM(CASE WHEN error_class IS NULL AND class NOT IN ('probe', 'other') THEN COALESCE(send_bytes, 0) ELSE 0 END) AS BIGINT) AS bytes
+  FROM profiled
+  GROUP BY run, call, class, callsite
 ),
 collected AS (
   SELECT run, call, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(bytes) AS BIGINT) AS bytes
@@ -90,21 +92,27 @@ placed AS (
   JOIN callsites s ON s.run = c.run AND s.id = c.callsite
   GROUP BY 1, 2
 ),
+timed AS (
+  SELECT run, rank, class, CAST(SUM(COALESCE(time_ns, 0)) AS BIGINT) AS time_ns, CAST(SUM(COALESCE(compute_ns, 0)) AS BIGINT) AS compute_ns,
+         MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns
+  FROM program_calls
+  GROUP BY run, rank, class
+),
 spent AS (
-  SELECT run, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(time_ns) AS BIGINT) AS mpi_ns,
+  SELECT run, MAX(last_ns) - MIN(first_ns) AS runtime_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns, CAST(SUM(time_ns) AS BIGINT) AS mpi_ns,
          CAST(SUM(CASE WHEN class IN ('send', 'recv', 'sendrecv') THEN time_ns ELSE 0 END) AS BIGINT) AS point_to_point_ns,
          CAST(SUM(CASE WHEN class = 'complete' THEN time_ns ELSE 0 END) AS BIGINT) AS wait_ns,
          CAST(SUM(CASE WHEN class = 'collective' THEN time_ns ELSE 0 END) AS BIGINT) AS collective_ns
-  FROM called
+  FROM timed
   GROUP BY run
 ),
 computing AS (
   SELECT run, MAX(compute_ns) AS compute_ns
-  FROM (SELECT run, rank, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns FROM called GROUP BY run, rank) by_rank
+  FROM (SELECT run, rank, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns FROM timed GROUP BY run, rank) by_rank
   GROUP BY run
 ),
 filled AS (
-  -- A run without a row of anything has no measures.
+  -- A run without any rows has no measures.
   SELECT run, ranks, hash, record, time_origin, compute_clock, calls, unmatched_sends, unmatched_receives, end_ns
   FROM runs
   WHERE run IN (SELECT run FROM pairs UNION SELECT run FROM called)
@@ -157,6 +165,9 @@ measured AS (
   SELECT p.run, 'site_bytes', p.item, p.bytes, 'bytes', TRUE FROM placed p JOIN filled r ON r.run = p.run WHERE r.record = 'all'
   UNION ALL
   SELECT r.run, 'end_ns', '', r.end_ns, 'ns', FALSE FROM filled r WHERE r.time_origin <> 'untimed'
+  UNION ALL
+  SELECT s.run, 'runtime_ns', '', s.runtime_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run
+  WHERE r.record = 'all' AND r.time_origin <> 'untimed' AND s.runtime_ns IS NOT NULL
   UNION ALL
   SELECT s.run, 'mpi_ns', '', s.mpi_ns, 'ns', FALSE FROM spent s JOIN filled r ON r.run = s.run WHERE r.record = 'all' AND r.time_origin <> 'untimed'
   UNION ALL

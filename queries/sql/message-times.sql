@@ -12,7 +12,13 @@
 -- column median_ns BIGINT ns: Half of them.
 -- order: same_host DESC, bytes
 -- cost: The table transfers. With --where ten columns of messages, and a group for each message whose receiver waited.
+-- title: Time of messages by size
 -- plot: lines bytes min_ns+q25_ns+median_ns same_host log-log
+-- label bytes: message size
+-- label min_ns: shortest
+-- label q25_ns: 25 % quantile
+-- label median_ns: median
+-- label y: time from send to receive
 WITH {{include transfer_times}}
 SELECT same_host, bytes, CAST(messages AS BIGINT) AS messages, CAST(min_ns AS BIGINT) AS min_ns, CAST(q25_ns AS BIGINT) AS q25_ns,
        CAST(median_ns AS BIGINT) AS median_ns

@@ -14,7 +14,11 @@
 -- column fetched_bytes BIGINT bytes: Payload that they bring to the origin.
 -- order: origin, target, comm
 -- cost: Eight columns of the one-sided rows of events.
+-- title: Data put from rank to rank
 -- plot: matrix origin target put_bytes
+-- label origin: origin rank
+-- label target: target rank
+-- label put_bytes: data put
 WITH moves AS (
   SELECT rank, COALESCE(send_world, recv_world) AS target, comm, COALESCE(send_bytes, 0) AS send_bytes, COALESCE(recv_bytes, 0) AS recv_bytes,
          CASE WHEN call IN ('MPI_Put', 'MPI_Put_c', 'MPI_Rput', 'MPI_Rput_c') THEN 'put'

@@ -14,7 +14,12 @@
 -- column collective_bytes BIGINT bytes: What all their ranks together send in them.
 -- order: bin
 -- cost: Two columns of messages (where calls never returned, one of them twice) and five of the collective rows of events.
+-- title: Communication over time
 -- plot: lines start_ns bytes+collective_bytes
+-- label start_ns: start of the step
+-- label bytes: messages
+-- label collective_bytes: collectives
+-- label y: sent data per step
 WITH operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
   FROM events
@@ -22,8 +27,8 @@ WITH operations AS (
   GROUP BY comm, instance
 ),
 unended AS (
-  -- The manifest knows the end of the last call, and one that never ended can begin after it. Mostly there is none, and messages are not
-  -- read to find out.
+  -- The manifest has the end of the last call, but a call that never ended can begin after it. Usually there is none, and messages
+  -- are not read to find out.
   SELECT run
   FROM runs
   WHERE in_progress > 0 OR end_ns = 0
@@ -39,7 +44,7 @@ latest AS (
         SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
 ),
 span AS (
-  -- The steps are of whole ns, and the last one ends after everything.
+  -- Steps last whole ns, and the last one ends after all events.
   SELECT last_ns, CAST(FLOOR(CAST(last_ns AS DOUBLE) / {{bins}}) AS BIGINT) + 1 AS step_ns
   FROM latest
   WHERE last_ns IS NOT NULL
@@ -60,19 +65,9 @@ counted AS (
   WHERE at_ns IS NOT NULL
   GROUP BY 1
 ),
-digits AS (
-  SELECT digit
-  FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
-),
-steps AS (
-  SELECT CAST(a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit AS INTEGER) AS bin
-  FROM digits a
-  CROSS JOIN digits b
-  CROSS JOIN digits c
-  CROSS JOIN digits d
-),
+{{include steps}},
 binned AS (
-  -- A join with counted would have the engine compute the bin of each message twice, to keep what lies in no step from the sums.
+  -- A join with counted would make the engine compute the bin of each message twice, to leave out messages outside all steps.
   SELECT b.bin, CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
   FROM span s
   JOIN steps b ON b.bin < {{bins}} AND b.bin * s.step_ns <= s.last_ns

@@ -16,7 +16,7 @@ WITH following AS (
          LEAD(seq) OVER w AS next_seq, LEAD(call) OVER w AS next_call, LEAD(start_ns) OVER w AS next_start_ns, LEAD(end_ns) OVER w AS next_end_ns,
          LEAD(start_ns) OVER w = start_ns AND LEAD(end_ns) OVER w = end_ns AS same
   FROM events
-  -- The manifest knows how many there are. Mostly none, and what is joined with nothing is not read.
+  -- The manifest has their number. It is usually 0, and the engine does not read a table that it joins with nothing.
   CROSS JOIN (SELECT overlapping_calls FROM runs WHERE overlapping_calls > 0) AS unsound
   WINDOW w AS (PARTITION BY rank, thread ORDER BY seq)
 )

@@ -15,7 +15,11 @@
 -- column bytes_down BIGINT bytes: Payload of those.
 -- order: bytes DESC, messages DESC, rank, partner
 -- cost: Three columns of messages; with collectives eight of the collective rows of events.
+-- title: Data exchanged by pairs of ranks
 -- plot: matrix rank partner bytes
+-- label rank: lower rank
+-- label partner: higher rank
+-- label bytes: exchanged data
 WITH {{include traffic}}
 SELECT LEAST(src, dst) AS rank, GREATEST(src, dst) AS partner, CAST(SUM(messages) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
        CAST(SUM(CASE WHEN src <= dst THEN messages ELSE 0 END) AS BIGINT) AS messages_up,

@@ -21,7 +21,9 @@
 -- column self_bytes BIGINT bytes: Payload of those.
 -- order: rank
 -- cost: Three columns of messages; with collectives eight of the collective rows of events.
+-- title: Communication partners of each rank
 -- plot: bars rank partners
+-- label partners: other ranks
 WITH {{include traffic}},
 ways AS (
   SELECT src AS rank, dst AS peer, messages AS sent, bytes AS sent_bytes, CAST(0 AS BIGINT) AS received, CAST(0 AS BIGINT) AS received_bytes
@@ -36,7 +38,7 @@ peers AS (
   GROUP BY rank, peer
 ),
 placed AS (
-  -- place 1 is the busiest of the others.
+  -- place 1 is the busiest partner besides the rank itself.
   SELECT rank, peer, sent, sent_bytes, received, received_bytes, CASE WHEN rank = peer THEN 1 ELSE 0 END AS self,
          ROW_NUMBER() OVER (PARTITION BY rank, CASE WHEN rank = peer THEN 1 ELSE 0 END
                             ORDER BY sent_bytes + received_bytes DESC, sent + received DESC, peer) AS place

@@ -5,21 +5,25 @@
 -- column kind VARCHAR -: point-to-point or collective.
 -- column operations BIGINT 1: Messages, each once, those of a rank to itself too; collective operations, each once for each of its ranks.
 -- column per_rank DOUBLE 1: Operations divided by ranks: P ranks in one barrier are one operation per rank.
--- column share DOUBLE 1: Part of the two kinds' operations that are of this kind, 0 to 1.
+-- column share DOUBLE share: Part of the two kinds' operations that are of this kind, 0 to 1.
 -- order: kind DESC
 -- cost: A count of messages and of the collective rows of events.
--- plot: bars ranks share kind
+-- title: Point-to-point messages and collectives
+-- plot: bars ranks share kind 0..1
+-- label ranks: number of ranks
+-- label share: share of all operations
+-- label kind: kind of operation
 WITH population AS (
   SELECT CAST(COUNT(*) AS INTEGER) AS ranks
   FROM ranks
 ),
 counted AS (
-  -- A run that keeps no rows of messages still says how many there were.
+  -- A run without rows of messages still records their number.
   SELECT 'point-to-point' AS kind,
          CASE WHEN (SELECT MAX(record) FROM runs) = 'collectives' THEN (SELECT MAX(messages) FROM runs)
               ELSE (SELECT COUNT(*) FROM messages) END AS operations
   UNION ALL
-  -- Calls that make a communicator, a window or a file are of other classes, as are waits.
+  -- Calls that make a communicator, a window or a file belong to other classes, as do waits.
   SELECT 'collective' AS kind, (SELECT COUNT(*) FROM events WHERE class = 'collective') AS operations
 ),
 total AS (

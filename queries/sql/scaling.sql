@@ -1,14 +1,15 @@
 -- summary: How a measure grows over several runs, with the law that fits it best.
 -- source: Riesen, Communication Patterns (2006), sections 3.3 to 3.5, which compare node counts and classes; Panadero et al., PAS2P, which
 --     fits volumes over node counts
--- needs: events, ranks
+-- needs: events, profile, ranks
 -- over: runs
--- param measure choice messages|bytes|messages-per-rank|bytes-per-rank|mean-message-bytes|partners-max|collectives-per-rank|collective-bytes|ratio|collective-share|calls-per-rank|point-to-point-ns|wait-ns|collective-ns|compute-ns|end-ns = messages:
+-- param measure choice messages|bytes|messages-per-rank|bytes-per-rank|mean-message-bytes|partners-max|collectives-per-rank|collective-bytes|ratio|collective-share|calls-per-rank|point-to-point-ns|wait-ns|collective-ns|compute-ns|runtime-ns|end-ns = messages:
 --     What is measured. messages, bytes: of all point-to-point messages together. partners-max: with how many other ranks the one
 --     with the most exchanges messages. collectives-per-rank: operations, as ratio counts them. collective-bytes: what all ranks send
 --     in them. ratio: messages per collective operation. collective-share: the part of the two that are collectives.
 --     point-to-point-ns, wait-ns, collective-ns, compute-ns: a rank's time in sends and receives, in waits, in collectives and outside
---     MPI, the mean over ranks. end-ns: the run's end.
+--     MPI, the mean over ranks. runtime-ns: from the first rank's end of MPI_Init to the last
+--     rank's start of MPI_Finalize. end-ns: from the run's start to its end, with both.
 -- param by choice ranks|class|label = ranks: What it is measured against. class: the class in the run's name APP.CLASS.RANKS as a
 --     number, S 1, W 2, A 3, B 4, C 5, D 6, E 7, F 8. label: the run's label, where it is a number.
 -- param form choice power|log|linear = power: The law. power: y = constant * x ^ slope. log: y = constant + slope * ln(x). linear:
@@ -27,8 +28,9 @@
 -- column r2 DOUBLE 1: Coefficient of determination, for power that of the logarithms: 1 where the law goes through every point.
 -- column points BIGINT 1: Runs that the law is fitted to: those with x and y, above 0 where their logarithm is taken.
 -- order: series, x, run
--- cost: What the measure needs: nothing but manifests, a few columns of messages, or six of events.
+-- cost: What the measure needs: nothing but manifests, a few columns of messages, six of events, or the table profile.
 -- example: --measure bytes-per-rank --form log --format csv
+-- title: Scaling of {measure}
 -- plot: points x y fitted series log-log
 -- axis x: by
 -- axis y: measure
@@ -76,8 +78,15 @@ done AS (
   FROM spent
   GROUP BY run
 ),
+proper AS (
+  SELECT run, MAX(CASE WHEN call = 'MPI_Finalize' THEN first_ns ELSE last_ns END)
+              - MIN(CASE WHEN call IN ('MPI_Init', 'MPI_Init_thread') THEN last_ns ELSE first_ns END) AS runtime_ns
+  FROM profile
+  WHERE {{measure}} = 'runtime-ns'
+  GROUP BY run
+),
 counted AS (
-  -- A run that keeps no rows of messages still says how many there were. What else was not recorded is not known.
+  -- A run without rows of messages still records their number. Other unrecorded values are unknown.
   SELECT r.run, r.app, r.class, r.label, r.time_origin, p.ranks, r.calls,
          CASE WHEN r.record = 'collectives' THEN r.messages ELSE COALESCE(s.messages, 0) END AS messages,
          CASE WHEN r.record = 'collectives' THEN r.message_bytes ELSE COALESCE(s.bytes, 0) END AS bytes,
@@ -87,19 +96,21 @@ counted AS (
          CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN d.wait_ns END AS wait_ns,
          CASE WHEN r.time_origin <> 'untimed' THEN d.collective_ns END AS collective_ns,
          CASE WHEN r.record = 'all' THEN d.compute_ns END AS compute_ns,
+         CASE WHEN r.record = 'all' AND r.time_origin <> 'untimed' THEN q.runtime_ns END AS runtime_ns,
          CASE WHEN r.time_origin <> 'untimed' THEN r.end_ns END AS end_ns
   FROM runs r
   JOIN population p ON p.run = r.run
   LEFT JOIN sent s ON s.run = r.run
   LEFT JOIN partners t ON t.run = r.run
   LEFT JOIN done d ON d.run = r.run
+  LEFT JOIN proper q ON q.run = r.run
 ),
 fractions AS (
-  -- Every measure is one number by another.
+  -- Every measure is a ratio of two numbers.
   SELECT run, ranks,
          COALESCE(app, NULLIF(regexp_replace(run, '\W*\d+$', ''), ''), run)
          || CASE WHEN {{by}} = 'class' THEN '.' || CAST(ranks AS VARCHAR) WHEN class IS NOT NULL THEN '.' || class ELSE '' END
-         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'end-ns') THEN ' ' || time_origin
+         || CASE WHEN {{measure}} IN ('point-to-point-ns', 'wait-ns', 'collective-ns', 'compute-ns', 'runtime-ns', 'end-ns') THEN ' ' || time_origin
                  ELSE '' END AS series,
          CASE {{by}} WHEN 'ranks' THEN CAST(ranks AS DOUBLE)
                      WHEN 'class' THEN CASE WHEN length(class) = 1 THEN CAST(NULLIF(strpos('SWABCDEF', class), 0) AS DOUBLE) END
@@ -111,8 +122,9 @@ fractions AS (
                           WHEN 'collective-bytes' THEN collective_bytes
                           WHEN 'calls-per-rank' THEN calls
                           WHEN 'point-to-point-ns' THEN point_to_point_ns WHEN 'wait-ns' THEN wait_ns
-                          WHEN 'collective-ns' THEN collective_ns WHEN 'compute-ns' THEN compute_ns WHEN 'end-ns' THEN end_ns END AS above,
-         CASE WHEN {{measure}} IN ('messages', 'bytes', 'partners-max', 'collective-bytes', 'end-ns') THEN 1
+                          WHEN 'collective-ns' THEN collective_ns WHEN 'compute-ns' THEN compute_ns
+                          WHEN 'runtime-ns' THEN runtime_ns WHEN 'end-ns' THEN end_ns END AS above,
+         CASE WHEN {{measure}} IN ('messages', 'bytes', 'partners-max', 'collective-bytes', 'runtime-ns', 'end-ns') THEN 1
               WHEN {{measure}} = 'mean-message-bytes' THEN messages
               WHEN {{measure}} = 'ratio' THEN collectives
               WHEN {{measure}} = 'collective-share' THEN messages + collectives
@@ -147,7 +159,7 @@ residuals AS (
   GROUP BY b.series
 ),
 quantiles AS (
-  -- Student's t at 0.975 for so many degrees of freedom.
+  -- Student's t at 0.975, by degrees of freedom.
   SELECT freedom, CAST(t AS DOUBLE) AS t
   FROM (VALUES (1, 12.706205), (2, 4.302653), (3, 3.182446), (4, 2.776445), (5, 2.570582), (6, 2.446912), (7, 2.364624), (8, 2.306004),
                (9, 2.262157), (10, 2.228139), (11, 2.200985), (12, 2.178813), (13, 2.160369), (14, 2.144787), (15, 2.131450),

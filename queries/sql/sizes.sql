@@ -15,7 +15,11 @@
 -- order: bucket
 -- cost: One or two columns of messages; with collectives six of the collective rows of events.
 -- example: --unit elements --collectives calls
--- plot: grouped ranks messages size
+-- title: Message sizes
+-- plot: histogram size messages ranks
+-- label ranks: number of ranks
+-- label size: message size [{unit}]
+-- label messages: messages
 WITH buckets AS (
   SELECT bucket, size, at_most
   FROM (VALUES (1, '<= 16', CAST(16 AS BIGINT)), (2, '<= 64', 64), (3, '<= 256', 256), (4, '<= 1 Ki', 1024), (5, '<= 4 Ki', 4096),

@@ -12,7 +12,10 @@
 -- column pairs BIGINT 1: Pairs of a source and a destination; a rank with itself is one.
 -- order: bytes DESC, messages DESC, comm, tag
 -- cost: Five columns of messages; memory grows with communicators x tags x pairs.
+-- title: Data sent with each tag
 -- plot: bars tag bytes comm
+-- label bytes: sent data
+-- label comm: communicator
 WITH pairs AS (
   SELECT comm, tag, src, dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(bytes) AS BIGINT) AS bytes,
          MIN(bytes) AS min_bytes, MAX(bytes) AS max_bytes

@@ -2,10 +2,12 @@
 -- source: Pipit's time_profile and comm_by_process, the per-rank tables of IPM and APS
 -- needs: profile, times, every-call
 -- origins: measured, virtual, simulated
+-- param init choice leave-out|include = leave-out: Whether the time in MPI_Init, MPI_Init_thread and MPI_Finalize counts. They start and stop
+--     processes, and would be most of a short run. MPI_Session_init and MPI_Session_finalize always count.
 -- column rank INTEGER -: World rank.
 -- column thread INTEGER -: Its thread: each has times of its own, which do not add up to the rank's.
--- column total_ns BIGINT ns: From the start of the thread's first call to the end of its last: what the columns from point_to_point_ns to
---     outside_ns add up to.
+-- column total_ns BIGINT ns: From the end of MPI_Init to the start of MPI_Finalize, or where the thread called neither from the start of its first call
+--     to the end of its last: what the columns from point_to_point_ns to outside_ns add up to.
 -- column mpi_ns BIGINT ns: Inside MPI: the columns from point_to_point_ns to other_ns.
 -- column point_to_point_ns BIGINT ns: In sends, receives and Sendrecv, blocking or not, and starts of persistent ones.
 -- column wait_ns BIGINT ns: In MPI_Wait, Waitall and the like and in tests that succeeded, whatever they completed: messages, collectives
@@ -15,17 +17,30 @@
 -- column collective_ns BIGINT ns: In collectives; of nonblocking ones only the call that starts them.
 -- column rma_ns BIGINT ns: In one-sided communication with its synchronisation and windows.
 -- column io_ns BIGINT ns: In files.
--- column other_ns BIGINT ns: In all other recorded calls: MPI_Init, MPI_Finalize, constructors of communicators and persistent requests.
+-- column other_ns BIGINT ns: In all other recorded calls: constructors of communicators and persistent requests,
+--     with --init include MPI_Init and MPI_Finalize.
 -- column outside_ns BIGINT ns: Outside MPI, and in calls that are not recorded.
 -- column compute_ns BIGINT ns: What of that the run's compute_clock counted as computing: with the CPU clock what the thread was not
 --     running is missing, so outside_ns beyond it is time that other processes or the operating system had the CPU.
 -- order: rank, thread
 -- cost: The table profile.
+-- title: Where the time of each rank goes
 -- plot: bars rank outside_ns+point_to_point_ns+wait_ns+probe_ns+poll_ns+collective_ns+rma_ns+io_ns+other_ns
-WITH spent AS (
+-- label outside_ns: outside MPI
+-- label point_to_point_ns: point-to-point
+-- label wait_ns: wait and test
+-- label probe_ns: probe
+-- label poll_ns: failed tests
+-- label collective_ns: collectives
+-- label rma_ns: one-sided
+-- label io_ns: files
+-- label other_ns: other MPI
+-- label y: time
+WITH {{include program_calls}},
+spent AS (
   SELECT rank, thread, class, MIN(first_ns) AS first_ns, MAX(last_ns) AS last_ns, CAST(SUM(time_ns) AS BIGINT) AS ns,
          CAST(SUM(poll_ns) AS BIGINT) AS poll_ns, CAST(SUM(compute_ns) AS BIGINT) AS compute_ns
-  FROM profile
+  FROM program_calls
   GROUP BY rank, thread, class
 ),
 threads AS (

@@ -24,8 +24,8 @@ met_counts AS (
   GROUP BY src, dst
 ),
 differing AS (
-  -- Each message has a row of events on either side. Where there are as many rows as messages each row has one. Rows that count here
-  -- and are no posts (a cancelled receive, a send to another run) cost a second look and no more.
+  -- Each message has a row of events on both sides. If a rank has as many rows as messages, every row is matched. Rows that count here
+  -- but are not posts (a cancelled receive, a send to another run) only cost a closer check.
   SELECT rank
   FROM (SELECT rank, sends, receives
         FROM posted_counts
@@ -39,7 +39,7 @@ differing AS (
   HAVING CAST(SUM(sends) AS BIGINT) <> 0 OR CAST(SUM(receives) AS BIGINT) <> 0
 ),
 sides AS (
-  -- The rows and the messages of those ranks, by side. post_seq is what a message calls its post.
+  -- The rows and the messages of those ranks, by side. post_seq is the seq of a message's post.
   SELECT e.rank, 'send' AS side, e.seq AS post_seq, 1 AS posts
   FROM events e
   JOIN differing d ON d.rank = e.rank
@@ -96,7 +96,7 @@ unmet AS (
                     WHERE m.dst = p.rank AND m.recv_post_seq = p.recv_post_seq)
 ),
 ends AS (
-  -- What withdrew or failed a request, of the ranks that may have something unmet.
+  -- Calls that cancelled or failed a request, on ranks that may have unmatched posts.
   SELECT e.rank, e.seq, e.call, e.request, e.error_class
   FROM events e
   JOIN (SELECT DISTINCT rank FROM stretches) AS u ON u.rank = e.rank

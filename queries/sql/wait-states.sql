@@ -4,20 +4,25 @@
 -- origins: measured, virtual, simulated
 -- param by choice run|rank = run: run: a row for each kind over all ranks. rank: a row for each kind and rank.
 -- param until choice needed|last = needed: Whom a rank waits for in a collective; see collective-wait.
+-- param init choice leave-out|include = leave-out: Whether the time in MPI_Init, MPI_Init_thread and MPI_Finalize counts. They start and stop
+--     processes, and would be most of a short run. MPI_Session_init and MPI_Session_finalize always count.
 -- column state VARCHAR -: late-sender, late-receiver, and of collectives wait-at-barrier, wait-at-nxn, late-broadcast, early-reduce and
 --     early-scan; docs/method/wait-states.md defines them. Kinds that did not occur have no row. all: their sum, also where it is 0. An MPI_Waitall
 --     that waited for messages and for collectives counts in both.
 -- column rank INTEGER -: World rank that waited; null for --by run.
 -- column waits BIGINT 1: Calls that waited.
 -- column wait_ns BIGINT ns: Time lost in them.
--- column mpi_fraction DOUBLE 1: Part of the time in MPI (of all ranks, or of this one) that this is; MPI_Init and MPI_Finalize are not in it. Null where there is none.
--- column time_fraction DOUBLE 1: Part of the whole time of their threads between MPI_Init and MPI_Finalize.
+-- column mpi_fraction DOUBLE share: Part of the time in MPI (of all ranks, or of this one) that this is. Null where there is none.
+-- column time_fraction DOUBLE share: Part of the whole time of their threads, from the end of MPI_Init to the start of MPI_Finalize.
 -- column max_ns BIGINT ns: The longest of these waits.
 -- column top_rank INTEGER -: The rank that lost most, the lowest of several; null where nobody waited.
 -- column top_rank_ns BIGINT ns: What it lost.
 -- order: state, rank
 -- cost: The tables waits, collective_waits and profile.
+-- title: Time lost waiting
 -- plot: bars state wait_ns
+-- label state: kind of wait
+-- label wait_ns: time waited
 WITH {{include program_times}},
 states AS (
   SELECT 'late-sender' AS state, dst AS rank, CAST(SUM(late_sends) AS BIGINT) AS waits, CAST(SUM(late_send_ns) AS BIGINT) AS wait_ns, MAX(late_send_max_ns) AS max_ns
@@ -25,7 +30,7 @@ states AS (
   WHERE late_sends > 0
   GROUP BY dst
   UNION ALL
-  -- In virtual times every send is eager and waits for nobody.
+  -- In virtual time every send is eager and waits for no rank.
   SELECT 'late-receiver' AS state, src AS rank, CAST(SUM(late_receives) AS BIGINT) AS waits, CAST(SUM(late_receive_ns) AS BIGINT) AS wait_ns,
          MAX(late_receive_max_ns) AS max_ns
   FROM waits

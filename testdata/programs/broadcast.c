@@ -12,7 +12,7 @@ static double compute(double x)
     return x;
 }
 
-/* One rank after the other. */
+/* The root sends to one rank after the other. */
 static void by_hand(char *data, int bytes, int rank, int ranks)
 {
     if (rank == 0)
@@ -60,5 +60,5 @@ int main(int argc, char **argv)
         printf("%.9f\n", MPI_Wtime() - start);
     free(data);
     MPI_Finalize();
-    return x < 0; /* never: x is needed */
+    return x < 0; /* never true, but keeps x */
 }

@@ -12,7 +12,7 @@ static double now(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-/* Computes for so many ms of CPU; returns how many they became: a guest whose CPU was taken away in between sees that time pass too. */
+/* Computes for ms of CPU time. Returns the actual time, which a guest system also counts while it has no CPU. */
 static double burn(double ms)
 {
 	double start = now(), end;

@@ -42,7 +42,7 @@ static void persistent(void)
         MPI_Request_free(&r[k]);
 }
 
-/* Of four requests two are of the broadcast; the others are neighbours' numbers. */
+/* Two of the four requests belong to the broadcast; the others carry neighbours' numbers. */
 static void tested(void)
 {
     MPI_Request r[5];
@@ -82,7 +82,7 @@ static void probed(int matched)
     done(3000 + matched);
 }
 
-/* Each rank passes it on in the call by which it gets a number from the one before. */
+/* Each rank passes the data on in the same call that receives a number from the previous rank. */
 static void exchanged(void)
 {
     int number = 11 * rank, got;
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm); /* the other way round */
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm); /* the reverse direction */
     MPI_Comm_rank(comm, &rank);
     MPI_Ibarrier(comm, &request);
     persistent();

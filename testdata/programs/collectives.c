@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(W, &size);
 	for (int i = 0; i < 9; i++)
 		a[i] = 10 * rank + i, b[i] = -1;
-	/* rank i contributes i + 1 elements, at i */
+	/* rank i contributes i + 1 elements, at offset i */
 	int counts[3] = {1, 2, 3}, at[3] = {0, 1, 3};
 	/* to rank i: i elements; from rank i: rank elements */
 	int sc[3] = {0, 1, 2}, sd[3] = {0, 0, 1}, rc[3] = {rank, rank, rank}, rd[3] = {0, rank, 2 * rank};

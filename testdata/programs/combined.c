@@ -1,4 +1,4 @@
-/* Gathers, scatters, reductions and scans by hand, and what only looks like them. For 5 ranks; each is done TIMES times. */
+/* Gathers, scatters, reductions and scans by hand, and patterns that only look like them. For 5 ranks; each is done TIMES times. */
 #include "commq.h"
 #include <mpi.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void count(void)
         k[i] += l[i];
 }
 
-/* Up a binomial tree to rank 0. Nobody sees what the inner ranks add. */
+/* A sum up a binomial tree to rank 0. The records do not show what inner ranks add. */
 static void reduce_tree(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -48,7 +48,7 @@ static void reduce_tree(void)
     }
 }
 
-/* The same with integers, each rank recording what it contributes. */
+/* The same with integers; each rank records its contribution. */
 static void reduce_recorded(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -69,7 +69,7 @@ static void reduce_recorded(void)
     }
 }
 
-/* By recursive doubling over four ranks; the fifth gives what it has to the first before, and gets the sum after. */
+/* By recursive doubling over four ranks. The fifth sends its number to the first before, and gets the sum after. */
 static void doubling(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -91,7 +91,7 @@ static void doubling(void)
     }
 }
 
-/* The largest of one number of each, by recursive doubling over the first four ranks. */
+/* The maximum of one number per rank, by recursive doubling over the first four ranks. */
 static void largest(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -104,7 +104,7 @@ static void largest(void)
     }
 }
 
-/* To rank 2 and back to all. */
+/* A sum at rank 2, which sends it to all. */
 static void central(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -125,7 +125,7 @@ static void central(void)
     }
 }
 
-/* Sums of all up to a rank, by distances that double. */
+/* A scan: sums over all ranks up to each, by distances that double. */
 static void scan(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -139,7 +139,7 @@ static void scan(void)
     }
 }
 
-/* The same from one rank to the next, with records. */
+/* A scan from one rank to the next, with records. */
 static void chain(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -154,7 +154,7 @@ static void chain(void)
     }
 }
 
-/* Every block straight to where it belongs at rank 3. */
+/* A gather: every rank sends its block directly to its place at rank 3. */
 static void gather(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -173,7 +173,7 @@ static void gather(void)
     }
 }
 
-/* Up a binomial tree to rank 0, each rank with the blocks of those behind it, and its own recorded. */
+/* A gather up a binomial tree to rank 0. Each rank sends the blocks of its subtree, and records its own. */
 static void gather_tree(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -197,7 +197,7 @@ static void gather_tree(void)
     }
 }
 
-/* Blocks that differ in size from rank 1 to all. */
+/* Blocks of different sizes from rank 1 to all. */
 static void scatterv(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -213,7 +213,7 @@ static void scatterv(void)
     }
 }
 
-/* Down a binomial tree from rank 0: who gets several blocks passes on all but its own. */
+/* Down a binomial tree from rank 0: a rank that gets several blocks passes on all but its own. */
 static void scatter_tree(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -248,7 +248,7 @@ static void growing(void)
     }
 }
 
-/* Sums of a block each, round a ring, with records. */
+/* Sums of a block for each rank, round a ring, with records. */
 static void ring(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -265,7 +265,7 @@ static void ring(void)
     }
 }
 
-/* None: each rank changes what it passes on. */
+/* Not a collective: each rank changes what it passes on. */
 static void pipeline(void)
 {
     for (int t = 0; t < 3 * TIMES; t++) {
@@ -279,7 +279,7 @@ static void pipeline(void)
     }
 }
 
-/* None: a halo on a grid of two by two has the partners of recursive doubling. */
+/* Not a collective: a halo on a grid of two by two has the partners of recursive doubling. */
 static void halo(void)
 {
     for (int t = 0; t < 3 * TIMES && rank < 4; t++)
@@ -291,7 +291,7 @@ static void halo(void)
         }
 }
 
-/* None: two ranks send to each other what they change. */
+/* Not a collective: two ranks exchange a number that both change. */
 static void ping_pong(void)
 {
     for (int t = 0; t < 3 * TIMES && rank < 4; t++) {

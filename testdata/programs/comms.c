@@ -1,4 +1,4 @@
-/* Communicator constructors, and messages and collectives on what they make. Run with 5 ranks; prints ok. */
+/* Constructors of communicators, and messages and collectives on the results. Run with 5 ranks; prints ok. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ranks 0 and 2 get the ends of a connection. */
+/* Gives ranks 0 and 2 the ends of a connection. */
 static int connection(int rank)
 {
 	struct sockaddr_in a;

@@ -1,5 +1,5 @@
-/* Collectives at the corners: with MPI_IN_PLACE, with nothing, between the ranks 0, 1 and 2 of an intercommunicator, and behind a
- * constructor that fails. Run with 3 ranks; prints ok. */
+/* Corner cases of collectives: with MPI_IN_PLACE, without data, between ranks 0, 1 and 2 of an intercommunicator, and
+ * after a constructor that fails. Run with 3 ranks; prints ok. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ static void fill(void)
 static void in_place(void)
 {
 	int counts[3] = {1, 2, 3}, at[3] = {0, 1, 3};
-	/* as many to rank i as from it: rank + i */
+	/* the same number to rank i as from it: rank + i */
 	int n[3] = {rank, rank + 1, rank + 2}, d[3] = {0, n[0], n[0] + n[1]}, bytes[3] = {0, 4 * d[1], 4 * d[2]};
 	MPI_Datatype ints[3] = {MPI_INT, MPI_INT, MPI_INT};
 	fill();
@@ -63,12 +63,12 @@ static void nothing(void)
 	MPI_Alltoallv(a, none, none, MPI_INT, b, none, none, MPI_INT, W);
 }
 
-/* The group of 0 and 1, and that of 2. */
+/* Ranks 0 and 1 are one group, rank 2 is the other. */
 static void between(MPI_Comm c)
 {
 	int from1 = rank == 1 ? MPI_ROOT : rank == 0 ? MPI_PROC_NULL : 1, to2 = rank == 2 ? MPI_ROOT : 0;
 	int few[2] = {1, 3}, four[1] = {4}, counts[2] = {1, 2}, three[1] = {3}, at[2] = {0, 1};
-	/* to 2: 1 and 2, from it: twice as many */
+	/* 1 and 2 elements to rank 2, twice as many from it */
 	int one[1] = {rank + 1}, twice[1] = {2 * (rank + 1)}, twos[2] = {2, 4}, dtwos[2] = {0, 2}, bat[2] = {0, 4}, btwos[2] = {0, 8};
 	MPI_Datatype ints[2] = {MPI_INT, MPI_INT};
 	int two = rank == 2;

@@ -1,8 +1,8 @@
-/* Numbered messages without end, to be killed at any time: each rank sends to the next one of MPI_COMM_WORLD (alone: to itself).
- * Message i has tag i mod 32768 and i mod 4097 bytes. The calls of a rank: MPI_Init; then for each i MPI_Irecv, MPI_Send,
- * MPI_Wait. After each call their number goes to the rank's 8 bytes of the file that is the first argument, which a
- * kill does not touch. The second argument is how many messages at most (0: no end); a third is what to do then: abort,
- * segv, exit, finalize. */
+/* Numbered messages without end, to be killed at any time: each rank sends to the next one of MPI_COMM_WORLD (alone: to
+ * itself). Message i has tag i mod 32768 and i mod 4097 bytes. The calls of a rank: MPI_Init; then for each i
+ * MPI_Irecv, MPI_Send, MPI_Wait. After each call the rank writes its number to its 8 bytes of the file given as first
+ * argument, which survives a kill. The second argument is the largest number of messages (0: no end); a third one says
+ * how to end then: abort, segv, exit, finalize. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Four threads per rank that all communicate at once: N (the first argument) messages of each of four sorts from every thread to
- * its twin on the other rank, with 1 rank to itself. Run with 1 or 2 ranks; prints ok, or what is wrong. In the last sort a thread completes what its
- * neighbour has posted, by turns with every completion call. */
+/* Four threads per rank that communicate at the same time: N (the first argument) messages of each of four kinds from
+ * every thread to its twin on the other rank, with 1 rank to itself. Run with 1 or 2 ranks; prints ok, or what is
+ * wrong. In the last kind a thread completes the requests of its neighbour, with each completion call in turn. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

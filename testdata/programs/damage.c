@@ -1,6 +1,6 @@
-/* Messages of 4097 bytes from rank 1 to rank 2, by blocking and by nonblocking calls. Run with 3 ranks; prints ok.
- * Compiled with -DLIBRARY, a library that stands between a tool and MPI like a faulty network: it changes the last byte of what a
- * receive gets with the tag $DAMAGE. */
+/* Messages of 4097 bytes from rank 1 to rank 2, by blocking and by nonblocking calls. Run with 3 ranks; prints ok. With
+ * -DLIBRARY it is a library between a tool and MPI that acts like a faulty network: it changes the last byte of each
+ * message with the tag $DAMAGE. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -16,7 +16,7 @@
 
 static MPI_Datatype inner;
 
-/* Frees a datatype out of the sight of who records calls. */
+/* Frees a datatype by a call that no recorder sees. */
 static int freed(MPI_Comm comm, int key, void *value, void *extra)
 {
 	return MPI_Type_free(&inner);
@@ -29,7 +29,7 @@ static void *in_thread(void *nothing)
 	return nothing;
 }
 
-/* Opens a file of its own in the place of every spool file; nothing where there is none. */
+/* Replaces every open spool file by a file of the program's own; does nothing if there is none. */
 static void take_files(int *fds, const char *name)
 {
 	for (int i = 3; i < 256; i++) {
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 		}
 		MPI_Recv(&x, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
-	if (strcmp(how, "fork") == 0) { /* children that call nothing, exit, or become another program */
+	if (strcmp(how, "fork") == 0) { /* children that make no call, exit, or run another program */
 		int status = 0;
 		pid_t child = fork();
 		if (child == 0) {
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 		if (rank == 0)
 			printf("%d\n", class == MPI_ERR_RANK);
 	}
-	if (strcmp(how, "clone") == 0) { /* a child that no handler of a fork knows of */
+	if (strcmp(how, "clone") == 0) { /* a child without fork, which no handler sees */
 		pid_t child = (pid_t)syscall(SYS_fork);
 		if (child == 0)
 			exit(0);
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 200; i++)
 			MPI_Barrier(MPI_COMM_SELF);
 	}
-	if (strcmp(how, "threads") == 0) { /* that come and go, more than there may be files */
+	if (strcmp(how, "threads") == 0) { /* short-lived threads, more than there may be files */
 		struct rlimit files = {160, 160};
 		pthread_t t;
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 		if (rank == 0)
 			printf("%d\n", fopen("/dev/null", "r") != NULL);
 	}
-	if (strcmp(how, "failed") == 0) { /* where the message is too long, the request has ended all the same */
+	if (strcmp(how, "failed") == 0) { /* the request completes although the message is too long */
 		int got[8] = {0}, sent[8] = {0}, done = 0, e;
 		MPI_Request r;
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 		MPI_Bcast(buf, 1, inner, 0, MPI_COMM_SELF);
 		MPI_Type_free(&inner);
 	}
-	if (strcmp(how, "closed") == 0) { /* files that are not the program's are closed, and others opened there */
+	if (strcmp(how, "closed") == 0) { /* closes files that are not the program's, and reuses their numbers */
 		int fds[32];
 		char name[64];
 		struct stat s;

@@ -1,5 +1,5 @@
-/* Requests that end by an error where the program ignores their statuses: what the calls return, what the error handler is
- * told, which requests are null. Run with 3 ranks; prints what it sees. */
+/* Requests that fail while the program ignores their statuses: the results of the calls, the arguments of the error
+ * handler, which requests are null. Run with 3 ranks; prints what it sees. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* A signal handler forks, whatever the program is doing, while it calls MPI_Barrier: at least 20 times. The children end at once, or become
- * another program. Run with 1 rank; prints the number of barriers. */
+/* A signal handler forks at any time while the program calls MPI_Barrier, at least 20 times. The children end at once,
+ * or run another program. Run with 1 rank; prints the number of barriers. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// grids.c: a stencil on a 96 x 80 domain, dealt to a periodic grid of ranks, as torus.c, but with what programs do to say things once: the borders in the
-// second direction go by persistent requests, started together and one by one; rows and columns of ranks have communicators of their own (MPI_Cart_sub), in
-// which blocks are told, gathered, dealt out and turned round by collectives with a count for each rank. For the tests of prediction.
+// grids.c: a stencil on a 96 x 80 domain, on a periodic grid of ranks as in torus.c, but with more of MPI. Borders in the
+// second direction use persistent requests, started together and one by one. Rows and columns of ranks have communicators
+// (MPI_Cart_sub) for an allgather, gather, scatter and alltoall with a count for each rank. For the tests of prediction.
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@ enum { NX = 96, NY = 80, LINES = 72, STEPS = 40 };
 
 static int cells(int n, int parts, int part) { return n / parts + (part < n % parts); }
 
-// blocks are the lengths of the parts of n cells, each width wide, and where they begin.
+// blocks cuts n cells, each width wide, into parts; counts has the lengths of the parts, at their beginnings.
 static void blocks(int n, int parts, int width, int *counts, int *at)
 {
 	int sum = 0;
@@ -66,12 +66,12 @@ int main(int argc, char **argv)
 		if (step % 10 == 9)
 			MPI_Allreduce(&error, &all, 1, MPI_DOUBLE, MPI_MAX, grid);
 	}
-	// A row of ranks has a block of lines, each rank some columns of it: who has how much, all of it at the first, and back.
+	// A row of ranks has a block of lines, each rank some columns. The first collects it and sends it back.
 	blocks(NY, dims[1], nx, counts, starts);
 	MPI_Allgatherv(block, nx * ny, MPI_DOUBLE, line, counts, starts, MPI_DOUBLE, row);
 	MPI_Gatherv(block, nx * ny, MPI_DOUBLE, line, counts, starts, MPI_DOUBLE, 0, row);
 	MPI_Scatterv(line, counts, starts, MPI_DOUBLE, block, nx * ny, MPI_DOUBLE, 0, row);
-	// Turned round: a column of ranks has lines, each rank some columns of all, and then all columns of some.
+	// Transposed: at first each rank of a column has some columns of all lines, then all columns of some lines.
 	blocks(LINES, dims[0], nx, sends, from);
 	blocks(NX, dims[0], cells(LINES, dims[0], at[0]), counts, starts);
 	MPI_Alltoallv(block, sends, from, MPI_DOUBLE, line, counts, starts, MPI_DOUBLE, column);

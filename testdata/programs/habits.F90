@@ -1,4 +1,4 @@
-! Collective operations as Fortran programs do them by hand, and exchanges that are none. For 6 ranks; each is done TIMES times.
+! Collectives by hand in Fortran, and exchanges that are not collectives. For 6 ranks; each is done TIMES times.
 #include "flavour.h"
 module work
 #if defined(F08)
@@ -15,7 +15,7 @@ contains
     number = 1 + mod(abs(sin(1d0 * i + 37 * rank + 1013 * salt)) * 4711d0, 1d0)
   end function
 
-  ! What the first rank has read goes to each of the others: sizes, then factors.
+  ! The first rank sends its input to each of the others: sizes, then factors.
   subroutine parameters()
     integer :: sizes(5)
     real(dp) :: factors(3)
@@ -68,7 +68,7 @@ contains
     end do
   end subroutine
 
-  ! The columns of a field are collected, and dealt out again.
+  ! The columns of a field are collected, then distributed again.
   subroutine columns()
     real(dp) :: own(n), field(n, 0:5)
     HANDLE_REQUEST :: requests(6)
@@ -92,7 +92,7 @@ contains
     end do
   end subroutine
 
-  ! The largest of integers: up a binomial tree and down.
+  ! A maximum of integers: up a binomial tree, and down again.
   subroutine largest()
     integer :: m(2), other(2), bit, from
     do t = 1, times

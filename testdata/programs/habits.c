@@ -1,4 +1,4 @@
-/* Collective operations as programs do them by hand, and exchanges that are none. For 8 ranks; each is done TIMES times. */
+/* Collective operations as programs do them by hand, and exchanges that are no collectives. For 8 ranks; each is done TIMES times. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static double number(int i)
     return 1.0 + h / 4294967296.0;
 }
 
-/* Two columns of a matrix are added up at rank 0, by a binomial tree. */
+/* Two columns of a matrix are added up at rank 0 by a binomial tree. */
 static void reduce_columns(void)
 {
     static double a[ROWS][COLUMNS], b[ROWS][COLUMNS];
@@ -44,7 +44,7 @@ static void reduce_columns(void)
     MPI_Type_free(&columns);
 }
 
-/* Gradients are averaged over a ring: the segments' sums go round, then the segments. The last segments are shorter. */
+/* Gradients are averaged over a ring: the segments' sums go round, then the segments. The last ones are shorter. */
 static void ring_allreduce(void)
 {
     static float data[LENGTH], buffer[LENGTH];
@@ -87,7 +87,7 @@ static void doubling_allgather(void)
     }
 }
 
-/* All to all by Bruck's way: blocks pass other ranks, packed anew in each step. */
+/* All to all by Bruck's algorithm: blocks go through other ranks, and are packed again in each step. */
 static void bruck_alltoall(void)
 {
     static int have[RANKS][BLOCK], out[RANKS][BLOCK], in[RANKS][BLOCK];
@@ -108,7 +108,7 @@ static void bruck_alltoall(void)
     }
 }
 
-/* A barrier by dissemination, with a byte that says nothing. */
+/* A barrier by dissemination; the byte that is sent has no meaning. */
 static void dissemination_barrier(void)
 {
     char out = 0, in;
@@ -129,7 +129,7 @@ static void transpose(void)
     }
 }
 
-/* Halos on a torus of 2 x 4 ranks by persistent requests; along the dimension of two both neighbours are one. */
+/* Halos on a torus of 2 x 4 ranks by persistent requests. In the dimension of two both neighbours are the same. */
 static void persistent_halo(void)
 {
     static double out[4][BLOCK], in[4][BLOCK];
@@ -154,7 +154,7 @@ static void persistent_halo(void)
     MPI_Comm_free(&grid);
 }
 
-/* A master collects a record of each worker as they come. */
+/* A master collects a record from each worker, in the order of arrival. */
 static void master_any_source(void)
 {
     static double records[RANKS][BLOCK];
@@ -177,7 +177,7 @@ static void master_any_source(void)
     }
 }
 
-/* The last rank collects lists of several lengths, and looks at each when it is there. */
+/* The last rank collects lists of different lengths, and looks at each as it arrives. */
 static void collect_waitany(void)
 {
     static int lists[RANKS][4 * BLOCK];
@@ -257,7 +257,7 @@ static void trees(void)
     free(buffer);
 }
 
-/* The even ranks wait for each other. */
+/* A barrier of the even ranks. */
 static void butterfly_barrier(void)
 {
     MPI_Comm even;
@@ -271,7 +271,7 @@ static void butterfly_barrier(void)
     MPI_Comm_free(&even);
 }
 
-/* The pivot of a column: the largest number, and whose it is. */
+/* The pivot of a column: the largest number and its rank. */
 static void pivots(void)
 {
     struct {
@@ -299,7 +299,7 @@ static void pivots(void)
     }
 }
 
-/* Ranks write a file in turn: each time another one collects the blocks of all. */
+/* Ranks take turns at writing a file: each time another one collects the blocks of all. */
 static void writers(void)
 {
     static double blocks[RANKS][BLOCK];
@@ -320,7 +320,7 @@ static void writers(void)
     }
 }
 
-/* A sum at rank 0, which tells all: two loops, one function. */
+/* A sum at rank 0, which sends it to all: two loops, one function. */
 static void sum_and_tell(void)
 {
     for (int t = 0; t < TIMES; t++, salt++) {
@@ -339,7 +339,7 @@ static void sum_and_tell(void)
     }
 }
 
-/* All particles pass all ranks, one step after the other round a ring. */
+/* All particles visit all ranks, one step after the other round a ring. */
 static void systolic(void)
 {
     static double mine[BLOCK];
@@ -351,7 +351,7 @@ static void systolic(void)
     }
 }
 
-/* Rank 0 deals out tasks to whoever asks. No collective. */
+/* Rank 0 hands out tasks on request. No collective. */
 static void tasks(void)
 {
     double task = 0, answer;
@@ -375,7 +375,7 @@ static void tasks(void)
     salt++;
 }
 
-/* Sorting by odd and even exchanges. No collective. */
+/* Odd-even sort by exchanges. No collective. */
 static void odd_even_sort(void)
 {
     double mine[BLOCK], theirs[BLOCK];

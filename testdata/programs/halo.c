@@ -1,4 +1,4 @@
-/* A ring of ranks that exchange borders with their neighbours, as a small solver does: what commq check is shown with.
+/* A ring of ranks that exchange borders with their neighbours, as a small solver does: the example of commq check.
  *
  *     halo [CHANGE] [ITERATIONS]
  *

@@ -45,7 +45,7 @@ static uint64_t slow_crc(const uint8_t *p, size_t n)
 	return r ^ all;
 }
 
-/* h times x^(8 n). */
+/* Returns h times x^(8 n). */
 static uint64_t moved(uint64_t h, size_t n)
 {
 	for (size_t i = 0; i < 8 * n; i++)
@@ -53,7 +53,7 @@ static uint64_t moved(uint64_t h, size_t n)
 	return h;
 }
 
-/* Many short ones, where the ways change over, and a few long ones. */
+/* Returns a length: mostly short, where the implementations change over, sometimes long. */
 static size_t length(int i)
 {
 	return i < 300 ? (size_t)i : i % 8 == 0 ? rnd() % (LONGEST + 1) : rnd() % 2000;
@@ -112,14 +112,14 @@ static uint64_t slow_sum(int e, uint64_t s, const uint8_t *p, size_t n)
 
 static uint64_t sum(int e, uint64_t s, const uint8_t *p, size_t n)
 {
-	cq_crc_and_sum h = cq_both(e, (cq_crc_and_sum){5, s}, p, n);
+	cq_crc_and_sum h = cq_crc_with_sum(e, (cq_crc_and_sum){5, s}, p, n);
 	must(h.crc == (crc_table(5 ^ ones, p, n) ^ ones), "beside the sum another CRC", e, n);
 	return h.sum;
 }
 
 #if defined(__x86_64__)
 
-/* Whether the processor holds something in the upper halves of the first 16 vector registers; -1: it does not say. */
+/* Reports whether the upper halves of the first 16 vector registers are in use; -1: the processor cannot say. */
 static int upper_in_use(void)
 {
 	unsigned eax, ebx, ecx, edx;
@@ -129,7 +129,7 @@ static int upper_in_use(void)
 	return (eax & 0x44) != 0;
 }
 
-/* The program goes on with them clear. */
+/* Continues the program with clear upper halves. */
 static void upper_clear(int e)
 {
 	clear_upper();
@@ -150,7 +150,7 @@ static void upper_clear(int e)
 
 static const uint8_t last[] = {0x80, 0x7f, 0xff}, others[] = {0, 0xff, 0xff};
 
-/* The laws by the ways that sums and boths say. */
+/* Tests the laws with the implementations that sums and boths select. */
 static void sum_laws(const char *name)
 {
 	printf("%s ", name);
@@ -172,7 +172,7 @@ static void sum_laws(const char *name)
 			must(s == sum(e, 0, p, k) * power + sum(e, 0, p + k, n - k), "concatenation", e, n);
 			must(((sum(e, 0, c, n) ^ (s + sum(e, 0, q, n))) & low) == 0, "the sum of sums", e, n);
 		}
-		for (int i = 0; i < 3; i++) { /* the least and the greatest, with and without sign */
+		for (int i = 0; i < 3; i++) { /* the smallest and the largest number, with and without sign */
 			for (size_t j = 0; j < sizeof c; j++)
 				c[j] = j % size == size - 1 ? last[i] : others[i];
 			must(sum(e, 7, c, 65536) == slow_sum(e, 7, c, 65536), "not the sum of extremes", e, 65536);

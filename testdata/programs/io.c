@@ -1,4 +1,4 @@
-/* Files: every way to read and write. Run with 3 ranks; prints ok. Its file is beside the executable. */
+/* Files: every way to read and write. Run with 3 ranks; prints ok. Its file lies beside the executable. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 static int rank, next, bad, a[12], b[24];
 static MPI_File f;
 
-/* The file is 12 ints, 4 of each rank; then 18. */
+/* The file has 12 ints, 4 of each rank; later 18. */
 static void blocking(void)
 {
 	MPI_Status st;
@@ -18,10 +18,10 @@ static void blocking(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_File_read_at(f, 4 * next, b, 4, MPI_INT, MPI_STATUS_IGNORE);
 	bad += b[3] != 100 * next + 3;
-	MPI_File_read_at(f, 9, b, 7, MPI_INT, &st); /* 3 are there */
+	MPI_File_read_at(f, 9, b, 7, MPI_INT, &st); /* the file has 3 of them */
 	MPI_Get_count(&st, MPI_INT, &n);
 	bad += n != 3 || b[2] != 203;
-	MPI_File_read_at(f, 99, b, 7, MPI_INT, MPI_STATUS_IGNORE); /* none */
+	MPI_File_read_at(f, 99, b, 7, MPI_INT, MPI_STATUS_IGNORE); /* the file has none of them */
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_File_write_at_all(f, 12 + 2 * rank, a, 2, MPI_INT, MPI_STATUS_IGNORE);
 	MPI_File_read_at_all(f, 12 + 2 * rank, b, 2, MPI_INT, &st);
@@ -112,13 +112,13 @@ static void split(void)
 	bad += b[rank] != 100 * rank + rank;
 }
 
-/* A file of rank 1 alone, while the other is open. */
+/* Rank 1 alone opens a second file while the other one is open. */
 static void alone(const char *name)
 {
 	MPI_File g;
 
 	MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &g);
-	MPI_File_read(g, b, 95, MPI_BYTE, MPI_STATUS_IGNORE); /* 72 are there */
+	MPI_File_read(g, b, 95, MPI_BYTE, MPI_STATUS_IGNORE); /* the file has 72 of them */
 	MPI_File_close(&g);
 }
 

@@ -1,5 +1,5 @@
-/* Many communicators and datatypes that do not last, and threads that cannot have a file: memory must not grow, errno must
- * stay. Run with 1 rank; prints ok. */
+/* Many short-lived communicators and datatypes, and threads that cannot have a file: memory must not grow, errno must
+ * not change. Run with 1 rank; prints ok. */
 #include <errno.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 static int changed;
 
-/* Kilobytes of private memory. */
+/* Returns the kilobytes of private memory. */
 static long data_kb(void)
 {
 	char line[256];

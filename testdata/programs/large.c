@@ -8,7 +8,7 @@ static int bad;
 
 static int rank, a[9], b[9];
 
-/* To the right, from the left. */
+/* Sends to the right and receives from the left. */
 static void around(void)
 {
 	int left = (rank + 2) % 3, right = (rank + 1) % 3;
@@ -97,7 +97,7 @@ static void collectives(void)
 	MPI_Comm_free(&c);
 }
 
-/* More than an int holds, on a communicator of one, where nothing needs to be moved. */
+/* More elements than an int can count, on a communicator of one rank, where no data moves. */
 static void huge(void)
 {
 	MPI_Datatype gib;

@@ -22,7 +22,7 @@ static void noise(int from, int to)
         MPI_Recv(y, 3, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* 6a: one rank after the other, with messages between that have nothing to do with it. */
+/* 6a: one rank after the other, with unrelated messages in between. */
 static void linear(void)
 {
     if (rank == 0)
@@ -36,7 +36,7 @@ static void linear(void)
     noise(4, 1);
 }
 
-/* 6b: and back to the first. */
+/* 6b: and back to the first rank. */
 static void redundant(void)
 {
     if (rank == 0)
@@ -61,7 +61,7 @@ static void repeated(void)
     }
 }
 
-/* 6d: the root passes a token to each rank, and who has it broadcasts. */
+/* 6d: the root passes a token to each rank, and the rank with the token broadcasts. */
 static void nested(void)
 {
     int token = 4711;
@@ -81,7 +81,7 @@ static void nested(void)
     }
 }
 
-/* A token that goes round and round: every rank could be the root. */
+/* A token that goes round several times: every rank could be the root. */
 static void ring(void)
 {
     int token = 815;
@@ -94,7 +94,7 @@ static void ring(void)
     }
 }
 
-/* A binomial tree, again and again, by calls that do not block. */
+/* A binomial tree, several times, by nonblocking calls. */
 static void tree(void)
 {
     for (int k = 0; k < 10; k++) {
@@ -115,7 +115,7 @@ static void tree(void)
     }
 }
 
-/* In segments, from the last rank to the first. */
+/* A broadcast in segments, from the last rank to the first. */
 static void pipeline(void)
 {
     if (rank == ranks - 1)
@@ -162,7 +162,7 @@ static void barrier(void)
             MPI_Sendrecv(NULL, 0, MPI_INT, (rank + s) % ranks, 12, NULL, 0, MPI_INT, (rank - s + ranks) % ranks, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* No collective: everybody sends to both neighbours what everybody has. */
+/* Not a collective: all ranks send the same data to both neighbours. */
 static void halo(void)
 {
     fill(data, N, 300000);
@@ -172,7 +172,7 @@ static void halo(void)
     }
 }
 
-/* To all ranks but the third. */
+/* A broadcast to all ranks but the third. */
 static void part(void)
 {
     if (rank == 1) {

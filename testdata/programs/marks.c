@@ -1,4 +1,4 @@
-/* A mark and a self-record, before, in and after MPI. Run with 1 rank; prints ok. */
+/* A mark and a self-record, before, during and after MPI. Run with 1 rank; prints ok. */
 #include "commq.h"
 #include <stdio.h>
 

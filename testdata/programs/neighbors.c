@@ -10,11 +10,11 @@ static void done(MPI_Request *r)
 	MPI_Wait(r, MPI_STATUS_IGNORE);
 }
 
-/* A row of three, and each its own neighbour twice in the second dimension. */
+/* A row of three; in the second dimension each rank is its own neighbour twice. */
 static void row(int rank, int *a, int *b)
 {
 	int extents[2] = {3, 1}, periods[2] = {0, 1};
-	/* left, right, itself, itself; what lies off the row's ends has counts too */
+	/* left, right, itself, itself; the missing neighbours at the row's ends also have counts */
 	int sc[4] = {1, 2, 3, 3}, sd[4] = {0, 1, 3, 6}, rc[4] = {2, 1, 3, 3}, rd[4] = {0, 2, 3, 6};
 	MPI_Comm c;
 	MPI_Cart_create(MPI_COMM_WORLD, 2, extents, periods, 0, &c);
@@ -86,7 +86,7 @@ static void directed(int rank, int *a, int *b)
 	MPI_Comm_free(&c);
 }
 
-/* Each sends twice to the next. On other topologies not every library can do an alltoallw in every language. */
+/* Each sends twice to the next rank. On other topologies not every library can do an alltoallw in every language. */
 static void twice(int rank, int *a, int *b)
 {
 	int left = (rank + 2) % 3, right = (rank + 1) % 3, sources[2] = {left, left}, destinations[2] = {right, right}, counts[2] = {1, 2};

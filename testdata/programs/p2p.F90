@@ -79,7 +79,7 @@ contains
     end if
   end subroutine
 
-  ! The three bindings want three kinds of argument for the address of the buffer.
+  ! The three bindings need three kinds of argument for the address of the buffer.
   subroutine detach()
 #if defined(F08)
     use iso_c_binding, only: c_ptr

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 5; i++)
 		out[i] = 10 * rank + i;
 
-	/* 0 to 1: standard, synchronous, buffered and ready; 1 has posted nothing but receives in this order */
+	/* 0 to 1: standard, synchronous, buffered and ready; 1 posts only receives, in this order */
 	if (rank == 0) {
 		MPI_Send(out, 5, MPI_INT, 1, 9, MPI_COMM_WORLD);
 		MPI_Ssend(out, 4, MPI_INT, 1, 9, MPI_COMM_WORLD);
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 		CHECK(n == 2 && st.MPI_TAG == 11 && in[1] == 1 && r == MPI_REQUEST_NULL);
 	}
 
-	/* everyone: to the next, from the one before; in place; to itself; to and from nobody */
+	/* all ranks: to the next, from the previous one; in place; to itself; to and from MPI_PROC_NULL */
 	MPI_Sendrecv(out, 3, MPI_INT, next, 21, in, 5, MPI_INT, before, 21, MPI_COMM_WORLD, &st);
 	CHECK(st.MPI_SOURCE == before && in[2] == 10 * before + 2);
 	MPI_Sendrecv_replace(in, 2, MPI_INT, before, 22, next, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

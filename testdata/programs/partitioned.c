@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 		MPI_Precv_init(second, 2, 9, MPI_BYTE, 0, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &r[1]);
 	}
 	for (int i = 0; i < 2 && rank != 1; i++) {
-		MPI_Start(&r[1]); /* before the one that was made before it */
+		MPI_Start(&r[1]); /* before the older request */
 		MPI_Start(&r[0]);
 		if (rank == 0) {
 			MPI_Pready(3, r[0]);

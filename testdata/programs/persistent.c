@@ -16,7 +16,7 @@ static int bad;
 
 static int rank, a[9], b[18][9];
 
-/* What every rank has when each operation was done. */
+/* The expected data of every rank when each operation is done. */
 static void check(void)
 {
 	static const int at[3] = {0, 1, 3};
@@ -65,8 +65,8 @@ static void world(void)
 	P(Alltoallv_init)(a, sc, sd, MPI_INT, b[13], rc, rd, MPI_INT, W, I, &r[13]);
 	P(Alltoallw_init)(a, sc, sdb, ints, b[14], rc, rdb, ints, W, I, &r[14]);
 	P(Allreduce_init)(MPI_IN_PLACE, b[15], 1, MPI_INT, MPI_PROD, W, I, &r[15]);
-	/* What is sent is what is there at the start; but MPICH 4.0.2 copies part of what it gathers at once, and does a persistent
-	 * gather or scatter right only once. */
+	/* A start sends the data at that time; but MPICH 4.0.2 copies part of a gather's data earlier, and does a
+	 * persistent gather or scatter correctly only once. */
 	for (int i = 0; i < 9; i++)
 		a[i] = 10 * rank + i;
 	P(Gather_init)(a, 2, MPI_INT, b[16], 2, MPI_INT, 2, W, I, &r[16]);
@@ -81,7 +81,7 @@ static void world(void)
 	MPI_Startall(16, r);
 	MPI_Waitall(16, r, MPI_STATUSES_IGNORE);
 	check();
-	/* The third time for the allreduce, of something else, beside a message from 0 to 1. */
+	/* The third start of the allreduce, with other data, beside a message from 0 to 1. */
 	a[1] += 5;
 	some[0] = r[3];
 	if (rank == 0)
@@ -98,7 +98,7 @@ static void world(void)
 		MPI_Request_free(&some[1]);
 }
 
-/* The ring of program neighbors, and twice to the next. */
+/* The ring of program neighbors, twice to the next rank. */
 static void neighbors(void)
 {
 	int left = (rank + 2) % 3, right = (rank + 1) % 3, three = 3, periodic = 1;

@@ -1,6 +1,6 @@
 /* Calls from odd places, by the first argument:
  *   dl A B   from two libraries, the second of which is loaded where the first was
- *   made     from code made while the program runs, which no unwinder knows; then the same with a frame pointer that is none
+ *   made     from code made while the program runs, which no unwinder knows; then the same with an invalid frame pointer
  *   signal   from a signal handler
  *   heap     prints how many calls allocated memory
  *   many     from 3000 places, twice */
@@ -49,7 +49,7 @@ static void on_signal(int s)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Sends nothing to nobody, which no library allocates for. */
+/* An empty send to MPI_PROC_NULL, for which no library allocates memory. */
 static inline __attribute__((always_inline)) void nothing(void)
 {
 	MPI_Send(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 9, MPI_COMM_WORLD);

@@ -1,12 +1,12 @@
 /* Requests: every completion call, persistent requests, MPI_Request_free, MPI_Cancel, failed tests. Run with 3 ranks: 1
- * sends what 0 asks for, 2 looks on and cancels a receive; prints ok. */
+ * sends when 0 asks, 2 only cancels a receive; prints ok. */
 #include <mpi.h>
 #include <stdio.h>
 
 static int bad;
 #define CHECK(x) ((x) ? 0 : (bad++, fprintf(stderr, "requests.c:%d: %s\n", __LINE__, #x)))
 
-/* 1 sends a message with this tag when 0 asks for it. */
+/* Rank 1 sends a message with this tag when rank 0 asks for it. */
 static void ask(int tag)
 {
 	MPI_Send(&tag, 1, MPI_INT, 1, 40, MPI_COMM_WORLD);
@@ -18,7 +18,7 @@ static void zero(void)
 	MPI_Request r[4];
 	MPI_Status st[4];
 
-	/* Test fails until 1 was asked; Request_get_status completes nothing */
+	/* Test fails until rank 1 was asked; Request_get_status completes nothing */
 	MPI_Irecv(&in[0], 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &r[0]);
 	MPI_Test(&r[0], &flag, MPI_STATUS_IGNORE);
 	CHECK(!flag);
@@ -72,7 +72,7 @@ static void zero(void)
 	while (!flag);
 	CHECK(in[0] == 5);
 
-	/* Waitall of a receive, a send to ourselves, a receive from nobody and a receive of it */
+	/* Waitall of a receive, a send to this rank, a receive from MPI_PROC_NULL and the receive of the send */
 	in[1] = 11;
 	MPI_Irecv(&in[0], 1, MPI_INT, 1, 7, MPI_COMM_WORLD, &r[0]);
 	MPI_Isend(&in[1], 1, MPI_INT, 0, 8, MPI_COMM_WORLD, &r[1]);
@@ -103,13 +103,13 @@ static void two(void)
 	int x = 5, y = 0, flag;
 	MPI_Request r;
 	MPI_Status st;
-	/* a receive that nothing will match */
+	/* a receive that no message matches */
 	MPI_Irecv(&y, 1, MPI_INT, 0, 99, MPI_COMM_WORLD, &r);
 	MPI_Cancel(&r);
 	MPI_Wait(&r, &st);
 	MPI_Test_cancelled(&st, &flag);
 	CHECK(flag);
-	/* a send that is let go */
+	/* a send whose request is freed */
 	MPI_Irecv(&y, 1, MPI_INT, 0, 31, MPI_COMM_SELF, &r);
 	MPI_Wait(&(MPI_Request){MPI_REQUEST_NULL}, MPI_STATUS_IGNORE);
 	MPI_Request s;
@@ -120,7 +120,7 @@ static void two(void)
 	CHECK(y == 5 && s == MPI_REQUEST_NULL);
 }
 
-/* Everyone sends 2 ints to the next one, three times, by persistent requests. */
+/* Each rank sends 2 ints to the next one, three times, by persistent requests. */
 static void persistent(int rank, int size)
 {
 	int out[2] = {rank, -rank}, in[2];

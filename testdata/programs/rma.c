@@ -1,10 +1,10 @@
-/* One-sided communication: every call that moves data, every way to synchronise, windows of four kinds. Run with 3 ranks;
- * prints ok. */
+/* One-sided communication: every call that transfers data, every way to synchronise, windows of four kinds. Run with 3
+ * ranks; prints ok. */
 #include <mpi.h>
 #include <stdio.h>
 
 static int rank, next, before, bad, a[12], b[12];
-static MPI_Datatype column; /* 2 ints, the second 4 behind the first */
+static MPI_Datatype column; /* 2 ints, the second 4 ints after the first */
 
 static void fences(MPI_Win w, int *mem)
 {
@@ -34,7 +34,7 @@ static void groups(MPI_Win w)
 	MPI_Put(a, 1, MPI_INT, next, 3, 1, MPI_INT, w);
 	MPI_Win_complete(w);
 	MPI_Win_wait(w);
-	if (rank == 0) { /* rank 2 starts when told to: the first test fails */
+	if (rank == 0) { /* rank 2 starts later, when told: the first test fails */
 		MPI_Win_post(from, 0, w);
 		MPI_Win_test(w, &flag);
 		bad += flag;
@@ -79,7 +79,7 @@ static void locks(MPI_Win w)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* World ranks 2 and 0 are 0 and 1 of a communicator that is gone when its window is used. */
+/* World ranks 2 and 0 are 0 and 1 of a communicator that is freed before its window is used. */
 static void shared(void)
 {
 	int *mem, me;
@@ -98,7 +98,7 @@ static void shared(void)
 	MPI_Win_free(&w);
 }
 
-/* Memory that is attached later, and an origin by its address. */
+/* Memory attached later, and an origin given by its address. */
 static void dynamic(void)
 {
 	MPI_Win w;

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	bad = grid[4][0] != (rank == 1);
 	MPI_Allreduce(&rank, &x, 1, MPI_INT, MPI_SUM, world);
 	bad |= x != 3;
-	if (rank != 1) { /* 2 is its first rank */
+	if (rank != 1) { /* rank 2 is its first rank */
 		MPI_Comm_create_from_group(some, "ends", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &part);
 		x = rank;
 		MPI_Bcast(&x, 1, MPI_INT, 0, part);

@@ -1,5 +1,5 @@
-/* SIGUSR1 between calls, in a call, in a thread without MPI, with a handler of the program's own, after MPI_Finalize. Run with
- * 1 rank and what to do; prints what came of it. */
+/* SIGUSR1 between calls, in a call, in a thread without MPI, with the program's own handler, after MPI_Finalize. Run
+ * with 1 rank and the case; prints the result. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* 3000 messages, then something ends before its time; argv[1] says what. */
+/* 3000 messages, then a process ends early; argv[1] names it. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <mpi.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Kills the process of this job whose command line has that word, and whose environment has our spool. */
+/* Kills the process of this job that has the word in its command line and our spool in its environment. */
 static void end(const char *word, size_t n)
 {
 	static char line[1 << 16], want[4096];
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 0; i < 4000; i++) {
-		if (i == 3000) /* the simulator ranks are at work by then */
+		if (i == 3000) /* now the simulator ranks are at work */
 			MPI_Barrier(MPI_COMM_WORLD);
 		if (i == 3000 && rank == 0 && strcmp(argv[1], "the process is killed") == 0)
 			end("\0simrank", sizeof "\0simrank");

@@ -1,4 +1,4 @@
-/* Virtual time of messages on a machine of 10 us and 1 GB/s, with COMMQ_CLOCK=none: every time is known to the picosecond. */
+/* Virtual time of messages on a machine with 10 us and 1 GB/s, with COMMQ_CLOCK=none: every time is known to the picosecond. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void want(const char *what, long long time)
 	}
 }
 
-/* A message to oneself takes its time: the only way to let time pass. */
+/* Sends a message to this rank, the only way to let time pass. */
 static void spend(int bytes)
 {
 	MPI_Request r;
@@ -34,7 +34,7 @@ static void spend(int bytes)
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-/* All clocks are the same. */
+/* Sets all clocks to the same time. */
 static long long level(void)
 {
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -68,7 +68,7 @@ static void late_and_early(void)
 		spend(5000); /* 15 us */
 		want("time spent", t + cost(5000));
 		MPI_Recv(to, 100, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		want("a late receiver", t + cost(5000)); /* it came after 10.1 us */
+		want("a late receiver", t + cost(5000)); /* the message came after 10.1 us */
 		MPI_Recv(to, 9000, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		want("an early receiver", t + cost(9000));
 	} else if (rank == 0) {
@@ -78,7 +78,7 @@ static void late_and_early(void)
 	}
 }
 
-/* A message's event is that of its place in the order of posting, whatever is waited for first. */
+/* A message's event follows the posting order, whichever receive is waited for first. */
 static void order(int first_source, int first_tag, int second_source, const char *what)
 {
 	long long t = level();
@@ -100,7 +100,7 @@ static void order(int first_source, int first_tag, int second_source, const char
 	}
 }
 
-/* The same where one call completes them, in whatever order. */
+/* The same when one call completes them, in any order. */
 static void together(void)
 {
 	long long t = level();
@@ -180,7 +180,7 @@ static void probes(void)
 	}
 }
 
-/* Senders that wait until their message is received, which a probe has found. */
+/* Senders that wait for their receiver, which has found the message by a probe. */
 static void found_first(void)
 {
 	MPI_Status st;
@@ -216,7 +216,7 @@ static void exchanges(void)
 	want("Sendrecv with nobody", t + 5 * cost(700) + cost(300));
 }
 
-/* What is cancelled or freed leaves the events of others alone. */
+/* Cancelled and freed requests do not affect the events of others. */
 static void left_alone(void)
 {
 	MPI_Request r[2];
@@ -243,7 +243,7 @@ static void left_alone(void)
 	}
 }
 
-/* More completions than fit the buffer of the records. */
+/* More completions than fit into the buffer of the records. */
 static void very_many(void)
 {
 	enum { N = 5000 };

@@ -1,4 +1,4 @@
-! sites.c in Fortran: prints the line of each call that is looked at. 3 ranks.
+! sites.c in Fortran: prints the line of each examined call. 3 ranks.
 #include "flavour.h"
 module halo
 #if defined(F08)
@@ -13,7 +13,7 @@ module halo
   integer :: rank, line_put, line_early, line_late, line_in, line_received
   character :: out(4097), in(4097)
 contains
-  ! One place, two paths to it.
+  ! One place with two paths to it.
   subroutine put(tag)
     integer, intent(in) :: tag
     integer :: e

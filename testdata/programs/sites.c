@@ -1,4 +1,4 @@
-/* Call sites: prints the line of each call that is looked at, as the compiler counts it, before it makes the calls. 3 ranks. */
+/* Call sites: prints the line of each examined call, as the compiler counts it, before it makes the calls. 3 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,11 +10,11 @@ static char buf[4097];
 
 void shared_barrier(int *line); /* of libsites.so, in the same file */
 
-/* One place, two paths to it. */
+/* One place with two paths to it. */
 static NOINLINE void put(int tag)
 {
 	AT(line_put), MPI_Sendrecv(buf, 4097, MPI_BYTE, (rank + 1) % 3, tag, buf, 4097, MPI_BYTE, (rank + 2) % 3, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	buf[1]++; /* no tail call */
+	buf[1]++; /* prevents a tail call */
 }
 
 static NOINLINE void early(void)
@@ -29,7 +29,7 @@ static NOINLINE void late(void)
 	buf[3]++;
 }
 
-/* Put into main by the compiler. */
+/* Inlined into main by the compiler. */
 static inline __attribute__((always_inline)) void inlined(void)
 {
 	int sum = rank, all;

@@ -10,7 +10,7 @@ static void check(int ok, int line)
 		printf("line %d\n", line), bad = 1;
 }
 
-/* What both sides do with the communicator between them, and the spawned ones among themselves: 5 numbers with tag 9. */
+/* The exchange of both sides on the communicator between them, and of the spawned ranks among themselves: 5 numbers with tag 9. */
 static void meet(MPI_Comm between, int spawned)
 {
 	int rank, all, five[5] = {3, 5, 9, 0, 7};

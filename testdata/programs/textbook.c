@@ -1,4 +1,4 @@
-/* Collective operations as textbooks and programs for courses have them, and exchanges that are none, for 6 ranks. */
+/* Collective operations as in textbooks and programs for courses, and exchanges that are no collectives, for 6 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static double number(int i)
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-/* Bruck's allgather: twice as many blocks in each round, and the rest in the last one; then they are put in order. */
+/* Bruck's allgather: twice as many blocks in each round, and the rest in the last one; then they are sorted. */
 static void bruck_allgather(void)
 {
     static double all[RANKS][BLOCK];
@@ -57,7 +57,7 @@ static void bruck_alltoall(void)
     }
 }
 
-/* A sort by samples: ranks send samples to rank 0, which sends splitters to all; numbers go to the ranks of their buckets. */
+/* A sample sort: ranks send samples to rank 0, which sends splitters to all; then numbers go to their buckets. */
 static void sample_sort(void)
 {
     static int keys[64], bucket[RANKS][64 * RANKS];
@@ -127,7 +127,7 @@ static void summa(void)
     MPI_Comm_free(&column);
 }
 
-/* Gauss: the owner of row k sends it on to the ranks behind it only. */
+/* Gaussian elimination: the owner of row k sends it only to the ranks after it. */
 static void gauss_pipeline(void)
 {
     static double row[N];
@@ -175,7 +175,7 @@ static void dissemination_barrier(void)
             MPI_Sendrecv(NULL, 0, MPI_INT, (rank + step) % ranks, 11, NULL, 0, MPI_INT, (rank - step + ranks) % ranks, 11, world, MPI_STATUS_IGNORE);
 }
 
-/* Nodes of two ranks: leaders tell each other, then their nodes. */
+/* Nodes of two ranks: leaders inform each other, then their nodes. */
 static void two_level_broadcast(void)
 {
     static double data[N];
@@ -202,7 +202,7 @@ static void two_level_broadcast(void)
         MPI_Comm_free(&leaders);
 }
 
-/* The same for a sum: up to the leader of three, to rank 0, and back. */
+/* The same for a sum: up to the leader of three ranks, to rank 0, and back. */
 static void two_level_sum(void)
 {
     for (int t = 0; t < TIMES; t++, salt++) {
@@ -247,7 +247,7 @@ static void folded_norm(void)
     }
 }
 
-/* Where each rank writes in a file: what comes from the rank before. */
+/* Where each rank writes in a file: an offset that comes from the previous rank. */
 static void offsets(void)
 {
     for (int t = 0; t < TIMES; t++, salt++) {
@@ -260,7 +260,7 @@ static void offsets(void)
     }
 }
 
-/* Jacobi on strips; the residual by a star, with whoever comes first. */
+/* Jacobi on strips; the residual goes to rank 0 and back, in the order of arrival. */
 static void jacobi(void)
 {
     static double u[N + 2][N], v[N + 2][N];
@@ -293,7 +293,7 @@ static void jacobi(void)
     }
 }
 
-/* Floyd and Warshall: the owner of row k sends it to all others, nonblocking. */
+/* Floyd-Warshall: the owner of row k sends it to all others, nonblocking. */
 static void floyd(void)
 {
     static int row[N];
@@ -313,7 +313,7 @@ static void floyd(void)
     }
 }
 
-/* Rank 0 adds up what comes, and keeps it. */
+/* Rank 0 adds up the numbers that it receives, and keeps the sum. */
 static void energy(void)
 {
     for (int t = 0; t < TIMES; t++, salt++) {
@@ -329,7 +329,7 @@ static void energy(void)
     }
 }
 
-/* Pipeline of stages, each does something with what comes. No collective. */
+/* A pipeline of stages; each changes the data that it gets. No collective. */
 static void stages(void)
 {
     double x[BLOCK];
@@ -346,7 +346,7 @@ static void stages(void)
     }
 }
 
-/* A halo on a ring, in place and both ways, with a flag for the neighbours that says whether anything has changed. No collective. */
+/* A halo on a ring, in place and both ways. A flag tells the neighbours whether anything changed. No collective. */
 static void flags(void)
 {
     for (int t = 0; t < 2 * TIMES; t++, salt++) {
@@ -368,7 +368,7 @@ static void flags(void)
     }
 }
 
-/* A minimum by a token that goes round a ring twice: once to find it, once to tell it. */
+/* A minimum by a token that goes twice round a ring: to find the minimum, then to distribute it. */
 static void election(void)
 {
     for (int t = 0; t < TIMES; t++, salt++) {

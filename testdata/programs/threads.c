@@ -1,4 +1,4 @@
-/* Four threads that send to themselves at once. Run with 1 rank; prints ok. */
+/* Four threads that send to themselves at the same time. Run with 1 rank; prints ok. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 			caught++;
 #endif
 		if (i == 1)
-			deep(3); /* the next call is deeper in the stack than the one that was left */
+			deep(3); /* the next call is deeper in the stack than the abandoned one */
 		MPI_Sendrecv(&x, 1, MPI_INT, 0, i, &y, 1, MPI_INT, 0, i, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 	}
 	MPI_Barrier(MPI_COMM_SELF);

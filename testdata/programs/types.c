@@ -1,4 +1,4 @@
-/* Derived datatypes, also two that follow each other in one handle. Run with 3 ranks; prints ok. */
+/* Derived datatypes, also two that use the same handle one after the other. Run with 3 ranks; prints ok. */
 #include <mpi.h>
 #include <stdio.h>
 

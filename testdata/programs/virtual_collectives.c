@@ -1,5 +1,5 @@
-/* Rank r comes to each collective r * 10 us after the first. Rank 0 prints, for each, the virtual time from when the last
- * came to when it left itself, in ns. */
+/* Rank r enters each collective r * 10 us after the first. Rank 0 prints for each, in ns, the virtual time from the
+ * last rank's entry to its own exit. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -18,7 +18,7 @@ static int in[4096], out[4096];
 static int rank, size;
 static MPI_Request r, s;
 
-/* All are level; returns when the last will come. */
+/* Sets all clocks to the same time; returns the time at which the last rank will enter. */
 static double level(void)
 {
 	MPI_Barrier(W);

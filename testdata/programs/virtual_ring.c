@@ -1,4 +1,4 @@
-/* A token of 4097 bytes goes round once. Rank r computes for r + 1 us before it passes it on, and says it by
+/* A token of 4097 bytes goes round once. Rank r computes for r + 1 us before it passes it on, and reports that in
  * commq_compute_ns, which is all the compute time there is with the clock "told". Rank 0 prints the virtual time of it all. */
 #include <mpi.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@ static void *pong(void *p)
 	work *w = p;
 	w->began = (MPI_Wtime() - t) * 1e9;
 	if (w->comm != MPI_COMM_WORLD)
-		pthread_barrier_wait(&both); /* neither has gone on when the other's clock begins */
+		pthread_barrier_wait(&both); /* neither clock has advanced when the other thread's clock begins */
 	for (int i = 0; i < w->times; i++) {
 		if (rank == 0)
 			MPI_Send(w->buf, w->bytes, MPI_BYTE, 1, 9, w->comm);

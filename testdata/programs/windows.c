@@ -1,5 +1,5 @@
-/* MPI_Win_create, which not every machine's Open MPI can do, and one-sided communication and files with large counts. Run with 3
- * ranks; prints ok. */
+/* MPI_Win_create, which Open MPI cannot do on every machine, and one-sided communication and files with large counts.
+ * Run with 3 ranks; prints ok. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ static void files(const char *name)
 	MPI_File_write_c(f, a, 3, MPI_INT, MPI_STATUS_IGNORE);
 	MPI_File_write_all_c(f, a, 1, MPI_INT, MPI_STATUS_IGNORE);
 	MPI_Barrier(MPI_COMM_WORLD);
-	MPI_File_read_at_c(f, 41, b, 96, MPI_BYTE, MPI_STATUS_IGNORE); /* of 48 bytes those from the 41st on */
+	MPI_File_read_at_c(f, 41, b, 96, MPI_BYTE, MPI_STATUS_IGNORE); /* of 48 bytes, those from byte 41 on */
 	MPI_File_read_at_all_c(f, 16, b, 7, MPI_BYTE, MPI_STATUS_IGNORE);
 	MPI_File_seek(f, 16 * rank, MPI_SEEK_SET);
 	MPI_File_read_c(f, b, 2, MPI_INT, MPI_STATUS_IGNORE);
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	MPI_Win_free(&w);
 	MPI_Win_allocate_shared_c(16, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &p, &w);
 	MPI_Win_free(&w);
-	/* a constructor that fails on every rank is a collective operation all the same */
+	/* a constructor that fails on every rank still counts as a collective operation */
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	bad += MPI_Win_create(mem, sizeof mem, -5, MPI_INFO_NULL, MPI_COMM_WORLD, &w) == MPI_SUCCESS;
 	snprintf(name, sizeof name, "%s.dat", argv[0]);

@@ -1,4 +1,4 @@
-! world_callbacks.c in Fortran, as far as it goes there.
+! world_callbacks.c in Fortran, as far as that is possible.
 #include "flavour.h"
 #if defined(F08)
 #define HANDLE_ERRHANDLER type(MPI_Errhandler)

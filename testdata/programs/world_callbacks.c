@@ -1,11 +1,11 @@
-/* MPI_COMM_WORLD's attributes, error handlers and what MPI calls back, as rank 3 sees them. Run with 4 ranks. */
+/* MPI_COMM_WORLD's attributes, error handlers and callbacks, as rank 3 sees them. Run with 4 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define W MPI_COMM_WORLD
-#if defined(OPEN_MPI) /* removed from its mpi.h, not from the library */
+#if defined(OPEN_MPI) /* removed from its mpi.h, but not from the library */
 #undef MPI_Errhandler_create
 #undef MPI_Errhandler_set
 int MPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 	MPI_Comm_dup(dup, &again);
 	MPI_Comm_free(&again);
 	MPI_Comm_free(&dup);
-	MPI_Comm_set_attr(W, keyval, &three); /* deletes the one before */
+	MPI_Comm_set_attr(W, keyval, &three); /* deletes the previous one */
 	MPI_Attr_delete(W, old);
 
 	MPI_Comm_create_errhandler(handler, &h);
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, s);
 	MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_OTHER);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
-	err = MPI_Type_free(&(MPI_Datatype){MPI_INT}); /* of no communicator */
+	err = MPI_Type_free(&(MPI_Datatype){MPI_INT}); /* an error without a communicator */
 	SAY("MPI_INT stays: %d\n", err != MPI_SUCCESS);
 	MPI_Comm_free(&(MPI_Comm){MPI_COMM_NULL});
 	MPI_Comm_set_errhandler(W, MPI_ERRORS_RETURN);

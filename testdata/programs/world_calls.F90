@@ -1,4 +1,4 @@
-! What calls on MPI_COMM_WORLD say in Fortran, printed by rank 3: those of world_calls.c that have their own entry there.
+! Results of calls on MPI_COMM_WORLD, printed by rank 3: those of world_calls.c with an entry point of their own in Fortran.
 #include "flavour.h"
 module shown
 #if defined(F08)

@@ -1,5 +1,5 @@
-/* What calls on MPI_COMM_WORLD say, printed by rank 3 after the others' answers are gathered: the same with simulator
- * ranks beside it as without. Run with 4 ranks. */
+/* The results of calls on MPI_COMM_WORLD, printed by rank 3 after it has gathered those of the others: they must not
+ * change with simulator ranks. Run with 4 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define W MPI_COMM_WORLD
 
-/* Each line is the four ranks' numbers. */
+/* Prints a line with the numbers of the four ranks. */
 static void show(const char *what, long v)
 {
 	long all[4] = {0};
@@ -19,7 +19,7 @@ static void show(const char *what, long v)
 		printf("%s %ld %ld %ld %ld\n", what, all[0], all[1], all[2], all[3]);
 }
 
-/* Size, own rank and order of a communicator's members; it is freed. */
+/* Shows size, own rank and order of a communicator's members, and frees it. */
 static void ranks(const char *what, MPI_Comm *c)
 {
 	int size = -1, rank = -1, world, first = -1, one = 1, sum;
@@ -136,7 +136,7 @@ static void made(int rank, int size)
 	show("f2c", MPI_Comm_f2c(MPI_Comm_c2f(W)) == W && MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_SELF)) == MPI_COMM_SELF);
 }
 
-/* Every kind of call that moves data. */
+/* Makes every kind of call that transfers data. */
 static void moved(int rank, int size)
 {
 	int a[8], b[8] = {0}, i, n, counts[4] = {1, 1, 1, 1}, at[4] = {0, 1, 2, 3}, bytes[4] = {0, 4, 8, 12}, flag = 0;

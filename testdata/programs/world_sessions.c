@@ -1,4 +1,4 @@
-/* What a program sees of its sessions. With init: MPI_Init between two sessions; first: before them. Run with 3 ranks. */
+/* The sessions as a program sees them. With init: MPI_Init between two sessions; first: before them. Run with 3 ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a program does before MPI_Init and after MPI_Finalize, and how it ends. With abort: rank 1 calls MPI_Abort; with fatal: it
+/* Calls before MPI_Init and after MPI_Finalize, and ways to end. With abort: rank 1 calls MPI_Abort; with fatal: it
  * makes an error. */
 #include <mpi.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 __attribute__((destructor)) static void unloaded(void)
 {
-	fputs("unloaded\n", stdout); /* in one write, also where MPI has made stdout unbuffered */
+	fputs("unloaded\n", stdout); /* in one write, even where MPI has made stdout unbuffered */
 }
 
 static void leaving(void)

@@ -1,4 +1,5 @@
-// Package objects keeps runs in object storage that speaks S3: a run is the objects under PREFIX/NAME, and its manifest, put last, makes it one.
+// Package objects keeps runs in object storage with the S3 protocol. A run is the objects under PREFIX/NAME. Its
+// manifest is put last, so objects without one are not a run.
 package objects
 
 import (
@@ -21,20 +22,20 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Is says whether a store's name means object storage: s3://BUCKET or s3://BUCKET/PREFIX.
+// Is reports whether a store's name means object storage: s3://BUCKET or s3://BUCKET/PREFIX.
 func Is(store string) bool { return strings.HasPrefix(store, "s3://") }
 
-// Access is how a service is reached. Nothing of it is ever printed.
+// Access says how to reach a service. It is never printed.
 type Access struct {
 	// Endpoint is its host and port.
 	Endpoint string
-	// TLS says that it is asked by https.
+	// TLS means https.
 	TLS bool
-	// Region is what requests are signed for.
+	// Region is the region that requests are signed for.
 	Region string
-	// PathStyle says that the bucket is the first part of a request's path, not of the host's name.
+	// PathStyle means that the bucket is the first part of a request's path instead of the host's name.
 	PathStyle bool
-	// KeyID, Secret and Token sign requests; empty: they are not signed.
+	// KeyID, Secret and Token sign requests; when they are empty, requests are not signed.
 	KeyID, Secret, Token string
 }
 
@@ -42,16 +43,17 @@ type Access struct {
 type Store struct {
 	// URL is its name: s3://BUCKET/PREFIX, without / at the end.
 	URL string
-	// Access is how it is reached.
+	// Access says how to reach it.
 	Access Access
 
 	bucket, prefix string
 	client         *minio.Client
 }
 
-// Open is the store of that name. Endpoint, region and keys come from the environment and the files that AWS's own tools read: $AWS_ENDPOINT_URL_S3 or
-// $AWS_ENDPOINT_URL (none: Amazon's), $AWS_REGION or $AWS_DEFAULT_REGION (none: us-east-1), $AWS_ACCESS_KEY_ID with $AWS_SECRET_ACCESS_KEY, else the profile $AWS_PROFILE
-// of ~/.aws/credentials. Nothing is asked yet.
+// Open returns the store of that name, without sending a request. Endpoint, region and keys come from the environment
+// and the files that AWS's own tools read: $AWS_ENDPOINT_URL_S3 or $AWS_ENDPOINT_URL (default: Amazon's), $AWS_REGION
+// or $AWS_DEFAULT_REGION (default: us-east-1), $AWS_ACCESS_KEY_ID with $AWS_SECRET_ACCESS_KEY, else the profile
+// $AWS_PROFILE of ~/.aws/credentials.
 func Open(name string) (*Store, error) {
 	rest, ok := strings.CutPrefix(name, "s3://")
 	bucket, prefix, _ := strings.Cut(rest, "/")
@@ -67,12 +69,14 @@ func Open(name string) (*Store, error) {
 	if access.PathStyle {
 		lookup = minio.BucketLookupPath
 	}
-	client, err := minio.New(access.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(access.KeyID, access.Secret, access.Token), Secure: access.TLS,
-		Region: access.Region, BucketLookup: lookup})
+	client, err := minio.New(access.Endpoint,
+		&minio.Options{Creds: credentials.NewStaticV4(access.KeyID, access.Secret, access.Token), Secure: access.TLS,
+			Region: access.Region, BucketLookup: lookup})
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", name, err)
 	}
-	s := &Store{URL: strings.TrimRight("s3://"+bucket+"/"+prefix, "/"), Access: access, bucket: bucket, prefix: prefix, client: client}
+	s := &Store{URL: strings.TrimRight("s3://"+bucket+"/"+prefix, "/"), Access: access, bucket: bucket,
+		prefix: prefix, client: client}
 	return s, nil
 }
 
@@ -98,7 +102,8 @@ func accessOf() (Access, error) {
 		}
 		a.Endpoint, a.TLS, a.PathStyle = u.Host, u.Scheme == "https", true
 	}
-	keys, err := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}).Get()
+	keys, err := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{},
+		&credentials.FileAWSCredentials{}}).GetWithContext(nil)
 	if err != nil {
 		return a, fmt.Errorf("keys for object storage: %w", err)
 	}
@@ -108,15 +113,15 @@ func accessOf() (Access, error) {
 
 const manifestName = "manifest.json"
 
-// key is the key of a file of a run.
+// key returns the key of a file of a run.
 func (s *Store) key(parts ...string) string {
 	return path.Join(append([]string{s.prefix}, parts...)...)
 }
 
-// Place is the URL of a run.
+// Place returns the URL of a run.
 func (s *Store) Place(name string) string { return s.URL + "/" + name }
 
-// fail says what was being done, and what may help.
+// fail adds to an error what failed and what may help.
 func (s *Store) fail(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -135,9 +140,9 @@ func (s *Store) fail(doing string, err error) error {
 type Info struct {
 	// Name is the run's name.
 	Name string
-	// Manifest is what the run says of itself; nil when Err is not.
+	// Manifest is the run's manifest; nil when Err is set.
 	Manifest *schema.Manifest
-	// Err says why the manifest cannot be read.
+	// Err is why the manifest cannot be read.
 	Err error
 }
 
@@ -168,7 +173,7 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 	return infos, nil
 }
 
-// Manifest reads a run's manifest. The error is os.ErrNotExist where there is no run of that name.
+// Manifest reads a run's manifest. The error is os.ErrNotExist when there is no run of that name.
 func (s *Store) Manifest(ctx context.Context, name string) (*schema.Manifest, error) {
 	text, err := s.read(ctx, s.key(name, manifestName))
 	if err != nil {
@@ -194,8 +199,9 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 	return text, s.fail("read", err)
 }
 
-// Push copies the run in folder dir into the store, by that name: its files and at last its manifest, so that a run that is half there is none. It returns false
-// where the same run is there already. Another one of that name is replaced: first its manifest goes.
+// Push copies the run in folder dir into the store under that name: first its files, then its manifest, so that an
+// incomplete copy is not a run. It returns false when the store has the same run already. Another run of that name is
+// replaced; its manifest is removed first.
 func (s *Store) Push(ctx context.Context, dir, name string) (pushed bool, err error) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
@@ -220,29 +226,34 @@ func (s *Store) Push(ctx context.Context, dir, name string) (pushed bool, err er
 			file := filepath.Join(dir, filepath.FromSlash(f.Path))
 			info, err := os.Stat(file)
 			if err == nil && info.Size() != f.Bytes {
-				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check says what is wrong", file, info.Size(), f.Bytes)
+				err = fmt.Errorf("%s has %d bytes, the manifest says %d; commq runs check tells what is wrong", file,
+					info.Size(), f.Bytes)
 			}
 			if err != nil {
 				return false, err
 			}
-			if _, err := s.client.FPutObject(ctx, s.bucket, s.key(name, f.Path), file, minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet"}); err != nil {
+			if _, err := s.client.FPutObject(ctx, s.bucket, s.key(name, f.Path), file,
+				minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet"}); err != nil {
 				return false, s.fail("write "+f.Path+" of run "+name+" to", err)
 			}
 		}
 	}
-	_, err = s.client.PutObject(ctx, s.bucket, s.key(name, manifestName), bytes.NewReader(text), int64(len(text)), minio.PutObjectOptions{ContentType: "application/json"})
+	_, err = s.client.PutObject(ctx, s.bucket, s.key(name, manifestName), bytes.NewReader(text), int64(len(text)),
+		minio.PutObjectOptions{ContentType: "application/json"})
 	return err == nil, s.fail("write the manifest of run "+name+" to", err)
 }
 
-// remove removes what there is under a run's name, its manifest first.
+// remove removes all objects under a run's name, its manifest first.
 func (s *Store) remove(ctx context.Context, name string) error {
-	if err := s.client.RemoveObject(ctx, s.bucket, s.key(name, manifestName), minio.RemoveObjectOptions{}); err != nil && minio.ToErrorResponse(err).Code != "NoSuchKey" {
+	if err := s.client.RemoveObject(ctx, s.bucket, s.key(name, manifestName),
+		minio.RemoveObjectOptions{}); err != nil && minio.ToErrorResponse(err).Code != "NoSuchKey" {
 		return s.fail("remove the manifest of run "+name+" from", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var keys []string
-	for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.key(name) + "/", Recursive: true}) {
+	for o := range s.client.ListObjects(ctx, s.bucket,
+		minio.ListObjectsOptions{Prefix: s.key(name) + "/", Recursive: true}) {
 		if o.Err != nil {
 			return s.fail("list", o.Err)
 		}
@@ -256,7 +267,7 @@ func (s *Store) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// Remove removes a run from the store, its manifest first. The error says where there is none of that name.
+// Remove removes a run from the store, its manifest first. It returns an error when there is no such run.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	if _, err := s.read(ctx, s.key(name, manifestName)); err != nil {
 		return err
@@ -264,7 +275,7 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	return s.remove(ctx, name)
 }
 
-// Pull copies a run of the store into the folder local, a store on a file system. It appears there whole or not at all.
+// Pull copies a run into local, a store on a file system. It appears there as a whole or not at all.
 func (s *Store) Pull(ctx context.Context, name, local string) error {
 	if _, err := s.Manifest(ctx, name); err != nil {
 		return err
@@ -283,7 +294,8 @@ func (s *Store) Pull(ctx context.Context, name, local string) error {
 				if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
 					return fmt.Errorf("the manifest names the file %q, which is not in the run's folder", f.Path)
 				}
-				if err := s.client.FGetObject(ctx, s.bucket, s.key(name, f.Path), filepath.Join(dir, filepath.FromSlash(f.Path)), minio.GetObjectOptions{}); err != nil {
+				if err := s.client.FGetObject(ctx, s.bucket, s.key(name, f.Path),
+					filepath.Join(dir, filepath.FromSlash(f.Path)), minio.GetObjectOptions{}); err != nil {
 					return s.fail("read "+f.Path+" of run "+name+" from", err)
 				}
 			}

@@ -8,13 +8,13 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// Quantiles are those of a distribution of times in ns, equally far apart from 0 to 1.
+// Quantiles are those of a distribution of times in ns, at equal distances from 0 to 1.
 type Quantiles []int32
 
-// draws is the number of values that a distribution is drawn from; a power of two.
+// draws is the size of the table that a distribution is drawn from; a power of two.
 const draws = 1 << 12
 
-// table draws from the distribution: its values at (i+1/2)/draws, between quantiles in the logarithm.
+// table samples the distribution at (i+1/2)/draws, interpolating the logarithm between quantiles.
 func (q Quantiles) table() []int32 {
 	t := make([]int32, draws)
 	for i := range t {
@@ -33,7 +33,7 @@ func scaled(t []int32, share float64) []int32 {
 	return t
 }
 
-// mix is a random number that belongs to its arguments (splitmix64).
+// mix returns a random number determined by its arguments (splitmix64).
 func mix(seed, a, b uint64) uint64 {
 	x := seed + a*0x9e3779b97f4a7c15 + b*0xd1342543de82ef95
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -41,7 +41,7 @@ func mix(seed, a, b uint64) uint64 {
 	return x ^ x>>31
 }
 
-// times are those of the calls of some turns of a section: of op i in turn t at t*ops+i.
+// times has the times of the calls in some turns of a section: op i of turn t at t*ops+i.
 type times struct {
 	start, end []int64
 	compute    []int32
@@ -54,12 +54,12 @@ func (t *times) resize(n int) {
 	t.start, t.end, t.compute = t.start[:n], t.end[:n], t.compute[:n]
 }
 
-// clock executes a program in time.
+// clock executes a program in virtual time.
 type clock struct {
 	p       *Program
 	seed    uint64
 	threads int
-	now     []int64 // of each rank
+	now     []int64 // by rank
 	gaps    [][]int32
 	calls   [][]int32
 }
@@ -80,7 +80,8 @@ func (c *clock) run(k int, first, last int64, t *times) {
 	groups := make([]int64, len(s.groups))
 	for turn := first; turn < last; turn++ {
 		at := int(turn-first) * n
-		x := turnClock{clock: c, s: s, salt: mix(c.seed, uint64(k)+1, uint64(turn)), start: t.start[at:][:n], end: t.end[at:][:n], compute: t.compute[at:][:n], groups: groups}
+		x := turnClock{clock: c, s: s, salt: mix(c.seed, uint64(k)+1, uint64(turn)), start: t.start[at:][:n],
+			end: t.end[at:][:n], compute: t.compute[at:][:n], groups: groups}
 		for r, segments := range s.rounds {
 			x.round(segments)
 			for _, g := range s.ready[r] {
@@ -100,10 +101,10 @@ type turnClock struct {
 	salt       uint64
 	start, end []int64
 	compute    []int32
-	groups     []int64 // when the last has entered
+	groups     []int64 // the entry time of the last member
 }
 
-// manySegments is how many make it worth while to deal them to threads.
+// manySegments is the number from which segments are divided among threads.
 const manySegments = 1 << 14
 
 func (x *turnClock) round(segments []segment) {
@@ -152,7 +153,7 @@ func (x *turnClock) enter(i int32, now int64) int64 {
 	return now
 }
 
-// leave is when a call that begins at now returns: when what it waits for is there.
+// leave returns the time at which a call that begins at now returns: when everything that it waits for has arrived.
 func (x *turnClock) leave(i int32, now int64) int64 {
 	s, u := x.s, mix(x.salt, uint64(i), 2)
 	if g := s.groupOf[i]; g != None {
@@ -169,7 +170,7 @@ func (x *turnClock) leave(i int32, now int64) int64 {
 	return now
 }
 
-// collective is when the operation is over, at the earliest.
+// collective returns the earliest end of an operation.
 func (x *turnClock) collective(i, g int32) int64 {
 	s, o := x.s, &x.s.ops[i]
 	members := len(s.groups[g])

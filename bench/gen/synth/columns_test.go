@@ -14,15 +14,16 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// A column counts when it has this many bytes per row in either run: those below are together less than a tenth of a run, and hold what a page costs.
+// A column counts when it has at least this many bytes per row in either run: smaller columns together are less than
+// a tenth of a run, and most of it is the overhead of pages.
 const countsBytes = 0.05
 
 // likeness is how far the bytes per row of a column may be from a real capture's.
 const likeness = 0.20
 
-// TestColumnsAreLikeReal compares the bytes per row of each column of made runs with those of real captures of the same codes, with the same options and
-// as many messages.
-func TestColumnsAreLikeReal(t *testing.T) {
+// TestColumnsResembleRealRuns compares the bytes per row of each column of made runs with those of real captures of the
+// same codes, with the same options and as many messages.
+func TestColumnsResembleRealRuns(t *testing.T) {
 	for _, c := range []struct {
 		pattern, real string
 		o             Options
@@ -44,7 +45,7 @@ func TestColumnsAreLikeReal(t *testing.T) {
 	}
 }
 
-// compareColumns logs the columns that count, as rows of a table, and fails where one is too far.
+// compareColumns logs the columns that count, as rows of a table, and fails if one differs too much.
 func compareColumns(t *testing.T, what string, real, got map[string]float64) {
 	var names []string
 	for name := range real {
@@ -60,7 +61,8 @@ func compareColumns(t *testing.T, what string, real, got map[string]float64) {
 			continue
 		}
 		if math.Abs(b/a-1) > likeness {
-			t.Errorf("%s: %s has %.3f bytes per row, %.3f in the capture; want it within %.0f %%", what, name, b, a, 100*likeness)
+			t.Errorf("%s: %s has %.3f bytes per row, %.3f in the capture; want it within %.0f %%", what, name, b, a,
+				100*likeness)
 		}
 		fmt.Fprintf(&rows, "| %s | %s | %.3f | %.3f | %+.0f %% |\n", what, name, a, b, 100*(b/a-1))
 	}
@@ -70,7 +72,7 @@ func compareColumns(t *testing.T, what string, real, got map[string]float64) {
 	}
 }
 
-// columnBytes is the compressed bytes per row of each column of a table.
+// columnBytes returns the compressed bytes per row of each column of a table.
 func columnBytes(t *testing.T, dir, table string) map[string]float64 {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, table, "*.parquet"))

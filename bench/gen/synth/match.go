@@ -8,7 +8,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// end is an end of a message: MPI matches those that agree in what key says, in order.
+// end is one end of a message. MPI matches ends with equal keys in order.
 type end struct {
 	src, dst, comm int32
 	tag            int16
@@ -16,10 +16,11 @@ type end struct {
 }
 
 func compareEnds(a, b end) int {
-	return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst), cmp.Compare(a.comm, b.comm), cmp.Compare(a.tag, b.tag), cmp.Compare(a.op, b.op))
+	return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst), cmp.Compare(a.comm, b.comm),
+		cmp.Compare(a.tag, b.tag), cmp.Compare(a.op, b.op))
 }
 
-// match finds the partner of each send and each receive, and what completes each request.
+// match finds the partner of each send and receive, and the ops that complete each request.
 func (s *Section) match() error {
 	n := len(s.ops)
 	s.partner, s.from, s.done = filled(n), filled(n), filled(n)
@@ -55,7 +56,8 @@ func (s *Section) match() error {
 	slices.SortFunc(receives, compareEnds)
 	for i := range sends {
 		a, b := sends[i], receives[i]
-		if a.src != b.src || a.dst != b.dst || a.comm != b.comm || a.tag != b.tag || s.ops[a.op].SendBytes != s.ops[b.op].RecvBytes {
+		if a.src != b.src || a.dst != b.dst || a.comm != b.comm || a.tag != b.tag ||
+			s.ops[a.op].SendBytes != s.ops[b.op].RecvBytes {
 			return fmt.Errorf("the send %+v has no receive; the next is %+v", a, b)
 		}
 		s.partner[a.op], s.from[b.op] = b.op, a.op
@@ -63,7 +65,7 @@ func (s *Section) match() error {
 	return nil
 }
 
-// complete notes what op i, of the rank whose ops begin at first, completes.
+// complete records the ops that op i completes; the rank's ops begin at first.
 func (s *Section) complete(first, i int32) {
 	o := &s.ops[i]
 	s.awaits[i] = [2]int32{i, i}
@@ -91,19 +93,20 @@ func filled(n int) []int32 {
 	return v
 }
 
-// segment is what a rank does in a round: it ends op first when that was entered before (resumed), makes the ops up to last, and enters op last when
-// that has to wait for others (enters).
+// segment describes a rank's part of a round: it ends op first if that was entered earlier (resumed), makes the ops
+// up to last, and enters op last if that must wait for others (enters).
 type segment struct {
 	rank, first, last int32
 	resumed, enters   bool
 }
 
-// order deals the calls to rounds: what a call waits for was entered in an earlier one. So the ranks of a round need nothing of each other.
+// order assigns the calls to rounds, such that a call waits only for calls entered in earlier rounds. The ranks
+// within a round are then independent of each other.
 func (s *Section) order(p *Program) error {
 	s.group(p)
 	ranks := len(s.first) - 1
 	entered := make([]int32, len(s.ops)) // round + 1
-	left := make([]int32, len(s.groups)) // members that have not entered
+	left := make([]int32, len(s.groups)) // members that have not entered yet
 	whole := make([]int32, len(s.groups))
 	for g, members := range s.groups {
 		left[g] = int32(len(members))
@@ -156,7 +159,7 @@ func (s *Section) order(p *Program) error {
 	return nil
 }
 
-// ends says whether op i can end: whether all that it waits for was entered before this round.
+// ends reports whether op i can end: whether everything it waits for was entered before this round.
 func (s *Section) ends(i int32, before func(int32) bool, whole []int32, round int32) bool {
 	o := &s.ops[i]
 	if g := s.groupOf[i]; g != None {
@@ -176,14 +179,14 @@ func (s *Section) ends(i int32, before func(int32) bool, whole []int32, round in
 	return true
 }
 
-// waitsFor are the ops, from first to last, among which are those whose messages op i waits for.
+// waitsFor returns the range of ops that contains those whose messages op i waits for.
 func (s *Section) waitsFor(i int32) (first, last int32) { return s.awaits[i][0], s.awaits[i][1] }
 
 func (s *Section) isRoot(i int32) bool {
 	return s.rootOf(s.groupOf[i]) == i
 }
 
-// rootOf is the op of the root of a rooted collective. The root is rank 0 of the communicator.
+// rootOf returns the root's op of a rooted collective. The root is rank 0 of the communicator.
 func (s *Section) rootOf(g int32) int32 { return s.groups[g][0] }
 
 // group finds the collectives and their ops.

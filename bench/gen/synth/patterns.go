@@ -9,7 +9,8 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// patterns are the codes by name. Each makes a program of so many ranks with at least so many messages.
+// patterns are the codes by name. Each returns a program for this number of ranks with at least this number of
+// messages.
 var patterns = map[string]func(ranks int, messages int64) (*Program, error){
 	"shift":  shift,
 	"halo":   halo,
@@ -20,10 +21,11 @@ var patterns = map[string]func(ranks int, messages int64) (*Program, error){
 	"pencil": pencil,
 }
 
-// Patterns are the names of the codes that New knows.
+// Patterns lists the names of the codes that New knows.
 func Patterns() []string { return slices.Sorted(maps.Keys(patterns)) }
 
-// New returns the program of a code on so many ranks, with at least so many messages and no more turns than that takes.
+// New returns the program of a code for a number of ranks, with at least this number of messages and the fewest turns
+// for that.
 func New(name string, ranks int, messages int64) (*Program, error) {
 	make := patterns[name]
 	if make == nil {
@@ -35,10 +37,10 @@ func New(name string, ranks int, messages int64) (*Program, error) {
 	return make(ranks, messages)
 }
 
-// turns is how often something with so many messages is done to have all.
+// turns returns the number of repetitions, of each messages, that reach the total.
 func turns(messages, each int64) int64 { return max(1, (messages+each-1)/each) }
 
-// dims deals ranks to n dimensions, as evenly as MPI_Dims_create: no dimension is shorter than the next.
+// dims divides ranks into n dimensions, as evenly as MPI_Dims_create: no dimension is shorter than the next.
 func dims(ranks, n int) []int {
 	d := make([]int, n)
 	for i := range d {
@@ -90,7 +92,7 @@ func (c cart) rank(at []int) int {
 	return r
 }
 
-// shifted is the rank step places further along an axis, around the end.
+// shifted returns the rank step places further along an axis, periodically.
 func (c cart) shifted(rank, axis, step int) int {
 	at := c.coords(rank)
 	at[axis] += step
@@ -103,7 +105,7 @@ func (c cart) text() string {
 
 func world() Comm { return Comm{Name: "MPI_COMM_WORLD", Kind: schema.CommWorld, Parent: None} }
 
-// sites are n call sites of functions that are all named alike.
+// sites returns n call sites of functions with numbered names.
 func sites(n int, name string) []string {
 	s := make([]string, n)
 	for i := range s {
@@ -112,7 +114,7 @@ func sites(n int, name string) []string {
 	return s
 }
 
-// begin and end are what programs do first and last.
+// begin and end add the calls that programs make first and last.
 func (p *Program) begin(init Timing, more func(do *calls)) int {
 	p.Timings = append(p.Timings, init)
 	at := len(p.Timings) - 1
@@ -129,19 +131,21 @@ func (p *Program) end(timing int) {
 	p.section(1, func(_ int, do *calls) { do.add(schema.CallFinalize, 1, timing) })
 }
 
-// start is what MPI_Init takes, and MPI_Finalize.
+// start is the timing of MPI_Init and MPI_Finalize.
 var start = Timing{Quantiles{1, 30000}, Quantiles{50_000_000, 80_000_000}}
 
-// network is one host's.
+// network is that within one host.
 var network = Network{LatencyNs: 600, BytesPerUs: 5000}
 
-// shift is testdata/programs/shift.c: Jacobi's iteration on a periodic grid, 24^3 cells a rank; each step shifts six faces with MPI_Sendrecv, every tenth
-// (of half a million ranks and more every few) has an MPI_Allreduce. Of the times of its calls nearly all is waiting, for others and for a core.
+// shift is testdata/programs/shift.c: Jacobi's iteration on a periodic grid, 24^3 cells a rank. Each step shifts six
+// faces with MPI_Sendrecv; every tenth (with half a million ranks or more, every few) has an MPI_Allreduce. Nearly
+// all of the calls' time is waiting, for other ranks and for a core.
 func shift(ranks int, messages int64) (*Program, error) {
 	const face = 8 * 24 * 24
-	steps := max(1, min(10, (1<<20)/ranks)) // a turn has to fit into memory
+	steps := max(1, min(10, (1<<20)/ranks)) // a turn must fit into memory
 	grid := cart(dims(ranks, 3))
-	p := &Program{Name: "shift", Ranks: ranks, BufferBytes: face + 16, HeadBits: 45, Sites: sites(8, "main"), Timings: shiftTimings, OwnShare: 0.13, Network: network,
+	p := &Program{Name: "shift", Ranks: ranks, BufferBytes: face + 16, HeadBits: 45, Sites: sites(8, "main"),
+		Timings: shiftTimings, OwnShare: 0.13, Network: network,
 		Comms: []Comm{world(), {Kind: schema.CommCart, Parent: 0, Dims: grid.text(), Periods: "1,1,1"}}}
 	p.section(1, func(_ int, do *calls) {
 		do.add(schema.CallInit, 0, 0)
@@ -165,13 +169,15 @@ func shift(ranks int, messages int64) (*Program, error) {
 	return p, nil
 }
 
-// halo is a stencil of 26 neighbours on a periodic grid, nonblocking: MPI_Irecv from all, MPI_Isend to all, MPI_Waitall; every second step two
-// MPI_Allreduce, as solvers do for their dot products. Times are made up.
+// halo returns a stencil with 26 neighbours on a periodic grid, nonblocking: MPI_Irecv from all, MPI_Isend to all,
+// MPI_Waitall; every second step has two MPI_Allreduce, as solvers have for dot products. The times are invented.
 func halo(ranks int, messages int64) (*Program, error) {
 	const n, steps = 32, 2
 	grid := cart(dims(ranks, 3))
-	p := &Program{Name: "halo", Ranks: ranks, BufferBytes: 8*n*n + 16, HeadBits: 50, Sites: sites(6, "exchange"), OwnShare: 1, Network: network, Comms: []Comm{world()},
-		Timings: []Timing{{Quantiles{60, 150, 400}, Quantiles{90, 200, 900}}, {Quantiles{80_000, 90_000, 120_000}, Quantiles{300, 900, 9000}}}}
+	p := &Program{Name: "halo", Ranks: ranks, BufferBytes: 8*n*n + 16, HeadBits: 50, Sites: sites(6, "exchange"),
+		OwnShare: 1, Network: network, Comms: []Comm{world()},
+		Timings: []Timing{{Quantiles{60, 150, 400}, Quantiles{90, 200, 900}},
+			{Quantiles{80_000, 90_000, 120_000}, Quantiles{300, 900, 9000}}}}
 	finish := p.begin(start, nil)
 	p.section(turns(messages, int64(ranks)*26*steps), func(rank int, do *calls) {
 		for range steps {
@@ -206,8 +212,9 @@ func halo(ranks int, messages int64) (*Program, error) {
 	return p, nil
 }
 
-// cg is CG of the NAS Parallel Benchmarks, class A: per iteration of the solver sums along rows of ranks, by halving, the exchange with the transposed
-// rank, and two dot products along the rows; 25 of them and a bit to an outer iteration. Ranks have to be a power of two.
+// cg is CG of the NAS Parallel Benchmarks, class A. Each iteration sums along rows of ranks by recursive halving,
+// exchanges with the transposed rank, and computes two dot products along the rows; an outer iteration has 25 of
+// them. The number of ranks must be a power of two.
 func cg(ranks int, messages int64) (*Program, error) {
 	columns, rows, steps := 1, 1, 0
 	for columns*rows < ranks {
@@ -222,7 +229,8 @@ func cg(ranks int, messages int64) (*Program, error) {
 		return nil, fmt.Errorf("pattern cg: %d ranks; want a power of two", ranks)
 	}
 	bytes := 8 * ((14000 + columns - 1) / columns)
-	p := &Program{Name: "cg", Ranks: ranks, BufferBytes: int64(bytes) + 64, HeadBits: 64, Sites: sites(35, "conj_grad"), Timings: cgTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
+	p := &Program{Name: "cg", Ranks: ranks, BufferBytes: int64(bytes) + 64, HeadBits: 64,
+		Sites: sites(35, "conj_grad"), Timings: cgTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
 	p.section(1, func(_ int, do *calls) {
 		do.add(schema.CallInit, 24, 24)
 		do.rooted(schema.CallBcast, 0, 25, 25, 4, 1)
@@ -272,8 +280,9 @@ func cg(ranks int, messages int64) (*Program, error) {
 	return p, nil
 }
 
-// sp is SP of the NAS Parallel Benchmarks, class W: per step the faces of all cells to six neighbours, and in each direction a pipeline through the cells of
-// the multi-partition, forth and back. Ranks have to be a square.
+// sp is SP of the NAS Parallel Benchmarks, class W. Each step exchanges the faces of all cells with six neighbours,
+// and has, in each direction, a pipeline through the cells of the multi-partition, forth and back. The number of
+// ranks must be a square.
 func sp(ranks int, messages int64) (*Program, error) {
 	q := 1
 	for q*q < ranks {
@@ -284,7 +293,8 @@ func sp(ranks int, messages int64) (*Program, error) {
 	}
 	cells := 36 / min(q, 18)
 	face, forth, back := 8*5*q*cells*cells*2, 8*22*(cells-1)*(cells-1), 8*10*(cells-1)*(cells-1)
-	p := &Program{Name: "sp", Ranks: ranks, BufferBytes: int64(face), HeadBits: 53, Sites: sites(45, "adi"), Timings: spTimings, OwnShare: 1, Network: network,
+	p := &Program{Name: "sp", Ranks: ranks, BufferBytes: int64(face), HeadBits: 53, Sites: sites(45, "adi"),
+		Timings: spTimings, OwnShare: 1, Network: network,
 		Comms: []Comm{world(), {Kind: schema.CommDup, Parent: 0}, {Kind: schema.CommDup, Parent: 1}}}
 	p.section(1, func(_ int, do *calls) {
 		do.add(schema.CallInit, 41, 41)
@@ -328,13 +338,14 @@ func sp(ranks int, messages int64) (*Program, error) {
 	return p, nil
 }
 
-// lu is LU of the NAS Parallel Benchmarks, class S: wavefronts through a grid of ranks, plane by plane, to one corner and back, then the faces of all
-// cells. The planes of a corner's neighbours have nobody before them, so that ranks at the edges make fewer calls.
+// lu is LU of the NAS Parallel Benchmarks, class S: wavefronts through a grid of ranks, plane by plane, to one corner
+// and back, then the faces of all cells. Ranks at the edges have fewer neighbours and so make fewer calls.
 func lu(ranks int, messages int64) (*Program, error) {
 	d := dims(ranks, 2)
 	wide, high := d[1], d[0]
 	const planes, edge, face = 10, 8 * 5 * 5, 8 * 10 * 72
-	p := &Program{Name: "lu", Ranks: ranks, BufferBytes: face, HeadBits: 52, Sites: sites(len(luTimings), "ssor"), Timings: luTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
+	p := &Program{Name: "lu", Ranks: ranks, BufferBytes: face, HeadBits: 52, Sites: sites(len(luTimings), "ssor"),
+		Timings: luTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
 	p.section(1, func(_ int, do *calls) {
 		do.add(schema.CallInit, 1, 1)
 		do.rooted(schema.CallBcast, 0, 2, 2, 4, 1)
@@ -391,12 +402,14 @@ func lu(ranks int, messages int64) (*Program, error) {
 	return p, nil
 }
 
-// mg is MG of the NAS Parallel Benchmarks: V cycles on a periodic grid of ranks; on each level down and up the faces along one axis after the other, to both
-// sides. Coarse levels send less. (The benchmark's own lets ranks drop out of the coarsest levels; here all stay.)
+// mg is MG of the NAS Parallel Benchmarks: V cycles on a periodic grid of ranks. Each level, down and up, exchanges
+// faces along one axis after the other in both directions; coarse levels send less. (In the benchmark some ranks skip
+// the coarsest levels; here all take part.)
 func mg(ranks int, messages int64) (*Program, error) {
 	grid := cart(dims(ranks, 3))
 	levels := []int{32, 16, 8, 4, 2, 4, 8, 16, 32}
-	p := &Program{Name: "mg", Ranks: ranks, BufferBytes: 40000, HeadBits: 50, Sites: sites(len(mgTimings), "comm3"), Timings: mgTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
+	p := &Program{Name: "mg", Ranks: ranks, BufferBytes: 40000, HeadBits: 50, Sites: sites(len(mgTimings), "comm3"),
+		Timings: mgTimings, OwnShare: 1, Network: network, Comms: []Comm{world()}}
 	p.section(1, func(_ int, do *calls) {
 		do.add(schema.CallInit, 18, 18)
 		do.rooted(schema.CallBcast, 0, 22, 22, 4, 1)
@@ -420,12 +433,14 @@ func mg(ranks int, messages int64) (*Program, error) {
 	return p, nil
 }
 
-// pencil is a Fourier transform on a grid of ranks: MPI_Alltoall along rows, then along columns, and a checksum; every step each rank also sends its
-// boundary along the row with MPI_Sendrecv. Times are made up.
+// pencil returns a Fourier transform on a grid of ranks: MPI_Alltoall along rows, then along columns, and a checksum.
+// In every step each rank also sends its boundary along the row with MPI_Sendrecv. The times are invented.
 func pencil(ranks int, messages int64) (*Program, error) {
 	d := cart(dims(ranks, 2))
-	p := &Program{Name: "pencil", Ranks: ranks, BufferBytes: 1 << 20, HeadBits: 52, Sites: sites(7, "fft"), OwnShare: 1, Network: network, Comms: []Comm{world()},
-		Timings: []Timing{{Quantiles{300_000, 400_000, 700_000}, Quantiles{2000, 9000, 60_000}}, {Quantiles{200, 900, 4000}, Quantiles{400, 900, 9000}}}}
+	p := &Program{Name: "pencil", Ranks: ranks, BufferBytes: 1 << 20, HeadBits: 52, Sites: sites(7, "fft"),
+		OwnShare: 1, Network: network, Comms: []Comm{world()},
+		Timings: []Timing{{Quantiles{300_000, 400_000, 700_000}, Quantiles{2000, 9000, 60_000}},
+			{Quantiles{200, 900, 4000}, Quantiles{400, 900, 9000}}}}
 	lines := [2][]int32{make([]int32, ranks), make([]int32, ranks)}
 	for axis := range 2 {
 		byLine := map[int]int32{}

@@ -1,6 +1,6 @@
-// Package synth makes runs of any size that look like those of real programs. A pattern (patterns.go) says what each rank of a code calls; the
-// program is then executed in time (clock.go), and its rows and messages go through commq's own writer (write.go). What comes out depends on the
-// options alone: not on the number of threads, nor on the machine.
+// Package synth makes runs of any size that look like those of real programs. A pattern (patterns.go) defines the
+// calls of each rank; the program is executed in virtual time (clock.go), and its rows and messages go through
+// commq's own writer (write.go). The result depends only on the options, not on the number of threads or the machine.
 package synth
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/commq/commq/schema"
 )
 
-// None stands where a call has no peer, no root and no call to complete.
+// None marks a call without peer, root or call to complete.
 const None = -1
 
 // Op is one MPI call of a rank.
@@ -19,8 +19,9 @@ type Op struct {
 	SendBytes, RecvBytes int32
 	Comm                 int32 // index into Program.Comms; None: the call has none
 	Root                 int32 // world rank; None
-	// Completes is, of a call that waits, the number among the ops of the rank's section of the first it completes: MPI_Wait that one, MPI_Waitall all
-	// nonblocking ones from there on. Of a collective it is the number of the operation on its communicator in the section; see Program.seal.
+	// Completes is, for a call that waits, the index, among the rank's ops in the section, of the first op that it
+	// completes: MPI_Wait completes this one, MPI_Waitall all nonblocking ones from there on. For a collective it is
+	// the number of the operation on its communicator in the section; see Program.seal.
 	Completes        int32
 	SendTag, RecvTag int16
 	SendBuf, RecvBuf int16 // number of the buffer; None
@@ -36,32 +37,33 @@ type Comm struct {
 	Name, Dims, Periods string
 	Kind                schema.CommKind
 	Parent              int32
-	Members             []int32 // world ranks; nil: all, in order
+	Members             []int32 // world ranks; nil means all, in order
 }
 
-// Section is a stretch of a program: each rank makes its calls in order, Times times. Every message is received in the turn it is sent in.
+// Section is a part of a program: each rank makes its calls in order, Times times. Every message is received in the
+// turn in which it is sent.
 type Section struct {
 	Times int64
-	first []int32 // the first op of each rank, and the number of all
+	first []int32 // the first op of each rank, then the number of all
 	ops   []Op
 
-	partner   []int32    // of an op that sends: the op that receives it
-	from      []int32    // of an op that receives: the op that sends to it
-	done      []int32    // of an op that starts a request: the op that completes it
-	awaits    [][2]int32 // of each op the first and the last of the ops whose messages it waits for
+	partner   []int32    // for an op that sends: the op that receives
+	from      []int32    // for an op that receives: the op that sends
+	done      []int32    // for an op that starts a request: the op that completes it
+	awaits    [][2]int32 // for each op: the first and last op whose messages it waits for
 	rounds    [][]segment
-	ready     [][]int32 // by round: collectives that all have entered when it ends
-	groups    [][]int32 // of each collective its ops
-	groupOf   []int32   // of each op; None
+	ready     [][]int32 // by round: collectives that all members have entered at its end
+	groups    [][]int32 // the ops of each collective
+	groupOf   []int32   // by op; None
 	perTurn   []int32   // collectives of each communicator
-	requests  []int32   // of each rank
-	sends     []int32   // of each rank
-	dropped   []int32   // of each rank: its calls about messages
-	requestOf []int32   // of each op that starts a request its number in the turn
-	sent      int64     // messages of a turn, once the rest is forgotten
+	requests  []int32   // by rank
+	sends     []int32   // by rank
+	dropped   []int32   // by rank: calls about messages
+	requestOf []int32   // for an op that starts a request: its number in the turn
+	sent      int64     // messages of a turn, kept when the rest is freed
 }
 
-// Program is what all ranks do.
+// Program is the calls of all ranks.
 type Program struct {
 	Name     string
 	Ranks    int
@@ -70,28 +72,29 @@ type Program struct {
 	Timings  []Timing
 	Sections []*Section
 	Network  Network
-	// BufferBytes is how far apart buffers lie.
+	// BufferBytes is the distance between buffers.
 	BufferBytes int64
-	// OwnShare is how much of the times of Timings calls take by themselves; the rest is waiting for others, which comes on top. With it a run takes about as
-	// long as the one that the times are of.
+	// OwnShare is the part of the times in Timings that calls take by themselves; the rest was waiting for others,
+	// which the clock adds again. With the right share a run takes about as long as the measured one.
 	OwnShare float64
-	// HeadBits is how many low bits of a payload's first 8 bytes are random; the others are of the double 1.
+	// HeadBits is the number of random low bits in a payload's first 8 bytes; the others are those of the double 1.
 	HeadBits int
 }
 
-// Timing is what a busy machine makes of a call site: the compute time before the call, and how long the call takes by itself.
+// Timing has the measured times of a call site: the compute time before the call, and the time of the call itself.
 type Timing struct{ Gap, Call Quantiles }
 
-// Network is what messages take: LatencyNs and their bytes at BytesPerUs, from when they are sent to when a call that waits for them returns.
+// Network gives the time of a message, from its send to the return of the call that waits for it: LatencyNs plus its
+// bytes at BytesPerUs.
 type Network struct{ LatencyNs, BytesPerUs int64 }
 
-// datatypes that programs use, by Op.Type.
+// datatypes of the programs, indexed by Op.Type.
 var datatypes = []schema.Datatype{
 	{ID: 0, Name: "MPI_DOUBLE", Combiner: "named", Bytes: 8, ExtentBytes: 8},
 	{ID: 1, Name: "MPI_INT", Combiner: "named", Bytes: 4, ExtentBytes: 4},
 }
 
-// section adds a section; ops gives the calls of a rank.
+// section adds a section; ops makes the calls of a rank.
 func (p *Program) section(times int64, ops func(rank int, do *calls)) {
 	s := &Section{Times: times, first: make([]int32, p.Ranks+1)}
 	do := &calls{p: p, instances: map[int32]int32{}}
@@ -116,12 +119,13 @@ type calls struct {
 }
 
 func (c *calls) add(call schema.CallID, site, timing int) *Op {
-	c.ops = append(c.ops, Op{SendTo: None, RecvFrom: None, SendPeer: None, RecvPeer: None, Comm: None, Root: None, Completes: None, SendBuf: None, RecvBuf: None,
+	c.ops = append(c.ops, Op{SendTo: None, RecvFrom: None, SendPeer: None, RecvPeer: None, Comm: None, Root: None,
+		Completes: None, SendBuf: None, RecvBuf: None,
 		Call: int16(call), Site: int16(site), Timing: int16(timing), Reduce: None})
 	return &c.ops[len(c.ops)-1]
 }
 
-// side is one end of a message, on a communicator whose ranks are world ranks.
+// side is one end of a message, on a communicator whose ranks equal world ranks.
 type side struct {
 	peer  int
 	tag   int
@@ -130,11 +134,13 @@ type side struct {
 }
 
 func (o *Op) sends(s side) {
-	o.SendTo, o.SendPeer, o.SendTag, o.SendBytes, o.SendBuf = int32(s.peer), int32(s.peer), int16(s.tag), int32(s.bytes), int16(s.buf)
+	o.SendTo, o.SendPeer, o.SendTag, o.SendBytes, o.SendBuf = int32(s.peer), int32(s.peer), int16(s.tag),
+		int32(s.bytes), int16(s.buf)
 }
 
 func (o *Op) receives(s side) {
-	o.RecvFrom, o.RecvPeer, o.RecvTag, o.RecvBytes, o.RecvBuf = int32(s.peer), int32(s.peer), int16(s.tag), int32(s.bytes), int16(s.buf)
+	o.RecvFrom, o.RecvPeer, o.RecvTag, o.RecvBytes, o.RecvBuf = int32(s.peer), int32(s.peer), int16(s.tag),
+		int32(s.bytes), int16(s.buf)
 }
 
 func (c *calls) sendrecv(comm, site, timing int, out, in side) {
@@ -150,7 +156,7 @@ func (c *calls) send(call schema.CallID, comm, site, timing int, out side) {
 	o.sends(out)
 }
 
-// recv returns the number of the call, for wait.
+// recv returns the index of the call, for wait.
 func (c *calls) recv(call schema.CallID, comm, site, timing int, in side) int {
 	o := c.add(call, site, timing)
 	o.Comm = int32(comm)
@@ -158,14 +164,14 @@ func (c *calls) recv(call schema.CallID, comm, site, timing int, in side) int {
 	return c.here() - 1
 }
 
-// here is the number of the next call.
+// here returns the index of the next call.
 func (c *calls) here() int { return len(c.ops) - c.start }
 
 func (c *calls) wait(call schema.CallID, site, timing, completes int) {
 	c.add(call, site, timing).Completes = int32(completes)
 }
 
-// collective adds a collective operation, or one that makes a communicator.
+// collective adds a collective operation, or a call that makes a communicator.
 func (c *calls) collective(call schema.CallID, comm, site, timing int) *Op {
 	o := c.add(call, site, timing)
 	o.Comm = int32(comm)
@@ -174,13 +180,14 @@ func (c *calls) collective(call schema.CallID, comm, site, timing int) *Op {
 	return o
 }
 
-// allreduce is of doubles.
+// allreduce adds an MPI_Allreduce of doubles.
 func (c *calls) allreduce(comm, site, timing, bytes int) {
 	o := c.collective(schema.CallAllreduce, comm, site, timing)
-	o.Reduce, o.SendBytes, o.RecvBytes, o.SendBuf, o.RecvBuf = int8(schema.OpSum), int32(bytes), int32(bytes), stackBuf, stackBuf+1
+	o.Reduce, o.SendBytes, o.RecvBytes, o.SendBuf, o.RecvBuf = int8(schema.OpSum), int32(bytes), int32(bytes),
+		stackBuf, stackBuf+1
 }
 
-// rooted is MPI_Bcast or MPI_Reduce of so many bytes at rank 0.
+// rooted adds an MPI_Bcast or MPI_Reduce of this many bytes with root 0.
 func (c *calls) rooted(call schema.CallID, comm, site, timing, bytes int, t int8) {
 	o := c.collective(call, comm, site, timing)
 	o.Root, o.Type = 0, t
@@ -198,10 +205,10 @@ func (c *calls) rooted(call schema.CallID, comm, site, timing, bytes int, t int8
 	}
 }
 
-// stackBuf is the first number of buffers that lie on the stack.
+// stackBuf is the first buffer number on the stack.
 const stackBuf = 1000
 
-// isCollective says whether all ranks of the communicator make the call.
+// isCollective reports whether all ranks of the communicator make the call.
 func (o *Op) isCollective() bool {
 	class := schema.Calls[o.Call].Class
 	return class == schema.ClassCollective || class == schema.ClassComm && schema.CallID(o.Call) != schema.CallCommFree
@@ -211,7 +218,7 @@ func (o *Op) isRequest() bool {
 	return schema.CallID(o.Call) == schema.CallIsend || schema.CallID(o.Call) == schema.CallIrecv
 }
 
-// Messages is the number of point-to-point messages of the program.
+// Messages returns the number of point-to-point messages of the program.
 func (p *Program) Messages() (n int64) {
 	for _, s := range p.Sections {
 		n += s.Times * s.messages()
@@ -229,7 +236,7 @@ func (s *Section) messages() (n int64) {
 	return n
 }
 
-// seal finds out who receives what, and in which order the calls can be made.
+// seal matches sends with receives and orders the calls.
 func (p *Program) seal() error {
 	for i, s := range p.Sections {
 		err := s.match()

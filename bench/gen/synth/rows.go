@@ -6,15 +6,15 @@ import (
 
 // filler fills the rows of a shard: ranks [first, last).
 type filler struct {
-	*run
+	run         *run
 	first, last int
 	events      schema.Events
 	messages    schema.Messages
-	section     int // whose rows stand there, but for what changes from turn to turn
+	section     int // its rows are repeated, except for the values that change in each turn
 	turns       int
 }
 
-// window is some turns of a section that become an epoch: from is the number of the first of them.
+// window is some turns of a section that become an epoch, starting with turn from.
 type window struct {
 	section int
 	from    int64
@@ -23,12 +23,13 @@ type window struct {
 	times   times
 }
 
-// fill makes the rows of a window. What is the same in every turn is there already when the window before was as long and of the same section.
+// fill makes the rows of a window. If the last window had the same section and length, the columns that do not change
+// from turn to turn are kept.
 func (f *filler) fill(w *window) {
-	s := f.p.Sections[w.section]
+	s := f.run.p.Sections[w.section]
 	rows, sends := 0, 0
 	for r := f.first; r < f.last; r++ {
-		rows += int(f.kept(s, r))
+		rows += int(f.run.kept(s, r))
 		sends += int(s.sends[r])
 	}
 	same := f.section == w.section && f.turns == w.turns
@@ -43,7 +44,7 @@ func (f *filler) fill(w *window) {
 			f.still(s, r, w.turns, row, message)
 		}
 		f.moving(s, w, r, row, message)
-		row += f.kept(s, r) * w.turns
+		row += f.run.kept(s, r) * w.turns
 		message += int(s.sends[r]) * w.turns
 	}
 	for i := range f.events.Epoch {
@@ -54,26 +55,26 @@ func (f *filler) fill(w *window) {
 	}
 }
 
-// keeps says whether the rows of a call are kept.
-func (f *run) keeps(o *Op) bool {
-	return f.o.Record != recordMessages || !schema.Calls[o.Call].Class.PointToPoint()
+// keeps reports whether the rows of a call are kept.
+func (r *run) keeps(o *Op) bool {
+	return r.o.Record != recordMessages || !schema.Calls[o.Call].Class.PointToPoint()
 }
 
-// kept is how many rows of events a rank has in a turn.
-func (f *run) kept(s *Section, rank int) int {
+// kept returns the number of rows of events of a rank in a turn.
+func (r *run) kept(s *Section, rank int) int {
 	n := int(s.first[rank+1] - s.first[rank])
-	if f.o.Record == recordMessages {
+	if r.o.Record == recordMessages {
 		n -= int(s.dropped[rank])
 	}
 	return n
 }
 
-// still makes the columns of a rank that are the same in every turn.
+// still fills the columns of a rank that are the same in every turn.
 func (f *filler) still(s *Section, rank, turns, row, message int) {
 	ops := s.ops[s.first[rank]:s.first[rank+1]]
 	n := 0
 	for k := range ops {
-		if f.keeps(&ops[k]) {
+		if f.run.keeps(&ops[k]) {
 			e := f.event(rank, &ops[k])
 			f.events.Set(row+n, &e)
 			n++
@@ -91,7 +92,7 @@ func (f *filler) still(s *Section, rank, turns, row, message int) {
 	repeatRows(&f.messages, message, n, turns)
 }
 
-// repeatRows copies n rows from row on behind themselves, until they are there so many times.
+// repeatRows fills the n*times rows from row on with copies of the first n.
 func repeatRows(b schema.Batch, row, n, times int) {
 	for c := range b.Table().Columns {
 		switch v := b.Data(c).(type) {
@@ -113,12 +114,12 @@ func repeat[T any](v []T, n int) {
 	}
 }
 
-// event is a row of a call without what changes.
+// event returns the row of a call without the changing columns.
 func (f *filler) event(rank int, o *Op) schema.Event {
 	e := schema.NullEvent
 	call := schema.CallID(o.Call)
 	e.Rank, e.Call, e.Class, e.Polls, e.PollNs = int32(rank), o.Call, int16(schema.Calls[o.Call].Class), 0, 0
-	if f.o.Callsites {
+	if f.run.o.Callsites {
 		e.Callsite = int32(o.Site)
 	}
 	if o.Comm != None {
@@ -136,43 +137,45 @@ func (f *filler) event(rank int, o *Op) schema.Event {
 		e.ProcNull = 0
 		if o.SendTo != None {
 			e.SendPeer, e.SendWorld, e.SendTag = o.SendPeer, o.SendTo, int32(o.SendTag)
-			e.SendCount, e.SendDatatype, e.SendBytes, e.SendBuffer = int64(o.SendBytes)/t.Bytes, t.ID, int64(o.SendBytes), f.address(rank, o.SendBuf)
+			e.SendCount, e.SendDatatype, e.SendBytes, e.SendBuffer = int64(o.SendBytes)/t.Bytes, t.ID,
+				int64(o.SendBytes), f.run.address(rank, o.SendBuf)
 		}
 		if o.RecvFrom != None {
 			e.RecvPeer, e.RecvWorld, e.RecvTag, e.PostedAny = o.RecvPeer, o.RecvFrom, int32(o.RecvTag), 0
-			e.RecvCount, e.RecvDatatype, e.RecvBytes, e.RecvBuffer = int64(o.RecvBytes)/t.Bytes, t.ID, int64(o.RecvBytes), f.address(rank, o.RecvBuf)
+			e.RecvCount, e.RecvDatatype, e.RecvBytes, e.RecvBuffer = int64(o.RecvBytes)/t.Bytes, t.ID,
+				int64(o.RecvBytes), f.run.address(rank, o.RecvBuf)
 		}
 	case schema.Calls[o.Call].Class == schema.ClassCollective:
 		e.SendBytes, e.RecvBytes = int64(o.SendBytes), int64(o.RecvBytes)
 		if o.SendBuf != None {
-			e.SendCount, e.SendDatatype, e.SendBuffer = int64(o.SendBytes)/t.Bytes, t.ID, f.address(rank, o.SendBuf)
+			e.SendCount, e.SendDatatype, e.SendBuffer = int64(o.SendBytes)/t.Bytes, t.ID, f.run.address(rank, o.SendBuf)
 		}
 		if o.RecvBuf != None {
-			e.RecvCount, e.RecvDatatype, e.RecvBuffer = int64(o.RecvBytes)/t.Bytes, t.ID, f.address(rank, o.RecvBuf)
+			e.RecvCount, e.RecvDatatype, e.RecvBuffer = int64(o.RecvBytes)/t.Bytes, t.ID, f.run.address(rank, o.RecvBuf)
 		}
 		if call == schema.CallAlltoall {
-			members := int64(f.members(o.Comm))
+			members := int64(f.run.members(o.Comm))
 			e.SendCount, e.RecvCount = e.SendCount/members, e.RecvCount/members
 		}
 	}
 	return e
 }
 
-// message is a message without what changes; op sends it.
+// message returns a message without the changing columns; op sends it.
 func (f *filler) message(s *Section, rank, op int) schema.Message {
 	m, o := schema.NullMessage, &s.ops[op]
 	to := s.partner[op]
 	t := &datatypes[o.Type]
 	m.Src, m.Dst, m.Comm, m.Tag, m.Bytes = int32(rank), o.SendTo, o.Comm, int32(o.SendTag), int64(o.SendBytes)
 	m.SendCount, m.SendDatatype = m.Bytes/t.Bytes, t.ID
-	m.SrcBuffer, m.DstBuffer = f.address(rank, o.SendBuf), f.address(int(o.SendTo), s.ops[to].RecvBuf)
-	if f.o.Callsites {
+	m.SrcBuffer, m.DstBuffer = f.run.address(rank, o.SendBuf), f.run.address(int(o.SendTo), s.ops[to].RecvBuf)
+	if f.run.o.Callsites {
 		m.SendCallsite, m.RecvCallsite = int32(o.Site), int32(s.ops[s.doneBy(to)].Site)
 	}
 	return m
 }
 
-// doneBy is the op that completes a receive.
+// doneBy returns the op that completes a receive.
 func (s *Section) doneBy(receive int32) int32 {
 	if d := s.done[receive]; d != None {
 		return d
@@ -180,25 +183,25 @@ func (s *Section) doneBy(receive int32) int32 {
 	return receive
 }
 
-// address is where a buffer lies: each process has its own heap and stack.
-func (f *run) address(rank int, buf int16) int64 {
-	r := mix(f.o.Seed, uint64(rank), 0xadd)
+// address returns the address of a buffer: each process has its own heap and stack.
+func (r *run) address(rank int, buf int16) int64 {
+	random := mix(r.o.Seed, uint64(rank), 0xadd)
 	if buf >= stackBuf {
-		return 0x7ffc00000000 + int64(r%(1<<28))<<4 + 8*int64(buf-stackBuf)
+		return 0x7ffc00000000 + int64(random%(1<<28))<<4 + 8*int64(buf-stackBuf)
 	}
-	return 0x550000000000 + int64(r>>32%(1<<28))<<12 + 0x42a0 + int64(buf)*f.p.BufferBytes
+	return 0x550000000000 + int64(random>>32%(1<<28))<<12 + 0x42a0 + int64(buf)*r.p.BufferBytes
 }
 
-// moving makes the columns of a rank that change from turn to turn.
+// moving fills the columns of a rank that change from turn to turn.
 func (f *filler) moving(s *Section, w *window, rank, row, message int) {
 	first, last := int(s.first[rank]), int(s.first[rank+1])
-	all, e, mask := len(s.ops), &f.events, f.o.TimeResolutionNs-1
-	request, turnSeq := f.request[rank]+w.from*int64(s.requests[rank]), f.seq[rank]+w.from*int64(last-first)
+	all, e, mask := len(s.ops), &f.events, f.run.o.TimeResolutionNs-1
+	request, turnSeq := f.run.request[rank]+w.from*int64(s.requests[rank]), f.run.seq[rank]+w.from*int64(last-first)
 	for turn := range w.turns {
 		at := turn * all
 		for i := first; i < last; i++ {
 			o := &s.ops[i]
-			if !f.keeps(o) {
+			if !f.run.keeps(o) {
 				if o.SendTo != None {
 					f.movingMessage(s, w, rank, i, turn, turnSeq+int64(i-first), message)
 					message++
@@ -206,7 +209,8 @@ func (f *filler) moving(s *Section, w *window, rank, row, message int) {
 				continue
 			}
 			e.Seq[row] = turnSeq + int64(i-first)
-			e.StartNs[row], e.EndNs[row], e.ComputeNs[row] = w.times.start[at+i]&^mask, w.times.end[at+i]&^mask, int64(w.times.compute[at+i])
+			e.StartNs[row], e.EndNs[row], e.ComputeNs[row] = w.times.start[at+i]&^mask, w.times.end[at+i]&^mask,
+				int64(w.times.compute[at+i])
 			if s.awaits[i][0] != int32(i) || s.groupOf[i] != None {
 				f.special(s, w, row, i, first, request, turnSeq, int64(turn))
 			}
@@ -221,7 +225,7 @@ func (f *filler) moving(s *Section, w *window, rank, row, message int) {
 	}
 }
 
-// special makes the changing columns that not every call has: of requests, of what waits for one, and of collectives.
+// special fills the changing columns that only some calls have: for requests, waits and collectives.
 func (f *filler) special(s *Section, w *window, row, i, first int, request, turnSeq, turn int64) {
 	o, e := &s.ops[i], &f.events
 	switch call := schema.CallID(o.Call); {
@@ -231,32 +235,33 @@ func (f *filler) special(s *Section, w *window, row, i, first int, request, turn
 	case call == schema.CallWait:
 		e.Request[row] = request + int64(s.requestOf[first+int(o.Completes)])
 	case s.groupOf[i] != None:
-		e.Instance[row] = f.instance[o.Comm] + (w.from+turn)*int64(s.perTurn[o.Comm]) + int64(o.Completes)
-		if f.o.Hash && o.SendBuf != None {
-			e.PayloadHash[row] = int64(mix(f.o.Seed, uint64(e.Instance[row]), uint64(e.Rank[row])))
-			e.PayloadHead[row] = f.head(uint64(e.PayloadHash[row]))
+		e.Instance[row] = f.run.instance[o.Comm] + (w.from+turn)*int64(s.perTurn[o.Comm]) + int64(o.Completes)
+		if f.run.o.Hash && o.SendBuf != None {
+			e.PayloadHash[row] = int64(mix(f.run.o.Seed, uint64(e.Instance[row]), uint64(e.Rank[row])))
+			e.PayloadHead[row] = f.run.head(uint64(e.PayloadHash[row]))
 		}
 	}
 }
 
-// head is the first number of a payload.
-func (f *run) head(hash uint64) int64 {
+// head returns the first 8 bytes of a payload.
+func (r *run) head(hash uint64) int64 {
 	const one = 0x3ff << 52
-	random := uint64(1)<<f.p.HeadBits - 1
+	random := uint64(1)<<r.p.HeadBits - 1
 	return int64(hash*0xd1342543de82ef95>>3&random | one&^random)
 }
 
 func (f *filler) movingMessage(s *Section, w *window, rank, i, turn int, seq int64, row int) {
-	m, all, mask := &f.messages, turn*len(s.ops), f.o.TimeResolutionNs-1
+	m, all, mask := &f.messages, turn*len(s.ops), f.run.o.TimeResolutionNs-1
 	to := int(s.partner[i])
 	done := int(s.doneBy(int32(to)))
 	dst := s.ops[i].SendTo
-	base := f.seq[dst] + (w.from+int64(turn))*int64(s.first[dst+1]-s.first[dst]) - int64(s.first[dst])
+	base := f.run.seq[dst] + (w.from+int64(turn))*int64(s.first[dst+1]-s.first[dst]) - int64(s.first[dst])
 	m.SendSeq[row], m.RecvPostSeq[row], m.RecvDoneSeq[row] = seq, base+int64(to), base+int64(done)
 	m.SendStartNs[row], m.SendEndNs[row] = w.times.start[all+i]&^mask, w.times.end[all+i]&^mask
-	m.RecvPostNs[row], m.RecvStartNs[row], m.RecvEndNs[row] = w.times.start[all+to]&^mask, w.times.start[all+done]&^mask, w.times.end[all+done]&^mask
-	if f.o.Hash {
-		m.PayloadHash[row] = int64(mix(f.o.Seed, uint64(rank)<<32|uint64(seq), uint64(w.section)))
-		m.PayloadHead[row] = f.head(uint64(m.PayloadHash[row]))
+	m.RecvPostNs[row], m.RecvStartNs[row], m.RecvEndNs[row] = w.times.start[all+to]&^mask,
+		w.times.start[all+done]&^mask, w.times.end[all+done]&^mask
+	if f.run.o.Hash {
+		m.PayloadHash[row] = int64(mix(f.run.o.Seed, uint64(rank)<<32|uint64(seq), uint64(w.section)))
+		m.PayloadHead[row] = f.run.head(uint64(m.PayloadHash[row]))
 	}
 }

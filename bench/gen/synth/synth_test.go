@@ -29,15 +29,19 @@ func made(t *testing.T, pattern string, ranks int, messages int64, o Options) (d
 		t.Fatal(err)
 	}
 	if m.Counts.Messages < messages || m.Counts.Messages != p.Messages() {
-		t.Errorf("%s on %d ranks: %d messages; want %d, at least %d", pattern, ranks, m.Counts.Messages, p.Messages(), messages)
+		t.Errorf("%s on %d ranks: %d messages; want %d, at least %d", pattern, ranks, m.Counts.Messages, p.Messages(),
+			messages)
 	}
 	return dir, m
 }
 
-// ranksOf are numbers of ranks that a pattern can have: the smallest, and one whose grid is not square where it need not be.
-var ranksOf = map[string][]int{"shift": {1, 12}, "halo": {1, 12}, "cg": {2, 8, 16}, "sp": {4, 9}, "lu": {2, 12}, "mg": {1, 12}, "pencil": {1, 12}}
+// ranksOf are numbers of ranks that a pattern can have: the smallest, and one whose grid is not square where it need
+// not be.
+var ranksOf = map[string][]int{"shift": {1, 12}, "halo": {1, 12}, "cg": {2, 8, 16}, "sp": {4, 9}, "lu": {2, 12},
+	"mg": {1, 12}, "pencil": {1, 12}}
 
-// TestRunsKeepAllRules checks runs of every pattern by the rules of commq runs check, with all that a run can hold and with the least.
+// TestRunsKeepAllRules checks runs of every pattern by the rules of commq runs check, with all that a run can hold
+// and with the least.
 func TestRunsKeepAllRules(t *testing.T) {
 	for _, pattern := range Patterns() {
 		for _, ranks := range ranksOf[pattern] {
@@ -47,7 +51,8 @@ func TestRunsKeepAllRules(t *testing.T) {
 	}
 }
 
-// TestSeveralEpochs checks a run of more than one epoch, and its digests: they are those of the options, however many threads make it.
+// TestSeveralEpochs checks a run of more than one epoch, and its digests: they are those of the options, however many
+// threads make it.
 func TestSeveralEpochs(t *testing.T) {
 	o := Options{Seed: 5, TimeResolutionNs: 1 << 20, epochRows: 5000}
 	_, m := made(t, "shift", 27, 20_000, o)
@@ -64,7 +69,8 @@ func TestSeveralEpochs(t *testing.T) {
 	}
 }
 
-// TestMessagesOfCG compares what the ranks of CG send each other with a real capture: 15 iterations and one before, as many of each size.
+// TestMessagesOfCG compares the messages between the ranks of CG with a real capture: 15 iterations and one before,
+// equally many of each size.
 func TestMessagesOfCG(t *testing.T) {
 	real := pairsOf(t, "../../../testdata/runs/cg.A.16")
 	dir, _ := made(t, "cg", 16, 47104, Options{})
@@ -94,8 +100,8 @@ func pairsOf(t *testing.T, dir string) map[pairBytes]int {
 	return n
 }
 
-// TestWhatCannotBe checks errors of New.
-func TestWhatCannotBe(t *testing.T) {
+// TestImpossibleOptionsAreRejected checks errors of New.
+func TestImpossibleOptionsAreRejected(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
 		ranks   int

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -8,26 +9,28 @@ import (
 
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
+	"github.com/commq/commq/writer/derive"
 )
 
-// Options say how a run is made of a program. The zero value is one of commq capture --hash none without call sites, in whole ns.
+// Options select how a run is written. The zero value writes one like commq capture --hash none without call sites,
+// with times in whole ns.
 type Options struct {
-	// Seed is where all that is random comes from.
+	// Seed determines all random numbers.
 	Seed uint64
-	// TimeResolutionNs is what times are rounded down to multiples of, a power of two; 0 is 1.
+	// TimeResolutionNs is the power of two to whose multiples times are rounded down; 0 means 1.
 	TimeResolutionNs int64
-	// Hash says whether payloads are hashed. All of them differ.
+	// Hash adds payload hashes, which all differ.
 	Hash bool
-	// Callsites says whether rows have call sites.
+	// Callsites adds call sites to rows.
 	Callsites bool
-	// RanksPerHost is how many ranks a host has; 0: all.
+	// RanksPerHost is the number of ranks on a host; 0 means all.
 	RanksPerHost int
-	// Record is all or messages: the rows of events that are kept, as of commq capture --record; empty is all.
+	// Record selects the rows of events as commq capture --record does: all or messages; empty means all.
 	Record string
-	// StopAt ends the run, where not zero, after the first epoch that is made later: it then has fewer messages. It is a run of no machine any more
-	// but of this one; a second with as many messages is the same.
+	// StopAt, unless zero, ends the run after the first epoch finished later. The run then has fewer messages, and
+	// the number depends on the machine's speed; another run with as many messages is equal.
 	StopAt time.Time
-	// Check looks at the run before it gets its name, as commq runs check does.
+	// Check checks the run before it gets its name, as commq runs check does.
 	Check bool
 	// Progress, where not nil, is called after each epoch with the number of messages so far.
 	Progress func(messages int64)
@@ -36,19 +39,21 @@ type Options struct {
 }
 
 const (
-	// epochRows is how many rows of events an epoch has, about.
+	// epochRows is the approximate number of rows of events in an epoch.
 	epochRows = 1 << 20
-	// shards is how many files events and messages have, of long runs; shardRanks how many ranks a file has at most.
+	// shards is the number of files of events and messages in long runs; shardRanks the largest number of ranks in a
+	// file.
 	shards     = 8
 	shardRanks = 1 << 14
-	// heldRows is how many rows of events of an epoch are held in memory at most; of longer ones a file at a time is.
+	// heldRows is the largest number of rows of events of an epoch held in memory; of longer epochs one file at a
+	// time is held.
 	heldRows = 3 << 20
 )
 
-// recordMessages keeps the rows of events that are not about messages.
+// recordMessages keeps only the rows of events that are not about messages.
 const recordMessages = "messages"
 
-// run is a run that is being made.
+// run is a run being written.
 type run struct {
 	p *Program
 	o Options
@@ -58,12 +63,12 @@ type run struct {
 	seq      []int64 // of each rank at the beginning of the section
 	request  []int64
 	instance []int64 // of each communicator
-	waits    *schema.WaitSums
+	waits    *derive.WaitSums
 	messages int64
 	manifest schema.Manifest
 }
 
-// Write makes the run of that name in the store. The program is used up: only its Messages can be asked for.
+// Write writes the run with that name into the store. It uses up the program: afterwards only Messages works.
 func Write(p *Program, store, name string, o Options) error {
 	if o.TimeResolutionNs == 0 {
 		o.TimeResolutionNs = 1
@@ -88,7 +93,8 @@ func Write(p *Program, store, name string, o Options) error {
 		return err
 	}
 	defer out.Abort()
-	r := &run{p: p, o: o, out: out, seq: make([]int64, p.Ranks), request: make([]int64, p.Ranks), instance: make([]int64, len(p.Comms))}
+	r := &run{p: p, o: o, out: out, seq: make([]int64, p.Ranks), request: make([]int64, p.Ranks),
+		instance: make([]int64, len(p.Comms))}
 	if err := r.write(); err != nil {
 		return err
 	}
@@ -97,10 +103,10 @@ func Write(p *Program, store, name string, o Options) error {
 	for _, s := range p.Sections { // of a million ranks they are more than a gigabyte, and Commit has its own
 		s.free()
 	}
-	return out.Commit(&m)
+	return out.Commit(context.Background(), &m)
 }
 
-// free forgets what a section consists of, but for how many messages it has.
+// free drops the contents of a section except its number of messages.
 func (s *Section) free() { *s = Section{Times: s.Times, sent: s.messages()} }
 
 func (r *run) write() error {
@@ -117,7 +123,8 @@ func (r *run) write() error {
 	}
 	n := r.files()
 	for i := range n {
-		r.fillers = append(r.fillers, &filler{run: r, first: i * r.p.Ranks / n, last: (i + 1) * r.p.Ranks / n, section: None})
+		r.fillers = append(r.fillers, &filler{run: r, first: i * r.p.Ranks / n, last: (i + 1) * r.p.Ranks / n,
+			section: None})
 	}
 	c := newClock(r.p, r.o.Seed, runtime.GOMAXPROCS(0))
 	epoch := int32(0)
@@ -165,13 +172,14 @@ func (r *run) write() error {
 	return r.ranks()
 }
 
-// files is how many files events and messages get each.
+// files returns the number of files of events and of messages.
 func (r *run) files() int {
 	rows := int64(0)
 	for _, s := range r.p.Sections {
 		rows += s.Times * int64(len(s.ops))
 	}
-	return min(r.p.Ranks, max(int(min(shards, (rows+r.o.epochRows-1)/r.o.epochRows)), (r.p.Ranks+shardRanks-1)/shardRanks))
+	return min(r.p.Ranks, max(int(min(shards, (rows+r.o.epochRows-1)/r.o.epochRows)),
+		(r.p.Ranks+shardRanks-1)/shardRanks))
 }
 
 // epoch writes the rows of a window.
@@ -214,9 +222,9 @@ func (f *filler) writeRows(out *writer.Run, _ int) error {
 	return out.Write(i, &f.messages)
 }
 
-// number is the number of the filler's files.
+// number returns the index of the filler's files.
 func (f *filler) number() int {
-	for i, g := range f.fillers {
+	for i, g := range f.run.fillers {
 		if f == g {
 			return i
 		}
@@ -232,7 +240,7 @@ func (r *run) progress(w *window, err error) error {
 	return err
 }
 
-// parallel does all jobs, as many at once as there are threads, and returns one of their errors.
+// parallel runs all jobs, one per thread at a time, and returns one of their errors.
 func parallel(jobs []func() error) error {
 	next := make(chan func() error)
 	errs := make(chan error, len(jobs))
@@ -259,7 +267,7 @@ func parallel(jobs []func() error) error {
 	}
 }
 
-// end moves on to the next section.
+// end advances to the next section.
 func (r *run) end(s *Section, calls map[string]int64) {
 	for rank := range r.seq {
 		r.seq[rank] += s.Times * int64(s.first[rank+1]-s.first[rank])
@@ -287,7 +295,8 @@ func (r *run) end(s *Section, calls map[string]int64) {
 // finish fills in the manifest.
 func (r *run) finish(c *clock, epochs int32, calls map[string]int64) {
 	m := &r.manifest
-	m.Ranks, m.TimeOrigin, m.TimeResolutionNs, m.ComputeClock, m.Record, m.Hash = int32(r.p.Ranks), "measured", r.o.TimeResolutionNs, "cpu", r.o.Record, "none"
+	m.Ranks, m.TimeOrigin, m.TimeResolutionNs, m.ComputeClock, m.Record, m.Hash = int32(r.p.Ranks), "measured",
+		r.o.TimeResolutionNs, "cpu", r.o.Record, "none"
 	m.Ended, m.Epochs, m.Collectives, m.Callsites = "finalized", epochs, calls, r.o.Callsites
 	if r.o.Hash {
 		m.Hash = "crc64"
@@ -312,7 +321,7 @@ func (r *run) members(comm int32) int {
 	return r.p.Ranks
 }
 
-// comms are the rows of comms.
+// comms returns the rows of comms.
 func (r *run) comms() *schema.Comms {
 	b := &schema.Comms{}
 	for id, c := range r.p.Comms {
@@ -373,7 +382,8 @@ func (r *run) ranks() error {
 	b, hosts := &schema.RankInfos{}, r.hosts()
 	for rank := range r.p.Ranks {
 		i := schema.NullRankInfo
-		i.Rank, i.Host, i.Threads, i.ThreadLevel, i.Ended, i.Events, i.Polls, i.Dropped = int32(rank), hosts[rank], 1, 0, schema.EndedFinalized, r.seq[rank], 0, 0
+		i.Rank, i.Host, i.Threads, i.ThreadLevel, i.Ended, i.Events, i.Polls, i.Dropped = int32(rank), hosts[rank], 1,
+			0, schema.EndedFinalized, r.seq[rank], 0, 0
 		i.ClockOffsetInitNs, i.ClockErrorInitNs, i.ClockOffsetFinalNs, i.ClockErrorFinalNs = 0, 0, 0, 0
 		b.Append(&i)
 	}

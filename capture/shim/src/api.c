@@ -1,4 +1,4 @@
-/* What the program may tell the shim itself, through commq.h and commq.f90. */
+/* Calls with which the program can tell the shim something, through commq.h and commq.f90. */
 #include "recorders.h"
 
 CQ_EXPORT void commq_shim_mark(const char *name, long long bytes);
@@ -11,12 +11,12 @@ void commq_shim_mark(const char *name, long long bytes)
 	if (t == NULL)
 		return;
 	cq_plain_begin(t, CQ_commq_mark, MPI_COMM_NULL);
-	cq_back(t);
+	cq_mpi_ends(t);
 	cq_label_put(t, name, bytes > 0 ? (size_t)bytes : 0);
 	cq_close(t, MPI_SUCCESS);
 }
 
-CQ_HOT void self(cq_thread *t, const void *buf, long long count, MPI_Datatype type)
+CQ_HOT void record_self(cq_thread *t, const void *buf, long long count, MPI_Datatype type)
 {
 	if (count < 0) {
 		cq_leave(t);
@@ -28,7 +28,7 @@ CQ_HOT void self(cq_thread *t, const void *buf, long long count, MPI_Datatype ty
 	c->dtype = number;
 	c->count = count;
 	c->buf = cq_address(buf);
-	cq_go_with(t, c, buf, count, type);
+	cq_mpi_begins_sending(t, buf, count, type);
 	cq_end(t, MPI_SUCCESS);
 }
 
@@ -36,12 +36,12 @@ void commq_shim_self(const void *buf, long long count, MPI_Datatype type)
 {
 	cq_thread *t = cq_enter();
 	if (t != NULL)
-		self(t, buf, count, type);
+		record_self(t, buf, count, type);
 }
 
 void commq_shim_self_f(const void *buf, long long count, MPI_Fint type)
 {
 	cq_thread *t = cq_enter();
 	if (t != NULL)
-		self(t, cq_f_buffer(buf), count, CQ_TYPE(type));
+		record_self(t, cq_f_buffer(buf), count, CQ_TYPE(type));
 }

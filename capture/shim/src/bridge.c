@@ -1,11 +1,9 @@
-/* A simulator rank: between the ranks of the program and the commq process that simulates the network. It is its own program
- * (with -DCQ_BRIDGE=1), started beside the program's ranks, or one of the ranks that the program was started with, which then
- * never returns from MPI_Init.
- *
- * It waits for nobody: MPI and both pipes are polled in turn, and what cannot be passed on yet is kept. What comes from the
- * ranks is bounded by the buffer before the pipe: while that is full no more of it is received. What comes from the
- * process is not, because it answers what the ranks have asked. */
-#include "core.h"
+/* A simulator rank connects the ranks of the program with the commq process that simulates the network. It is either
+ * a separate program (with -DCQ_BRIDGE=1), started beside the program's ranks, or one of the ranks that the program
+ * was started with, which then never returns from MPI_Init. It never blocks: it polls MPI and both pipes in turn, and
+ * keeps what it cannot pass on yet. The buffer before the pipe bounds the messages from the ranks: while it is full,
+ * none are received. Messages from the process need no bound, because each answers a question of the ranks. */
+#include "state.h"
 
 #if CQ_SIM
 
@@ -19,16 +17,19 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "clock.h"
+#include "ranks.h"
 #include "sim.h"
+#include "status.h"
 
 #define RING 8
 #define OUT_BYTES ((size_t)1 << 20)
 #define IN_BYTES ((size_t)64 << 10)
-#define END_NS 60000000000u /* how long the process may take for its end */
+#define END_NS 60000000000u /* time that the process may take to end */
 
 extern char **environ;
 
-/* Events for a rank, which are sent together. */
+/* Events for one rank, sent together. */
 typedef struct message message;
 struct message {
 	message *next;
@@ -43,18 +44,18 @@ typedef struct {
 } slot;
 
 static struct {
-	slot *ring; /* receives, in the order in which they were posted */
+	slot *ring; /* receives, in the order they were posted */
 	int head;
-	uint8_t *out; /* to the process: out[begin, end) */
+	uint8_t *out; /* bytes to the process: out[begin, end) */
 	size_t out_begin, out_end;
-	uint8_t *in;  /* from it: the first of in_n bytes */
+	uint8_t *in;  /* bytes from it: the first in_n */
 	size_t in_n;
 	int to, from; /* pipes; -1: closed */
 	pid_t process;
 	int gone;
-	int left, badly; /* ranks that have left, and without MPI_Finalize */
-	message **open;  /* of each rank, not sent yet */
-	int *opened;     /* the ranks that have one */
+	int left, unfinalized; /* ranks that have left; those of them that did not call MPI_Finalize */
+	message **open;  /* by rank, not sent yet */
+	int *opened;     /* the ranks with an open message */
 	int opened_n;
 	message *sent, **sent_end; /* in the order of sending */
 	message *spare;
@@ -62,7 +63,7 @@ static struct {
 
 static void fail(const char *what)
 {
-	cq_say("commq: simulator rank %d: %s: %s\n", cq_world.self, what, strerror(errno));
+	cq_print("commq: simulator rank %d: %s: %s\n", cq_world.self, what, strerror(errno));
 	cq_p.Abort(cq_world.channel, 2);
 	_exit(2);
 }
@@ -81,7 +82,8 @@ static void send_open(int rank)
 {
 	message *m = b.open[rank];
 	b.open[rank] = NULL;
-	if (cq_p.Isend(m->events, m->n * (int)sizeof m->events[0], MPI_BYTE, cq_world.ranks[rank], CQ_SIM_TAG, cq_world.channel, &m->request) != MPI_SUCCESS)
+	if (cq_p.Isend(m->events, m->n * (int)sizeof m->events[0], MPI_BYTE, cq_world.ranks[rank], CQ_SIM_TAG,
+		cq_world.channel, &m->request) != MPI_SUCCESS)
 		fail("send to a rank");
 	m->next = NULL;
 	*b.sent_end = m;
@@ -120,8 +122,8 @@ static void answer(const cq_sim_event *e)
 		send_open(rank);
 }
 
-/* Takes back what has been sent; returns whether there was any. */
-static int reap(void)
+/* Reuses messages that have been sent; returns whether there was one. */
+static int reuse_sent(void)
 {
 	int any = 0;
 	while (b.sent != NULL) {
@@ -148,8 +150,8 @@ static void tell_all(int kind)
 	send_all();
 }
 
-/* The process has ended, or cannot be reached: the ranks are told, and what they say from now on is dropped. */
-static void lose(const char *how)
+/* The process has ended or cannot be reached: tell the ranks, and drop their events from now on. */
+static void lose_process(const char *attributes)
 {
 	if (b.gone)
 		return;
@@ -159,8 +161,9 @@ static void lose(const char *how)
 	if (b.from >= 0)
 		close(b.from);
 	b.to = b.from = -1;
-	if (how != NULL)
-		cq_say("commq: simulator rank %d: %s; the program goes on without virtual time, and nothing more is recorded\n", cq_world.self, how);
+	if (attributes != NULL)
+		cq_print("commq: simulator rank %d: %s; the program goes on without virtual time, and nothing more is "
+			"recorded\n", cq_world.self, attributes);
 	tell_all(CQ_SIM_GONE);
 }
 
@@ -172,59 +175,59 @@ static void pipe_for(int ours_writes, int *ours, int *theirs)
 	*ours = p[ours_writes];
 	*theirs = p[!ours_writes];
 	fcntl(*ours, F_SETFL, O_NONBLOCK);
-	fcntl(*ours, F_SETPIPE_SZ, 1 << 20); /* where it may be so large */
+	fcntl(*ours, F_SETPIPE_SZ, 1 << 20); /* where that size is permitted */
 }
 
 static char **environment(void)
 {
-	int n = 0, kept = 0;
+	int n = 0, remaining = 0;
 	while (environ[n] != NULL)
 		n++;
 	char **e = memory((size_t)(n + 1) * sizeof *e);
 	for (int i = 0; i < n; i++) {
 		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
-			e[kept++] = environ[i];
+			e[remaining++] = environ[i];
 	}
 	return e;
 }
 
-static void begin(void)
+static void start_process(void)
 {
 	char *command = getenv("COMMQ_SIM_COMMAND");
 	char *argv[] = {command, "simrank", NULL};
 	posix_spawn_file_actions_t files;
-	posix_spawnattr_t how;
-	sigset_t none, usual;
+	posix_spawnattr_t attributes;
+	sigset_t none, defaults;
 	int their_in, their_out;
 	if (command == NULL || *command == 0) {
-		lose("COMMQ_SIM_COMMAND is not set: start the job by commq capture --sim-ranks");
+		lose_process("COMMQ_SIM_COMMAND is not set: start the job by commq capture --sim-ranks");
 		return;
 	}
 	pipe_for(1, &b.to, &their_in);
 	pipe_for(0, &b.from, &their_out);
 	sigemptyset(&none);
-	sigemptyset(&usual);
-	sigaddset(&usual, SIGPIPE);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, their_in, 0);
 	posix_spawn_file_actions_adddup2(&files, their_out, 1);
-	posix_spawnattr_init(&how);
-	posix_spawnattr_setsigmask(&how, &none);
-	posix_spawnattr_setsigdefault(&how, &usual);
-	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	char **e = environment();
-	int error = posix_spawn(&b.process, command, &files, &how, argv, e);
+	int error = posix_spawn(&b.process, command, &files, &attributes, argv, e);
 	free(e);
 	close(their_in);
 	close(their_out);
 	if (error != 0) {
-		cq_say("commq: simulator rank %d: %s: %s\n", cq_world.self, command, strerror(error));
+		cq_print("commq: simulator rank %d: %s: %s\n", cq_world.self, command, strerror(error));
 		b.process = 0;
-		lose("the simulating process cannot be started");
+		lose_process("the simulating process cannot be started");
 	}
 }
 
-/* Writes as much as the pipe takes; returns whether that was any. */
+/* Writes as much as the pipe takes; returns whether it took anything. */
 static int write_out(void)
 {
 	if (b.to < 0 || b.out_begin == b.out_end)
@@ -233,7 +236,7 @@ static int write_out(void)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0) {
-		lose("the simulating process has ended");
+		lose_process("the simulating process has ended");
 		return 1;
 	}
 	b.out_begin += (size_t)n;
@@ -242,7 +245,7 @@ static int write_out(void)
 	return 1;
 }
 
-/* Reads what the process has answered; returns whether that was any. */
+/* Reads answers of the process; returns whether any came. */
 static int read_in(void)
 {
 	if (b.from < 0)
@@ -252,8 +255,8 @@ static int read_in(void)
 		return 0;
 	if (n <= 0) {
 		if (b.to >= 0) {
-			lose("the simulating process has ended");
-		} else { /* as it was asked to */
+			lose_process("the simulating process has ended");
+		} else { /* as requested */
 			close(b.from);
 			b.from = -1;
 		}
@@ -273,7 +276,7 @@ static int read_in(void)
 
 /* Events from ranks. */
 
-static int ours(int rank)
+static int is_ours(int rank)
 {
 	return rank % cq_world.sims == cq_world.self;
 }
@@ -291,7 +294,7 @@ static void pass_on(const uint8_t *p, size_t n)
 	b.out_end += n;
 }
 
-static void take(const uint8_t *p, size_t n)
+static void handle(const uint8_t *p, size_t n)
 {
 	cq_sim_event e;
 	if (n < sizeof e)
@@ -302,10 +305,10 @@ static void take(const uint8_t *p, size_t n)
 		answer(&(cq_sim_event){.kind = CQ_BRIDGE_HERE, .rank = e.rank});
 		send_all();
 		return;
-	case CQ_SIM_LEFT: /* said to all simulators, recorded by one */
+	case CQ_SIM_LEFT: /* sent to all simulators, recorded by one */
 		b.left++;
-		b.badly += e.peer != CQ_ENDED_FINALIZED;
-		if (!ours(e.rank))
+		b.unfinalized += e.peer != CQ_ENDED_FINALIZED;
+		if (!is_ours(e.rank))
 			return;
 		break;
 	case CQ_SIM_SYNC:
@@ -318,13 +321,14 @@ static void take(const uint8_t *p, size_t n)
 	pass_on(p, n);
 }
 
-static void post(slot *s)
+static void post_receive(slot *s)
 {
-	if (cq_p.Irecv(s->bytes, sizeof s->bytes, MPI_BYTE, MPI_ANY_SOURCE, CQ_SIM_TAG, cq_world.channel, &s->request) != MPI_SUCCESS)
+	if (cq_p.Irecv(s->bytes, sizeof s->bytes, MPI_BYTE, MPI_ANY_SOURCE, CQ_SIM_TAG, cq_world.channel,
+		&s->request) != MPI_SUCCESS)
 		fail("receive from the ranks");
 }
 
-/* Receives what has come, as far as there is room; returns whether that was any. */
+/* Receives messages from ranks while the buffer has space; returns whether any came. */
 static int receive(void)
 {
 	MPI_Status st;
@@ -335,8 +339,8 @@ static int receive(void)
 			fail("receive from the ranks");
 		if (!done)
 			break;
-		take(s->bytes, (size_t)cq_status_bytes(&st));
-		post(s);
+		handle(s->bytes, (size_t)cq_status_bytes(&st));
+		post_receive(s);
 		b.head = (b.head + 1) % RING;
 		n++;
 	}
@@ -351,7 +355,7 @@ static void stop_receiving(void)
 	}
 }
 
-/* A turn in which nothing happened: the ranks may need this core. */
+/* Rests after a turn in which nothing happened: the ranks may need this core. */
 static void rest(int busy)
 {
 	static uint64_t since;
@@ -361,7 +365,7 @@ static void rest(int busy)
 		turns = 0;
 		return;
 	}
-	if (++turns < 50) /* often there is more at once */
+	if (++turns < 50) /* often more arrives at once */
 		return;
 	uint64_t now = cq_monotonic();
 	if (since == 0)
@@ -369,7 +373,8 @@ static void rest(int busy)
 	cq_sim_rest(now - since);
 }
 
-/* The ranks have left: the process gets the rest and the end of its input, and writes what it has. */
+/* When the ranks have left: sends the process the rest of its input, closes the pipe, and waits while it writes its
+ * files. */
 static void end_process(void)
 {
 	uint64_t until = cq_monotonic() + END_NS;
@@ -390,9 +395,11 @@ static void end_process(void)
 	if (b.process > 0 && p == 0) {
 		kill(b.process, SIGKILL);
 		waitpid(b.process, &status, 0);
-		cq_say("commq: simulator rank %d: the simulating process did not end and was killed; records may be missing\n", cq_world.self);
+		cq_print("commq: simulator rank %d: the simulating process did not end and was killed; records may be "
+			"missing\n", cq_world.self);
 	} else if (p > 0 && !b.gone && status != 0) {
-		cq_say("commq: simulator rank %d: the simulating process ended badly; records may be missing\n", cq_world.self);
+		cq_print("commq: simulator rank %d: the simulating process ended badly; records may be missing\n",
+			cq_world.self);
 	}
 	read_in();
 	if (b.from >= 0)
@@ -403,7 +410,7 @@ static void end_process(void)
 void cq_bridge_run(void)
 {
 	struct sigaction ignore, before;
-	prctl(PR_SET_TIMERSLACK, 1000ul); /* naps are short */
+	prctl(PR_SET_TIMERSLACK, 1000ul); /* sleeps are short */
 	memset(&ignore, 0, sizeof ignore);
 	ignore.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &ignore, &before);
@@ -414,21 +421,21 @@ void cq_bridge_run(void)
 	b.opened = memory((size_t)cq_world.apps * sizeof *b.opened);
 	b.sent_end = &b.sent;
 	for (int i = 0; i < RING; i++)
-		post(&b.ring[i]);
-	begin();
+		post_receive(&b.ring[i]);
+	start_process();
 	while (b.left < cq_world.apps) {
 		int busy = receive();
 		busy |= write_out();
 		busy |= read_in();
-		busy |= reap();
+		busy |= reuse_sent();
 		rest(busy);
 	}
 	end_process();
-	if (b.badly > 0) /* those ranks are not there any more */
+	if (b.unfinalized > 0) /* those ranks no longer exist */
 		_exit(0);
 	tell_all(CQ_BRIDGE_OVER);
 	while (b.sent != NULL)
-		rest(reap());
+		rest(reuse_sent());
 	stop_receiving();
 	sigaction(SIGPIPE, &before, NULL);
 }
@@ -436,7 +443,7 @@ void cq_bridge_run(void)
 void cq_bridge_in_init(void)
 {
 	cq_bridge_run();
-	cq_world_part();
+	cq_world_free();
 	cq_p.Finalize();
 	_exit(0);
 }
@@ -450,7 +457,7 @@ int main(void)
 	int alone = cq_world_meet(CQ_WORLD_SIM) != CQ_WORLD_SIM;
 	if (!alone)
 		cq_bridge_run();
-	cq_world_part();
+	cq_world_free();
 	cq_p.Finalize();
 	return alone ? 2 : 0;
 }

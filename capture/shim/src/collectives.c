@@ -1,18 +1,19 @@
-/* Collectives: which of their arguments count on this rank, what they add up to, and who gets what part. */
+/* Collectives: which of their arguments are significant on this rank, their totals, and the part of each peer. */
 #include "recorders.h"
 
 typedef struct {
 	cq_comm *comm;
-	int near;    /* the peers are neighbours */
-	int speers, rpeers; /* ranks, or neighbours, that the counts arrays are about */
+	int neighborhood;    /* the peers are neighbours */
+	int speers, rpeers; /* number of ranks, or neighbours, in the counts arrays */
 	int root;    /* this rank is the root */
 	int rooted;
-	int send, recv; /* the send and the receive argument are significant here, IN_PLACE or not */
+	int send, recv; /* the send and receive arguments are significant on this rank, also if IN_PLACE */
 } role;
 
 static int is_rooted(int kind)
 {
-	return kind == CQ_K_Bcast || kind == CQ_K_Reduce || kind == CQ_K_Gather || kind == CQ_K_Gatherv || kind == CQ_K_Scatter || kind == CQ_K_Scatterv;
+	return kind == CQ_K_Bcast || kind == CQ_K_Reduce || kind == CQ_K_Gather || kind == CQ_K_Gatherv ||
+		kind == CQ_K_Scatter || kind == CQ_K_Scatterv;
 }
 
 static int is_scatter(int kind)
@@ -23,8 +24,9 @@ static int is_scatter(int kind)
 static role role_of(cq_comm *m, const cq_collective *a)
 {
 	int inter = m->remote != 0;
-	int peers = inter ? m->remote : m->size, near = a->kind >= CQ_K_Neighbor_allgather;
-	role r = {m, near, near ? m->destinations_n : peers, near ? m->sources_n : peers, 0, is_rooted(a->kind), 1, 1};
+	int peers = inter ? m->remote : m->size, neighborhood = a->kind >= CQ_K_Neighbor_allgather;
+	role r = {m, neighborhood, neighborhood ? m->destinations_n : peers, neighborhood ? m->sources_n : peers, 0,
+		is_rooted(a->kind), 1, 1};
 	if (a->kind == CQ_K_Barrier)
 		r.send = r.recv = 0;
 	if (!r.rooted)
@@ -41,20 +43,20 @@ static role role_of(cq_comm *m, const cq_collective *a)
 	return r;
 }
 
-/* The i-th of an array of counts. */
+/* The i-th entry of an array of counts. */
 static int64_t count_at(const void *counts, int i, int large)
 {
 	return large ? (int64_t)((const MPI_Count *)counts)[i] : ((const int *)counts)[i];
 }
 
-/* Sums and products of what programs say; CQ_NULL64 where 64 bits do not hold them. */
-static int64_t plus(int64_t a, int64_t b)
+/* Sums and products of the program's numbers; CQ_NULL64 on overflow of 64 bits. */
+static int64_t add_counts(int64_t a, int64_t b)
 {
 	int64_t s;
 	return a == CQ_NULL64 || b == CQ_NULL64 || __builtin_add_overflow(a, b, &s) ? CQ_NULL64 : s;
 }
 
-static int64_t times(int64_t a, int64_t b)
+static int64_t multiply_counts(int64_t a, int64_t b)
 {
 	int64_t p;
 	return a == CQ_NULL64 || b == CQ_NULL64 || __builtin_mul_overflow(a, b, &p) ? CQ_NULL64 : p;
@@ -65,18 +67,18 @@ static MPI_Datatype type_at(const void *types, int i, int fortran)
 	return fortran ? CQ_TYPE(((const MPI_Fint *)types)[i]) : ((const MPI_Datatype *)types)[i];
 }
 
-/* One side's argument: its count and bytes in all, and what is needed for those of one peer. */
+/* One argument (send or receive): its total count and bytes, and the arrays that give each peer's part. */
 typedef struct {
-	const void *counts; /* NULL: count for each */
+	const void *counts; /* NULL: every peer has the same count */
 	int large;
-	const void *types; /* w: a type for each; else NULL */
+	const void *types; /* w collectives: a type per peer; else NULL */
 	int fortran;
-	const int *neighbors; /* neighbourhood collectives: who the peers are; else NULL */
+	const int *neighbors; /* neighbourhood collectives: ranks of the peers; else NULL */
 	int64_t count, bytes, size;
 	int32_t type;
 } argument;
 
-/* What one peer gets or gives; nothing, where the neighbour is MPI_PROC_NULL. */
+/* Bytes to or from one peer; 0 if the neighbour is MPI_PROC_NULL. */
 static int64_t part_bytes(cq_thread *t, const argument *g, int i)
 {
 	if (g->neighbors != NULL && g->neighbors[i] == MPI_PROC_NULL)
@@ -84,11 +86,13 @@ static int64_t part_bytes(cq_thread *t, const argument *g, int i)
 	int64_t n = g->counts == NULL ? g->count : count_at(g->counts, i, g->large);
 	if (n == 0) /* its type may be anything */
 		return 0;
-	return times(n, g->types == NULL ? g->size : cq_type_of(t, type_at(g->types, i, g->fortran))->bytes);
+	return multiply_counts(n, g->types == NULL ? g->size : cq_type_of(t, type_at(g->types, i, g->fortran))->bytes);
 }
 
-/* bytes are of one part where a count speaks for all ranks alike, else, and with neighbours, of all parts. */
-static argument argument_of(cq_thread *t, const cq_collective *a, int64_t count, const void *counts, MPI_Datatype type, const void *types, int peers, const int *neighbors)
+/* bytes is the size of one part if one count holds for all ranks; otherwise, and with neighbours, of all parts
+ * together. */
+static argument argument_of(cq_thread *t, const cq_collective *a, int64_t count, const void *counts, MPI_Datatype type,
+	const void *types, int peers, const int *neighbors)
 {
 	argument g = {counts, a->large, types, a->fortran, neighbors, count, 0, 0, CQ_NULL32};
 	if (types == NULL) {
@@ -97,18 +101,18 @@ static argument argument_of(cq_thread *t, const cq_collective *a, int64_t count,
 		g.size = y->bytes;
 	}
 	for (int i = 0; counts != NULL && i < peers; i++)
-		g.count = plus(g.count, count_at(counts, i, g.large));
+		g.count = add_counts(g.count, count_at(counts, i, g.large));
 	if (types == NULL && neighbors == NULL)
-		g.bytes = times(g.count, g.size);
+		g.bytes = multiply_counts(g.count, g.size);
 	else
 		for (int i = 0; i < peers; i++)
-			g.bytes = plus(g.bytes, part_bytes(t, &g, i));
+			g.bytes = add_counts(g.bytes, part_bytes(t, &g, i));
 	return g;
 }
 
-static const argument nothing = {NULL, 0, NULL, 0, NULL, CQ_NULL64, CQ_NULL64, 0, CQ_NULL32};
+static const argument no_argument = {NULL, 0, NULL, 0, NULL, CQ_NULL64, CQ_NULL64, 0, CQ_NULL32};
 
-/* Collectives whose one count and type speak of both buffers. */
+/* Collectives with one count and type for both buffers. */
 static int has_one_type(int kind)
 {
 	return kind <= CQ_K_Reduce_scatter_block;
@@ -119,21 +123,23 @@ static argument send_argument(cq_thread *t, const role *r, const cq_collective *
 	if (a->kind == CQ_K_Bcast && (r->send || r->recv))
 		return argument_of(t, a, a->scount, NULL, a->stype, NULL, 0, NULL);
 	if (!r->send || (a->sbuf == MPI_IN_PLACE && !has_one_type(a->kind)))
-		return nothing;
+		return no_argument;
 	if (a->kind == CQ_K_Reduce_scatter)
 		return argument_of(t, a, 0, a->rcounts, a->stype, NULL, r->comm->size, NULL);
-	return argument_of(t, a, a->scount, a->scounts, a->stype, a->stypes, r->speers, r->near ? r->comm->destinations : NULL);
+	return argument_of(t, a, a->scount, a->scounts, a->stype, a->stypes, r->speers, r->neighborhood ?
+		r->comm->destinations : NULL);
 }
 
 static argument recv_argument(cq_thread *t, const role *r, const cq_collective *a)
 {
 	if (!r->recv || (a->rbuf == MPI_IN_PLACE && !has_one_type(a->kind)))
-		return nothing;
+		return no_argument;
 	if (a->kind == CQ_K_Reduce_scatter)
 		return argument_of(t, a, count_at(a->rcounts, r->comm->rank, a->large), NULL, a->stype, NULL, 0, NULL);
 	if (has_one_type(a->kind))
 		return argument_of(t, a, a->scount, NULL, a->stype, NULL, 0, NULL);
-	return argument_of(t, a, a->rcount, a->rcounts, a->rtype, a->rtypes, r->rpeers, r->near ? r->comm->sources : NULL);
+	return argument_of(t, a, a->rcount, a->rcounts, a->rtype, a->rtypes, r->rpeers, r->neighborhood ?
+		r->comm->sources : NULL);
 }
 
 void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
@@ -142,7 +148,8 @@ void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
 	role r = role_of(m, a);
 	argument s = send_argument(t, &r, a);
 	a->instance = m->instance++;
-	CQ_VIRTUAL(t->vt.collective = a->kind + 1; t->vt.sends = a->persistent ? CQ_SENDS_LATER : CQ_SENDS_NOT;)
+	if (cq_hooks != NULL)
+		cq_hooks->collective(t, a->kind, a->persistent);
 	cq_call *c = cq_open(t, id);
 	cq_blank(c);
 	c->comm = m->number;
@@ -161,10 +168,10 @@ void cq_collective_begin(cq_thread *t, int id, cq_collective *a)
 	c->buf = r.send || a->kind == CQ_K_Bcast ? cq_address(a->sbuf) : 0;
 	if (CQ_UNLIKELY(cq.hash != CQ_ALGORITHM_NONE) && r.send && !a->persistent)
 		cq_collective_payload(t, a, m);
-	cq_go(t, c);
+	cq_mpi_begins(t);
 }
 
-/* Parts are gathered two to a slot. */
+/* Packs two parts into each slot. */
 typedef struct {
 	cq_thread *t;
 	cq_parts slot;
@@ -196,14 +203,15 @@ static void parts_put(cq_thread *t, const role *r, const argument *s, const argu
 	parts_flush(&l);
 }
 
-/* The parts of neighbours: where the two lists name the same one at the same place, it is one part. */
-static void near_parts_put(cq_thread *t, const cq_comm *m, const argument *s, const argument *v)
+/* The parts of neighbours. If both lists name a rank at the same index, its two directions form one part. */
+static void neighbor_parts_put(cq_thread *t, const cq_comm *m, const argument *s, const argument *v)
 {
 	part_list l = {t, {0}};
 	for (int i = 0; i < m->destinations_n || i < m->sources_n; i++) {
 		int to = i < m->destinations_n ? m->destinations[i] : MPI_PROC_NULL;
 		int from = i < m->sources_n ? m->sources[i] : MPI_PROC_NULL;
-		int64_t out = to != MPI_PROC_NULL ? part_bytes(t, s, i) : 0, in = from != MPI_PROC_NULL ? part_bytes(t, v, i) : 0;
+		int64_t out = to != MPI_PROC_NULL ? part_bytes(t, s, i) : 0, in = from != MPI_PROC_NULL ? part_bytes(t, v, i) :
+			0;
 		if (to == from) {
 			part_put(&l, to, out, in);
 		} else {
@@ -214,11 +222,11 @@ static void near_parts_put(cq_thread *t, const cq_comm *m, const argument *s, co
 	parts_flush(&l);
 }
 
-/* What IN_PLACE stands for: this rank's own part of the other argument. */
-static void in_place(cq_thread *t, const role *r, const cq_collective *a, argument *s, argument *v)
+/* MPI_IN_PLACE stands for this rank's own part of the other argument. */
+static void resolve_in_place(cq_thread *t, const role *r, const cq_collective *a, argument *s, argument *v)
 {
 	int own = a->kind == CQ_K_Alltoall || a->kind == CQ_K_Alltoallv || a->kind == CQ_K_Alltoallw ? -1 : r->comm->rank;
-	if (has_one_type(a->kind) || r->near)
+	if (has_one_type(a->kind) || r->neighborhood)
 		return;
 	if (a->sbuf == MPI_IN_PLACE && r->send)
 		s->bytes = own < 0 ? v->bytes : part_bytes(t, v, own);
@@ -232,7 +240,7 @@ static void coll_put(cq_thread *t, const cq_collective *a)
 	role r = role_of(m, a);
 	argument s = send_argument(t, &r, a), v = recv_argument(t, &r, a);
 	int exchange = a->kind == CQ_K_Alltoallv || a->kind == CQ_K_Alltoallw;
-	in_place(t, &r, a, &s, &v);
+	resolve_in_place(t, &r, a, &s, &v);
 	cq_coll *o = cq_take(t);
 	memset(o, 0, sizeof *o);
 	o->op = (uint16_t)(a->has_op ? cq_op_code(a->op) : 0xffff);
@@ -241,36 +249,37 @@ static void coll_put(cq_thread *t, const cq_collective *a)
 	o->rcount = v.count;
 	o->sbytes = r.send ? s.bytes : CQ_NULL64;
 	if (a->kind == CQ_K_Reduce_scatter_block)
-		o->sbytes = times(s.bytes, m->size); /* the count argument is one rank's part */
+		o->sbytes = multiply_counts(s.bytes, m->size); /* the count argument is one rank's part */
 	o->rbytes = v.bytes;
 	o->rbuf = r.recv ? cq_address(a->kind == CQ_K_Bcast ? a->sbuf : a->rbuf) : 0;
 	o->kind = CQ_COLL;
-	if (r.near)
-		near_parts_put(t, m, &s, &v);
+	if (r.neighborhood)
+		neighbor_parts_put(t, m, &s, &v);
 	else if (a->scounts != NULL || (a->rcounts != NULL && a->kind != CQ_K_Reduce_scatter))
 		parts_put(t, &r, exchange && a->sbuf == MPI_IN_PLACE ? &v : &s, &v);
 }
 
 void cq_collective_end(cq_thread *t, int err, const cq_collective *a)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	coll_put(t, a);
 	cq_close(t, err);
 }
 
 void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	coll_put(t, a);
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), 0);
 	cq_close(t, err);
 }
 
-/* A persistent collective is made: it counts on the communicator as any other, and communicates when it is started. */
+/* Records the creation of a persistent collective. The creation counts on the communicator like any other collective;
+ * the communication happens at each start. */
 void cq_collective_init_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	coll_put(t, a);
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), CQ_R_PERSISTENT);

@@ -1,4 +1,4 @@
-/* Instructions and cycles of the time between calls: by perf_event_open, or made up for tests. */
+/* Instructions and cycles between calls, from perf_event_open, or synthetic values for tests. */
 #include "counters.h"
 
 #include <errno.h>
@@ -6,8 +6,9 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "sink.h"
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 enum { INSTRUCTIONS, CYCLES, COUNTERS };
 
@@ -19,7 +20,7 @@ static int event_open(uint64_t config, int group)
 	a.type = PERF_TYPE_HARDWARE;
 	a.config = config;
 	a.exclude_kernel = a.exclude_hv = 1;
-	a.pinned = group < 0; /* all the time or not at all: nothing is extrapolated */
+	a.pinned = group < 0; /* counts all the time or not at all, so nothing is extrapolated */
 	a.read_format = PERF_FORMAT_GROUP;
 	return (int)syscall(SYS_perf_event_open, &a, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
@@ -37,7 +38,8 @@ static int perf_open(cq_thread *t)
 }
 
 #if defined(__x86_64__)
-/* One counter from user space, as the kernel's header describes it; 0: it is not on a CPU's counter just now. */
+/* Reads one counter in user space, as the kernel's header describes; returns 0 if no hardware counter is assigned to
+ * it now. */
 static int rdpmc_one(const volatile struct perf_event_mmap_page *p, int64_t *value)
 {
 	uint32_t seq, index;
@@ -67,7 +69,8 @@ static int rdpmc_one(const volatile struct perf_event_mmap_page *p, int64_t *val
 }
 #endif
 
-/* By system call. The program can have closed our file and opened one of its own there: only ours has our id. */
+/* Reads by system call. The program may have closed our file and opened its own under that number, so the id is
+ * checked: only ours has it. */
 static int read_group(const cq_thread *t, int64_t *values)
 {
 	uint64_t id = 0, got[1 + COUNTERS];
@@ -101,14 +104,12 @@ static int read_all(cq_thread *t, int64_t *values)
 	return 1;
 }
 
-/* A gap begins: at the end of a call. */
 void cq_count_begin(cq_thread *t)
 {
 	if (!read_all(t, t->count_base))
 		t->count_base[0] = t->count_base[1] = CQ_NULL64;
 }
 
-/* A gap ends: what was counted since it began is added to what the next record says. */
 void cq_count_end(cq_thread *t)
 {
 	int64_t now[COUNTERS];
@@ -121,7 +122,6 @@ void cq_count_end(cq_thread *t)
 	}
 }
 
-/* Opens the calling thread's counters. Those that cannot be had stay null in its records. */
 void cq_count_open(cq_thread *t)
 {
 	t->perf_fd[0] = t->perf_fd[1] = -1;
@@ -129,14 +129,15 @@ void cq_count_open(cq_thread *t)
 		return;
 	if (cq.counters == CQ_COUNTERS_PERF && perf_open(t) != 0)
 		cq_count_close(t);
-	cq_due(t, CQ_DUE_COUNTS);
+	cq_set_pending(t, CQ_PENDING_COUNTS);
 	cq_count_begin(t);
 }
 
 void cq_count_close(cq_thread *t)
 {
 	uint64_t id;
-	int ours = t->perf_fd[0] >= 0 && (t->perf_id == 0 || (ioctl(t->perf_fd[0], PERF_EVENT_IOC_ID, &id) == 0 && id == t->perf_id));
+	int ours = t->perf_fd[0] >= 0 && (t->perf_id == 0 || (ioctl(t->perf_fd[0], PERF_EVENT_IOC_ID, &id) == 0 &&
+		id == t->perf_id));
 	for (int i = 0; i < COUNTERS; i++) {
 		if (t->perf_page[i] != NULL)
 			cq_pages_free(t->perf_page[i], (size_t)sysconf(_SC_PAGESIZE));
@@ -147,7 +148,6 @@ void cq_count_close(cq_thread *t)
 	}
 }
 
-/* Whether the machine lets us count: an errno, 0 if so. */
 int cq_count_try(void)
 {
 	cq_thread t;

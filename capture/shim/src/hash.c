@@ -1,6 +1,7 @@
-/* Hashes of bytes: CRC-64/XZ (ECMA-182, reflected), CRC-32 (that of zlib), and a sum of integers that is linear mod 2^64.
- * docs/method/payload-hashes.md says what they are good for. CRCs are computed by ISA-L where it is installed, else by
- * carry-less multiplication, else by tables; both in one pass where the processor can: each gives the same values. */
+/* Hashes of bytes: CRC-64/XZ (ECMA-182, reflected), CRC-32 (as in zlib), and a sum of integers that is linear mod
+ * 2^64; docs/method/payload-hashes.md explains their uses. ISA-L computes the CRCs if it is installed, else
+ * carry-less multiplication, else tables. Processors that can do so compute CRC and sum in one pass. All ways give
+ * the same values. */
 #include "hash.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@
 
 #include "spool.h"
 
-/* Payloads shorter than this are done by table: the others need some ns before they begin. */
+/* Shorter payloads are hashed by table: the other ways need some ns to start. */
 #define SHORT_BYTES 64
 
 typedef uint64_t (*isal64)(uint64_t seed, const unsigned char *p, uint64_t n);
@@ -21,7 +22,7 @@ static uint64_t tables[16][256];
 static uint64_t polynomial, ones; /* reflected; the bits of the register */
 static isal64 by_isal64;
 static isal32 by_isal32;
-static uint64_t (*of_long)(uint64_t r, const uint8_t *p, size_t n); /* from register to register */
+static uint64_t (*of_long)(uint64_t r, const uint8_t *p, size_t n); /* maps register to register */
 
 static uint64_t load8(const uint8_t *p)
 {
@@ -57,7 +58,8 @@ static void tables_fill(void)
 	}
 }
 
-/* Sixteen bytes at a time: what each leaves in the register when the others have passed. */
+/* Table for sixteen bytes at a time: the effect of each byte on the register after the following bytes have passed.
+ */
 static uint64_t crc_table(uint64_t r, const uint8_t *p, size_t n)
 {
 	for (; n >= 16; p += 16, n -= 16) {
@@ -93,7 +95,8 @@ static uint64_t crc_table(uint64_t r, const uint8_t *p, size_t n)
 
 #define INLINE static inline __attribute__((always_inline))
 
-static uint64_t fold256[2], fold64[2], fold16[2]; /* what multiplies a block's low and high half to move it 256, 64, 16 bytes on */
+/* factors that advance a block's low and high half by 256, 64 and 16 bytes */
+static uint64_t fold256[2], fold64[2], fold16[2];
 
 /* x^n mod the polynomial, its highest coefficient (of x^63) in bit 0. */
 static uint64_t power_of_x(int n)
@@ -105,7 +108,7 @@ static uint64_t power_of_x(int n)
 	return r << (64 - width);
 }
 
-/* The product of two reflected 64-bit polynomials comes out times x, hence one less in the exponent. */
+/* The product of two reflected 64-bit polynomials has an extra factor x, so exponents are one less. */
 static void folds_fill(void)
 {
 	fold256[0] = power_of_x(2048 + 63);
@@ -126,7 +129,7 @@ CLMUL INLINE __m128i load16(const uint8_t *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* Puts the four blocks of 16 bytes that are left into one. */
+/* Folds the four remaining blocks of 16 bytes into one. */
 CLMUL INLINE void fold_end(uint8_t last[16], __m128i a, __m128i b, __m128i c, __m128i d)
 {
 	__m128i near = load16((const uint8_t *)fold16);
@@ -136,7 +139,7 @@ CLMUL INLINE void fold_end(uint8_t last[16], __m128i a, __m128i b, __m128i c, __
 	_mm_storeu_si128((__m128i *)(void *)last, d);
 }
 
-/* Four blocks of 16 bytes are moved on over the next 64 bytes until few are left; what they are then goes through the table. */
+/* Folds four blocks of 16 bytes over the next 64 bytes until few are left; the table finishes the result. */
 CLMUL static uint64_t crc_clmul(uint64_t r, const uint8_t *p, size_t n)
 {
 	uint8_t last[16];
@@ -155,8 +158,8 @@ CLMUL static uint64_t crc_clmul(uint64_t r, const uint8_t *p, size_t n)
 
 #endif
 
-/* ISA-L 2.30 leaves the upper halves of the vector registers as they were used. A program compiled for SSE, as most are,
- * would run far slower from there on, without a call in sight (NAS CG: by half). */
+/* ISA-L 2.30 does not clear the upper halves of the vector registers. From then on a program compiled for SSE, as
+ * most are, would run far slower even without further calls (NAS CG: by half). */
 #if defined(__x86_64__)
 __attribute__((target("avx"))) static void clear_upper_avx(void)
 {
@@ -194,7 +197,7 @@ uint64_t cq_crc(uint64_t seed, const void *p, size_t n)
 	return crc_table(seed ^ ones, p, n) ^ ones;
 }
 
-/* Whether the ways chosen agree with the table, which is as good as the definition. */
+/* Reports whether the chosen ways agree with the table, the reference. */
 static int agrees(void)
 {
 	uint8_t bytes[211];
@@ -235,9 +238,10 @@ static int crc_prepare(int algorithm, int most)
 	return CQ_BY_TABLE;
 }
 
-/* The sum. By vectors, rows of 16 or 32 elements are added up with each row's power of the base as its weight, which all
- * lanes share; what comes out of the lanes is weighed with base^31 .. base^0. Products of 64 bits are slow: weights are used
- * in two digits, each of which a single instruction multiplies by elements of 32 bits. */
+/* The sum. With vectors, rows of 16 or 32 elements are added up. The weight of a row, a power of the base, is the
+ * same in all its lanes; in the end the lanes are added up with the weights base^31 .. base^0. Products of 64 bits
+ * are slow, so weights are split into two digits, each of which a single instruction multiplies by elements of 32
+ * bits. */
 
 #define B1 ((uint64_t)CQ_SUM_BASE)
 #define B2 (B1 * B1)
@@ -249,7 +253,8 @@ static int crc_prepare(int algorithm, int most)
 		type x[4]; \
 		for (; n >= sizeof x; p += sizeof x, n -= sizeof x) { \
 			memcpy(x, p, sizeof x); \
-			s = s * B4 + ((uint64_t)(wide)x[0] * (B2 * B1) + (uint64_t)(wide)x[1] * B2 + (uint64_t)(wide)x[2] * B1 + (uint64_t)(wide)x[3]); \
+			s = s * B4 + ((uint64_t)(wide)x[0] * (B2 * B1) + (uint64_t)(wide)x[1] * B2 + (uint64_t)(wide)x[2] * B1 + \
+				(uint64_t)(wide)x[3]); \
 		} \
 		for (; n >= sizeof *x; p += sizeof *x, n -= sizeof *x) { \
 			memcpy(x, p, sizeof *x); \
@@ -269,9 +274,10 @@ SUM_PLAIN(sum_8_plain, uint64_t, uint64_t)
 typedef uint64_t (*sum_by)(uint64_t s, const uint8_t *p, size_t n);
 typedef cq_crc_and_sum (*both_by)(cq_crc_and_sum h, const uint8_t *p, size_t blocks);
 
-static const sum_by sums_plain[] = {NULL, sum_s1_plain, sum_u1_plain, sum_s2_plain, sum_u2_plain, sum_s4_plain, sum_u4_plain, sum_8_plain};
+static const sum_by sums_plain[] = {NULL, sum_s1_plain, sum_u1_plain, sum_s2_plain, sum_u2_plain, sum_s4_plain,
+	sum_u4_plain, sum_8_plain};
 static const sum_by *sums = sums_plain;
-static const both_by *boths; /* NULL: the processor cannot */
+static const both_by *boths; /* NULL: the processor lacks the instructions */
 
 #define BLOCK_BYTES 256
 
@@ -316,7 +322,7 @@ AVX2 INLINE __m256i widened4(int element, const uint8_t *p)
 	return _mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)p));
 }
 
-/* Adds elements times both digits, which are signed where elements are. */
+/* Adds elements times both digits, which are signed when the elements are. */
 AVX2 INLINE void add4(int element, __m256i *a, __m256i *b, const uint8_t *p, __m256i low, __m256i high)
 {
 	__m256i x = widened4(element, p);
@@ -326,7 +332,7 @@ AVX2 INLINE void add4(int element, __m256i *a, __m256i *b, const uint8_t *p, __m
 
 AVX2 INLINE uint64_t sum_avx2(int element, size_t size, uint64_t s, const uint8_t *p, size_t n)
 {
-	__m256i carry = _mm256_set1_epi64x(element == CQ_E_U4 ? 0 : 0x80000000); /* of a lowest digit less than 0 */
+	__m256i carry = _mm256_set1_epi64x(element == CQ_E_U4 ? 0 : 0x80000000); /* carry of a lowest digit below 0 */
 	while (n >= 64 * size) {
 		size_t rows = n / (16 * size) < MOST_ROWS ? n / (16 * size) : MOST_ROWS;
 		__m256i a[4] = {{0}, {0}, {0}, {0}}, b[4] = {{0}, {0}, {0}, {0}};
@@ -334,7 +340,8 @@ AVX2 INLINE uint64_t sum_avx2(int element, size_t size, uint64_t s, const uint8_
 		s *= powers[rows].whole;
 		n -= rows * 16 * size;
 		for (; rows-- > 0; p += 16 * size) {
-			__m256i low = _mm256_set1_epi64x((long long)powers[rows].whole), high = _mm256_srli_epi64(_mm256_add_epi64(low, carry), 32);
+			__m256i low = _mm256_set1_epi64x((long long)powers[rows].whole),
+				high = _mm256_srli_epi64(_mm256_add_epi64(low, carry), 32);
 			add4(element, a + 0, b + 0, p, low, high);
 			add4(element, a + 1, b + 1, p + 4 * size, low, high);
 			add4(element, a + 2, b + 2, p + 8 * size, low, high);
@@ -371,7 +378,7 @@ AVX512 INLINE __m512i widened8(int element, const uint8_t *p)
 	return _mm512_loadu_si512(p);
 }
 
-/* Adds elements times digits. Of each product the lowest 52 bits count. */
+/* Multiplies elements by digits and adds the products. The lowest 52 bits of each product count. */
 AVX512 INLINE void add8(int element, __m512i *a, __m512i *b, const uint8_t *p, size_t power)
 {
 	__m512i x = widened8(element, p);
@@ -383,8 +390,8 @@ AVX512 INLINE void add8(int element, __m512i *a, __m512i *b, const uint8_t *p, s
 	*b = _mm512_madd52lo_epu64(*b, x, _mm512_set1_epi64((long long)powers[power].high));
 }
 
-/* The sum in each lane, times the lane's weight. That of the low digits is less than 2^51 in 128 rows, 12 bits and an element of
- * 32: its 52 bits tell it with its sign. */
+/* The sum in each lane, times the lane's weight. With 128 rows, digits of 12 bits and elements of 32 bits the sum of
+ * the low digits is below 2^51, so its lowest 52 bits include the sign. */
 AVX512 INLINE __m512i weighed(int element, __m512i a, __m512i b, int lane)
 {
 	if (element != CQ_E_8)
@@ -392,10 +399,11 @@ AVX512 INLINE __m512i weighed(int element, __m512i a, __m512i b, int lane)
 	return _mm512_mullo_epi64(a, _mm512_load_si512(lanes + lane));
 }
 
-/* Four blocks of 64 bytes, moved on as those of crc_clmul are. */
+/* Folds four blocks of 64 bytes like crc_clmul. */
 AVX512 INLINE __m512i fold_onto(__m512i x, __m512i k, __m512i y)
 {
-	return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k, 0x00), _mm512_clmulepi64_epi128(x, k, 0x11), y, 0x96);
+	return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k, 0x00), _mm512_clmulepi64_epi128(x, k, 0x11), y,
+		0x96);
 }
 
 AVX512 INLINE __m512i load64(const uint8_t *p)
@@ -403,14 +411,15 @@ AVX512 INLINE __m512i load64(const uint8_t *p)
 	return _mm512_loadu_si512(p);
 }
 
-/* How far ahead memory is asked for; it may be beyond the end. */
+/* Prefetch distance; the address may lie beyond the end. */
 #define AHEAD_BYTES 2048
 
-/* The CRC and the sum in one pass: one of them keeps the processor busy where the other waits. blocks > 0. */
+/* The CRC and the sum in one pass: each keeps the processor busy while the other waits. blocks > 0. */
 AVX512 INLINE cq_crc_and_sum both_avx512(int element, size_t size, cq_crc_and_sum h, const uint8_t *p, size_t blocks)
 {
 	const size_t rows_per_block = BLOCK_BYTES / (32 * size);
-	__m512i far = _mm512_broadcast_i32x4(load16((const uint8_t *)fold256)), near = _mm512_broadcast_i32x4(load16((const uint8_t *)fold64));
+	__m512i far = _mm512_broadcast_i32x4(load16((const uint8_t *)fold256)),
+		near = _mm512_broadcast_i32x4(load16((const uint8_t *)fold64));
 	__m512i r = _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)(h.crc ^ ones)));
 	__m512i c = _mm512_xor_si512(load64(p), r), d = load64(p + 64), e = load64(p + 128), f = load64(p + 192);
 	uint8_t last[16];
@@ -440,7 +449,8 @@ AVX512 INLINE cq_crc_and_sum both_avx512(int element, size_t size, cq_crc_and_su
 		h.sum += (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(a[0], a[2]));
 	}
 	f = fold_onto(fold_onto(fold_onto(c, near, d), near, e), near, f);
-	fold_end(last, _mm512_castsi512_si128(f), _mm512_extracti32x4_epi32(f, 1), _mm512_extracti32x4_epi32(f, 2), _mm512_extracti32x4_epi32(f, 3));
+	fold_end(last, _mm512_castsi512_si128(f), _mm512_extracti32x4_epi32(f, 1), _mm512_extracti32x4_epi32(f, 2),
+		_mm512_extracti32x4_epi32(f, 3));
 	_mm256_zeroupper();
 	h.crc = crc_table(0, last, sizeof last) ^ ones;
 	return h;
@@ -459,7 +469,8 @@ SUM_AVX2(u2, CQ_E_U2, 2)
 SUM_AVX2(s4, CQ_E_S4, 4)
 SUM_AVX2(u4, CQ_E_U4, 4)
 
-static const sum_by sums_avx2[] = {NULL, sum_s1_avx2, sum_u1_avx2, sum_s2_avx2, sum_u2_avx2, sum_s4_avx2, sum_u4_avx2, sum_8_plain};
+static const sum_by sums_avx2[] = {NULL, sum_s1_avx2, sum_u1_avx2, sum_s2_avx2, sum_u2_avx2, sum_s4_avx2, sum_u4_avx2,
+	sum_8_plain};
 
 #define BOTH_AVX512(name, element, size) \
 	AVX512 static cq_crc_and_sum both_##name##_avx512(cq_crc_and_sum h, const uint8_t *p, size_t blocks) \
@@ -476,28 +487,30 @@ BOTH_AVX512(u4, CQ_E_U4, 4)
 BOTH_AVX512(8, CQ_E_8, 8)
 
 static const both_by boths_avx512[] = {
-	NULL, both_s1_avx512, both_u1_avx512, both_s2_avx512, both_u2_avx512, both_s4_avx512, both_u4_avx512, both_8_avx512};
+	NULL, both_s1_avx512, both_u1_avx512, both_s2_avx512, both_u2_avx512, both_s4_avx512, both_u4_avx512,
+		both_8_avx512};
 
 #endif
 
-/* The widest way of the sum that the processor has, and what it needs. */
+/* Chooses the widest vectors that the processor has for the sum, and prepares their tables. */
 static void sum_prepare(void)
 {
 #if defined(__x86_64__)
 	powers_fill();
 	if (__builtin_cpu_supports("avx2"))
 		sums = sums_avx2;
-	if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512ifma"))
+	if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("vpclmulqdq") &&
+		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512ifma"))
 		boths = boths_avx512;
 #endif
 }
 
-/* From here on one pass for both is faster than two. */
+/* Minimum length for which one pass for both is faster than two. */
 #define LONG_BYTES 512
-/* What is read twice is read in pieces that stay in the first cache. */
+/* Data that must be read twice is processed in pieces that stay in the first-level cache. */
 #define PIECE_BYTES ((size_t)16 << 10)
 
-cq_crc_and_sum cq_both(int element, cq_crc_and_sum h, const void *from, size_t n)
+cq_crc_and_sum cq_crc_with_sum(int element, cq_crc_and_sum h, const void *from, size_t n)
 {
 	const uint8_t *p = from;
 	if (n < SHORT_BYTES) {
@@ -507,8 +520,8 @@ cq_crc_and_sum cq_both(int element, cq_crc_and_sum h, const void *from, size_t n
 	}
 	if (boths != NULL && n >= LONG_BYTES) {
 		size_t k = -(uintptr_t)p % 64;
-		if (n >= PIECE_BYTES && k % 8 == 0) { /* vectors across cache lines take longer */
-			h = cq_both(element, h, p, k);
+		if (n >= PIECE_BYTES && k % 8 == 0) { /* vectors that cross cache lines take longer */
+			h = cq_crc_with_sum(element, h, p, k);
 			p += k;
 			n -= k;
 		}

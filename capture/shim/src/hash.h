@@ -7,25 +7,26 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What the linear sum adds up: integers of 1, 2, 4, 8 bytes, sign- or zero-extended to 64 bits. */
+/* Elements of the linear sum: integers of 1, 2, 4, 8 bytes, sign- or zero-extended to 64 bits. */
 enum { CQ_E_NONE, CQ_E_S1, CQ_E_U1, CQ_E_S2, CQ_E_U2, CQ_E_S4, CQ_E_U4, CQ_E_8 };
 
 /* The base of the linear sum: odd, and 5 mod 8, so that its powers repeat only after 2^62. */
 #define CQ_SUM_BASE 0x9e3779b97f4a7c15u
 
-/* How a CRC is computed. The values are the same. */
+/* Implementations of the CRC; all give the same values. */
 enum { CQ_BY_TABLE, CQ_BY_CLMUL, CQ_BY_ISAL };
 
-/* Prepares for an algorithm, CQ_ALGORITHM_* of spool.h, whose CRC is computed by the best way up to most; returns which it is. */
+/* Prepares for an algorithm (CQ_ALGORITHM_* of spool.h) and chooses the best CRC implementation up to most; returns
+ * the choice. */
 int cq_hash_prepare(int algorithm, int most);
-/* The CRC of what seed is the CRC of (0: of nothing) followed by n bytes. */
+/* Extends a CRC: seed is the CRC of the preceding bytes (0: of nothing), and n bytes follow. */
 uint64_t cq_crc(uint64_t seed, const void *p, size_t n);
 typedef struct {
 	uint64_t crc, sum;
 } cq_crc_and_sum;
 
-/* Both of what h is of (0, 0: of nothing) followed by n bytes of elements, a multiple of their size. */
-cq_crc_and_sum cq_both(int element, cq_crc_and_sum h, const void *p, size_t n);
+/* Extends both values: h covers the preceding bytes (0, 0: nothing), and n bytes of whole elements follow. */
+cq_crc_and_sum cq_crc_with_sum(int element, cq_crc_and_sum h, const void *p, size_t n);
 
 #pragma GCC visibility pop
 

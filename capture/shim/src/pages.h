@@ -1,6 +1,6 @@
-/* Memory from the kernel itself. Around libc's mmap and munmap lie the hooks of MPI's memory registration (UCX's, Open MPI's), which take
- * locks: a program whose signal handler forks, or calls MPI's allocator, while the recorder is in one would wait for itself. What is mapped
- * here never becomes a buffer of a message, so that nobody has to be told. */
+/* Memory directly from the kernel. MPI's memory registration (UCX's, Open MPI's) hooks libc's mmap and munmap, and
+ * the hooks take locks: if a signal handler of the program forks, or calls MPI's allocator, while the recorder is
+ * inside such a hook, it deadlocks. These pages never become a message buffer, so the hooks need not know of them. */
 #ifndef COMMQ_PAGES_H
 #define COMMQ_PAGES_H
 
@@ -14,14 +14,14 @@
 #error "commq: no mmap system call with an offset in bytes: 64-bit Linux only"
 #endif
 
-/* Bytes of a file from an offset, a multiple of the page's size; NULL and errno where it cannot be had. */
+/* Maps bytes of a file from an offset, a multiple of the page size; NULL and errno on failure. */
 static inline void *cq_file_pages(size_t bytes, int protection, int fd, int64_t offset)
 {
 	long p = syscall(SYS_mmap, NULL, bytes, protection, MAP_SHARED, fd, offset);
 	return p == -1 ? NULL : (void *)p;
 }
 
-/* Zeroed memory, of whole pages; NULL and errno where there is none. */
+/* Zeroed memory of whole pages; NULL and errno on failure. */
 static inline void *cq_pages(size_t bytes)
 {
 	long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, (off_t)0);

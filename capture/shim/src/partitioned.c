@@ -1,8 +1,9 @@
-/* Partitioned communication: persistent requests whose message is made ready, and arrives, in parts. */
+/* Partitioned communication: persistent requests whose message becomes ready, and arrives, in parts. */
 #include "recorders.h"
 
-/* A partitioned request as its *_init call has it. */
-static void open_part(cq_thread *t, int id, int flags, const void *buf, int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm)
+/* Writes the arguments of a partitioned request's *_init call. */
+static void init_begin(cq_thread *t, int id, int flags, const void *buf, int64_t count, MPI_Datatype type, int peer,
+	int tag, MPI_Comm comm)
 {
 	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
 	cq_call *c = cq_open(t, id);
@@ -14,23 +15,26 @@ static void open_part(cq_thread *t, int id, int flags, const void *buf, int64_t 
 	c->count = count;
 	c->buf = cq_address(buf);
 	c->req = 0;
-	cq_go(t, c);
+	cq_mpi_begins(t);
 }
 
-void cq_psend_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+void cq_psend_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag,
+	MPI_Comm comm)
 {
-	CQ_VIRTUAL(t->vt.sends = CQ_SENDS_PARTS; t->vt.bytes = count * cq_type_of(t, type)->bytes;)
-	open_part(t, id, dest == MPI_PROC_NULL ? CQ_F_PROC_NULL : 0, buf, count, type, dest, tag, comm);
+	if (cq_hooks != NULL)
+		cq_hooks->sends(t, CQ_SENDS_PARTS, count * cq_type_of(t, type)->bytes);
+	init_begin(t, id, dest == MPI_PROC_NULL ? CQ_F_PROC_NULL : 0, buf, count, type, dest, tag, comm);
 }
 
-void cq_precv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm)
+void cq_precv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag,
+	MPI_Comm comm)
 {
-	open_part(t, id, cq_posted_flags(source, tag), buf, count, type, source, tag, comm);
+	init_begin(t, id, cq_posted_flags(source, tag), buf, count, type, source, tag, comm);
 }
 
 void cq_partitioned_end(cq_thread *t, int err, int partitions, MPI_Request r, uint32_t what)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	cq_wide_put(t, 3, partitions);
 	if (err == MPI_SUCCESS) {
 		if (t->call->flags & CQ_F_PROC_NULL)
@@ -47,12 +51,12 @@ void cq_pready_begin(cq_thread *t, int id, int64_t n, MPI_Request request)
 	cq_blank(c);
 	c->count = n;
 	c->req = serial;
-	cq_go(t, c);
+	cq_mpi_begins(t);
 }
 
 void cq_pready_end(cq_thread *t, int err, int64_t lowest)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	cq_wide_put(t, 4, lowest);
 	cq_close(t, err);
 }
@@ -67,7 +71,7 @@ int64_t cq_lowest(const int *list, int n)
 
 void cq_parrived_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int partition, MPI_Request request)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	if (!flag && err == MPI_SUCCESS) {
 		cq_poll_failed(t, compute);
 		return;

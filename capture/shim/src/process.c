@@ -1,25 +1,24 @@
-/* Marks, sessions, and processes that come and go. */
-#include "recorders.h"
+/* Wrappers of MPI_Pcontrol and of sessions. */
+#include "lifetime.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sink.h"
-
-/* MPI_Pcontrol. C programs may give the phase a name behind level 2, but nothing says whether they did: what stands there is
- * taken for one only where it can be read and is short, ended and printable. */
+/* MPI_Pcontrol. C programs may pass a name for the phase after level 2, but nothing shows whether they did: the
+ * argument counts as a name only if it can be read and is short, terminated and printable. */
 
 #define NAME_BYTES 64
 #define PAGE_BYTES 4096
 
-/* The number of bytes of the UTF-8 character at p that can be printed; 0: it is none. n bytes are there. */
+/* The number of bytes of the UTF-8 character at p if it is printable, else 0. n bytes are readable. */
 static size_t printable(const uint8_t *p, size_t n)
 {
 	if (p[0] < 0x80)
 		return p[0] >= 0x20 && p[0] != 0x7f;
-	size_t more = p[0] >= 0xf0 && p[0] < 0xf5 ? 3 : p[0] >= 0xe0 && p[0] < 0xf0 ? 2 : p[0] >= 0xc2 && p[0] < 0xe0 ? 1 : 0;
+	size_t more = p[0] >= 0xf0 && p[0] < 0xf5 ? 3 : p[0] >= 0xe0 && p[0] < 0xf0 ? 2 : p[0] >= 0xc2 && p[0] < 0xe0 ? 1 :
+		0;
 	if (more == 0 || more >= n)
 		return 0;
 	for (size_t i = 1; i <= more; i++) {
@@ -27,13 +26,14 @@ static size_t printable(const uint8_t *p, size_t n)
 			return 0;
 	}
 	uint32_t two = (uint32_t)p[0] << 8 | p[1];
-	if (two < 0xc2a0 || (two >= 0xe000 && two < 0xe0a0) || (two >= 0xeda0 && two < 0xee00) || (two >= 0xf000 && two < 0xf090) || two >= 0xf490)
-		return 0; /* control characters, longer forms than need be, halves of pairs, beyond Unicode */
+	if (two < 0xc2a0 || (two >= 0xe000 && two < 0xe0a0) || (two >= 0xeda0 && two < 0xee00) ||
+		(two >= 0xf000 && two < 0xf090) || two >= 0xf490)
+		return 0; /* control characters, overlong forms, surrogates, beyond Unicode */
 	return more + 1;
 }
 
-/* Copies the name at p, which may be anything, and returns its bytes; 0: there is none. */
-static size_t name_at(const void *p, uint8_t *to)
+/* Copies the name at p, which may be any value, and returns its length; 0 if p is not a name. */
+static size_t copy_name(const void *p, uint8_t *to)
 {
 	uintptr_t at = (uintptr_t)p;
 	size_t first = PAGE_BYTES - at % PAGE_BYTES;
@@ -59,12 +59,12 @@ static void pcontrol_begin(cq_thread *t, int level)
 	cq_call *c = cq_open(t, CQ_Pcontrol);
 	cq_blank(c);
 	c->count = level;
-	cq_go(t, c);
+	cq_mpi_begins(t);
 }
 
 static void pcontrol_end(cq_thread *t, int err, const uint8_t *name, size_t n)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	if (n != 0)
 		cq_def_put(t, CQ_DEF_LABEL, 0, name, n);
 	cq_close(t, err);
@@ -75,19 +75,19 @@ CQ_EXPORT int MPI_Pcontrol(const int level, ...)
 	uint8_t name[NAME_BYTES];
 	va_list ap;
 	va_start(ap, level);
-	void *arg = va_arg(ap, void *); /* where there is none, what its register holds: it is passed on and not used */
+	void *arg = va_arg(ap, void *); /* without an argument this is the register's content, which is passed on unused */
 	va_end(ap);
 	cq_thread *t = cq_enter();
 	if (CQ_UNLIKELY(t == NULL))
 		return cq_p.Pcontrol(level, arg);
-	size_t n = level == 2 ? name_at(arg, name) : 0;
+	size_t n = level == 2 ? copy_name(arg, name) : 0;
 	pcontrol_begin(t, level);
 	int err = cq_p.Pcontrol(level, arg);
 	pcontrol_end(t, err, name, n);
 	return err;
 }
 
-/* In Fortran there is the level alone; MPICH has an ierr behind it all the same, which is passed on as it is. */
+/* In Fortran the level is the only argument; MPICH adds an ierr, which is passed on unchanged. */
 #define PCONTROL(symbol, callee) \
 	CQ_EXPORT void symbol(MPI_Fint *level, MPI_Fint *ierr) \
 	{ \
@@ -107,54 +107,12 @@ PCONTROL(mpi_pcontrol_, cq_f.pmpi_pcontrol_)
 PCONTROL(mpi_pcontrol_f08_, cq_f.pmpir_pcontrol_f08_)
 #endif
 
-/* Processes that come and go. */
-
-/* The parent's communicator is there without a constructor having been called. */
-void cq_comm_parent_end(cq_thread *t, int err, MPI_Comm parent)
-{
-	if (err == MPI_SUCCESS && parent != MPI_COMM_NULL)
-		cq_comm_known(t, parent, 8 /* inter */);
-	cq_leave(t);
-}
-
-/* A key for communicators that are made with a text instead of a tag. */
-int cq_text_key(cq_text s)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-	size_t n = s.n >= 0 ? cq_trimmed(s.p, (size_t)s.n) : s.p != NULL ? strlen(s.p) : 0;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3u;
-	return (int)((h ^ h >> 31) & 0x7fffffff);
-}
-
-/* The program's name means something on the root alone. */
-void cq_spawn_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, int root, MPI_Comm comm, cq_text program)
-{
-	cq_comm_new_made(t, err, made, 8 /* inter */, CQ_COUNTED, instance, 0);
-	if (cq_comm_of(t, comm)->rank == root) {
-		const char *p = program.list != NULL ? program.list[0] : program.p;
-		size_t n = program.n >= 0 ? cq_trimmed(p, (size_t)program.n) : p != NULL ? strlen(p) : 0;
-		if (n != 0)
-			cq_def_put(t, CQ_DEF_LABEL, 0, p, n);
-	}
-	cq_close(t, err);
-}
-
-/* Sessions. */
-
 #if CQ_MPI4
-/* The thread where MPI_Session_init is a call like others; NULL where it is not recorded or starts recording. */
+/* The thread, if MPI_Session_init is recorded as an ordinary call; NULL if it is not recorded or starts recording. */
 CQ_HOT cq_thread *session_before(void)
 {
-#if CQ_SIM
-	if (cq_world_absent()) { /* its row is the beginning's */
-		cq_init_before(CQ_Session_init);
-		cq_world_begin();
-		cq_world_late();
+	if (cq_hooks != NULL && cq_hooks->session_opens(__builtin_return_address(0), __builtin_dwarf_cfa()))
 		return NULL;
-	}
-	cq_world_late();
-#endif
 	cq_thread *t = cq_enter();
 	if (t != NULL)
 		cq_plain_begin(t, CQ_Session_init, MPI_COMM_NULL);

@@ -1,66 +1,16 @@
-/* The recorders: what a wrapper does before (_begin) and after (_end) the call, by class of call. The hot ones are inline.
- * Between cq_go, the last step of a begin, and cq_back, the first of an end, there is only the call itself. */
+/* The recorders, by class of call: the work of a wrapper before (_begin) and after (_end) the call. The hot ones are
+ * inline. Only the call itself runs between cq_mpi_begins, the last step of a begin, and cq_mpi_ends, the first of an
+ * end. */
 #ifndef COMMQ_RECORDERS_H
 #define COMMQ_RECORDERS_H
 
-#include "core.h"
-
-/* Fortran's view of handles and sentinels. The call itself always gets the program's own pointers. */
-#define CQ_COMM(i) cq_p_comm_f2c(i)
-#if CQ_OPENMPI
-#define cq_p_comm_f2c(i) cq_p.Comm_f2c(i)
-#define CQ_TYPE(i) cq_p.Type_f2c(i)
-#define CQ_OP(i) cq_p.Op_f2c(i)
-#define CQ_REQUEST(i) cq_p.Request_f2c(i)
-#define CQ_WIN(i) cq_p.Win_f2c(i)
-#define CQ_MESSAGE(i) cq_p.Message_f2c(i)
-#define CQ_F_IGNORE(p) ((void *)(p) == cq_d.p_mpi_fortran_status_ignore_)
-#define CQ_F_IGNORE_ALL(p) ((void *)(p) == cq_d.p_mpi_fortran_statuses_ignore_)
-#define CQ_F_IN_PLACE(p) ((void *)(p) == cq_d.p_mpi_fortran_in_place_)
-#define CQ_F_BOTTOM(p) ((void *)(p) == cq_d.p_mpi_fortran_bottom_)
-#else
-#define cq_p_comm_f2c(i) ((MPI_Comm)(i))
-#define CQ_TYPE(i) ((MPI_Datatype)(i))
-#define CQ_OP(i) ((MPI_Op)(i))
-#define CQ_REQUEST(i) ((MPI_Request)(i))
-#define CQ_WIN(i) ((MPI_Win)(i))
-#define CQ_MESSAGE(i) ((MPI_Message)(i))
-#define CQ_F_IGNORE(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_STATUS_IGNORE_OBJ)
-#define CQ_F_IGNORE_ALL(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
-#define CQ_F_IN_PLACE(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_IN_PLACE)
-#define CQ_F_BOTTOM(p) ((void *)(p) == cq_d.p_MPIR_F08_MPI_BOTTOM)
-#endif
-
-#define CQ_FILE(i) cq_p.File_f2c(i)
-
-/* A Fortran status is the C status word for word in both libraries, so a pointer to one serves for the other. */
-_Static_assert(sizeof(MPI_Status) % sizeof(MPI_Fint) == 0, "status");
-
-CQ_HOT void *cq_f_buffer(const void *p)
-{
-	if (CQ_UNLIKELY(CQ_F_IN_PLACE(p)))
-		return MPI_IN_PLACE;
-	return CQ_UNLIKELY(CQ_F_BOTTOM(p)) ? MPI_BOTTOM : (void *)p;
-}
-
-/* A Fortran index as a C one; MPI_UNDEFINED stays. Some versions of MPICH count from 0 in mpi_f08. */
-CQ_HOT int cq_f_index(int i)
-{
-	return i == MPI_UNDEFINED ? i : i - cq.f_base;
-}
+#include "call.h"
+#include "fortran.h"
+#include "status.h"
 
 CQ_HOT uint64_t cq_address(const void *p)
 {
 	return p == MPI_IN_PLACE ? 0 : (uint64_t)(uintptr_t)p;
-}
-
-CQ_HOT void cq_blank(cq_call *c)
-{
-	c->flags = 0;
-	c->comm = c->peer = c->tag = c->dtype = CQ_NULL32;
-	c->count = CQ_NULL64;
-	c->buf = 0;
-	c->req = 0;
 }
 
 CQ_HOT uint8_t cq_posted_flags(int source, int tag)
@@ -81,23 +31,26 @@ CQ_HOT int32_t cq_tag_or_null(int tag)
 
 /* Hashes of payloads; see payload.c. */
 
-void cq_payload_go(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type);
-void cq_post(cq_thread *t, uint32_t serial, int receive);
-void cq_unpost(uint32_t serial);
-void cq_arrived(cq_thread *t, const cq_posted *in, int64_t bytes, uint32_t req);
-void cq_ended(cq_thread *t, cq_req r, const MPI_Status *st);
+/* In MPI_Init, and before MPI_Finalize. */
+void cq_hashing_begin(void);
+void cq_hashing_end(void);
+void cq_mpi_begins_hashing(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type);
+void cq_buffer_post(cq_thread *t, uint32_t serial, int receive);
+void cq_buffer_forget(uint32_t serial);
+void cq_hash_received(cq_thread *t, const cq_posted *in, int64_t bytes, uint32_t req);
+void cq_hash_completed(cq_thread *t, cq_req r, const MPI_Status *st);
 
-/* cq_go of a call that sends: what it sends is hashed where payload hashes are taken. */
-CQ_HOT void cq_go_with(cq_thread *t, cq_call *c, const void *buf, int64_t count, MPI_Datatype type)
+/* cq_mpi_begins of a call that sends: also hashes the payload if payload hashing is on. */
+CQ_HOT void cq_mpi_begins_sending(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type)
 {
 	if (cq.hash != CQ_ALGORITHM_NONE)
-		cq_payload_go(t, buf, count, type);
+		cq_mpi_begins_hashing(t, buf, count, type);
 	else
-		cq_go(t, c);
+		cq_mpi_begins(t);
 }
 
-/* Remembers what the call receives into, where that is to be hashed when it has come. */
-CQ_HOT void cq_into(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type)
+/* Remembers the buffer of a receive if received payloads are hashed. */
+CQ_HOT void cq_buffer_note(cq_thread *t, const void *buf, int64_t count, MPI_Datatype type)
 {
 	if (CQ_UNLIKELY(cq.verify)) {
 		t->in.buf = buf;
@@ -106,20 +59,22 @@ CQ_HOT void cq_into(cq_thread *t, const void *buf, int64_t count, MPI_Datatype t
 	}
 }
 
-/* A request has ended: what it received is hashed. st is NULL where that is not known. */
+/* A request has completed: hashes what it received. st is NULL if the status is unknown. */
 CQ_HOT void cq_verify(cq_thread *t, cq_req r, const MPI_Status *st)
 {
 	if (CQ_UNLIKELY(cq.verify) && (r.what & CQ_R_RECV) && r.serial != 0)
-		cq_ended(t, r, st);
+		cq_hash_completed(t, r, st);
 }
 
-/* Sends, also nonblocking and persistent ones. */
+/* Sends, including nonblocking and persistent ones. */
 
-CQ_HOT cq_call *cq_send_open(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+CQ_HOT cq_call *cq_send_open(cq_thread *t, int id, int how, const void *buf, int64_t count, MPI_Datatype type,
+	int dest, int tag, MPI_Comm comm)
 {
 	const cq_type *y = cq_type_of(t, type);
 	int32_t type_number = y->number;
-	CQ_VIRTUAL(t->vt.sends = CQ_SENDS; t->vt.bytes = count * y->bytes;)
+	if (cq_hooks != NULL)
+		cq_hooks->sends(t, how, count * y->bytes);
 	int32_t comm_number = cq_comm_of(t, comm)->number;
 	cq_call *c = cq_open(t, id);
 	c->flags = dest == MPI_PROC_NULL ? CQ_F_PROC_NULL : 0;
@@ -133,57 +88,63 @@ CQ_HOT cq_call *cq_send_open(cq_thread *t, int id, const void *buf, int64_t coun
 	return c;
 }
 
-CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+CQ_HOT void cq_send_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag,
+	MPI_Comm comm)
 {
-	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
-	cq_go_with(t, c, buf, count, type);
-	CQ_VIRTUAL(if (id == CQ_Send || id == CQ_Ssend || id == CQ_Rsend || id == CQ_Send_c || id == CQ_Ssend_c || id == CQ_Rsend_c) cq_sim_sends(t);)
+	cq_send_open(t, id, CQ_SENDS, buf, count, type, dest, tag, comm);
+	cq_mpi_begins_sending(t, buf, count, type);
+	if (cq_hooks != NULL)
+		cq_hooks->send_begins(t);
 }
 
-/* A Sendrecv: until it returns, req says where it receives from, for a reader of a call that never does. */
-CQ_HOT void cq_sendrecv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, int source)
+/* A Sendrecv. Until it returns, req holds the source, so that a reader sees it in a call that never returns. */
+CQ_HOT void cq_sendrecv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest,
+	int tag, MPI_Comm comm, int source)
 {
-	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
+	cq_call *c = cq_send_open(t, id, CQ_SENDS, buf, count, type, dest, tag, comm);
 	c->req = source == MPI_PROC_NULL ? 0 : source == MPI_ANY_SOURCE ? UINT32_MAX : (uint32_t)source + 1;
-	cq_go_with(t, c, buf, count, type);
-	CQ_VIRTUAL(cq_sim_sends(t);)
+	cq_mpi_begins_sending(t, buf, count, type);
+	if (cq_hooks != NULL)
+		cq_hooks->send_begins(t);
 }
 
-/* A persistent send is hashed when it is started. */
-CQ_HOT void cq_send_init_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+/* A persistent send is hashed at each start. */
+CQ_HOT void cq_send_init_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest,
+	int tag, MPI_Comm comm)
 {
-	cq_call *c = cq_send_open(t, id, buf, count, type, dest, tag, comm);
-	CQ_VIRTUAL(t->vt.sends = CQ_SENDS_LATER;)
+	cq_send_open(t, id, CQ_SENDS_LATER, buf, count, type, dest, tag, comm);
 	t->in.buf = buf;
 	t->in.count = count;
 	t->in.type = type;
-	cq_go(t, c);
+	cq_mpi_begins(t);
 }
 
 CQ_HOT void cq_end(cq_thread *t, int err)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	cq_close(t, err);
 }
 
-/* The end of a call that made a request. */
+/* The end of a call that makes a request. */
 CQ_HOT void cq_request_end(cq_thread *t, int err, MPI_Request r, uint32_t what)
 {
-	cq_back(t);
-	CQ_VIRTUAL(t->vt.made = r;)
+	cq_mpi_ends(t);
+	if (cq_hooks != NULL)
+		cq_hooks->request_made(t, r);
 	if (CQ_LIKELY(err == MPI_SUCCESS)) {
 		if (t->call->flags & CQ_F_PROC_NULL)
 			what |= CQ_R_PROC_NULL;
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), what);
 		if (CQ_UNLIKELY(what & CQ_R_RECV ? cq.verify : (what & CQ_R_PERSISTENT) && cq.hash != CQ_ALGORITHM_NONE))
-			cq_post(t, t->call->req, what & CQ_R_RECV);
+			cq_buffer_post(t, t->call->req, what & CQ_R_RECV);
 	}
 	cq_close(t, err);
 }
 
 /* Receives. */
 
-CQ_HOT void cq_recv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm)
+CQ_HOT void cq_recv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag,
+	MPI_Comm comm)
 {
 	int32_t comm_number = cq_comm_of(t, comm)->number, type_number = cq_type_of(t, type)->number;
 	cq_call *c = cq_open(t, id);
@@ -195,14 +156,12 @@ CQ_HOT void cq_recv_begin(cq_thread *t, int id, const void *buf, int64_t count, 
 	c->count = count;
 	c->buf = cq_address(buf);
 	c->req = 0;
-	cq_into(t, buf, count, type);
-	cq_go(t, c);
+	cq_buffer_note(t, buf, count, type);
+	cq_mpi_begins(t);
 }
 
-void cq_wide_put(cq_thread *t, int what, int64_t value);
-
-/* What a blocking receive got. */
-CQ_HOT void cq_received(cq_thread *t, const MPI_Status *st)
+/* Records the message of a blocking receive. */
+CQ_HOT void cq_record_received(cq_thread *t, const MPI_Status *st)
 {
 	int64_t bytes = cq_status_bytes(st);
 	cq_call *c = t->call;
@@ -218,11 +177,11 @@ CQ_HOT void cq_received(cq_thread *t, const MPI_Status *st)
 
 CQ_HOT void cq_recv_end(cq_thread *t, int err, const MPI_Status *st)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	if (CQ_LIKELY(err == MPI_SUCCESS)) {
-		cq_received(t, st);
+		cq_record_received(t, st);
 		if (CQ_UNLIKELY(cq.verify) && st->MPI_SOURCE != MPI_PROC_NULL)
-			cq_arrived(t, &t->in, cq_status_bytes(st), 0);
+			cq_hash_received(t, &t->in, cq_status_bytes(st), 0);
 	} else {
 		t->call->flags |= CQ_F_NO_STATUS;
 	}
@@ -231,10 +190,10 @@ CQ_HOT void cq_recv_end(cq_thread *t, int err, const MPI_Status *st)
 
 /* Completion of one request. */
 
-CQ_HOT void cq_got(cq_call *c, cq_req r, const MPI_Status *st)
+CQ_HOT void cq_record_completion(cq_call *c, cq_req r, const MPI_Status *st)
 {
 	if (CQ_UNLIKELY(r.what & CQ_R_IO)) {
-		c->count = cq_status_bytes(st); /* nothing else in it is known to be set */
+		c->count = cq_status_bytes(st); /* only this field is known to be set */
 	} else if (CQ_UNLIKELY(r.serial != 0 && cq_status_cancelled(st))) {
 		c->flags |= CQ_F_CANCELLED;
 	} else if (CQ_UNLIKELY(r.what & CQ_R_PROC_NULL)) {
@@ -254,45 +213,24 @@ CQ_HOT cq_req cq_wait_begin(cq_thread *t, int id, MPI_Request request)
 	cq_call *c = cq_open(t, id);
 	cq_blank(c);
 	c->req = r.serial;
-	cq_go(t, c);
+	cq_mpi_begins(t);
 	return r;
 }
 
 CQ_HOT void cq_wait_end(cq_thread *t, int err, cq_req r, const MPI_Status *st)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	if (CQ_LIKELY(err == MPI_SUCCESS))
-		cq_got(t->call, r, st);
+		cq_record_completion(t->call, r, st);
 	else
 		t->call->flags |= CQ_F_NO_STATUS;
 	cq_verify(t, r, err == MPI_SUCCESS ? st : NULL);
 	cq_close(t, err);
 }
 
-/* Tests and nonblocking probes have no slot until they succeed. */
 
-CQ_HOT void cq_poll_failed(cq_thread *t, uint64_t compute)
-{
-	t->gathered = compute;
-	CQ_VIRTUAL(cq_sim_compute(t, compute);)
-	t->polls++;
-	t->poll_ticks += t->t1 - t->t0;
-	if (CQ_UNLIKELY((++t->polls_all & 0xfff) == 0))
-		cq_polled_long(t);
-	cq_leave(t);
-}
-
-CQ_HOT cq_call *cq_poll_open(cq_thread *t, int id, uint64_t compute)
-{
-	cq_call *c = cq_open(t, id);
-	cq_blank(c);
-	cq_stamp(t, c, compute);
-	cq_barrier();
-	c->kind = CQ_CALL;
-	return c;
-}
-
-/* The request is taken before the call where other threads could get its handle value before the call has returned. */
+/* With several threads, takes the request before the call: another thread could get its handle value before the call
+ * returns. */
 CQ_HOT uint64_t cq_test_begin(cq_thread *t, uint64_t key)
 {
 	if (CQ_UNLIKELY(cq.locked))
@@ -307,45 +245,46 @@ CQ_HOT cq_req cq_test_take(cq_thread *t, uint64_t key)
 	return cq_req_take(&cq.requests, key);
 }
 
-CQ_HOT void cq_test_keep(cq_thread *t, uint64_t key)
+CQ_HOT void cq_test_put_back(cq_thread *t, uint64_t key)
 {
 	if (CQ_UNLIKELY(cq.locked) && t->claim.serial != 0)
 		cq_req_put_back(&cq.requests, key, t->claim);
 }
 
-CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, uint64_t key, int null, const MPI_Status *st)
+CQ_HOT void cq_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, uint64_t key, int null,
+	const MPI_Status *st)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	if (!flag && err == MPI_SUCCESS) {
-		cq_test_keep(t, key);
+		cq_test_put_back(t, key);
 		cq_poll_failed(t, compute);
 		return;
 	}
 	cq_call *c = cq_poll_open(t, id, compute);
-	if (CQ_LIKELY(err == MPI_SUCCESS) || null) { /* it ended, perhaps by an error */
+	if (CQ_LIKELY(err == MPI_SUCCESS) || null) { /* it completed, perhaps with an error */
 		cq_req r = cq_test_take(t, key);
 		c->req = r.serial;
 		if (CQ_LIKELY(err == MPI_SUCCESS))
-			cq_got(c, r, st);
+			cq_record_completion(c, r, st);
 		else
 			c->flags |= CQ_F_NO_STATUS;
 		cq_verify(t, r, err == MPI_SUCCESS ? st : NULL);
 	} else {
-		cq_test_keep(t, key);
+		cq_test_put_back(t, key);
 	}
 	cq_close(t, err);
 }
 
-/* Arrays of handles as the program has them: C handles, or Fortran's integers. */
+/* An array of handles as the program passes it: C handles, or Fortran's integers. */
 typedef struct {
 	const void *p;
 	int n;
 	int fortran;
 } cq_array;
 
-/* The keys of an array of requests as it is before the call; NULL when there are none. With several threads the requests are
- * taken, too. */
-CQ_HOT uint64_t *cq_keys(cq_thread *t, cq_array a)
+/* The keys of an array of requests before the call; NULL if it has none. With several threads this also takes the
+ * requests. */
+CQ_HOT uint64_t *cq_request_keys(cq_thread *t, cq_array a)
 {
 	uint64_t *keys = a.n > 0 ? cq_scratch_get(&t->keys, (size_t)a.n * sizeof *keys) : NULL;
 	for (int i = 0; keys != NULL && i < a.n; i++) {
@@ -359,7 +298,7 @@ CQ_HOT uint64_t *cq_keys(cq_thread *t, cq_array a)
 	return keys;
 }
 
-/* Where a call is to put its statuses: where the program wants them, or into scratch. Without memory they stay ignored. */
+/* Where a call puts its statuses: the program's array, or scratch memory. If memory runs out they stay ignored. */
 CQ_HOT MPI_Status *cq_statuses(cq_thread *t, void *program, int ignored, int n)
 {
 	if (!ignored || n <= 0)
@@ -371,8 +310,8 @@ CQ_HOT MPI_Status *cq_statuses(cq_thread *t, void *program, int ignored, int n)
 	return program;
 }
 
-/* The statuses that a call has got, where they can be read; else NULL. */
-CQ_HOT const MPI_Status *cq_statuses_got(cq_thread *t, const MPI_Status *st)
+/* The statuses of a call if they can be read, else NULL. */
+CQ_HOT const MPI_Status *cq_statuses_result(cq_thread *t, const MPI_Status *st)
 {
 	if (CQ_LIKELY(!t->no_statuses))
 		return st;
@@ -380,20 +319,25 @@ CQ_HOT const MPI_Status *cq_statuses_got(cq_thread *t, const MPI_Status *st)
 	return NULL;
 }
 
-void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, cq_array a, const uint64_t *keys, const MPI_Status *st);
+void cq_any_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int index, cq_array a, const uint64_t *keys,
+	const MPI_Status *st);
 void cq_waitany_begin(cq_thread *t, int id);
 void cq_waitany_end(cq_thread *t, int err, int index, cq_array a, const uint64_t *keys, const MPI_Status *st);
 void cq_waitall_begin(cq_thread *t, int id, cq_array a);
 void cq_waitall_end(cq_thread *t, int err, cq_array a, const MPI_Status *st);
-void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, cq_array a, const uint64_t *keys, const MPI_Status *st);
-void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st);
-void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int base, const uint64_t *keys, const MPI_Status *st);
-void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Request request, const MPI_Status *st);
+void cq_testall_end(cq_thread *t, int id, int err, uint64_t compute, int flag, cq_array a, const uint64_t *keys,
+	const MPI_Status *st);
+void cq_waitsome_end(cq_thread *t, int err, int n, const int *indices, int base, const uint64_t *keys,
+	const MPI_Status *st);
+void cq_testsome_end(cq_thread *t, int id, int err, uint64_t compute, int n, const int *indices, int base,
+	const uint64_t *keys, const MPI_Status *st);
+void cq_get_status_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Request request,
+	const MPI_Status *st);
 void cq_request_begin(cq_thread *t, int id, MPI_Request request);
 void cq_request_free_begin(cq_thread *t, int id, MPI_Request request);
 void cq_start_begin(cq_thread *t, int id, const void *requests, int n, int fortran);
 uint32_t cq_template_of(MPI_Request request);
-void cq_started(cq_thread *t, int i, uint32_t serial);
+void cq_start_hash_put(cq_thread *t, int i, uint32_t serial);
 void cq_starts_hash(cq_thread *t, const void *requests, int n, int fortran);
 void cq_start_end(cq_thread *t, int err, const void *requests, int n, int fortran);
 
@@ -402,12 +346,13 @@ void cq_start_end(cq_thread *t, int err, const void *requests, int n, int fortra
 void cq_probe_begin(cq_thread *t, int id, int source, int tag, MPI_Comm comm);
 void cq_probe_end(cq_thread *t, int err, const MPI_Status *st);
 void cq_mprobe_end(cq_thread *t, int err, MPI_Message message, const MPI_Status *st);
-void cq_iprobe_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int source, int tag, MPI_Comm comm, MPI_Message message, int matched, const MPI_Status *st);
+void cq_iprobe_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int source, int tag, MPI_Comm comm,
+	MPI_Message message, int matched, const MPI_Status *st);
 uint32_t cq_mrecv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, MPI_Message message);
 void cq_mrecv_end(cq_thread *t, int err, uint32_t message, const MPI_Status *st);
 void cq_imrecv_end(cq_thread *t, int err, uint32_t message, MPI_Request r);
 
-/* Sends that receive as well. */
+/* Sendrecv. */
 
 typedef struct {
 	const void *buf;
@@ -422,12 +367,15 @@ void cq_isendrecv_end(cq_thread *t, int err, cq_receive r, MPI_Request request);
 /* Collectives. */
 
 enum {
-	CQ_K_Barrier, CQ_K_Bcast, CQ_K_Reduce, CQ_K_Allreduce, CQ_K_Scan, CQ_K_Exscan, CQ_K_Reduce_scatter, CQ_K_Reduce_scatter_block,
-	CQ_K_Gather, CQ_K_Gatherv, CQ_K_Scatter, CQ_K_Scatterv, CQ_K_Allgather, CQ_K_Allgatherv, CQ_K_Alltoall, CQ_K_Alltoallv, CQ_K_Alltoallw,
-	CQ_K_Neighbor_allgather, CQ_K_Neighbor_allgatherv, CQ_K_Neighbor_alltoall, CQ_K_Neighbor_alltoallv, CQ_K_Neighbor_alltoallw,
+	CQ_K_Barrier, CQ_K_Bcast, CQ_K_Reduce, CQ_K_Allreduce, CQ_K_Scan, CQ_K_Exscan, CQ_K_Reduce_scatter,
+		CQ_K_Reduce_scatter_block,
+	CQ_K_Gather, CQ_K_Gatherv, CQ_K_Scatter, CQ_K_Scatterv, CQ_K_Allgather, CQ_K_Allgatherv, CQ_K_Alltoall,
+		CQ_K_Alltoallv, CQ_K_Alltoallw,
+	CQ_K_Neighbor_allgather, CQ_K_Neighbor_allgatherv, CQ_K_Neighbor_alltoall, CQ_K_Neighbor_alltoallv,
+		CQ_K_Neighbor_alltoallw,
 };
 
-/* A collective's arguments; those it does not have are left 0. */
+/* A collective's arguments; those that the call lacks stay 0. */
 typedef struct {
 	int kind; /* CQ_K_* */
 	int fortran; /* stypes and rtypes are Fortran's integers */
@@ -435,13 +383,14 @@ typedef struct {
 	const void *sbuf, *rbuf;
 	int64_t scount, rcount;
 	MPI_Datatype stype, rtype;
-	const void *scounts, *rcounts, *sdispls, *rdispls; /* displacements are MPI_Aint where large, and in Neighbor_alltoallw */
+	/* displacements are MPI_Aint if large, and in Neighbor_alltoallw */
+	const void *scounts, *rcounts, *sdispls, *rdispls;
 	const void *stypes, *rtypes;
 	int root;
 	int has_op;
 	MPI_Op op;
 	MPI_Comm comm;
-	int persistent; /* it is made, not done */
+	int persistent; /* an *_init call */
 	uint64_t instance; /* set by cq_collective_begin */
 } cq_collective;
 
@@ -452,22 +401,22 @@ void cq_collective_end(cq_thread *t, int err, const cq_collective *a);
 void cq_icollective_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
 void cq_collective_init_end(cq_thread *t, int err, const cq_collective *a, MPI_Request r);
 
-cq_req cq_req_peek(MPI_Request request);
-
 /* Partitioned communication. */
 
-void cq_psend_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
-void cq_precv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm);
+void cq_psend_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int dest, int tag,
+	MPI_Comm comm);
+void cq_precv_begin(cq_thread *t, int id, const void *buf, int64_t count, MPI_Datatype type, int source, int tag,
+	MPI_Comm comm);
 void cq_partitioned_end(cq_thread *t, int err, int partitions, MPI_Request r, uint32_t what);
 void cq_pready_begin(cq_thread *t, int id, int64_t n, MPI_Request request);
 void cq_pready_end(cq_thread *t, int err, int64_t lowest);
 int64_t cq_lowest(const int *list, int n);
 void cq_parrived_end(cq_thread *t, int id, int err, uint64_t compute, int flag, int partition, MPI_Request request);
 
-/* Processes that come and go. */
+/* Processes that are spawned or connect. */
 
-/* A string as the program has it: terminated where n is negative, else of n bytes, filled with blanks. list, where it is
- * there, is a C array whose first it is. */
+/* A string as the program passes it: terminated if n is negative, else n bytes filled with blanks. list, if not NULL,
+ * is a C array whose first string counts. */
 typedef struct {
 	const char *p;
 	char *const *list;
@@ -480,9 +429,9 @@ void cq_spawn_end(cq_thread *t, int err, MPI_Comm made, uint64_t instance, int r
 
 /* One-sided communication. */
 
-/* The arguments of a call that moves data; those it does not have are left 0. */
+/* The arguments of a transfer; those that the call lacks stay 0. */
 typedef struct {
-	int sends;  /* the origin argument goes to the target: else, without a result argument, it is what comes back */
+	int sends;  /* the origin argument goes to the target; else, without a result argument, data comes back into it */
 	int one;    /* one element each: Fetch_and_op and Compare_and_swap */
 	const void *obuf, *rbuf;
 	int64_t ocount, tcount, rcount;
@@ -505,7 +454,7 @@ void cq_win_end(cq_thread *t, int err, int32_t window);
 void cq_win_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Win win);
 void cq_win_new_end(cq_thread *t, int err, MPI_Win made, const void *base, int64_t bytes, uint64_t instance);
 
-/* Where Win_allocate and its kin put the address of the memory; NULL when they failed. */
+/* The address of memory from Win_allocate and its relatives; NULL if the call failed. */
 CQ_HOT const void *cq_pointed(int err, const void *where)
 {
 	const void *p = NULL;
@@ -543,13 +492,11 @@ enum { CQ_NOT_COUNTED = 0, CQ_COUNTED = 1 };
 
 uint64_t cq_comm_new_begin(cq_thread *t, int id, MPI_Comm parent, int counted);
 void cq_comm_new_end(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
-void cq_comm_new_made(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
+void cq_comm_new_record(cq_thread *t, int err, MPI_Comm made, int kind, int counted, uint64_t instance, int key);
 void cq_comm_idup_end(cq_thread *t, int err, MPI_Comm made, MPI_Comm parent, uint64_t instance, MPI_Request r);
 void cq_comm_free_begin(cq_thread *t, int id, MPI_Comm comm);
 void cq_comm_free_end(cq_thread *t, int err);
 void cq_plain_begin(cq_thread *t, int id, MPI_Comm comm);
-void cq_instance_put(cq_thread *t, uint64_t instance, int64_t rbytes);
-void cq_label_put(cq_thread *t, const char *s, size_t n);
 size_t cq_trimmed(const char *s, size_t n);
 size_t cq_length(const char *s);
 

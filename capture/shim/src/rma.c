@@ -1,7 +1,5 @@
-/* One-sided communication: windows, what moves data, what synchronises. */
+/* One-sided communication: windows, transfers, synchronisation. */
 #include "recorders.h"
-
-#include "sink.h"
 
 static void rma_blank(cq_rma *s, int32_t window)
 {
@@ -18,8 +16,8 @@ static void rma_put(cq_thread *t, const cq_rma *s)
 	*(cq_rma *)cq_take(t) = *s;
 }
 
-/* The CALL slot of a call on a window. A target is a rank in the window's communicator, so it means nothing where that is
- * not known: the window was made by a call that was not recorded. */
+/* The CALL slot of a call on a window. A target is a rank in the window's communicator, so it is null if the
+ * communicator is unknown: the window was made by an unrecorded call. */
 static cq_call *win_open(cq_thread *t, int id, cq_object w)
 {
 	cq_call *c = cq_open(t, id);
@@ -36,11 +34,11 @@ static void win_target(cq_call *c, int rank)
 		c->peer = rank;
 }
 
-/* Data. The target's and the result's arguments go into the slot that follows the call; they are looked up before it. */
+/* Transfers. The slot behind the call's takes the target and result arguments; they are looked up before the call. */
 void cq_rma_begin(cq_thread *t, int id, cq_onesided *a)
 {
 	cq_object w = cq_object_get(&cq.windows, CQ_KEY(a->win));
-	int idle = a->has_op && a->op == MPI_NO_OP; /* then MPI ignores the origin arguments, and they may be anything */
+	int idle = a->has_op && a->op == MPI_NO_OP; /* then MPI ignores the origin arguments, which may be anything */
 	cq_rma *s = &a->slot;
 	const cq_type *y;
 	int32_t otype = CQ_NULL32;
@@ -75,21 +73,21 @@ void cq_rma_begin(cq_thread *t, int id, cq_onesided *a)
 		c->buf = cq_address(a->obuf);
 	}
 	if (a->sends && !idle && a->target != MPI_PROC_NULL)
-		cq_go_with(t, c, a->obuf, a->ocount, a->otype);
+		cq_mpi_begins_sending(t, a->obuf, a->ocount, a->otype);
 	else
-		cq_go(t, c);
+		cq_mpi_begins(t);
 }
 
 void cq_rma_end(cq_thread *t, int err, const cq_onesided *a)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	rma_put(t, &a->slot);
 	cq_close(t, err);
 }
 
 void cq_rma_request_end(cq_thread *t, int err, const cq_onesided *a, MPI_Request r)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	rma_put(t, &a->slot);
 	if (err == MPI_SUCCESS)
 		t->call->req = cq_req_add(&cq.requests, CQ_KEY(r), 0);
@@ -101,7 +99,8 @@ void cq_rma_request_end(cq_thread *t, int err, const cq_onesided *a, MPI_Request
 int32_t cq_win_begin(cq_thread *t, int id, MPI_Win win)
 {
 	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
-	cq_go(t, win_open(t, id, w));
+	win_open(t, id, w);
+	cq_mpi_begins(t);
 	return w.number;
 }
 
@@ -110,7 +109,7 @@ int32_t cq_win_target_begin(cq_thread *t, int id, MPI_Win win, int rank)
 	cq_object w = cq_object_get(&cq.windows, CQ_KEY(win));
 	cq_call *c = win_open(t, id, w);
 	win_target(c, rank);
-	cq_go(t, c);
+	cq_mpi_begins(t);
 	return w.number;
 }
 
@@ -123,14 +122,14 @@ static void win_put(cq_thread *t, int32_t window)
 
 void cq_win_end(cq_thread *t, int err, int32_t window)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	win_put(t, window);
 	cq_close(t, err);
 }
 
 void cq_win_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, MPI_Win win)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	if (!flag && err == MPI_SUCCESS) {
 		cq_poll_failed(t, compute);
 		return;
@@ -142,11 +141,11 @@ void cq_win_test_end(cq_thread *t, int id, int err, uint64_t compute, int flag, 
 	cq_close(t, err);
 }
 
-/* Windows. A constructor begins as that of a communicator does: it is a collective operation on its communicator. */
+/* Windows. A constructor begins like a communicator's: it is a collective operation on its communicator. */
 
 void cq_win_new_end(cq_thread *t, int err, MPI_Win made, const void *base, int64_t bytes, uint64_t instance)
 {
-	cq_back(t);
+	cq_mpi_ends(t);
 	t->call->count = -1;
 	if (err == MPI_SUCCESS) {
 		t->call->count = cq_object_add(&cq.windows, &cq.windows_made, CQ_KEY(made), t->call->comm);
@@ -159,6 +158,7 @@ void cq_win_new_end(cq_thread *t, int err, MPI_Win made, const void *base, int64
 int32_t cq_win_free_begin(cq_thread *t, int id, MPI_Win win)
 {
 	cq_object w = cq_object_drop(&cq.windows, CQ_KEY(win));
-	cq_go(t, win_open(t, id, w));
+	win_open(t, id, w);
+	cq_mpi_begins(t);
 	return w.number;
 }

@@ -1,20 +1,22 @@
-/* The virtual clock (docs/method/simulator-ranks.md; Figures 2 and 3 of the paper): what a rank of the program tells the
- * simulator ranks about its messages and collectives, and what it sets its clock by. Times are picoseconds since
- * MPI_Init, CQ_VIRTUAL_START there; each thread has a clock, which begins at the latest of the process.
+/* The virtual clock of a program with simulator ranks (docs/method/simulator-ranks.md; Figures 2 and 3 of the paper):
+ * what a rank of the program tells the simulator ranks about its messages and collectives, and how it sets its clock
+ * from their answers. Times are picoseconds since MPI_Init, which is at CQ_VIRTUAL_START. Each thread has a clock,
+ * which begins at the latest time of the process.
  *
- * It happens where a recorded call ends, and what the call did is read from its slots: see cq_sim_close. Only what a blocking send
- * does is told before the call: it may wait until a rank receives that has found the message by a probe, and waits for its event. A send leaves
- * at the time of its call's entry and takes none itself. A receive ends when its message arrives, or at once where that has
- * been. A call that completes several things ends with the latest of them. A collective ends when the simulator says,
- * a neighbourhood collective like one of all ranks of its communicator. Communicator constructors, one-sided communication
- * and I/O take no time.
+ * The hooks do this where a recorded call ends, and read from its slots what the call did: see call_ends. Only a
+ * blocking send is told before the call, because it may wait for a rank that has found the message by a probe and waits
+ * for its event. A send leaves at its call's entry and takes no time itself. A receive ends when its message arrives,
+ * or at once if it has arrived before. A call that completes several requests ends with the latest of them. A
+ * collective ends when the simulator says; a neighbourhood collective is like one of all ranks of its communicator.
+ * Constructors of communicators, one-sided communication and I/O take no time.
  *
- * A message's event is found by what MPI promises about order: those of one sender, communicator and tag come in the order of
- * the sends, and are received in the order in which the receives were posted. So the event of a message is the first that is
- * left for its (communicator, source, tag), after those that belong to receives that were posted before and are pending:
- * these are handed out first. Whether a pending receive from any source, or with any tag, is one of them is asked of
- * MPI: where a later receive got a message that it would have taken, it has one already. With MPI_THREAD_MULTIPLE it is not
- * asked, because another thread may be completing it. */
+ * The event of a message is found by the order that MPI guarantees: the messages of one sender, communicator and tag
+ * arrive in the order of the sends, and are received in the order in which the receives were posted. So the event of a
+ * message is the first one left for its (communicator, source, tag), after the events of receives that were posted
+ * earlier and are pending: those are assigned first. To learn whether a pending receive from any source, or with any
+ * tag, is one of them, MPI is asked: if a later receive got a message that the earlier one would have taken, the
+ * earlier one has its message already. With MPI_THREAD_MULTIPLE MPI is not asked, because another thread may be
+ * completing the request. */
 #include "recorders.h"
 
 #if CQ_SIM
@@ -26,21 +28,56 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "facts_gen.h"
+#include "lifetime.h"
+#include "ranks.h"
 #include "sim.h"
-#include "sink.h"
 
 #define BUCKETS 1024
-#define PING_NS 10000000000u /* how long a rank waits until it asks whether the simulators are there */
-#define DEAF_NS 60000000000u /* and then for the answer */
-#define SYNC_NS 5000000000u  /* how long a rank that ends badly waits until its records are written */
+#define PING_NS 10000000000u /* a waiting rank asks after this time whether the simulators are alive */
+#define DEAF_NS 60000000000u /* and waits this long for the answer */
+#define SYNC_NS 5000000000u  /* a failing rank waits this long for its records to be written */
 #define NAP_AFTER_NS 1000000u
 #define NO_TIME INT64_MIN
 #define WORLD_KEY 0x636f6d6d71u
-#define PARTS_KEY 0x7061727469u /* partitioned messages match among themselves */
+#define PARTS_KEY 0x7061727469u /* partitioned messages match only each other */
 
-int cq_sim_on;
+/* Ranks of a communicator's (remote) group in MPI_COMM_WORLD; -1: outside. */
+typedef struct {
+	int holders; /* users of the list: the communicator, and receives pending on it */
+	int n;
+	int outside; /* members outside the program's ranks: spawned processes */
+	int identity;    /* the ranks are the same, so there is no list */
+	size_t bytes;
+	int list[];
+} sim_ranks;
 
-/* A message, or an operation of a collective (source is COLLECTIVE, n the operation). */
+typedef struct pending pending;
+
+/* A thread's virtual clock, and what its call in progress does. */
+typedef struct {
+	int64_t now;      /* ps */
+	uint64_t counted; /* ns of the compute time since the last record that now already includes */
+	int64_t bytes;    /* payload that the call sends */
+	int sends;        /* CQ_SENDS_* */
+	int collective;   /* CQ_K_* + 1; 0: none */
+	MPI_Request made; /* the request that the call has made */
+	uint32_t message; /* serial of the message of an mrecv or imrecv */
+	int64_t arrives;  /* the latest arrival of all that the call has completed */
+	pending *ended, **ended_end; /* requests that the call has completed */
+} virtual_thread;
+
+static virtual_thread *virtual_of(const cq_thread *t)
+{
+	return t->hook_data;
+}
+
+static sim_ranks *ranks_of(const cq_comm *m)
+{
+	return m->hook_data;
+}
+
+/* A message, or an operation of a collective (then source is COLLECTIVE, and n the operation). */
 typedef struct {
 	uint64_t key, n;
 	int32_t source, tag;
@@ -48,7 +85,7 @@ typedef struct {
 
 enum { COLLECTIVE = -2, NOT_WANTED = -3, OUTSIDE = -1 };
 
-/* What a simulator has said about a message or collective. */
+/* A simulator's answer about a message or collective. */
 typedef struct event event;
 struct event {
 	event *next;
@@ -56,44 +93,47 @@ struct event {
 	int64_t time;
 };
 
-/* A request of the program: an active receive, collective or partitioned send, a message of mprobe, or what a persistent
- * request is made of. */
-struct cq_sim_pending {
-	cq_sim_pending *next;  /* in its bucket, the list of wildcards, or of free ones */
-	cq_sim_pending *after; /* of those that a call has completed */
-	name of;               /* source and tag as posted, then as got; of a send its destination */
+/* A request of the program: an active receive, collective or partitioned send, a message of mprobe, or the template of
+ * a persistent request. */
+struct pending {
+	pending *next;  /* in its bucket, the list of wildcards, or of free ones */
+	pending *after; /* of the requests that a call has completed */
+	name of;               /* source and tag as posted, then as received; for a send its destination */
 	uint64_t order;        /* of posting */
 	int64_t arrives;       /* once its event is there; else NO_TIME */
-	int64_t bytes, received; /* as in ENTERED, of what Start starts; of a partitioned send bytes, and partitions to come */
-	cq_sim_ranks *ranks;
+	int64_t bytes, received; /* as in ENTERED, for the starts; of a partitioned send bytes, and partitions to come */
+	sim_ranks *ranks;
 	MPI_Request request;   /* of a wildcard */
 	uint32_t serial;
 	uint32_t flags;
 	int32_t peers;
 	uint16_t call;
 	uint8_t what;          /* WHAT_* */
-	uint8_t any;           /* CQ_F_ANY_SOURCE, CQ_F_ANY_TAG, until it is known what it got */
-	uint8_t chosen;        /* it was posted with either */
+	uint8_t any;           /* CQ_F_ANY_SOURCE, CQ_F_ANY_TAG, until its message is known */
+	uint8_t chosen;        /* it was posted with a wildcard */
 	uint8_t freed, cancelled, listed;
-	uint8_t together;      /* a collective that is complete for nobody before all have entered it */
+	uint8_t needs_all;      /* this collective completes on no rank before all have entered it */
 };
 
-enum { WHAT_RECV, WHAT_COLL, WHAT_MESSAGE, WHAT_PARTS, WHAT_START_SEND, WHAT_START_RECV, WHAT_START_COLL, WHAT_START_PARTS };
+enum { WHAT_RECV, WHAT_COLL, WHAT_MESSAGE, WHAT_PARTS, WHAT_START_SEND, WHAT_START_RECV, WHAT_START_COLL,
+	WHAT_START_PARTS };
 
 typedef struct {
 	event *first, *last;
 } events;
 
 typedef struct {
-	cq_sim_pending *first, *last;
+	pending *first, *last;
 } pendings;
 
 static struct {
+	int on;   /* simulator ranks take the records, and times are virtual */
 	int gone;
 	int deaf; /* a simulator rank does not answer */
 	uint32_t lock;
 	double ratio;
-	long long *said; /* COMMQ_CLOCK=none: compute ns that the program says itself, in a variable of its own; NULL: it does not */
+	/* COMMQ_CLOCK=none: compute ns that the program sets itself, in a variable of its own; NULL: it does not */
+	long long *compute_ns;
 	int64_t latest; /* of all clocks */
 	uint64_t order;
 	uint64_t by_choice, out_of_order, early; /* see CQ_SIM_LEFT */
@@ -103,12 +143,12 @@ static struct {
 	pendings wild;
 	cq_map by_serial;  /* +2 */
 	cq_map by_number;  /* of communicators, +2 */
-	cq_map made;       /* how many communicators of a kind that is not counted on a parent were made, by a hash */
+	cq_map made;       /* number of communicators made of a kind that is not counted on a parent, by a hash */
 	event *spare_events;
-	cq_sim_pending *spare_pendings;
+	pending *spare_pendings;
 	MPI_Request receiving;
 	int has_request, synced, here, over;
-	cq_sim_event got[CQ_SIM_MANY];
+	cq_sim_event arrived[CQ_SIM_MANY];
 	cq_sim_event ping;
 } sim = {.chosen = NO_TIME};
 
@@ -124,10 +164,17 @@ static void unlock(void)
 		__atomic_store_n(&sim.lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Nothing can be simulated any more: clocks go on by compute time alone, and nobody waits. */
+/* Simulation is over: clocks advance by compute time alone, and no rank waits. */
 static void give_up(void)
 {
 	sim.gone = 1;
+}
+
+/* Reports whether a call has all facts in all, and none in none. */
+static int has_facts(int call, uint64_t all, uint64_t none)
+{
+	uint64_t facts = cq_facts_of(call);
+	return (facts & all) == all && (facts & none) == 0;
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -153,7 +200,7 @@ static event *event_new(name of, int64_t time)
 	return e;
 }
 
-static int alike(const name *a, const name *b)
+static int is_equal(const name *a, const name *b)
 {
 	return a->key == b->key && a->n == b->n && a->source == b->source && a->tag == b->tag;
 }
@@ -175,11 +222,11 @@ static void event_put(name of, int64_t time)
 		l->last = l->last->next = e;
 }
 
-/* The first event of that name: where the pointer to it stands, NULL in it where there is none; before is the one before. */
+/* The pointer to the first event of that name, which is NULL if there is none; *before is the event before it. */
 static event **event_find(const name *of, event **before)
 {
 	event **at = &sim.in[bucket(of)].first;
-	for (*before = NULL; *at != NULL && !alike(&(*at)->of, of); at = &(*at)->next)
+	for (*before = NULL; *at != NULL && !is_equal(&(*at)->of, of); at = &(*at)->next)
 		*before = *at;
 	return at;
 }
@@ -196,9 +243,9 @@ static int64_t event_take(event **at, event *before)
 	return e->time;
 }
 
-static cq_sim_pending *pending_new(uint32_t serial, int what)
+static pending *pending_new(uint32_t serial, int what)
 {
-	cq_sim_pending *p = sim.spare_pendings;
+	pending *p = sim.spare_pendings;
 	if (p != NULL) {
 		sim.spare_pendings = p->next;
 	} else {
@@ -210,24 +257,24 @@ static cq_sim_pending *pending_new(uint32_t serial, int what)
 		give_up();
 		return NULL;
 	}
-	*p = (cq_sim_pending){.serial = serial, .what = (uint8_t)what, .arrives = NO_TIME, .order = ++sim.order};
+	*p = (pending){.serial = serial, .what = (uint8_t)what, .arrives = NO_TIME, .order = ++sim.order};
 	return p;
 }
 
-static void ranks_release(cq_sim_ranks *r)
+static void ranks_release(sim_ranks *r)
 {
 	if (r != NULL && __atomic_sub_fetch(&r->holders, 1, __ATOMIC_ACQ_REL) == 0)
 		cq_pages_free(r, r->bytes);
 }
 
-static cq_sim_ranks *ranks_hold(cq_sim_ranks *r)
+static sim_ranks *ranks_hold(sim_ranks *r)
 {
 	if (r != NULL)
 		__atomic_add_fetch(&r->holders, 1, __ATOMIC_RELAXED);
 	return r;
 }
 
-static void pending_end(cq_sim_pending *p)
+static void pending_end(pending *p)
 {
 	if (p->serial != 0)
 		cq_map_remove(&sim.by_serial, p->serial + (uint64_t)2);
@@ -236,15 +283,15 @@ static void pending_end(cq_sim_pending *p)
 	sim.spare_pendings = p;
 }
 
-static cq_sim_pending *pending_of(uint32_t serial)
+static pending *pending_of(uint32_t serial)
 {
 	return serial == 0 ? NULL : cq_map_get(&sim.by_serial, serial + (uint64_t)2);
 }
 
-/* Into a list in the order of posting. */
-static void list_put(pendings *l, cq_sim_pending *p)
+/* Inserts into a list by the order of posting. */
+static void list_put(pendings *l, pending *p)
 {
-	cq_sim_pending **at = &l->first;
+	pending **at = &l->first;
 	p->listed = 1;
 	if (l->last != NULL && l->last->order < p->order)
 		at = &l->last->next;
@@ -256,9 +303,9 @@ static void list_put(pendings *l, cq_sim_pending *p)
 		l->last = p;
 }
 
-static void list_remove(pendings *l, cq_sim_pending *p)
+static void list_remove(pendings *l, pending *p)
 {
-	cq_sim_pending *before = NULL, *q = l->first;
+	pending *before = NULL, *q = l->first;
 	for (; q != NULL && q != p; q = q->next)
 		before = q;
 	if (q == NULL)
@@ -272,7 +319,7 @@ static void list_remove(pendings *l, cq_sim_pending *p)
 	p->listed = 0;
 }
 
-static pendings *list_of(cq_sim_pending *p)
+static pendings *list_of(pending *p)
 {
 	return p->any != 0 ? &sim.wild : &sim.posted[bucket(&p->of)];
 }
@@ -281,7 +328,7 @@ static pendings *list_of(cq_sim_pending *p)
 
 typedef struct {
 	int n;
-	uint64_t since;  /* when it began to be long */
+	uint64_t since;  /* when the wait became long */
 	uint64_t pinged;
 	int here;
 } waiting;
@@ -321,13 +368,14 @@ static void take_in(const cq_sim_event *e)
 
 static void listen(void)
 {
-	sim.has_request = cq_p.Irecv(sim.got, sizeof sim.got, MPI_BYTE, MPI_ANY_SOURCE, CQ_SIM_TAG, cq_world.channel, &sim.receiving) == MPI_SUCCESS;
+	sim.has_request = cq_p.Irecv(sim.arrived, sizeof sim.arrived, MPI_BYTE, MPI_ANY_SOURCE, CQ_SIM_TAG,
+		cq_world.channel, &sim.receiving) == MPI_SUCCESS;
 	if (!sim.has_request)
 		give_up();
 }
 
-/* Takes in what has come; under the lock. */
-static void hear(void)
+/* Takes in messages that have arrived; under the lock. */
+static void take_arrived(void)
 {
 	MPI_Status st;
 	int done = 0;
@@ -338,9 +386,9 @@ static void hear(void)
 		}
 		if (!done)
 			return;
-		size_t n = (size_t)cq_status_bytes(&st) / sizeof sim.got[0];
+		size_t n = (size_t)cq_status_bytes(&st) / sizeof sim.arrived[0];
 		for (size_t i = 0; i < n; i++)
-			take_in(&sim.got[i]);
+			take_in(&sim.arrived[i]);
 		listen();
 	}
 }
@@ -350,12 +398,12 @@ static int simulator(int k)
 	return cq_world.ranks[cq_world.apps + k];
 }
 
-static int own(void)
+static int own_simulator(void)
 {
 	return cq_world.self % cq_world.sims;
 }
 
-/* Asks all simulators whether they are there, and says so when they are not. */
+/* Asks all simulators whether they are alive; reports if they do not answer. */
 static void ping(waiting *p, uint64_t now)
 {
 	MPI_Request r;
@@ -365,7 +413,8 @@ static void ping(waiting *p, uint64_t now)
 		return;
 	}
 	if (p->pinged != 0 && now - p->pinged > DEAF_NS) {
-		cq_say("commq: rank %d: a simulator rank does not answer; this rank goes on without virtual time, and nothing more of it is recorded\n", cq.rank);
+		cq_print("commq: rank %d: a simulator rank does not answer; this rank goes on without virtual time, and is "
+			"recorded no further\n", cq.rank);
 		sim.deaf = 1;
 		give_up();
 		return;
@@ -376,23 +425,25 @@ static void ping(waiting *p, uint64_t now)
 	p->here = sim.here;
 	sim.ping = (cq_sim_event){.kind = CQ_BRIDGE_PING, .rank = cq_world.self};
 	for (int k = 0; k < cq_world.sims; k++) {
-		if (cq_p.Isend(&sim.ping, sizeof sim.ping, MPI_BYTE, simulator(k), CQ_SIM_TAG, cq_world.channel, &r) == MPI_SUCCESS)
+		if (cq_p.Isend(&sim.ping, sizeof sim.ping, MPI_BYTE, simulator(k), CQ_SIM_TAG, cq_world.channel,
+			&r) == MPI_SUCCESS)
 			cq_p.Request_free(&r);
 	}
 }
 
-/* Lets others have the core, which they may need for what we wait for. Linux lets a thread that yields wait until all others have
- * used up as much time as it was ever granted, minutes after some thousand yields; one that sleeps gets its core back at once. */
+/* Gives up the core, which another process may need to make progress. Linux makes a thread that yields wait until all
+ * others have used as much time as it was ever granted, which is minutes after some thousand yields; a thread that
+ * sleeps gets its core back at once. */
 void cq_sim_rest(uint64_t idle_ns)
 {
 	struct timespec nap = {0, idle_ns > NAP_AFTER_NS ? 50000 : 1000};
 	nanosleep(&nap, NULL);
 }
 
-/* Between two looks at the channel. */
-static void rest(waiting *p)
+/* Rests between two polls of the channel. */
+static void rest_between(waiting *p)
 {
-	if (++p->n < 20) /* it often comes at once */
+	if (++p->n < 20) /* it often arrives at once */
 		return;
 	uint64_t now = cq_monotonic();
 	if (p->since == 0)
@@ -403,16 +454,16 @@ static void rest(waiting *p)
 	unlock();
 }
 
-static void hear_and_rest(waiting *p)
+static void receive_and_rest(waiting *p)
 {
 	lock();
-	hear();
+	take_arrived();
 	unlock();
-	rest(p);
+	rest_between(p);
 }
 
-/* Sends to a simulator. What comes meanwhile is taken in, so that the two never wait for each other. */
-static void tell(int k, const void *p, size_t n)
+/* Sends to a simulator, and takes in arriving messages meanwhile, so that the two never wait for each other. */
+static void send_to_simulator(int k, const void *p, size_t n)
 {
 	MPI_Request r;
 	waiting w = {0};
@@ -426,37 +477,77 @@ static void tell(int k, const void *p, size_t n)
 	for (;;) {
 		if (cq_p.Test(&r, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done)
 			return;
-		if (sim.gone && ++w.n > 100000) /* nobody takes it any more */
+		if (sim.gone && ++w.n > 100000) /* no process receives it */
 			return;
-		hear_and_rest(&w);
+		receive_and_rest(&w);
 	}
 }
 
 /* The clock. */
 
-void cq_sim_compute(cq_thread *t, uint64_t compute)
+static void advance(cq_thread *t, uint64_t compute)
 {
-	if (!cq_sim_on)
+	if (!sim.on)
 		return;
-	uint64_t ns = compute - t->vt.counted;
-	if (sim.said != NULL) {
-		ns += (uint64_t)*sim.said;
-		*sim.said = 0;
+	uint64_t ns = compute - virtual_of(t)->counted;
+	if (sim.compute_ns != NULL) {
+		ns += (uint64_t)*sim.compute_ns;
+		*sim.compute_ns = 0;
 	}
-	t->vt.now += sim.ratio == 1 ? (int64_t)ns * 1000 : (int64_t)((double)ns * 1000 / sim.ratio + 0.5);
-	t->vt.counted = compute;
+	virtual_of(t)->now += sim.ratio == 1 ? (int64_t)ns * 1000 : (int64_t)((double)ns * 1000 / sim.ratio + 0.5);
+	virtual_of(t)->counted = compute;
 }
 
-void cq_sim_thread(cq_thread *t)
+static int thread_begins(cq_thread *t)
 {
-	t->vt.now = cq_sim_on ? __atomic_load_n(&sim.latest, __ATOMIC_RELAXED) : 0;
+	t->hook_data = cq_pages(sizeof(virtual_thread));
+	if (t->hook_data != NULL)
+		virtual_of(t)->now = sim.on ? __atomic_load_n(&sim.latest, __ATOMIC_RELAXED) : 0;
+	return t->hook_data != NULL;
 }
 
-/* What happened since the program's call returned is not its compute time. */
-void cq_sim_resume(cq_thread *t)
+static uint64_t virtual_time(const cq_thread *t, uint64_t tick)
+{
+	return sim.on ? (uint64_t)virtual_of(t)->now : tick;
+}
+
+static uint64_t call_begins(cq_thread *t, uint64_t compute)
+{
+	advance(t, compute);
+	virtual_of(t)->counted = 0;
+	return virtual_time(t, t->t0);
+}
+
+static void call_abandoned(cq_thread *t)
+{
+	virtual_thread *v = virtual_of(t);
+	v->counted = 0;
+	v->sends = v->collective = 0;
+	v->ended = NULL;
+}
+
+static void header(cq_header *h)
+{
+	if (!sim.on)
+		return;
+	h->timer = CQ_TIMER_VIRTUAL;
+	h->clock0_tick = h->clock1_tick = 0;
+	h->clock0_ns = h->clock1_ns = 0;
+}
+
+static void clock_pair(const cq_thread *t, uint64_t *tick, int64_t *ns)
+{
+	if (!sim.on)
+		return;
+	*tick = (uint64_t)virtual_of(t)->now;
+	*ns = virtual_of(t)->now / 1000;
+}
+
+/* Excludes the time since the program's call returned from its compute time. */
+static void call_is_closed(cq_thread *t)
 {
 	uint64_t now = cq_tick(), d = now - t->last;
-	if (!cq_sim_on)
+	if (!sim.on)
 		return;
 	if (CQ_LIKELY(d <= cq.short_ticks)) {
 		t->shorts += d;
@@ -465,7 +556,7 @@ void cq_sim_resume(cq_thread *t)
 		uint64_t t0 = t->t0, t1 = t->t1;
 		t->t0 = t->last;
 		t->t1 = now;
-		cq_long_call(t);
+		cq_mpi_ends_long(t);
 		t->t0 = t0;
 		t->t1 = t1;
 	}
@@ -473,19 +564,19 @@ void cq_sim_resume(cq_thread *t)
 
 /* Communicators. */
 
-static cq_sim_ranks *ranks_new(MPI_Group g, uint64_t *hash, int *least)
+static sim_ranks *ranks_new(MPI_Group g, uint64_t *hash, int *least)
 {
 	int n = 0;
 	cq_p.Group_size(g, &n);
-	size_t bytes = sizeof(cq_sim_ranks) + 2 * (size_t)n * sizeof(int);
-	cq_sim_ranks *r = cq_pages(bytes);
+	size_t bytes = sizeof(sim_ranks) + 2 * (size_t)n * sizeof(int);
+	sim_ranks *r = cq_pages(bytes);
 	if (r == NULL)
 		return NULL;
 	int *in = r->list + n;
 	for (int i = 0; i < n; i++)
 		in[i] = i;
 	cq_p.Group_translate_ranks(g, n, in, cq.world_group, r->list);
-	r->holders = r->same = 1;
+	r->holders = r->identity = 1;
 	r->n = n;
 	r->bytes = bytes;
 	*hash = (uint64_t)n;
@@ -495,12 +586,12 @@ static cq_sim_ranks *ranks_new(MPI_Group g, uint64_t *hash, int *least)
 			r->list[i] = OUTSIDE;
 			r->outside++;
 		}
-		r->same &= r->list[i] == i;
+		r->identity &= r->list[i] == i;
 		*hash = mix(*hash, (uint64_t)(int64_t)r->list[i]);
 		if (r->list[i] < *least)
 			*least = r->list[i];
 	}
-	if (r->same) { /* the list is not needed, but for its first page */
+	if (r->identity) { /* the list is not needed; its first page stays */
 		size_t page = (size_t)sysconf(_SC_PAGESIZE);
 		size_t keep = (sizeof *r + page - 1) / page * page;
 		if (bytes > keep && cq_pages_free((char *)r + keep, (bytes + page - 1) / page * page - keep) == 0)
@@ -509,11 +600,11 @@ static cq_sim_ranks *ranks_new(MPI_Group g, uint64_t *hash, int *least)
 	return r;
 }
 
-static int world_rank(const cq_sim_ranks *r, int rank)
+static int world_rank(const sim_ranks *r, int rank)
 {
 	if (r == NULL || rank < 0 || rank >= r->n)
 		return OUTSIDE;
-	return r->same ? rank : r->list[rank];
+	return r->identity ? rank : r->list[rank];
 }
 
 static cq_comm *comm_numbered(cq_thread *t, int32_t number)
@@ -528,46 +619,45 @@ static cq_comm *comm_numbered(cq_thread *t, int32_t number)
 	return m;
 }
 
-/* A communicator has been made. Its key is a hash of what all members know alike, as ADR 0001 has it: the parent, the
- * operation on it, and the lowest rank in MPI_COMM_WORLD; where the operation is not counted on a parent that all have, the members,
- * the tag, and how many such there were before. */
-void cq_sim_comm(cq_thread *t, cq_comm *m, MPI_Comm like, int32_t parent, uint64_t instance, int key)
+/* A communicator has been made. Its key is a hash of facts that all members know, as in ADR 0001: the parent, the
+ * operation on it, and the lowest rank in MPI_COMM_WORLD. If the operation is not counted on a parent that all
+ * members share, the hash uses instead the members, the tag, and the number of earlier communicators of this kind. */
+static void comm_begins(cq_thread *t, cq_comm *m, MPI_Comm like, const cq_origin *origin)
 {
 	uint64_t a = 0, b = 0;
 	int least = INT32_MAX, other = INT32_MAX;
 	MPI_Group g;
-	if (!cq_sim_on || m == NULL)
+	if (!sim.on || m == NULL)
 		return;
 	cq_p.Comm_group(like, &g);
-	m->ranks = ranks_new(g, &a, &least);
+	m->hook_data = ranks_new(g, &a, &least);
 	cq_p.Group_free(&g);
 	if (m->remote != 0) {
-		int outside = m->ranks != NULL ? m->ranks->outside : 0;
-		ranks_release(m->ranks);
+		int outside = ranks_of(m) != NULL ? ranks_of(m)->outside : 0;
+		ranks_release(ranks_of(m));
 		cq_p.Comm_remote_group(like, &g);
-		m->ranks = ranks_new(g, &b, &other);
+		m->hook_data = ranks_new(g, &b, &other);
 		cq_p.Group_free(&g);
-		if (m->ranks != NULL)
-			m->ranks->outside += outside;
+		if (ranks_of(m) != NULL)
+			ranks_of(m)->outside += outside;
 		if (other < least)
 			least = other;
 	}
-	if (m->ranks == NULL)
+	if (ranks_of(m) == NULL)
 		give_up();
-	cq_comm *up = t->vt.counted_new ? comm_numbered(t, parent) : NULL;
-	t->vt.counted_new = 0;
+	cq_comm *up = origin->counted ? comm_numbered(t, origin->parent) : NULL;
 	cq_lock();
 	if (m->number == 0) {
-		m->sim_key = WORLD_KEY;
+		m->hook_key = WORLD_KEY;
 	} else if (m->number == 1) {
-		m->sim_key = mix(WORLD_KEY + 1, (uint64_t)cq.rank);
+		m->hook_key = mix(WORLD_KEY + 1, (uint64_t)cq.rank);
 	} else if (up != NULL) {
-		m->sim_key = mix(mix(mix(up->sim_key, 1), instance), (uint64_t)(int64_t)least);
+		m->hook_key = mix(mix(mix(up->hook_key, 1), origin->instance), (uint64_t)(int64_t)least);
 	} else {
-		uint64_t h = mix(mix(a + b, a ^ b), (uint64_t)(int64_t)key) | 2; /* the same from both sides */
+		uint64_t h = mix(mix(a + b, a ^ b), (uint64_t)(int64_t)origin->key) | 2; /* equal on both sides */
 		uint64_t before = (uint64_t)(uintptr_t)cq_map_remove(&sim.made, h);
 		cq_map_put(&sim.made, h, (void *)(uintptr_t)(before + 1));
-		m->sim_key = mix(mix(h, 2), before);
+		m->hook_key = mix(mix(h, 2), before);
 	}
 	if (!cq_map_put(&sim.by_number, (uint64_t)m->number + 2, m))
 		give_up();
@@ -575,24 +665,25 @@ void cq_sim_comm(cq_thread *t, cq_comm *m, MPI_Comm like, int32_t parent, uint64
 }
 
 /* Under cq_lock. */
-void cq_sim_comm_end(cq_comm *m)
+static void comm_ends(cq_comm *m)
 {
-	if (m->ranks == NULL)
+	if (ranks_of(m) == NULL)
 		return;
 	cq_map_remove(&sim.by_number, (uint64_t)m->number + 2);
-	ranks_release(m->ranks);
-	m->ranks = NULL;
+	ranks_release(ranks_of(m));
+	m->hook_data = NULL;
 }
 
 /* Receives. */
 
-static int covers(const cq_sim_pending *p, const name *of)
+static int covers(const pending *p, const name *of)
 {
-	return p->of.key == of->key && ((p->any & CQ_F_ANY_SOURCE) || p->of.source == of->source) && ((p->any & CQ_F_ANY_TAG) || p->of.tag == of->tag);
+	return p->of.key == of->key && ((p->any & CQ_F_ANY_SOURCE) || p->of.source == of->source) &&
+		((p->any & CQ_F_ANY_TAG) || p->of.tag == of->tag);
 }
 
-/* A wildcard turns out to have got that message: it is a receive like others from then on. */
-static void known(cq_sim_pending *p, int rank, int tag)
+/* A wildcard receive turns out to have received that message: from then on it is treated like other receives. */
+static void settle_wildcard(pending *p, int rank, int tag)
 {
 	if (p->any != 0 && p->listed)
 		list_remove(&sim.wild, p);
@@ -605,10 +696,11 @@ static void known(cq_sim_pending *p, int rank, int tag)
 		list_put(&sim.posted[bucket(&p->of)], p);
 }
 
-/* Sees what pending wildcards that were posted before have got, where they would have taken this message; 0: not yet known. */
-static int ask_wildcards(const name *of, uint64_t order)
+/* Determines what pending wildcards have received that were posted earlier and would have taken this message; returns
+ * 0 if that is not known yet. */
+static int query_wildcards(const name *of, uint64_t order)
 {
-	for (cq_sim_pending *p = sim.wild.first, *next; p != NULL && p->order < order; p = next) {
+	for (pending *p = sim.wild.first, *next; p != NULL && p->order < order; p = next) {
 		MPI_Status st;
 		int flag = 0;
 		next = p->next;
@@ -621,22 +713,22 @@ static int ask_wildcards(const name *of, uint64_t order)
 		if (cq_status_cancelled(&st))
 			list_remove(&sim.wild, p);
 		else
-			known(p, st.MPI_SOURCE, st.MPI_TAG);
+			settle_wildcard(p, st.MPI_SOURCE, st.MPI_TAG);
 	}
 	return 1;
 }
 
-/* The event of a message that a receive posted at that place in order has got (p; NULL: it is not in a list), or of one that a probe has found (look).
- * 0: it is not there yet. */
-static int settle(const name *of, uint64_t order, cq_sim_pending *p, int look, int64_t *arrives)
+/* Finds the event of a message: for a receive posted at that place in order (p; NULL: in no list), or for a probe
+ * (look), which leaves the event. Returns 0 if it has not arrived yet. */
+static int settle(const name *of, uint64_t order, pending *p, int look, int64_t *arrives)
 {
 	pendings *l = &sim.posted[bucket(of)];
 	event **at, *before;
-	if (!ask_wildcards(of, order))
+	if (!query_wildcards(of, order))
 		return 0;
-	for (cq_sim_pending *q = l->first, *next; q != NULL && q->order < order; q = next) {
+	for (pending *q = l->first, *next; q != NULL && q->order < order; q = next) {
 		next = q->next;
-		if (!alike(&q->of, of))
+		if (!is_equal(&q->of, of))
 			continue;
 		at = event_find(of, &before);
 		if (*at == NULL)
@@ -655,7 +747,7 @@ static int settle(const name *of, uint64_t order, cq_sim_pending *p, int look, i
 	return 1;
 }
 
-static int64_t arrival(const name *of, uint64_t order, cq_sim_pending *p, int look)
+static int64_t arrival(const name *of, uint64_t order, pending *p, int look)
 {
 	int64_t time = NO_TIME;
 	waiting w = {0};
@@ -663,26 +755,26 @@ static int64_t arrival(const name *of, uint64_t order, cq_sim_pending *p, int lo
 		lock();
 		int done = settle(of, order, p, look, &time);
 		if (!done) {
-			hear();
+			take_arrived();
 			done = settle(of, order, p, look, &time);
 		}
 		unlock();
 		if (done)
 			break;
-		rest(&w);
+		rest_between(&w);
 	}
 	return time;
 }
 
 static void reach(cq_thread *t, int64_t time)
 {
-	if (time > t->vt.arrives)
-		t->vt.arrives = time;
+	if (time > virtual_of(t)->arrives)
+		virtual_of(t)->arrives = time;
 }
 
-/* Matches by choice are those of receives and probes from any source or with any tag, and what the completions that choose,
- * Waitany, Waitsome, Testany and Testsome, took. One is out of virtual-time order when its message arrives before that of a match by choice
- * that an earlier call of the rank took. */
+/* Matches by choice are those of receives and probes from any source or with any tag, and of the completions that
+ * choose: Waitany, Waitsome, Testany and Testsome. A match is out of virtual-time order if its message arrives before
+ * that of a match by choice in an earlier call of the rank. */
 static void choice(int64_t time, int64_t before)
 {
 	if (time == NO_TIME)
@@ -703,13 +795,13 @@ static uint64_t next_order(void)
 	return order;
 }
 
-/* A blocking receive, or a probe, has got a message. */
-static void received(cq_thread *t, int32_t comm, int32_t source, int32_t tag, int flags, int look)
+/* A blocking receive, or a probe, has found a message. */
+static void message_received(cq_thread *t, int32_t comm, int32_t source, int32_t tag, int flags, int look)
 {
 	cq_comm *m = comm_numbered(t, comm);
 	if (m == NULL || (flags & CQ_F_PROC_NULL) || source == CQ_NULL32 || tag == CQ_NULL32)
 		return;
-	name of = {m->sim_key, 0, world_rank(m->ranks, source), tag};
+	name of = {m->hook_key, 0, world_rank(ranks_of(m), source), tag};
 	if (of.source == OUTSIDE)
 		return;
 	int64_t before = sim.chosen, time = arrival(&of, look ? UINT64_MAX : next_order(), NULL, look);
@@ -719,12 +811,12 @@ static void received(cq_thread *t, int32_t comm, int32_t source, int32_t tag, in
 }
 
 /* An mprobe has taken a message: mrecv or imrecv will ask for it. */
-static void matched(cq_thread *t, const cq_call *c)
+static void probe_matched(cq_thread *t, const cq_call *c)
 {
 	cq_comm *m = comm_numbered(t, c->comm);
 	if (m == NULL || c->req == 0 || c->peer == CQ_NULL32)
 		return;
-	name of = {m->sim_key, 0, world_rank(m->ranks, c->peer), c->tag};
+	name of = {m->hook_key, 0, world_rank(ranks_of(m), c->peer), c->tag};
 	if (of.source == OUTSIDE)
 		return;
 	int64_t before = sim.chosen, time = arrival(&of, next_order(), NULL, 0);
@@ -732,27 +824,28 @@ static void matched(cq_thread *t, const cq_call *c)
 		choice(time, before);
 	reach(t, time);
 	lock();
-	cq_sim_pending *p = pending_new(c->req, WHAT_MESSAGE);
+	pending *p = pending_new(c->req, WHAT_MESSAGE);
 	if (p != NULL)
 		p->arrives = time;
 	unlock();
 }
 
-/* A receive is posted, or is to be by Start. */
-static void post(cq_thread *t, int32_t comm, int32_t source, int32_t tag, int flags, uint32_t serial, int what, int partitioned)
+/* A receive is posted, or described for Start. */
+static void post(cq_thread *t, int32_t comm, int32_t source, int32_t tag, int flags, uint32_t serial, int what,
+	int partitioned)
 {
 	cq_comm *m = comm_numbered(t, comm);
 	if (m == NULL || serial == 0 || (flags & CQ_F_PROC_NULL))
 		return;
 	lock();
-	cq_sim_pending *p = pending_new(serial, what);
+	pending *p = pending_new(serial, what);
 	if (p != NULL) {
 		p->any = p->chosen = (uint8_t)(flags & (CQ_F_ANY_SOURCE | CQ_F_ANY_TAG));
-		p->of = (name){m->sim_key, 0, source == CQ_NULL32 ? OUTSIDE : world_rank(m->ranks, source), tag};
+		p->of = (name){m->hook_key, 0, source == CQ_NULL32 ? OUTSIDE : world_rank(ranks_of(m), source), tag};
 		if (partitioned)
 			p->of.key ^= PARTS_KEY;
-		p->ranks = ranks_hold(m->ranks);
-		p->request = t->vt.made;
+		p->ranks = ranks_hold(ranks_of(m));
+		p->request = virtual_of(t)->made;
 		if (what == WHAT_RECV && (p->any || p->of.source != OUTSIDE))
 			list_put(list_of(p), p);
 	}
@@ -765,28 +858,30 @@ static void sent(cq_thread *t, const name *of, int64_t bytes)
 {
 	if (of->source == OUTSIDE)
 		return;
-	cq_sim_event e = {.kind = CQ_SIM_SENT, .rank = cq_world.self, .peer = of->source, .tag = of->tag, .key = of->key, .time_ps = t->vt.now, .bytes = bytes};
-	tell(own(), &e, sizeof e);
+	cq_sim_event e = {.kind = CQ_SIM_SENT, .rank = cq_world.self, .peer = of->source, .tag = of->tag, .key = of->key,
+		.time_ps = virtual_of(t)->now, .bytes = bytes};
+	send_to_simulator(own_simulator(), &e, sizeof e);
 }
 
-/* What a call sends, or what Start will. */
+/* The call sends, or makes a request whose starts send. */
 static void sends(cq_thread *t, const cq_call *c)
 {
 	cq_comm *m = comm_numbered(t, c->comm);
 	if (m == NULL || (c->flags & CQ_F_PROC_NULL) || c->peer == CQ_NULL32)
 		return;
-	name of = {m->sim_key, 0, world_rank(m->ranks, c->peer), c->tag};
-	if (t->vt.sends == CQ_SENDS) {
-		sent(t, &of, t->vt.bytes);
+	name of = {m->hook_key, 0, world_rank(ranks_of(m), c->peer), c->tag};
+	if (virtual_of(t)->sends == CQ_SENDS) {
+		sent(t, &of, virtual_of(t)->bytes);
 		return;
 	}
 	lock();
-	cq_sim_pending *p = c->req == 0 ? NULL : pending_new(c->req, t->vt.sends == CQ_SENDS_PARTS ? WHAT_START_PARTS : WHAT_START_SEND);
+	pending *p = c->req == 0 ? NULL : pending_new(c->req, virtual_of(t)->sends == CQ_SENDS_PARTS ? WHAT_START_PARTS :
+		WHAT_START_SEND);
 	if (p != NULL) {
 		p->of = of;
 		if (p->what == WHAT_START_PARTS)
 			p->of.key ^= PARTS_KEY;
-		p->bytes = t->vt.bytes;
+		p->bytes = virtual_of(t)->bytes;
 	}
 	unlock();
 }
@@ -804,15 +899,16 @@ static const uint16_t blocking[] = {
 	[CQ_K_Neighbor_alltoallv] = CQ_Neighbor_alltoallv, [CQ_K_Neighbor_alltoallw] = CQ_Neighbor_alltoallw,
 };
 
-static void enter(cq_thread *t, const cq_sim_pending *p)
+static void enter(cq_thread *t, const pending *p)
 {
-	cq_sim_event e = {.kind = CQ_SIM_ENTERED, .call = p->call, .rank = cq_world.self, .peer = p->peers, .flags = p->flags,
-		.key = p->of.key, .n = p->of.n, .time_ps = t->vt.now, .bytes = p->bytes, .received = p->received};
-	tell((int)(p->of.key % (uint64_t)cq_world.sims), &e, sizeof e);
+	cq_sim_event e = {.kind = CQ_SIM_ENTERED, .call = p->call, .rank = cq_world.self, .peer = p->peers,
+		.flags = p->flags,
+		.key = p->of.key, .n = p->of.n, .time_ps = virtual_of(t)->now, .bytes = p->bytes, .received = p->received};
+	send_to_simulator((int)(p->of.key % (uint64_t)cq_world.sims), &e, sizeof e);
 }
 
-/* 0: not yet known. */
-static int left(const name *of, int64_t *time)
+/* Takes the end time of a collective; returns 0 if it is not known yet. */
+static int take_end(const name *of, int64_t *time)
 {
 	event *before, **at = event_find(of, &before);
 	if (*at == NULL)
@@ -821,35 +917,30 @@ static int left(const name *of, int64_t *time)
 	return 1;
 }
 
-static int64_t leaving(const name *of)
+static int64_t wait_for_end(const name *of)
 {
 	int64_t time = NO_TIME;
 	waiting w = {0};
 	while (!sim.gone) {
 		lock();
-		hear();
-		int done = left(of, &time);
+		take_arrived();
+		int done = take_end(of, &time);
 		unlock();
 		if (done)
 			break;
-		rest(&w);
+		rest_between(&w);
 	}
 	return time;
 }
 
-/* Whether an operation is complete for nobody before all ranks have entered it: each needs something of every other. */
+/* Reports whether an operation completes on no rank before all ranks have entered it: each needs data from every
+ * other, and the data is not empty. */
 static int needs_all(int call, const cq_comm *m, const cq_coll *o)
 {
-	switch (call) {
-	case CQ_Barrier:
-		return m->remote == 0;
-	case CQ_Allreduce:
-	case CQ_Reduce_scatter_block:
-	case CQ_Allgather:
-	case CQ_Alltoall:
-		return m->remote == 0 && (o->sbytes > 0 || o->rbytes > 0);
-	}
-	return 0;
+	uint64_t not = CQ_FACT_ROOTED | CQ_FACT_SCAN | CQ_FACT_NEIGHBORHOOD | CQ_FACT_VARIABLE_COUNTS;
+	if (m->remote != 0 || !has_facts(call, CQ_FACT_COLLECTIVE, not))
+		return 0;
+	return call == CQ_Barrier || o->sbytes > 0 || o->rbytes > 0;
 }
 
 /* A collective of the call: it is done, begun, or described for Start. */
@@ -858,21 +949,22 @@ static void collective(cq_thread *t, const cq_call *c, const cq_coll *o)
 	cq_comm *m = comm_numbered(t, c->comm);
 	if (m == NULL)
 		return;
-	cq_sim_pending d = {.of = {m->sim_key, o->instance, COLLECTIVE, 0}, .call = blocking[t->vt.collective - 1], .peers = m->size + m->remote - (m->ranks != NULL ? m->ranks->outside : 0),
+	pending d = {.of = {m->hook_key, o->instance, COLLECTIVE, 0}, .call = blocking[virtual_of(t)->collective - 1],
+		.peers = m->size + m->remote - (ranks_of(m) != NULL ? ranks_of(m)->outside : 0),
 		.bytes = o->sbytes, .received = o->rbytes};
-	d.together = (uint8_t)needs_all(d.call, m, o);
+	d.needs_all = (uint8_t)needs_all(d.call, m, o);
 	if ((c->flags & CQ_F_ROOT) || (c->peer != CQ_NULL32 && m->remote == 0 && c->peer == m->rank))
 		d.flags = CQ_SIM_ROOT;
-	int later = t->vt.sends == CQ_SENDS_LATER;
+	int later = virtual_of(t)->sends == CQ_SENDS_LATER;
 	if (!later)
 		enter(t, &d);
 	if (c->req == 0) {
 		if (!later)
-			reach(t, leaving(&d.of));
+			reach(t, wait_for_end(&d.of));
 		return;
 	}
 	lock();
-	cq_sim_pending *p = pending_new(c->req, later ? WHAT_START_COLL : WHAT_COLL);
+	pending *p = pending_new(c->req, later ? WHAT_START_COLL : WHAT_COLL);
 	if (p != NULL) {
 		d.order = p->order;
 		d.serial = p->serial;
@@ -888,13 +980,15 @@ static void collective(cq_thread *t, const cq_call *c, const cq_coll *o)
 static void start(cq_thread *t, uint32_t serial, uint32_t template_)
 {
 	lock();
-	cq_sim_pending *from = pending_of(template_), *p = NULL, d;
-	static const uint8_t becomes[] = {[WHAT_START_RECV] = WHAT_RECV, [WHAT_START_COLL] = WHAT_COLL, [WHAT_START_PARTS] = WHAT_PARTS};
+	pending *from = pending_of(template_), *p = NULL, d;
+	static const uint8_t becomes[] = {[WHAT_START_RECV] = WHAT_RECV, [WHAT_START_COLL] = WHAT_COLL,
+		[WHAT_START_PARTS] = WHAT_PARTS};
 	if (from == NULL) {
 		unlock();
 		return;
 	}
-	if (from->what == WHAT_START_COLL) /* the starts of one are told apart beside the instance that it has */
+	/* the starts of one request share the instance; these bits tell them apart */
+	if (from->what == WHAT_START_COLL)
 		from->of.n += (uint64_t)1 << 40;
 	d = *from;
 	if (from->what != WHAT_START_SEND && (p = pending_new(serial, becomes[from->what])) != NULL) {
@@ -913,11 +1007,11 @@ static void start(cq_thread *t, uint32_t serial, uint32_t template_)
 		enter(t, &d);
 }
 
-/* How many partitions a send has whose size is known for one. */
-static void partitions(uint32_t template_, int64_t n)
+/* Sets the number of partitions of a send; its size so far is that of one partition. */
+static void set_partitions(uint32_t template_, int64_t n)
 {
 	lock();
-	cq_sim_pending *p = pending_of(template_);
+	pending *p = pending_of(template_);
 	if (p != NULL) {
 		p->received = n;
 		p->bytes *= n;
@@ -925,11 +1019,11 @@ static void partitions(uint32_t template_, int64_t n)
 	unlock();
 }
 
-/* Partitions of a send are ready: it leaves with the last. */
-static void ready(cq_thread *t, uint32_t serial, int64_t n)
+/* Partitions of a send are ready: it leaves when the last one is. */
+static void partitions_ready(cq_thread *t, uint32_t serial, int64_t n)
 {
 	lock();
-	cq_sim_pending *p = pending_of(serial);
+	pending *p = pending_of(serial);
 	int leaves = p != NULL && p->what == WHAT_PARTS && (p->received -= n) <= 0;
 	name of = {0};
 	int64_t bytes = 0;
@@ -947,25 +1041,25 @@ static void ready(cq_thread *t, uint32_t serial, int64_t n)
 
 enum { HOW_WAITS = 1, HOW_CHOOSES = 2, HOW_LOOKS = 4 };
 
-/* Notes a request that the call has completed; what a wildcard got is known then. */
+/* Notes a request that the call has completed; if it is a wildcard, its message is now known. */
 static void ended(cq_thread *t, uint32_t serial, int32_t source, int32_t tag, uint32_t flags)
 {
 	lock();
-	cq_sim_pending *p = pending_of(serial);
+	pending *p = pending_of(serial);
 	if (p != NULL && (p->what == WHAT_RECV || p->what == WHAT_COLL)) {
 		p->cancelled = (flags & CQ_F_CANCELLED) != 0;
 		if (p->what == WHAT_RECV && !p->cancelled && p->any != 0 && source != CQ_NULL32 && tag != CQ_NULL32)
-			known(p, source, tag);
+			settle_wildcard(p, source, tag);
 		p->after = NULL;
-		if (t->vt.ended == NULL)
-			t->vt.ended_end = &t->vt.ended;
-		*t->vt.ended_end = p;
-		t->vt.ended_end = &p->after;
+		if (virtual_of(t)->ended == NULL)
+			virtual_of(t)->ended_end = &virtual_of(t)->ended;
+		*virtual_of(t)->ended_end = p;
+		virtual_of(t)->ended_end = &p->after;
 	}
 	unlock();
 }
 
-static void forget(cq_sim_pending *p)
+static void drop(pending *p)
 {
 	lock();
 	if (p->listed)
@@ -974,7 +1068,7 @@ static void forget(cq_sim_pending *p)
 	unlock();
 }
 
-static void settle_receive(cq_thread *t, cq_sim_pending *p, int how, int64_t before)
+static void settle_receive(cq_thread *t, pending *p, int how, int64_t before)
 {
 	int64_t time = p->arrives;
 	if (!p->cancelled && p->any == 0 && p->of.source != OUTSIDE && time == NO_TIME)
@@ -986,20 +1080,21 @@ static void settle_receive(cq_thread *t, cq_sim_pending *p, int how, int64_t bef
 	if (how & HOW_LOOKS)
 		p->arrives = time;
 	else
-		forget(p);
+		drop(p);
 }
 
-/* A collective that a Test found complete ends now where the simulator does not know yet, and need not ever without this rank. */
-static void settle_collective(cq_thread *t, cq_sim_pending *p, int how)
+/* Ends a collective that a Test found complete but whose end the simulator does not know yet; without this rank it
+ * might never know. */
+static void settle_collective(cq_thread *t, pending *p, int how)
 {
 	int64_t time = p->arrives;
 	int done = time != NO_TIME;
-	if (!done && ((how & HOW_WAITS) || p->together)) {
-		time = leaving(&p->of);
+	if (!done && ((how & HOW_WAITS) || p->needs_all)) {
+		time = wait_for_end(&p->of);
 	} else if (!done) {
 		lock();
-		hear();
-		done = left(&p->of, &time);
+		take_arrived();
+		done = take_end(&p->of, &time);
 		if (!done && !(how & HOW_LOOKS)) {
 			sim.early++;
 			name of = p->of;
@@ -1012,45 +1107,37 @@ static void settle_collective(cq_thread *t, cq_sim_pending *p, int how)
 	if (how & HOW_LOOKS)
 		p->arrives = time;
 	else
-		forget(p);
+		drop(p);
 }
 
 static void settle_ended(cq_thread *t, int how)
 {
 	int64_t before = sim.chosen;
-	for (cq_sim_pending *p = t->vt.ended, *next; p != NULL; p = next) {
+	for (pending *p = virtual_of(t)->ended, *next; p != NULL; p = next) {
 		next = p->after;
 		if (p->what == WHAT_COLL)
 			settle_collective(t, p, how);
 		else
 			settle_receive(t, p, how, before);
 	}
-	t->vt.ended = NULL;
+	virtual_of(t)->ended = NULL;
 }
 
 static int how_of(int call)
 {
-	switch (call) {
-	case CQ_Waitany:
-	case CQ_Waitsome:
-		return HOW_WAITS | HOW_CHOOSES;
-	case CQ_Testany:
-	case CQ_Testsome:
-		return HOW_CHOOSES;
-	case CQ_Test:
-	case CQ_Testall:
-		return 0;
-	case CQ_Request_get_status:
-		return HOW_LOOKS;
-	}
-	return HOW_WAITS;
+	uint64_t facts = cq_facts_of(call);
+	if (!(facts & CQ_FACT_TESTS))
+		return facts & CQ_FACT_ANY ? HOW_WAITS | HOW_CHOOSES : HOW_WAITS;
+	if (!(facts & CQ_FACT_COMPLETES))
+		return facts == CQ_FACT_TESTS ? HOW_LOOKS : HOW_WAITS;
+	return facts & CQ_FACT_ANY ? HOW_CHOOSES : 0;
 }
 
-/* A request is freed: what it receives takes its event all the same. A wildcard's cannot be known any more. */
+/* A request is freed. A receive still takes its event, but a wildcard's event can no longer be known. */
 static void request_freed(uint32_t serial)
 {
 	lock();
-	cq_sim_pending *p = pending_of(serial);
+	pending *p = pending_of(serial);
 	if (p != NULL) {
 		if (p->what == WHAT_RECV && p->any == 0 && p->listed) {
 			p->freed = 1;
@@ -1065,7 +1152,7 @@ static void request_freed(uint32_t serial)
 
 /* The end of a call. */
 
-/* What the slots behind the CALL slot say. */
+/* Reads the slots behind the CALL slot. */
 static void read_slots(cq_thread *t, const cq_call *c, const uint8_t *from)
 {
 	for (const uint8_t *p = from; p < t->next; p += CQ_SLOT_BYTES) {
@@ -1082,131 +1169,144 @@ static void read_slots(cq_thread *t, const cq_call *c, const uint8_t *from)
 				start(t, ((const cq_start *)slot)->start[i].req, ((const cq_start *)slot)->start[i].template_);
 			break;
 		case CQ_COLL:
-			if (t->vt.collective != 0)
+			if (virtual_of(t)->collective != 0)
 				collective(t, c, slot);
 			break;
 		case CQ_WIDE:
 			if (((const cq_wide *)slot)->what == 2)
-				t->vt.message = (uint32_t)((const cq_wide *)slot)->value;
-			else if (((const cq_wide *)slot)->what == 3 && t->vt.sends == CQ_SENDS_PARTS)
-				partitions(c->req, ((const cq_wide *)slot)->value);
+				virtual_of(t)->message = (uint32_t)((const cq_wide *)slot)->value;
+			else if (((const cq_wide *)slot)->what == 3 && virtual_of(t)->sends == CQ_SENDS_PARTS)
+				set_partitions(c->req, ((const cq_wide *)slot)->value);
 			break;
 		case CQ_SIDE:
-			if (c->call == CQ_Sendrecv || c->call == CQ_Sendrecv_c || c->call == CQ_Sendrecv_replace || c->call == CQ_Sendrecv_replace_c)
-				received(t, c->comm, ((const cq_side *)slot)->peer, ((const cq_side *)slot)->tag, ((const cq_side *)slot)->flags, 0);
+			if (has_facts(c->call, CQ_FACT_BLOCKING, 0))
+				message_received(t, c->comm, ((const cq_side *)slot)->peer, ((const cq_side *)slot)->tag,
+					((const cq_side *)slot)->flags, 0);
 			else
-				post(t, c->comm, ((const cq_side *)slot)->peer, ((const cq_side *)slot)->tag, ((const cq_side *)slot)->flags, c->req, WHAT_RECV, 0);
+				post(t, c->comm, ((const cq_side *)slot)->peer, ((const cq_side *)slot)->tag,
+					((const cq_side *)slot)->flags, c->req, WHAT_RECV, 0);
 			break;
 		}
 	}
 }
 
-static void read_call(cq_thread *t, const cq_call *c)
+/* A receive takes the message of an mprobe; its time came with the probe. */
+static void take_matched(cq_thread *t, const cq_call *c)
 {
-	cq_sim_pending *p;
-	switch (c->call) {
-	case CQ_Recv:
-	case CQ_Recv_c:
-		received(t, c->comm, c->peer, c->tag, c->flags, 0);
-		break;
-	case CQ_Probe:
-	case CQ_Iprobe:
-		received(t, c->comm, c->peer, c->tag, c->flags, 1);
-		break;
-	case CQ_Irecv:
-	case CQ_Irecv_c:
-		post(t, c->comm, c->peer, c->tag, c->flags, c->req, WHAT_RECV, 0);
-		break;
-	case CQ_Recv_init:
-	case CQ_Recv_init_c:
-	case CQ_Precv_init:
-		post(t, c->comm, c->peer, c->tag, c->flags, c->req, WHAT_START_RECV, c->call == CQ_Precv_init);
-		break;
-	case CQ_Mprobe:
-	case CQ_Improbe:
-		matched(t, c);
-		break;
-	case CQ_Mrecv:
-	case CQ_Mrecv_c:
-		lock();
-		if ((p = pending_of(t->vt.message)) != NULL)
-			pending_end(p); /* its time has come with the mprobe */
-		unlock();
-		break;
-	case CQ_Imrecv:
-	case CQ_Imrecv_c:
-		lock();
-		if ((p = pending_of(t->vt.message)) != NULL) {
-			int64_t time = p->arrives;
-			pending_end(p);
-			if ((p = c->req != 0 ? pending_new(c->req, WHAT_RECV) : NULL) != NULL)
-				p->arrives = time;
-		}
-		unlock();
-		break;
-	case CQ_Wait:
-	case CQ_Test:
-	case CQ_Waitany:
-	case CQ_Testany:
-	case CQ_Request_get_status:
-		ended(t, c->req, c->peer, c->tag, c->flags);
-		break;
-	case CQ_Request_free:
-		request_freed(c->req);
-		break;
-	case CQ_Pready:
-	case CQ_Pready_range:
-	case CQ_Pready_list:
-		ready(t, c->req, c->count);
-		break;
+	lock();
+	pending *p = pending_of(virtual_of(t)->message);
+	if (p != NULL) {
+		int64_t time = p->arrives;
+		pending_end(p);
+		p = has_facts(c->call, CQ_FACT_NONBLOCKING, 0) && c->req != 0 ? pending_new(c->req, WHAT_RECV) : NULL;
+		if (p != NULL)
+			p->arrives = time;
 	}
+	unlock();
 }
 
-/* A call that sends, and may wait for the receiver, is about to be made. The event of one that then fails is not taken back. */
-void cq_sim_sends(cq_thread *t)
+static void read_receive(cq_thread *t, const cq_call *c)
+{
+	uint64_t facts = cq_facts_of(c->call);
+	if (facts & CQ_FACT_MATCHED)
+		take_matched(t, c);
+	else if (facts & CQ_FACT_PERSISTENT)
+		post(t, c->comm, c->peer, c->tag, c->flags, c->req, WHAT_START_RECV, (facts & CQ_FACT_PARTITIONED) != 0);
+	else if (facts & CQ_FACT_NONBLOCKING)
+		post(t, c->comm, c->peer, c->tag, c->flags, c->req, WHAT_RECV, 0);
+	else
+		message_received(t, c->comm, c->peer, c->tag, c->flags, 0);
+}
+
+/* Reads the CALL slot. */
+static void read_call(cq_thread *t, const cq_call *c)
+{
+	uint64_t facts = cq_facts_of(c->call);
+	if (c->call == CQ_Request_free)
+		request_freed(c->req);
+	else if ((facts & CQ_FACT_COMPLETES) || facts == CQ_FACT_TESTS)
+		ended(t, c->req, c->peer, c->tag, c->flags);
+	else if (!(facts & CQ_FACT_POINT_TO_POINT) || (facts & CQ_FACT_SENDS))
+		return;
+	else if (facts & CQ_FACT_RECEIVES)
+		read_receive(t, c);
+	else if ((facts & CQ_FACT_PROBES) && (facts & CQ_FACT_MATCHED))
+		probe_matched(t, c);
+	else if (facts & CQ_FACT_PROBES)
+		message_received(t, c->comm, c->peer, c->tag, c->flags, 1);
+	else if ((facts & CQ_FACT_PARTITIONED) && !(facts & CQ_FACT_TESTS)) /* MPI_Pready and its variants */
+		partitions_ready(t, c->req, c->count);
+}
+
+static void note_send(cq_thread *t, int how, int64_t bytes)
+{
+	virtual_of(t)->sends = how;
+	virtual_of(t)->bytes = bytes;
+}
+
+static void note_collective(cq_thread *t, int kind, int persistent)
+{
+	virtual_of(t)->collective = kind + 1;
+	virtual_of(t)->sends = persistent ? CQ_SENDS_LATER : CQ_SENDS_NOT;
+}
+
+static void note_request(cq_thread *t, MPI_Request r)
+{
+	virtual_of(t)->made = r;
+}
+
+/* Reports whether a call that sends may block until the message is received. */
+static int waits_for_receiver(int call)
+{
+	return has_facts(call, CQ_FACT_POINT_TO_POINT | CQ_FACT_BLOCKING | CQ_FACT_SENDS, CQ_FACT_BUFFERED);
+}
+
+/* A call that sends and may wait for the receiver is about to begin. If it fails, its event is not taken back. */
+static void send_begins(cq_thread *t)
 {
 	const cq_call *c = t->call;
-	if (!cq_sim_on || sim.gone || c->count < 0 || c->tag < 0)
+	if (!waits_for_receiver(c->call) || !sim.on || sim.gone || c->count < 0 || c->tag < 0)
 		return;
 	sends(t, c);
-	t->vt.sends = CQ_SENDS_NOT;
+	virtual_of(t)->sends = CQ_SENDS_NOT;
 }
 
 /* The slots of a long call leave the buffer before it ends. */
-void cq_sim_leaving(cq_thread *t)
+static void call_leaves_buffer(cq_thread *t)
 {
-	if (cq_sim_on && !sim.gone)
-		read_slots(t, t->call_off != 0 ? &t->trash : t->call, t->call_off != 0 ? t->window : (uint8_t *)t->call + CQ_SLOT_BYTES);
+	if (sim.on && !sim.gone)
+		read_slots(t, t->call_off != 0 ? &t->trash : t->call, t->call_off != 0 ? t->window : (uint8_t *)t->call +
+			CQ_SLOT_BYTES);
 }
 
-void cq_sim_close(cq_thread *t, int err)
+static void call_ends(cq_thread *t, int err)
 {
-	if (!cq_sim_on)
+	if (!sim.on)
 		return;
 	if (!sim.gone && t->call != NULL) {
 		const cq_call *c = t->call;
-		t->vt.arrives = NO_TIME;
-		if (err == MPI_SUCCESS && t->vt.sends != CQ_SENDS_NOT && t->vt.collective == 0)
+		virtual_of(t)->arrives = NO_TIME;
+		if (err == MPI_SUCCESS && virtual_of(t)->sends != CQ_SENDS_NOT && virtual_of(t)->collective == 0)
 			sends(t, c);
-		if (err == MPI_SUCCESS || c->call == CQ_Waitall || c->call == CQ_Waitsome || c->call == CQ_Testall || c->call == CQ_Testsome)
+		if (err == MPI_SUCCESS || has_facts(c->call, CQ_FACT_COMPLETES, 0))
 			read_slots(t, c, t->call_off != 0 ? t->window : (const uint8_t *)c + CQ_SLOT_BYTES);
 		if (err == MPI_SUCCESS)
 			read_call(t, c);
-		if (t->vt.ended != NULL)
+		if (virtual_of(t)->ended != NULL)
 			settle_ended(t, how_of(c->call));
-		if (t->vt.arrives > t->vt.now)
-			t->vt.now = t->vt.arrives;
+		if (virtual_of(t)->arrives > virtual_of(t)->now)
+			virtual_of(t)->now = virtual_of(t)->arrives;
 	}
-	t->vt.sends = t->vt.collective = 0;
-	if (t->vt.now > __atomic_load_n(&sim.latest, __ATOMIC_RELAXED))
-		__atomic_store_n(&sim.latest, t->vt.now, __ATOMIC_RELAXED);
+	virtual_of(t)->sends = virtual_of(t)->collective = 0;
+	if (virtual_of(t)->now > __atomic_load_n(&sim.latest, __ATOMIC_RELAXED))
+		__atomic_store_n(&sim.latest, virtual_of(t)->now, __ATOMIC_RELAXED);
 }
 
 /* Records. */
 
-/* Sends n bytes that belong at off in the thread's file; there is room for an event before p. The time that this takes is not
- * compute time, whether the call has been made yet or not. */
-void cq_sim_records(cq_thread *t, const void *p, size_t n, int64_t off)
+/* Sends n bytes that belong at off in the thread's file; an event fits before p. The time that this takes is excluded
+ * from compute time, before and after the call alike. */
+static void send_records(cq_thread *t, const void *p, size_t n, int64_t off)
 {
 	cq_sim_event *e = (cq_sim_event *)((uintptr_t)p - sizeof *e), saved = *e;
 	uint64_t tick = cq_tick();
@@ -1214,11 +1314,12 @@ void cq_sim_records(cq_thread *t, const void *p, size_t n, int64_t off)
 	if (n == 0 || sim.gone)
 		return;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
-	*e = (cq_sim_event){.kind = CQ_SIM_RECORDS, .rank = cq_world.self, .peer = t->number, .n = (uint64_t)off, .bytes = (int64_t)n};
-	tell(own(), e, sizeof *e + n);
+	*e = (cq_sim_event){.kind = CQ_SIM_RECORDS, .rank = cq_world.self, .peer = t->number, .n = (uint64_t)off,
+		.bytes = (int64_t)n};
+	send_to_simulator(own_simulator(), e, sizeof *e + n);
 	*e = saved;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-	if (t != cq_self())
+	if (t != cq_mine)
 		return;
 	t->last += cq_tick() - tick;
 	t->cpu += (int64_t)(b.tv_sec - a.tv_sec) * 1000000000 + (b.tv_nsec - a.tv_nsec);
@@ -1226,86 +1327,92 @@ void cq_sim_records(cq_thread *t, const void *p, size_t n, int64_t off)
 
 /* Begin and end. */
 
-static double number(const char *variable, double usual)
+static double read_number(const char *variable, double preset)
 {
 	const char *s = getenv(variable);
 	char *end = NULL;
-	double x = s != NULL ? strtod(s, &end) : usual;
+	double x = s != NULL ? strtod(s, &end) : preset;
 	if (x > 0 && (end == NULL || *end == 0))
 		return x;
 	if (cq.rank == 0)
-		cq_say("commq: %s=%s is not a number above 0; %g is used\n", variable, s, usual);
-	return usual;
+		cq_print("commq: %s=%s is not a number above 0; %g is used\n", variable, s, preset);
+	return preset;
 }
 
-int cq_sim_begin(void)
+static void begin(void)
 {
-	double cpus = number("COMMQ_SIM_CPUS", cq_world.apps);
-	sim.ratio = number("COMMQ_SIM_CPU_RATIO", 1) * (cpus < cq_world.apps ? cpus / cq_world.apps : 1);
+	double cpus = read_number("COMMQ_SIM_CPUS", cq_world.apps);
+	sim.ratio = read_number("COMMQ_SIM_CPU_RATIO", 1) * (cpus < cq_world.apps ? cpus / cq_world.apps : 1);
 	if (!cq_world.split)
-		return 0;
+		return;
 	sim.latest = CQ_VIRTUAL_START;
 	if (cq.clock == CQ_CLOCK_NONE)
-		sim.said = dlsym(RTLD_DEFAULT, "commq_compute_ns");
-	cq_sim_on = 1;
+		sim.compute_ns = dlsym(RTLD_DEFAULT, "commq_compute_ns");
+	sim.on = 1;
+	cq.common_clock = 1;
 	listen();
-	cq_sim_event e = {.kind = CQ_SIM_HELLO, .rank = cq_world.self, .n = cq.job, .bytes = CQ_SIM_VERSION, .peer = cq_world.apps};
-	tell(own(), &e, sizeof e);
-	return 1;
+	cq_sim_event e = {.kind = CQ_SIM_HELLO, .rank = cq_world.self, .n = cq.job, .bytes = CQ_SIM_VERSION,
+		.peer = cq_world.apps};
+	send_to_simulator(own_simulator(), &e, sizeof e);
 }
 
-/* Waits until the records are written, but not for long: the process is ending badly. */
-void cq_sim_sync(void)
+static void give_back(void)
+{
+	sim.on = 0;
+	cq.common_clock = 0;
+}
+
+/* Waits until the records are written, but only briefly: the process is failing. */
+static void sync_records(void)
 {
 	waiting w = {0};
 	int before = sim.synced;
 	uint64_t until = cq_monotonic() + SYNC_NS;
-	if (!cq_sim_on || sim.gone)
+	if (!sim.on || sim.gone)
 		return;
 	cq_sim_event e = {.kind = CQ_SIM_SYNC, .rank = cq_world.self};
-	tell(own(), &e, sizeof e);
+	send_to_simulator(own_simulator(), &e, sizeof e);
 	while (!sim.gone && sim.synced == before && cq_monotonic() < until)
-		hear_and_rest(&w);
+		receive_and_rest(&w);
 }
 
-/* Nothing more comes from this rank, all simulators are told. */
-static void leave(int how)
+/* Tells all simulators that nothing more comes from this rank. */
+static void tell_left(int how)
 {
-	cq_sim_event e = {.kind = CQ_SIM_LEFT, .rank = cq_world.self, .peer = how, .time_ps = sim.latest, .n = sim.out_of_order,
+	cq_sim_event e = {.kind = CQ_SIM_LEFT, .rank = cq_world.self, .peer = how, .time_ps = sim.latest,
+		.n = sim.out_of_order,
 		.bytes = (int64_t)sim.by_choice, .received = (int64_t)sim.early};
 	int gone = sim.gone;
-	sim.gone = 0; /* a simulator without a process counts those who leave all the same */
+	sim.gone = 0; /* a simulator without a process still counts those that leave */
 	for (int k = 0; k < cq_world.sims; k++)
-		tell(k, &e, sizeof e);
+		send_to_simulator(k, &e, sizeof e);
 	sim.gone |= gone;
 }
 
-/* Before PMPI_Finalize, in whose call the thread is: all is recorded, and everyone has left, when it returns. */
-void cq_sim_leave(cq_thread *t)
+/* Before PMPI_Finalize, with the thread inside MPI_Finalize. When it returns, everything is recorded, and every rank
+ * has left. */
+static void leave_all(cq_thread *t)
 {
 	waiting w = {0};
 	if (!cq_world.split)
 		return;
-	if (t != NULL && cq_sim_on) {
-		*(volatile uint64_t *)&t->call->t1 = (uint64_t)t->vt.now;
+	if (t != NULL && sim.on) {
+		*(volatile uint64_t *)&t->call->t1 = (uint64_t)virtual_of(t)->now;
 		for (cq_thread *u = cq.list; u != NULL; u = u->link) {
 			if (__atomic_exchange_n(&u->closing, 1, __ATOMIC_ACQ_REL))
 				continue;
-			u->head->ended = CQ_ENDED_FINALIZED;
-			u->head->polls = u->polls_all;
-			cq_sink_count(u);
-			cq_head_clock(u);
+			cq_header_end(u, CQ_ENDED_FINALIZED);
 			cq_sink_close(u);
-			cq_due(u, CQ_DUE_DROP);
+			cq_set_pending(u, CQ_PENDING_DROP);
 		}
 	}
-	int on = cq_sim_on;
+	int on = sim.on;
 	if (!sim.has_request)
 		listen();
-	leave(on ? CQ_ENDED_FINALIZED : CQ_ENDED_NOT);
+	tell_left(on ? CQ_ENDED_FINALIZED : CQ_ENDED_NOT);
 	while (sim.has_request && !sim.deaf && sim.over < cq_world.sims) {
 		lock();
-		hear();
+		take_arrived();
 		unlock();
 		cq_sim_rest(++w.n < 1000 ? 0 : UINT64_MAX);
 	}
@@ -1314,27 +1421,56 @@ void cq_sim_leave(cq_thread *t)
 		cq_p.Wait(&sim.receiving, MPI_STATUS_IGNORE);
 		sim.has_request = 0;
 	}
-	cq_sim_on = 0;
-	cq_world_part();
+	sim.on = 0;
+	cq_world_free();
 }
 
 /* exit without MPI_Finalize; the records have been sent. */
-void cq_sim_quit(void)
+static void exit_unfinalized(void)
 {
-	cq_sim_sync();
-	if (cq_sim_on && !sim.gone)
-		leave(CQ_ENDED_NOT);
-	cq_sim_on = 0;
+	sync_records();
+	if (sim.on && !sim.gone)
+		tell_left(CQ_ENDED_NOT);
+	sim.on = 0;
 }
 
 /* A forked child. */
-void cq_sim_child(void)
+static void forget_in_child(void)
 {
-	cq_sim_on = 0;
+	sim.on = 0;
 }
 
-/* Open MPI's ranks yield while they wait, when told to. Linux 6.18 can then keep one of them from its core for a minute while others
- * yield (5 ranks and 2 simulators on two cores: every third job), and all wait for it. Here waiting ranks sleep instead. */
+/* The hooks. */
+
+static int meet(void)
+{
+	if (cq_world_meet(CQ_WORLD_APP) == CQ_WORLD_SIM)
+		cq_bridge_in_init();
+	return cq_world.split;
+}
+
+static int takes_records(void)
+{
+	return cq_world.split;
+}
+
+static const cq_hook_table hooks = {
+	.meet = meet, .takes_records = takes_records, .recording_begins = begin, .recording_fails = give_back,
+	.thread_begins = thread_begins, .finalizes = leave_all, .aborts = sync_records, .exits = exit_unfinalized,
+		.forked = forget_in_child,
+	.init_is_done = cq_world_begun, .finalize_is_put_off = cq_world_stays, .session_opens = cq_world_session_opens,
+	.time = virtual_time, .call_begins = call_begins, .poll_fails = advance, .call_abandoned = call_abandoned,
+	.call_ends = call_ends, .call_is_closed = call_is_closed, .header = header, .clock_pair = clock_pair,
+	.sends = note_send, .send_begins = send_begins, .collective = note_collective, .request_made = note_request,
+	.comm_begins = comm_begins, .comm_ends = comm_ends,
+	.records = send_records, .call_leaves_buffer = call_leaves_buffer,
+};
+
+const cq_hook_table *const cq_hooks = &hooks;
+
+/* Open MPI's ranks can be told to yield while they wait. Linux 6.18 then keeps one of them off its core for up to a
+ * minute while others yield (5 ranks and 2 simulators on two cores: every third job), and all wait for it. So waiting
+ * ranks sleep instead. */
 CQ_EXPORT int sched_yield(void)
 {
 	struct timespec nap = {0, 1000};
@@ -1344,31 +1480,31 @@ CQ_EXPORT int sched_yield(void)
 	return 0;
 }
 
-/* MPI_Wtime: the time of the call, which takes none. In a call it is the time where that was entered. */
+/* MPI_Wtime returns the time of the call, which takes none. Inside a call it returns the time of entry. */
 
 CQ_HOT double wtime(void)
 {
 	cq_thread *t = cq_enter();
 	if (t == NULL) {
-		t = cq_sim_on ? cq_self() : NULL;
-		return t != NULL ? (double)t->vt.now / 1e12 : cq_p.Wtime();
+		t = sim.on ? cq_mine : NULL;
+		return t != NULL ? (double)virtual_of(t)->now / 1e12 : cq_p.Wtime();
 	}
-	if (!cq_sim_on) {
+	if (!sim.on) {
 		cq_leave(t);
 		return cq_p.Wtime();
 	}
-	uint64_t compute = cq_gap(t);
+	uint64_t compute = cq_compute_time(t);
 	t->gathered = compute;
 	t->last = t->t0;
-	cq_sim_compute(t, compute);
-	cq_sim_resume(t);
+	advance(t, compute);
+	call_is_closed(t);
 	cq_leave(t);
-	return (double)t->vt.now / 1e12;
+	return (double)virtual_of(t)->now / 1e12;
 }
 
 static double wtick(void)
 {
-	return cq_sim_on ? 1e-12 : cq_p.Wtick();
+	return sim.on ? 1e-12 : cq_p.Wtick();
 }
 
 CQ_EXPORT double MPI_Wtime(void)

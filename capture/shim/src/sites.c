@@ -1,10 +1,9 @@
-/* Call sites: the numbers of return addresses and of call paths, with the modules that the addresses are in.
- *
- * A thread finds the number of a return address in its own cache. Behind it is a table of the process, under a lock that
- * is taken when a thread meets an address or a path for the first time; then, too, the definitions are written, before
- * the call's own slot. Frames of the shim and of the MPI library are left out by the module they are in. With more than one
- * frame the key is the addresses themselves, so two paths never become one. */
-#include "core.h"
+/* Call sites: numbers for return addresses and call paths, and the modules that contain the addresses. A thread finds
+ * the number of a return address in its own cache. Behind the cache is a table of the process. A thread takes its
+ * lock when it meets an address or path for the first time, and then also writes the definitions, before the call's
+ * own slot. Frames of the shim and of the MPI library are left out, recognized by their module. With more than one
+ * frame the key is the addresses themselves, so two paths never share a number. */
+#include "sites.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -19,22 +18,21 @@
 #include <ucontext.h>
 #endif
 
-#include "sink.h"
-
 enum {
 	MAX_FRAMES = 64, /* of a path */
 	MAX_LEAD = 12,   /* frames of the shim and the MPI library before the program's */
-	ID_BYTES = 32,   /* of a build id, at most */
-	SURE = 16,       /* checks after which the place of a return address in a library's frame is believed */
+	ID_BYTES = 32,   /* largest build id */
+	SURE = 16,       /* checks after which the place of a return address in a library's frame is trusted */
 };
 
-/* A module that an address was in. Those that were closed, or whose range another one has now, stay in the list. */
+/* A module that contained an address. Modules stay in the list when they are closed, or another module takes their
+ * range. */
 typedef struct module module;
 struct module {
 	module *next;
 	uint64_t low, high, bias;
 	uint32_t number;
-	uint32_t generation; /* when it was last seen to be there */
+	uint32_t generation; /* when it was last found among the loaded modules */
 	int superseded;
 	int32_t skip;
 	int32_t id_bytes;
@@ -42,7 +40,7 @@ struct module {
 	char *path;
 };
 
-/* A call path: frame i has the address at[i] in the module modules(p)[i], 0: in none. */
+/* A call path: frame i has the address at[i] in module modules_of(p)[i]; 0 means in no module. */
 typedef struct {
 	uint64_t hash;
 	uint32_t number;
@@ -55,7 +53,8 @@ typedef struct {
 static struct {
 	uint32_t lock;
 	uint32_t generation; /* counts dlclose */
-	uint32_t numbers;    /* of modules and sites, one count: those of a site's modules are the last ones below its own */
+	/* one sequence for modules and sites: a site's modules have the numbers just below its own */
+	uint32_t numbers;
 	module *modules;
 	callpath **slots;
 	uint64_t mask, used;
@@ -64,7 +63,7 @@ static struct {
 	uint64_t self; /* an address in the shim */
 } table;
 
-/* libunwind, where it is there. */
+/* libunwind; null if it is missing. */
 static struct {
 	int (*backtrace)(void **, int);
 	int (*init_local)(void *, void *);
@@ -85,7 +84,7 @@ static void table_unlock(void)
 	__atomic_store_n(&table.lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Memory that is never given back. */
+/* Memory that is never freed. */
 static void *pool_get(size_t bytes)
 {
 	bytes = (bytes + 15) & ~(size_t)15;
@@ -104,11 +103,13 @@ static void *pool_get(size_t bytes)
 
 /* Modules. */
 
-/* Whether a library is MPI's own, by its file name: its frames are not the program's. */
+/* Reports by the file name whether a library belongs to MPI, so that its frames are not the program's. */
 static int is_mpi(const char *path)
 {
-	static const char *const stems[] = {"libmpi", "libmpi_mpifh", "libmpi_usempif08", "libmpi_usempi_ignore_tkr", "libmpi_usempi",
-		"libmpi_cxx", "libmpi_java", "libmpi_f77", "libmpi_f90", "libmpi_abi", "libmpich", "libmpichfort", "libmpichcxx", "libmpifort",
+	static const char *const stems[] = {"libmpi", "libmpi_mpifh", "libmpi_usempif08", "libmpi_usempi_ignore_tkr",
+		"libmpi_usempi",
+		"libmpi_cxx", "libmpi_java", "libmpi_f77", "libmpi_f90", "libmpi_abi", "libmpich", "libmpichfort",
+			"libmpichcxx", "libmpifort",
 		"libmpicxx", "libpmpi", "libfmpich", "libpmpich", "libopen-rte", "libopen-pal"};
 	const char *base = strrchr(path, '/');
 	base = base != NULL ? base + 1 : path;
@@ -122,7 +123,7 @@ static int is_mpi(const char *path)
 	return 0;
 }
 
-/* What is looked for among the loaded modules, and what was found. */
+/* An address to find among the loaded modules, and the module found. */
 typedef struct {
 	uint64_t address;
 	int found;
@@ -130,7 +131,7 @@ typedef struct {
 	char path[PATH_MAX];
 } wanted;
 
-/* Takes the build id out of a segment of notes. */
+/* Reads the build id from a segment of notes. */
 static void notes(module *m, uint64_t p, uint64_t bytes, uint64_t align)
 {
 	uint64_t end = p + bytes;
@@ -184,12 +185,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* The path of the module's file: absolute where it can be, as the program may be anywhere when it is read. */
-static void name_it(wanted *w)
+/* Sets the path of the module's file: absolute if possible, because a reader may run in another folder. */
+static void set_path(wanted *w)
 {
 	char full[PATH_MAX];
 	ssize_t n;
-	if (w->path[0] == 0) { /* the executable */
+	if (w->path[0] == 0) { /* empty for the executable */
 		n = readlink("/proc/self/exe", w->path, sizeof w->path - 1);
 		w->path[n > 0 ? n : 0] = 0;
 	} else if (w->path[0] != '/' && strchr(w->path, '/') != NULL && realpath(w->path, full) != NULL) {
@@ -197,7 +198,7 @@ static void name_it(wanted *w)
 	}
 }
 
-static int same_module(const module *a, const wanted *w)
+static int is_module(const module *a, const wanted *w)
 {
 	return a->low == w->m.low && a->high == w->m.high && a->bias == w->m.bias && a->id_bytes == w->m.id_bytes &&
 		memcmp(a->id, w->m.id, (size_t)a->id_bytes) == 0 && strcmp(a->path, w->path) == 0;
@@ -215,7 +216,7 @@ static void module_put(cq_thread *t, const module *m)
 	cq_def_put(t, CQ_DEF_MODULE, m->number, &d, sizeof d.fixed + id + n);
 }
 
-/* Makes the module found a new entry, which takes the range over from older ones. */
+/* Adds the module found, which takes its range over from older ones. */
 static module *module_new(cq_thread *t, const wanted *w)
 {
 	module *m = pool_get(sizeof *m);
@@ -236,7 +237,7 @@ static module *module_new(cq_thread *t, const wanted *w)
 	return m;
 }
 
-/* The module that an address is in, NULL where there is none (code made while the program runs). Under the lock. */
+/* The module of an address; NULL for code generated at run time. Call under the lock. */
 static module *module_of(cq_thread *t, uint64_t address)
 {
 	for (module *m = table.modules; m != NULL; m = m->next) {
@@ -250,9 +251,9 @@ static module *module_of(cq_thread *t, uint64_t address)
 	dl_iterate_phdr(visit, &w);
 	if (!w.found)
 		return NULL;
-	name_it(&w);
+	set_path(&w);
 	for (module *m = table.modules; m != NULL; m = m->next) {
-		if (!m->superseded && same_module(m, &w)) {
+		if (!m->superseded && is_module(m, &w)) {
 			m->generation = table.generation;
 			return m;
 		}
@@ -271,7 +272,7 @@ static uint64_t hash_of(const uint64_t *at, uint32_t n)
 {
 	uint64_t h = n;
 	for (uint32_t i = 0; i < n; i++)
-		h = cq_hash(h ^ at[i]);
+		h = cq_hash_key(h ^ at[i]);
 	return h;
 }
 
@@ -301,7 +302,7 @@ static int grow(void)
 	return 1;
 }
 
-/* The path of these addresses, without a number when it is new; NULL when there is no memory. */
+/* The path of these addresses, without a number if it is new; NULL if memory runs out. */
 static callpath *path_entry(uint64_t hash, const uint64_t *at, uint32_t n)
 {
 	if (2 * table.used >= table.mask && !grow())
@@ -323,7 +324,7 @@ static callpath *path_entry(uint64_t hash, const uint64_t *at, uint32_t n)
 	return p;
 }
 
-/* The path of these addresses; defined in the thread's file when it is new, or when other modules are there now. */
+/* The path of these addresses. Defines it in the thread's file if it is new, or if other modules are loaded now. */
 static callpath *path_find(cq_thread *t, uint64_t hash, const uint64_t *at, uint32_t n)
 {
 	table_lock();
@@ -346,7 +347,7 @@ static callpath *path_find(cq_thread *t, uint64_t hash, const uint64_t *at, uint
 	return p;
 }
 
-/* Whether an address is in the shim or in the MPI library. */
+/* Reports whether an address is in the shim or in the MPI library. */
 static int is_skipped(cq_thread *t, uint64_t address)
 {
 	table_lock();
@@ -362,8 +363,8 @@ static int is_skipped(cq_thread *t, uint64_t address)
 #define CURSOR(name) "_ULx86_64_" name
 enum { REG_SP = 7, REG_IP = 16 };
 
-/* Steps from here to the first frame of the program, whose address is returned; *away is how far behind t->cfa the stack has
- * it. 0: it was not found. Only where the frames before it are the MPI library's. */
+/* Walks from here to the first frame of the program and returns its address, or 0 if not found; *away is where the
+ * stack holds that address, as an offset from t->cfa. Used only if the frames before it are the MPI library's. */
 static uint64_t __attribute__((noinline)) step_out(cq_thread *t, int64_t *away)
 {
 	uint64_t cursor[1024] __attribute__((aligned(16)));
@@ -378,7 +379,8 @@ static uint64_t __attribute__((noinline)) step_out(cq_thread *t, int64_t *away)
 	if (unw.get_reg(cursor, REG_SP, &sp) != 0 || sp != (uint64_t)(uintptr_t)t->cfa)
 		return 0;
 	for (int i = 0; is_skipped(t, ip); i++) {
-		if (i == MAX_LEAD || unw.step(cursor) <= 0 || unw.get_reg(cursor, REG_IP, &ip) != 0 || unw.get_reg(cursor, REG_SP, &sp) != 0)
+		if (i == MAX_LEAD || unw.step(cursor) <= 0 || unw.get_reg(cursor, REG_IP, &ip) != 0 ||
+			unw.get_reg(cursor, REG_SP, &sp) != 0)
 			return 0;
 	}
 	*away = (int64_t)(sp - 8 - (uint64_t)(uintptr_t)t->cfa);
@@ -399,12 +401,12 @@ static uint64_t step_out(cq_thread *t, int64_t *away)
 
 static cq_hop *hop_of(cq_thread *t)
 {
-	return &t->hops[cq_hash((uint64_t)(uintptr_t)t->site) % (sizeof t->hops / sizeof t->hops[0])];
+	return &t->hops[cq_hash_key((uint64_t)(uintptr_t)t->site) % (sizeof t->hops / sizeof t->hops[0])];
 }
 
 static cq_site_slot *slot_of(cq_thread *t, uint64_t key)
 {
-	return &t->sites[cq_hash(key) % (sizeof t->sites / sizeof t->sites[0])];
+	return &t->sites[cq_hash_key(key) % (sizeof t->sites / sizeof t->sites[0])];
 }
 
 /* The number of a return address in the program. */
@@ -421,9 +423,9 @@ static uint32_t number_of(cq_thread *t, uint64_t address)
 	return p->number;
 }
 
-/* The call came through the MPI library (MPICH's Fortran functions call the C ones). Where the library's frame has the
- * program's return address is the same at each call from one place, so it is read from there, when the unwinder has found it
- * there often enough and the address is one seen before. */
+/* The call came through the MPI library (MPICH's Fortran functions call the C ones). For calls from one place, the
+ * library's frame holds the program's return address at the same offset. So it is read from there once the unwinder
+ * has found it there often enough, provided that the address was seen before. */
 static uint32_t through_library(cq_thread *t, cq_hop *h)
 {
 	uint64_t address;
@@ -459,7 +461,7 @@ static uint32_t single(cq_thread *t)
 	return number_of(t, found);
 }
 
-/* Finds where in a backtrace the shim and the MPI library end; -1: nowhere. */
+/* Finds the first frame of the program in a backtrace; -1 if it has none. */
 static int leading(cq_thread *t, cq_hop *h, void *const *raw, int n)
 {
 	int at = 0, lead;
@@ -475,7 +477,7 @@ static int leading(cq_thread *t, cq_hop *h, void *const *raw, int n)
 	return lead;
 }
 
-/* The stack cannot be walked: the path is the return address alone. */
+/* For a stack that cannot be walked: the path is the return address alone. */
 static uint32_t not_walked(cq_thread *t)
 {
 	uint64_t address = (uint64_t)(uintptr_t)t->site;
@@ -485,7 +487,7 @@ static uint32_t not_walked(cq_thread *t)
 	return p != NULL ? p->number : 0;
 }
 
-/* Several frames. Where the shim's frames end is remembered by return address, and seen to be so each time. */
+/* Several frames. The index of the program's first frame is cached by return address, and checked each time. */
 static uint32_t __attribute__((noinline)) walk(cq_thread *t)
 {
 	void *raw[MAX_FRAMES + MAX_LEAD];
@@ -532,7 +534,7 @@ uint32_t cq_site_slow(cq_thread *t)
 	return number;
 }
 
-/* Whether calls from Fortran come through the MPI library's own code. */
+/* Reports whether calls from Fortran come through the MPI library's own code. */
 static int hops_expected(void)
 {
 	return CQ_MPICH && dlsym(RTLD_DEFAULT, "mpi_send_") != NULL;
@@ -557,11 +559,11 @@ int cq_sites_init(void)
 		unw.init_local = NULL;
 	if (unw.backtrace == NULL)
 		return 0;
-	unw.backtrace(nothing, 4); /* it makes its tables at its first call */
+	unw.backtrace(nothing, 4); /* libunwind builds its tables at its first call */
 	return 1;
 }
 
-/* A module may be gone, and the next one take its place: what is known of addresses is looked up again. */
+/* A module may have been replaced by another one, so addresses must be looked up again. */
 static void modules_change(void)
 {
 	table_lock();

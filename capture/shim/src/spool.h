@@ -2,12 +2,12 @@
  *
  *     <spool>/<job>.<rank>.<thread>.cqs      job 16 hexadecimal digits, rank and thread decimal
  *
- * a 4096-byte header, then 64-byte slots, little endian, in the order the thread entered its calls. A slot whose kind is 0
- * ends the file (the file grows in chunks of zeros). A call is one CALL slot, possibly followed by slots that continue it
- * (SIDE, COLL, PARTS, DONE, START, PRE, WIDE, ERR, HASH, RMA, IO) and by definitions (DEF, BLOB). A CALL slot is filled at
- * entry, its kind last, and its t1 is written when the call has returned and all its continuing slots are there: t1 == 0
- * means that the call never returned, and what follows it is then not to be trusted as part of it, but for HASH slots of
- * what it sends, which are written before its kind.
+ * a 4096-byte header, then 64-byte slots, little endian, in the order in which the thread entered its calls. A slot
+ * of kind 0 ends the file (the file grows in chunks of zeros). A call is one CALL slot. Slots that continue it may
+ * follow (SIDE, COLL, PARTS, DONE, START, PRE, WIDE, ERR, HASH, RMA, IO), and definitions (DEF, BLOB). A CALL slot is
+ * filled at entry, its kind last. Its t1 is written when the call has returned and all its continuing slots are
+ * complete. So t1 == 0 means that the call never returned. Then the slots after it may be incomplete; only HASH slots
+ * of what it sends are not, because they are written before its kind.
  *
  * The Go twin is capture/spool/layout.go; a test compares the two. */
 #ifndef COMMQ_SPOOL_H
@@ -28,7 +28,7 @@ enum {
 	CQ_END = 0,
 	CQ_CALL = 1,  /* a call */
 	CQ_SIDE = 2,  /* the receive side of a Sendrecv */
-	CQ_COLL = 3,  /* what a collective has beside the CALL slot */
+	CQ_COLL = 3,  /* what a collective has in addition to the CALL slot */
 	CQ_PARTS = 4, /* per-peer bytes, up to 2 entries */
 	CQ_DONE = 5,  /* completed requests, up to 2 entries */
 	CQ_START = 6, /* started persistent requests, up to 7 entries */
@@ -38,11 +38,12 @@ enum {
 	CQ_DEF = 10,  /* a definition; its payload follows in BLOB slots */
 	CQ_BLOB = 11, /* up to 56 bytes of payload */
 	CQ_HASH = 12, /* hashes of a payload */
-	CQ_RMA = 13,  /* what an RMA call has beside the CALL slot */
-	CQ_IO = 14,   /* what an I/O call has beside the CALL slot */
+	CQ_RMA = 13,  /* what an RMA call has in addition to the CALL slot */
+	CQ_IO = 14,   /* what an I/O call has in addition to the CALL slot */
 };
 
-/* flags of CALL and SIDE slots. For a call with both sides the CALL slot's flags speak of the send side, SIDE's of the other. */
+/* flags of CALL and SIDE slots. In a call with both sides the CALL slot's flags are those of the send side, SIDE's of
+ * the other. */
 enum {
 	CQ_F_ANY_SOURCE = 1, /* posted with MPI_ANY_SOURCE */
 	CQ_F_ANY_TAG = 2,    /* posted with MPI_ANY_TAG */
@@ -56,8 +57,8 @@ enum {
 
 /* A CALL slot. Which fields a call uses:
  *   send, isend, *_init of sends: comm, peer, tag, count, dtype, buf; req where it makes a request.
- *   recv: comm, count (posted), dtype, buf; peer and tag are what was posted (CQ_NULL32 and the flag for a wildcard), after
- *         the call what it got; req holds the received bytes (0xffffffff: in a WIDE slot).
+ *   recv: comm, count (posted), dtype, buf; peer and tag as posted (CQ_NULL32 and the flag for a wildcard), and after
+ *         the call as received; req holds the received bytes (0xffffffff: in a WIDE slot).
  *   irecv, recv_init: comm, peer, tag as posted, count, dtype, buf, req.
  *   sendrecv: the send side, then a SIDE slot; until it returns, req is the source plus 1 (0: MPI_PROC_NULL, 0xffffffff: any).
  *         isendrecv: the same with its request as req.
@@ -83,16 +84,17 @@ enum {
  *   window constructors: comm, and count the process's own number of the window (-1: none), buf its memory, a COLL slot with
  *         the instance on comm and the bytes of the window as rbytes.
  *   RMA: comm of the window, peer the target's rank in it, tag null, count, dtype, buf of the origin argument, req of the R
- *         forms; then an RMA slot, also for synchronisation (peer where there is one target) and win_free. With MPI_NO_OP the
- *         origin argument is none: dtype and count null, obytes 0.
- *   I/O: comm of the file; a CALL slot with count, dtype, buf, req of nonblocking ones; then an IO slot. The begin of a split
- *         collective gives out a serial as req too, and its end completes it: req, and count is the bytes. File_delete: DEF
- *         LABEL. File_open: count is
- *         the process's own number of the file, a COLL slot with the instance on comm, DEF LABEL its name.
- *   from_group*, join: as comm constructors without a parent (comm null). accept, connect: those of one pair of leaders are
- *         told apart by counting.
- *   session_init, session_finalize, buffer_detach: nothing. pcontrol: count is the level; DEF LABEL a name. commq_mark: DEF LABEL. commq_send_to_self: comm null, count, dtype, buf.
- *         spawn: as comm constructors; DEF LABEL the program.
+ *         forms; then an RMA slot, also for synchronisation (peer if there is one target) and win_free. With MPI_NO_OP the
+ *         origin argument is unused: dtype and count null, obytes 0.
+ *   I/O: comm of the file; a CALL slot with count, dtype, buf, req of nonblocking ones; then an IO slot. The begin of a
+ *         split collective also gets a serial as req; its end completes that: req, and count is the bytes.
+ *         File_delete: DEF LABEL. File_open: count is the process's own number of the file, a COLL slot with the
+ *         instance on comm, DEF LABEL its name.
+ *   from_group*, join: as comm constructors without a parent (comm null). accept, connect: those with the same pair of
+ *         leaders are distinguished by counting.
+ *   session_init, session_finalize, buffer_detach: no fields. pcontrol: count is the level; DEF LABEL a name.
+ *         commq_mark: DEF LABEL. commq_send_to_self: comm null, count, dtype, buf.
+ *   spawn: as comm constructors; DEF LABEL the program.
  * Serials of requests, messages and templates count from 1 in each process; 0 is none. */
 typedef struct {
 	uint16_t call;      /* id in schema/calls.csv; 0 in slots other than CALL */
@@ -102,7 +104,7 @@ typedef struct {
 	uint64_t t0;        /* entry, in ticks of the header's timer */
 	uint64_t t1;        /* return; 0 while in the call */
 	int32_t comm;       /* the process's own number of the communicator, see DEF COMM; CQ_NULL32: none */
-	int32_t peer;       /* rank in comm; CQ_NULL32 where a flag says why */
+	int32_t peer;       /* rank in comm; CQ_NULL32 where a flag gives the reason */
 	int32_t tag;
 	int32_t dtype;      /* the process's own number of the datatype, see DEF TYPE; CQ_NULL32: none */
 	int64_t count;
@@ -218,10 +220,10 @@ typedef struct {
 	uint16_t what; /* CQ_HASH_* */
 	uint8_t kind;
 	uint8_t flags; /* CQ_HAS_*: which are there */
-	uint32_t req;  /* serial of the request that it is about, where that is not the call's own; else 0 */
+	uint32_t req;  /* serial of its request, if that is not the call's own; else 0 */
 	uint64_t hash; /* by the header's algorithm */
 	uint64_t sum;  /* of the typed elements, mod 2^64 */
-	uint64_t head; /* first 8 bytes, those that are missing 0 */
+	uint64_t head; /* first 8 bytes, padded with zeros */
 	int64_t bytes; /* that were hashed */
 	uint64_t spare[3];
 } cq_hashes;
@@ -251,7 +253,7 @@ typedef struct {
 	uint64_t spare[5];
 } cq_io;
 
-/* What a DEF slot defines. */
+/* Kinds of DEF slots. */
 enum {
 	CQ_DEF_COMM = 1,      /* id: the communicator's number; payload cq_def_comm */
 	CQ_DEF_COMM_NAME = 2, /* id: the communicator's number; payload: the name */
@@ -259,7 +261,7 @@ enum {
 	CQ_DEF_SITE = 4,      /* id: the call site's number; payload: uint64 return addresses, the innermost first; no frames of
 	                       * the shim or the MPI library are among them */
 	CQ_DEF_CLOCK = 5,     /* payload: uint64 ticks, int64 CLOCK_MONOTONIC ns read together */
-	CQ_DEF_COMM_FREE = 6, /* id: the communicator's number is used no more */
+	CQ_DEF_COMM_FREE = 6, /* id: the communicator's number is free again */
 	CQ_DEF_MODULE = 7,    /* id: the module's number; payload cq_def_module; it stands before the sites with addresses in it */
 	CQ_DEF_LABEL = 8,     /* payload: the text that the call carries */
 };
@@ -281,10 +283,10 @@ typedef struct {
 	uint8_t data[56];
 } cq_blob;
 
-/* Payload of DEF COMM. A communicator has a number in each process; commq ingest finds out which are the same one: those of
- * equal parent, instance on the parent, and leader. Numbers 0 and 1 are MPI_COMM_WORLD and MPI_COMM_SELF. The member list
- * is there only in the process that is the leader (rank 0 of the group; for an intercommunicator each group has one), and in
- * every process where the leader is outside MPI_COMM_WORLD. */
+/* Payload of DEF COMM. A communicator has a number in each process; commq ingest finds out which of them are the same
+ * communicator: those with equal parent, instance on the parent, and leader. Numbers 0 and 1 are MPI_COMM_WORLD and
+ * MPI_COMM_SELF. The member list is written only by the leader (rank 0 of the group; for an intercommunicator each
+ * group has one), and if the leader is outside MPI_COMM_WORLD by every process. */
 typedef struct {
 	int32_t kind;     /* schema.CommKind */
 	int32_t parent;   /* number of the parent (the local communicator for an intercommunicator); CQ_NULL32: not known */
@@ -311,9 +313,9 @@ typedef struct {
 	/* then the name, not terminated; empty: none */
 } cq_def_type;
 
-/* A loaded module: addresses low to high - 1 are its own, until a later definition says otherwise. Modules and sites are
- * numbered by one count, in all threads of the process: a frame is in the module that has its address and the highest number
- * below the site's own. */
+/* A loaded module. Its addresses are low to high - 1, until a later definition takes them over. Modules and sites
+ * share one sequence of numbers, in all threads of the process: a frame belongs to the module that has its address
+ * and the highest number below the site's own. */
 typedef struct {
 	uint64_t low, high;
 	uint64_t bias;  /* address minus address in the file's program headers */
@@ -342,8 +344,8 @@ typedef struct {
 	uint64_t job;
 	uint32_t timer;
 	uint32_t compute_clock;
-	/* The timer and CLOCK_MONOTONIC read together, at the start and lastly when a chunk was added or at the end; more pairs
-	 * between are DEF CLOCK slots. */
+	/* The timer and CLOCK_MONOTONIC read together: at the start, and when a chunk was last added or at the end.
+	 * DEF CLOCK slots have pairs in between. */
 	uint64_t clock0_tick;
 	int64_t clock0_ns;
 	uint64_t clock1_tick;
@@ -357,9 +359,9 @@ typedef struct {
 	int64_t offset_final_error_ns;
 	int64_t offset_final_at_ns;
 	uint64_t dropped; /* calls that could not be recorded */
-	uint64_t polls;   /* failed polls in all, at the end (0 when the process was killed: see PRE slots) */
+	uint64_t polls;   /* all failed polls, at the end (0 when the process was killed: see PRE slots) */
 	int64_t pid;
-	uint64_t slots;    /* used in all, also where they were not kept (COMMQ_SINK=null); at the end, and at a flush */
+	uint64_t slots;    /* used slots, even if they were not kept (COMMQ_SINK=null); at the end, and at a flush */
 	uint64_t limit;    /* bytes that the file may have; 0: no limit */
 	uint64_t marks;    /* SIGUSR1 received */
 	int64_t mark_ns;   /* the last of them, on CLOCK_MONOTONIC */
@@ -373,7 +375,7 @@ typedef struct {
 	uint64_t calls;    /* COMMQ_SINK=null: CALL slots that were used; else 0 */
 	char spare[24];
 	char host[64];        /* host name, terminated */
-	char boot_id[64];     /* tells machines of one name apart */
+	char boot_id[64];     /* distinguishes machines with the same name */
 	char mpi_library[512]; /* MPI_Get_library_version, first bytes, terminated */
 	char program[256];    /* path of the executable, terminated, last bytes if longer */
 	char pad[2944];

@@ -1,4 +1,4 @@
-/* The build for simulator ranks: the calls where another communicator in the place of MPI_COMM_WORLD is not enough. */
+/* Calls that need more than another communicator in place of MPI_COMM_WORLD; in the build for simulator ranks. */
 #include "recorders.h"
 
 #include <stdarg.h>
@@ -6,16 +6,17 @@
 
 #if CQ_SIM
 
-/* Attributes. In MPICH every communicator has those that MPI defines; in Open MPI the real MPI_COMM_WORLD has them, and all but
- * the last error code what is duplicated from it. */
+/* Attributes. In MPICH every communicator has those that MPI defines. In Open MPI the real MPI_COMM_WORLD has them,
+ * and its duplicates have all except the last error code. */
 
 static int predefined(int keyval)
 {
-	return keyval == MPI_TAG_UB || keyval == MPI_HOST || keyval == MPI_IO || keyval == MPI_WTIME_IS_GLOBAL || keyval == MPI_APPNUM || keyval == MPI_UNIVERSE_SIZE;
+	return keyval == MPI_TAG_UB || keyval == MPI_HOST || keyval == MPI_IO || keyval == MPI_WTIME_IS_GLOBAL ||
+		keyval == MPI_APPNUM || keyval == MPI_UNIVERSE_SIZE;
 }
 
-/* The communicator whose attribute the program's communicator would have without simulator ranks. */
-static MPI_Comm asked(MPI_Comm comm, int keyval)
+/* The communicator that holds the attribute that the program's communicator would have without simulator ranks. */
+static MPI_Comm attribute_comm(MPI_Comm comm, int keyval)
 {
 	void *value;
 	int derived = 0;
@@ -30,19 +31,19 @@ static MPI_Comm asked(MPI_Comm comm, int keyval)
 
 CQ_EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
 {
-	return cq_p.Comm_get_attr(asked(comm, keyval), keyval, value, flag);
+	return cq_p.Comm_get_attr(attribute_comm(comm, keyval), keyval, value, flag);
 }
 
 CQ_EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag)
 {
-	return cq_p.Attr_get(asked(comm, keyval), keyval, value, flag);
+	return cq_p.Attr_get(attribute_comm(comm, keyval), keyval, value, flag);
 }
 
 /* MPICH's Fortran library gets and sets attributes without the C functions. */
 #define GET_ATTR(symbol, callee) \
 	CQ_EXPORT void symbol(MPI_Fint *comm, MPI_Fint *keyval, void *value, MPI_Fint *flag, MPI_Fint *ierr) \
 	{ \
-		MPI_Comm of = asked(CQ_COMM(*comm), *keyval); \
+		MPI_Comm of = attribute_comm(CQ_COMM(*comm), *keyval); \
 		MPI_Fint f = of == MPI_COMM_WORLD ? cq_world.world_f : of == cq_world.app ? cq_world.app_f : *comm; \
 		callee(&f, keyval, value, flag, ierr); \
 	}
@@ -101,8 +102,9 @@ SET_ERRHANDLER(mpi_errhandler_set_, cq_f.pmpi_errhandler_set_)
 SET_ERRHANDLER(mpi_comm_set_errhandler_f08_, cq_f.pmpir_comm_set_errhandler_f08_)
 #endif
 
-/* What MPI calls back: functions of ours, which give the program's function MPI_COMM_WORLD where they get what stands for it. An
- * error handler is told nothing but the communicator, so there is one function of ours for each of the program's. */
+/* Callbacks: our functions, which pass MPI_COMM_WORLD to the program's function if they get the communicator that
+ * replaces it. An error handler receives only the communicator, so each of the program's has its own function of
+ * ours. */
 
 #define HANDLERS 64
 
@@ -113,7 +115,7 @@ static uint32_t callbacks_lock;
 static error_function *on_error[HANDLERS];
 static error_function_f *on_error_f[HANDLERS];
 
-/* What stands behind the code is the library's affair; it is passed on. */
+/* Passes on the library's own arguments behind the code. */
 static void error_in(int i, MPI_Comm *comm, int *code, void *a, void *b)
 {
 	MPI_Comm world = MPI_COMM_WORLD;
@@ -127,7 +129,9 @@ static void error_in_f(int i, MPI_Fint *comm, MPI_Fint *code, void *a, void *b)
 }
 
 #define EIGHT(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define EACH(X) EIGHT(X, 00) EIGHT(X, 01) EIGHT(X, 02) EIGHT(X, 03) EIGHT(X, 04) EIGHT(X, 05) EIGHT(X, 06) EIGHT(X, 07) /* octal */
+/* octal */
+#define EACH(X) EIGHT(X, 00) EIGHT(X, 01) EIGHT(X, 02) EIGHT(X, 03) EIGHT(X, 04) EIGHT(X, 05) EIGHT(X, 06) EIGHT(X, \
+	07)
 #define X(i) \
 	static void error_##i(MPI_Comm *comm, int *code, ...) \
 	{ \
@@ -154,7 +158,8 @@ static void full(const char *what)
 {
 	static uint32_t said;
 	if (__atomic_exchange_n(&said, 1, __ATOMIC_ACQ_REL) == 0)
-		cq_say("commq: rank %d: the program has too many %s; the last ones see another communicator instead of MPI_COMM_WORLD\n", cq_world.self, what);
+		cq_print("commq: rank %d: the program has too many %s; the last ones see another communicator instead of "
+			"MPI_COMM_WORLD\n", cq_world.self, what);
 }
 
 #define ERROR_FUNCTION(name, type, taken, ours) \
@@ -205,7 +210,8 @@ CREATE_ERRHANDLER(mpi_errhandler_create_, cq_f.pmpi_errhandler_create_)
 CREATE_ERRHANDLER(mpi_comm_create_errhandler_f08_, cq_f.pmpir_comm_create_errhandler_f08_)
 #endif
 
-/* Attributes' functions are told a pointer, or in Fortran a number, that goes with the keyval: ours says which of these it is. */
+/* Attribute functions get a pointer, or in Fortran a number, that belongs to the keyval: ours identifies the
+ * program's functions. */
 
 #define KEYVALS 1024
 
@@ -218,7 +224,7 @@ typedef struct {
 	copy_f *copy_f;
 	delete_f *delete_f;
 	void *extra;    /* the program's */
-	MPI_Aint value; /* in Fortran with Open MPI, in its place */
+	MPI_Aint value; /* in Fortran with Open MPI, instead of it */
 	MPI_Aint number;
 } callbacks;
 
@@ -238,7 +244,8 @@ static int deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 	return k->delete(comm == cq_world.app ? MPI_COMM_WORLD : comm, keyval, value, k->extra);
 }
 
-/* What the program's functions in Fortran get for extra: the address it gave in MPICH, of a copy in Open MPI. */
+/* The extra argument of the program's functions in Fortran: MPICH passes the address it was given, Open MPI that of a
+ * copy. */
 static void *extra_f(callbacks *k)
 {
 	return CQ_OPENMPI ? &k->value : k->extra;
@@ -256,7 +263,7 @@ static void deleted_f(MPI_Fint *comm, void *keyval, void *value, void *extra, vo
 	k->delete_f(*comm == cq_world.app_f ? &cq_world.world_f : comm, keyval, value, extra_f(k), ierr);
 }
 
-/* The entry of these functions; one that is as another is that one. NULL: there is no room. */
+/* The entry of these functions; equal functions share one. NULL if the table is full. */
 static callbacks *callbacks_of(callbacks c)
 {
 	int i = 0;
@@ -264,7 +271,8 @@ static callbacks *callbacks_of(callbacks c)
 	cq_spin(&callbacks_lock);
 	for (; i < keyvals_n; i++) {
 		const callbacks *k = &keyvals[i];
-		if (k->copy == c.copy && k->delete == c.delete && k->copy_f == c.copy_f && k->delete_f == c.delete_f && k->extra == c.extra && k->value == c.value)
+		if (k->copy == c.copy && k->delete == c.delete && k->copy_f == c.copy_f && k->delete_f == c.delete_f &&
+			k->extra == c.extra && k->value == c.value)
 			break;
 	}
 	if (i == keyvals_n && i < KEYVALS) {
@@ -278,7 +286,8 @@ static callbacks *callbacks_of(callbacks c)
 }
 
 #define CREATE_KEYVAL(symbol, callee) \
-	CQ_EXPORT int symbol(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete, int *keyval, void *extra) \
+	CQ_EXPORT int symbol(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete, int *keyval, \
+		void *extra) \
 	{ \
 		callbacks *k = in_fortran ? NULL : callbacks_of((callbacks){.copy = copy, .delete = delete, .extra = extra}); \
 		if (k == NULL) \
@@ -292,7 +301,8 @@ CREATE_KEYVAL(MPI_Keyval_create, cq_p.Keyval_create)
 #define CREATE_KEYVAL_F(symbol, callee, whole) \
 	CQ_EXPORT void symbol(copy_f *copy, delete_f *delete, MPI_Fint *keyval, whole *extra, MPI_Fint *ierr) \
 	{ \
-		callbacks c = {.copy_f = copy, .delete_f = delete, .extra = CQ_OPENMPI ? NULL : extra, .value = CQ_OPENMPI ? *extra : 0}; \
+		callbacks c = {.copy_f = copy, .delete_f = delete, .extra = CQ_OPENMPI ? NULL : extra, .value = CQ_OPENMPI ? \
+			*extra : 0}; \
 		callbacks *k = callbacks_of(c); \
 		in_fortran = 1; \
 		if (k == NULL) { \
@@ -392,7 +402,8 @@ CQ_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *name, M
 WHETHER(mpi_initialized_f08_, cq_f.pmpir_initialized_f08_, MPI_Initialized)
 WHETHER(mpi_finalized_f08_, cq_f.pmpir_finalized_f08_, MPI_Finalized)
 
-CQ_EXPORT void mpi_group_from_session_pset_f08_(MPI_Fint *session, char *name, MPI_Fint *group, MPI_Fint *ierr, size_t n)
+CQ_EXPORT void mpi_group_from_session_pset_f08_(MPI_Fint *session, char *name, MPI_Fint *group, MPI_Fint *ierr,
+	size_t n)
 {
 	MPI_Fint e = MPI_SUCCESS;
 	cq_resolve();
@@ -414,10 +425,11 @@ CQ_EXPORT void mpi_session_get_pset_info_f08_(MPI_Fint *session, char *name, MPI
 		*ierr = e;
 }
 
-/* Calls of MPICH that ask a communicator for its size before they arrive at the C function, or never do. */
+/* MPICH calls that ask a communicator for its size before they reach the C function, or that never reach it. */
 
 #define ALLTOALLW(symbol, ...) \
-	CQ_EXPORT void mpi_##symbol(void *sbuf, void *scounts, void *sdispls, void *stypes, void *rbuf, void *rcounts, void *rdispls, void *rtypes, MPI_Fint *comm WITH) \
+	CQ_EXPORT void mpi_##symbol(void *sbuf, void *scounts, void *sdispls, void *stypes, void *rbuf, void *rcounts, \
+		void *rdispls, void *rtypes, MPI_Fint *comm WITH) \
 	{ \
 		cq_resolve(); \
 		CQ_IN_APP_F(comm); \
@@ -436,7 +448,8 @@ ALLTOALLW(alltoallw_init_f08ts_, info, request, ierr)
 ALLTOALLW(alltoallw_init_f08ts_large_, info, request, ierr)
 #undef WITH
 
-CQ_EXPORT void mpi_pack_size_f08_large_(MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *comm, MPI_Fint *size, MPI_Fint *ierr)
+CQ_EXPORT void mpi_pack_size_f08_large_(MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *comm, MPI_Fint *size,
+	MPI_Fint *ierr)
 {
 	cq_resolve();
 	CQ_IN_APP_F(comm);

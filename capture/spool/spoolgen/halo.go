@@ -15,13 +15,13 @@ import (
 type Halo struct {
 	// Ranks is the number of processes, Iterations of exchanges.
 	Ranks, Iterations int
-	// Neighbours are to how many ranks on either side each rank sends: 2 x Neighbours sends per iteration.
+	// Neighbours is the number of ranks on either side that each rank sends to: 2 x Neighbours sends per iteration.
 	Neighbours int
-	// Seed makes the noise of times and sizes.
+	// Seed is the seed of the noise in times.
 	Seed uint64
 	// Job is the job's id.
 	Job uint64
-	// Hashes says that every send and collective has a HASH slot.
+	// Hashes adds a HASH slot to every send and collective.
 	Hashes bool
 }
 
@@ -52,10 +52,12 @@ const (
 	startNs    = 1_000_000_000
 )
 
-// Header is the header of a rank's file; end is when it was finished, in ns.
+// header is the header of a rank's file. end is when the rank finished, in ns.
 func (h Halo) header(rank int, end int64) spool.Header {
-	header := spool.Header{Rank: int32(rank), Size: int32(h.Ranks), Job: h.Job, Timer: spool.TimerTSC, ComputeClock: spool.ClockCPU, Ended: spool.EndedFinalized,
-		Clock0Tick: ticks(startNs), Clock0Ns: startNs, Clock1Tick: ticks(end), Clock1Ns: end, RealtimeNs: 1_700_000_000_000_000_000,
+	header := spool.Header{Rank: int32(rank), Size: int32(h.Ranks), Job: h.Job, Timer: spool.TimerTSC,
+		ComputeClock: spool.ClockCPU, Ended: spool.EndedFinalized,
+		Clock0Tick: ticks(startNs), Clock0Ns: startNs, Clock1Tick: ticks(end), Clock1Ns: end,
+		RealtimeNs:    1_700_000_000_000_000_000,
 		OffsetFinalNs: schema.NullInt64, OffsetFinalErrorNs: schema.NullInt64, OffsetFinalAtNs: schema.NullInt64}
 	if h.Hashes {
 		header.Hash = spool.AlgorithmCRC64
@@ -68,10 +70,10 @@ func (h Halo) header(rank int, end int64) spool.Header {
 
 func ticks(ns int64) uint64 { return uint64(float64(ns) * ticksPerNs) }
 
-// haloRank is one rank while it is written.
+// haloRank writes one rank.
 type haloRank struct {
-	Halo
-	*Writer
+	halo   Halo
+	out    *Writer
 	rng    *rand.Rand
 	rank   int
 	now    int64
@@ -84,25 +86,26 @@ func (h Halo) writeRank(dir string, rank int) (err error) {
 	if err != nil {
 		return err
 	}
-	r := haloRank{Halo: h, Writer: NewWriter(f, header), rng: rand.New(rand.NewPCG(h.Seed, uint64(rank))), rank: rank, now: startNs + 1000*int64(rank)}
+	r := haloRank{halo: h, out: NewWriter(f, header), rng: rand.New(rand.NewPCG(h.Seed, uint64(rank))), rank: rank,
+		now: startNs + 1000*int64(rank)}
 	r.call(schema.CallInit, 50_000)
-	r.DefType(0, "MPI_DOUBLE", 0, 8, 8)
+	r.out.DefType(0, "MPI_DOUBLE", 0, 8, 8)
 	for i := range h.Iterations {
-		r.now = max(r.now, startNs+100_000+int64(i)*h.iterationNs()) // neighbours stay together
+		r.now = max(r.now, startNs+100_000+int64(i)*h.iterationNs()) // keeps neighbours together
 		r.iterate(i)
 	}
 	r.call(schema.CallFinalize, 50_000)
-	err = r.Close()
+	err = r.out.Close()
 	if e := f.Close(); err == nil {
 		err = e
 	}
 	return err
 }
 
-// iterationNs is about the duration of an iteration.
+// iterationNs is roughly the duration of an iteration.
 func (h Halo) iterationNs() int64 { return 20_000 + int64(h.Neighbours)*12_000 }
 
-// enter makes a CALL slot of a call that takes about so many ns.
+// enter makes the CALL slot of a call that takes roughly so many ns.
 func (r *haloRank) enter(call schema.CallID, duration int64) spool.Call {
 	compute := 200 + r.rng.Int64N(300)
 	r.now += compute
@@ -115,7 +118,7 @@ func (r *haloRank) enter(call schema.CallID, duration int64) spool.Call {
 
 func (r *haloRank) call(call schema.CallID, duration int64) {
 	c := r.enter(call, duration)
-	r.Call(&c)
+	r.out.Call(&c)
 }
 
 // peer is the k-th neighbour: to the right for even k, to the left for odd.
@@ -124,13 +127,14 @@ func (r *haloRank) peer(k int) int32 {
 	if k%2 == 1 {
 		d = -d
 	}
-	return int32((r.rank + d + r.Ranks) % r.Ranks)
+	return int32((r.rank + d + r.halo.Ranks) % r.halo.Ranks)
 }
 
 // hash writes the hashes of a payload of doubles, as noisy as real ones.
 func (r *haloRank) hash() {
-	if r.Hashes {
-		r.Writer.Hash(spool.Hashes{Flags: spool.HasHash | spool.HasHead, Hash: r.rng.Uint64(), Head: r.rng.Uint64() >> 12})
+	if r.halo.Hashes {
+		r.out.Hash(spool.Hashes{Flags: spool.HasHash | spool.HasHead, Hash: r.rng.Uint64(),
+			Head: r.rng.Uint64() >> 12})
 	}
 }
 
@@ -138,24 +142,26 @@ func (r *haloRank) hash() {
 func elements(i, k int) int64 { return 16 << ((i + k) % 8) }
 
 func (r *haloRank) iterate(i int) {
-	n := 2 * r.Neighbours
+	n := 2 * r.halo.Neighbours
 	first := r.serial + 1
 	for k := range n {
 		c := r.enter(schema.CallIrecv, 300)
 		r.serial++
-		c.Comm, c.Peer, c.Tag, c.Dtype, c.Count, c.Buf, c.Req = 0, r.peer(k^1), int32(k), 0, 1<<12, 0x7f0000000000+uint64(k)<<16, r.serial
-		r.Call(&c)
+		c.Comm, c.Peer, c.Tag, c.Dtype, c.Count, c.Buf, c.Req = 0, r.peer(k^1), int32(k), 0, 1<<12,
+			0x7f0000000000+uint64(k)<<16, r.serial
+		r.out.Call(&c)
 	}
 	for k := range n {
 		c := r.enter(schema.CallSend, 1500)
-		c.Comm, c.Peer, c.Tag, c.Dtype, c.Count, c.Buf = 0, r.peer(k), int32(k), 0, elements(i, k), 0x7e0000000000+uint64(k)<<16
-		r.Call(&c)
+		c.Comm, c.Peer, c.Tag, c.Dtype, c.Count, c.Buf = 0, r.peer(k), int32(k), 0, elements(i, k),
+			0x7e0000000000+uint64(k)<<16
+		r.out.Call(&c)
 		r.hash()
 	}
 	for k := range n {
 		c := r.enter(schema.CallWait, 800)
 		c.Req, c.Peer, c.Tag, c.Count = first+uint32(k), r.peer(k^1), int32(k), 8*elements(i, k)
-		r.Call(&c)
+		r.out.Call(&c)
 	}
 	if i%10 == 9 {
 		r.allreduce(uint64(i / 10))
@@ -165,9 +171,10 @@ func (r *haloRank) iterate(i int) {
 func (r *haloRank) allreduce(instance uint64) {
 	c := r.enter(schema.CallAllreduce, 8000)
 	c.Comm, c.Dtype, c.Count, c.Buf = 0, 0, 2, 0x7d0000000000
-	r.Call(&c)
+	r.out.Call(&c)
 	r.hash()
 	coll := NewColl(instance)
-	coll.Op, coll.Rdtype, coll.Rcount, coll.Sbytes, coll.Rbytes, coll.Rbuf = uint16(schema.OpSum), 0, 2, 16, 16, 0x7d0000001000
-	r.Coll(coll)
+	coll.Op, coll.Rdtype, coll.Rcount, coll.Sbytes, coll.Rbytes, coll.Rbuf = uint16(schema.OpSum), 0, 2, 16, 16,
+		0x7d0000001000
+	r.out.Coll(coll)
 }

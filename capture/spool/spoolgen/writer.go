@@ -17,8 +17,8 @@ type Writer struct {
 	err error
 }
 
-// NewWriter writes the header and returns a Writer for the slots behind it. The fields that every spool file has alike
-// (magic, sizes, version) are filled in.
+// NewWriter writes the header and returns a Writer for the slots after it. It fills in the fields that are the same
+// in all spool files: magic, sizes and version.
 func NewWriter(w io.Writer, h spool.Header) *Writer {
 	copy(h.Magic[:], spool.Magic)
 	h.HeaderBytes, h.SlotBytes, h.Version = spool.HeaderBytes, spool.SlotBytes, spool.Version
@@ -32,7 +32,7 @@ func FileName(h *spool.Header) string {
 	return fmt.Sprintf("%016x.%d.%d%s", h.Job, h.Rank, h.Thread, spool.Suffix)
 }
 
-// NewCall is a CALL slot whose fields are what the shim writes when a call does not use them.
+// NewCall is a CALL slot. Its fields have the values that the shim writes when a call does not use them.
 func NewCall(call schema.CallID, t0, t1 uint64) spool.Call {
 	return spool.Call{Call: uint16(call), Kind: spool.KindCall, T0: t0, T1: t1,
 		Comm: schema.NullInt32, Peer: schema.NullInt32, Tag: schema.NullInt32, Dtype: schema.NullInt32}
@@ -46,11 +46,13 @@ func NewColl(instance uint64) spool.Coll {
 
 // NewRMA is an RMA slot of a window without arguments.
 func NewRMA(window int32) spool.RMA {
-	return spool.RMA{Kind: spool.KindRMA, Op: 0xffff, Window: window, Tdtype: schema.NullInt32, Rdtype: schema.NullInt32,
-		Disp: schema.NullInt64, Tcount: schema.NullInt64, Rcount: schema.NullInt64, Obytes: schema.NullInt64, Tbytes: schema.NullInt64}
+	return spool.RMA{Kind: spool.KindRMA, Op: 0xffff, Window: window, Tdtype: schema.NullInt32,
+		Rdtype: schema.NullInt32,
+		Disp:   schema.NullInt64, Tcount: schema.NullInt64, Rcount: schema.NullInt64, Obytes: schema.NullInt64,
+		Tbytes: schema.NullInt64}
 }
 
-// NewIO is an IO slot of a file, of a call that moved that many bytes, or schema.NullInt64.
+// NewIO is an IO slot of a call on a file. bytes is what the call moved, or schema.NullInt64.
 func NewIO(file int32, bytes int64) spool.IO {
 	return spool.IO{Kind: spool.KindIO, File: file, Offset: schema.NullInt64, Bytes: bytes}
 }
@@ -104,7 +106,7 @@ func (s *Writer) Done(done ...spool.DoneEntry) {
 // Hash writes a HASH slot.
 func (s *Writer) Hash(h spool.Hashes) { h.Kind = spool.KindHash; put(s, &h) }
 
-// Pair is a started persistent request: its new serial, and that of the call that made it.
+// Pair is a started persistent request: its new serial number, and that of the call that made it.
 type Pair struct{ Req, Template uint32 }
 
 // Start writes START slots, seven entries each.
@@ -123,7 +125,7 @@ func (s *Writer) Start(pairs ...Pair) {
 }
 
 // DefComm writes the definition of a communicator; lists are its members, remote members, extents, periods and edges in
-// the order of the layout, and their lengths must be as def says.
+// the order of the layout, with the lengths in def.
 func (s *Writer) DefComm(id int64, def spool.CommDef, lists ...[]int32) {
 	payload := append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&def)), unsafe.Sizeof(def))...)
 	for _, l := range lists {
@@ -137,7 +139,8 @@ func (s *Writer) DefComm(id int64, def spool.CommDef, lists ...[]int32) {
 // DefType writes the definition of a datatype.
 func (s *Writer) DefType(id int64, name string, combiner int32, bytes, extent int64) {
 	def := spool.TypeDef{Bytes: bytes, Extent: extent, Combiner: combiner}
-	s.Def(spool.DefType, id, append(append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&def)), unsafe.Sizeof(def))...), name...))
+	s.Def(spool.DefType, id, append(append([]byte(nil),
+		unsafe.Slice((*byte)(unsafe.Pointer(&def)), unsafe.Sizeof(def))...), name...))
 }
 
 // DefClock writes a pair of clock readings.
@@ -157,7 +160,7 @@ func (s *Writer) Def(what uint16, id int64, payload []byte) {
 	}
 }
 
-// Zeros writes n unused slots, as behind the last record of a process that was killed.
+// Zeros writes n unused slots, as they follow the last record of a process that was killed.
 func (s *Writer) Zeros(n int) {
 	for range n {
 		put(s, &spool.Call{})

@@ -1,5 +1,5 @@
-// Command gendocs writes what is made of the queries: docs/QUERIES.md from their headers, with their answers about a small run,
-// and queries/commq.sql.
+// Command gendocs writes the files that are generated from the queries: docs/QUERIES.md from their headers, with
+// example answers of a small run, queries/commq.sql, and docs/skill/commq/SKILL.md.
 package main
 
 import (
@@ -24,6 +24,9 @@ const runName = "heat.3"
 
 func main() {
 	err := errors.Join(generate(filepath.Join("..", "docs", "QUERIES.md")), generateMacros("commq.sql"))
+	if err == nil { // the skill is made by a commq with these macros
+		err = generateSkill(filepath.Join("..", "docs", "skill", "commq", "SKILL.md"))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gendocs:", err)
 		os.Exit(1)

@@ -9,13 +9,13 @@ collective_rows AS (
   WHERE class = 'collective' AND comm IS NOT NULL AND instance IS NOT NULL
 ),
 starting AS (
-  -- Ranks that started persistent collectives: none, mostly, and then makers ends at the first rows of events.
+  -- Ranks that started persistent collectives. Usually there are none, and then makers stops at the first rows of events.
   SELECT DISTINCT rank
   FROM profile
   WHERE class = 'collective' AND call IN ('MPI_Start', 'MPI_Startall')
 ),
 makers AS (
-  -- The calls that made persistent collectives say what their starts do.
+  -- The calls that made persistent collectives determine the operation of their starts.
   SELECT i.rank, i.seq, i.call
   FROM events i
   JOIN starting s ON s.rank = i.rank
@@ -33,7 +33,7 @@ ops AS (
   FROM (SELECT DISTINCT call FROM entries) AS names
 ),
 member_groups AS (
-  -- The group a rank is in, and the one whose ranks it needs: its own, in an intercommunicator the other one.
+  -- A rank's group, and the group whose ranks it needs: its own, or in an intercommunicator the other one.
   SELECT m.comm, m.world_rank, m.comm_rank, m.remote AS own, CASE WHEN i.comm IS NULL THEN m.remote ELSE 1 - m.remote END AS needed
   FROM comms m
   LEFT JOIN (SELECT DISTINCT comm FROM comms WHERE remote = 1) AS i ON i.comm = m.comm
@@ -65,7 +65,7 @@ scan_entries AS (
   WHERE pattern = 'early-scan' AND {{until}} = 'needed'
 ),
 calls_inside AS (
-  -- The call that completed the operation on each rank. One that nothing completed has no row here, and does not count.
+  -- The call that completed the operation on each rank. An operation that no call completed has no row here, and does not count.
   SELECT pattern, op, comm, instance, rank, root_world, needed, request, seq, start_ns, end_ns, callsite
   FROM patterns
   WHERE request IS NULL
@@ -90,7 +90,7 @@ awaited AS (
   LEFT JOIN scan_entries s ON s.comm = p.comm AND s.instance = p.instance AND s.rank = p.rank
 ),
 operation_waits AS (
-  -- One MPI_Waitall can complete several operations: it waits for the last, and the others count as none.
+  -- One MPI_Waitall can complete several operations: it waits for the last, and the others do not count.
   SELECT pattern, 'MPI_' || upper(substr(op, 1, 1)) || substr(op, 2) AS call, comm, instance, rank, cause, callsite,
          CASE WHEN nth = 1 AND needed_ns > start_ns THEN LEAST(needed_ns, COALESCE(end_ns, needed_ns)) - start_ns ELSE 0 END AS wait_ns
   FROM (SELECT pattern, op, comm, instance, rank, cause, callsite, start_ns, end_ns, needed_ns, 1 AS nth

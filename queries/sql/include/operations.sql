@@ -1,7 +1,7 @@
 -- calls(comm, rank, root_world, op, calls, sending_calls, send_bytes, recv_bytes): the collective calls of each rank, summed per
 -- communicator, root and operation. A started persistent collective is the operation of the call that made its request.
 counted_calls AS (
-  -- The collective rows of events are read once, and only sums of them kept: reading is what takes the time.
+  -- Collective rows of events are read once and only their sums kept, because reading takes most of the time.
   SELECT comm, rank, root_world, call, CAST(COUNT(*) AS BIGINT) AS calls,
          CAST(SUM(CASE WHEN send_bytes > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sending_calls,
          CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS send_bytes,

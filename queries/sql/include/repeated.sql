@@ -1,7 +1,7 @@
 -- repeated(src, dst, callsite, bytes, blank, again, copied): the rows of the table repeats, of the messages that count. Of several rows that agree in the
 -- columns from src to blank the sums count.
 suspects AS (
-  -- Only these need a closer look, and this finds them with one small group per payload.
+  -- Only these payloads need a closer check, and one small group per payload finds them.
   SELECT src AS suspect_src, payload_hash AS suspect_hash
   FROM messages
   WHERE payload_hash IS NOT NULL AND bytes > 0 AND {{where}}
@@ -9,7 +9,7 @@ suspects AS (
   HAVING COUNT(*) > 1
 ),
 sent AS (
-  -- With bytes, send_count says the size of the datatype. The head tells payloads apart where a hash of 32 bits does not.
+  -- With bytes, send_count says the size of the datatype. The head distinguishes payloads if a 32-bit hash does not.
   SELECT src, dst, payload_hash, payload_head, bytes, send_count, send_callsite, COUNT(*) AS messages, MIN(send_seq) AS first_seq
   FROM messages
   JOIN suspects ON suspect_src = src AND suspect_hash = payload_hash

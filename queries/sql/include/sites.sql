@@ -20,7 +20,7 @@ paths AS (
   LEFT JOIN frames c8 ON c8.id = c7.parent
 ),
 shown AS (
-  -- Without debug information the place in the module tells two call sites apart.
+  -- Without debug information the offset in the module distinguishes call sites.
   SELECT id, module, function, CASE WHEN {{by}} <> 'function' THEN file END AS file, CASE WHEN {{by}} <> 'function' THEN line END AS line,
          CASE WHEN function IS NULL OR line IS NULL AND {{by}} <> 'function' THEN "offset" END AS code_offset
   FROM callsites

@@ -3,7 +3,7 @@
 -- docs/method/collectives-in-the-matrix.md says what each mode means and why.
 {{include operations}},
 groups AS (
-  -- The groups of each communicator: how many members, and who is rank 0.
+  -- The groups of each communicator: number of members, and world rank of rank 0.
   SELECT comm, remote, CAST(COUNT(*) AS BIGINT) AS members,
          MAX(CASE WHEN comm_rank = 0 THEN world_rank END) AS first_world
   FROM comms
@@ -11,7 +11,7 @@ groups AS (
   GROUP BY comm, remote
 ),
 members AS (
-  -- Each member with the group it gives its data to: its own, in an intercommunicator the other one.
+  -- Each member with the group that receives its data: its own, or in an intercommunicator the other one.
   SELECT m.comm, m.remote, m.comm_rank, m.world_rank, own.members, own.first_world,
          CASE WHEN other.comm IS NULL THEN 0 ELSE 1 END AS inter,
          CASE WHEN other.comm IS NULL THEN own.remote ELSE other.remote END AS peer_remote,
@@ -90,7 +90,7 @@ tree AS (
   LEFT JOIN comms parent ON parent.comm = e.comm AND parent.remote = e.remote AND parent.comm_rank = e.parent_rank
 ),
 parted_ranks AS (
-  -- Mostly none: then parted_calls is not read.
+  -- Usually empty: then parted_calls is not read.
   SELECT DISTINCT rank
   FROM calls
   WHERE op LIKE 'neighbor%' OR {{collectives}} = 'logical' AND op IN ('alltoallv', 'alltoallw')
@@ -126,7 +126,7 @@ traffic AS (
   JOIN comms p ON p.comm = s.comm AND p.remote = s.peer_remote
   WHERE s.fan = 'pairs' AND s.sending_calls > 0 AND p.world_rank IS NOT NULL AND p.world_rank <> s.rank
   UNION ALL
-  -- Operations whose peers have parts of their own.
+  -- Operations with an individual part for each peer.
   SELECT p.rank AS src, p.peer_world AS dst, CAST(COUNT(*) AS BIGINT) AS messages, CAST(SUM(p.send_bytes) AS BIGINT) AS bytes
   FROM parts p
   JOIN parted_ranks r ON r.rank = p.rank

@@ -1,5 +1,5 @@
-// Command gen writes what is made from the schema: calls_gen.go, batch_gen.go, docs/SCHEMA.md and the shim's call ids.
-// Run it by go generate ./schema.
+// Command gen writes the files that are generated from the schema: calls_gen.go, batch_gen.go and the shim's call ids.
+// go generate ./schema runs it.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 // row is a line of calls.csv.
 type row struct {
 	id, name, class, recorder string
+	facts                     []string
 }
 
 func main() {
@@ -43,12 +44,16 @@ func readCalls(path string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	if last := len(lines[0]) - 1; lines[0][last] != "facts" {
+		return nil, fmt.Errorf("%s: the last column is %q, want facts", path, lines[0][last])
+	}
 	var rows []row
 	for i, l := range lines[1:] {
 		if l[0] != fmt.Sprint(i+1) {
-			return nil, fmt.Errorf("%s:%d: id %s, want %d: ids are dense and for ever, new calls go at the end", path, i+2, l[0], i+1)
+			return nil, fmt.Errorf("%s:%d: id %s, want %d: ids are dense and for ever, new calls go at the end", path,
+				i+2, l[0], i+1)
 		}
-		rows = append(rows, row{l[0], l[1], l[2], l[4]})
+		rows = append(rows, row{l[0], l[1], l[2], l[4], strings.Fields(l[len(l)-1])})
 	}
 	return rows, nil
 }
@@ -68,10 +73,26 @@ func callsGo(rows []row) string {
 	}
 	b.WriteString("}\n\n// Calls are the MPI functions indexed by CallID; 0 is not a call.\nvar Calls = []Call{\n\t{},\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "\t{%s, %q, Class%s, %q},\n", r.id, r.name, className(r.class), r.recorder)
+		fmt.Fprintf(&b, "\t{%s, %q, Class%s, %q, %s},\n", r.id, r.name, className(r.class), r.recorder, factsGo(r.facts))
 	}
 	b.WriteString("}\n")
 	return b.String()
+}
+
+// factsGo returns the Go expression of a set of facts: FactFile | FactOpensFile. A word without a constant in
+// facts.go does not compile.
+func factsGo(facts []string) string {
+	if len(facts) == 0 {
+		return "0"
+	}
+	names := make([]string, len(facts))
+	for i, f := range facts {
+		names[i] = "Fact"
+		for _, word := range strings.Split(f, "-") {
+			names[i] += strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(names, " | ")
 }
 
 func className(c string) string {

@@ -1,4 +1,4 @@
-// Command gentables writes batch_gen.go and docs/SCHEMA.md from the tables of the schema. It is run by gen.
+// Command gentables writes batch_gen.go from the tables of the schema. Command gen runs it.
 package main
 
 import (
@@ -19,18 +19,15 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for path, data := range map[string][]byte{
-		filepath.Join(dir, "batch_gen.go"):            src,
-		filepath.Join(dir, "..", "docs", "SCHEMA.md"): []byte(schema.Markdown()),
-	} {
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			log.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "batch_gen.go"), src, 0o644); err != nil {
+		log.Fatal(err)
 	}
 }
 
-var goTypes = map[schema.Type]string{schema.Int32: "int32", schema.Int64: "int64", schema.Enum: "int16", schema.Text: "string"}
-var nulls = map[schema.Type]string{schema.Int32: "NullInt32", schema.Int64: "NullInt64", schema.Enum: "NullEnum", schema.Text: "NullText"}
+var goTypes = map[schema.Type]string{schema.Int32: "int32", schema.Int64: "int64", schema.Enum: "int16",
+	schema.Text: "string"}
+var nulls = map[schema.Type]string{schema.Int32: "NullInt32", schema.Int64: "NullInt64", schema.Enum: "NullEnum",
+	schema.Text: "NullText"}
 
 func batches() string {
 	var b strings.Builder
@@ -109,7 +106,7 @@ func batches() string {
 	return b.String()
 }
 
-// goName is CollectiveWaits for collective_waits.
+// goName converts a table's name to a Go name: collective_waits to CollectiveWaits.
 func goName(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "_") {

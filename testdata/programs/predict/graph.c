@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 				adjacent[start[i + 1]++] = j;
 	}
 
-	/* boundary[r] lists, in the order of points, what this rank sends to r; ghost[r] what it gets */
+	/* boundary[r] lists, in the order of points, what this rank sends to r; ghost[r] what it receives from r */
 	int **boundary = calloc(ranks, sizeof(int *)), **ghost = calloc(ranks, sizeof(int *));
 	int *out = calloc(ranks, sizeof(int)), *in = calloc(ranks, sizeof(int));
 	for (int i = 0; i < n; i++)

@@ -12,7 +12,7 @@ static int compare(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-/* The lower or upper half of what two sorted lists of n have together. */
+/* Keeps the lower or upper half of two sorted lists of n numbers. */
 static void keep(long *mine, const long *theirs, long *tmp, int n, int upper)
 {
 	int i = upper ? n - 1 : 0, j = i, step = upper ? -1 : 1;
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		keep(mine, theirs, tmp, n, partner < rank);
 	}
 
-	/* each rank's largest must not exceed the smallest of the next */
+	/* each rank's largest number must not exceed the smallest of the next rank */
 	if (rank > 0)
 		MPI_Recv(&last, 1, MPI_LONG, rank - 1, ranks, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	for (int i = 0; i < n; i++) {

@@ -17,7 +17,7 @@ static int slab(double x)
 	return s < 0 ? 0 : s >= ranks ? ranks - 1 : s;
 }
 
-/* The force of all on mine, from copies that pass from rank to rank. */
+/* Adds the forces of all particles on mine, from copies that pass from rank to rank. */
 static void forces(const double *mine, int n, double *force, double *a, double *b)
 {
 	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks, m = n;
@@ -46,7 +46,7 @@ static void forces(const double *mine, int n, double *force, double *a, double *
 	}
 }
 
-/* Those that left go one slab to the side; nothing moves further in a step. Returns how many are here then. */
+/* Particles that left go to the next slab; none moves further in a step. Returns how many are here afterwards. */
 static int migrate(double *p, int n, double *out)
 {
 	for (int side = -1; side <= 1; side += 2) {
@@ -70,7 +70,7 @@ static int migrate(double *p, int n, double *out)
 	return n;
 }
 
-/* Sends particle i to rank owner(i); returns how many are here then. */
+/* Sends particle i to rank owner(i). Returns how many are here afterwards. */
 static int deal(double *p, int n, double *out, int (*owner)(const double *))
 {
 	int *counts = calloc(4 * ranks, sizeof(int)), *from = counts + ranks, *at = from + ranks, *start = at + ranks, sum = 0;

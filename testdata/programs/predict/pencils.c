@@ -10,7 +10,7 @@ typedef double complex number;
 
 static int n;
 
-/* Transforms count lines of n numbers that lie one after the other. */
+/* Transforms count lines of n numbers, stored one after the other. */
 static void lines(number *a, int count, const number *roots)
 {
 	number *out = malloc(n * sizeof(number));
@@ -48,7 +48,7 @@ static void turn(number *a, number *tmp, int others, int mine, MPI_Comm comm)
 		a[i] = tmp[i];
 }
 
-/* [y][z][x] as [z][y][x], for the next turn has to share the other axis. */
+/* Stores [y][z][x] as [z][y][x], because the next turn shares the other axis. */
 static void flip(number *a, number *tmp, int y, int z)
 {
 	for (int i = 0; i < y; i++)

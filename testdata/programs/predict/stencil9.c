@@ -10,7 +10,7 @@
 static const int directions[8][2] = {{-1, -1}, {-1, 0}, {-1, 1}, {0, -1}, {0, 1}, {1, -1}, {1, 0}, {1, 1}};
 
 typedef struct {
-	int n[2], at[2]; /* size, and where it starts in the domain */
+	int n[2], at[2]; /* size, and first cell in the domain */
 	int stride;
 	double *now, *next; /* with one ghost layer */
 } field;
@@ -36,7 +36,7 @@ static field make(int ni, int nj, int ai, int aj)
 	return f;
 }
 
-/* One iteration inside; returns the largest change. */
+/* One iteration over the inner cells; returns the largest change. */
 static double smooth(field *f)
 {
 	double change = 0, *old = f->now;

@@ -17,13 +17,13 @@ static double b_of(int i, int j)
 	return (i * 5 + j * 2) % 13 - 6;
 }
 
-/* Panels of an axis that the rank at that place of it has. */
+/* The number of panels of an axis on the rank at that place. */
 static int panels(int q, int at)
 {
 	return (n / panel - at + q - 1) / q;
 }
 
-/* The index in the whole matrix of the local one. */
+/* The index in the whole matrix of a local index. */
 static int whole(int q, int at, int i)
 {
 	return (i / panel * q + at) * panel + i % panel;

@@ -15,7 +15,7 @@ static int first(int n, int parts, int part)
 	return part * (n / parts) + (part < n % parts ? part : n % parts);
 }
 
-/* One number follows from its three upwind neighbours; what enters the domain is 1. Integers keep it exact. */
+/* A number follows from its three upwind neighbours; at the domain's border these are 1. Integers keep it exact. */
 static unsigned next(unsigned x, unsigned y, unsigned z)
 {
 	return x * 3 + y * 5 + z * 7 + 11;

@@ -44,7 +44,7 @@ static void allreduce(double *x, double *tmp, int n)
 	}
 }
 
-/* Every rank has its n numbers at its place of all; after the step of a bit it has those of 2 * bit ranks. */
+/* Every rank puts its n numbers at its place in all. After the step of a bit it has the numbers of 2 * bit ranks. */
 static void allgather(double *all, int n)
 {
 	for (int bit = 1; bit < ranks; bit <<= 1) {

@@ -11,8 +11,8 @@
 #define MAX_LEVELS 16
 
 typedef struct {
-	int n, rows, stride; /* columns, rows of this rank, distance of the ranks that work */
-	int merged;          /* the rows of two ranks of the finer level came together */
+	int n, rows, stride; /* columns, rows of this rank, distance between working ranks */
+	int merged;          /* the rows of two ranks of the finer level were merged */
 	double *u, *f, *r;   /* solution, right hand side, residual; with a ghost row on both sides */
 } level;
 
@@ -56,7 +56,7 @@ static void smooth(const level *l, int times)
 	}
 }
 
-/* The residual summed over four cells is the right hand side of the coarser level, whose spacing is 2 but counted as 1. */
+/* The residual summed over four cells is the right-hand side of the coarser level; its spacing of 2 counts as 1. */
 static void coarsen(const level *fine, level *coarse)
 {
 	int rows = fine->rows / 2, n = coarse->n;

@@ -18,7 +18,7 @@ static double simpson(double a, double b)
 	return (b - a) / 6 * (f(a) + 4 * f((a + b) / 2) + f(b));
 }
 
-/* The integral from a to b where halving it changes little, else NAN. */
+/* The integral from a to b if halving the interval changes little, else NAN. */
 static double attempt(double a, double b)
 {
 	double m = (a + b) / 2, whole = simpson(a, b), halves = simpson(a, m) + simpson(m, b);

@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// largeCounts are the recorders whose calls have a form with large counts, MPI_X_c. Fortran programs reach it through the
-// C symbol, under the plain name, but for what pointerForms lists.
+// largeCounts are the recorders of calls that have a form with large counts, MPI_X_c. Fortran programs reach it
+// through the C symbol under the plain name, except those in pointerForms.
 var largeCounts = map[string]bool{
-	"send": true, "isend": true, "send_init": true, "recv": true, "irecv": true, "recv_init": true, "sendrecv": true, "isendrecv": true,
-	"mrecv": true, "imrecv": true, "collective": true, "icollective": true, "collective_init": true, "plain": true,
+	"send": true, "isend": true, "send_init": true, "recv": true, "irecv": true, "recv_init": true, "sendrecv": true,
+	"isendrecv": true,
+	"mrecv":     true, "imrecv": true, "collective": true, "icollective": true, "collective_init": true, "plain": true,
 	"rma": true, "rma_request": true, "win_new": true, "file_rw": true, "file_irw": true, "file_begin": true,
 }
 
-// large says whether the call has counts of type MPI_Count.
-func (c call) large() bool { return strings.HasSuffix(c.name, "_c") }
+// large reports whether the call has counts of type MPI_Count.
+func (c call) large() bool { return c.is("large-count") }
 
-// prefixed is a name, or the format of one, with the prefix of extensions where the call is one: MPIX_ instead of MPI_.
+// prefixed returns a name, or its format, with the prefix MPIX_ instead of MPI_ if the call is an extension.
 func (c call) prefixed(name string) string {
 	if !c.extension {
 		return name
@@ -32,7 +33,7 @@ func (c call) id() string {
 	return "CQ_" + c.name
 }
 
-// guard is the condition under which the library has the call; empty: always.
+// guard is the macro under which the library has the call; empty if it always does.
 func (c call) guard() string {
 	switch {
 	case c.extension:
@@ -45,23 +46,25 @@ func (c call) guard() string {
 	return ""
 }
 
-// collectiveFields are the members of cq_collective that parameters go to.
+// collectiveFields are the members of cq_collective by parameter.
 var collectiveFields = map[string]string{
-	"sendbuf": "sbuf", "buffer": "sbuf", "recvbuf": "rbuf", "sendcount": "scount", "count": "scount", "recvcount": "rcount",
-	"sendtype": "stype", "datatype": "stype", "recvtype": "rtype", "root": "root", "op": "op", "comm": "comm",
+	"sendbuf": "sbuf", "buffer": "sbuf", "recvbuf": "rbuf", "sendcount": "scount", "count": "scount",
+	"recvcount": "rcount",
+	"sendtype":  "stype", "datatype": "stype", "recvtype": "rtype", "root": "root", "op": "op", "comm": "comm",
 }
 
 var collectiveArrays = map[string]string{
-	"sendcounts": "scounts", "recvcounts": "rcounts", "sendtypes": "stypes", "recvtypes": "rtypes", "sdispls": "sdispls", "rdispls": "rdispls",
+	"sendcounts": "scounts", "recvcounts": "rcounts", "sendtypes": "stypes", "recvtypes": "rtypes",
+	"sdispls": "sdispls", "rdispls": "rdispls",
 }
 
-// collectiveIgnored are the parameters that say nothing about what is exchanged.
+// collectiveIgnored are parameters that do not affect what is exchanged.
 var collectiveIgnored = map[string]bool{"info": true, "request": true}
 
-// collectiveKind is the operation that a blocking, nonblocking or persistent call does.
+// collectiveKind is the operation of a blocking, nonblocking or persistent call.
 func collectiveKind(c call) string {
 	kind := strings.TrimSuffix(strings.TrimSuffix(c.name, "_c"), "_init")
-	if c.recorder == "icollective" {
+	if c.is("nonblocking") {
 		kind = strings.ToUpper(kind[1:2]) + kind[2:]
 	}
 	return kind
@@ -96,7 +99,7 @@ func collective(c call) (recorder, error) {
 	if c.large() {
 		set = append(set, ".large = 1")
 	}
-	if c.recorder == "collective_init" {
+	if c.is("persistent") {
 		set = append(set, ".persistent = 1")
 	}
 	set = append(set, ".fortran = {F}")

@@ -14,16 +14,18 @@ func fileRecorder(c call) recorder {
 		return recorder{before: "int32_t f = cq_file_close_begin(t, {ID}, {*fh});", after: "cq_file_end(t, err, f);",
 			unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_object_drop(&cq.files, CQ_FILE_KEY({*fh}));"}
 	case "file_delete":
-		return recorder{before: "cq_plain_begin(t, {ID}, MPI_COMM_NULL);", after: "cq_file_delete_end(t, err, {$filename});"}
+		return recorder{before: "cq_plain_begin(t, {ID}, MPI_COMM_NULL);",
+			after: "cq_file_delete_end(t, err, {$filename});"}
 	case "file_end":
-		return recorder{before: clearOwn + "int32_t f = cq_io_end_begin(t, {ID}, {fh});", after: "cq_io_end_end(t, err, f, st);", status: "status"}
+		return recorder{before: clearOwn + "int32_t f = cq_io_end_begin(t, {ID}, {fh});",
+			after: "cq_io_end_end(t, err, f, st);", status: "status"}
 	case "file_rw", "file_irw", "file_begin":
 		return transfer(c)
 	}
 	return recorder{before: "int32_t f = cq_file_begin(t, {ID}, {fh});", after: "cq_file_end(t, err, f);"}
 }
 
-// clearOwn sees to it that our status says 0 bytes where a library leaves it as it is.
+// clearOwn makes our status report 0 bytes when the library leaves it unchanged.
 const clearOwn = "if (st == &own)\n\t\tmemset(st, 0, sizeof own);\n\t"
 
 // transfer is the recorder of a read or write.

@@ -5,15 +5,20 @@ import (
 	"strings"
 )
 
-// Partitioned communication, sessions, processes that come and go, marks. {text:x} in a recorder's text is a string as a
-// cq_text: in Fortran with the hidden length that follows the arguments.
+// Partitioned communication, sessions, processes that are spawned or connect, marks. {text:x} in a recorder's text is
+// a string as a cq_text: in Fortran with the hidden length that follows the arguments.
 var processRecorders = map[string]recorder{
-	"psend_init":   {before: "cq_psend_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_partitioned_end(t, err, {partitions}, {*request}, 0);"},
-	"precv_init":   {before: "cq_precv_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_partitioned_end(t, err, {partitions}, {*request}, CQ_R_RECV);"},
-	"pready":       {before: "cq_pready_begin(t, {ID}, 1, {request});", after: "cq_pready_end(t, err, {partition});"},
-	"pready_range": {before: "cq_pready_begin(t, {ID}, {partition_high} - {partition_low} + 1, {request});", after: "cq_pready_end(t, err, {partition_low});"},
-	"pready_list":  {before: "cq_pready_begin(t, {ID}, {length}, {request});", after: "cq_pready_end(t, err, cq_lowest(array_of_partitions, {length}));"},
-	"parrived":     {before: "uint64_t compute = cq_gap(t);", after: "cq_parrived_end(t, {ID}, err, compute, {*flag}, {partition}, {request});"},
+	"psend_init": {before: "cq_psend_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});",
+		after: "cq_partitioned_end(t, err, {partitions}, {*request}, 0);"},
+	"precv_init": {before: "cq_precv_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});",
+		after: "cq_partitioned_end(t, err, {partitions}, {*request}, CQ_R_RECV);"},
+	"pready": {before: "cq_pready_begin(t, {ID}, 1, {request});", after: "cq_pready_end(t, err, {partition});"},
+	"pready_range": {before: "cq_pready_begin(t, {ID}, {partition_high} - {partition_low} + 1, {request});",
+		after: "cq_pready_end(t, err, {partition_low});"},
+	"pready_list": {before: "cq_pready_begin(t, {ID}, {length}, {request});",
+		after: "cq_pready_end(t, err, cq_lowest(array_of_partitions, {length}));"},
+	"parrived": {before: "uint64_t compute = cq_compute_time(t);",
+		after: "cq_parrived_end(t, {ID}, err, compute, {*flag}, {partition}, {request});"},
 
 	"comm_from_group": {before: "cq_plain_begin(t, {ID}, MPI_COMM_NULL);"},
 	"comm_parent":     {after: "cq_comm_parent_end(t, err, {*parent});"},
@@ -21,7 +26,7 @@ var processRecorders = map[string]recorder{
 	"plain":           {before: "cq_plain_begin(t, {ID}, MPI_COMM_NULL);", after: "cq_end(t, err);"},
 }
 
-// processByHand are those of process.c.
+// processByHand are the recorders whose wrappers are in process.c.
 var processByHand = map[string]bool{"pcontrol": true, "session_init": true, "session_finalize": true}
 
 // processHelpers and processHelpersMPI4 are functions that process.c calls.
@@ -30,7 +35,8 @@ var (
 	processHelpersMPI4 = strings.Fields("Group_from_session_pset Session_get_info")
 )
 
-// processRecorder is the recorder of a call of process.c or partitioned.c; not ok: it is of another kind.
+// processRecorder is the recorder of a call on sessions, spawned processes, marks or partitions; ok is false for
+// other calls.
 func processRecorder(c call) (r recorder, ok bool, err error) {
 	if c.recorder == "comm_connect" {
 		r, err = connecting(c)
@@ -50,8 +56,9 @@ func processRecorder(c call) (r recorder, ok bool, err error) {
 	return r, ok, nil
 }
 
-// connecting makes an intercommunicator with processes of another job, or of this one: the two sides have different parents
-// and no tag, so they are told apart by counting those of the same two leaders.
+// connecting is the recorder of a call that makes an intercommunicator with processes of another job, or of this one.
+// The two sides have different parents and no tag, so communicators are identified by counting those with the same
+// two leaders.
 func connecting(c call) (recorder, error) {
 	switch c.name {
 	case "Comm_accept", "Comm_connect":
@@ -68,7 +75,8 @@ func connecting(c call) (recorder, error) {
 	return recorder{}, fmt.Errorf("%s: not known to connect processes", c.name)
 }
 
-// isText says whether the parameter is a string, or an array of strings, in Fortran: its length is a hidden argument.
+// isText reports whether the parameter is a string, or an array of strings, whose length is a hidden argument in
+// Fortran.
 func (p param) isText() bool { return strings.Contains(p.ctype, "char") }
 
 // hidden are the names of the hidden lengths of the call's strings.
@@ -82,7 +90,7 @@ func (c call) hidden() []string {
 	return names
 }
 
-// textOf is a string parameter as a cq_text.
+// textOf returns a string parameter as a cq_text.
 func (f flavour) textOf(name string, c call) (string, error) {
 	for _, p := range c.params {
 		switch {
@@ -98,7 +106,7 @@ func (f flavour) textOf(name string, c call) (string, error) {
 	return "", fmt.Errorf("no string %q", name)
 }
 
-// withHidden is the callee with the type that has the hidden lengths.
+// withHidden returns the callee cast to the type that includes the hidden lengths.
 func withHidden(callee string, params int, hidden []string) string {
 	if len(hidden) == 0 {
 		return callee

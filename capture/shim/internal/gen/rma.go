@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// onesidedFields are the members of cq_onesided that parameters go to.
+// onesidedFields are the members of cq_onesided by parameter.
 var onesidedFields = map[string]string{
 	"origin_addr": "obuf", "origin_count": "ocount", "origin_datatype": "otype", "datatype": "otype",
 	"result_addr": "rbuf", "result_count": "rcount", "result_datatype": "rtype",
-	"target_rank": "target", "target_disp": "disp", "target_count": "tcount", "target_datatype": "ttype", "op": "op", "win": "win",
+	"target_rank": "target", "target_disp": "disp", "target_count": "tcount", "target_datatype": "ttype", "op": "op",
+	"win": "win",
 }
 
-// onesided is the recorder of a call that moves data into or out of a window.
+// onesided is the recorder of a call that transfers data to or from a window.
 func onesided(c call) (recorder, error) {
 	var set []string
 	for _, p := range c.params {
@@ -32,7 +33,7 @@ func onesided(c call) (recorder, error) {
 			set = append(set, ".one = 1")
 		}
 	}
-	if what := strings.TrimSuffix(c.name, "_c"); what != "Get" && what != "Rget" {
+	if c.is("sends") {
 		set = append(set, ".sends = 1")
 	}
 	r := recorder{
@@ -45,7 +46,7 @@ func onesided(c call) (recorder, error) {
 	return r, nil
 }
 
-// windowConstructor is the recorder of a call that makes a window: its memory is where base says, or baseptr afterwards.
+// windowConstructor is the recorder of a call that makes a window; base is its memory, or baseptr after the call.
 func windowConstructor(c call) recorder {
 	base, size := "NULL", "CQ_NULL64"
 	if c.has("size") {
@@ -63,19 +64,21 @@ func windowConstructor(c call) recorder {
 	}
 }
 
-// windowRecorders are those of the calls on windows that move no data.
+// windowRecorders are the recorders of calls on windows that transfer no data.
 func windowRecorders() map[string]recorder {
 	return map[string]recorder{
-		"win_sync":   {before: "int32_t w = cq_win_begin(t, {ID}, {win});", after: "cq_win_end(t, err, w);"},
-		"win_target": {before: "int32_t w = cq_win_target_begin(t, {ID}, {win}, {rank});", after: "cq_win_end(t, err, w);"},
-		"win_test":   {before: "uint64_t compute = cq_gap(t);", after: "cq_win_test_end(t, {ID}, err, compute, {*flag}, {win});"},
+		"win_sync": {before: "int32_t w = cq_win_begin(t, {ID}, {win});", after: "cq_win_end(t, err, w);"},
+		"win_target": {before: "int32_t w = cq_win_target_begin(t, {ID}, {win}, {rank});",
+			after: "cq_win_end(t, err, w);"},
+		"win_test": {before: "uint64_t compute = cq_compute_time(t);",
+			after: "cq_win_test_end(t, {ID}, err, compute, {*flag}, {win});"},
 		"win_free": {before: "int32_t w = cq_win_free_begin(t, {ID}, {*win});", after: "cq_win_end(t, err, w);",
 			unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_object_drop(&cq.windows, CQ_KEY({*win}));"},
 	}
 }
 
-// pointerForms are calls for which Open MPI has Fortran entry points of another name too: those that return an address as a
-// C pointer.
+// pointerForms are calls that return an address as a C pointer: Open MPI has additional Fortran entry points for
+// them, with another name.
 var pointerForms = map[string]bool{"Win_allocate": true, "Win_allocate_shared": true}
 
 // openmpiPointer is their flavour.

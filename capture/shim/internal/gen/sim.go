@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// intoApp are the lines of a wrapper that put the communicator of the program's ranks in the place of MPI_COMM_WORLD. They are
-// nothing but in the build for simulator ranks.
+// intoApp returns the lines of a wrapper that replace MPI_COMM_WORLD by the communicator of the program's ranks. They
+// do nothing outside the build for simulator ranks.
 func (f flavour) intoApp(c call) string {
 	var b strings.Builder
 	if c.name == "Abort" { // ends the simulator ranks too
@@ -27,7 +27,7 @@ func (f flavour) intoApp(c call) string {
 	return b.String()
 }
 
-// unseen are the calls that take a communicator and are not recorded.
+// unseen filters the calls that take a communicator and are not recorded.
 func unseen(calls []call) []call {
 	var us []call
 	for _, c := range calls {
@@ -47,26 +47,31 @@ func takesComm(c call) bool {
 	return false
 }
 
-// byWorld are the calls that world_calls.c has wrappers of.
+// byWorld are the calls with hand-written wrappers in world_calls.c.
 var byWorld = strings.Fields("Comm_get_attr Attr_get Comm_set_errhandler Errhandler_set")
 
-// worldC are the C functions that it calls beside those, worldC4 those that MPI 4 has, and worldMPICH MPICH's own.
+// worldC are other C functions that world_calls.c calls, worldC4 those of MPI 4, and worldMPICH MPICH's own.
 var (
 	worldC     = strings.Fields("Comm_create_errhandler Comm_create_keyval Errhandler_create Finalized Initialized Keyval_create")
 	worldC4    = strings.Fields("Group_incl Info_set Session_get_pset_info")
 	worldMPICH = strings.Fields("Comm_agree Comm_failure_ack Comm_failure_get_acked Comm_revoke Comm_shrink")
 )
 
-// worldOpenMPIF and worldMPICHF are the same for Fortran's entry points, with their number of arguments.
+// worldOpenMPIF and worldMPICHF are the Fortran entry points that world_calls.c calls, with their number of arguments.
 var (
-	worldOpenMPIF = []string{"pmpi_comm_create_errhandler_, 3", "pmpi_comm_create_errhandler_f08_, 3", "pmpi_comm_create_keyval_, 5",
+	worldOpenMPIF = []string{"pmpi_comm_create_errhandler_, 3", "pmpi_comm_create_errhandler_f08_, 3",
+		"pmpi_comm_create_keyval_, 5",
 		"pmpi_comm_create_keyval_f08_, 5", "pmpi_errhandler_create_, 3", "pmpi_keyval_create_, 5"}
-	worldMPICHF = []string{"pmpir_comm_create_errhandler_f08_, 3", "pmpir_comm_create_keyval_f08_, 5", "pmpi_comm_create_keyval_, 5", "pmpi_keyval_create_, 5",
+	worldMPICHF = []string{"pmpir_comm_create_errhandler_f08_, 3", "pmpir_comm_create_keyval_f08_, 5",
+		"pmpi_comm_create_keyval_, 5", "pmpi_keyval_create_, 5",
 		"pmpi_comm_get_attr_, 5", "pmpi_comm_set_attr_, 4", "pmpi_attr_get_, 5", "pmpi_attr_put_, 4",
-		"pmpir_alltoallw_f08ts_, 10", "pmpir_alltoallw_f08ts_large_, 10", "pmpir_ialltoallw_f08ts_, 11", "pmpir_ialltoallw_f08ts_large_, 11",
+		"pmpir_alltoallw_f08ts_, 10", "pmpir_alltoallw_f08ts_large_, 10", "pmpir_ialltoallw_f08ts_, 11",
+		"pmpir_ialltoallw_f08ts_large_, 11",
 		"pmpir_alltoallw_init_f08ts_, 12", "pmpir_alltoallw_init_f08ts_large_, 12", "pmpir_pack_size_f08_large_, 5",
-		"pmpir_finalized_f08_, 2", "pmpir_initialized_f08_, 2", "pmpir_group_from_session_pset_f08_, 4", "pmpir_session_get_pset_info_f08_, 4",
-		"pmpixr_comm_agree_f08_, 3", "pmpixr_comm_failure_ack_f08_, 2", "pmpixr_comm_failure_get_acked_f08_, 3", "pmpixr_comm_revoke_f08_, 2",
+		"pmpir_finalized_f08_, 2", "pmpir_initialized_f08_, 2", "pmpir_group_from_session_pset_f08_, 4",
+		"pmpir_session_get_pset_info_f08_, 4",
+		"pmpixr_comm_agree_f08_, 3", "pmpixr_comm_failure_ack_f08_, 2", "pmpixr_comm_failure_get_acked_f08_, 3",
+		"pmpixr_comm_revoke_f08_, 2",
 		"pmpixr_comm_shrink_f08_, 3"}
 )
 
@@ -96,7 +101,7 @@ func simFunctions(b *bytes.Buffer, translated []call, known []string) {
 	b.WriteString("#else\n#define CQ_FNS_SIM_MPIX(X)\n#endif\n")
 }
 
-// simFortran is the same for Fortran's entry points.
+// simFortran lists the Fortran entry points that only the build for simulator ranks needs.
 func simFortran(b *bytes.Buffer, translated []call) {
 	var openmpi, mpich []string
 	for _, c := range translated {
@@ -120,8 +125,8 @@ func simFortran(b *bytes.Buffer, translated []call) {
 	b.WriteString("#endif\n")
 }
 
-// worldSource writes the wrappers that only the build for simulator ranks has: of calls that are not recorded, with another
-// communicator in the place of MPI_COMM_WORLD.
+// worldSource writes the wrappers that only the build for simulator ranks has: of calls that are not recorded but
+// must not see MPI_COMM_WORLD.
 func worldSource(calls []call) []byte {
 	var b bytes.Buffer
 	b.WriteString(banner + "#include \"recorders.h\"\n\n#if CQ_SIM\n")
@@ -174,6 +179,7 @@ func plainWrapper(b *bytes.Buffer, c call, f flavour) {
 		}
 	}
 	callee := withHidden(fmt.Sprintf(c.prefixed(f.callee), name), len(c.params), hidden)
-	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_resolve();\n%s\t%s%s(%s);\n}\n", result, fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "),
+	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n\tcq_resolve();\n%s\t%s%s(%s);\n}\n", result,
+		fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "),
 		f.intoApp(c), give, callee, strings.Join(args, ", "))
 }

@@ -23,59 +23,85 @@ var (
 	placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 )
 
-// recorder is what a wrapper does around the call. In its text {x} stands for the C value of parameter x in either
-// language, {*x} for what x points to after the call, {x[]} for an array as the program has it, {$x} for a string and its
-// length, {F} for 1 in Fortran, {ID} for the call's id. statuses says which parameter gets a status of ours where the program ignores it.
+// recorder is the code of a wrapper around the call. In its text {x} is the C value of parameter x in either
+// language, {*x} the value that x points to after the call, {x[]} an array as the program passes it, {$x} a string
+// and its length, {F} 1 in Fortran, {ID} the call's id. status and statuses name the parameter that is replaced by a
+// status of ours if the program ignores it.
 type recorder struct {
 	before, after string
 	status        string
 	statuses      string // an array; its number is in statusesN
 	statusesN     string
-	unseen        string // what a call that is not recorded needs, as those from callbacks
+	unseen        string // code that an unrecorded call needs, such as those from callbacks
 }
 
 var recorders = map[string]recorder{
-	"send":      {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_end(t, err);"},
-	"isend":     {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, 0);"},
-	"send_init": {before: "cq_send_init_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_PERSISTENT);"},
-	"recv":      {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_recv_end(t, err, st);", status: "status"},
-	"irecv":     {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_RECV);"},
-	"recv_init": {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});", after: "cq_request_end(t, err, {*request}, CQ_R_RECV | CQ_R_PERSISTENT);"},
+	"send": {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});",
+		after: "cq_end(t, err);"},
+	"isend": {before: "cq_send_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});",
+		after: "cq_request_end(t, err, {*request}, 0);"},
+	"send_init": {before: "cq_send_init_begin(t, {ID}, {buf}, {count}, {datatype}, {dest}, {tag}, {comm});",
+		after: "cq_request_end(t, err, {*request}, CQ_R_PERSISTENT);"},
+	"recv": {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});",
+		after: "cq_recv_end(t, err, st);", status: "status"},
+	"irecv": {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});",
+		after: "cq_request_end(t, err, {*request}, CQ_R_RECV);"},
+	"recv_init": {before: "cq_recv_begin(t, {ID}, {buf}, {count}, {datatype}, {source}, {tag}, {comm});",
+		after: "cq_request_end(t, err, {*request}, CQ_R_RECV | CQ_R_PERSISTENT);"},
 
-	"mrecv":  {before: "uint32_t m = cq_mrecv_begin(t, {ID}, {buf}, {count}, {datatype}, {*message});", after: "cq_mrecv_end(t, err, m, st);", status: "status"},
-	"imrecv": {before: "uint32_t m = cq_mrecv_begin(t, {ID}, {buf}, {count}, {datatype}, {*message});", after: "cq_imrecv_end(t, err, m, {*request});"},
+	"mrecv": {before: "uint32_t m = cq_mrecv_begin(t, {ID}, {buf}, {count}, {datatype}, {*message});",
+		after: "cq_mrecv_end(t, err, m, st);", status: "status"},
+	"imrecv": {before: "uint32_t m = cq_mrecv_begin(t, {ID}, {buf}, {count}, {datatype}, {*message});",
+		after: "cq_imrecv_end(t, err, m, {*request});"},
 
-	"probe":   {before: "cq_probe_begin(t, {ID}, {source}, {tag}, {comm});", after: "cq_probe_end(t, err, st);", status: "status"},
-	"mprobe":  {before: "cq_probe_begin(t, {ID}, {source}, {tag}, {comm});", after: "cq_mprobe_end(t, err, {*message}, st);", status: "status"},
-	"iprobe":  {before: "uint64_t compute = cq_gap(t);", after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, MPI_MESSAGE_NULL, 0, st);", status: "status"},
-	"improbe": {before: "uint64_t compute = cq_gap(t);", after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, {*flag} ? {*message} : MPI_MESSAGE_NULL, 1, st);", status: "status"},
+	"probe": {before: "cq_probe_begin(t, {ID}, {source}, {tag}, {comm});", after: "cq_probe_end(t, err, st);",
+		status: "status"},
+	"mprobe": {before: "cq_probe_begin(t, {ID}, {source}, {tag}, {comm});",
+		after: "cq_mprobe_end(t, err, {*message}, st);", status: "status"},
+	"iprobe": {before: "uint64_t compute = cq_compute_time(t);",
+		after:  "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, MPI_MESSAGE_NULL, 0, st);",
+		status: "status"},
+	"improbe": {before: "uint64_t compute = cq_compute_time(t);",
+		after: "cq_iprobe_end(t, {ID}, err, compute, {*flag}, {source}, {tag}, {comm}, {*flag} ? {*message} : MPI_MESSAGE_NULL, 1, st);", status: "status"},
 
-	"wait":     {before: "cq_req r = cq_wait_begin(t, {ID}, {*request});", after: "cq_wait_end(t, err, r, st);", status: "status"},
-	"test":     {before: "uint64_t key = cq_test_begin(t, CQ_KEY({*request})), compute = cq_gap(t);", after: "cq_test_end(t, {ID}, err, compute, {*flag}, key, {*request} == MPI_REQUEST_NULL, st);", status: "status"},
-	"waitany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
-	"testany":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
-	"waitall":  {before: "cq_waitall_begin(t, {ID}, {array_of_requests[]:count});", after: "cq_waitall_end(t, err, {array_of_requests[]:count}, st);", statuses: "array_of_statuses", statusesN: "count"},
-	"testall":  {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_gap(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count"},
-	"waitsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
-	"testsome": {before: "const uint64_t *keys = cq_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_gap(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
+	"wait": {before: "cq_req r = cq_wait_begin(t, {ID}, {*request});", after: "cq_wait_end(t, err, r, st);",
+		status: "status"},
+	"test": {before: "uint64_t key = cq_test_begin(t, CQ_KEY({*request})), compute = cq_compute_time(t);",
+		after:  "cq_test_end(t, {ID}, err, compute, {*flag}, key, {*request} == MPI_REQUEST_NULL, st);",
+		status: "status"},
+	"waitany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitany_end(t, err, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
+	"testany": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_any_end(t, {ID}, err, compute, {*flag}, {*indx}, {array_of_requests[]:count}, keys, st);", status: "status"},
+	"waitall": {before: "cq_waitall_begin(t, {ID}, {array_of_requests[]:count});",
+		after: "cq_waitall_end(t, err, {array_of_requests[]:count}, st);", statuses: "array_of_statuses",
+		statusesN: "count"},
+	"testall":  {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:count});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testall_end(t, {ID}, err, compute, {*flag}, {array_of_requests[]:count}, keys, st);", statuses: "array_of_statuses", statusesN: "count"},
+	"waitsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tcq_waitany_begin(t, {ID});", after: "cq_waitsome_end(t, err, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
+	"testsome": {before: "const uint64_t *keys = cq_request_keys(t, {array_of_requests[]:incount});\n\tuint64_t compute = cq_compute_time(t);", after: "cq_testsome_end(t, {ID}, err, compute, {*outcount}, array_of_indices, {F} * cq.f_base, keys, st);", statuses: "array_of_statuses", statusesN: "incount"},
 
-	"request_get_status": {before: "uint64_t compute = cq_gap(t);", after: "cq_get_status_end(t, {ID}, err, compute, {*flag}, {request}, st);", status: "status"},
-	"request_free":       {before: "cq_request_free_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
-	"cancel":             {before: "cq_request_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
-	"start":              {before: "cq_start_begin(t, {ID}, request, 1, {F});", after: "cq_start_end(t, err, request, 1, {F});"},
-	"startall":           {before: "cq_start_begin(t, {ID}, array_of_requests, {count}, {F});", after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
+	"request_get_status": {before: "uint64_t compute = cq_compute_time(t);",
+		after: "cq_get_status_end(t, {ID}, err, compute, {*flag}, {request}, st);", status: "status"},
+	"request_free": {before: "cq_request_free_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
+	"cancel":       {before: "cq_request_begin(t, {ID}, {*request});", after: "cq_end(t, err);"},
+	"start": {before: "cq_start_begin(t, {ID}, request, 1, {F});",
+		after: "cq_start_end(t, err, request, 1, {F});"},
+	"startall": {before: "cq_start_begin(t, {ID}, array_of_requests, {count}, {F});",
+		after: "cq_start_end(t, err, array_of_requests, {count}, {F});"},
 
-	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);", after: "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});"},
-	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);", unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_comm_drop(CQ_KEY({*comm}));"},
-	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);", unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_type_drop(CQ_KEY({*datatype}));"},
-	"abort":     {before: "cq_plain_begin(t, {ID}, CQ_AS_APP({comm}));\n\tcq_abort_before(t);", after: "cq_end(t, err);"},
+	"comm_idup": {before: "uint64_t instance = cq_comm_new_begin(t, {ID}, {comm}, CQ_COUNTED);",
+		after: "cq_comm_idup_end(t, err, {*newcomm}, {comm}, instance, {*request});"},
+	"comm_free": {before: "cq_comm_free_begin(t, {ID}, {*comm});", after: "cq_comm_free_end(t, err);",
+		unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_comm_drop(CQ_KEY({*comm}));"},
+	"type_free": {before: "cq_type_drop(CQ_KEY({*datatype}));", after: "cq_leave(t);",
+		unseen: "if (cq.state == CQ_ON)\n\t\t\tcq_type_drop(CQ_KEY({*datatype}));"},
+	"abort": {before: "cq_plain_begin(t, {ID}, CQ_AS_APP({comm}));\n\tcq_abort_before(t);",
+		after: "cq_end(t, err);"},
 }
 
-// byHand are the calls whose wrappers have no common form; handWritten has them.
+// byHand are the recorders whose wrappers are in wrappers.c.
 var byHand = map[string]bool{"init": true, "finalize": true, "comm_set_name": true}
 
-// constructors are, by call, the kind of communicator as in schema.CommKind, the parent, the result, and the tag for those
-// that are not collective over the parent.
+// constructors lists, by call, the kind of communicator as in schema.CommKind, the parent, the result, and the tag of
+// those that are not collective over the parent.
 var constructors = map[string]struct {
 	kind              int
 	parent, made, key string
@@ -110,18 +136,19 @@ func constructor(c call) (recorder, error) {
 	}, nil
 }
 
-// sendrecv fills in the receive side of a Sendrecv and its kin, whose _replace forms have one buffer.
+// sendrecv is the recorder of MPI_Sendrecv and its variants; the _replace forms have one buffer.
 func sendrecv(c call) recorder {
 	r := recorder{
 		before: "cq_sendrecv_begin(t, {ID}, {sendbuf}, {sendcount}, {sendtype}, {dest}, {sendtag}, {comm}, {source});\n\tcq_receive in = {{recvbuf}, {recvcount}, {recvtype}, {source}, {recvtag}};",
 		after:  "cq_sendrecv_end(t, err, in, st);",
 		status: "status",
 	}
-	if strings.HasSuffix(strings.TrimSuffix(c.name, "_c"), "_replace") {
-		one := strings.NewReplacer("{sendbuf}", "{buf}", "{recvbuf}", "{buf}", "{sendcount}", "{count}", "{recvcount}", "{count}", "{sendtype}", "{datatype}", "{recvtype}", "{datatype}")
+	if !c.has("sendbuf") {
+		one := strings.NewReplacer("{sendbuf}", "{buf}", "{recvbuf}", "{buf}", "{sendcount}", "{count}",
+			"{recvcount}", "{count}", "{sendtype}", "{datatype}", "{recvtype}", "{datatype}")
 		r.before = one.Replace(r.before)
 	}
-	if c.recorder == "isendrecv" {
+	if c.is("nonblocking") {
 		r.before = strings.NewReplacer("cq_sendrecv_begin", "cq_send_begin", ", {source});\n", ");\n").Replace(r.before)
 		r.after, r.status = "cq_isendrecv_end(t, err, in, {*request});", ""
 	}
@@ -162,7 +189,7 @@ func (c call) fortranParams() []param {
 	if c.recorder == "init" { // no argc and argv
 		return c.params[2:]
 	}
-	if c.recorder == "pcontrol" { // no more than the level
+	if c.recorder == "pcontrol" { // only the level
 		return c.params[:1]
 	}
 	return c.params
@@ -170,7 +197,7 @@ func (c call) fortranParams() []param {
 
 func wrapSource(calls []call) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString(banner + "#include \"recorders.h\"\n")
+	b.WriteString(banner + "#include \"lifetime.h\"\n")
 	for _, c := range calls {
 		if byHand[c.recorder] || processByHand[c.recorder] {
 			continue
@@ -221,8 +248,8 @@ func wrapCall(b *bytes.Buffer, c call) error {
 	return nil
 }
 
-// largeFortran writes the wrapper of a call's mpi_f08 form with large counts, where MPICH has one that does not arrive through
-// the C symbol.
+// largeFortran writes the wrapper of a call's mpi_f08 form with large counts if MPICH has one that does not arrive
+// through the C symbol.
 func largeFortran(b *bytes.Buffer, c call, r recorder) error {
 	if !pointerForms[strings.TrimSuffix(c.name, "_c")] {
 		return nil
@@ -233,7 +260,7 @@ func largeFortran(b *bytes.Buffer, c call, r recorder) error {
 	return err
 }
 
-// wrapper writes one wrapper. The parameters of a Fortran form are all addresses, ierr last, which may be NULL.
+// wrapper writes one wrapper. The parameters of a Fortran form are all addresses; ierr, the last, may be NULL.
 func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	name := c.name
 	var decls, args []string
@@ -270,7 +297,8 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 	if f.fortran {
 		result = "void"
 	}
-	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n%s\tcq_thread *t = cq_enter();\n", result, fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "), f.intoApp(c))
+	fmt.Fprintf(b, "CQ_EXPORT %s %s(%s)\n{\n%s\tcq_thread *t = cq_enter();\n", result,
+		fmt.Sprintf(c.prefixed(f.symbol), name), strings.Join(decls, ", "), f.intoApp(c))
 	plain := strings.Join(args, ", ")
 	lengths := ""
 	for _, h := range hidden {
@@ -293,7 +321,8 @@ func wrapper(b *bytes.Buffer, c call, r recorder, f flavour) error {
 		}
 	}
 	if f.fortran {
-		fmt.Fprintf(b, "\t%s(%s, &err%s);\n\t%s\n\tif (ierr != NULL)\n\t\t*ierr = err;\n}\n", callee, strings.Join(args, ", "), lengths, after)
+		fmt.Fprintf(b, "\t%s(%s, &err%s);\n\t%s\n\tif (ierr != NULL)\n\t\t*ierr = err;\n}\n", callee,
+			strings.Join(args, ", "), lengths, after)
 	} else {
 		fmt.Fprintf(b, "\tint err = %s(%s);\n\t%s\n\treturn err;\n}\n", callee, strings.Join(args, ", "), after)
 	}
@@ -324,32 +353,25 @@ func (f flavour) declare(p param) string {
 	return "MPI_Fint *" + p.name
 }
 
-// text is the name of the call's string parameter; empty: it has none.
-func (c call) text() string {
-	for _, p := range c.params {
-		if p.ctype == "const char *" {
-			return p.name
-		}
-	}
-	return ""
-}
-
-// statusOf declares st, which goes to the library in the place of the program's status.
+// statusOf declares st, which the library gets instead of the program's status.
 func (f flavour) statusOf(r recorder, c call) string {
 	switch {
 	case r.status != "" && f.fortran:
-		return fmt.Sprintf("\tMPI_Status own, *st = CQ_F_IGNORE(%[1]s) ? &own : (MPI_Status *)(void *)%[1]s;\n", r.status)
+		return fmt.Sprintf("\tMPI_Status own, *st = CQ_F_IGNORE(%[1]s) ? &own : (MPI_Status *)(void *)%[1]s;\n",
+			r.status)
 	case r.status != "":
 		return fmt.Sprintf("\tMPI_Status own, *st = %[1]s == MPI_STATUS_IGNORE ? &own : %[1]s;\n", r.status)
 	case r.statuses != "" && f.fortran:
-		return fmt.Sprintf("\tMPI_Status *st = cq_statuses(t, %[1]s, CQ_F_IGNORE_ALL(%[1]s), *%[2]s);\n", r.statuses, r.statusesN)
+		return fmt.Sprintf("\tMPI_Status *st = cq_statuses(t, %[1]s, CQ_F_IGNORE_ALL(%[1]s), *%[2]s);\n", r.statuses,
+			r.statusesN)
 	case r.statuses != "":
-		return fmt.Sprintf("\tMPI_Status *st = cq_statuses(t, %[1]s, %[1]s == MPI_STATUSES_IGNORE, %[2]s);\n", r.statuses, r.statusesN)
+		return fmt.Sprintf("\tMPI_Status *st = cq_statuses(t, %[1]s, %[1]s == MPI_STATUSES_IGNORE, %[2]s);\n",
+			r.statuses, r.statusesN)
 	}
 	return ""
 }
 
-// expand puts the flavour's expressions into a recorder's text.
+// expand replaces the placeholders of a recorder's text by the flavour's expressions.
 func (f flavour) expand(text string, c call) (string, error) {
 	var bad error
 	out := placeholder.ReplaceAllStringFunc(text, func(m string) string {
@@ -399,7 +421,7 @@ func (f flavour) expression(what string, c call) (string, error) {
 	return "", fmt.Errorf("no parameter %q", name)
 }
 
-// value is the C value of a parameter.
+// value returns the C value of a parameter.
 func (f flavour) value(p param, pointed bool) (string, error) {
 	base := strings.TrimSpace(strings.TrimSuffix(p.ctype, "*"))
 	if !f.fortran {
@@ -408,7 +430,8 @@ func (f flavour) value(p param, pointed bool) (string, error) {
 		}
 		return p.name, nil
 	}
-	convert := map[string]string{"MPI_Comm": "CQ_COMM", "MPI_Datatype": "CQ_TYPE", "MPI_Op": "CQ_OP", "MPI_Request": "CQ_REQUEST", "MPI_Message": "CQ_MESSAGE", "MPI_Win": "CQ_WIN", "MPI_File": "CQ_FILE"}[base]
+	convert := map[string]string{"MPI_Comm": "CQ_COMM", "MPI_Datatype": "CQ_TYPE", "MPI_Op": "CQ_OP",
+		"MPI_Request": "CQ_REQUEST", "MPI_Message": "CQ_MESSAGE", "MPI_Win": "CQ_WIN", "MPI_File": "CQ_FILE"}[base]
 	switch {
 	case convert != "":
 		return fmt.Sprintf("%s(*%s)", convert, p.name), nil

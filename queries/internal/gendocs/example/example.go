@@ -1,8 +1,8 @@
-// Package example makes small runs of text: the tests of the queries and the example output in docs/QUERIES.md are made
-// from them.
+// Package example makes small runs from text, for the tests of the queries and the example output in docs/QUERIES.md.
 package example
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -13,11 +13,12 @@ import (
 	"github.com/commq/commq/writer"
 )
 
-// Write writes a run of that name into a store and returns its folder.
+// Write writes a run with this name into a store and returns its folder.
 //
-// The text has blocks: a line with the name of a table and columns, then a line per row, words between blanks; - is null,
-// # begins a comment line, an empty line ends a block. Columns that are not named are null, or 0 where they cannot be.
-// Rows must be in the order of the table's key. The manifest's end_ns is the latest of the rows', if that is later.
+// The text consists of blocks: a line with the name of a table and columns, then a line per row, with values
+// separated by blanks. - is null, # begins a comment line, an empty line ends a block. Columns that are not named are
+// null, or 0 if they cannot be null. Rows must be in the order of the table's key. The manifest's end_ns is at least
+// the latest of the rows'.
 func Write(store, name, text string, m schema.Manifest) (string, error) {
 	run, err := writer.Create(store, name, writer.Options{})
 	if err != nil {
@@ -30,19 +31,19 @@ func Write(store, name, text string, m schema.Manifest) (string, error) {
 	}
 	for _, b := range batches {
 		if events, ok := b.(*schema.Events); ok {
-			m.EndNs = max(m.EndNs, slices.Max(events.EndNs)) // null is less than any
+			m.EndNs = max(m.EndNs, slices.Max(events.EndNs)) // null is less than any value
 		}
 		if err := run.Write(0, b); err != nil {
 			return "", err
 		}
 	}
-	if err := run.Commit(&m); err != nil {
+	if err := run.Commit(context.Background(), &m); err != nil {
 		return "", err
 	}
 	return writer.Find(store, name)
 }
 
-// Manifest is a manifest of so many ranks with every fact a query can need.
+// Manifest returns a manifest with this number of ranks and every fact that a query can need.
 func Manifest(ranks int32) schema.Manifest {
 	return schema.Manifest{Ranks: ranks, TimeOrigin: "measured", ComputeClock: "cpu", Record: "all", Hash: "crc64",
 		Callsites: true, Ended: "finalized", Epochs: 1}

@@ -1,0 +1,85 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/commq/commq/capture/shim"
+	"github.com/commq/commq/internal/units"
+)
+
+// Program checks whether a program can be captured: its MPI library, the functions it calls, other tools around it.
+func Program(ctx context.Context, path string) ([]Finding, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	library, err := shim.Detect(abs)
+	if err != nil {
+		text, do, _ := strings.Cut(strings.TrimPrefix(err.Error(), "detect the MPI library of "+abs+": "), "; ")
+		return append([]Finding{failure("MPI library", do, "%s", text)}, preloaded()...), nil
+	}
+	var list []Finding
+	if target, err := shim.FindTarget(ctx, library, ""); err != nil {
+		list = append(list, failure("MPI library", "the capture library must be compiled for it, once: "+err.Error(),
+			"%s, but its compiler wrapper is not here", library))
+	} else {
+		list = append(list, ok("MPI library", "%s; %s has version %s", library, target.Mpicc, target.Version))
+	}
+	list = append(list, functions(abs)...)
+	return append(list, preloaded()...), nil
+}
+
+// functions checks the functions of MPI that a program calls, by the symbols it imports.
+func functions(path string) []Finding {
+	im, err := shim.ReadImports(path)
+	if err != nil {
+		return []Finding{warning("functions", "name the binary that calls MPI", "the imports of %s cannot be read: %v",
+			path, err)}
+	}
+	var list []Finding
+	if len(im.Missing) > 0 {
+		list = append(list, failure("libraries",
+			"set LD_LIBRARY_PATH, or load the modules that the program was built with", "not found: %s",
+			strings.Join(im.Missing, ", ")))
+	}
+	if len(im.Calls) == 0 {
+		return append(list, warning("functions",
+			"if it loads MPI later or starts other programs, doctor cannot see what they call",
+			"%s calls no function of MPI itself", filepath.Base(path)))
+	}
+	list = append(list, ok("languages", "%s", strings.Join(im.Languages, ", ")))
+	calls := units.Count(int64(len(im.Calls)), "function")
+	if names := im.Unrecorded(); len(names) > 0 {
+		list = append(list, warning("functions", "the program runs as without commq; the time in them counts as "+
+			"compute time, and their communication is in no table", "%s of MPI called, of which not recorded: %s",
+			calls, strings.Join(names, ", ")))
+	} else {
+		list = append(list, ok("functions", "%s of MPI called; all that communicate are recorded", calls))
+	}
+	for _, w := range im.Wrappers {
+		list = append(list, warning("other tools",
+			"times then include that tool's own; link the program without it", "%s also wraps MPI", w))
+	}
+	return list
+}
+
+// preloaded checks $LD_PRELOAD for libraries that wrap MPI.
+func preloaded() (list []Finding) {
+	paths := strings.FieldsFunc(os.Getenv("LD_PRELOAD"), func(r rune) bool { return r == ':' || r == ' ' })
+	for _, path := range paths {
+		switch {
+		case filepath.Base(path) == "libcommq.so":
+			list = append(list, warning("preload",
+				"unset LD_PRELOAD before commq capture, or use commq ingest after the run",
+				"$LD_PRELOAD has the capture library already (commq exec --print-env): all MPI programs of "+
+					"this shell record themselves"))
+		case shim.WrapsMPI(path):
+			list = append(list, warning("preload", "unset LD_PRELOAD, or capture without that tool",
+				"$LD_PRELOAD has %s, which also wraps MPI", path))
+		}
+	}
+	return list
+}

@@ -1,0 +1,81 @@
+package ingest
+
+// pending is a request that has not ended yet.
+type pending struct {
+	serial uint32 // 0: the entry is free
+	epoch  int32  // of the row that posted it
+	row    int32  // index of that row in the rank's rows of its epoch
+	recv   int32  // index in the rank's receives of its epoch; -1: none
+	send   int32  // index in the rank's sends of its epoch; -1: none
+	view   int32  // the communicator in which its source is a rank
+	made   uint32 // serial of the call that made it, when it is persistent
+	keep   bool   // with filters: its row is kept
+}
+
+// requestTable holds the pending requests by serial: open addressing with linear probing. Serials count up, so the
+// serial itself is a good hash.
+type requestTable struct {
+	slots []pending
+	used  int
+}
+
+const minRequests = 64
+
+func (t *requestTable) put(p pending) {
+	if 2*(t.used+1) > len(t.slots) {
+		t.grow()
+	}
+	mask := uint32(len(t.slots) - 1)
+	i := p.serial & mask
+	for t.slots[i].serial != 0 && t.slots[i].serial != p.serial {
+		i = (i + 1) & mask
+	}
+	if t.slots[i].serial == 0 {
+		t.used++
+	}
+	t.slots[i] = p
+}
+
+// get returns the request with that serial, or nil; valid until the next put or remove.
+func (t *requestTable) get(serial uint32) *pending {
+	if len(t.slots) == 0 || serial == 0 {
+		return nil
+	}
+	mask := uint32(len(t.slots) - 1)
+	for i := serial & mask; t.slots[i].serial != 0; i = (i + 1) & mask {
+		if t.slots[i].serial == serial {
+			return &t.slots[i]
+		}
+	}
+	return nil
+}
+
+// remove forgets a request and moves later ones of its chain up.
+func (t *requestTable) remove(serial uint32) {
+	mask := uint32(len(t.slots) - 1)
+	i := serial & mask
+	for t.slots[i].serial != serial {
+		if t.slots[i].serial == 0 {
+			return
+		}
+		i = (i + 1) & mask
+	}
+	t.used--
+	for j := (i + 1) & mask; t.slots[j].serial != 0; j = (j + 1) & mask {
+		if home := t.slots[j].serial & mask; (j-home)&mask >= (j-i)&mask {
+			t.slots[i] = t.slots[j]
+			i = j
+		}
+	}
+	t.slots[i] = pending{}
+}
+
+func (t *requestTable) grow() {
+	old := t.slots
+	t.slots, t.used = make([]pending, max(minRequests, 2*len(old))), 0
+	for i := range old {
+		if old[i].serial != 0 {
+			t.put(old[i])
+		}
+	}
+}

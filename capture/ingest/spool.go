@@ -1,0 +1,352 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/commq/commq/capture/spool"
+)
+
+// JobInfo describes a job whose files are in a spool folder.
+type JobInfo struct {
+	// ID is the job's id, 16 hexadecimal digits.
+	ID string
+	// Ranks is the number of processes in the job's MPI_COMM_WORLD.
+	Ranks int32
+	// Files are the names of its files in the folder.
+	Files []string
+	// Summaries are the names of the files that its simulator ranks wrote there beside the records.
+	Summaries []string
+	// Program is the path of the executable.
+	Program string
+	// Started is when the first of its processes called MPI_Init.
+	Started time.Time
+}
+
+var fileName = regexp.MustCompile(`^([0-9a-f]{16})\.([0-9]{1,9})\.([0-9]{1,9})\` + spool.Suffix + `$`)
+
+// Jobs lists the jobs with files in the spool folder in the order in which they started, because a script may run
+// several MPI programs. An empty folder has none. A missing folder is an error, and so is a file with a spool file's
+// name that is not one.
+func Jobs(spoolDir string) ([]JobInfo, error) {
+	entries, err := os.ReadDir(spoolDir)
+	if err != nil {
+		return nil, fmt.Errorf("read the spool: %w", err)
+	}
+	byID, summaries := map[string]*JobInfo{}, map[string][]string{}
+	for _, e := range entries {
+		if name := summaryName.FindStringSubmatch(e.Name()); name != nil {
+			summaries[name[1]] = append(summaries[name[1]], e.Name())
+		}
+		name := fileName.FindStringSubmatch(e.Name())
+		if name == nil {
+			continue
+		}
+		j := byID[name[1]]
+		if j == nil {
+			j = &JobInfo{ID: name[1]}
+			byID[name[1]] = j
+		}
+		j.Files = append(j.Files, e.Name())
+	}
+	jobs := make([]JobInfo, 0, len(byID))
+	for _, j := range byID {
+		if err := j.readHeader(spoolDir); err != nil {
+			return nil, err
+		}
+		j.Summaries = summaries[j.ID]
+		jobs = append(jobs, *j)
+	}
+	slices.SortFunc(jobs, func(a, b JobInfo) int {
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
+	})
+	return jobs, nil
+}
+
+// readHeader fills in what the header of the job's first file holds.
+func (j *JobInfo) readHeader(dir string) error {
+	path := filepath.Join(dir, j.Files[0])
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data := make([]byte, spool.HeaderBytes)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return fmt.Errorf("%s: shorter than a header: not a spool file, or cut short", path)
+	}
+	s, err := spool.Parse(path, data)
+	if err != nil {
+		return err
+	}
+	j.Ranks = s.Header.Size
+	j.Program = spool.Text(s.Header.Program[:])
+	j.Started = time.Unix(0, s.Header.RealtimeNs).UTC()
+	return nil
+}
+
+// Find returns the job with that id in the spool folder, or the only job if id is empty. Its error lists the jobs in
+// the folder.
+func Find(dir, id string) (*JobInfo, error) {
+	jobs, err := Jobs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(jobs) == 0 {
+		return nil, errNoRecords(dir)
+	}
+	if id == "" && len(jobs) == 1 {
+		return &jobs[0], nil
+	}
+	var lines []string
+	for i := range jobs {
+		if jobs[i].ID == strings.ToLower(id) {
+			return &jobs[i], nil
+		}
+		lines = append(lines, fmt.Sprintf("%s (%d ranks of %s)", jobs[i].ID, jobs[i].Ranks, jobs[i].Program))
+	}
+	list := strings.Join(lines, ", ")
+	if id == "" {
+		return nil, fmt.Errorf("spool %s: has the records of %d jobs; choose one with --job: %s", dir, len(jobs), list)
+	}
+	return nil, fmt.Errorf("spool %s: no job %s; there is %s", dir, id, list)
+}
+
+// errNoRecords looks for records in the folders below, because commq capture makes a folder for each launch.
+func errNoRecords(dir string) error {
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*"+spool.Suffix))
+	var folders []string
+	for _, f := range found {
+		if fileName.MatchString(filepath.Base(f)) {
+			folders = append(folders, filepath.Dir(f))
+		}
+	}
+	folders = slices.Compact(folders)
+	if err != nil || len(folders) == 0 {
+		return fmt.Errorf("spool %s: no records in it (files named JOB.RANK.THREAD%s); was the program run under "+
+			"commq exec?", dir, spool.Suffix)
+	}
+	if n := len(folders); n > 5 {
+		folders = append(folders[:5], fmt.Sprintf("and %d more", n-5))
+	}
+	return fmt.Errorf("spool %s: no records in it, but in folders below it; name one of them: %s", dir,
+		strings.Join(folders, ", "))
+}
+
+// job is the records of a job, opened.
+type job struct {
+	dir       string
+	id        uint64
+	size      int32        // of MPI_COMM_WORLD
+	ranks     []*rankSpool // those with records, ascending
+	summaries []string     // names of the files of its simulator ranks
+}
+
+// openJob maps the files of a job that choose returns, and compares their headers. An empty jobID means the only job
+// in the folder.
+func openJob(dir, jobID string, choose func(*JobInfo) ([]string, error)) (*job, error) {
+	info, err := Find(dir, jobID)
+	if err != nil {
+		return nil, err
+	}
+	id, err := strconv.ParseUint(info.ID, 16, 64)
+	if err != nil {
+		return nil, err
+	}
+	files, err := choose(info)
+	if err != nil {
+		return nil, fmt.Errorf("spool %s: %w", dir, err)
+	}
+	j := &job{dir: dir, id: id, size: info.Ranks, summaries: info.Summaries}
+	for _, name := range files {
+		f, err := spool.Open(filepath.Join(j.dir, name))
+		if err == nil {
+			j.add(f)
+			err = j.checkHeader(f, name)
+		}
+		if err != nil {
+			j.close()
+			return nil, err
+		}
+	}
+	j.sort()
+	return j, nil
+}
+
+// allFiles chooses all files of a job.
+func allFiles(info *JobInfo) ([]string, error) { return info.Files, nil }
+
+// add adds a file to its rank.
+func (j *job) add(f *spool.File) {
+	for _, r := range slices.Backward(j.ranks) { // backwards, because files come roughly by rank
+		if r.rank == f.Header.Rank {
+			r.files = append(r.files, f)
+			return
+		}
+	}
+	j.ranks = append(j.ranks, &rankSpool{rank: f.Header.Rank, files: []*spool.File{f}})
+}
+
+// sort sorts the files by rank and thread.
+func (j *job) sort() {
+	slices.SortFunc(j.ranks, func(a, b *rankSpool) int { return cmp.Compare(a.rank, b.rank) })
+	for _, r := range j.ranks {
+		slices.SortFunc(r.files, func(a, b *spool.File) int { return cmp.Compare(a.Header.Thread, b.Header.Thread) })
+	}
+}
+
+func (j *job) close() {
+	for _, r := range j.ranks {
+		for _, f := range r.files {
+			_ = f.Close() // read-only pages: nothing is lost
+		}
+	}
+}
+
+// virtual reports whether the times are the virtual ones of simulator ranks. checkHeader makes sure that all files
+// agree.
+func (j *job) virtual() bool { return j.ranks[0].files[0].Header.Timer == spool.TimerVirtual }
+
+// checkHeader compares a file's header with its name and with the job.
+func (j *job) checkHeader(f *spool.File, name string) error {
+	h := &f.Header
+	first := &j.ranks[0].files[0].Header
+	want := fileName.FindStringSubmatch(name)
+	got := fmt.Sprintf("%016x.%d.%d", h.Job, h.Rank, h.Thread)
+	switch {
+	case strings.TrimSuffix(want[0], spool.Suffix) != got:
+		return fmt.Errorf("%s: holds the records of %s (job.rank.thread): was it renamed?", f.Name, got)
+	case h.Size != j.size:
+		return fmt.Errorf("%s: is from a job with %d ranks, but the other files have %d: the folder mixes jobs with the same id",
+			f.Name, h.Size, j.size)
+	case h.ComputeClock != first.ComputeClock:
+		return fmt.Errorf("%s: captured with --clock %s, but %s with %s: capture all ranks alike", f.Name,
+			computeClocks[h.ComputeClock], j.ranks[0].files[0].Name, computeClocks[first.ComputeClock])
+	case (h.Timer == spool.TimerVirtual) != j.virtual():
+		return fmt.Errorf("%s: either this file or the others of the job were captured with simulator ranks: capture all ranks alike",
+			f.Name)
+	}
+	return nil
+}
+
+// checkPresent finds missing ranks and threads: an error, or with partial a warning.
+func (j *job) checkPresent(partial bool, w *warnings) error {
+	const most = 10
+	var missing []string
+	next := int32(0)
+	for _, r := range j.ranks {
+		for ; next < r.rank && len(missing) < most; next++ {
+			missing = append(missing, fmt.Sprintf("rank %d", next))
+		}
+		next = r.rank + 1
+		for t, f := range r.files {
+			if int(f.Header.Thread) != t {
+				missing = append(missing, fmt.Sprintf("thread %d of rank %d", t, r.rank))
+				break
+			}
+		}
+	}
+	for ; next < j.size && len(missing) < most; next++ {
+		missing = append(missing, fmt.Sprintf("rank %d", next))
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	list := strings.Join(missing, ", ")
+	if absent := int(j.size) - len(j.ranks); absent > len(missing) {
+		list += fmt.Sprintf(" and others (%d of %d ranks are missing)", absent, j.size)
+	}
+	if !partial {
+		return fmt.Errorf("spool %s: job %016x has no records of %s; put the files of all nodes into one folder, or ingest what is there with --partial",
+			j.dir, j.id, list)
+	}
+	w.add("No records of %s: messages from and to them are unmatched.", list)
+	return nil
+}
+
+// checkRecorded rejects a spool captured only to measure its size, and notes where records were dropped.
+func checkRecorded(ranks []*rankSpool) error {
+	for _, r := range ranks {
+		for _, f := range r.files {
+			if f.Header.Calls > 0 {
+				return fmt.Errorf("%s: was captured with --dry-run, which keeps no records; capture without it", f.Name)
+			}
+			r.facts.Lossy = r.facts.Lossy || f.Header.Dropped > 0 || f.Header.Limited != 0
+		}
+	}
+	return nil
+}
+
+// checkEnds finds files that were cut short between two records, because a process that reached MPI_Finalize has
+// recorded it.
+func (j *job) checkEnds(partial bool, w *warnings) error {
+	for _, r := range j.ranks {
+		f := r.files[0]
+		if f.Header.Ended != spool.EndedFinalized || r.facts.Finalized || f.Header.Dropped > 0 {
+			continue
+		}
+		if !partial {
+			return fmt.Errorf("%s: rank %d reached MPI_Finalize, but its records end before: the file was cut short; copy it again, or ingest what is there with --partial",
+				f.Name, r.rank)
+		}
+		w.add("The records of rank %d end before its MPI_Finalize: its file was cut short.", r.rank)
+	}
+	return nil
+}
+
+// warnDropped warns of calls that were not recorded, and says why.
+func (j *job) warnDropped(w *warnings) {
+	var full, limited, files int64
+	first := struct {
+		ns   int64
+		file *spool.File
+	}{ns: math.MaxInt64}
+	for _, r := range j.ranks {
+		for _, f := range r.files {
+			if f.Header.Limited == 0 {
+				full += int64(f.Header.Dropped)
+				continue
+			}
+			limited += int64(f.Header.Dropped)
+			files++
+			if ns := r.clock.Ns(r.lastTick(f)); ns < first.ns {
+				first.ns, first.file = ns, f
+			}
+		}
+	}
+	if full > 0 {
+		w.add("%d calls could not be recorded, because there was no space left for the spool: their messages and collectives are missing.",
+			full)
+	}
+	if files > 0 {
+		h := &first.file.Header
+		w.add("The records of %d threads reached their limit (--max-spool: %d bytes each), the first of them those of thread %d of rank %d at %.6f s. The %d calls that these threads made after that are not recorded: their messages and collectives are missing.",
+			files, h.Limit, h.Thread, h.Rank, float64(first.ns)/1e9, limited)
+	}
+}
+
+// lastTick returns when the last recorded call in a file of the rank was entered.
+func (r *rankSpool) lastTick(f *spool.File) uint64 {
+	if r.remote {
+		return r.lastTicks[f.Header.Thread]
+	}
+	tick := f.Header.Clock0Tick
+	for i := range f.Slots {
+		if f.Slots[i].Kind == spool.End {
+			break
+		}
+		if f.Slots[i].Kind == spool.KindCall {
+			tick = f.Slots[i].T0
+		}
+	}
+	return tick
+}

@@ -1,0 +1,105 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/commq/commq/internal/printable"
+)
+
+// CompileError is a failure of the compiler on one of commq's own sources.
+type CompileError struct {
+	// What was compiled, for example the capture library for Open MPI 4.1.4.
+	What string
+	// Compiler is the compiler wrapper.
+	Compiler string
+	// Err is why it ended, Output what it printed.
+	Err    error
+	Output string
+}
+
+// outputLines is how many of the compiler's last lines an error shows, outputWidth how much of each.
+const outputLines, outputWidth = 5, 200
+
+// Error returns several lines: what failed, the compiler's last lines, and what to do.
+func (e *CompileError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s on %s", e.Compiler, e.how(), e.What)
+	for _, line := range e.lastLines() {
+		b.WriteString("\n    " + line)
+	}
+	b.WriteString("\n" + e.advice())
+	return b.String()
+}
+
+// Unwrap returns why the compiler ended.
+func (e *CompileError) Unwrap() error { return e.Err }
+
+// how says in plain words how the compiler ended.
+func (e *CompileError) how() string {
+	if signal, ok := e.signal(); ok {
+		return fmt.Sprintf("was stopped by a signal (%s) while it worked", signal)
+	}
+	return fmt.Sprintf("failed (%v)", e.Err)
+}
+
+func (e *CompileError) signal() (syscall.Signal, bool) {
+	var exit *exec.ExitError
+	if !errors.As(e.Err, &exit) {
+		return 0, false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return status.Signal(), ok && status.Signaled()
+}
+
+// advice says what the user should do.
+func (e *CompileError) advice() string {
+	killed, ok := e.signal()
+	text := strings.ToLower(e.Output)
+	switch {
+	case ok && killed == syscall.SIGKILL || strings.Contains(text, "fatal error: killed"):
+		return "the machine may have run out of memory, or a limit of the batch system was reached: try again on a login node"
+	case strings.Contains(text, "no space left"):
+		return "name a cache folder with more space in $COMMQ_CACHE, and one for temporary files in $TMPDIR"
+	}
+	return "check that the wrapper compiles a program of your own, or name another one with --mpicc"
+}
+
+// lastLines are the last lines of the output that are not empty.
+func (e *CompileError) lastLines() (lines []string) {
+	for _, line := range strings.Split(e.Output, "\n") {
+		if line = strings.TrimRight(printable.Text(line), " \t\r"); line != "" {
+			if runes := []rune(line); len(runes) > outputWidth {
+				line = string(runes[:outputWidth]) + " ..."
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(0, len(lines)-outputLines):]
+}
+
+// compile runs the compiler wrapper on sources in a folder, which messages leave out. Its error is a CompileError, or that of ctx.
+func (t Target) compile(ctx context.Context, what, folder string, args []string) error {
+	cmd := exec.CommandContext(ctx, t.Mpicc, args...)
+	text, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("compiling %s: %w", what, context.Cause(ctx))
+	}
+	return &CompileError{What: what, Compiler: t.Mpicc, Err: err, Output: strings.ReplaceAll(string(text), folder+"/", "")}
+}
+
+// Title is the library with its version for people, for example Open MPI 4.1.4.
+func (t Target) Title() string {
+	title := t.Library
+	if lib, err := known(t.Library); err == nil {
+		title = lib.title
+	}
+	return title + " " + t.Version
+}

@@ -1,0 +1,140 @@
+/* Finds the MPI library's functions, and handles processes whose library is not the one the shim is built for. */
+#include "library.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "print.h"
+
+cq_fns cq_p;
+cq_ffns cq_f;
+cq_data cq_d;
+
+static void missing(void)
+{
+	cq_print("commq: this process calls an MPI function that its %s does not have, or it uses another MPI library; "
+		"run it without commq, or build the shim for its library (commq capture build --mpi)\n", CQ_LIBRARY);
+	abort();
+}
+
+int cq_is_missing(void (*function)(void))
+{
+	return function == missing;
+}
+
+static void *find_symbol(const char *name)
+{
+	static const char *const sonames[] = CQ_SONAMES;
+	void *p = dlsym(RTLD_DEFAULT, name);
+	/* Libraries loaded for one module only (as by an import in Python) are outside the default scope. */
+	for (size_t i = 0; p == NULL && i < sizeof sonames / sizeof *sonames; i++) {
+		void *lib = dlopen(sonames[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (lib != NULL) {
+			p = dlsym(lib, name);
+			dlclose(lib);
+		}
+	}
+	return p;
+}
+
+typedef struct {
+	const char *name;
+	void *where; /* the pointer to set */
+} cq_symbol;
+
+void cq_resolve(void)
+{
+	static const cq_symbol functions[] = {
+#define X(f) {"PMPI_" #f, &cq_p.f},
+		CQ_FNS(X)
+#undef X
+#define X(f) {"PMPIX_" #f, &cq_p.MPIX_##f},
+		CQ_FNS_MPIX(X) CQ_FNS_SIM_MPIX(X)
+#undef X
+#define X(f, n) {#f, &cq_f.f},
+		CQ_FFNS(X)
+#undef X
+	};
+	static const cq_symbol data[] = {
+#define X(f) {#f, &cq_d.p_##f},
+		CQ_DATA(X)
+#undef X
+		{NULL, NULL},
+	};
+	static char nothing[64];
+	static int resolved;
+	if (resolved)
+		return;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+		void *p = find_symbol(functions[i].name);
+		void (*m)(void) = missing;
+		if (p == NULL)
+			memcpy(functions[i].where, &m, sizeof m);
+		else
+			memcpy(functions[i].where, &p, sizeof p);
+	}
+	for (size_t i = 0; data[i].name != NULL; i++) {
+		void *p = find_symbol(data[i].name);
+		if (p == NULL)
+			p = nothing;
+		memcpy(data[i].where, &p, sizeof p);
+	}
+	resolved = 1;
+}
+
+/* Reports whether this is rank 0 of its job, according to the launcher's environment, which is all that is known
+ * before MPI_Init. Rank 0 prints messages for all. */
+static int first_rank(void)
+{
+	static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		const char *v = getenv(names[i]);
+		if (v != NULL && *v != 0)
+			return strcmp(v, "0") == 0;
+	}
+	return 1;
+}
+
+/* A shim built for one library cannot even pass on the other's calls, because the sizes of handles differ. So a
+ * process with the wrong library is started again without the shim, before main begins. */
+static void restart_without_shim(char **argv)
+{
+	Dl_info self;
+	const char *list = getenv("LD_PRELOAD");
+	char *rest = list != NULL ? strdup(list) : NULL;
+	char *remaining = list != NULL ? calloc(1, strlen(list) + 1) : NULL;
+	if (rest == NULL || remaining == NULL || dladdr((void *)&cq_p, &self) == 0)
+		return;
+	char *save = NULL;
+	int removed = 0;
+	for (char *f = strtok_r(rest, ": ", &save); f != NULL; f = strtok_r(NULL, ": ", &save)) {
+		if (strcmp(f, self.dli_fname) == 0) {
+			removed = 1;
+			continue;
+		}
+		if (*remaining != 0)
+			strcat(remaining, ":");
+		strcat(remaining, f);
+	}
+	if (!removed)
+		return;
+	if (*remaining != 0)
+		setenv("LD_PRELOAD", remaining, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	if (first_rank())
+		cq_print("commq: the shim is for %s, but the program is linked to another MPI library; the program runs "
+			"unrecorded\n", CQ_LIBRARY);
+	execv("/proc/self/exe", argv);
+}
+
+__attribute__((constructor)) static void loaded(int argc, char **argv, char **envp)
+{
+	(void)argc;
+	(void)envp;
+	int mpi = dlsym(RTLD_DEFAULT, "PMPI_Init") != NULL;
+	int openmpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
+	if (mpi && openmpi != CQ_OPENMPI)
+		restart_without_shim(argv);
+}

@@ -1,0 +1,94 @@
+/* The MPI library in the process: which one the shim is built for, which functions it has, and pointers to them. A
+ * "key" is a handle as a 64-bit number; keys of valid handles are never 0. */
+#ifndef COMMQ_LIBRARY_H
+#define COMMQ_LIBRARY_H
+
+#include <mpi.h>
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+#include <stdint.h>
+#include <string.h>
+
+#include "calls_gen.h"
+#include "compiler.h"
+
+#if defined(OPEN_MPI)
+#define CQ_OPENMPI 1
+#define CQ_MPICH 0
+#define CQ_LIBRARY "Open MPI"
+#define CQ_SONAMES {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"}
+#elif defined(MPICH_VERSION)
+#define CQ_OPENMPI 0
+#define CQ_MPICH 1
+#define CQ_LIBRARY "MPICH"
+#define CQ_SONAMES {"libmpich.so.12", "libmpichfort.so.12", "libmpi.so.12"}
+#else
+#error "commq: the shim supports Open MPI and MPICH; this mpi.h belongs to neither"
+#endif
+/* The functions of MPI 4 that Open MPI provides from version 5 on. */
+#if CQ_MPICH || OMPI_MAJOR_VERSION >= 5
+#define CQ_MPI4 1
+#else
+#define CQ_MPI4 0
+#endif
+/* The functions with counts of type MPI_Count, MPI_X_c: missing in Open MPI 4 and 5. */
+#if MPI_VERSION >= 4
+#define CQ_LARGE 1
+#else
+#define CQ_LARGE 0
+#endif
+/* Open MPI's extension with the persistent collectives, MPIX_X_init. */
+#if CQ_OPENMPI && defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define CQ_PCOLL 1
+#else
+#define CQ_PCOLL 0
+#endif
+
+#ifndef CQ_SIM
+#define CQ_SIM 0
+#endif
+
+#if CQ_SIM && CQ_OPENMPI
+/* Removed from mpi.h, but programs compiled with an older one still call them. */
+#undef MPI_Errhandler_create
+#undef MPI_Errhandler_get
+#undef MPI_Errhandler_set
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int MPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+#endif
+
+#include "fns_gen.h"
+#include "world.h"
+
+#if CQ_OPENMPI
+#define CQ_KEY(h) ((uint64_t)(uintptr_t)(h))
+#else
+#define CQ_KEY(h) ((uint64_t)(uint32_t)(h))
+#endif
+
+/* File handles are pointers in both libraries. */
+#define CQ_FILE_KEY(h) ((uint64_t)(uintptr_t)(h))
+
+/* Says that a datatype's handle keeps its meaning. MPICH's Fortran module makes a type for each array section that it
+ * is given and frees it by the PMPI name, so handles of derived types change their meaning without the shim noticing. */
+#if CQ_OPENMPI
+#define CQ_TYPE_FIXED(h) 1
+#else
+#define CQ_TYPE_FIXED(h) ((uint32_t)(h) >> 30 == 1)
+#endif
+
+#pragma GCC visibility push(hidden)
+
+/* Finds the library's functions at the first call; later calls return at once. */
+void cq_resolve(void);
+/* Reports whether the library lacks a function of cq_p or cq_f. */
+int cq_is_missing(void (*function)(void));
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDryRunReportsSimulators: a mark of a simulator rank in the spool that cannot be removed is an error of
+// commq capture --dry-run too.
+func TestDryRunReportsSimulators(t *testing.T) {
+	captureEnvironment(t)
+	launcher := filepath.Join(t.TempDir(), "launcher")
+	// the launcher's command line contains the variables of the ranks
+	script := `#!/bin/sh
+for word; do case $word in COMMQ_SPOOL=*) COMMQ_SPOOL=${word#COMMQ_SPOOL=};; esac; done
+mkdir -p "$COMMQ_SPOOL/simulator-3.lock/x"
+`
+	if err := os.WriteFile(launcher, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		args := []string{"capture", "--store", t.TempDir(), "--spool", t.TempDir(), "--mpi", "mpich", "--launcher", launcher,
+			"--sim-ranks", "1", "--machine", "flat", "--clock", "none"}
+		if dry {
+			args = append(args, "--dry-run")
+		}
+		status, _, errs := commandLine("", append(args, "--", launcher)...)
+		if status != exitCannot || !strings.Contains(errs, "wait for the simulator ranks: ") ||
+			!strings.Contains(errs, "simulator-3.lock") {
+			t.Errorf("dry run %v: status %d, %q; want %d and the error of the simulator ranks", dry, status, errs, exitCannot)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commq/commq/writer"
+)
+
+// standardOutput is the name that stands for standard output where a file is to be written.
+const standardOutput = "-"
+
+// writes gives a command --replace, and makes it refuse, before it does anything, to overwrite the files of --output
+// and --plot. Commands that write a run check its name as soon as they know it.
+func (a *app) writes(c *cobra.Command) {
+	c.Flags().BoolVar(&a.replace, "replace", false, "overwrite what has that name; the old one goes when the new one "+
+		"is complete")
+	beforeRun(c, func([]string) error {
+		for _, name := range []string{"output", "plot"} {
+			if f := c.Flags().Lookup(name); f != nil {
+				if err := a.checkNew(f.Value.String()); err != nil {
+					return fmt.Errorf("%s%w", placeOf(c), err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// beforeRun makes a command do something before it runs, after what it already does then.
+func beforeRun(c *cobra.Command, do func(args []string) error) {
+	before := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if before != nil {
+			if err := before(c, args); err != nil {
+				return err
+			}
+		}
+		return do(args)
+	}
+}
+
+// checkNew refuses to overwrite a file without --replace. It lets standard output, devices and pipes through; "" is no
+// file.
+func (a *app) checkNew(file string) error {
+	if file == "" || file == standardOutput || a.replace {
+		return nil
+	}
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !info.Mode().IsRegular():
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%s exists; name another file, or overwrite it with --replace", file)
+}
+
+// checkName refuses the name of a new run of the store that a run has already, without --replace.
+func (a *app) checkName(name string) error {
+	if err := writer.CheckName(name); err != nil {
+		return err
+	}
+	return writer.CheckFree(a.storeDir(), name, a.replace)
+}
+
+// writeFile writes a file, or standard output if its name is -. See writeFile.
+func (a *app) writeFile(name string, write func(io.Writer) error) error {
+	if name == standardOutput {
+		return write(a.stdout)
+	}
+	return writeFile(name, write)
+}
+
+// writeFile writes a temporary file in the same folder and renames it when it is complete, so that readers never see
+// half a file.
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // /dev/null, a pipe
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return cannotWrite(name, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreMissing(os.Remove(f.Name())))
+		}
+	}()
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return cannotWrite(name, err)
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return cannotWrite(name, err)
+	}
+	return nil
+}
+
+// cannotWrite names the file that the user asked for in an error, and not the temporary one beside it. Errors about
+// other files, such as those that the answer is read from, stay whole.
+func cannotWrite(name string, err error) error {
+	temporary := "." + filepath.Base(name) + "."
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path) && strings.HasPrefix(filepath.Base(path.Path), temporary):
+		err = path.Err
+	case errors.As(err, &link) && strings.HasPrefix(filepath.Base(link.Old), temporary):
+		err = link.Err
+	}
+	return fmt.Errorf("write %s: %w", name, err)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// writeFiles writes files, which get their names when all are complete. The error of write is returned as it is.
+func (a *app) writeFiles(names []string, write func(files []io.Writer) error) error {
+	var failed error
+	var open func(files []io.Writer) error
+	open = func(files []io.Writer) error {
+		if len(files) == len(names) {
+			failed = write(files)
+			return failed
+		}
+		return a.writeFile(names[len(files)], func(f io.Writer) error { return open(append(files, f)) })
+	}
+	if err := open(nil); failed == nil {
+		return err
+	}
+	return failed
+}

@@ -1,0 +1,16 @@
+// Package compare decides what differs between the measures of runs, and whether it may differ: two sets of runs, a
+// baseline kept beside a program's source, and rules that runs follow or break.
+//
+// Measures are of two kinds. Exact ones (messages, bytes, calls) depend only on the program and must be equal. Times
+// vary from run to run and are compared by a statistical test, as in benchstat (golang.org/x/perf/benchmath).
+//
+// The files, in reading order:
+//
+//   - measure.go asks the query measures; sample.go has the values of one run.
+//   - runs.go measures runs and compares them, or makes a baseline of them, in one call.
+//   - diff.go compares two sets of samples; print.go and table.go show the result, grid.go aligns its lines.
+//   - wire.go compares what two runs send, message by message.
+//   - baseline.go reads and writes baselines; equation.go fits measures over the number of ranks.
+//   - rules.go reads rules, check.go applies them to evidence, files.go collects that evidence for the files of a
+//     command, verdict.go writes the verdict as text, JUnit, SARIF or GitHub commands.
+package compare

@@ -1,0 +1,162 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/commq/commq/internal/rows"
+)
+
+// Engine answers CheckFiles' questions about runs.
+type Engine interface {
+	// Ask asks a named query about several runs together.
+	Ask(ctx context.Context, runs []Run, query string, args map[string]string, each func(rows.Row) error) error
+	// SQL runs a SELECT on one run. It returns the first rows in words, and the number of rows.
+	SQL(ctx context.Context, run Run, text string) (first []string, count int64, err error)
+	// ByHand finds the collectives that a run does by hand; Operations lists those that it can find.
+	ByHand(ctx context.Context, run Run) ([]Manual, error)
+	Operations() []string
+	// Fit fits equations.
+	Fit(byRanks map[int64]float64) (equation string, err error)
+}
+
+// Files are the files that CheckFiles reads.
+type Files struct {
+	// Rules is the path of the rules.
+	Rules string
+	// Baseline is the path of the baseline; empty means the one that the rules name.
+	Baseline string
+	// SourceRoot is the folder to which paths in the verdict are relative; empty means the working directory.
+	SourceRoot string
+}
+
+// CheckFiles checks runs by the rules in a file. base are runs to compare times with, if any.
+func CheckFiles(ctx context.Context, files Files, runs, base []Run, engine Engine) (*Verdict, error) {
+	rules, err := openRules(files.Rules)
+	if err != nil {
+		return nil, err
+	}
+	e := &Evidence{Operations: engine.Operations()}
+	if e.Baseline, err = openBaseline(files, rules); err != nil {
+		return nil, err
+	}
+	if e.New, err = MeasureComplete(ctx, runs, engine.Ask); err != nil {
+		return nil, err
+	}
+	if e.Base, err = MeasureComplete(ctx, base, engine.Ask); err != nil {
+		return nil, fmt.Errorf("base: %w", err)
+	}
+	if len(base) > 0 {
+		for _, r := range slices.Concat(base, runs) {
+			if err := base[0].CheckAlike(r); err != nil {
+				return nil, fmt.Errorf("%w; capture them alike", err)
+			}
+		}
+	}
+	e.Kept = KeptRows(runs)
+	e.connect(ctx, runs, engine)
+	v := &Verdict{Rules: files.relative(files.Rules), Results: Check(rules, e)}
+	for _, r := range runs {
+		v.Runs = append(v.Runs, r.Name)
+	}
+	for i := range v.Results {
+		for k := range v.Results[i].Findings {
+			f := &v.Results[i].Findings[k]
+			f.File = files.relative(f.File)
+		}
+	}
+	return v, nil
+}
+
+// connect lets the functions of the evidence ask the engine.
+func (e *Evidence) connect(ctx context.Context, runs []Run, engine Engine) {
+	named := func(name string) Run {
+		return runs[slices.IndexFunc(runs, func(r Run) bool { return r.Name == name })]
+	}
+	e.Grow = func(measure string, ranks []int32) ([]Growth, error) {
+		var series []Run
+		for i, r := range runs {
+			if len(ranks) == 0 || slices.Contains(ranks, r.Manifest.Ranks) {
+				r.Name = fmt.Sprintf("the runs %d", i) // the query groups series by name: these runs are one
+				series = append(series, r)
+			}
+		}
+		g, err := MeasureGrowth(ctx, measure,
+			func(ctx context.Context, query string, args map[string]string, each func(rows.Row) error) error {
+				return engine.Ask(ctx, series, query, args, each)
+			})
+		if err != nil {
+			return nil, err
+		}
+		return []Growth{*g}, nil
+	}
+	e.ByHand = func(run string) ([]Manual, error) { return engine.ByHand(ctx, named(run)) }
+	e.Rows = func(run, sql string) ([]string, int64, error) { return engine.SQL(ctx, named(run), sql) }
+	e.Equation = func(key string) (string, error) { return Equation(e.New, key, engine.Fit) }
+}
+
+func openRules(name string) (*Rules, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w; write one (docs/method/check.md has the rules), or name it with --rules", err)
+	}
+	rules, err := ReadRules(name, f)
+	return rules, errors.Join(err, f.Close())
+}
+
+// BaselineName returns the path of the baseline that the user or the rules name; empty if neither does.
+func (f *Files) BaselineName() (string, error) {
+	if f.Baseline != "" {
+		return f.Baseline, nil
+	}
+	rules, err := openRules(f.Rules)
+	if err != nil {
+		return "", fmt.Errorf("%w; or name the baseline with --baseline", err)
+	}
+	return f.baselineName(rules), nil
+}
+
+// baselineName is BaselineName for rules that are read already.
+func (f *Files) baselineName(rules *Rules) string {
+	switch {
+	case f.Baseline != "":
+		return f.Baseline
+	case rules.Baseline == "" || filepath.IsAbs(rules.Baseline):
+		return rules.Baseline
+	}
+	return filepath.Join(filepath.Dir(f.Rules), rules.Baseline)
+}
+
+// openBaseline reads the baseline that the user or the rules name; nil if neither does.
+func openBaseline(files Files, rules *Rules) (*Baseline, error) {
+	name := files.baselineName(rules)
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: %w; write it with commq check --write-baseline, and commit it", err)
+	}
+	b, err := ReadBaseline(name, f)
+	return b, errors.Join(err, f.Close())
+}
+
+// relative makes an absolute path below the source root relative, as in the repository.
+func (f *Files) relative(file string) string {
+	root := f.SourceRoot
+	if root == "" {
+		root = "."
+	}
+	root, err := filepath.Abs(root)
+	if err != nil || !filepath.IsAbs(file) {
+		return file
+	}
+	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return file
+}

@@ -1,0 +1,109 @@
+package ledger
+
+// Operation is a collective operation, named by the MPI function that does it.
+type Operation uint8
+
+// Operations that can be found.
+const (
+	Bcast      Operation = iota // the payload of one rank reaches all others
+	Allgather                   // a payload of each rank, all of one size, reaches all others
+	Allgatherv                  // the same with different sizes
+	Alltoall                    // each rank sends a separate payload to each other rank, all of one size
+	Alltoallv                   // the same with different sizes
+	Barrier                     // empty messages by which every rank waits for every other
+
+	Scatter            // a block of one rank's payload reaches each rank, all of one size
+	Scatterv           // the same with different sizes
+	Gather             // a block of each rank, all of one size, reaches one rank
+	Gatherv            // the same with different sizes
+	Reduce             // the combined contributions of all ranks reach one rank
+	Allreduce          // the combined contributions of all ranks reach all ranks
+	ReduceScatter      // a block of the combined contributions reaches each rank
+	ReduceScatterBlock // the same, all blocks of one size
+	Scan               // the combined contributions of a rank and all before it reach that rank
+	Exscan             // the combined contributions of all ranks before a rank reach it
+
+	// the payload of a rank reaches its own set of neighbours; only with Options.Neighbors
+	NeighborAllgather
+	NeighborAlltoall  // each rank sends a separate payload to each neighbour, all of one size
+	NeighborAlltoallv // the same with different sizes
+	NeighborAlltoallw // the same with different datatypes
+)
+
+var operationNames = [...]string{"MPI_Bcast", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv",
+	"MPI_Barrier",
+	"MPI_Scatter", "MPI_Scatterv", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Allreduce", "MPI_Reduce_scatter",
+	"MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_allgather", "MPI_Neighbor_alltoall",
+	"MPI_Neighbor_alltoallv",
+	"MPI_Neighbor_alltoallw"}
+
+// Operations returns the names of all operations that can be found, without those between neighbours.
+func Operations() []string { return operationNames[:NeighborAllgather] }
+
+// String returns the name of the MPI function.
+func (o Operation) String() string { return operationNames[o] }
+
+// Neighborly reports whether each rank has its own neighbours.
+func (o Operation) Neighborly() bool { return o >= NeighborAllgather }
+
+// Rooted reports whether the operation has a root.
+func (o Operation) Rooted() bool {
+	switch o {
+	case Bcast, Scatter, Scatterv, Gather, Gatherv, Reduce:
+		return true
+	}
+	return false
+}
+
+// Combines reports whether the operation is a reduction, which has an MPI_Op.
+func (o Operation) Combines() bool { return o >= Reduce && o <= Exscan }
+
+// Certainty is the kind of evidence for a finding.
+type Certainty uint8
+
+// The kinds of evidence, strongest first.
+const (
+	// Verified: hashes, sums or first elements confirm that payloads result from the operation, wherever that can be
+	// seen.
+	Verified Certainty = iota
+	// Addressed: the sizes fit and the blocks are adjacent in memory. Hashes could not tell, because a rank's own
+	// block is in no message.
+	Addressed
+	// Inferred: sources, destinations, order and sizes fit in every instance, and nothing contradicts.
+	Inferred
+)
+
+// String returns verified, addressed or inferred.
+func (c Certainty) String() string { return [...]string{"verified", "addressed", "inferred"}[c] }
+
+// Instance is one occurrence of an operation.
+type Instance struct {
+	Op       Operation
+	Root     int32   // world rank
+	Possible []int32 // world ranks, sorted
+	Ranks    []int32 // world ranks, sorted
+	Messages []int32 // indexes into Ledger.Messages
+	Bytes    int64
+	Segments int
+	Repeated bool
+	Blank    bool  // the payload is empty, or one element repeated
+	First    int64 // send_seq of the root's first message
+	Last     int64 // send_seq of its last message
+	Buffer   int64 // address of the payload at the root
+
+	RankBytes []int64
+	Checks    int64
+	Proof     *Proof // nil if payloads were only spread; then they are verified
+
+	FirstListed int32  // the first of the messages in which it was found
+	FirstKey    RowKey // the position of that message in the run, for passes
+	Stage       int8   // 0: found among whole messages, before others were divided into pieces
+}
+
+// Proof is the evidence that the instances of an operation share.
+type Proof struct {
+	Certainty  Certainty
+	Reductions []string
+	Unseen     []int32     // world ranks whose own contribution was not seen
+	Others     []Operation // other operations that fit as well
+}

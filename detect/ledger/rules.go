@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"github.com/commq/commq/detect/crc"
+	"github.com/commq/commq/detect/rankset"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// Rules are the criteria, apart from the messages themselves, by which messages form an operation.
+type Rules struct {
+	MinRanks    int
+	MemoryBytes int64
+	Named       map[int32]bool // datatypes
+	Crc         *crc.Arithmetic
+	Sent        map[Place]int64 // number of messages sent at each place
+	Sets        rankset.Room    // room for the sets of one search
+	Stopped     func() error    // an error if the caller no longer wants an answer
+}
+
+// NewSetRoom returns the room of one search.
+func (r *Rules) NewSetRoom() *rankset.Room {
+	room := r.Sets
+	return &room
+}
+
+// OnlyNamedType returns the only named datatype of messages; null if there are none or several.
+func (r *Rules) OnlyNamedType(messages []Message, list []int32) int32 {
+	only := schema.NullInt32
+	for _, i := range list {
+		if t := messages[i].Datatype; r.Named[t] && t != only {
+			if only != schema.NullInt32 {
+				return schema.NullInt32
+			}
+			only = t
+		}
+	}
+	return only
+}
+
+// ElementType returns the named datatype of a message. A derived datatype agrees with the only named one.
+func (r *Rules) ElementType(m *Message, only int32) int32 {
+	switch {
+	case m.Bytes == 0:
+		return 0
+	case r.Named[m.Datatype]:
+		return m.Datatype
+	}
+	return only
+}
+
+// Blank reports whether a payload says nothing about its origin: it is empty, or one element of up to 8 bytes
+// repeated.
+func (r *Rules) Blank(m *Message) bool {
+	return m.Bytes == 0 || r.Crc.Repeated(m.Head, m.Bytes) == uint64(m.Hash)
+}
+
+// HasRanks reports whether a communicator has all these ranks.
+func HasRanks(c *run.Comm, ranks []int32) bool {
+	members := map[int32]bool{}
+	for _, r := range c.Members {
+		members[r] = true
+	}
+	for _, r := range ranks {
+		if !members[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// DefaultMinRanks is the least number of ranks of a finding: between two ranks, every message would be a broadcast.
+const DefaultMinRanks = 3

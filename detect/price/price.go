@@ -1,0 +1,217 @@
+// Package price tells how much time replacing findings by collective operations saves: by simulation on a machine
+// (Pricer), or by playing both runs (Measure).
+package price
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/commq/commq/detect/replace"
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// Pricing is the cost of a run on a machine, and what replacements save of it.
+type Pricing struct {
+	Machine string `json:"machine"`
+	Dialect string `json:"dialect"`
+	// PredictedNs is the time of the run as it is.
+	PredictedNs int64 `json:"predicted_ns"`
+	// All is the price of all findings replaced together.
+	All Price `json:"all"`
+	// Warnings are assumptions about the machine behind the prices.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Price is what replacing findings saves.
+type Price struct {
+	// ReplacedNs is the predicted time of the replaced run, SavedNs the difference to the time of the run (negative
+	// if it takes longer), and Saved that as a fraction. They are nil if the replaced run cannot be simulated;
+	// Problem then says why.
+	ReplacedNs *int64   `json:"replaced_ns"`
+	SavedNs    *int64   `json:"saved_ns"`
+	Saved      *float64 `json:"saved"`
+	Problem    string   `json:"problem,omitempty"`
+	// Collectives is how many collectives the replaced run has instead of messages; Left is how many instances cannot
+	// be replaced.
+	Collectives int `json:"collectives"`
+	Left        int `json:"left"`
+	// Pattern describes how the program does an instance by hand if that is known for other numbers of ranks; else
+	// PatternProblem has the reason.
+	Pattern        string `json:"pattern,omitempty"`
+	PatternProblem string `json:"pattern_problem,omitempty"`
+	// AtRanks are the times of one instance, by ascending number of ranks. PaysFrom is the least of these numbers from
+	// which on the collective is always faster; nil if it is not faster at the largest.
+	AtRanks  []AtRanks `json:"at_ranks,omitempty"`
+	PaysFrom *int      `json:"pays_from,omitempty"`
+}
+
+// AtRanks is the time of one instance with a number of ranks that do nothing else.
+type AtRanks struct {
+	Ranks    int    `json:"ranks"`
+	ByHandNs *int64 `json:"by_hand_ns"`
+	CalledNs *int64 `json:"called_ns"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// Pricer simulates a run with and without replacements.
+type Pricer struct {
+	// Run is the run, and Replaceable the same run with its findings.
+	Run         *run.Run
+	Replaceable *replace.Run
+	// Machine, Program and Options are those of a simulation of the run.
+	Machine *models.Machine
+	Program *simulate.Program
+	Options simulate.Options
+}
+
+// Price prices findings, each alone and all together. ranks are other numbers of ranks to price one instance with.
+func (p *Pricer) Price(ctx context.Context, findings int, ranks []int) (*Pricing, []*Price, error) {
+	base, err := p.simulate(ctx, p.Program, func(b *schema.Events) *schema.Events { return b })
+	if err != nil {
+		return nil, nil, fmt.Errorf("simulate %s on %s: %w", p.Run.Name, p.Machine.Name, err)
+	}
+	pricing := &Pricing{Machine: p.Machine.Name, Dialect: p.Options.Dialect.String(), PredictedNs: base,
+		Warnings: p.warnings()}
+	var all []int
+	var prices []*Price
+	for i := range findings {
+		all = append(all, i)
+		price, err := p.together(ctx, []int{i}, base)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.addRanks(price, i, ranks)
+		prices = append(prices, price)
+	}
+	total, err := p.together(ctx, all, base)
+	if err != nil {
+		return nil, nil, err
+	}
+	pricing.All = *total
+	return pricing, prices, nil
+}
+
+// Compare orders prices by what they save, the most first and unknown ones last.
+func Compare(a, b *Price) int {
+	x, y := a.SavedNs, b.SavedNs
+	switch {
+	case x == nil && y == nil:
+		return 0
+	case x == nil:
+		return 1
+	case y == nil:
+		return -1
+	}
+	return int(max(min(*y-*x, 1), -1))
+}
+
+// warnings name what the machine's description leaves out of the prices.
+func (p *Pricer) warnings() (out []string) {
+	nodes, nodeOf, err := p.Machine.Place(len(p.Program.Threads))
+	if err != nil {
+		return nil
+	}
+	ranks := make([]int, nodes)
+	for _, n := range nodeOf {
+		ranks[n]++
+	}
+	sharedCPUs, boundedLinks := false, true
+	for i, n := range ranks {
+		node := p.Machine.NodeAt(i)
+		sharedCPUs = sharedCPUs || n > node.CPUs
+		boundedLinks = boundedLinks && (n < 2 || node.IntraNode.OutputLinks > 0) &&
+			(nodes < 2 || node.OutputLinks > 0)
+	}
+	if sharedCPUs {
+		out = append(out, "ranks share CPUs: the time that waiting ranks take from them by polling is in no price")
+	}
+	if !boundedLinks && p.Machine.Network.Buses == 0 {
+		out = append(out, "the machine has no bound on links or buses, so messages of one rank to several arrive at "+
+			"once; --set output_links=1 (or intra_node.output_links=1) sends them one after the other")
+	}
+	return out
+}
+
+// together prices findings replaced together in a run that takes baseNs. A replaced run that cannot go on is a price
+// with a Problem.
+func (p *Pricer) together(ctx context.Context, findings []int, baseNs int64) (*Price, error) {
+	plan := p.Replaceable.Plan(findings)
+	price := &Price{Left: len(plan.Left)}
+	for _, f := range findings {
+		price.Collectives += plan.Collectives(f)
+	}
+	rewriter, out := plan.Rewriter(), &schema.Events{}
+	ns, err := p.simulate(ctx, withComms(p.Program, plan.Comms()), func(b *schema.Events) *schema.Events {
+		out.Resize(0)
+		rewriter.Events(b, out)
+		return out
+	})
+	var reading *readError
+	if errors.As(err, &reading) {
+		return nil, reading.err
+	}
+	if err != nil {
+		price.Problem = err.Error()
+		return price, nil
+	}
+	saved := baseNs - ns
+	price.ReplacedNs, price.SavedNs = &ns, &saved
+	if baseNs > 0 {
+		part := float64(saved) / float64(baseNs)
+		price.Saved = &part
+	}
+	return price, nil
+}
+
+// withComms returns a program with additional communicators; rows of one communicator follow each other.
+func withComms(from *simulate.Program, rows []schema.Comm) *simulate.Program {
+	program := *from
+	program.Comms = slices.Clone(program.Comms)
+	for _, c := range rows {
+		if last := program.Comms[len(program.Comms)-1].ID; last != c.Comm {
+			program.Comms = append(program.Comms, run.Comm{ID: c.Comm})
+		}
+		comm := &program.Comms[len(program.Comms)-1]
+		comm.Members = append(comm.Members, c.WorldRank)
+	}
+	return &program
+}
+
+// readError is an error of reading the run, as opposed to one of the simulation.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Unwrap() error { return e.err }
+
+// simulate simulates a program with the rows of the run as change returns them, and returns its time.
+func (p *Pricer) simulate(ctx context.Context, program *simulate.Program,
+	change func(*schema.Events) *schema.Events) (ns int64, err error) {
+	rows, err := p.Run.EventEpochs(simulate.Columns...)
+	if err != nil {
+		return 0, &readError{err}
+	}
+	var reading error
+	r, err := simulate.Simulate(p.Machine, program, &p.Options, func(add func(*schema.Events) error) error {
+		err := rows.Next(ctx, func(b *schema.Events) error { return add(change(b)) })
+		if !errors.Is(err, io.EOF) {
+			reading = err
+		}
+		return err
+	})
+	if reading != nil {
+		return 0, &readError{reading}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return nanoseconds(r.Time), nil
+}
+
+// nanoseconds rounds a time.
+func nanoseconds(t models.Picoseconds) int64 { return int64((t + 500) / 1000) }

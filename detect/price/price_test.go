@@ -1,0 +1,84 @@
+package price
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPricesAreReadable: less than a ten-thousandth of the run is not reported as a saving.
+func TestPricesAreReadable(t *testing.T) {
+	of := &Pricing{Machine: "m", PredictedNs: 12_345_678_901}
+	for _, c := range []struct {
+		saved int64
+		want  string
+	}{
+		{0, "saves and costs nothing measurable of 12.3 s on m"},
+		{1_234_567, "saves and costs nothing measurable of 12.3 s on m"},
+		{-1_234_568, "costs 1.23 ms of 12.3 s on m (0.01 %)"},
+		{999_960_000, "saves 1.00 s of 12.3 s on m (8.10 %)"},
+		{2_000_000_017, "saves 2.00 s of 12.3 s on m (16.20 %)"},
+	} {
+		if got := (&Price{SavedNs: &c.saved}).Text(of); got != c.want {
+			t.Errorf("%d ns: %q, want %q", c.saved, got, c.want)
+		}
+	}
+}
+
+// TestPaysFrom: the smallest number of ranks from which on the collective is always faster.
+func TestPaysFrom(t *testing.T) {
+	at := func(ranks int, byHand, called int64) AtRanks {
+		return AtRanks{Ranks: ranks, ByHandNs: &byHand, CalledNs: &called}
+	}
+	failed := AtRanks{Ranks: 7, Problem: "no power of two"}
+	for _, c := range []struct {
+		list []AtRanks
+		want int
+	}{
+		{nil, 0},
+		{[]AtRanks{at(3, 97, 9), at(5, 97, 97)}, 0},
+		{[]AtRanks{at(3, 97, 9), at(5, 9, 97), failed, at(9, 97, 96), failed}, 9},
+		{[]AtRanks{at(3, 97, 9), failed, at(9, 97, 96)}, 3},
+	} {
+		got := 0
+		if ranks := paysFrom(c.list); ranks != nil {
+			got = *ranks
+		}
+		if got != c.want {
+			t.Errorf("%+v: from %d, want %d", c.list, got, c.want)
+		}
+	}
+}
+
+// TestMeasureAlternates: the first turn plays the original first, the next the replaced run; savings are computed per
+// turn, not from medians.
+func TestMeasureAlternates(t *testing.T) {
+	order := ""
+	play := func(name string, times ...int64) Play {
+		return func(context.Context) (int64, error) {
+			order += name
+			ns := times[0]
+			times = times[1:]
+			return ns, nil
+		}
+	}
+	got, err := Measure(context.Background(), 3, play("o", 1000, 900, 1700), play("r", 980, 910, 1100))
+	want := &Measured{Repeat: 3, OriginalNs: 1000, ReplacedNs: 980, SavedNs: 20, SavedNsMin: -10, SavedNsMax: 600,
+		Saved: 0.02}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || order != "orroor" {
+		t.Errorf("%v, order %s (-want +got):\n%s", err, order, diff)
+	}
+	const text = "played here, 3 times each by turns: 1 us as it is, 980 ns with 7 collectives; that saves 20 ns (2.00 %; a turn " +
+		"-10 ns to 600 ns); 1 instance cannot be replaced"
+	got.Collectives, got.Left = 7, 1
+	if got.Text() != text {
+		t.Errorf("%s\nwant\n%s", got.Text(), text)
+	}
+	broken := errors.New("mpirun")
+	if _, err := Measure(context.Background(), 3, play("o", 1),
+		func(context.Context) (int64, error) { return 0, broken }); !errors.Is(err, broken) {
+		t.Errorf("a play that fails: %v", err)
+	}
+}

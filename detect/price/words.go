@@ -1,0 +1,98 @@
+package price
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/commq/commq/internal/units"
+)
+
+// leastSaved is the least fraction of a run's time that people are told about.
+const leastSaved = 0.0001
+
+// Remarks describe a finding's price, a sentence each; none for a nil price.
+func (p *Price) Remarks(pricing *Pricing) (out []string) {
+	if p == nil {
+		return nil
+	}
+	out = append(out, p.Text(pricing))
+	switch {
+	case p.PatternProblem != "":
+		out = append(out, "other numbers of ranks: not known, "+p.PatternProblem)
+	case len(p.AtRanks) > 0:
+		out = append(out, p.ranksText())
+	}
+	return out
+}
+
+// ranksText tells the times with other numbers of ranks.
+func (p *Price) ranksText() string {
+	text := p.Pattern
+	for i := range p.AtRanks {
+		at := &p.AtRanks[i]
+		if at.Problem != "" {
+			text += fmt.Sprintf("; %d ranks: %s", at.Ranks, firstLine(at.Problem))
+			continue
+		}
+		text += fmt.Sprintf("; %d ranks: %s by hand, %s called", at.Ranks, units.Duration(*at.ByHandNs),
+			units.Duration(*at.CalledNs))
+	}
+	if p.PaysFrom == nil {
+		return text + "; does not pay at the largest of these"
+	}
+	return text + fmt.Sprintf("; pays from %d ranks", *p.PaysFrom)
+}
+
+// Text tells what the replacement saves.
+func (p *Price) Text(pricing *Pricing) string {
+	if p.Problem != "" {
+		return fmt.Sprintf("no price on %s: the replaced run cannot be simulated: %s", pricing.Machine,
+			firstLine(p.Problem))
+	}
+	verb, saved := "saves", *p.SavedNs
+	if saved < 0 {
+		verb, saved = "costs", -saved
+	}
+	text := fmt.Sprintf("saves and costs nothing measurable of %s on %s", units.Duration(pricing.PredictedNs),
+		pricing.Machine)
+	if part := float64(saved) / float64(max(pricing.PredictedNs, 1)); part >= leastSaved {
+		text = fmt.Sprintf("%s %s of %s on %s (%.2f %%)", verb, units.Duration(saved),
+			units.Duration(pricing.PredictedNs), pricing.Machine, 100*part)
+	}
+	return text + leftText(p.Left)
+}
+
+// Text tells what the replacement saved.
+func (m *Measured) Text() string {
+	verb, saved := "saves", m.SavedNs
+	if saved < 0 {
+		verb, saved = "costs", -saved
+	}
+	text := fmt.Sprintf("played here, %d times each by turns: %s as it is, %s with %s; that %s %s (%.2f %%; a turn %s to "+
+		"%s)", m.Repeat, units.Duration(m.OriginalNs), units.Duration(m.ReplacedNs),
+		units.Count(m.Collectives, "collective"), verb, units.Duration(saved), 100*math.Abs(m.Saved),
+		signed(m.SavedNsMin), signed(m.SavedNsMax))
+	return text + leftText(m.Left)
+}
+
+// leftText tells how many instances stay as they are.
+func leftText(left int) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s cannot be replaced", units.Count(int64(left), "instance"))
+}
+
+// signed returns a time that may be negative.
+func signed(ns int64) string {
+	if ns < 0 {
+		return "-" + units.Duration(-ns)
+	}
+	return units.Duration(ns)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

@@ -1,0 +1,130 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/detect/price"
+	"github.com/commq/commq/internal/units"
+)
+
+// Text writes the findings for people.
+func (p *Report) Text(w io.Writer) error {
+	var s strings.Builder
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		fmt.Fprintf(&s, "%d. %s\n   %s\n", f.Finding, f.Scope(), f.Amount())
+		for _, r := range append(f.remarks(), f.Price.Remarks(p.Pricing)...) {
+			fmt.Fprintf(&s, "   %s\n", r)
+		}
+		for _, group := range f.sites() {
+			for k := range group.sites {
+				fmt.Fprintf(&s, "   %s: %s\n", group.does, group.sites[k].text())
+			}
+		}
+	}
+	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %.2g\n",
+		units.Count(int64(len(p.Findings)), "finding"), units.Count(p.Messages, "message"), p.Run, p.Hash,
+		p.FalseMatchChance)
+	if p.Pricing != nil && len(p.Findings) > 0 {
+		fmt.Fprintf(&s, "all of them together: %s\n", p.Pricing.All.Text(p.Pricing))
+		for _, text := range p.Pricing.Warnings {
+			fmt.Fprintf(&s, "%s\n", text)
+		}
+	}
+	if p.Replay != nil {
+		fmt.Fprintf(&s, "%s\n", p.Replay.Text())
+	}
+	for _, text := range p.omissions() {
+		fmt.Fprintf(&s, "%s\n", text)
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// group are the call sites of a finding that do the same.
+type group struct {
+	does  string
+	sites []Site
+}
+
+// sites returns all call sites of a finding.
+func (f *Finding) sites() []group {
+	return []group{{"send", f.SendSites}, {"receive", f.ReceiveSites}, {"complete", f.CompletionSites}}
+}
+
+// omissions tell what is not among the findings, and why.
+func (p *Report) omissions() (out []string) {
+	add := func(n int64, noun, text string) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf(text, units.Count(n, noun)))
+		}
+	}
+	if !slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.BetweenNeighbors() }) {
+		add(int64(p.Neighborhoods), "exchange", "%s between neighbours not shown; --neighbors shows them")
+	}
+	add(p.LeftOut-p.NoRoom, "message", "%s of payloads that are sent too often were left out")
+	add(p.NoRoom, "message", "%s were left out for lack of memory; give more with --memory")
+	add(p.Unclassed, "message", "among %s of too many kinds or too large communicators no alltoall was looked for")
+	add(p.Unhashed, "message", "%s without a hash were left out")
+	return out
+}
+
+// CSV writes a row per finding; lists have blanks between their members.
+func (p *Report) CSV(w io.Writer) error {
+	rows := [][]string{{"operation", "communicator", "ranks", "missing_ranks", "completeness", "roots",
+		"possible_roots", "payload_bytes_min", "payload_bytes_max", "segments", "instances", "repeats", "messages",
+		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions", "checks",
+		"kept_ranks", "others"}}
+	if p.Pricing != nil {
+		rows[0] = append(rows[0], "finding", "replaced_ns", "saved_ns", "pays_from")
+	}
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		row := f.cells()
+		if f.Price != nil {
+			row = append(append(row, strconv.Itoa(f.Finding)), priceCells(f.Price)...)
+		}
+		rows = append(rows, row)
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// cells returns a finding as a row of CSV.
+func (f *Finding) cells() []string {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	comm := ""
+	if f.Communicator != nil {
+		comm = number(int64(*f.Communicator))
+	}
+	return []string{f.Operation, comm, spaced(f.Ranks), spaced(f.MissingRanks),
+		strconv.FormatFloat(f.Completeness, 'g', -1, 64), spaced(f.Roots), spaced(f.PossibleRoots),
+		number(f.PayloadBytesMin), number(f.PayloadBytesMax), strconv.Itoa(f.Segments), number(f.Instances),
+		number(f.Repeats), number(f.Messages), number(f.MessageBytes), placesText(f.SendSites),
+		placesText(f.ReceiveSites), placesText(f.CompletionSites), f.Certainty, strings.Join(f.Reductions, " "),
+		number(f.Checks), spaced(f.KeptRanks), strings.Join(f.Others, " ")}
+}
+
+// priceCells returns replaced_ns, saved_ns and pays_from; empty where they are not known.
+func priceCells(p *price.Price) []string {
+	out := []string{"", "", ""}
+	if p.SavedNs != nil {
+		out[0], out[1] = strconv.FormatInt(*p.ReplacedNs, 10), strconv.FormatInt(*p.SavedNs, 10)
+	}
+	if p.PaysFrom != nil {
+		out[2] = strconv.Itoa(*p.PaysFrom)
+	}
+	return out
+}
+
+func placesText(sites []Site) string {
+	var out []string
+	for i := range sites {
+		out = append(out, sites[i].Place)
+	}
+	return strings.Join(out, " ")
+}

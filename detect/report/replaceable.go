@@ -1,0 +1,93 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/replace"
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/schema"
+)
+
+// Replaceable returns the findings, which must list their instances, as package replace takes them.
+func (p *Report) Replaceable() ([]replace.Finding, error) {
+	var out []replace.Finding
+	for i := range p.Findings {
+		x, err := p.Findings[i].replaceable()
+		if err != nil {
+			return nil, fmt.Errorf("finding %d: %w", i+1, err)
+		}
+		out = append(out, *x)
+	}
+	return out, nil
+}
+
+// Indices returns the indices of the findings with these numbers, ascending; all findings if there are no numbers. An
+// unknown number is an error.
+func (p *Report) Indices(numbers []int) (indices []int, err error) {
+	if len(numbers) == 0 {
+		for i := range p.Findings {
+			indices = append(indices, i)
+		}
+		return indices, nil
+	}
+	for _, n := range numbers {
+		i := slices.IndexFunc(p.Findings, func(f Finding) bool { return f.Finding == n })
+		if i < 0 {
+			return nil, fmt.Errorf("finding %d: there are %s; commq detect --run %s lists them", n,
+				units.Count(int64(len(p.Findings)), "finding"), p.Run)
+		}
+		indices = append(indices, i)
+	}
+	slices.Sort(indices)
+	return slices.Compact(indices), nil
+}
+
+func (f *Finding) replaceable() (*replace.Finding, error) {
+	op, err := replace.Operation(f.Operation)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(f.List)) != f.Instances {
+		return nil, fmt.Errorf("%s in its list of %s; commq detect --format json writes them with --messages",
+			units.Count(int64(len(f.List)), "instance"), units.Comma(f.Instances))
+	}
+	x := &replace.Finding{Operation: op, ReduceOp: schema.NullEnum, Comm: schema.NullInt32, Ranks: f.Ranks}
+	if f.Communicator != nil {
+		x.Comm = *f.Communicator
+	}
+	if len(f.Reductions) == 1 { // of several that fit nothing tells the right one
+		x.ReduceOp = int16(slices.Index(schema.OpNames, f.Reductions[0]))
+	}
+	for k := range f.List {
+		in, err := f.List[k].detected()
+		if err != nil {
+			return nil, fmt.Errorf("instance %d: %w", k+1, err)
+		}
+		x.Instances = append(x.Instances, in)
+	}
+	return x, nil
+}
+
+// detected returns the instance as detection found it.
+func (p *Instance) detected() (detect.Instance, error) {
+	in := detect.Instance{Root: schema.NullInt32, Bytes: p.Bytes, RankBytes: p.RankBytes}
+	if p.Root != nil {
+		in.Root = *p.Root
+	}
+	for _, m := range p.Messages {
+		for _, rank := range m[:2] {
+			if rank < 0 || rank > math.MaxInt32 {
+				return in, fmt.Errorf("a message of rank %d", rank)
+			}
+		}
+		message := detect.Message{Src: int32(m[0]), Dst: int32(m[1]), SendSeq: m[2], PostSeq: m[3], DoneSeq: m[4]}
+		if m[4] < 0 {
+			message.DoneSeq = schema.NullInt64
+		}
+		in.Messages = append(in.Messages, message)
+	}
+	return in, nil
+}

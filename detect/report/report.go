@@ -1,0 +1,184 @@
+// Package report makes the answer of commq detect from the findings of a detection: as values that JSON holds and that
+// commq replace reads back (report.go, stored.go, replaceable.go), with prices (priced.go), in words (words.go), and as a table, CSV and SARIF.
+package report
+
+import (
+	"math"
+	"strings"
+
+	"github.com/commq/commq/detect"
+	"github.com/commq/commq/detect/price"
+	"github.com/commq/commq/schema"
+)
+
+// Report is the answer of commq detect.
+type Report struct {
+	Run string `json:"run"`
+	// RunDigest is the digest of the run.
+	RunDigest string `json:"run_digest"`
+	Hash      string `json:"hash"`
+	// Messages is the number of messages; Unhashed are those without a payload hash, which were left out.
+	Messages int64 `json:"messages"`
+	Unhashed int64 `json:"unhashed"`
+	// LeftOut are messages that were left out because too many have their payload. Unclassed are messages among which
+	// no alltoall was looked for.
+	LeftOut   int64 `json:"left_out"`
+	Unclassed int64 `json:"unclassed"`
+	// NoRoom are those of LeftOut that do not fit into --memory.
+	NoRoom int64 `json:"no_room,omitempty"`
+	// Neighborhoods is the number of findings that are exchanges between neighbours, listed or not.
+	Neighborhoods int `json:"neighborhoods"`
+	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
+	FalseMatchChance float64   `json:"false_match_chance"`
+	Findings         []Finding `json:"findings"`
+	// Pricing is there with --machine; the findings are then sorted by what they save.
+	Pricing *price.Pricing `json:"pricing,omitempty"`
+	// Replay is there with --replay.
+	Replay *price.Measured `json:"replay,omitempty"`
+}
+
+// Finding is a collective operation that the program does by hand.
+type Finding struct {
+	// Finding is its number, from 1 by descending bytes.
+	Finding          int     `json:"finding"`
+	Operation        string  `json:"operation"`
+	Communicator     *int32  `json:"communicator"`
+	CommunicatorName string  `json:"communicator_name,omitempty"`
+	Ranks            []int32 `json:"ranks"`
+	MissingRanks     []int32 `json:"missing_ranks"`
+	Completeness     float64 `json:"completeness"`
+	Roots            []int32 `json:"roots"`
+	PossibleRoots    []int32 `json:"possible_roots"`
+	// RootOrder are the roots in the order in which they take turns, if there are several and they do.
+	RootOrder []int32 `json:"root_order,omitempty"`
+	// Neighbors is there for operations between neighbours.
+	Neighbors       *Neighbors `json:"neighbors,omitempty"`
+	PayloadBytesMin int64      `json:"payload_bytes_min"`
+	PayloadBytesMax int64      `json:"payload_bytes_max"`
+	Segments        int        `json:"segments"`
+	Instances       int64      `json:"instances"`
+	Repeats         int64      `json:"repeats"`
+	Messages        int64      `json:"messages"`
+	MessageBytes    int64      `json:"message_bytes"`
+	// Certainty is verified, addressed or inferred. Reductions are the operations that fit, by MPI's names. Checks is
+	// how many payloads were compared with what they must be. KeptRanks are ranks whose own part was not seen.
+	Certainty  string   `json:"certainty"`
+	Reductions []string `json:"reductions"`
+	Checks     int64    `json:"checks"`
+	KeptRanks  []int32  `json:"kept_ranks"`
+	// Others are other operations that fit everything that was seen.
+	Others []string `json:"others,omitempty"`
+	// SendSites are where messages are sent, ReceiveSites where they are received or their receives are posted,
+	// CompletionSites where requests of both are completed. For a persistent request they have the call that makes it
+	// and the one that starts it.
+	SendSites       []Site `json:"send_sites"`
+	ReceiveSites    []Site `json:"receive_sites"`
+	CompletionSites []Site `json:"completion_sites"`
+	// List are the instances, with --messages.
+	List []Instance `json:"list,omitempty"`
+	// Price is there with --machine.
+	Price *price.Price `json:"price,omitempty"`
+}
+
+// Neighbors are the neighbours of an exchange.
+type Neighbors struct {
+	// Least and Most are how many neighbours ranks have.
+	Least int `json:"least"`
+	Most  int `json:"most"`
+	// Dims and Periods are the Cartesian grid's, if it is one. Along are the dimensions of the exchange; nil for all.
+	Dims    []int  `json:"dims,omitempty"`
+	Periods []bool `json:"periods,omitempty"`
+	Along   []int  `json:"along,omitempty"`
+}
+
+// Instance is one execution of an operation.
+type Instance struct {
+	Root  *int32 `json:"root"`
+	Bytes int64  `json:"bytes"`
+	// RankBytes is the payload of each of the finding's ranks, if it may differ.
+	RankBytes []int64 `json:"rank_bytes,omitempty"`
+	// Messages are src, dst, send_seq, recv_post_seq and recv_done_seq of each; the last is -1 if no call completed the
+	// receive.
+	Messages [][5]int64 `json:"messages"`
+}
+
+// Site is a place in the program with calls to remove.
+type Site struct {
+	Calls    []string `json:"calls"`
+	Function string   `json:"function,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Line     int32    `json:"line,omitempty"`
+	Place    string   `json:"place"`
+}
+
+// maker makes a report from a result.
+type maker struct {
+	sites map[int32]Site   // by call site id
+	names map[int32]string // of communicators, by id
+}
+
+// report makes the report of a run.
+func (k *maker) report(name string, m *schema.Manifest, r *detect.Result) *Report {
+	p := &Report{Run: name, RunDigest: m.Digest, Hash: m.Hash, Messages: r.Messages,
+		Unhashed: r.Unhashed, LeftOut: r.LeftOut, NoRoom: r.NoRoom, Unclassed: r.Unclassed,
+		Neighborhoods: r.Neighborhoods, FalseMatchChance: r.FalseMatch, Findings: []Finding{}}
+	for i := range r.Findings {
+		f := k.finding(&r.Findings[i])
+		f.Finding = i + 1
+		p.Findings = append(p.Findings, f)
+	}
+	return p
+}
+
+func (k *maker) finding(f *detect.Finding) Finding {
+	p := Finding{Operation: f.Operation.String(),
+		Ranks: f.Ranks, MissingRanks: nonNil(f.Missing), Completeness: f.Completeness,
+		Roots: nonNil(f.Roots), PossibleRoots: nonNil(f.PossibleRoots), RootOrder: f.RootOrder,
+		PayloadBytesMin: f.BytesMin, PayloadBytesMax: f.BytesMax, Segments: f.Segments,
+		Instances: f.Instances, Repeats: f.Repeats, Messages: f.Messages, MessageBytes: f.MessageBytes,
+		Certainty: f.Certainty.String(), Reductions: append([]string{}, f.Reductions...), Checks: f.Checks,
+		KeptRanks: nonNil(f.Kept),
+		SendSites: k.places(f.SendSites), ReceiveSites: k.places(f.RecvSites), CompletionSites: k.places(f.DoneSites)}
+	for _, op := range f.Others {
+		p.Others = append(p.Others, op.String())
+	}
+	if x := f.Neighbors; x != nil {
+		p.Neighbors = &Neighbors{Least: x.Least, Most: x.Most, Dims: x.Dims, Periods: x.Periods, Along: x.Along}
+	}
+	if f.Comm != schema.NullInt32 {
+		p.Communicator, p.CommunicatorName = &f.Comm, k.names[f.Comm]
+	}
+	for i := range f.List {
+		p.List = append(p.List, newInstance(&f.List[i]))
+	}
+	return p
+}
+
+func newInstance(in *detect.Instance) Instance {
+	p := Instance{Bytes: in.Bytes, RankBytes: in.RankBytes, Messages: [][5]int64{}}
+	if in.Root != schema.NullInt32 {
+		p.Root = &in.Root
+	}
+	for _, m := range in.Messages {
+		done := m.DoneSeq
+		if done == math.MaxInt64 || done == schema.NullInt64 {
+			done = -1
+		}
+		p.Messages = append(p.Messages, [5]int64{int64(m.Src), int64(m.Dst), m.SendSeq, m.PostSeq, done})
+	}
+	return p
+}
+
+func (k *maker) places(ids []int32) []Site {
+	out := []Site{}
+	for _, id := range ids {
+		out = append(out, k.sites[id])
+	}
+	return out
+}
+
+// nonNil returns a list that JSON writes as [] if it is empty.
+func nonNil(list []int32) []int32 { return append([]int32{}, list...) }
+
+// BetweenNeighbors reports whether a finding is an exchange between neighbours.
+func (f *Finding) BetweenNeighbors() bool { return strings.HasPrefix(f.Operation, "MPI_Neighbor_") }

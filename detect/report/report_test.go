@@ -1,0 +1,174 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/detect"
+	"github.com/commq/commq/schema"
+)
+
+// TestVerifiedFindingInWords: a reduction over all ranks whose payloads were compared.
+func TestVerifiedFindingInWords(t *testing.T) {
+	s := "MPI_Allreduce of MPI_SUM over MPI_COMM_WORLD (5 ranks)"
+	p := Finding{Operation: "MPI_Allreduce", Reductions: []string{"MPI_SUM"}, Communicator: new(int32),
+		CommunicatorName: "MPI_COMM_WORLD",
+		Ranks:            []int32{0, 1, 2, 3, 4}, Certainty: "verified", Checks: 42, Completeness: 1}
+	if got := p.Scope(); got != s {
+		t.Errorf("the table says %q, want %q", got, s)
+	}
+	if got, want := p.remarks(), []string{"verified: 42 payloads compared, all agree"}; !slices.Equal(got, want) {
+		t.Errorf("the table remarks %q, want %q", got, want)
+	}
+}
+
+// TestScopeAndNeighbors: rotating roots, and exchanges on grids.
+func TestScopeAndNeighbors(t *testing.T) {
+	comm := int32(3)
+	many := make([]int32, mostRoots+1)
+	for i := range many {
+		many[i] = int32(i)
+	}
+	for _, c := range []struct {
+		finding Finding
+		want    string
+	}{
+		{Finding{Roots: []int32{2}}, "root 2"},
+		{Finding{Roots: []int32{0, 1, 2}, RootOrder: []int32{1, 2, 0}}, "root varies: 1,2,0 in turn"},
+		{Finding{Roots: []int32{0, 1, 2, 5}}, "root varies: 0-2,5"},
+		{Finding{Roots: many, RootOrder: many}, "root varies: 0-16 in turn"},
+	} {
+		f := &c.finding
+		f.Operation, f.Communicator, f.Ranks = "MPI_Bcast", &comm, many
+		if want := "MPI_Bcast over communicator 3 (17 ranks), " + c.want; f.Scope() != want {
+			t.Errorf("%q, want %q", f.Scope(), want)
+		}
+	}
+	for _, c := range []struct {
+		neighbors Neighbors
+		want      string
+	}{
+		{Neighbors{Least: 2, Most: 4, Dims: []int{3, 4}, Periods: []bool{false, true}},
+			"neighbours of a Cartesian grid: MPI_Cart_create with dims 3,4 and periods 0,1 makes its communicator"},
+		{Neighbors{Least: 2, Most: 2, Dims: []int{3, 4}, Periods: []bool{false, true}, Along: []int{1}},
+			"neighbours along dimension 1 of a Cartesian grid: MPI_Cart_create with dims 3,4 and periods 0,1, then MPI_Cart_sub, make its communicators"},
+		{Neighbors{Least: 1, Most: 7},
+			"1 to 7 neighbours each: MPI_Dist_graph_create_adjacent makes a communicator of them"},
+		{Neighbors{Least: 6, Most: 6},
+			"6 neighbours each: MPI_Dist_graph_create_adjacent makes a communicator of them"},
+	} {
+		if got := c.neighbors.text(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestSARIF checks what SARIF 2.1.0 requires: version, a rule for each result, a location with a line.
+func TestSARIF(t *testing.T) {
+	site := Site{Calls: []string{"MPI_Send"}, Function: "spread", File: "/src/a b.c", Line: 17,
+		Place: "/src/a b.c:17"}
+	p := Report{Run: "r", Findings: []Finding{{Operation: "MPI_Bcast", Ranks: []int32{0, 3, 4},
+		Roots: []int32{3}, Completeness: 1, Segments: 1, Instances: 2,
+		PayloadBytesMin: 4097, PayloadBytesMax: 4097, Messages: 4, MessageBytes: 16388,
+		SendSites: []Site{site}}}}
+	var out strings.Builder
+	if err := p.SARIF(&out, "1.2.3"); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Version string
+		Runs    []struct {
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
+			Results []struct {
+				RuleID    string
+				Message   struct{ Text string }
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	r := got.Runs[0].Results[0]
+	at := r.Locations[0].PhysicalLocation
+	line := fmt.Sprintf("%s %s %s %s %d %s", got.Version, got.Runs[0].Tool.Driver.Rules[0].ID, r.RuleID,
+		at.ArtifactLocation.URI, at.Region.StartLine, r.Message.Text)
+	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16,388 bytes; make a communicator of these ranks"
+	if line != want {
+		t.Errorf("got\n%s\nwant\n%s", line, want)
+	}
+}
+
+// TestInstancesSurviveJSON: replace gets the same instances that the report lists.
+func TestInstancesSurviveJSON(t *testing.T) {
+	instances := []detect.Instance{
+		{Root: 3, Bytes: 4097, RankBytes: []int64{17, 0, 4080}, Messages: []detect.Message{
+			{Src: 3, Dst: 5, SendSeq: 7, PostSeq: 9, DoneSeq: 11},
+			{Src: 3, Dst: 4, SendSeq: 8, PostSeq: 2, DoneSeq: schema.NullInt64}}},
+		{Root: schema.NullInt32, Bytes: 9, Messages: []detect.Message{{Src: 4, Dst: 3, SendSeq: 1, PostSeq: 1,
+			DoneSeq: 2}}}}
+	p := &Report{Run: "r", Findings: []Finding{
+		{Finding: 2, Operation: "MPI_Allreduce", Ranks: []int32{3, 4, 5}, Instances: 2,
+			Reductions: []string{"MPI_MAX"}}}}
+	for i := range instances {
+		p.Findings[0].List = append(p.Findings[0].List, newInstance(&instances[i]))
+	}
+	got, err := p.Replaceable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(instances, got[0].Instances); diff != "" || got[0].Operation != schema.CallAllreduce ||
+		got[0].Comm != schema.NullInt32 || schema.OpNames[got[0].ReduceOp] != "MPI_MAX" {
+		t.Errorf("%+v (-want +got):\n%s", got[0], diff)
+	}
+	p.Findings[0].Instances = 3
+	if _, err := p.Replaceable(); err == nil ||
+		!strings.Contains(err.Error(), "finding 1: 2 instances in its list of 3") {
+		t.Errorf("an instance that is not listed: %v", err)
+	}
+}
+
+func TestIndicesOfFindingNumbers(t *testing.T) {
+	p := &Report{Run: "r", Findings: []Finding{{Finding: 3}, {Finding: 1}, {Finding: 2}}}
+	for _, c := range []struct {
+		numbers []int
+		want    string
+	}{
+		{nil, "[0 1 2] <nil>"},
+		{[]int{2, 3, 2}, "[0 2] <nil>"},
+		{[]int{4}, "[] finding 4: there are 3 findings; commq detect --run r lists them"},
+	} {
+		indices, err := p.Indices(c.numbers)
+		if got := fmt.Sprint(indices, " ", err); got != c.want {
+			t.Errorf("%v: %s, want %s", c.numbers, got, c.want)
+		}
+	}
+}
+
+func TestOmissionsAreReported(t *testing.T) {
+	p := &Report{Neighborhoods: 1, LeftOut: 4097, NoRoom: 97, Unclassed: 3, Unhashed: 1}
+	want := []string{"1 exchange between neighbours not shown; --neighbors shows them",
+		"4,000 messages of payloads that are sent too often were left out",
+		"97 messages were left out for lack of memory; give more with --memory",
+		"among 3 messages of too many kinds or too large communicators no alltoall was looked for",
+		"1 message without a hash were left out"}
+	if diff := cmp.Diff(want, p.omissions()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p = &Report{Neighborhoods: 1, Findings: []Finding{{Operation: "MPI_Neighbor_alltoall"}}}
+	if got := p.omissions(); got != nil {
+		t.Errorf("neighbours that are shown: %q", got)
+	}
+}

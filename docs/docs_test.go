@@ -1,0 +1,111 @@
+// Package docs tests the documentation: its links, and the web site that is made of it.
+package docs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/internal/testenv"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
+	// dropped is what the anchor of a heading lacks.
+	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+)
+
+// pages returns the text of every Markdown file of the repository by its path from here.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
+		"*.md").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	texts := map[string]string{}
+	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if os.IsNotExist(err) {
+			continue // removed, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Join("..", name)] = string(text)
+	}
+	return texts
+}
+
+// anchors returns the anchors of a page's headings, as web sites of repositories make them.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{"": true}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		title := link.ReplaceAllString(strings.ReplaceAll(m[1], "`", ""), "]")
+		found[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
+	}
+	return found
+}
+
+// TestLinksLeadSomewhere follows the links between the Markdown files and to other files of the repository.
+func TestLinksLeadSomewhere(t *testing.T) {
+	texts, links := pages(t), 0
+	for page, text := range texts {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			path, anchor, _ := strings.Cut(m[1], "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			if info, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads to no file", page, m[1])
+			} else if info.IsDir() {
+				t.Errorf("%s: the link %s leads to a folder; name the page in it", page, m[1])
+			} else if other, ok := texts[target]; ok && !anchors(other)[anchor] {
+				t.Errorf("%s: %s has no heading for the link %s", page, target, m[1])
+			}
+		}
+	}
+	if links < 200 {
+		t.Errorf("found %d links in %d pages", links, len(texts))
+	}
+}
+
+// TestSiteBuilds makes the web site, with all warnings as errors, and follows the links of its pages. It takes Python
+// packages, so only make test does it.
+func TestSiteBuilds(t *testing.T) {
+	if os.Getenv("COMMQ_TEST_ALL") == "" {
+		t.Skip("$COMMQ_TEST_ALL is not set: scripts/site build makes the site")
+	}
+	testenv.Need(t, "python3", "flock", "git")
+	folder := filepath.Join(t.TempDir(), "site")
+	if out, err := exec.Command("../scripts/site", "build", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"index.html", "docs/QUERIES.html", "search/search_index.js"} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// go test keeps a result until a file changes that the test opened.
+	for _, pattern := range []string{"../scripts/site", "../scripts/venv", "site/*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no file %s: %v", pattern, err)
+		}
+		for _, f := range files {
+			if _, err := os.ReadFile(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pages(t)
+}

@@ -1,0 +1,142 @@
+"""Builds the documentation site: build.py REPOSITORY FOLDER.
+
+The site has the repository's own tree (README.md, docs, bench, ...), so that a link which works between the Markdown
+files works between the pages too. The Markdown files, and the files that they link to, are copied to a temporary folder;
+MkDocs builds them with --strict; then every link of every page is followed, and nothing may come from another host.
+"""
+
+import fnmatch
+import html.parser
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+import yaml
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def main(repository, folder):
+    repository, folder = pathlib.Path(repository).resolve(), pathlib.Path(folder).resolve()
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=repository, check=True, capture_output=True, text=True,
+    ).stdout.split("\0")
+    files = {name for name in listed if name and (repository / name).is_file()}
+    pages = sorted(name for name in files if name.endswith(".md"))
+    with tempfile.TemporaryDirectory() as temporary:
+        stage = pathlib.Path(temporary)
+        copy(repository, stage / "pages", files, pages)
+        for name in ("extra.css", "iframe-worker.js"):
+            shutil.copyfile(repository / "docs/site" / name, stage / "pages" / name)
+        configure(repository / "docs/site/mkdocs.yml", stage, folder, pages)
+        mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", "mkdocs.yml"]
+        environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
+        if subprocess.run(mkdocs, cwd=stage, env=environment).returncode != 0:
+            return 1
+    broken = check(folder)
+    for line in broken:
+        print("site:", line, file=sys.stderr)
+    return 1 if broken else 0
+
+
+def copy(repository, to, files, pages):
+    """Copies the pages and the files of the repository that they link to."""
+    wanted = set(pages)
+    for page in pages:
+        for target in LINK.findall((repository / page).read_text()):
+            if not urllib.parse.urlsplit(target).scheme:
+                wanted.add(os.path.normpath(os.path.join(os.path.dirname(page), target.split("#")[0])))
+    for name in sorted(wanted & files):
+        path = to / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".md"): # MkDocs takes the title from a heading that comes first
+            path.write_text(re.sub(r"\A(<!--.*?-->\s*)+", "", (repository / name).read_text(), flags=re.DOTALL))
+        else:
+            shutil.copyfile(repository / name, path)
+
+
+def configure(template, stage, folder, pages):
+    """Writes mkdocs.yml. A pattern in its nav stands for the pages that match and that nav does not name elsewhere."""
+    config = yaml.load(template.read_text(), Loader=yaml.BaseLoader)
+    named = set(names(config["nav"]))
+
+    def expand(entries):
+        for entry in entries:
+            if isinstance(entry, dict):
+                (title, below), = entry.items()
+                yield {title: list(expand(below)) if isinstance(below, list) else below}
+            elif "*" in entry:
+                yield from (page for page in fnmatch.filter(pages, entry) if page not in named)
+            else:
+                yield entry
+
+    # The rest of the template is passed on as text: it has tags of MkDocs' own.
+    text = template.read_text().split("\nnav:\n")[0]
+    nav = yaml.safe_dump({"nav": list(expand(config["nav"]))}, sort_keys=False, allow_unicode=True)
+    (stage / "mkdocs.yml").write_text(f"{text}\ndocs_dir: pages\nsite_dir: {folder}\n{nav}")
+
+
+def names(entries):
+    """The pages that a nav names."""
+    for entry in entries:
+        if isinstance(entry, dict):
+            (below,) = entry.values()
+            yield from names(below if isinstance(below, list) else [below])
+        else:
+            yield entry
+
+
+class Page(html.parser.HTMLParser):
+    """The anchors of a page, its links, and what a browser loads to show it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.links, self.loads = {""}, [], []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.anchors.update(v for k, v in attributes.items() if k in ("id", "name") and v)
+        for key in ("href", "src"):
+            if attributes.get(key):
+                self.links.append(attributes[key])
+                if tag != "a" and attributes.get("rel") != "canonical":
+                    self.loads.append(attributes[key])
+
+
+def check(folder):
+    """Follows every link of every page, and returns those that lead nowhere or load from another host."""
+    pages = {path: Page(path) for path in folder.rglob("*.html")}
+    broken = []
+    for path, page in sorted(pages.items()):
+        at = path.relative_to(folder)
+        for load in page.loads:
+            if urllib.parse.urlsplit(load).netloc:
+                broken.append(f"{at} loads {load} from another host")
+        for link in page.links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = path
+            if parts.path:
+                target = pathlib.Path(os.path.normpath(path.parent / urllib.parse.unquote(parts.path)))
+            if target.is_dir():
+                target /= "index.html"
+            if not target.exists():
+                if at.name != "404.html":  # whose links begin at the root of a server
+                    broken.append(f"{at}: no file for the link {link}")
+            elif target in pages and urllib.parse.unquote(parts.fragment) not in pages[target].anchors:
+                broken.append(f"{at}: no anchor for the link {link}")
+    if not pages:
+        broken.append(f"no page in {folder}")
+    return broken
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,168 @@
+package paraver
+
+import (
+	"bufio"
+	"cmp"
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// record is a line of a trace.
+type record struct {
+	at    int64 // ns
+	order int64 // lines of equal time stay in the order they were added
+	text  []byte
+}
+
+func compare(a, b *record) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order)) }
+
+// sorter sorts lines by time. What does not fit into memory goes as sorted pieces into a temporary folder.
+type sorter struct {
+	most   int // limit in memory, in bytes
+	bytes  int
+	order  int64
+	lines  []record
+	folder string
+	pieces []string
+}
+
+// add copies a line into the sorter.
+func (s *sorter) add(at int64, text []byte) error {
+	s.lines = append(s.lines, record{at, s.order, slices.Clone(text)})
+	s.order++
+	if s.bytes += len(text) + 64; s.bytes > s.most {
+		return s.spill()
+	}
+	return nil
+}
+
+// spill writes the lines in memory as a sorted piece.
+func (s *sorter) spill() error {
+	if s.folder == "" {
+		var err error
+		if s.folder, err = os.MkdirTemp("", "commq-prv"); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(s.lines, func(a, b record) int { return compare(&a, &b) })
+	f, err := os.Create(filepath.Join(s.folder, strconv.Itoa(len(s.pieces))))
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<18)
+	var head [20]byte
+	for _, r := range s.lines {
+		binary.LittleEndian.PutUint64(head[:], uint64(r.at))
+		binary.LittleEndian.PutUint64(head[8:], uint64(r.order))
+		binary.LittleEndian.PutUint32(head[16:], uint32(len(r.text)))
+		w.Write(head[:]) // Flush returns the error
+		w.Write(r.text)
+	}
+	s.pieces = append(s.pieces, f.Name())
+	s.lines, s.bytes = s.lines[:0], 0
+	return errors.Join(w.Flush(), f.Close())
+}
+
+// piece is a sorted piece being read.
+type piece struct {
+	file *os.File
+	in   *bufio.Reader
+	now  record
+}
+
+// next reads the next line; io.EOF after the last.
+func (p *piece) next() error {
+	var head [20]byte
+	if _, err := io.ReadFull(p.in, head[:]); err != nil {
+		return err
+	}
+	p.now.at, p.now.order = int64(binary.LittleEndian.Uint64(head[:])), int64(binary.LittleEndian.Uint64(head[8:]))
+	p.now.text = slices.Grow(p.now.text[:0], int(binary.LittleEndian.Uint32(head[16:])))[:binary.LittleEndian.Uint32(head[16:])]
+	_, err := io.ReadFull(p.in, p.now.text)
+	return err
+}
+
+// pieces is a heap, ordered by the current line of each piece.
+type pieces []*piece
+
+func (p pieces) Len() int           { return len(p) }
+func (p pieces) Less(i, j int) bool { return compare(&p[i].now, &p[j].now) < 0 }
+func (p pieces) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
+func (p *pieces) Push(x any)        { *p = append(*p, x.(*piece)) }
+func (p *pieces) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
+}
+
+// write writes all lines in order.
+func (s *sorter) write(w io.Writer) (err error) {
+	if len(s.pieces) == 0 {
+		slices.SortFunc(s.lines, func(a, b record) int { return compare(&a, &b) })
+		for _, r := range s.lines {
+			if _, err := w.Write(r.text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := s.spill(); err != nil {
+		return err
+	}
+	var open pieces
+	defer func() {
+		for _, p := range open {
+			err = errors.Join(err, p.file.Close())
+		}
+	}()
+	for _, name := range s.pieces {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		p := &piece{file: f, in: bufio.NewReaderSize(f, 1<<16)}
+		switch err := p.next(); {
+		case errors.Is(err, io.EOF):
+			if err := f.Close(); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return errors.Join(err, f.Close())
+		}
+		open = append(open, p)
+	}
+	heap.Init(&open)
+	for len(open) > 0 {
+		p := open[0]
+		if _, err := w.Write(p.now.text); err != nil {
+			return err
+		}
+		switch err := p.next(); {
+		case err == nil:
+			heap.Fix(&open, 0)
+		case errors.Is(err, io.EOF):
+			heap.Pop(&open)
+			if err := p.file.Close(); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// close removes the pieces.
+func (s *sorter) close() error {
+	if s.folder == "" {
+		return nil
+	}
+	return os.RemoveAll(s.folder)
+}

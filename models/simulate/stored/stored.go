@@ -1,0 +1,108 @@
+// Package stored simulates runs on disk. It feeds the engine of models/simulate with the rows of a run, keeps
+// checkpoints of long simulations, writes the run with its new times, and finds its critical path on the machine.
+package stored
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+)
+
+// Need says what a run must have to be simulated.
+var Need = run.Need{Command: "simulate", AllCalls: true, NoneDropped: true, ComputeTimes: true}
+
+// Simulation is a run and the machine to simulate it on.
+type Simulation struct {
+	Run     *run.Run
+	Target  *simulate.Target
+	Program *simulate.Program
+	// MemoryBytes limits memory as simulate.Options does; 0 means no limit.
+	MemoryBytes int64
+	// Progress is called with the number of rows read; nil means no callback.
+	Progress func(rows int)
+	// Checkpoint keeps the state of the simulation; nil keeps nothing.
+	Checkpoint *Checkpoint
+}
+
+// Open opens the run in folder dir for a simulation. The error lists everything that the run lacks.
+func Open(ctx context.Context, dir string, target *simulate.Target) (*Simulation, error) {
+	r, err := run.Open(ctx, dir, Need)
+	if err != nil {
+		return nil, err
+	}
+	return &Simulation{Run: r, Target: target, Program: ProgramOf(ctx, r)}, nil
+}
+
+// ProgramOf describes the ranks and communicators of a run for the engine.
+func ProgramOf(ctx context.Context, r *run.Run) *simulate.Program {
+	return &simulate.Program{Threads: r.Ranks.Threads, Comms: r.Comms, Callsite: r.Place(ctx)}
+}
+
+// Simulate simulates the run on its machine.
+func (s *Simulation) Simulate(ctx context.Context) (*simulate.Result, error) {
+	return s.part(ctx, s.Target.Machine, onMachine, nil)
+}
+
+// SimulateIdeal simulates the run on its machine with an ideal network.
+func (s *Simulation) SimulateIdeal(ctx context.Context) (*simulate.Result, error) {
+	return s.part(ctx, s.Target.Machine.Ideal(), onIdeal, nil)
+}
+
+// done is called for each row when it is over.
+type done = func(rank int32, seq int64, start, end models.Picoseconds)
+
+// part runs one of the parts that a checkpoint distinguishes.
+func (s *Simulation) part(ctx context.Context, m *models.Machine, p part, done done) (*simulate.Result, error) {
+	rows, err := s.Run.EventEpochs(simulate.Columns...)
+	if err != nil {
+		return nil, err
+	}
+	o := s.options()
+	o.Done = done
+	next := s.next(ctx, rows)
+	if s.Checkpoint != nil {
+		return s.Checkpoint.simulate(p, rows, o, func() (*simulate.Result, error) {
+			return simulate.Simulate(m, s.Program, o, next)
+		})
+	}
+	return simulate.Simulate(m, s.Program, o, next)
+}
+
+func (s *Simulation) options() *simulate.Options {
+	return &simulate.Options{Dialect: s.Target.Dialect, MemoryBytes: s.MemoryBytes}
+}
+
+// next passes the rows of the next epoch to the engine.
+func (s *Simulation) next(ctx context.Context, rows *run.Epochs) func(add func(*schema.Events) error) error {
+	return func(add func(*schema.Events) error) error {
+		return rows.Next(ctx, func(b *schema.Events) error {
+			if s.Progress != nil {
+				s.Progress(b.Len())
+			}
+			return add(b)
+		})
+	}
+}
+
+// Identity lists everything that the result depends on, as pairs of name and value. A checkpoint can only be
+// continued by a simulation with the same identity.
+func (s *Simulation) Identity() [][2]string {
+	t := s.Target
+	return [][2]string{{"run", s.Run.Manifest.Digest}, {"machine", t.Machine.Description},
+		{"changes", strings.Join(t.Changes, " ")}, {"nodes of ranks", fmt.Sprint(t.Machine.NodeOf)},
+		{"dialect", t.Dialect.String()}}
+}
+
+// Nanoseconds simulates the run on its machine and returns the time that it takes, in ns.
+func (s *Simulation) Nanoseconds(ctx context.Context) (int64, error) {
+	result, err := s.Simulate(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("simulate %s on %s: %w", s.Run.Name, s.Target.Machine.Name, err)
+	}
+	return simulate.Nanoseconds(result.Time), nil
+}

@@ -1,0 +1,198 @@
+package stored
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commq/commq/models/critical"
+	"github.com/commq/commq/models/simulate"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Rank 0 computes 2 ms and sends 4097 bytes to rank 1, which has computed 1 ms before it receives; each in an epoch of
+// its own. On the machine flat (1 GB/s, 10 us) the message takes 14.097 us.
+func writePair(t *testing.T, store string) string {
+	t.Helper()
+	out, err := writer.Create(store, "pair", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	events, comms, ranks := [2]*schema.Events{{}, {}}, &schema.Comms{}, &schema.RankInfos{}
+	for rank := range int32(2) {
+		info := schema.NullRankInfo
+		info.Rank, info.Threads, info.Events, info.Ended = rank, 1, 2, schema.EndedFinalized
+		ranks.Append(&info)
+		comm := schema.NullComm
+		comm.CommRank, comm.WorldRank = rank, rank
+		comms.Append(&comm)
+		e := schema.NullEvent
+		e.Rank, e.Comm = rank, 0
+		if rank == 0 {
+			e.Call, e.Class, e.ComputeNs = int16(schema.CallSend), int16(schema.ClassSend), 2_000_000
+			e.SendWorld, e.SendPeer, e.SendTag, e.SendBytes = 1, 1, 9, 4097
+		} else {
+			e.Call, e.Class, e.ComputeNs = int16(schema.CallRecv), int16(schema.ClassRecv), 1_000_000
+			e.RecvWorld, e.RecvPeer, e.RecvTag, e.RecvBytes, e.DoneSeq = 0, 0, 9, 4097, 0
+		}
+		events[0].Append(&e)
+		end := schema.NullEvent
+		end.Rank, end.Seq, end.Epoch, end.Call, end.Class = rank, 1, 1, int16(schema.CallFinalize),
+			int16(schema.ClassOther)
+		events[1].Append(&end)
+	}
+	messages, m := &schema.Messages{}, schema.NullMessage
+	m.Dst, m.Tag, m.Bytes, m.RecvDoneSeq = 1, 9, 4097, 0
+	messages.Append(&m)
+	for _, b := range []schema.Batch{events[0], events[1], messages, comms, ranks} {
+		if err := out.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Commit(t.Context(), &schema.Manifest{Ranks: 2, TimeOrigin: "untimed", ComputeClock: "cpu",
+		Record: "all", Hash: "none", Ended: "finalized", Epochs: 2}); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(store, "pair")
+}
+
+func open(t *testing.T, dir string) *Simulation {
+	t.Helper()
+	target, err := simulate.ReadTarget(simulate.TargetOptions{Machine: "flat"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), dir, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const pairNs = 2_014_097
+
+func TestSimulateAndSave(t *testing.T) {
+	store := t.TempDir()
+	s := open(t, writePair(t, store))
+	read := 0
+	s.Progress = func(rows int) { read += rows }
+	r, saving, err := s.SimulateAndSave(t.Context(),
+		run.Rewrite{Store: store, Name: "pair.flat", Commq: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saving.Close()
+	if simulate.Nanoseconds(r.Time) != pairNs || read != 4 {
+		t.Errorf("%d ns after %d rows", simulate.Nanoseconds(r.Time), read)
+	}
+	if _, err := run.Find(store, "pair.flat"); err == nil {
+		t.Error("the run is there before Commit")
+	}
+	if err := saving.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := run.Find(store, "pair.flat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := found.Manifest.Origin.Simulation
+	if found.Manifest.EndNs != pairNs || o.Run != "pair" || o.Machine != "flat" ||
+		found.Manifest.Origin.Commq != "1.2.3" {
+		t.Errorf("%+v, %+v", found.Manifest, o)
+	}
+	if ideal, err := s.SimulateIdeal(t.Context()); err != nil || simulate.Nanoseconds(ideal.Time) != 2_000_000 {
+		t.Errorf("ideal network: %+v, %v", ideal, err)
+	}
+}
+
+// The path goes back from rank 1, which waited for the message from 1 to 2.014097 ms, to rank 0, which computed 2 ms.
+func TestCriticalPathOnTheMachine(t *testing.T) {
+	p, err := open(t, writePair(t, t.TempDir())).CriticalPath(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.DurationNs != pairNs || p.LastRank != 1 || p.RankChanges != 1 {
+		t.Errorf("%+v", p)
+	}
+	groups := p.GroupBy([]critical.Key{critical.ByCall}, func(int32) string { return "" })
+	if len(groups) != 2 || groups[0].Call != "MPI_Send" || groups[0].Ns[critical.Compute] != 2_000_000 ||
+		groups[1].Call != "MPI_Recv" || groups[1].Ns[critical.Transfer] != 14_097 {
+		t.Errorf("%+v", groups)
+	}
+}
+
+// A simulation that ends at the border of an epoch is continued by another process, which gets the same result.
+func TestCheckpointsAreContinued(t *testing.T) {
+	dir, folder := writePair(t, t.TempDir()), filepath.Join(t.TempDir(), "kept")
+	facts := []writer.Fact{{Name: "task", Value: "test"}}
+	openFolder := func() *writer.Checkpoint {
+		f, err := writer.OpenCheckpoint(folder, 0*time.Second, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := openFolder()
+	s := open(t, dir)
+	var err error
+	if s.Checkpoint, err = NewCheckpoint(failingFolder{f}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Simulate(t.Context()); !errors.Is(err, errKilled) {
+		t.Fatalf("%v, want the error of the folder", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = openFolder()
+	defer f.Close()
+	s = open(t, dir)
+	if s.Checkpoint, err = NewCheckpoint(f); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Checkpoint.state.Under || s.Checkpoint.state.Epochs == 0 {
+		t.Fatalf("nothing was kept: %+v", s.Checkpoint.state)
+	}
+	r, err := s.Simulate(t.Context())
+	if err != nil || simulate.Nanoseconds(r.Time) != pairNs {
+		t.Errorf("%+v, %v", r, err)
+	}
+	again, err := s.Simulate(t.Context())
+	if err != nil || again.Time != r.Time || len(s.Checkpoint.state.Results) != 1 {
+		t.Errorf("a part that is over is simulated again: %+v, %v", again, err)
+	}
+}
+
+var errKilled = errors.New("killed")
+
+// failingFolder saves a state, and then fails.
+type failingFolder struct{ *writer.Checkpoint }
+
+func (f failingFolder) Save(write func(io.Writer) error) error {
+	return errors.Join(f.Checkpoint.Save(write), errKilled)
+}
+
+func TestOpenNamesWhatIsMissing(t *testing.T) {
+	store := t.TempDir()
+	out, err := writer.Create(store, "few", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	if err := out.Commit(t.Context(), &schema.Manifest{Ranks: 1, TimeOrigin: "untimed", ComputeClock: "none",
+		Record: "messages", Hash: "none", Ended: "finalized", Epochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), filepath.Join(store, "few"), &simulate.Target{})
+	want := `simulate: run "few" does not have the rows of all calls (record messages) and was captured without ` +
+		`compute times; capture it again with --record all and with --clock cpu`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}

@@ -1,0 +1,113 @@
+package simulate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/schema"
+)
+
+// Target is a machine and the dialect to simulate it in.
+type Target struct {
+	Machine *models.Machine
+	Dialect Dialect
+	// Changes lists the changes made to the machine after it was read, as KEY=VALUE.
+	Changes []string
+}
+
+// TargetOptions describe a target by the flags of commq simulate.
+type TargetOptions struct {
+	// Machine is a file or the name of a machine that commq knows; see models.Load.
+	Machine string
+	// Dialect is one of Dialects; "" is Dimemas5 for a configuration of Dimemas, else Paper.
+	Dialect string
+	// Set lists changes of the machine, as KEY=VALUE.
+	Set []string
+	// Mapping is the node of each rank; see models.ParseMapping.
+	Mapping string
+}
+
+// ReadTarget reads the machine and applies the changes. Errors name the flag that is wrong.
+func ReadTarget(o TargetOptions) (*Target, error) {
+	m, err := models.Load(o.Machine)
+	if err != nil {
+		return nil, err
+	}
+	for _, kv := range o.Set {
+		key, value, ok := strings.Cut(kv, "=")
+		if !ok {
+			return nil, fmt.Errorf("--set %s: want KEY=VALUE, for example latency_ns=1500", kv)
+		}
+		if err := m.Set(key, value); err != nil {
+			return nil, fmt.Errorf("--set %s: %w", kv, err)
+		}
+	}
+	if err := m.Consistent(); err != nil {
+		return nil, fmt.Errorf("machine %s: %w", m.Name, err)
+	}
+	t := &Target{Machine: m, Changes: slices.Clone(o.Set)}
+	if o.Mapping != "" {
+		t.Changes = append(t.Changes, "mapping="+o.Mapping)
+	}
+	if t.Dialect, err = parseDialect(o.Dialect, m); err != nil {
+		return nil, err
+	}
+	return t, models.ParseMapping(m, o.Mapping)
+}
+
+// parseDialect finds a dialect by its name; "" is the machine's usual one.
+func parseDialect(name string, m *models.Machine) (Dialect, error) {
+	if name == "" {
+		if models.IsCFG([]byte(m.Description)) {
+			return Dimemas5, nil
+		}
+		return Paper, nil
+	}
+	i := slices.Index(Dialects, name)
+	if i < 0 {
+		return 0, fmt.Errorf("--dialect %s: want one of %s", name, strings.Join(Dialects, ", "))
+	}
+	return Dialect(i), nil
+}
+
+// Origin describes the target for the manifest of a run with its times.
+func (t *Target) Origin() *schema.Simulation {
+	sum := sha256.Sum256([]byte(t.Machine.Description))
+	return &schema.Simulation{Machine: t.Machine.Name, Description: t.Machine.Description,
+		Digest: hex.EncodeToString(sum[:]), Dialect: t.Dialect.String(), Set: t.Changes}
+}
+
+// Nanoseconds rounds a time to whole nanoseconds, half up.
+func Nanoseconds(p Picoseconds) int64 { return int64((p + 500) / 1000) }
+
+// Efficiency splits the parallel efficiency of a program into its factors, each a fraction of 1.
+type Efficiency struct {
+	// Parallel is the product of the other three: the mean computing time over the predicted time.
+	Parallel float64
+	// LoadBalance is the mean over the largest computing time of a rank.
+	LoadBalance float64
+	// Serialisation is the largest computing time over the time on an ideal network.
+	Serialisation float64
+	// Transfer is the time on an ideal network over the predicted time.
+	Transfer float64
+}
+
+// NewEfficiency compares the results of one program on a machine and on the same machine with an ideal network. It
+// returns nil for a program that takes no time.
+func NewEfficiency(r, ideal *Result) *Efficiency {
+	var sum, most Picoseconds
+	for _, t := range r.Ranks {
+		sum += t.Compute
+		most = max(most, t.Compute)
+	}
+	if most == 0 || ideal.Time == 0 || r.Time == 0 {
+		return nil
+	}
+	mean := float64(sum) / float64(len(r.Ranks))
+	return &Efficiency{Parallel: mean / float64(r.Time), LoadBalance: mean / float64(most),
+		Serialisation: float64(most) / float64(ideal.Time), Transfer: float64(ideal.Time) / float64(r.Time)}
+}

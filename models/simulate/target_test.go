@@ -1,0 +1,53 @@
+package simulate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReadTarget(t *testing.T) {
+	target, err := ReadTarget(TargetOptions{Machine: "flat", Set: []string{"latency_ns=1500"}, Mapping: "block"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.Machine.Network.Latency != 1_500_000 || target.Dialect != Paper ||
+		!slices.Equal(target.Changes, []string{"latency_ns=1500", "mapping=block"}) {
+		t.Errorf("%+v", target)
+	}
+	if o := target.Origin(); o.Machine != "flat" || o.Dialect != "paper" || len(o.Digest) != 64 {
+		t.Errorf("%+v", o)
+	}
+	for want, o := range map[string]TargetOptions{
+		"--set latency: want KEY=VALUE":                {Machine: "flat", Set: []string{"latency"}},
+		"--set colour=9:":                              {Machine: "flat", Set: []string{"colour=9"}},
+		"--dialect x: want one of paper, dimemas5":     {Machine: "flat", Dialect: "x"},
+		"--mapping cyclic: the machine has any number": {Machine: "flat", Mapping: "cyclic"},
+	} {
+		if _, err := ReadTarget(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Two ranks compute 300 and 100 ns. The program takes 400 ns on the ideal network and 500 ns on the machine.
+func TestEfficiency(t *testing.T) {
+	r := &Result{Time: 500_000, Ranks: []Times{{Compute: 300_000}, {Compute: 100_000}}}
+	e := NewEfficiency(r, &Result{Time: 400_000})
+	want := Efficiency{Parallel: 200.0 / 500, LoadBalance: 200.0 / 300, Serialisation: 300.0 / 400,
+		Transfer: 400.0 / 500}
+	if *e != want {
+		t.Errorf("%+v, want %+v", *e, want)
+	}
+	if NewEfficiency(&Result{Ranks: make([]Times, 2)}, &Result{Time: 1}) != nil {
+		t.Error("a program that takes no time has an efficiency")
+	}
+}
+
+func TestNanosecondsRoundHalfUp(t *testing.T) {
+	for p, want := range map[Picoseconds]int64{0: 0, 499: 0, 500: 1, 1499: 1, 1500: 2} {
+		if got := Nanoseconds(p); got != want {
+			t.Errorf("%d ps: %d ns, want %d", p, got, want)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package sweep
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/models"
+	"github.com/commq/commq/run"
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+func TestParseAxis(t *testing.T) {
+	m, err := models.Named("flat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"latency_ns=1e3..1e5:log:5", []string{"1000", "3160", "10000", "31600", "100000"}}, // 3162.3, 31622.8
+		{"latency_ns=0.5..2:lin:4", []string{"0.5", "1", "1.5", "2"}},
+		// 1.41, 2, 2.83, 4, 5.66, 8, 11.3: whole, and 1 once
+		{"intra_node.buses=1..16:log:9", []string{"1", "2", "3", "4", "6", "8", "11", "16"}},
+		{"buses=3,unlimited,3,5", []string{"3", "unlimited", "5"}},
+		{"cpu_ratio=1..4:log:3", []string{"1", "2", "4"}},
+		{"bandwidth_bytes_per_s=1000000..1000002:lin:3", []string{"1000000", "1000001", "1000002"}},
+	} {
+		a, err := ParseAxis(m, c.text)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+		} else if diff := cmp.Diff(c.want, a.Values); diff != "" {
+			t.Errorf("%s: %s", c.text, diff)
+		}
+	}
+	for text, want := range map[string]string{
+		"buses":                   "it has no values",
+		"buses=":                  "it has no values",
+		"buses=1..3":              "its values are neither a range nor a list",
+		"buses=1..3:exp:3":        `"exp" is neither log nor lin`,
+		"buses=1..3:lin:1":        `"1" is not a number of values from 2`,
+		"buses=1..x:lin:3":        "its range is not from a number to a greater one",
+		"buses=0..3:lin:4":        `buses is "0"`,
+		"latency_ns=1..NaN:lin:3": "its range is not from a number to a greater one",
+	} {
+		if _, err := ParseAxis(m, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
+	}
+}
+
+// The cache passes the run's rows. Of a run that does not fit it keeps the first epochs and reads the rest from the
+// files.
+func TestCachePassesAllRows(t *testing.T) {
+	const epochs, rows = 3, 5000
+	store := t.TempDir()
+	out, err := writer.Create(store, "three", writer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Abort()
+	var want []int64
+	for epoch := range int32(epochs) {
+		b := &schema.Events{}
+		for i := range int64(rows) {
+			e := schema.NullEvent
+			e.Rank, e.Seq, e.Epoch, e.Call, e.ComputeNs = 0, int64(epoch)*rows+i, epoch, int16(schema.CallSend), 3*i
+			b.Append(&e)
+			want = append(want, e.Seq, e.ComputeNs, int64(e.Call), e.SendBytes)
+		}
+		if err := out.Write(0, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Commit(t.Context(), &schema.Manifest{Ranks: 1, TimeOrigin: "untimed", ComputeClock: "cpu",
+		Record: "all",
+		Hash:   "none", Ended: "finalized", Epochs: epochs}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.Open(t.Context(), filepath.Join(store, "three"), run.Need{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete, err := newCache(t.Context(), r, 1<<30)
+	if err != nil || !complete.complete || len(complete.epochs) != epochs {
+		t.Fatalf("%d epochs, %v", len(complete.epochs), err)
+	}
+	// seq and compute_ns take 16 bytes, all other columns have one value
+	if most := int64(epochs * rows * 30); complete.bytes > most {
+		t.Errorf("%d bytes, more than %d", complete.bytes, most)
+	}
+	part, err := newCache(t.Context(), r, complete.bytes*2/3)
+	if err != nil || part.complete || len(part.epochs) == 0 || len(part.epochs) == epochs {
+		t.Fatalf("%d epochs, %v", len(part.epochs), err)
+	}
+	for _, k := range []*cache{complete, part, {run: r}} {
+		for range 2 {
+			if diff := cmp.Diff(want, rowValues(t, k)); diff != "" {
+				t.Errorf("%d epochs kept: %s", len(k.epochs), diff)
+			}
+		}
+	}
+}
+
+// rowValues returns seq, compute_ns, call and send_bytes of each row.
+func rowValues(t *testing.T, c *cache) (all []int64) {
+	t.Helper()
+	next := c.source(t.Context())
+	for {
+		err := next(func(b *schema.Events) error {
+			for i := range b.Rank {
+				all = append(all, b.Seq[i], b.ComputeNs[i], int64(b.Call[i]), b.SendBytes[i])
+			}
+			return nil
+		})
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Two axes of 2 and 3 values: the last one changes fastest. Times of 90, 100, 115, 130, -, 100 ns are within 10 % of
+// the reference of 100 ns at combinations 0 (1, 10), 1 (1, 20) and 5 (2, 30).
+func TestGridAndSpans(t *testing.T) {
+	m, err := models.Named("flat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := NewGrid(m, []string{"latency_ns=1,2", "buses=10,20,30"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Machines) != 6 || g.Describe(4) != "latency_ns=2 buses=20" || g.Machines[4].Network.Buses != 20 {
+		t.Errorf("%d machines, combination 4 is %s", len(g.Machines), g.Describe(4))
+	}
+	times := &Times{Run: "r", ReferenceNs: 100, PredictedNs: []int64{90, 100, 115, 130, -1, 100},
+		Errs: []error{nil, nil, nil, nil, errors.New("deadlock"), nil}}
+	for axis, want := range []Span{{1, 2, 3}, {10, 30, 3}} {
+		if got := g.FindSpan(times, axis, 0.1); got != want {
+			t.Errorf("%s: %+v, want %+v", g.Axes[axis].Key, got, want)
+		}
+	}
+	if _, ok := times.Ratio(4); ok {
+		t.Error("a combination without a time has a ratio")
+	}
+	want := "1 of 6 simulations have no time; the first: r, latency_ns=2 buses=20: deadlock"
+	if err := CheckAll(g, []*Times{times}); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	for text, axes := range map[string][]string{
+		"buses is swept already": {"buses=1,2", "buses=3"},
+		"more than 1000000":      {"buses=1..1001:lin:1001", "latency_ns=1..1001:lin:1001"},
+	} {
+		if _, err := NewGrid(m, axes); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %s", err, text)
+		}
+	}
+}

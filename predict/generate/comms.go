@@ -1,0 +1,135 @@
+package generate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/commq/commq/predict/internal/nulls"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/schema"
+)
+
+// communicators are those of the predicted run. Those with all ranks come first, in the order of the training runs.
+type communicators struct {
+	rows   []schema.Comm
+	ids    map[*model.CommGroup][]int32 // by rank; -1: in none
+	ranks  map[int32]map[int32]int32    // rank in the communicator, by id and world rank
+	worlds int                          // communicators with all ranks
+}
+
+// newCommunicators makes the communicators for a number of ranks.
+func newCommunicators(m *model.Model, ranks int32) (*communicators, error) {
+	c := &communicators{ids: map[*model.CommGroup][]int32{}, ranks: map[int32]map[int32]int32{}, worlds: 1}
+	for _, g := range m.Comms {
+		c.worlds = max(c.worlds, g.World+1)
+	}
+	all := make([]int32, ranks)
+	for r := range all {
+		all[r] = int32(r)
+	}
+	for w := range c.worlds {
+		kind := "dup"
+		if w == 0 {
+			kind = "world"
+		}
+		like := worldLike(m, w)
+		if like != nil {
+			kind = like.Kind
+		}
+		c.add(m, all, kind, like, worldTopology(m, w, ranks))
+	}
+	var partitions []*partition
+	for _, g := range m.Comms {
+		if g.World >= 0 {
+			c.ids[g] = slices.Repeat([]int32{int32(g.World)}, int(ranks))
+			continue
+		}
+		next, err := m.Pattern.Map(g.Slot, ranks)
+		if err != nil {
+			return nil, fmt.Errorf("communicators of %s at %d ranks are not known: %w", g.Slot, ranks, err)
+		}
+		p := &partition{group: g, next: next, ids: slices.Repeat([]int32{-1}, int(ranks)),
+			topology: subgridTopology(m, c, g, ranks)}
+		partitions = append(partitions, p)
+		c.ids[g] = p.ids
+	}
+	return c, c.addPartitions(m, partitions, ranks)
+}
+
+// add adds a communicator and returns its id.
+func (c *communicators) add(m *model.Model, members []int32, kind string, like *signature.Comm, t topology) int32 {
+	id := int32(len(c.ranks))
+	c.ranks[id] = map[int32]int32{}
+	for rank, world := range members {
+		row := schema.NullComm
+		row.Comm, row.CommRank, row.WorldRank = id, int32(rank), world
+		row.Kind = int16(max(0, slices.Index(schema.CommKindNames, kind)))
+		if like != nil {
+			row.Name, row.Parent = nulls.Text(like.Name), c.parent(m, like)
+		}
+		row.CartDims, row.CartPeriods = t.dims, t.periods
+		c.rows = append(c.rows, row)
+		c.ranks[id][world] = int32(rank)
+	}
+	return id
+}
+
+// parent returns the id of the parent of a communicator of the largest run if it has all ranks; else null.
+func (c *communicators) parent(m *model.Model, like *signature.Comm) int32 {
+	if like.Parent == nil {
+		return schema.NullInt32
+	}
+	i := slices.IndexFunc(m.Joint.Last().WorldComms(), func(x *signature.Comm) bool { return x.ID == *like.Parent })
+	if i < 0 || i >= c.worlds {
+		return schema.NullInt32
+	}
+	return int32(i)
+}
+
+// partition is a group of communicators with some of the ranks each.
+type partition struct {
+	group    *model.CommGroup
+	next     *pattern.Map // of a member, the next one
+	ids      []int32      // by rank; -1: in none
+	topology topology
+}
+
+// firstID returns the id of the first communicator of the group in the largest run.
+func (p *partition) firstID() int32 {
+	if n := len(p.group.Examples); n > 0 {
+		return p.group.Examples[n-1].Comm.ID
+	}
+	return math.MaxInt32
+}
+
+// addPartitions numbers communicators as captures do: by their first rank, in the order in which this rank made them.
+func (c *communicators) addPartitions(m *model.Model, partitions []*partition, ranks int32) error {
+	slices.SortStableFunc(partitions, func(a, b *partition) int { return cmp.Compare(a.firstID(), b.firstID()) })
+	for r := range ranks {
+		for _, p := range partitions {
+			if p.ids[r] >= 0 {
+				continue
+			}
+			id := int32(len(c.ranks))
+			members := []int32{}
+			for member, more := r, true; more && p.ids[member] < 0; {
+				members, p.ids[member] = append(members, member), id
+				member, more = p.next.Dst(member)
+				if more && (member < 0 || member >= ranks) {
+					return fmt.Errorf("communicators of %s at %d ranks: there is no rank %d", p.group.Slot, ranks,
+						member)
+				}
+			}
+			if _, in := p.next.Dst(r); !in {
+				p.ids[r] = -1
+				continue
+			}
+			c.add(m, members, p.group.Kind, p.group.Like, p.topology.forMembers(len(members)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+// Package generate makes the run of a program at a number of ranks at which it was not run, from a model: call by call,
+// rank by rank, as a signature.
+//
+//   - comms.go and topology.go make the communicators.
+//   - peers.go asks the model's patterns who makes each call and who its peers are; conflicts.go picks one of several
+//     conflicting laws if that is wanted.
+//   - rank.go goes through the template for one rank, decides how often loops are repeated and records each call;
+//     row.go and numbers.go fill in the call, parts.go what collectives send to each peer.
+//   - generate.go puts this together, checks with the logical clock that the run comes to an end, and collects what is
+//     unknown or only estimated.
+//
+// Memory grows with the number of distinct calls, not with the number of calls.
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/predict/internal/nulls"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/compute"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/phases"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/sign"
+	"github.com/commq/commq/schema"
+)
+
+// Options control Predict. The zero value works.
+type Options struct {
+	// TakeSimplest resolves conflicts between laws that fit all runs but send messages to different ranks at the wanted
+	// number of ranks: it takes the simplest law for which sends and receives match. Without it a conflict is an error.
+	TakeSimplest bool
+	// Progress is called with the number of ranks that are finished; nil means no callback.
+	Progress func(done, all int32)
+}
+
+// Prediction is the predicted run at one number of ranks.
+type Prediction struct {
+	// Signature and Run are the predicted run.
+	Signature *signature.Signature
+	Run       *signature.Run
+	// Unmatched describes sends without a receive, and receives without a send. A correct program has none.
+	Unmatched []string
+	// Numbers is how many numbers (bytes, counts, tags, roots) laws gave; Inexact is how many of them are estimates:
+	// the law does not fit all runs, or laws that fit all runs give different numbers.
+	Numbers, Inexact int64
+	// Compute sums up the compute times; nil if compute times cannot be predicted, see compute.Laws.Refused.
+	Compute *compute.Time
+	// Loops are the loops whose number of iterations is uncertain.
+	Loops []UncertainLoop
+	// Unknown are the communications that the model cannot predict, with the reasons.
+	Unknown []string
+	// Warnings describe other assumptions.
+	Warnings []string
+	// Conflicts are the communications for which the simplest of several conflicting laws was taken
+	// (Options.TakeSimplest). ConflictMessages of all Messages belong to the calls of these communications.
+	Conflicts                  []string
+	ConflictMessages, Messages int64
+
+	bounds map[*law.Law]map[int64]Bounds // of numbers that are not exact, by law and number
+}
+
+// UncertainLoop is a loop whose number of iterations is uncertain.
+type UncertainLoop struct {
+	Loop      string
+	Low, High int64
+}
+
+// Bounds is an interval.
+type Bounds struct{ Low, High int64 }
+
+// BoundsOf returns the interval of a number that a law gave; false if the number is exact.
+func (x *Prediction) BoundsOf(l *law.Law, number int64) (b Bounds, inexact bool) {
+	b, inexact = x.bounds[l][number]
+	return b, inexact
+}
+
+// HasInexact reports whether a law gave numbers that are not exact.
+func (x *Prediction) HasInexact(l *law.Law) bool { return len(x.bounds[l]) > 0 }
+
+// addBounds notes the interval of a number that is not exact.
+func (x *Prediction) addBounds(l *law.Law, e law.Estimate) {
+	if x.bounds == nil {
+		x.bounds = map[*law.Law]map[int64]Bounds{}
+	}
+	if x.bounds[l] == nil {
+		x.bounds[l] = map[int64]Bounds{}
+	}
+	b, known := x.bounds[l][e.Value]
+	if !known {
+		b = Bounds{e.Low, e.High}
+	}
+	x.bounds[l][e.Value] = Bounds{min(b.Low, e.Low), max(b.High, e.High)}
+}
+
+// ConflictWarning describes the conflicts that were resolved; false if there were none.
+func (x *Prediction) ConflictWarning() (text string, found bool) {
+	if len(x.Conflicts) == 0 {
+		return "", false
+	}
+	return fmt.Sprintf(
+		"laws that fit all runs conflict for %d communications (%s), which carry %d of %d messages; the "+
+			"simplest law is taken: peers and sizes there may be wrong", len(x.Conflicts), x.Conflicts[0],
+		x.ConflictMessages, x.Messages), true
+}
+
+// generator holds what all ranks share while a run is made.
+type generator struct {
+	model    *model.Model
+	ranks    int32
+	peers    *peerLaws
+	comms    *communicators
+	times    *compute.Predictor
+	sig      *signature.Signature
+	recorder *sign.Recorder
+	result   *Prediction
+	unknown  unknowns
+	warned   map[string]bool
+	// iterations has the number of iterations of loops whose iterations differ, by node.
+	iterations map[int32]law.Estimate
+	totals     totalsCache
+}
+
+// unknowns has the reasons why something cannot be predicted.
+type unknowns map[string]string
+
+// Predict makes the run at a number of ranks. It returns an error if the training runs do not determine it, or if the
+// predicted ranks would wait for one another forever; the prediction then has everything that is known. Predict stops
+// when ctx ends.
+func Predict(ctx context.Context, m *model.Model, ranks int32, o Options) (*Prediction, error) {
+	if ranks < 1 {
+		return nil, fmt.Errorf("%d ranks: want at least 1", ranks)
+	}
+	x := &Prediction{}
+	if why := m.ExceedsDomain(ranks); why != "" {
+		return x, errors.New(why)
+	}
+	if why := m.UnusedAxis(); why != "" && ranks > m.LargestRun() {
+		x.Warnings = append(x.Warnings, why)
+	}
+	g := &generator{model: m, ranks: ranks, result: x, unknown: unknowns{}, warned: map[string]bool{},
+		iterations: map[int32]law.Estimate{}, times: m.Times().NewPredictor(ranks),
+		totals: totalsCache{known: map[totalsKey]*totals{}}}
+	g.peers = newPeerLaws(m, ranks, o.TakeSimplest, g.unknown)
+	var err error
+	if g.comms, err = newCommunicators(m, ranks); err != nil {
+		return x, err
+	}
+	run := g.newRun()
+	unmatched, err := g.generate(ctx, run, o.Progress)
+	if ctx.Err() != nil {
+		return x, ctx.Err()
+	}
+	if err := g.checkUnknown(err); err != nil {
+		return x, fmt.Errorf("at %d ranks: %w", ranks, err)
+	}
+	g.countConflicts()
+	x.Signature, x.Run, x.Unmatched, x.Compute = g.sig, run, unmatched, g.times.Finish(g.sig)
+	return x, nil
+}
+
+// newRun returns the run with its small tables: those of all training runs.
+func (g *generator) newRun() *signature.Run {
+	joint, last := g.model.Joint.Sig, g.model.Joint.Last()
+	run := &signature.Run{Name: fmt.Sprintf("%s at %d", last.Run, g.ranks), Comms: g.comms.rows,
+		Manifest: &schema.Manifest{SchemaVersion: schema.Version, Ranks: g.ranks, TimeOrigin: "untimed",
+			ComputeClock: g.model.Times().Clock, Record: "all", Hash: "none",
+			Callsites: len(joint.Frames) > 0, Stack: last.Stack, Ended: "finalized"}}
+	for i := range joint.Frames {
+		f := &joint.Frames[i]
+		run.Callsites = append(run.Callsites, f.Row(f.ID, nulls.Value(f.Parent, schema.NullInt32)))
+	}
+	for _, d := range joint.Datatypes {
+		row := schema.NullDatatype
+		row.ID, row.Name, row.Combiner, row.Bytes, row.ExtentBytes = d.ID, nulls.Text(d.Name), "named", d.Bytes, d.Bytes
+		if d.Name == "" {
+			row.Combiner = "other"
+		}
+		run.Datatypes = append(run.Datatypes, row)
+	}
+	run.Events = func(add func(*schema.Events) error) error { return g.sig.Rows(add) }
+	return run
+}
+
+// generate records what each rank does, on the template of the training runs, and finds the phases of the result. It
+// returns messages without a partner.
+func (g *generator) generate(ctx context.Context, run *signature.Run,
+	progress func(done, all int32)) (unmatched []string, err error) {
+	g.sig = sign.NewSignature(run)
+	g.sig.Symbols, g.sig.Template = g.model.Joint.Sig.Symbols, g.model.Joint.Sig.Template.Clone()
+	g.sig.Link()
+	g.recorder = sign.NewRecorder(g.sig)
+	for r := range g.ranks {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		calls, err := g.generateRank(r)
+		if err != nil {
+			return nil, err
+		}
+		g.sig.Calls += calls
+		if progress != nil {
+			progress(r+1, g.ranks)
+		}
+	}
+	found, err := phases.Find(g.sig, nil)
+	if err != nil {
+		return nil, err
+	}
+	g.sig.Phases, g.sig.Ticks = found.Phases, found.Ticks
+	return found.Unmatched, nil
+}
+
+// checkUnknown returns an error if something is unknown, with err, which may follow from it.
+func (g *generator) checkUnknown(err error) error {
+	if len(g.unknown) == 0 {
+		return err
+	}
+	var why []string
+	for _, k := range slices.Sorted(maps.Keys(g.unknown)) {
+		why = append(why, k+": "+g.unknown[k])
+	}
+	g.result.Unknown = why
+	first := strings.Join(why[:min(3, len(why))], "; ")
+	if err == nil {
+		return fmt.Errorf("%d communications are not known there: %s", len(why), first)
+	}
+	return fmt.Errorf("%d communications are not known there: %s; what is left cannot run: %w", len(why), first, err)
+}

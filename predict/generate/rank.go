@@ -1,0 +1,308 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/sign"
+	"github.com/commq/commq/predict/signature/template"
+	"github.com/commq/commq/predict/slots"
+)
+
+// maxRankCalls is the largest number of calls of a rank.
+const maxRankCalls = 1 << 28
+
+// rankWriter records what one rank does.
+type rankWriter struct {
+	g         *generator
+	rank      int32
+	path      *sign.Path
+	iteration map[int32]int32      // of the loops whose iterations differ that the rank is in, by node
+	open      []signature.Position // calls whose requests are not completed, in order
+	requests  *model.RequestTracker
+	templates map[callAt]*callTemplate
+	calls     int64
+	err       error
+}
+
+// callTemplate is a call that the rank repeats at a place, without the calls that it refers to.
+type callTemplate struct {
+	call         signature.Call
+	value        int32 // of the call without references; unset until it is needed
+	makesRequest bool
+}
+
+const unset = -1
+
+// generateRank records what a rank does and returns its number of calls.
+func (g *generator) generateRank(rank int32) (calls int64, err error) {
+	w := &rankWriter{g: g, rank: rank, path: g.recorder.NewPath(), iteration: map[int32]int32{},
+		templates: map[callAt]*callTemplate{}, requests: model.NewRequestTracker(g.model.RequestMakers)}
+	w.children(g.model.Joint.Sig.Nodes()[0])
+	g.recorder.Finish(w.path)
+	return w.calls, w.err
+}
+
+// children records what the rank does in one iteration of a loop.
+func (w *rankWriter) children(n *template.Node) {
+	for _, c := range n.Children {
+		if c.Loop {
+			w.loop(c)
+		} else if x := w.g.model.SiteOf(c.ID); w.g.peers.participates(x, w.rank, w.indexOf(x)) {
+			w.call(x)
+		}
+	}
+}
+
+// loop records all iterations of a loop.
+func (w *rankWriter) loop(n *template.Node) {
+	if !w.participatesIn(n) {
+		return
+	}
+	p := law.Point{Ranks: w.g.ranks, Rank: w.rank, PeerRank: pattern.None, Index: w.indexAround(n)}
+	times, known := w.g.iterationsOf(n, &p)
+	if !known {
+		w.g.unknown[w.g.model.NodeName(n)] = "the number of iterations is not known"
+		return
+	}
+	if !times.Exact {
+		w.g.noteUncertain(n, times)
+	}
+	w.path.Enter(w.g.sig.Nodes()[n.ID])
+	if w.g.model.Uniform[n.ID] {
+		w.equalIterations(n, times.Value)
+	} else {
+		w.differentIterations(n, times.Value)
+	}
+	if w.err != nil {
+		return
+	}
+	if !w.path.DropIfEmpty() {
+		w.g.recorder.Leave(w.path)
+	}
+}
+
+// noteUncertain notes a loop whose number of iterations is uncertain, once.
+func (g *generator) noteUncertain(n *template.Node, times law.Estimate) {
+	if name := g.model.NodeName(n); !g.warned[name] {
+		g.warned[name] = true
+		g.result.Loops = append(g.result.Loops, UncertainLoop{name, times.Low, times.High})
+	}
+}
+
+// equalIterations records iterations that are all equal. Once an iteration is like the one before and leaves the same
+// requests open, the rest is repeated without being generated.
+func (w *rankWriter) equalIterations(n *template.Node, times int64) {
+	last := int32(unset)
+	for i := int64(0); i < times && w.err == nil; i++ {
+		made, open, calls := slices.Clone(w.path.Made), slices.Clone(w.open), w.calls
+		w.children(n)
+		if w.path.IterationEmpty() {
+			return
+		}
+		id := w.g.recorder.EndIteration(w.path)
+		if id == last && slices.Equal(open, w.open) {
+			left := times - i - 1
+			w.path.RepeatIteration(id, left)
+			for k := range w.path.Made {
+				w.path.Made[k] += (w.path.Made[k] - made[k]) * int32(left)
+			}
+			w.count((w.calls - calls) * left)
+			return
+		}
+		last = id
+	}
+}
+
+// differentIterations records iterations that differ.
+func (w *rankWriter) differentIterations(n *template.Node, times int64) {
+	for i := int64(0); i < times && w.err == nil; i++ {
+		w.iteration[n.ID] = int32(i)
+		w.children(n)
+		if !w.path.IterationEmpty() {
+			w.g.recorder.EndIteration(w.path)
+		}
+	}
+	delete(w.iteration, n.ID)
+}
+
+// count counts calls of the rank.
+func (w *rankWriter) count(calls int64) {
+	if w.calls += calls; w.calls > maxRankCalls && w.err == nil {
+		w.err = fmt.Errorf("rank %d has more than %d calls", w.rank, maxRankCalls)
+	}
+}
+
+// participatesIn reports whether the rank makes any call of a loop.
+func (w *rankWriter) participatesIn(n *template.Node) bool {
+	for _, c := range n.Children {
+		if c.Loop {
+			if w.participatesIn(c) {
+				return true
+			}
+			continue
+		}
+		x := w.g.model.SiteOf(c.ID)
+		inner := false // the site's place depends on a loop that has not been entered yet
+		for _, l := range x.Calls.Components {
+			_, entered := w.iteration[l.Loop.ID]
+			inner = inner || !entered
+		}
+		if inner || w.g.peers.participates(x, w.rank, w.indexOf(x)) {
+			return true
+		}
+	}
+	return false
+}
+
+// indexOf returns the current place of a site.
+func (w *rankWriter) indexOf(x *model.Site) (index []int32) {
+	for _, c := range x.Calls.Components {
+		index = append(index, c.Index(w.iteration[c.Loop.ID]))
+	}
+	return index
+}
+
+// indexAround returns the current place in the loops around a node whose iterations differ.
+func (w *rankWriter) indexAround(n *template.Node) (index []int32) {
+	for l := n.Parent; l != nil; l = l.Parent {
+		if !w.g.model.Uniform[l.ID] {
+			var own []int32
+			for _, c := range slots.Components(l, w.g.model.Periods[l.ID]) {
+				own = append(own, c.Index(w.iteration[l.ID]))
+			}
+			index = append(own, index...)
+		}
+	}
+	return index
+}
+
+// iterationsOf returns how many iterations a loop has at a point. If its iterations differ, the families of slots in it
+// tell.
+func (g *generator) iterationsOf(n *template.Node, p *law.Point) (law.Estimate, bool) {
+	if g.model.Uniform[n.ID] {
+		return g.model.Iterations[n.ID].Evaluate(p)
+	}
+	if e, known := g.iterations[n.ID]; known {
+		return e, true
+	}
+	e, known := g.familyIterations(n)
+	if constant := g.model.Iterations[n.ID].Constant; !known {
+		e, known = g.model.Iterations[n.ID].Evaluate(p)
+	} else if constant != nil && *constant > e.High { // slots without a family come after the last of those with one
+		e = law.Exactly(*constant)
+	}
+	if known {
+		g.iterations[n.ID] = e
+	}
+	return e, known
+}
+
+// familyIterations returns how many iterations of a loop the families of slots in it need; false if there are none.
+func (g *generator) familyIterations(n *template.Node) (e law.Estimate, found bool) {
+	for _, x := range g.model.Sites {
+		component := slices.IndexFunc(x.Calls.Components,
+			func(c slots.Component) bool { return c.Loop == n && !c.Within })
+		if component < 0 {
+			continue
+		}
+		period := int64(max(x.Calls.Components[component].Period, 1))
+		for _, family := range []string{x.To, x.From, x.In} {
+			for _, l := range g.peers.families[family] {
+				if least, most, ok := l.Last(g.ranks, component); ok {
+					e.Low, e.High = max(e.Low, (int64(least)+1)*period), max(e.High, (int64(most)+1)*period)
+					found = true
+				}
+			}
+		}
+	}
+	e.Value, e.Exact = e.Low, e.Low == e.High
+	return e, found
+}
+
+// call records the next call of a site.
+func (w *rankWriter) call(x *model.Site) {
+	index := w.indexOf(x)
+	t := w.templateOf(x, index)
+	n := w.g.sig.Nodes()[x.Event.ID]
+	value := t.value
+	if completes, maker := w.complete(x), w.nextRequest(x); completes != nil || maker != nil {
+		c := t.call
+		c.Completes, c.Request = completes, x.Like.Request
+		if x.Maker != nil && x.Maker.StartsNone {
+			c.About = maker
+		} else {
+			c.Init = maker
+		}
+		value = w.g.recorder.Intern(n, &c)
+	} else if value == unset {
+		value = w.g.recorder.Intern(n, &t.call)
+		t.value = value
+	}
+	if t.makesRequest {
+		w.open = append(w.open, signature.Position{Node: n.ID, Number: w.path.Made[n.ID]})
+	}
+	w.requests.Add(n.ID, w.path.Made[n.ID])
+	w.g.recorder.Take(w.path, n, value)
+	w.count(1)
+}
+
+// templateOf returns the call of a site at a place.
+func (w *rankWriter) templateOf(x *model.Site, index []int32) *callTemplate {
+	k := callAt{x.Event.ID, slots.PlaceOf(index)}
+	t, known := w.templates[k]
+	if !known {
+		e := w.row(x, index)
+		t = &callTemplate{call: sign.NewCall(&w.g.sig.Symbols[x.Event.Symbol], &e), value: unset,
+			makesRequest: x.Like.Request && x.Completes == nil}
+		t.call.Instance, t.call.Request = x.Like.Instance, t.makesRequest
+		t.call.ComputeNs = w.g.times.Before(k.event, k.place, w.rank)
+		t.call.Parts = w.partsOf(x, k, &e, index)
+		w.templates[k] = t
+	}
+	return t
+}
+
+// complete completes open requests by the site's rule, and refers to the calls that made them.
+func (w *rankWriter) complete(x *model.Site) (refs []signature.Backref) {
+	if x.Completes == nil {
+		return nil
+	}
+	var chosen []int
+	for i, p := range w.open {
+		if x.Completes.Events[p.Node] {
+			chosen = append(chosen, i)
+		}
+	}
+	switch {
+	case len(chosen) == 0:
+		return nil
+	case x.Completes.Choice == model.CompleteLatest:
+		chosen = chosen[len(chosen)-1:]
+	case x.Completes.Choice != model.CompleteAll:
+		chosen = chosen[:1]
+	}
+	for _, i := range chosen {
+		refs = w.path.AppendBackref(refs, w.open[i])
+	}
+	for _, i := range slices.Backward(chosen) {
+		w.open = slices.Delete(w.open, i, i+1)
+	}
+	return refs
+}
+
+// nextRequest refers to the call that made the persistent request which a site uses next; nil if it uses none.
+func (w *rankWriter) nextRequest(x *model.Site) *signature.Backref {
+	if x.Maker == nil {
+		return nil
+	}
+	p, found := w.requests.Next(x.Event.ID, x.Maker)
+	if !found {
+		return nil
+	}
+	return w.path.Backref(p)
+}

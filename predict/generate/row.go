@@ -1,0 +1,188 @@
+package generate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/commq/commq/predict/internal/nulls"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/slots"
+	"github.com/commq/commq/schema"
+)
+
+// row returns the row of a site's call at a place, without the columns that depend on earlier calls.
+func (w *rankWriter) row(x *model.Site, index []int32) schema.Event {
+	g := w.g
+	p := law.Point{Ranks: g.ranks, Rank: w.rank, PeerRank: pattern.None, Index: index}
+	sym := &g.sig.Symbols[x.Event.Symbol]
+	e := schema.NullEvent
+	e.Rank = w.rank
+	e.Call, e.Class = int16(sym.CallID), int16(schema.Calls[sym.CallID].Class)
+	a := g.peers.peersOf(x, index)
+	d := w.directionOf(x, slots.PlaceOf(index), a)
+	if d.class != "" {
+		e.Class = int16(slices.Index(schema.ClassNames, d.class))
+	}
+	copyLike(&e, x, sym, d)
+	if x.Comm != nil {
+		e.Comm = g.comms.ids[x.Comm][w.rank]
+		if e.Comm < 0 {
+			w.err = fmt.Errorf("rank %d makes %s, but is in none of its communicators", w.rank,
+				g.model.NodeName(x.Event))
+			return e
+		}
+	}
+	if v, ok := g.number(x, numberRoot, x.Root, &p); ok {
+		if e.RootWorld = v.Int32(); x.RootInComm {
+			e.RootWorld = g.memberOf(x, e.Comm, v.Int32())
+		}
+		p.Root = e.RootWorld == w.rank
+	}
+	if x.Send.Like != nil && d.sends {
+		s := w.side(x, &x.Send, a.to, e.Comm, p)
+		e.SendWorld, e.SendPeer, e.SendTag, e.SendCount, e.SendDatatype, e.SendBytes = s.world, s.peer, s.tag, s.count,
+			s.datatype, s.bytes
+		if x.Sends && e.SendWorld == schema.NullInt32 {
+			e.SendTag, e.ProcNull = schema.NullInt32, max(e.ProcNull, 0)|schema.ProcNullSend
+		}
+	}
+	if x.Recv.Like != nil && d.receives {
+		s := w.side(x, &x.Recv, a.from, e.Comm, p)
+		e.RecvWorld, e.RecvPeer, e.RecvTag, e.RecvCount, e.RecvDatatype, e.RecvBytes = s.world, s.peer, s.tag, s.count,
+			s.datatype, s.bytes
+	}
+	return e
+}
+
+// copyLike sets the columns that are the same in all calls of a site.
+func copyLike(e *schema.Event, x *model.Site, sym *signature.Symbol, d direction) {
+	e.Callsite = nulls.Value(sym.Frame, schema.NullInt32)
+	e.PostedAny = nulls.Value(x.Like.PostedAny, schema.NullInt32)
+	e.ProcNull = nulls.Value(x.Like.ProcNull, schema.NullInt32)
+	if x.StartsBoth {
+		if e.PostedAny = schema.NullInt32; d.receives {
+			e.PostedAny = nulls.Value(x.PostedAny, schema.NullInt32)
+		}
+	}
+	e.Label = nulls.Value(x.Like.Label, schema.NullText)
+	if x.Like.ReduceOp != "" {
+		e.ReduceOp = int16(slices.Index(schema.OpNames, x.Like.ReduceOp))
+	}
+}
+
+// direction tells which sides a row has, and its class if that is not the MPI function's.
+type direction struct {
+	class           string
+	sends, receives bool
+}
+
+// directionOf returns the direction of a rank's call. A start of a persistent request sends or receives as the request
+// does; if a site starts both kinds, the ranks with a destination send.
+func (w *rankWriter) directionOf(x *model.Site, at slots.Place, a *peers) direction {
+	if !x.StartsBoth {
+		return direction{x.Like.Class, true, true}
+	}
+	class := x.Classes[at] // of MPI_PROC_NULL
+	switch {
+	case hasRank(a.to, w.rank):
+		class = schema.ClassSend.String()
+	case hasRank(a.from, w.rank):
+		class = schema.ClassRecv.String()
+	}
+	return direction{class, class != schema.ClassRecv.String(), class != schema.ClassSend.String()}
+}
+
+// memberOf returns the world rank of a rank in a communicator.
+func (g *generator) memberOf(x *model.Site, comm, rank int32) int32 {
+	for world, r := range g.comms.ranks[comm] {
+		if r == rank {
+			return world
+		}
+	}
+	g.unknown[g.model.NodeName(x.Event)+", root"] = fmt.Sprintf(
+		"its law gives rank %d of a communicator of %d, which is impossible", rank, len(g.comms.ranks[comm]))
+	return schema.NullInt32
+}
+
+// sideColumns are the columns of one side of a row.
+type sideColumns struct {
+	world, peer, tag int32
+	count            int64
+	datatype         int32
+	bytes            int64
+}
+
+// side returns one side of a row. p is the point of the row.
+func (w *rankWriter) side(x *model.Site, laws *model.SideLaws, m *pattern.Map, comm int32, p law.Point) sideColumns {
+	like := laws.Like
+	if p.Root && laws.LikeRoot != nil {
+		like = laws.LikeRoot
+	}
+	s := sideColumns{schema.NullInt32, schema.NullInt32, schema.NullInt32, schema.NullInt64,
+		like[signature.SideDatatype].Int32(), schema.NullInt64}
+	if m != nil {
+		if dst, found := m.Dst(w.rank); found {
+			p.PeerRank = dst
+			rank, member := w.g.comms.ranks[comm][dst]
+			if !member {
+				w.err = fmt.Errorf("rank %d, %s: rank %d is not in its communicator", w.rank,
+					w.g.model.NodeName(x.Event), dst)
+			}
+			s.world, s.peer = dst, rank
+		}
+	}
+	if v, ok := w.g.number(x, numberTag, laws.Tag, &p); ok {
+		s.tag = v.Int32()
+	}
+	if v, ok := w.g.number(x, numberBytes, laws.Bytes, &p); ok {
+		s.bytes = int64(v)
+		if laws.ElementBytes > 0 && like[signature.SideCount] != signature.Null {
+			s.count = int64(v) / laws.ElementBytes
+		}
+	}
+	if laws.ElementBytes == 0 && like[signature.SideCount] != signature.Null {
+		if v, ok := w.g.number(x, numberCount, laws.Count, &p); ok {
+			s.count = int64(v)
+		}
+	}
+	return s
+}
+
+// What a number is.
+const (
+	numberRoot  = "root"
+	numberTag   = "tag"
+	numberBytes = "bytes"
+	numberCount = "count"
+)
+
+// number returns a number of a site at a point by its law; false if there is none.
+func (g *generator) number(x *model.Site, what string, l *law.Law, p *law.Point) (signature.Int, bool) {
+	if l.IsEmpty() {
+		return signature.Null, false
+	}
+	name := func() string { return g.model.NodeName(x.Event) + ", " + what }
+	e, known := l.Evaluate(p)
+	if !known {
+		g.unknown[name()] = "no run has that place in the loops, and no law covers it"
+		return signature.Null, false
+	}
+	if e.Value < 0 && what != numberTag {
+		g.unknown[name()] = fmt.Sprintf("its law gives %d on rank %d, which is impossible", e.Value, p.Rank)
+		return signature.Null, false
+	}
+	g.result.Numbers++
+	isSize := what == numberBytes || what == numberCount
+	if isSize && (g.peers.uncertain[x.To] || g.peers.uncertain[x.From]) { // sizes for other peers are unknown
+		e.Low, e.High, e.Exact = 0, math.MaxInt64, false
+	}
+	if !e.Exact {
+		g.result.Inexact++
+		g.result.addBounds(l, e)
+	}
+	return signature.Int(e.Value), true
+}

@@ -1,0 +1,244 @@
+package compute
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/commq/commq/predict/model/join"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/regress"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
+	"github.com/commq/commq/predict/slots"
+)
+
+// When a slot gets a law of its own.
+const (
+	minRunsOfSlot  = 3     // runs that have the slot
+	minShareOfSite = 0.002 // of the largest run's compute time, spent at the site
+)
+
+// Fit finds the laws of the compute times of runs. gridOf returns the grid for the roles of a site's ranks, or nil.
+func Fit(t *join.Training, sites []*slots.Site, gridOf func(*slots.Site) *pattern.Grid) *Laws {
+	c := &Laws{Clock: t.Last().ComputeClock, sites: map[int32]*siteLaws{}}
+	for _, s := range t.Runs {
+		why := unusable(s)
+		if why == "" && s.ComputeClock != c.Clock {
+			why = fmt.Sprintf(
+				"run %q has compute times of the %s clock, others of the %s clock; capture all with --clock "+
+					"cpu", s.Run, s.ComputeClock, c.Clock)
+		}
+		if why != "" {
+			return refuse(why)
+		}
+	}
+	f := newFitter(t, sites)
+	for i := range t.Runs {
+		f.addRun(i)
+	}
+	if f.calls == 0 {
+		return refuse("no call of the runs has a compute time; capture them again with --clock cpu")
+	}
+	var totals []regress.Point
+	for i, s := range t.Runs {
+		totals = append(totals, regress.Point{Ranks: int64(s.Ranks), Value: f.total[i] / float64(s.Ranks)})
+	}
+	c.total = newTimeLaw(totals)
+	for _, site := range sites {
+		if s := f.fitSite(site, gridOf); s != nil {
+			c.sites[site.Event.ID] = s
+		}
+	}
+	return c
+}
+
+func refuse(why string) *Laws { return &Laws{Clock: "none", Refused: why} }
+
+// unusable returns the reason if a run's compute times cannot be used.
+func unusable(s *signature.Signature) string {
+	switch {
+	case s.ComputeClock == "none" || s.ComputeClock == "":
+		return fmt.Sprintf("run %q was captured without compute times; capture it again with --clock cpu", s.Run)
+	case s.ComputeClock == "cpu":
+		return ""
+	case s.Oversubscribed == nil:
+		return fmt.Sprintf("the compute times of run %q are of the wall clock, and it does not say how many CPUs its "+
+			"hosts have: if ranks shared CPUs, the times include those of other ranks; capture it again with "+
+			"--clock cpu", s.Run)
+	case *s.Oversubscribed:
+		return fmt.Sprintf(
+			"run %q has compute times of the wall clock, and its ranks were more than the CPUs: the times "+
+				"include those of other ranks; capture it again with --clock cpu, or on as many CPUs as ranks", s.Run)
+	}
+	return ""
+}
+
+// fitter collects compute times by site and slot.
+type fitter struct {
+	training *join.Training
+	total    []float64 // ns, by run
+	calls    int64
+	sites    map[int32][]siteTotal       // by event, then run
+	slots    map[*slots.Slot][][]float64 // by run and rank: mean ns before the calls of the slot; NaN: unknown
+}
+
+// siteTotal sums up the times and counters of a site in a run.
+type siteTotal struct {
+	ns       float64
+	calls    int64
+	noise    *signature.Spread
+	counters counters
+}
+
+func newFitter(t *join.Training, sites []*slots.Site) *fitter {
+	f := &fitter{training: t, total: make([]float64, len(t.Runs)), sites: map[int32][]siteTotal{},
+		slots: map[*slots.Slot][][]float64{}}
+	for _, site := range sites {
+		f.sites[site.Event.ID] = make([]siteTotal, len(t.Runs))
+		for _, s := range site.Slots {
+			f.slots[s] = make([][]float64, len(t.Runs))
+		}
+	}
+	return f
+}
+
+// addRun adds the times of a run. It goes through the run's own template, which has the times, and through the joint
+// one, which has the slots, side by side.
+func (f *fitter) addRun(run int) {
+	s := f.training.Runs[run]
+	type timed struct {
+		event *template.Node
+		ns    float64
+	}
+	type sum struct {
+		ns float64
+		n  int64
+	}
+	var rows []timed
+	for r := range s.Ranks {
+		rows = rows[:0]
+		s.Walk(r, func(n *template.Node, c *signature.Call) { rows = append(rows, timed{n, s.Values[n.ID].MeanNs(c)}) })
+		sums, k := map[*signature.Call]sum{}, 0
+		f.training.Sig.Walk(f.training.First[run]+r, func(n *template.Node, c *signature.Call) {
+			event, ns := rows[k].event, rows[k].ns
+			k++
+			if math.IsNaN(ns) {
+				return
+			}
+			f.addCall(run, n, s.Values[event.ID].Times, ns)
+			x := sums[c]
+			sums[c] = sum{x.ns + ns, x.n + 1}
+		})
+		for slot, means := range f.slots {
+			if means[run] == nil {
+				means[run] = make([]float64, s.Ranks)
+			}
+			means[run][r] = math.NaN()
+			if c := slot.Runs[run][r]; c != nil {
+				if x := sums[c]; x.n > 0 {
+					means[run][r] = x.ns / float64(x.n)
+				}
+			}
+		}
+	}
+}
+
+// addCall adds the time before a call of a joint event. times are those of the run's own event.
+func (f *fitter) addCall(run int, joint *template.Node, times *signature.Times, ns float64) {
+	total := &f.sites[joint.ID][run]
+	total.ns += ns
+	total.calls++
+	f.total[run] += ns
+	f.calls++
+	if times != nil {
+		if times.Noise != nil && (total.noise == nil || times.Noise.Count > total.noise.Count) {
+			total.noise = times.Noise
+		}
+		total.counters.add(times)
+	}
+}
+
+// fitSite finds the laws of a site; nil if its times are unknown.
+func (f *fitter) fitSite(site *slots.Site, gridOf func(*slots.Site) *pattern.Grid) *siteLaws {
+	s := &siteLaws{slots: map[slots.Place]*timeLaw{}, shares: map[slots.Place]float64{}, roles: map[string]float64{}}
+	var points []regress.Point
+	var parts []counters
+	last := -1
+	for i, t := range f.sites[site.Event.ID] {
+		if t.calls == 0 {
+			continue
+		}
+		points = append(points, regress.Point{Ranks: int64(f.training.Runs[i].Ranks), Value: t.ns / float64(t.calls)})
+		parts = append(parts, t.counters)
+		last = i
+		if t.noise != nil {
+			s.noise = t.noise
+		}
+	}
+	if last < 0 {
+		return nil
+	}
+	s.mean = newTimeLaw(points)
+	s.mean.parts = newSplitLaw(points, parts)
+	if len(site.Slots) > 1 {
+		f.fitSlots(site, s, last)
+	}
+	s.grid = gridOf(site)
+	f.fitRoles(site, s)
+	return s
+}
+
+// fitSlots finds laws of a site's slots if the site matters and enough runs have the slot; else shares of the site's
+// mean. last is the largest run that has the site.
+func (f *fitter) fitSlots(site *slots.Site, s *siteLaws, last int) {
+	matters := f.sites[site.Event.ID][last].ns >= minShareOfSite*f.total[last]
+	for _, slot := range site.Slots {
+		var points []regress.Point
+		for i, times := range f.slots[slot] {
+			if mean, known := knownMean(times); known {
+				points = append(points, regress.Point{Ranks: int64(f.training.Runs[i].Ranks), Value: mean})
+				if t := f.sites[site.Event.ID][i]; t.ns > 0 {
+					s.shares[slot.Place] = mean * float64(t.calls) / t.ns
+				}
+			}
+		}
+		if matters && len(points) >= minRunsOfSlot && s.mean.parts == nil {
+			s.slots[slot.Place] = newTimeLaw(points)
+		}
+	}
+}
+
+// knownMean returns the mean of the times that are not NaN.
+func knownMean(times []float64) (mean float64, known bool) {
+	n := 0
+	for _, t := range times {
+		if !math.IsNaN(t) {
+			mean += t
+			n++
+		}
+	}
+	return mean / float64(max(n, 1)), n > 0
+}
+
+// fitRoles finds the time of each role relative to the mean, over all slots and runs.
+func (f *fitter) fitRoles(site *slots.Site, s *siteLaws) {
+	took, mean := map[string]float64{}, map[string]float64{}
+	for _, slot := range site.Slots {
+		for i, times := range f.slots[slot] {
+			m, known := knownMean(times)
+			if !known || m == 0 {
+				continue
+			}
+			for r, t := range times {
+				if !math.IsNaN(t) {
+					role := roleOf(s.grid, f.training.Runs[i].Ranks, int32(r))
+					took[role] += t
+					mean[role] += m
+				}
+			}
+		}
+	}
+	for role, m := range mean {
+		s.roles[role] = took[role] / m
+	}
+}

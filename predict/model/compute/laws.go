@@ -1,0 +1,109 @@
+// Package compute finds the laws of compute times: how long ranks compute before each call, at any number of ranks
+// (sections 4.1 and 4.2 of the paper, "computation pattern").
+//
+// For each site (event) there is a law of the mean time over ranks and calls against the number of ranks: laws.go. If
+// instructions and cycles were counted, it is the sum of two laws, of execution and of stalls: split.go. Slots with
+// much compute time get a law of their own, others take a fixed share of the site's mean. Ranks at the ends of a
+// process grid often compute more or less than those inside; the factor of each such role is the mean over the runs:
+// roles.go. fit.go collects the times of the runs; predict.go applies the laws to a run at another number of ranks.
+package compute
+
+import (
+	"math"
+
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/regress"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/slots"
+)
+
+// Laws are the laws of a program's compute times.
+type Laws struct {
+	// Clock is the compute clock of the training runs, "none" if Refused is set.
+	Clock string
+	// Refused is the reason if compute times cannot be predicted.
+	Refused string
+
+	sites map[int32]*siteLaws // by event
+	total *timeLaw            // of all that a rank computes
+}
+
+// siteLaws are the laws of the times before the calls of an event.
+type siteLaws struct {
+	// mean is the law of the mean over ranks and calls.
+	mean *timeLaw
+	// slots have laws of their own; the times of the others are shares of the mean.
+	slots  map[slots.Place]*timeLaw
+	shares map[slots.Place]float64
+	// roles has, by role, the time of a rank relative to the mean.
+	roles map[string]float64
+	grid  *pattern.Grid // for roles; nil: a line of all ranks
+	// noise is the spread of times around their mean; nil if unknown.
+	noise *signature.Spread
+}
+
+// slotLaw returns the law for a slot, and the slot's share of it.
+func (s *siteLaws) slotLaw(at slots.Place) (l *timeLaw, share float64) {
+	if l := s.slots[at]; l != nil {
+		return l, 1
+	}
+	if share, known := s.shares[at]; known {
+		return s.mean, share
+	}
+	return s.mean, 1
+}
+
+// timeLaw is a law of a time in ns against the number of ranks.
+type timeLaw struct {
+	points    []regress.Point
+	curve     *regress.Curve // nil if there is only one point
+	parts     *splitLaw      // nil unless instructions and cycles were counted
+	evaluated map[int32]interval
+}
+
+// interval is a predicted value with its bounds.
+type interval struct{ value, low, high float64 }
+
+// newTimeLaw finds the law of points; nil if there are none.
+func newTimeLaw(points []regress.Point) *timeLaw {
+	if len(points) == 0 {
+		return nil
+	}
+	l := &timeLaw{points: points, evaluated: map[int32]interval{}}
+	if c, err := regress.Fit(points); err == nil {
+		l.curve = c
+	}
+	return l
+}
+
+// evaluate returns the time at a number of ranks, not negative. A law of one point returns that, without an upper
+// bound.
+func (l *timeLaw) evaluate(ranks int32) interval {
+	if x, known := l.evaluated[ranks]; known {
+		return x
+	}
+	var x interval
+	switch {
+	case l.parts != nil:
+		x = l.parts.evaluate(ranks)
+	case l.curve == nil:
+		x = interval{l.points[0].Value, 0, math.Inf(1)}
+	default:
+		p := l.curve.Predict(int64(ranks))
+		x = interval{max(p.Value, 0), max(p.Low, 0), max(p.High, 0)}
+	}
+	l.evaluated[ranks] = x
+	return x
+}
+
+// SetCycleTime makes the laws predict times on a machine with this real cycle time in ns, if instructions and cycles
+// were counted: executed instructions take its cycles, and stalls as long as in the runs. 0 means the cycle time of the
+// runs.
+func (c *Laws) SetCycleTime(ns float64) {
+	for _, s := range c.sites {
+		if p := s.mean.parts; p != nil && p.machineCycleNs != ns {
+			p.machineCycleNs = ns
+			clear(s.mean.evaluated)
+		}
+	}
+}

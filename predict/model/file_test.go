@@ -1,0 +1,123 @@
+package model_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commq/commq/predict"
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/internal/testruns"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/report"
+	"github.com/commq/commq/predict/signature"
+)
+
+// ringModel makes a model of a ring on 3, 4, 5 and 7 ranks, and its file.
+func ringModel(t testing.TB) (*model.Model, string) {
+	t.Helper()
+	var runs []*signature.Signature
+	for _, ranks := range []int{3, 4, 5, 7} {
+		s, _, err := predict.Sign(testruns.Sends(ranks, 2,
+			func(r, i int) (int, int) { return (r + 1) % ranks, 4097 * (i + 1) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, s)
+	}
+	m, err := model.New(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return m, b.String()
+}
+
+// A model made from its file is the model that was written.
+func TestWriteAndRead(t *testing.T) {
+	m, text := ringModel(t)
+	runs, laws, err := model.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := model.New(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(m.Laws(), laws); d != "" {
+		t.Errorf("laws in the file (-want +got):\n%s", d)
+	}
+	var b bytes.Buffer
+	if err := again.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(text, b.String()); d != "" {
+		t.Errorf("written again (-before +after):\n%s", d)
+	}
+	x, err := generate.Predict(t.Context(), again, 35, generate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := report.CountTraffic(x.Signature); got.Messages != 70 || got.Bytes != 35*3*4097 {
+		t.Errorf("%d messages with %d bytes, want 70 with %d", got.Messages, got.Bytes, 35*3*4097)
+	}
+	want := "rank 3 sends 2 messages with tag 9 on communicator 0 to rank 4, which receives 0"
+	if len(x.Unmatched) != 35 || x.Unmatched[3] != want {
+		t.Errorf("unmatched: %q, the fourth should be %q", x.Unmatched, want)
+	}
+}
+
+// The error tells what is wrong with a file, and where.
+func TestReadErrors(t *testing.T) {
+	_, text := ringModel(t)
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "not models of commq fit: line 1, column 1: unexpected end of JSON input"},
+		{"a signature", `{"commq_signature":1}`, "it has no commq_models"},
+		{"another version", strings.Replace(text, `"commq_models":1`, `"commq_models":7`, 1),
+			"commq_models 7: this commq reads 1"},
+		{"cut off", text[:len(text)/2], "unexpected end of JSON input"},
+		{"more behind it", text + "{}", "invalid character '{' after top-level value"},
+		{"unknown field", strings.Replace(text, `"laws":`, `"lows":`, 1), `line 2, column`},
+		{"a number that is text", strings.Replace(text, `"ticks":`, `"ticks":"x","tocks":`, 1),
+			"cannot unmarshal string"},
+		{"a run that is missing", `{"commq_models":1,"training":[null]}`, "run 1 of 1 is missing"},
+		{"roots of another run", strings.Replace(text, `"roots":[0,`, `"roots":[9,`, 1), `rank 0: root 9 of`},
+	} {
+		_, _, err := model.Read(strings.NewReader(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A file that can be read gives a model that can be written again and used, or an error.
+func FuzzRead(f *testing.F) {
+	_, text := ringModel(f)
+	f.Add(text)
+	f.Add(`{"commq_models":1,"laws":[],"training":[]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		runs, _, err := model.Read(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		calls := int64(0)
+		for _, s := range runs {
+			if calls += s.Calls + int64(s.Ranks); calls > 1<<12 {
+				return
+			}
+		}
+		m, err := model.New(runs)
+		if err != nil {
+			return
+		}
+		if err := m.Write(&bytes.Buffer{}); err != nil {
+			t.Error(err)
+		}
+		_, _ = generate.Predict(t.Context(), m, 6, generate.Options{})
+	})
+}

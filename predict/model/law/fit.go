@@ -1,0 +1,145 @@
+package law
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/predict/pattern"
+)
+
+// Fitter finds the laws of a program's numbers. Call FitSize or FitNumber for each, then Settle once; until then laws
+// may be empty.
+type Fitter struct {
+	grids  []*pattern.Grid // of the program
+	known  map[string]*Law // by samples
+	open   []openLaw       // for Settle
+	single []singleSamples
+}
+
+// openLaw is a law that Settle has to find.
+type openLaw struct {
+	samples []Sample
+	grid    *pattern.Grid
+	law     *Law
+}
+
+// NewFitter returns a fitter for a program with these grids.
+func NewFitter(grids []*pattern.Grid) *Fitter { return &Fitter{grids: grids, known: map[string]*Law{}} }
+
+// FitSize finds the law of a size, bytes or a count, which may depend on the program's domain. grid is that of the
+// communication; it may be nil.
+func (f *Fitter) FitSize(samples []Sample, grid *pattern.Grid) *Law {
+	return f.fit(samples, grid, true)
+}
+
+// FitNumber finds the law of a number that is not a size: a tag, a root, a number of iterations.
+func (f *Fitter) FitNumber(samples []Sample, grid *pattern.Grid) *Law {
+	return f.fit(samples, grid, false)
+}
+
+func (f *Fitter) fit(samples []Sample, grid *pattern.Grid, isSize bool) *Law {
+	if len(samples) == 0 {
+		return &Law{}
+	}
+	if l := constantLaw(samples); l != nil {
+		if isSize && onOneNumberOfRanks(samples) {
+			l = &Law{Single: &SingleLaw{Value: samples[0].Value, Ranks: samples[0].Point.Ranks}}
+			f.single = append(f.single, singleSamples{samples, l.Single})
+		}
+		return l
+	}
+	key := fmt.Sprint(isSize, grid) + sampleKey(samples)
+	if l := f.known[key]; l != nil {
+		return l
+	}
+	l := &Law{}
+	f.known[key] = l
+	var roots, others []Sample
+	for _, s := range samples {
+		if s.Point.Root {
+			s.Point.Root = false
+			roots = append(roots, s)
+		} else {
+			others = append(others, s)
+		}
+	}
+	if len(roots) > 0 && len(others) > 0 {
+		l.Root, l.Others = f.fit(roots, grid, isSize), f.fit(others, grid, isSize)
+		return l
+	}
+	if !isSize {
+		if l.Sums = findSums(samples, grid); len(l.Sums) > 0 {
+			return l
+		}
+	}
+	f.open = append(f.open, openLaw{samples, grid, l})
+	return l
+}
+
+func onOneNumberOfRanks(samples []Sample) bool {
+	first := samples[0].Point.Ranks
+	return !slices.ContainsFunc(samples, func(s Sample) bool { return s.Point.Ranks != first })
+}
+
+// sampleKey returns a string that is equal only for equal samples.
+func sampleKey(samples []Sample) string {
+	var key []byte
+	for i := range samples {
+		p := &samples[i].Point
+		root := int64(0)
+		if p.Root {
+			root = 1
+		}
+		for _, x := range [...]int64{samples[i].Value, int64(p.Ranks), int64(p.Rank), int64(p.PeerRank), root,
+			int64(len(p.Index))} {
+			key = binary.AppendVarint(key, x)
+		}
+		for _, x := range p.Index {
+			key = binary.AppendVarint(key, int64(x))
+		}
+	}
+	return string(key)
+}
+
+// constantLaw returns the law of samples that have one value; nil for others.
+func constantLaw(samples []Sample) *Law {
+	c := samples[0].Value
+	for _, s := range samples {
+		if s.Value != c {
+			return nil
+		}
+	}
+	return &Law{Constant: &c}
+}
+
+// relevantComponents returns the components of the index that values depend on: the last ones that are not needed are
+// dropped first.
+func relevantComponents(samples []Sample) []int {
+	kept := []int{}
+	for i := range samples[0].Point.Index {
+		kept = append(kept, i)
+	}
+	for i := len(samples[0].Point.Index) - 1; i >= 0; i-- {
+		fewer := slices.DeleteFunc(slices.Clone(kept), func(k int) bool { return k == i })
+		if areDetermining(samples, fewer) {
+			kept = fewer
+		}
+	}
+	return kept
+}
+
+// areDetermining reports whether ranks, rank and these components of the index determine the values of samples.
+func areDetermining(samples []Sample, components []int) bool {
+	seen := map[groupPoint]int64{}
+	for _, s := range samples {
+		k := groupPoint{ranks: s.Point.Ranks}
+		k.coords[0] = s.Point.Rank
+		copy(k.index[:], selectComponents(s.Point.Index, components))
+		if x, known := seen[k]; known && x != s.Value {
+			return false
+		}
+		seen[k] = s.Value
+	}
+	return true
+}

@@ -1,0 +1,325 @@
+// Package law finds the laws of numbers: bytes, counts, tags, roots, iterations. A Sample is a number that a rank of
+// a run has at some Point (number of ranks, own rank, peer, iterations of the loops around). A Law gives the number
+// at any point, with an interval. A Fitter looks for laws from simple to general:
+//
+//  1. constants;
+//  2. separate laws for roots of collectives and other ranks;
+//  3. sums of up to two features of the point, such as 2*x0 + 1 for coordinate x0 on a process grid (sums.go), for
+//     numbers that are not sizes;
+//  4. laws of package regress: sizes of blocks of a domain that is divided over a grid, or curves over the number of
+//     ranks (settle.go). They are fitted for all numbers together, as the program has one domain.
+//
+// A size seen at only one number of ranks has no law of its own; it borrows those of similar numbers (single.go).
+package law
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/regress"
+	"github.com/commq/commq/predict/slots"
+)
+
+// Point is where a number is seen or predicted.
+type Point struct {
+	Ranks, Rank int32
+	PeerRank    int32   // rank of the other side; negative: none
+	Index       []int32 // place in the loops, as slots.Slot.Index
+	Root        bool    // the rank is the root of the collective
+}
+
+// Sample is a number that a rank of a run has at a point.
+type Sample struct {
+	Point Point
+	Value int64
+}
+
+// Estimate is the value of a law at a point. Exact means that the law fits all samples and nothing contradicts it; then
+// Low and High equal Value.
+type Estimate struct {
+	Value, Low, High int64
+	Exact            bool
+}
+
+// Exactly returns an exact estimate.
+func Exactly(v int64) Estimate { return Estimate{v, v, v, true} }
+
+// Law gives a number at any point. At most one of Constant, Root (with Others), Sums, Group, Places and Single is set;
+// none means that there is no such number.
+type Law struct {
+	Constant *int64
+	// Root and Others are the laws of roots of collectives and of the other ranks.
+	Root, Others *Law
+	// Sums are all sums that fit the samples and are about as simple as the simplest, which comes first.
+	Sums []Sum
+	// Group is a law of package regress.
+	Group *GroupLaw
+	// Places has a law for each place in the loops if no law covers them all, ordered by index. Keep are the components
+	// of a point's index that the places have.
+	Places []PlaceLaw
+	Keep   []int
+	// Single is a number that was seen at only one number of ranks.
+	Single *SingleLaw
+}
+
+// PlaceLaw is the law of a place in the loops.
+type PlaceLaw struct {
+	Index []int32
+	Law   *Law
+}
+
+// NewConstant returns the law of a number that is the same everywhere.
+func NewConstant(v int64) *Law { return &Law{Constant: &v} }
+
+// IsEmpty reports whether there is no such number. A nil law is empty.
+func (l *Law) IsEmpty() bool {
+	return l == nil || l.Constant == nil && l.Root == nil && l.Group == nil && l.Single == nil &&
+		len(l.Sums)+len(l.Places) == 0
+}
+
+// IsExact reports whether the law fits all samples.
+func (l *Law) IsExact() bool {
+	switch {
+	case l.Root != nil:
+		return l.Root.IsExact() && l.Others.IsExact()
+	case l.Group != nil:
+		return l.Group.exact
+	case l.Single != nil:
+		return false
+	case len(l.Places) > 0:
+		return !slices.ContainsFunc(l.Places, func(p PlaceLaw) bool { return !p.Law.IsExact() })
+	}
+	return true
+}
+
+// String describes the law for people.
+func (l *Law) String() string {
+	switch {
+	case l.Constant != nil:
+		return fmt.Sprint(*l.Constant)
+	case l.Root != nil:
+		return fmt.Sprintf("%s at the root, else %s", l.Root, l.Others)
+	case len(l.Sums) > 0:
+		text := l.Sums[0].String()
+		if n := len(l.Sums); n > 1 {
+			text += fmt.Sprintf(" {or %d others}", n-1)
+		}
+		return text
+	case l.Group != nil:
+		return l.Group.String()
+	case l.Single != nil:
+		return fmt.Sprintf("%d, seen only on %d ranks", l.Single.Value, l.Single.Ranks)
+	case len(l.Places) > 0:
+		return fmt.Sprintf("%d laws by place, the first %s", len(l.Places), l.Places[0].Law)
+	}
+	return "nothing"
+}
+
+// Evaluate returns the law's value at a point; false if there is no such number there.
+func (l *Law) Evaluate(p *Point) (Estimate, bool) {
+	switch {
+	case l.Constant != nil:
+		return Exactly(*l.Constant), true
+	case l.Root != nil:
+		if p.Root {
+			return l.Root.Evaluate(p)
+		}
+		return l.Others.Evaluate(p)
+	case len(l.Sums) > 0:
+		return evaluateSums(l.Sums, p)
+	case l.Group != nil:
+		return l.Group.Evaluate(p)
+	case len(l.Places) > 0:
+		return l.evaluatePlace(p)
+	case l.Single != nil:
+		return l.Single.Evaluate(p)
+	}
+	return Estimate{}, false
+}
+
+// evaluateSums returns the value of the simplest sum, bounded by those of the others.
+func evaluateSums(sums []Sum, p *Point) (r Estimate, ok bool) {
+	for i := range sums {
+		v, known := sums[i].evaluate(p)
+		switch {
+		case !known:
+		case !ok:
+			r, ok = Exactly(v), true
+		default:
+			r.Low, r.High = min(r.Low, v), max(r.High, v)
+		}
+	}
+	r.Exact = r.Low == r.High
+	return r, ok
+}
+
+// evaluatePlace evaluates the law of the point's place. For a place that no run has, it evaluates the law of the
+// nearest one; the result is not exact then.
+func (l *Law) evaluatePlace(p *Point) (Estimate, bool) {
+	i, found := slices.BinarySearchFunc(l.Places, selectComponents(p.Index, l.Keep),
+		func(a PlaceLaw, b []int32) int { return slices.Compare(a.Index, b) })
+	if found {
+		return l.Places[i].Law.Evaluate(p)
+	}
+	r, ok := l.Places[max(i-1, 0)].Law.Evaluate(p)
+	r.Exact = false
+	return r, ok
+}
+
+// selectComponents returns some components of an index.
+func selectComponents(index []int32, components []int) []int32 {
+	var selected []int32
+	for _, c := range components {
+		if c < len(index) {
+			selected = append(selected, index[c])
+		}
+	}
+	return selected
+}
+
+// GroupLaw is a law of package regress: of blocks of a grid, or a curve over the number of ranks.
+type GroupLaw struct {
+	Law  *regress.Law
+	Grid *pattern.Grid // nil: a curve
+	// Keep are the components of a point's index that the law depends on.
+	Keep []int
+	// Peer means that the coordinates are those of the other side.
+	Peer bool
+	// Distance means that the law has one more component of the index: the logarithm of the distance to the other side.
+	Distance bool
+
+	exact bool
+	cache map[groupPoint]Estimate
+}
+
+// groupPoint is all of a point that a group law depends on.
+type groupPoint struct {
+	ranks        int32
+	coords, dims [maxGridAxes]int32
+	index        slots.Place
+}
+
+// maxGridAxes is the largest number of axes of a grid.
+const maxGridAxes = 5
+
+// String describes the law for people.
+func (g *GroupLaw) String() string {
+	switch text := g.Law.String(); {
+	case g.Peer:
+		return text + " of the peer"
+	case g.Distance:
+		return text + fmt.Sprintf(", i%d the logarithm of the distance to the peer", len(g.Keep))
+	default:
+		return text
+	}
+}
+
+// Evaluate implements Law.
+func (g *GroupLaw) Evaluate(p *Point) (Estimate, bool) {
+	var dims, coords []int32
+	rank := p.Rank
+	if g.Peer {
+		if rank = p.PeerRank; rank < 0 {
+			return Estimate{}, false
+		}
+	}
+	if g.Grid != nil {
+		var ok bool
+		if dims, ok = g.Grid.Dims(p.Ranks); !ok {
+			return Estimate{}, false
+		}
+		coords, _ = g.Grid.Coords(p.Ranks, rank)
+	}
+	k := groupPoint{ranks: p.Ranks}
+	copy(k.dims[:], dims)
+	if copy(k.coords[:], coords); g.Grid == nil {
+		k.coords[0] = rank
+	}
+	index := selectComponents(p.Index, g.Keep)
+	if g.Distance {
+		log, ok := p.logDistance()
+		if !ok {
+			return Estimate{}, false
+		}
+		index = append(index, log)
+	}
+	copy(k.index[:], index)
+	if s, known := g.cache[k]; known {
+		return s, true
+	}
+	e, err := g.Law.Predict(p.Ranks, rank, dims, coords, index)
+	if err != nil {
+		return Estimate{}, false
+	}
+	s := Estimate{round(e.Value), round(math.Floor(e.Low)), round(math.Ceil(e.High)), e.Exact && g.exact}
+	if g.cache == nil {
+		g.cache = map[groupPoint]Estimate{}
+	}
+	g.cache[k] = s
+	return s, true
+}
+
+// logDistance returns the logarithm to base 2 of the distance in ranks to the other side; false if that is not a power
+// of two.
+func (p *Point) logDistance() (log int32, ok bool) {
+	d := max(p.Rank-p.PeerRank, p.PeerRank-p.Rank)
+	return int32(bits.TrailingZeros32(uint32(d))), p.PeerRank >= 0 && d > 0 && d&(d-1) == 0
+}
+
+// round rounds to an integer within +-2^50.
+func round(x float64) int64 {
+	const limit = 1 << 50
+	return int64(math.Round(max(-limit, min(x, limit))))
+}
+
+// Groups returns the group laws that a law consists of; nil if it has others.
+func (l *Law) Groups() (all []*GroupLaw) {
+	switch {
+	case l == nil:
+	case l.Root != nil:
+		all = append(l.Root.Groups(), l.Others.Groups()...)
+	case l.Group != nil:
+		all = []*GroupLaw{l.Group}
+	}
+	for i := range all {
+		if all[i].Law == nil {
+			return nil
+		}
+	}
+	return all
+}
+
+// Domain returns, by axis, the extents of the program's domain that a law of blocks of a grid found; nil if the law is
+// not exact or has no grid.
+func (g *GroupLaw) Domain() map[int]int64 {
+	if g.Grid == nil || len(g.Law.Laws) == 0 || !g.exact {
+		return nil
+	}
+	return g.Law.Laws[0].Domain()
+}
+
+// ResolvingRun returns the candidate number of ranks at which the rival laws behind a number differ most: a run there
+// shows which of them is right. It returns 0 if they agree at all candidates.
+func (l *Law) ResolvingRun(candidates []int32) int32 {
+	switch {
+	case l.Root != nil:
+		if run := l.Root.ResolvingRun(candidates); run != 0 {
+			return run
+		}
+		return l.Others.ResolvingRun(candidates)
+	case l.Group == nil || l.Group.Law == nil:
+		return 0
+	}
+	grid := func(ranks int32) ([]int32, func(int32) []int32, bool) {
+		if l.Group.Grid == nil {
+			return nil, func(int32) []int32 { return nil }, true
+		}
+		dims, ok := l.Group.Grid.Dims(ranks)
+		return dims, func(rank int32) []int32 { c, _ := l.Group.Grid.Coords(ranks, rank); return c }, ok
+	}
+	run, _, _, _ := l.Group.Law.Resolve(candidates, grid, make([]int32, len(l.Group.Keep)))
+	return run
+}

@@ -1,0 +1,235 @@
+// Package model finds the laws of a program from the signatures of its runs at several numbers of ranks. New does it in
+// these steps:
+//
+//  1. Package join puts the runs side by side in one joint signature, after pooling captures of equal size.
+//  2. Package slots divides what ranks did into sites (events) and slots (an event at one place in the loops around).
+//  3. families.go makes tables for package pattern: who makes the call of a slot, to whom it sends, from whom it
+//     receives. comms.go does so for communicators that do not have all ranks. Package pattern finds their laws.
+//  4. numbers.go samples tags, counts, bytes, roots and iterations of loops. Package law finds their laws.
+//  5. requests.go and persistent.go find rules for which requests a call completes or starts, parts.go for what
+//     collectives with a count per peer send to each peer.
+//  6. Package compute finds the laws of compute times, when they are first needed.
+//
+// limits.go tells for which numbers of ranks the laws cannot hold. file.go writes and reads models. Package generate
+// uses a model to make the run at another number of ranks.
+package model
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/commq/commq/predict/model/compute"
+	"github.com/commq/commq/predict/model/join"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
+	"github.com/commq/commq/predict/slots"
+)
+
+// Model has the laws of a program: what it does at any number of ranks, as far as its runs tell.
+type Model struct {
+	// Pattern has the laws of who takes part in a call and who communicates with whom.
+	Pattern *pattern.Program
+	// Training has the numbers of ranks of the runs, ascending.
+	Training []int32
+	// Traffic is the number of messages of the largest run, Unexplained the number of those whose destinations have no
+	// law.
+	Traffic, Unexplained int64
+	// Warnings describe assumptions behind the laws.
+	Warnings []string
+
+	// Joint has the runs.
+	Joint *join.Training
+	// Sites are the events with their laws, in template order.
+	Sites []*Site
+	// Comms are the groups of communicators that sites use.
+	Comms []*CommGroup
+	// Iterations has, by node, the laws of the numbers of iterations of loops.
+	Iterations []*law.Law
+	// Uniform and Periods describe loops, by node; see slots.Slots.
+	Uniform []bool
+	Periods []int32
+	// RequestMakers are the events that make persistent requests.
+	RequestMakers map[int32]bool
+
+	byEvent      []*Site
+	patternSlots []pattern.Slot
+	times        func() *compute.Laws
+}
+
+// Site is an event with the laws of its calls.
+type Site struct {
+	Event *template.Node
+	// Calls has what the runs did at the event.
+	Calls *slots.Site
+	// Sends and Receives tell whether the calls send messages and receive them; persistent requests count.
+	Sends, Receives bool
+	// In, To and From name the families of slots in the model's Pattern: who makes the call, to whom it sends, from
+	// whom it receives. In is empty if To or From already shows who makes the call, or if all ranks make it. To and
+	// From are empty if there are no messages.
+	In, To, From string
+	// Send and Recv are the laws of the two sides.
+	Send, Recv SideLaws
+	// Root is the law of a collective's root. RootInComm means that it is a rank of the communicator.
+	Root       *law.Law
+	RootInComm bool
+	// Like is a call of the training runs; a predicted call takes from it all that is the same in every run.
+	Like *signature.Call
+	// Comm is the group of the communicator; nil if there is none.
+	Comm *CommGroup
+	// Completes is the rule for which requests a call completes; nil if it completes none.
+	Completes *CompletionRule
+	// StartsBoth means that the calls start persistent requests of which some send and some receive. Then Classes has
+	// the class of rows at each place, and PostedAny the column of those that receive.
+	StartsBoth bool
+	Classes    map[slots.Place]string
+	PostedAny  *int32
+	// Maker is the rule for which call made the persistent request that a call uses; nil if it uses none.
+	Maker *MakerRule
+	// Parts is the rule for what collectives send to each peer.
+	Parts signature.PartsRule
+
+	tags map[int64]bool // in all runs
+}
+
+// SideLaws are the laws of one side of a site's calls.
+type SideLaws struct {
+	Tag, Count, Bytes *law.Law
+	// ElementBytes is the size of an element if bytes are always count times it, and then Count is nil; else 0.
+	ElementBytes int64
+	// Like is a side of a training run; a predicted side takes from it all that is the same in every run. It is nil
+	// if there is none. LikeRoot does the same for the root of a collective if that differs.
+	Like, LikeRoot signature.Side
+}
+
+// New finds the laws of a program's runs. Several signatures on the same number of ranks are captures of one run, see
+// join.Pool.
+func New(runs []*signature.Signature) (*Model, error) {
+	runs, err := join.Pool(runs)
+	if err != nil {
+		return nil, err
+	}
+	t, err := join.Runs(runs)
+	if err != nil {
+		return nil, err
+	}
+	found, err := slots.Find(t.Sig, t.SlotRuns())
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Joint: t, byEvent: make([]*Site, len(t.Sig.Nodes())), Uniform: found.Uniform, Periods: found.Periods}
+	for _, r := range t.Runs {
+		m.Training = append(m.Training, r.Ranks)
+	}
+	for _, s := range found.Sites {
+		x := &Site{Event: s.Event, Calls: s, Sends: s.Sends, Receives: s.Receives}
+		findPersistent(x, &t.Sig.Symbols[s.Event.Symbol])
+		m.Sites = append(m.Sites, x)
+		m.byEvent[s.Event.ID] = x
+		m.patternSlots = append(m.patternSlots, addFamilies(x, m.Training)...)
+	}
+	pairPartners(m.Sites, m.patternSlots)
+	var commSlots []pattern.Slot
+	m.Comms, commSlots = groupComms(m.Sites, t)
+	m.patternSlots = append(m.patternSlots, commSlots...)
+	if m.Pattern, err = pattern.Fit(m.patternSlots, pattern.Options{Sizes: m.Training}); err != nil {
+		return nil, err
+	}
+	if m.Iterations, err = fitNumbers(m, found); err != nil {
+		return nil, err
+	}
+	m.Warnings = append(m.Warnings, shareTags(m.Sites)...)
+	m.Warnings = append(m.Warnings, findCompletionRules(m.Sites, t.Sig)...)
+	makers, warnings := findMakerRules(m.Sites, t.Sig)
+	m.RequestMakers, m.Warnings = makers, append(m.Warnings, warnings...)
+	findPartsRules(m.Sites, t)
+	m.countTraffic()
+	m.times = sync.OnceValue(func() *compute.Laws { return m.fitTimes(found.Sites) })
+	m.Warnings = append(m.Warnings, m.Pattern.Warnings...)
+	return m, nil
+}
+
+// fitTimes finds the laws of compute times.
+func (m *Model) fitTimes(sites []*slots.Site) *compute.Laws {
+	gridOfSite := func(s *slots.Site) *pattern.Grid { return gridOf(m.Pattern, m.byEvent[s.Event.ID]) }
+	return compute.Fit(m.Joint, sites, gridOfSite)
+}
+
+// Times returns the laws of compute times. They are found when they are first needed.
+func (m *Model) Times() *compute.Laws { return m.times() }
+
+// Runs returns the signatures of the training runs, by number of ranks.
+func (m *Model) Runs() []*signature.Signature { return m.Joint.Runs }
+
+// LargestRun returns the number of ranks of the largest run.
+func (m *Model) LargestRun() int32 { return m.Training[len(m.Training)-1] }
+
+// SiteOf returns the site of an event.
+func (m *Model) SiteOf(event int32) *Site { return m.byEvent[event] }
+
+// NodeName describes a node of the joint template for people.
+func (m *Model) NodeName(n *template.Node) string { return m.Joint.Sig.NodeName(n) }
+
+// PatternSlot returns the slot with this name that the model's Pattern was found from; nil if there is none.
+func (m *Model) PatternSlot(name string) *pattern.Slot {
+	i := slices.IndexFunc(m.patternSlots, func(s pattern.Slot) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &m.patternSlots[i]
+}
+
+// SlotName returns the name of the pattern slot of a family at a place in the loops.
+func SlotName(family string, index []int32) string {
+	if len(index) == 0 {
+		return family
+	}
+	return fmt.Sprintf("%s %v", family, index)
+}
+
+// gridOf returns the process grid that goes with a site: that of the law of its peers, else the program's; nil if
+// neither has one. A nil site means the program's.
+func gridOf(p *pattern.Program, x *Site) *pattern.Grid {
+	if x != nil {
+		for _, family := range []string{x.To, x.From, x.In} {
+			for i := range p.Laws {
+				l := &p.Laws[i]
+				if family != "" && l.Site == family && len(l.Forms) > 0 && len(l.Forms[0].Grids) > 0 &&
+					l.Forms[0].Grids[0].Axes > 1 {
+					return &l.Forms[0].Grids[0]
+				}
+			}
+		}
+	}
+	if len(p.Grids) > 0 && len(p.Grids[0]) > 0 {
+		return &p.Grids[0][0]
+	}
+	return nil
+}
+
+// countTraffic counts the messages of the largest run, and those that are not explained.
+func (m *Model) countTraffic() {
+	unexplained := map[string]bool{}
+	for _, u := range m.Pattern.Unexplained {
+		unexplained[u.Slot] = true
+	}
+	first := m.Joint.First[len(m.Joint.First)-1]
+	occurrences := m.Joint.Sig.Occurrences(m.Joint.Sig.Roots[first:])
+	for _, x := range m.Sites {
+		explained := !slices.ContainsFunc(x.Calls.Slots, func(s *slots.Slot) bool {
+			return unexplained[SlotName(x.To, s.Index())] || unexplained[SlotName(x.From, s.Index())]
+		})
+		for i, c := range m.Joint.Sig.Values[x.Event.ID].Events {
+			if !m.Joint.Sig.SendsMessage(x.Event, c) {
+				continue
+			}
+			times := occurrences[x.Event.ID][i]
+			m.Traffic += times
+			if !explained {
+				m.Unexplained += times
+			}
+		}
+	}
+}

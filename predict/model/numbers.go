@@ -1,0 +1,224 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/commq/commq/predict/model/join"
+	"github.com/commq/commq/predict/model/law"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/template"
+	"github.com/commq/commq/predict/slots"
+)
+
+// fitNumbers finds the laws of the numbers of all sites, and of the iterations of all loops, which it returns by node.
+func fitNumbers(m *Model, found *slots.Slots) ([]*law.Law, error) {
+	var grids []*pattern.Grid
+	for i := range m.Pattern.Grids {
+		grids = append(grids, &m.Pattern.Grids[i][0])
+	}
+	f := law.NewFitter(grids)
+	for _, x := range m.Sites {
+		fitSite(x, m.Joint, gridOf(m.Pattern, x), f)
+	}
+	nodes := m.Joint.Sig.Nodes()
+	iterations := make([]*law.Law, len(nodes))
+	for _, n := range nodes {
+		if n.Loop {
+			iterations[n.ID] = f.FitNumber(iterationSamples(n, found, m.Training), gridOf(m.Pattern, nil))
+		}
+	}
+	return iterations, f.Settle()
+}
+
+// sideSamples are the samples of one side of a site.
+type sideSamples struct{ tag, count, bytes []law.Sample }
+
+// add adds the numbers of a call's side at a point, and takes the side as an example.
+func (s *sideSamples) add(laws *SideLaws, at law.Point, side signature.Side) {
+	if side == nil {
+		return
+	}
+	at.PeerRank = side.PeerOf(at.Rank)
+	for _, x := range []struct {
+		samples *[]law.Sample
+		value   signature.Int
+	}{{&s.tag, side[signature.SideTag]}, {&s.count, side[signature.SideCount]}, {&s.bytes, side[signature.SideBytes]}} {
+		if x.value != signature.Null {
+			*x.samples = append(*x.samples, law.Sample{Point: at, Value: int64(x.value)})
+		}
+	}
+	if at.Root {
+		laws.LikeRoot = side
+	} else {
+		laws.Like = side
+	}
+}
+
+// fit finds the laws of a side.
+func (s *sideSamples) fit(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {
+	laws.Tag, laws.Bytes = f.FitNumber(s.tag, grid), f.FitSize(s.bytes, grid)
+	laws.ElementBytes = elementBytes(s.count, s.bytes)
+}
+
+// fitCount finds the law of counts that do not follow from bytes.
+func (s *sideSamples) fitCount(laws *SideLaws, grid *pattern.Grid, f *law.Fitter) {
+	if laws.ElementBytes == 0 {
+		laws.Count = f.FitSize(s.count, grid)
+	}
+}
+
+// fitSite finds the laws of the numbers of a site.
+func fitSite(x *Site, t *join.Training, grid *pattern.Grid, f *law.Fitter) {
+	var send, recv sideSamples
+	var root, rootInComm []law.Sample
+	for _, s := range x.Calls.Slots {
+		for i, calls := range s.Runs {
+			for r, c := range calls {
+				if c == nil {
+					continue
+				}
+				if x.Like == nil {
+					x.Like, x.Send.Like, x.Recv.Like = c, c.Send, c.Recv
+				}
+				at := law.Point{Ranks: t.Runs[i].Ranks, Rank: int32(r), PeerRank: pattern.None, Index: s.Index()}
+				at.Root = c.Root != nil && *c.Root == t.First[i]+int32(r)
+				send.add(&x.Send, at, c.Send)
+				recv.add(&x.Recv, at, c.Recv)
+				if c.Root != nil {
+					at.Root = false
+					world := *c.Root - t.First[i]
+					root = append(root, law.Sample{Point: at, Value: int64(world)})
+					if rank, member := rankInGroup(x, t, c, world); member {
+						rootInComm = append(rootInComm, law.Sample{Point: at, Value: int64(rank)})
+					}
+				}
+			}
+		}
+	}
+	if x.Sends || x.Receives {
+		x.tags = map[int64]bool{}
+		for _, s := range slices.Concat(send.tag, recv.tag) {
+			x.tags[s.Value] = true
+		}
+	}
+	send.fit(&x.Send, grid, f)
+	recv.fit(&x.Recv, grid, f)
+	if x.RootInComm = len(root) > 0 && len(rootInComm) == len(root); x.RootInComm {
+		root = rootInComm
+	}
+	x.Root = f.FitNumber(root, grid)
+	send.fitCount(&x.Send, grid, f)
+	recv.fitCount(&x.Recv, grid, f)
+}
+
+// rankInGroup returns the rank of a world rank in the communicator of a call; false if the communicator has all ranks
+// or does not have this one.
+func rankInGroup(x *Site, t *join.Training, c *signature.Call, world int32) (int32, bool) {
+	if x.Comm == nil || x.Comm.World >= 0 || c.Comm == signature.Null {
+		return 0, false
+	}
+	return t.Comm(c.Comm).RankOf(world)
+}
+
+// elementBytes returns the size of an element if bytes are always count times it; else 0.
+func elementBytes(counts, bytes []law.Sample) (size int64) {
+	if len(counts) != len(bytes) {
+		return 0
+	}
+	for i, c := range counts {
+		b := bytes[i].Value
+		switch {
+		case c.Value == 0 && b == 0:
+		case c.Value <= 0 || b <= 0 || b%c.Value != 0 || size != 0 && size != b/c.Value:
+			return 0
+		default:
+			size = b / c.Value
+		}
+	}
+	return size
+}
+
+// iterationSamples samples the number of iterations of a loop: on each rank if the loop's iterations are equal there,
+// else the most that a rank has.
+func iterationSamples(n *template.Node, found *slots.Slots, training []int32) (samples []law.Sample) {
+	around := 0 // components of the place around the loop
+	for l := n.Parent; l != nil; l = l.Parent {
+		if !found.Uniform[l.ID] {
+			around += len(slots.Components(l, found.Periods[l.ID]))
+		}
+	}
+	most := map[int32]int64{}
+	for p, count := range found.Iterations[n.ID] {
+		ranks := training[p.Run]
+		most[ranks] = max(most[ranks], int64(count))
+		if found.Uniform[n.ID] {
+			samples = append(samples, law.Sample{Point: law.Point{Ranks: ranks, Rank: p.Rank, PeerRank: pattern.None,
+				Index: slices.Clone(p.Place[:around])}, Value: int64(count)})
+		}
+	}
+	if !found.Uniform[n.ID] {
+		for _, ranks := range slices.Sorted(maps.Keys(most)) {
+			samples = append(samples,
+				law.Sample{Point: law.Point{Ranks: ranks, PeerRank: pattern.None}, Value: most[ranks]})
+		}
+	}
+	slices.SortFunc(samples, func(a, b law.Sample) int {
+		return cmp.Or(cmp.Compare(a.Point.Ranks, b.Point.Ranks), cmp.Compare(a.Point.Rank, b.Point.Rank),
+			slices.Compare(a.Point.Index, b.Point.Index))
+	})
+	return samples
+}
+
+// shareTags gives one tag to all sites whose tags have no law, and to those that have tags in common with them. A tag
+// that a program does not compute from its grid only has to be the same on both sides. It returns a warning if there
+// are such sites.
+func shareTags(sites []*Site) (warnings []string) {
+	lawless := map[int64]bool{} // tags
+	for _, x := range sites {
+		if x.tags != nil && (!x.Send.Tag.IsExact() || !x.Recv.Tag.IsExact()) {
+			for t := range x.tags {
+				lawless[t] = true
+			}
+		}
+	}
+	if len(lawless) == 0 {
+		return nil
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, x := range sites {
+			some, all := false, true
+			for t := range x.tags {
+				some, all = some || lawless[t], all && lawless[t]
+			}
+			if some && !all {
+				changed = true
+				for t := range x.tags {
+					lawless[t] = true
+				}
+			}
+		}
+	}
+	n := 0
+	least := slices.Min(slices.Collect(maps.Keys(lawless)))
+	for _, x := range sites {
+		for t := range x.tags {
+			if lawless[t] {
+				n++
+				l := law.NewConstant(least)
+				if x.Sends {
+					x.Send.Tag = l
+				}
+				if x.Receives {
+					x.Recv.Tag = l
+				}
+				break
+			}
+		}
+	}
+	return []string{fmt.Sprintf("tags of %d calls have no law: tag %d is used for all of them", n, least)}
+}

@@ -1,0 +1,179 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/signature/fold"
+	"github.com/commq/commq/predict/signature/template"
+)
+
+// CompletionRule tells which open requests the calls of an event complete.
+type CompletionRule struct {
+	// Events are those whose requests it completes.
+	Events map[int32]bool
+	Choice CompletionChoice
+}
+
+// CompletionChoice tells which of the open requests of its events a call completes.
+type CompletionChoice uint8
+
+const (
+	CompleteAll CompletionChoice = iota
+	CompleteOldest
+	CompleteLatest
+	CompleteUnknown // no rule fits the runs
+)
+
+// findCompletionRules sets the completion rules of sites. It returns warnings for calls without a rule.
+func findCompletionRules(sites []*Site, sig *signature.Signature) (warnings []string) {
+	rules := checkCompletions(sig)
+	for _, x := range sites {
+		r := rules[x.Event.ID]
+		if r == nil {
+			continue
+		}
+		x.Completes = &CompletionRule{Events: r.events}
+		switch {
+		case r.all:
+			x.Completes.Choice = CompleteAll
+		case r.oldest:
+			x.Completes.Choice = CompleteOldest
+		case r.latest:
+			x.Completes.Choice = CompleteLatest
+		default:
+			x.Completes.Choice = CompleteUnknown
+			warnings = append(warnings, fmt.Sprintf(
+				"%s completes requests in an order without a rule; the oldest are taken",
+				sig.NodeName(x.Event)))
+		}
+	}
+	return warnings
+}
+
+// completionCheck has what all calls of an event have in common: which rules fit them.
+type completionCheck struct {
+	events              map[int32]bool // that made the requests
+	all, oldest, latest bool
+}
+
+// checkCompletions returns, by node, which rules fit the calls of an event; nil for events that complete nothing.
+func checkCompletions(sig *signature.Signature) []*completionCheck {
+	nodes := sig.Nodes()
+	c := completionChecker{sig: sig, checks: make([]*completionCheck, len(nodes)),
+		isCompleted: make([]bool, len(nodes))}
+	for _, n := range nodes {
+		for _, call := range sig.Values[n.ID].Events {
+			for _, b := range call.Completes {
+				if c.checks[n.ID] == nil {
+					c.checks[n.ID] = &completionCheck{events: map[int32]bool{}, all: true, oldest: true, latest: true}
+				}
+				c.checks[n.ID].events[b[0]] = true
+				c.isCompleted[b[0]] = true
+			}
+		}
+	}
+	for _, root := range sig.Roots {
+		c.open, c.made = c.open[:0], make([]int32, len(nodes))
+		c.loop(nodes[0], sig.Values[0].Loops[root])
+	}
+	return c.checks
+}
+
+// completionChecker goes through the calls of all ranks.
+type completionChecker struct {
+	sig         *signature.Signature
+	checks      []*completionCheck
+	isCompleted []bool               // by node: other calls complete its calls
+	open        []signature.Position // calls of the rank that are not completed, in order
+	made        []int32              // calls of the rank so far, by node
+
+	candidates, completed []int // scratch: indexes in open
+}
+
+// loop goes through iterations. Repetitions are followed until the open requests after one are those before it, as then
+// all further ones do the same.
+func (c *completionChecker) loop(n *template.Node, items []fold.Item) {
+	for i := range items {
+		x := &items[i]
+		if x.Times == 0 {
+			c.iteration(n, c.sig.Values[n.ID].Bodies[x.Value])
+			continue
+		}
+		for k := int64(0); k < x.Times; k++ {
+			left := x.Times - k - 1
+			if left == 0 || k&(k-1) != 0 { // compare, which takes a copy, only after 0, 1, 2, 4, ... times
+				c.loop(n, x.Items)
+				continue
+			}
+			open, made := slices.Clone(c.open), slices.Clone(c.made)
+			c.loop(n, x.Items)
+			if c.sameOpen(open, made) {
+				c.repeat(made, int32(left))
+				break
+			}
+		}
+	}
+}
+
+// sameOpen reports whether the open requests are as many calls ago as others were.
+func (c *completionChecker) sameOpen(open []signature.Position, made []int32) bool {
+	return slices.EqualFunc(open, c.open, func(a, b signature.Position) bool {
+		return a.Node == b.Node && made[a.Node]-a.Number == c.made[b.Node]-b.Number
+	})
+}
+
+// repeat adds the changes since a saved state once more for each of times.
+func (c *completionChecker) repeat(since []int32, times int32) {
+	for i := range c.open {
+		p := &c.open[i]
+		p.Number += times * (c.made[p.Node] - since[p.Node])
+	}
+	for i := range c.made {
+		c.made[i] += times * (c.made[i] - since[i])
+	}
+}
+
+func (c *completionChecker) iteration(n *template.Node, body []int32) {
+	for i := 0; i < len(body); i += 2 {
+		child, value := n.Children[body[i]], body[i+1]
+		if child.Loop {
+			c.loop(child, c.sig.Values[child.ID].Loops[value])
+			continue
+		}
+		if r := c.checks[child.ID]; r != nil {
+			c.complete(r, c.sig.Values[child.ID].Events[value])
+		}
+		if c.isCompleted[child.ID] {
+			c.open = append(c.open, signature.Position{Node: child.ID, Number: c.made[child.ID]})
+		}
+		c.made[child.ID]++
+	}
+}
+
+// complete rules out what does not fit a call, and closes the requests that it completes.
+func (c *completionChecker) complete(r *completionCheck, call *signature.Call) {
+	c.candidates, c.completed = c.candidates[:0], c.completed[:0]
+	for i, p := range c.open {
+		if r.events[p.Node] {
+			c.candidates = append(c.candidates, i)
+		}
+	}
+	for _, b := range call.Completes {
+		for k := range b[2] {
+			if i := slices.Index(c.open, b.Position(c.made, k)); i >= 0 {
+				c.completed = append(c.completed, i)
+			}
+		}
+	}
+	slices.Sort(c.completed)
+	r.all = r.all && slices.Equal(c.completed, c.candidates)
+	single := len(c.completed) == 1 || len(c.candidates) == 0 && len(c.completed) == 0
+	r.oldest = r.oldest && single && (len(c.completed) == 0 || c.completed[0] == c.candidates[0])
+	r.latest = r.latest && single &&
+		(len(c.completed) == 0 || c.completed[0] == c.candidates[len(c.candidates)-1])
+	for _, i := range slices.Backward(c.completed) {
+		c.open = slices.Delete(c.open, i, i+1)
+	}
+}

@@ -1,0 +1,206 @@
+package pattern
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Program is the laws of all slots of a program: its process grids, and one law per family or slot.
+type Program struct {
+	// Sizes are the process counts of the training runs, ascending.
+	Sizes []int32 `json:"sizes"`
+	// Grids are the process grids, besides the line of all ranks, with which the laws of all slots have the shortest
+	// description. Each entry has the grid laws that the training runs cannot tell apart. It is empty when no law needs
+	// a grid.
+	Grids       [][]Grid      `json:"grids"`
+	Laws        []Law         `json:"laws"`
+	Unexplained []Unexplained `json:"unexplained"`
+	// Warnings are assumptions behind the laws.
+	Warnings []string `json:"warnings"`
+}
+
+// Unexplained is a slot without a law, and the reason.
+type Unexplained struct {
+	Slot string `json:"slot"`
+	Why  string `json:"why"`
+}
+
+// Law is the rule of a slot, or of a whole family of slots.
+type Law struct {
+	Name    string   `json:"name"` // of the slot, or the site of a family
+	Site    string   `json:"site"`
+	Members []Member `json:"members"`
+	// Forms are all hypotheses that reproduce the training runs and cost at most a few bits more than the simplest,
+	// which is the first.
+	Forms []Form `json:"forms"`
+	// Ranges are, per component of the index, the values that exist at a process count. It is empty for a single slot.
+	Ranges []Range `json:"ranges,omitempty"`
+	// Borrowed means that a sign or shape was taken from sibling axes, as the law's own axis has at most two ranks in
+	// all runs.
+	Borrowed bool `json:"borrowed,omitempty"`
+	// Sizes are the process counts at which a rank sends.
+	Sizes []int32 `json:"sizes"`
+	// Training are the process counts of all runs.
+	Training []int32 `json:"training"`
+}
+
+// Member is a slot that a law covers.
+type Member struct {
+	Slot  string  `json:"slot"`
+	Index []int32 `json:"index,omitempty"`
+	// Sizes are the process counts at which the slot occurs.
+	Sizes []int32         `json:"sizes"`
+	Local []LocalEquation `json:"local"`
+}
+
+// Options are the options of Fit; the zero value works.
+type Options struct {
+	// Sizes are the process counts of all runs, also of those in which no slot occurs. nil means those of the slots.
+	Sizes []int32
+}
+
+// Fit finds the laws of slots. It returns an error when the table of a slot is malformed. Slots without a law are in
+// Program.Unexplained.
+func Fit(slots []Slot, opt Options) (*Program, error) {
+	sizes := slices.Clone(opt.Sizes)
+	for _, s := range slots {
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("find the law of a communication: %w", err)
+		}
+		if opt.Sizes == nil {
+			for _, m := range s.Runs {
+				sizes = append(sizes, m.Ranks)
+			}
+		}
+	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	if len(sizes) >= 2 {
+		return fit(slots, sizes), nil
+	}
+	p := &Program{Sizes: sizes}
+	for _, s := range slots {
+		p.Unexplained = append(p.Unexplained,
+			Unexplained{s.Name, "runs at one process count show no law; capture the program at others"})
+	}
+	return p, nil
+}
+
+// fit finds the laws of slots at two or more process counts, stage by stage.
+func fit(slots []Slot, sizes []int32) *Program {
+	p := &Program{Sizes: sizes}
+	all, unexplained := families(slots, sizes)
+	p.Unexplained = append(p.Unexplained, unexplained...)
+	search := &searcher{sizes: sizes, classes: classes(sizes), memo: map[string]searchResult{},
+		libraries: map[string]*library{}}
+	var units, single []*unit
+	for _, u := range all {
+		found := search.fit(u)
+		units = append(units, found.units...)
+		single = append(single, found.single...)
+		p.Unexplained = append(p.Unexplained, found.unexplained...)
+	}
+	cover := &gridCover{units: units, classes: search.classes, sizes: sizes}
+	chosen, first := cover.choose()
+	units, unexplained = poolForms(units, first)
+	p.Unexplained = append(p.Unexplained, unexplained...)
+	transferHierarchies(units, search.classes, sizes)
+	preferSharedShapes(units)
+	borrowSigns(units)
+	markShortAxes(units)
+	borrowed, unexplained := fitFromSiblings(single, units, sizes)
+	units = append(units, borrowed...)
+	p.Unexplained = append(p.Unexplained, unexplained...)
+	for _, c := range chosen {
+		if len(c.dims[0]) > 1 {
+			p.Grids = append(p.Grids, c.grids)
+		}
+	}
+	for _, u := range units {
+		p.Laws = append(p.Laws, u.law(sizes, p.Grids))
+	}
+	p.Warnings = warnings(p, chosen)
+	return p
+}
+
+// poolForms gives each unit its forms on the line and the first grid, or those on further grids if it has none there.
+// It drops units without any.
+func poolForms(units []*unit, first []bool) (kept []*unit, unexplained []Unexplained) {
+	for _, u := range units {
+		for i, fs := range u.forms {
+			if first[i] {
+				u.pool = append(u.pool, fs...)
+			}
+		}
+		for i, fs := range u.forms {
+			if !first[i] && len(u.pool) == 0 {
+				u.pool = append(u.pool, fs...)
+			}
+		}
+		if u.pool = cheapest(u.pool); len(u.pool) > 0 {
+			kept = append(kept, u)
+			continue
+		}
+		for _, s := range u.slots {
+			unexplained = append(unexplained, Unexplained{s.Name, "no law gives all its destinations"})
+		}
+	}
+	return kept, unexplained
+}
+
+// law returns the law of a unit from the forms in its pool.
+func (u *unit) law(sizes []int32, grids [][]Grid) Law {
+	l := Law{Name: u.name, Site: u.site, Forms: u.pool, Borrowed: u.borrowed, Training: sizes}
+	for _, s := range u.slots {
+		m := Member{Slot: s.Name, Index: s.Index}
+		shown := Slot{Name: s.Name}
+		for _, p := range sizes {
+			if r, ok := s.run(p); ok {
+				m.Sizes = append(m.Sizes, p)
+				shown.Runs = append(shown.Runs, r)
+			}
+		}
+		m.Local = shown.LocalEquations()
+		l.Members = append(l.Members, m)
+		l.Sizes = append(l.Sizes, m.Sizes...)
+	}
+	slices.Sort(l.Sizes)
+	l.Sizes = slices.Compact(l.Sizes)
+	if len(u.vary) > 0 {
+		l.Ranges = ranges(u, sizes, u.pool[0], grids)
+	}
+	return l
+}
+
+// warnings returns the assumptions behind the laws of a program on the chosen grids.
+func warnings(p *Program, chosen []*class) (warnings []string) {
+	for _, c := range chosen {
+		for a := range c.dims[0] {
+			longest := int32(0)
+			for _, d := range c.dims {
+				longest = max(longest, d[a])
+			}
+			if longest <= 2 && len(c.dims[0]) > 1 {
+				warnings = append(warnings, fmt.Sprintf(
+					"axis %s of the %s has at most two ranks in all runs, so that + and - cannot be told apart on it; a run with more ranks there can",
+					axisName(a), c.grids[0]))
+			}
+		}
+	}
+	var borrowed []string
+	for _, l := range p.Laws {
+		if l.Borrowed {
+			borrowed = append(borrowed, l.Name)
+		}
+	}
+	if n := len(borrowed); n > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d laws take a direction or a shape from sibling axes, as their own axes have at most two ranks in all runs, or too few to show a hierarchy: %s",
+			n, strings.Join(borrowed[:min(n, 5)], ", ")))
+	}
+	if len(p.Sizes) < 3 {
+		warnings = append(warnings, fmt.Sprintf("laws rest on %d process counts; a third would test them",
+			len(p.Sizes)))
+	}
+	return warnings
+}

@@ -1,0 +1,133 @@
+package pattern
+
+import (
+	"slices"
+)
+
+// shape is a rule without its sign and axis. Rules for sibling axes have the same shape.
+type shape struct {
+	op    Op
+	n     Number
+	guard Guard
+}
+
+// shapes returns the shapes of a form's rules, except those that change nothing.
+func (f Form) shapes() []shape {
+	var out []shape
+	for a, r := range f.Rules {
+		if r.Op == Keep && r.From == a && r.Guard.Kind == All {
+			continue
+		}
+		s := r.shape()
+		out = append(out, s)
+	}
+	return out
+}
+
+// shape returns the shape of the rule.
+func (r Rule) shape() shape {
+	s := shape{op: r.Op, n: r.N.shape(), guard: r.Guard}
+	s.guard.N = r.Guard.N.shape()
+	return s
+}
+
+// shape returns the number without its sign and, if it is a power, without its exponent: sites count their levels from
+// different ends.
+func (n Number) shape() Number {
+	n.Negative = false
+	if n.Kind == Power {
+		n.B, n.C, n.Component = 0, 0, 0
+	}
+	return n
+}
+
+// shape returns the guard with the shape of its number.
+func (g Guard) shape() Guard {
+	g = g.floored()
+	g.N = g.N.shape()
+	return g
+}
+
+// floored returns the guard with floor instead of ceil, which are equal on extents that are powers of two.
+func (g Guard) floored() Guard {
+	if g.N.Log == CeilLog {
+		g.N.Log = FloorLog
+	}
+	return g
+}
+
+// moves reports whether the rule of axis a changes the coordinate.
+func (r Rule) moves(a int) bool { return r.Op != Keep || r.From != a }
+
+// preferSharedShapes makes forms cheaper if all their shapes occur in laws of units that have other observations and
+// leave no choice.
+func preferSharedShapes(units []*unit) {
+	const discount = 4
+	decided := map[shape][]string{} // keys of the units whose forms all have the shape
+	for _, u := range units {
+		for _, s := range u.pool[0].shapes() {
+			if !slices.Contains(decided[s], u.seen) &&
+				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), s) }) {
+				decided[s] = append(decided[s], u.seen)
+			}
+		}
+	}
+	for _, u := range units {
+		if len(u.pool) < 2 {
+			continue
+		}
+		lacks := func(s shape) bool {
+			return !slices.ContainsFunc(decided[s], func(seen string) bool { return seen != u.seen })
+		}
+		for i := range u.pool {
+			shapes := u.pool[i].shapes()
+			if len(shapes) == 0 || slices.ContainsFunc(shapes, lacks) {
+				continue
+			}
+			u.pool[i].Cost -= discount
+			if u.pool[i].joint {
+				u.pool[i].Cost -= discount
+			}
+		}
+		u.pool = cheapest(u.pool)
+	}
+}
+
+// markShortAxes marks the axes along which a form moves though no run has more than two ranks there, unless a longer
+// axis shows the same shape: two ranks do not tell whether x becomes x+1, the other one, or the even one before it.
+func markShortAxes(units []*unit) {
+	shown := map[shape]bool{}
+	for _, u := range units {
+		for a, r := range u.pool[0].Rules {
+			if r.moves(a) && u.longest(u.pool[0], a) > 2 &&
+				!slices.ContainsFunc(u.pool, func(o Form) bool { return !slices.Contains(o.shapes(), r.shape()) }) {
+				shown[r.shape()] = true
+			}
+		}
+	}
+	for _, u := range units {
+		for i := range u.pool {
+			for a, r := range u.pool[i].Rules {
+				if !r.moves(a) || u.longest(u.pool[i], a) > 2 {
+					continue
+				}
+				if shown[r.shape()] {
+					u.borrowed = true
+				} else {
+					u.pool[i].Short = append(u.pool[i].Short, a)
+				}
+			}
+		}
+	}
+}
+
+// longest returns the longest extent of an axis of a form's grid in the unit's runs.
+func (u *unit) longest(o Form, a int) int32 {
+	longest := int32(0)
+	for _, s := range u.obs {
+		if dims, ok := o.Grids[0].Dims(s.m.Ranks); ok {
+			longest = max(longest, dims[a])
+		}
+	}
+	return longest
+}

@@ -1,0 +1,279 @@
+// Package report assesses how far a prediction can be trusted: the assumptions behind it and the runs that would test
+// them (warnings.go, layout.go, sizes.go), what was predicted for each call (slots.go), and how it compares with a
+// measured run (score.go, coverage.go).
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/commq/commq/predict/generate"
+	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/pattern"
+	"github.com/commq/commq/predict/signature"
+	"github.com/commq/commq/predict/slots"
+)
+
+// Warning is an assumption behind a prediction. There is one for each cause.
+type Warning struct {
+	// Name is one of the constants, for programs; Text describes what was found.
+	Name string `json:"name"`
+	Text string `json:"text"`
+	// Run is a number of ranks at which a run would tell more; 0 if none is known.
+	Run int32 `json:"run,omitempty"`
+}
+
+// Names of warnings.
+const (
+	FewRuns      = "few-runs"      // too few runs to test the laws
+	FarAway      = "extrapolation" // far beyond the largest run
+	NotExplained = "not-explained" // messages whose destinations have no law
+	Undecided    = "undecided"     // laws that fit all runs conflict, or have no answer
+	// laws of sizes or counts that fit all runs conflict, as the extents of the runs' grids divide those of the domain
+	LawsDiffer    = "laws-differ"
+	Estimated     = "estimates"      // sizes or counts without a law that fits all runs
+	ShortAxes     = "short-axes"     // axes of process grids with at most two ranks in all runs
+	NewPaths      = "new-call-paths" // call paths that only the largest run has, so that larger runs may have others
+	LayoutSwitch  = "layout-switch"  // slabs may be cut along a second axis from some number of ranks on
+	LoopCounts    = "loop-counts"    // the number of iterations of loops is uncertain
+	TimesOfOneRun = "times-once"     // compute times that only one run has
+	Other         = "other"
+)
+
+const (
+	enoughRuns     = 4
+	farFactor      = 2 // times the largest run
+	maxNextFactor  = 4 // times the largest run: suggested runs are not larger
+	maxNext        = 1 << 12
+	minShareOfOnce = 0.01 // of the compute time
+)
+
+// Warnings returns the assumptions behind a prediction for a number of ranks. x is the result of generate.Predict, even
+// if that returned an error; nil if it was not called.
+func Warnings(m *model.Model, ranks int32, x *generate.Prediction) (all []Warning) {
+	next := suggestableRuns(m, ranks)
+	all = append(all, runWarnings(m, ranks, next)...)
+	suggested := int32(0)
+	if s := m.Pattern.Suggest(ranks, next); len(s) > 0 {
+		suggested = s[0].Ranks
+	}
+	add := func(name string, run int32, format string, args ...any) {
+		all = append(all, Warning{name, fmt.Sprintf(format, args...), run})
+	}
+	if m.Unexplained > 0 {
+		add(NotExplained, 0, "%d of %d messages of the largest run have destinations without a law", m.Unexplained,
+			m.Traffic)
+	}
+	if x != nil && len(x.Unknown) > 0 {
+		add(Undecided, suggested, "%d communications are not known at %d ranks: %s", len(x.Unknown), ranks,
+			strings.Join(x.Unknown[:min(2, len(x.Unknown))], "; "))
+	}
+	if x != nil {
+		if text, found := x.ConflictWarning(); found {
+			add(Undecided, suggested, "%s", text)
+		}
+	}
+	if axes, run := shortAxes(m, next); len(axes) > 0 {
+		add(ShortAxes, run, "axes with at most two ranks in all runs, on which + and - look alike: %s",
+			strings.Join(axes, ", "))
+	}
+	all = append(all, sizeWarnings(m, x, next)...)
+	if paths := newPaths(m); paths > 0 {
+		run := int32(0)
+		if i := slices.IndexFunc(next, func(c int32) bool { return c > m.LargestRun() }); i >= 0 {
+			run = next[i]
+		}
+		add(NewPaths, run, "%d call paths are only in the largest run: larger runs may have others that no run shows",
+			paths)
+	}
+	if w, found := SwitchesLayout(m, ranks); found {
+		all = append(all, w)
+	}
+	return append(all, otherWarnings(m, x)...)
+}
+
+// runWarnings returns the warnings about the number and the sizes of the runs.
+func runWarnings(m *model.Model, ranks int32, next []int32) (all []Warning) {
+	largest := m.LargestRun()
+	if n := len(m.Training); n < enoughRuns {
+		run := int32(0)
+		if len(next) > 0 {
+			run = next[0]
+		}
+		all = append(all, Warning{FewRuns,
+			fmt.Sprintf("laws rest on %d runs: with %d or more, a wrong one would show", n, enoughRuns), run})
+	}
+	if ranks > farFactor*largest {
+		run := int32(0)
+		for _, c := range next {
+			if c > largest && c < ranks {
+				run = c
+			}
+		}
+		all = append(all, Warning{FarAway, fmt.Sprintf("%d ranks are %.3g times the largest run's %d", ranks,
+			float64(ranks)/float64(largest), largest), run})
+	}
+	return all
+}
+
+// otherWarnings returns the warnings about loops and times, and those that have no name of their own.
+func otherWarnings(m *model.Model, x *generate.Prediction) (all []Warning) {
+	if x != nil && len(x.Loops) > 0 {
+		low, high := int64(math.MaxInt64), int64(0)
+		for _, l := range x.Loops {
+			low, high = min(low, l.Low), max(high, l.High)
+		}
+		all = append(all, Warning{LoopCounts,
+			fmt.Sprintf("the number of iterations of %d loops is uncertain: %d to %d (%s)",
+				len(x.Loops), low, high, x.Loops[0].Loop), 0})
+	}
+	if x != nil && x.Compute != nil && x.Compute.Once > minShareOfOnce {
+		all = append(all, Warning{TimesOfOneRun,
+			fmt.Sprintf("%.0f %% of the compute time is before calls that only one "+
+				"run made: nothing tells how it changes", 100*x.Compute.Once), 0})
+	}
+	for _, w := range m.Warnings {
+		if !strings.HasPrefix(w, "axis ") && !strings.HasPrefix(w, "laws rest on") { // these have names
+			all = append(all, Warning{Other, w, 0})
+		}
+	}
+	if x != nil {
+		for _, w := range x.Warnings {
+			all = append(all, Warning{Other, w, 0})
+		}
+	}
+	return all
+}
+
+// suggestableRuns returns numbers of ranks at which the program could be run next, ascending: of the same kind as the
+// runs (powers of two, squares, cubes, even numbers), not more than the wanted number or the largest run, if that is
+// more.
+func suggestableRuns(m *model.Model, ranks int32) (next []int32) {
+	kinds := []func(int32) bool{
+		func(r int32) bool { return bits.OnesCount32(uint32(r)) == 1 },
+		func(r int32) bool { q := int32(math.Round(math.Sqrt(float64(r)))); return q*q == r },
+		func(r int32) bool { q := int32(math.Round(math.Cbrt(float64(r)))); return q*q*q == r },
+		func(r int32) bool { return r%2 == 0 },
+	}
+	kinds = slices.DeleteFunc(kinds, func(is func(int32) bool) bool {
+		return slices.ContainsFunc(m.Training, func(r int32) bool { return !is(r) })
+	})
+	last := m.LargestRun()
+	for r := max(m.Training[0], 2); r <= min(maxNextFactor*last, maxNext) && (r <= max(ranks, last)); r++ {
+		if r != ranks && !slices.Contains(m.Training, r) &&
+			!slices.ContainsFunc(kinds, func(is func(int32) bool) bool { return !is(r) }) {
+			next = append(next, r)
+		}
+	}
+	return next
+}
+
+// shortAxes describes the axes of the program's grids that have at most two ranks in all runs, and returns the least
+// number of ranks at which all of them have more.
+func shortAxes(m *model.Model, next []int32) (axes []string, run int32) {
+	for _, class := range m.Pattern.Grids {
+		g := class[0]
+		if g.Axes < 2 {
+			continue
+		}
+		short := shortAxesOf(&g, m.Training)
+		if len(short) == 0 {
+			continue
+		}
+		axes = append(axes, fmt.Sprintf("%d of the %s", len(short), g))
+		i := slices.IndexFunc(next, func(r int32) bool {
+			d, ok := g.Dims(r)
+			return ok && !slices.ContainsFunc(short, func(a int) bool { return d[a] <= 2 })
+		})
+		if i >= 0 {
+			run = max(run, next[i])
+		}
+	}
+	return axes, run
+}
+
+func shortAxesOf(g *pattern.Grid, training []int32) (short []int) {
+	for a := range g.Axes {
+		longest := int32(0)
+		for _, r := range training {
+			if d, ok := g.Dims(r); ok && a < len(d) {
+				longest = max(longest, d[a])
+			}
+		}
+		if longest > 0 && longest <= 2 {
+			short = append(short, a)
+		}
+	}
+	return short
+}
+
+// newPaths returns the number of calls that only the largest run has.
+func newPaths(m *model.Model) (n int) {
+	largest := len(m.Training) - 1
+	isCall := func(c *signature.Call) bool { return c != nil }
+	for _, x := range m.Sites {
+		inLargest, before := false, false
+		for _, s := range x.Calls.Slots {
+			for i, calls := range s.Runs {
+				if slices.ContainsFunc(calls, isCall) {
+					inLargest, before = inLargest || i == largest, before || i < largest
+				}
+			}
+		}
+		if inLargest && !before {
+			n++
+		}
+	}
+	return n
+}
+
+// Suggestion is a number of ranks to run the program at next, and the names of the warnings that this would settle or
+// test.
+type Suggestion struct {
+	Ranks   int32    `json:"ranks"`
+	Reasons []string `json:"reasons"`
+}
+
+// Suggest returns the runs that warnings name, the one that settles most first, then the smallest.
+func Suggest(warnings []Warning) (all []Suggestion) {
+	for _, w := range warnings {
+		if w.Run == 0 {
+			continue
+		}
+		i := slices.IndexFunc(all, func(s Suggestion) bool { return s.Ranks == w.Run })
+		if i < 0 {
+			i, all = len(all), append(all, Suggestion{Ranks: w.Run})
+		}
+		all[i].Reasons = append(all[i].Reasons, w.Name)
+	}
+	slices.SortStableFunc(all, func(a, b Suggestion) int {
+		return cmp.Or(len(b.Reasons)-len(a.Reasons), int(a.Ranks-b.Ranks))
+	})
+	return all
+}
+
+// maxChecked is the largest number of suggested runs for which the warnings that they would settle are determined.
+const maxChecked = 16
+
+// runsWithCall returns the first numbers of ranks, of next, at which some rank sends or receives at a site, so that a
+// run shows its sizes. On a grid with one row, for example, nothing is sent between rows.
+func runsWithCall(m *model.Model, x *model.Site, next []int32) (all []int32) {
+	family := cmp.Or(x.To, x.From)
+	isRank := func(dst int32) bool { return dst != pattern.None }
+	for _, ranks := range next {
+		if len(all) == maxChecked {
+			break
+		}
+		if family == "" || slices.ContainsFunc(x.Calls.Slots, func(s *slots.Slot) bool {
+			to, err := m.Pattern.Map(model.SlotName(family, s.Index()), ranks)
+			return err == nil && slices.ContainsFunc(to.Mapping().Dst, isRank)
+		}) {
+			all = append(all, ranks)
+		}
+	}
+	return all
+}

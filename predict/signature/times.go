@@ -1,0 +1,85 @@
+package signature
+
+import "math"
+
+// Times are distributions over all ranks and calls of an event.
+type Times struct {
+	// Compute is the time before the call, in ns.
+	Compute Spread `json:"compute_ns"`
+	// Instructions and Cycles are counted in that time; nil if they were not counted.
+	Instructions *Spread `json:"instructions,omitempty"`
+	Cycles       *Spread `json:"cycles,omitempty"`
+	// Noise is the ratio of a time to the mean time of equal calls, in thousandths; nil if unknown.
+	Noise *Spread `json:"noise_permille,omitempty"`
+}
+
+// Spread is a distribution. Its quartiles are within 2 % of the exact ones.
+type Spread struct {
+	Count  int64 `json:"count"`
+	Sum    int64 `json:"sum"`
+	Low    int64 `json:"q1"`
+	Median int64 `json:"median"`
+	High   int64 `json:"q3"`
+}
+
+// MeanNs returns the mean compute time before a call of an event; NaN if unknown.
+func (v *Values) MeanNs(c *Call) float64 {
+	switch {
+	case c.ComputeNs != nil:
+		return float64(*c.ComputeNs)
+	case v.Times == nil || v.Times.Compute.Count == 0:
+		return math.NaN()
+	}
+	return float64(v.Times.Compute.Sum) / float64(v.Times.Compute.Count)
+}
+
+// noiseFactor returns a time relative to its mean, at quantile u (0 to 1) of the distribution of noise. It is linear
+// between the quartiles. Below the first quartile it continues with the slope from there to the median; above the
+// third it is exponential, such that the mean is right.
+func (t *Times) noiseFactor(u float64) float64 {
+	if t == nil || t.Noise == nil || t.Noise.Count < 4 || t.Noise.Sum == 0 {
+		return 1
+	}
+	n := t.Noise
+	mean := float64(n.Sum) / float64(n.Count)
+	low, mid, high := float64(n.Low)/mean, float64(n.Median)/mean, float64(n.High)/mean
+	lowest := max(0, 2*low-mid)
+	// The mean of the four quarters is 1.
+	tail := 4 - (lowest+low)/2 - (low+mid)/2 - (mid+high)/2 - high
+	scale := 1.0
+	if tail < 0 {
+		scale, tail = 4/(4-tail), 0
+	}
+	var f float64
+	switch q := 4 * u; {
+	case q < 1:
+		f = lowest + q*(low-lowest)
+	case q < 2:
+		f = low + (q-1)*(mid-low)
+	case q < 3:
+		f = mid + (q-2)*(high-mid)
+	default:
+		f = high - tail*math.Log(max(4-q, 1e-9))
+	}
+	return scale * f
+}
+
+// drawComputeNs returns the compute time before a call of an event with these values, in ns; 0 if unknown. It is
+// drawn from the event's distribution, and is the same every time for the same rank and seq.
+func drawComputeNs(v *Values, rank int32, seq int64, event int32, c *Call) int64 {
+	mean := v.MeanNs(c)
+	if math.IsNaN(mean) {
+		return 0
+	}
+	u := hashToUnit(uint64(rank)<<32|uint64(uint32(event)), uint64(seq))
+	return int64(math.Round(mean * v.Times.noiseFactor(u)))
+}
+
+// hashToUnit hashes two numbers to one from 0 to 1 (splitmix64).
+func hashToUnit(a, b uint64) float64 {
+	z := a*0x9e3779b97f4a7c15 + b*0xd1b54a32d192ed03 + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	return float64(z>>11) / (1 << 53)
+}

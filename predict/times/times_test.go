@@ -1,0 +1,65 @@
+package times
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/commq/commq/predict/model/compute"
+	"github.com/commq/commq/predict/signature"
+)
+
+// A prediction of 1000 ns with two phases that all 3 ranks repeat: 4 x 150 ns and 2 x 100 ns leave 200 ns. The third
+// phase has no time, and the fourth one is not on all ranks.
+func TestPhasesAddUpToTheTime(t *testing.T) {
+	long, short := int64(150), int64(100)
+	phase := func(ranks int32, weight int64, ns *int64) signature.Phase {
+		return signature.Phase{Ranks: ranks, Weight: weight, WeightMin: weight, WeightMax: weight, TimeNs: ns,
+			EventsMax: 7}
+	}
+	p := &Prediction{PetNs: 1000}
+	p.addPhases([]signature.Phase{phase(3, 4, &long), phase(3, 2, &short), phase(3, 9, nil), phase(2, 3, &short)}, 3)
+	if len(p.Phases) != 2 || p.OtherNs != 200 || p.Phases[0] != (Phase{1, 4, 150, 7, 0.6}) || p.Phases[1].Share != 0.2 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Compute times between half and twice those of the prediction take 700 and 1800 ns. An end that is not known keeps
+// the predicted time.
+func TestIntervalFollowsComputeTimes(t *testing.T) {
+	simulate := func(factor float64) (int64, error) {
+		return map[float64]int64{0.5: 700, 2: 1800}[factor], nil
+	}
+	for _, c := range []struct {
+		compute   *compute.Time
+		low, high int64
+	}{
+		{&compute.Time{RankNs: 400, LowNs: 200, HighNs: 800}, 700, 1800},
+		{&compute.Time{RankNs: 400, LowNs: 200, HighNs: math.Inf(1)}, 700, 1000},
+		{&compute.Time{}, 1000, 1000},
+		{nil, 1000, 1000},
+	} {
+		p := &Prediction{PetNs: 1000, Compute: c.compute}
+		if err := p.findInterval(simulate); err != nil || p.LowNs != c.low || p.HighNs != c.high {
+			t.Errorf("%+v: %d to %d, %v; want %d to %d", c.compute, p.LowNs, p.HighNs, err, c.low, c.high)
+		}
+	}
+	broken := errors.New("deadlock")
+	p := &Prediction{Compute: &compute.Time{RankNs: 400}}
+	if err := p.findInterval(func(float64) (int64, error) { return 0, broken }); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Captures of 900, 1000 and 1300 ns have the median 1000 and a range of 400: a noise floor of 20 %.
+func TestCompareWithCaptures(t *testing.T) {
+	p := &Prediction{PetNs: 1100, LowNs: 950, HighNs: 1200}
+	p.CompareWith([]int64{1000, 1300, 900})
+	if *p.MeasuredNs != 1000 || *p.Error != 0.1 || !*p.Covered || *p.NoiseFloor != 0.2 {
+		t.Errorf("%d, %v, %v, %v", *p.MeasuredNs, *p.Error, *p.Covered, *p.NoiseFloor)
+	}
+	p.CompareWith([]int64{900})
+	if *p.Covered || p.Error == nil {
+		t.Error("900 is in the interval from 950")
+	}
+}

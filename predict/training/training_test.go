@@ -1,0 +1,85 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commq/commq/predict/signature"
+)
+
+const signatures = "../../testdata/signatures"
+
+func TestSignAllReadsFilesInOrderOfRanks(t *testing.T) {
+	var calls []int
+	all, err := SignAll(t.Context(), t.TempDir(),
+		[]string{filepath.Join(signatures, "is.W.16.json.gz"), filepath.Join(signatures, "is.W.[48].json.gz")},
+		func(done, total int) { calls = append(calls, done, total) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 3 || all[0].Ranks != 4 || all[1].Ranks != 8 || all[2].Ranks != 16 {
+		t.Errorf("%d signatures", len(all))
+	}
+	if len(calls) != 6 || calls[4] != 3 || calls[5] != 3 {
+		t.Errorf("progress %v", calls)
+	}
+}
+
+func TestSignAllNamesWhatIsMissing(t *testing.T) {
+	store := t.TempDir()
+	broken := filepath.Join(store, "broken.json")
+	if err := os.WriteFile(broken, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for pattern, want := range map[string]string{
+		"missing.json": "missing.json: no such file; commq export signature --run RUN -o FILE makes it",
+		"missing.4":    `no run "missing.4"`,
+		broken:         broken,
+	} {
+		_, err := SignAll(t.Context(), store, []string{pattern}, func(int, int) {})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", pattern, err, want)
+		}
+	}
+}
+
+func TestFilesAreCompressedByTheirNames(t *testing.T) {
+	s, err := ReadFile(filepath.Join(signatures, "is.W.4.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"plain.json", "packed.json.gz"} {
+		path := filepath.Join(t.TempDir(), name)
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(Compressed(path, s.Write)(f), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadFile(path)
+		if err != nil || again.Ranks != s.Ranks || again.Calls != s.Calls {
+			t.Errorf("%s: %+v, %v", name, again, err)
+		}
+	}
+}
+
+// A computation that never ends does not keep its caller.
+func TestAwaitEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	forever := make(chan struct{})
+	defer close(forever)
+	if _, err := Await(ctx, func() (*signature.Signature, error) { <-forever; return nil, nil }); !errors.Is(err,
+		context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if n, err := Await(t.Context(), func() (int, error) { return 97, nil }); n != 97 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}

@@ -1,0 +1,100 @@
+package plot
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func timeline() *Timeline {
+	return &Timeline{Title: "Timeline: ring.3", Note: "3 ranks", Kinds: []string{"send", "wait"}, Idle: "outside MPI",
+		Amount: Axis{Name: "sent", Unit: "bytes"}}
+}
+
+func svgOf(t *testing.T, d Drawing) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Draw(&b, Options{Format: "svg"}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestTimelineColours looks at rows of two ranks: a step of one kind, and one shared by two kinds from the bottom up.
+func TestTimelineColours(t *testing.T) {
+	d := timeline()
+	d.AddTime(0, 1, 0, 1000, "send", 1000)
+	d.AddTime(0, 1, 1000, 2000, "outside MPI", 500)
+	d.AddTime(0, 1, 1000, 2000, "wait", 250) // and 250 in which the rank did not run
+	d.AddTime(1, 1, 0, 1000, "outside MPI", 1000)
+	d.AddTime(1, 1, 1000, 2000, "wait", 1000)
+	d.AddMessage(0, 1, 100, 1900)
+	d.AddAmount(0, 1000, 2048)
+	d.AddAmount(0, 1000, 1024)
+	p, strip := d.layOut(&light)
+	img := picture(t, d)
+	at := func(x, row float64) string {
+		c := img.At(int(p.left+x/2000*chartPx), topPx+int(row*chartHighPx/2))
+		r, g, b, _ := c.RGBA()
+		return fmt.Sprintf("%02x%02x%02x", r>>8, g>>8, b>>8)
+	}
+	hex := func(i int) string { c := p.colour(i); return fmt.Sprintf("%02x%02x%02x", c.R, c.G, c.B) }
+	send, wait, idle := hex(0), hex(1), hex(2)
+	for _, c := range []struct {
+		x, row float64
+		want   string
+	}{{50, 0.3, send}, {1500, 0.9, idle}, {1500, 0.4, wait}, {1500, 0.1, "ffffff"}, {500, 1.1, idle}, {1500, 1.8, wait}} {
+		if got := at(c.x, c.row); got != c.want {
+			t.Errorf("at %g in row %g: %s; want %s", c.x, c.row, got, c.want)
+		}
+	}
+	if strip == nil || strip.y.most < 3072 || strip.yTitle() != "sent [KiB]" {
+		t.Errorf("strip %+v", strip)
+	}
+	svg := svgOf(t, d)
+	for _, text := range []string{"Timeline: ring.3", "3 ranks; the height of a colour is its share of the time", "rank", "send",
+		"wait", "outside MPI", "time since the start of the run [µs]", "sent [KiB]"} {
+		if !strings.Contains(svg, ">"+text+"<") {
+			t.Errorf("no text %q", text)
+		}
+	}
+}
+
+// TestTimelineIsBounded draws 1,500 ranks in 2,000 steps: an image where rectangles would be more than fit, and no row
+// that is lower than a pixel.
+func TestTimelineIsBounded(t *testing.T) {
+	d := timeline()
+	for row := range 350 {
+		for bin := range 2000 {
+			kind := d.Kinds[(row+bin)%2]
+			d.AddTime(row*5, 5, float64(bin), float64(bin+1), kind, 3)
+			d.AddTime(row*5, 5, float64(bin), float64(bin+1), "outside MPI", 2)
+		}
+	}
+	p, _ := d.layOut(&light)
+	if n := len(d.rects(p)); n > chartPx*chartHighPx || n < 350*100 {
+		t.Errorf("%d rectangles", n)
+	}
+	svg := svgOf(t, d)
+	if images, shapes := strings.Count(svg, "<image"), strings.Count(svg, "<path"); images != 1 || shapes > 100 {
+		t.Errorf("%d images and %d shapes", images, shapes)
+	}
+	if !strings.Contains(svg, "a row is 5 ranks; coloured by the kind with the most time") {
+		t.Error("the note does not say what a row is")
+	}
+	few := timeline()
+	for bin := range 2000 { // which all join
+		few.AddTime(0, 1, float64(bin), float64(bin+1), "send", 1)
+	}
+	if p, _ := few.layOut(&light); len(few.rects(p)) != 1 {
+		t.Errorf("%d rectangles of one call", len(few.rects(p)))
+	}
+	for _, format := range Formats() {
+		for _, theme := range Themes() {
+			if err := timeline().Draw(new(bytes.Buffer), Options{Format: format, Theme: theme}); err != nil {
+				t.Errorf("nothing at all: %v", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package queries_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commq/commq/queries/internal/gendocs/example"
+)
+
+// TestTimeline has a run of 450 ns in steps of 151 ns, with a call that never returns, and its two messages.
+func TestTimeline(t *testing.T) {
+	run := newRun(t, "times.5", world+fiveRanks+twoRanksCall+`
+messages src dst tag bytes send_seq send_start_ns recv_end_ns
+1 3 9 17 1 200 340
+3 1 9 900 2 150 -
+`, example.Manifest(5))
+	same(t, "whole", ask(t, run, "timeline", "bins", "3"), `
+		1,1,0,0,151,other MPI,1,100,,,,
+		1,1,0,0,151,outside MPI,,51,,,,
+		1,1,1,151,302,outside MPI,,119,,,,
+		1,1,1,151,302,send,1,30,,,,
+		1,1,1,151,302,sent,,,1,17,,
+		1,1,1,151,302,wait,1,2,,,,
+		1,1,,200,340,message,,,1,17,3,1
+		1,1,2,302,453,collective,1,50,,,,
+		1,1,2,302,453,outside MPI,,10,,,,
+		1,1,2,302,453,wait,0,88,,,,
+		3,1,0,0,151,other MPI,1,90,,,,
+		3,1,0,0,151,receive,1,51,,,,
+		3,1,0,0,151,send,1,1,,,,
+		3,1,0,0,151,sent,,,1,900,,
+		3,1,1,151,302,receive,0,151,,,,
+		3,1,1,151,302,send,0,59,,,,
+		3,1,2,302,453,I/O,1,35,,,,
+		3,1,2,302,453,collective,1,10,,,,
+		3,1,2,302,453,one-sided,1,10,,,,
+		3,1,2,302,453,other MPI,1,20,,,,
+		3,1,2,302,453,outside MPI,,25,,,,
+		3,1,2,302,453,receive,0,38,,,,
+		3,1,2,302,453,wait,1,10,,,,`)
+	few := ask(t, run, "timeline", "bins", "1", "rows", "1", "from-s", "0.00000012", "to-s", "0.00000021", "lines", "1")
+	same(t, "a window, too many messages for lines, all ranks in a row", few, `
+		1,2,0,120,211,outside MPI,,80,,,,
+		1,2,0,120,211,receive,0,90,,,,
+		1,2,0,120,211,send,2,70,,,,
+		1,2,0,120,211,sent,,,2,917,,`)
+	same(t, "no message of that kind", ask(t, run, "timeline", "bins", "1", "from-s", "0.0000004", "where", "tag = 7"), `
+		1,1,0,400,451,collective,1,50,,,,
+		3,1,0,400,451,collective,1,10,,,,
+		3,1,0,400,451,other MPI,1,20,,,,
+		3,1,0,400,451,outside MPI,,10,,,,
+		3,1,0,400,451,wait,1,10,,,,`)
+	same(t, "after the end", ask(t, run, "timeline", "from-s", "1"), "")
+}
+
+// TestTimelineAgainstTheSlowWay looks at every ns of random runs.
+func TestTimelineAgainstTheSlowWay(t *testing.T) {
+	kinds := map[string]string{"MPI_Send send": "send", "MPI_Recv recv": "receive", "MPI_Probe probe": "wait",
+		"MPI_Comm_dup comm": "other MPI"}
+	names := slices.Sorted(maps.Keys(kinds))
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		ranks := 1 + r.IntN(4)
+		kindAt, last := make([]map[int]string, ranks), 0 // kindAt is the kind of each ns in which a rank runs
+		began := map[[2]int]string{}
+		var text strings.Builder
+		text.WriteString("events rank seq call class start_ns end_ns\n")
+		for rank := range ranks {
+			kindAt[rank] = map[int]string{}
+			at := r.IntN(20)
+			for seq := range 1 + r.IntN(12) {
+				call, end := names[r.IntN(len(names))], at+1+r.IntN(60)
+				fmt.Fprintf(&text, "%d %d %s %d %d\n", rank, seq, call, at, end)
+				began[[2]int{rank, at}] = kinds[call]
+				for ; at < end; at++ {
+					kindAt[rank][at] = kinds[call]
+				}
+				last = max(last, end)
+				for idle := r.IntN(3) * r.IntN(30); idle > 0; idle-- {
+					kindAt[rank][at] = "outside MPI"
+					at++
+				}
+			}
+			for at--; kindAt[rank][at] == "outside MPI"; at-- { // after the last call
+				delete(kindAt[rank], at)
+			}
+		}
+		run := newRun(t, fmt.Sprintf("r.%d", ranks), text.String(), example.Manifest(int32(ranks)))
+		bins, rows, from, to := 1+r.IntN(12), 1+r.IntN(ranks), r.IntN(max(last/2, 1)), last
+		args := []string{"bins", fmt.Sprint(bins), "rows", fmt.Sprint(rows), "from-s", fmt.Sprintf("%.9f", float64(from)*1e-9)}
+		if r.IntN(2) == 0 {
+			to = from + 1 + r.IntN(last-from)
+			args = append(args, "to-s", fmt.Sprintf("%.9f", float64(to)*1e-9))
+		}
+		step, perRow := (to-from)/bins+1, (ranks+rows-1)/rows
+		type cell struct {
+			row, bin int
+			kind     string
+		}
+		ns, calls := map[cell]int{}, map[cell]int{}
+		for rank := range ranks {
+			for at := from; at < to; at++ {
+				if kind := kindAt[rank][at]; kind != "" {
+					ns[cell{rank / perRow, (at - from) / step, kind}]++
+				}
+			}
+			for at := from; at <= to; at++ {
+				if kind := began[[2]int{rank, at}]; kind != "" {
+					c := cell{rank / perRow, (at - from) / step, kind}
+					calls[c]++
+					ns[c] += 0
+				}
+			}
+		}
+		var want []string
+		for c, n := range ns {
+			called := ""
+			if c.kind != "outside MPI" {
+				called = fmt.Sprint(calls[c])
+			}
+			want = append(want, fmt.Sprintf("%d,%d,%d,%d,%d,%s,%s,%d,,,,", c.row*perRow, min(perRow, ranks-c.row*perRow), c.bin,
+				from+c.bin*step, from+(c.bin+1)*step, c.kind, called, n))
+		}
+		got := strings.Split(strings.TrimSuffix(ask(t, run, "timeline", args...), "\n"), "\n")
+		slices.Sort(want)
+		slices.Sort(got)
+		same(t, fmt.Sprint("seed ", seed, args), strings.Join(got, "\n")+"\n", strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,31 @@
+package run
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/commq/commq/schema"
+)
+
+func TestFactsDescribeRun(t *testing.T) {
+	status := 3
+	m := &schema.Manifest{Ranks: 1024, TimeOrigin: "measured", ComputeClock: "cpu", EndNs: 1_500_000_000, Epochs: 2,
+		Ended: "aborted", Record: "messages", Hash: "crc64", HashVerify: true, Callsites: true, Stack: 4,
+		Filters: []string{"rank<4"}, Digest: "d1", SchemaVersion: 7,
+		Counts: schema.Counts{Calls: 12345, Messages: 1000, MessageBytes: 8000, Dropped: 2},
+		Origin: schema.Origin{Command: []string{"./halo", "a b"}, MPI: "Open MPI v4\nmore", Hosts: []string{"n1", "n2"},
+			ExitStatus: &status, Label: "night", Commq: "1.2"}}
+	found := Found{Name: "halo.1024", Dir: "/runs/halo.1024", Manifest: m}
+	if got, want := found.Facts(), []Fact{{"run", "halo.1024"}, {"command", "./halo 'a b'"}, {"mpi", "Open MPI v4"},
+		{"ranks", "1,024 on 2 hosts"}, {"ended", "aborted, exit status 3"},
+		{"time", "1.500000 s measured, compute clock cpu, 2 epochs"}, {"calls", "12,345 (recorded: messages)"},
+		{"messages", "1,000"}, {"message bytes", "8,000"}, {"collectives", "0"}, {"calls dropped", "2"},
+		{"hashes", "crc64"}, {"digest", "d1"}}; !slices.Equal(got, want) {
+		t.Errorf("facts:\n%q, want\n%q", got, want)
+	}
+	if got, want := found.CaptureFacts(), []Fact{{"label", "night"}, {"hosts", "n1, n2"},
+		{"captured with", "record messages; clock cpu; hash crc64, verified; call sites of 4 frames; filters rank<4"},
+		{"written by", "commq 1.2, schema version 7"}}; !slices.Equal(got, want) {
+		t.Errorf("facts of the capture:\n%q, want\n%q", got, want)
+	}
+}

@@ -1,0 +1,82 @@
+package run
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Run is a run on disk that has what its reader needs. It is safe for concurrent use.
+type Run struct {
+	// Dir is the run's folder, Name the last element of its path.
+	Dir, Name string
+	// Manifest describes the run.
+	Manifest *schema.Manifest
+	// Comms are the communicators, by ID.
+	Comms []Comm
+	// Datatypes are the rows of the table datatypes, by ID.
+	Datatypes []schema.Datatype
+	// Ranks describes the processes of MPI_COMM_WORLD.
+	Ranks Ranks
+
+	sites callsites
+}
+
+// Ranks describes the processes of MPI_COMM_WORLD, a slice per column, all indexed by world rank.
+type Ranks struct {
+	// Threads is the number of threads that called MPI.
+	Threads []int32
+	// Rows is the number of rows of events: seq counts up from 0 to it in a run that has the rows of all calls.
+	Rows []int64
+	// Host is the number of the machine that the rank ran on.
+	Host []int32
+}
+
+// Open reads the manifest and the small tables of the run in folder dir. When the run lacks something of need the
+// error names all of it and tells how to capture the run again.
+func Open(ctx context.Context, dir string, need Need) (*Run, error) {
+	m, err := writer.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: dir, Name: filepath.Base(dir), Manifest: m}
+	if err := need.Check(r.Name, m); err != nil {
+		return nil, err
+	}
+	if r.Comms, err = readComms(ctx, dir); err != nil {
+		return nil, err
+	}
+	if r.Datatypes, err = Rows[schema.Datatype](ctx, r, &schema.DatatypesTable); err != nil {
+		return nil, err
+	}
+	return r, r.readRanks(ctx)
+}
+
+func (r *Run) readRanks(ctx context.Context) error {
+	return writer.ReadTable(ctx, r.Dir, &schema.RanksTable, smallRows, func(b schema.Batch) error {
+		t := b.(*schema.RankInfos)
+		r.Ranks.Threads = append(r.Ranks.Threads, t.Threads...)
+		r.Ranks.Rows = append(r.Ranks.Rows, t.Events...)
+		r.Ranks.Host = append(r.Ranks.Host, t.Host...)
+		return nil
+	})
+}
+
+// smallRows is how many rows of a small table are read at once.
+const smallRows = 4096
+
+// Rows reads all rows of a table into memory, R being the table's row type: for small tables only.
+func Rows[R any](ctx context.Context, r *Run, t *schema.Table) (all []R, err error) {
+	err = writer.ReadTable(ctx, r.Dir, t, smallRows, func(b schema.Batch) error {
+		rows := b.(interface{ Row(int, *R) })
+		for i := range b.Len() {
+			var row R
+			rows.Row(i, &row)
+			all = append(all, row)
+		}
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,117 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Retimer writes a run that has the calls of another one and other times. All times are put first, in any order; then
+// Write writes the tables.
+type Retimer struct {
+	rewriter *Rewriter
+	times    *writer.RowTimes
+	endNs    int64
+	err      error // the first of Put
+}
+
+// NewRetimer reserves the new run's name and makes room for the times of all rows of the source. The times are kept
+// in a temporary file, or in the file with this name if it is not "". A later process then finds them there, and
+// passes as endNs the end of the last row that the earlier one put.
+func NewRetimer(source *Run, how Rewrite, file string, endNs int64) (*Retimer, error) {
+	w, err := NewRewriter(source, how)
+	if err != nil {
+		return nil, err
+	}
+	t := &Retimer{rewriter: w, endNs: endNs}
+	if file == "" {
+		t.times, err = writer.NewRowTimes(source.Ranks.Rows)
+	} else {
+		t.times, err = writer.KeepRowTimes(source.Ranks.Rows, file)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	return t, nil
+}
+
+// Put sets the times of a row, in ns. Write returns its error.
+func (t *Retimer) Put(rank int32, seq, startNs, endNs int64) {
+	if t.err != nil {
+		return
+	}
+	t.endNs = max(t.endNs, endNs)
+	t.err = t.times.Put(rank, seq, startNs, endNs)
+}
+
+// EndNs returns the latest end of a row that was put.
+func (t *Retimer) EndNs() int64 { return t.endNs }
+
+// Err returns the first error of Put.
+func (t *Retimer) Err() error { return t.err }
+
+// Sync writes the times put so far to the file.
+func (t *Retimer) Sync() error { return t.times.Sync() }
+
+// Write writes the tables. compute converts a compute time above 0.
+func (t *Retimer) Write(ctx context.Context, compute func(ns int64) int64) error {
+	if t.err != nil {
+		return t.err
+	}
+	return t.rewriter.CopyAll(ctx, map[*schema.Table]Change{
+		&schema.EventsTable: func(b schema.Batch) (schema.Batch, error) {
+			return b, t.events(b.(*schema.Events), compute)
+		},
+		&schema.MessagesTable: func(b schema.Batch) (schema.Batch, error) {
+			return b, t.messages(b.(*schema.Messages))
+		},
+	})
+}
+
+func (t *Retimer) events(b *schema.Events, compute func(ns int64) int64) (err error) {
+	for i, rank := range b.Rank {
+		if b.StartNs[i], b.EndNs[i], err = t.times.Get(rank, b.Seq[i]); err != nil {
+			return err
+		}
+		if ns := b.ComputeNs[i]; ns > 0 {
+			b.ComputeNs[i] = compute(ns)
+		}
+	}
+	return nil
+}
+
+// messages gives messages the times of the rows that they belong to.
+func (t *Retimer) messages(b *schema.Messages) (err error) {
+	for i := range b.Src {
+		if b.SendStartNs[i], b.SendEndNs[i], err = t.times.Get(b.Src[i], b.SendSeq[i]); err != nil {
+			return err
+		}
+		if b.RecvPostNs[i], _, err = t.times.Get(b.Dst[i], b.RecvPostSeq[i]); err != nil {
+			return err
+		}
+		if b.RecvDoneSeq[i] == schema.NullInt64 {
+			continue
+		}
+		if b.RecvStartNs[i], b.RecvEndNs[i], err = t.times.Get(b.Dst[i], b.RecvDoneSeq[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Manifest returns the manifest of the new run, for Commit; the caller sets the origin.
+func (t *Retimer) Manifest() *schema.Manifest {
+	m := t.rewriter.Manifest()
+	m.EndNs = t.endNs
+	return m
+}
+
+// Commit gives the new run its name.
+func (t *Retimer) Commit(ctx context.Context, m *schema.Manifest) error {
+	return t.rewriter.Commit(ctx, m)
+}
+
+// Close frees the times, and removes the written files unless the run was committed.
+func (t *Retimer) Close() error { return errors.Join(t.rewriter.Abort(), t.times.Close()) }

@@ -1,0 +1,32 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer"
+)
+
+// Callsites passes all rows of the table callsites to add, which must not keep them.
+func (r *Run) Callsites(ctx context.Context, add func(*schema.Callsites) error) error {
+	return writer.ReadTable(ctx, r.Dir, &schema.CallsitesTable, smallRows,
+		func(b schema.Batch) error { return add(b.(*schema.Callsites)) })
+}
+
+// NeverCalls reports whether the run's profile shows that no rank made this call. It is false for a run without a
+// profile, which may have the call or not.
+func (r *Run) NeverCalls(ctx context.Context, call schema.CallID) (bool, error) {
+	profiled := slices.ContainsFunc(r.Manifest.Tables, func(t schema.TableInfo) bool {
+		return t.Name == schema.ProfileTable.Name && len(t.Files) > 0
+	})
+	if !profiled {
+		return false, nil
+	}
+	never := true
+	err := writer.ReadTable(ctx, r.Dir, &schema.ProfileTable, smallRows, func(b schema.Batch) error {
+		never = never && !slices.Contains(b.(*schema.Profiles).Call, int16(call))
+		return nil
+	})
+	return never, err
+}

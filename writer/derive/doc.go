@@ -1,0 +1,22 @@
+// Package derive makes the rows of the derived tables from those of events and messages. Package writer writes them
+// with a run, and package check makes them again to check them. docs/adr/0015-the-profile-is-derived.md says why they
+// exist.
+//
+// Each type takes batches of rows in the order in which a run has them, keeps a bounded amount of state, and gives back
+// the rows of its table:
+//
+//	profile.go          Profiler: the table profile, from one file of events
+//	waits.go            WaitSums: waits, transfers and collective_waits, in four stages:
+//	calls.go              epochCalls: what the calls of an epoch waited for in point-to-point communication
+//	pairs.go              pairSums: the rows of waits
+//	transfers.go          transferSums: the rows of transfers
+//	collectivewaits.go    collectiveSums: the rows of collective_waits
+//	repeats.go          RepeatSums: repeats, in several passes over messages
+//	overlaps.go         Overlaps: no table, but the manifest's count of overlapping calls
+package derive
+
+// rowKey packs the rank and seq of a row into one map key: 24 bits and 40 bits.
+func rowKey(rank int32, seq int64) uint64 { return uint64(uint32(rank))<<40 | uint64(seq)&(1<<40-1) }
+
+// rowOf unpacks a rowKey.
+func rowOf(key uint64) (rank int32, seq int64) { return int32(key >> 40), int64(key & (1<<40 - 1)) }

@@ -1,0 +1,176 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/commq/commq/schema"
+)
+
+// place is where a run is written: a hidden folder of the store, which gets the run's name when the run is complete.
+// A lock keeps other processes out.
+type place struct {
+	store, name string
+	dir         string // the hidden folder
+	lock        *lock
+	replaces    bool // a run of that name may be replaced
+	keep        bool // the hidden folder stays if the run does not get its name, for a later process
+}
+
+// takePlace takes the name of a new run and makes its hidden folder. It removes what a killed process left there.
+func takePlace(store, name string, replaces bool) (*place, error) {
+	if err := makeStore(store, name); err != nil {
+		return nil, err
+	}
+	if dir := partsFolder(store, name); isFolder(dir) {
+		return nil, fmt.Errorf("run %q in %s is being written in parts by several processes (commq ingest --parts); "+
+			"choose another name, end that, or remove %s", name, store, dir)
+	}
+	l, err := takeLock(lockPath(store, name))
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("run %q in %s is being written by another process; choose another name or wait for it "+
+			"to end", name, store)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w; name a writable one with --store or $COMMQ_STORE", store, err)
+	}
+	p := &place{store: store, name: name, dir: partialFolder(store, name), lock: l, replaces: replaces}
+	if err := p.makeFolder(); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return p, nil
+}
+
+// retakePlace takes the name of the run in folder dir, an absolute path, to write it again in the folder hidden. It
+// removes what a killed process left there.
+func retakePlace(dir, hidden string) (*place, error) {
+	store, name := filepath.Split(dir)
+	l, err := takeLock(lockPath(store, name))
+	if errors.Is(err, errLocked) {
+		return nil, errors.New("another process writes it; wait for that to end")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the run: %w", err)
+	}
+	p := &place{store: store, name: name, dir: hidden, lock: l}
+	if err := errors.Join(os.RemoveAll(p.dir), os.Mkdir(p.dir, 0o777)); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return p, nil
+}
+
+func lockPath(store, name string) string { return filepath.Join(store, "."+name+".lock") }
+
+func partialFolder(store, name string) string { return filepath.Join(store, "."+name+".partial") }
+
+// makeStore checks the name of a new run, and makes the store if it does not exist.
+func makeStore(store, name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := checkLocal(store); err != nil {
+		return fmt.Errorf("write run %q: %w; push makes a run of a folder one there", name, err)
+	}
+	if err := os.MkdirAll(store, 0o777); err != nil {
+		return fmt.Errorf("make the store: %w; name another with --store or $COMMQ_STORE", err)
+	}
+	return nil
+}
+
+func (p *place) makeFolder() error {
+	if err := CheckFree(p.store, p.name, p.replaces); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(p.dir); err != nil { // left by a killed process, as we hold its lock
+		return fmt.Errorf("remove the unfinished run %s: %w", p.dir, err)
+	}
+	if err := os.Mkdir(p.dir, 0o777); err != nil {
+		return fmt.Errorf("store %s: %w; name a writable one with --store or $COMMQ_STORE", p.store, err)
+	}
+	return nil
+}
+
+// CheckFree returns an error when a new run of the store cannot have the name, because something has it already. With
+// replaces, that may be a run.
+func CheckFree(store, name string, replaces bool) error {
+	dir := filepath.Join(store, name)
+	_, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case isRun(dir) && replaces:
+		return nil
+	case isRun(dir):
+		return fmt.Errorf("run %q already exists in %s; choose another name, or overwrite it with --replace", name, store)
+	}
+	return fmt.Errorf("%s exists and is not a run; choose another name or move it away", dir)
+}
+
+// takeName gives the complete run in the hidden folder its name.
+func (p *place) takeName() error {
+	dir := filepath.Join(p.store, p.name)
+	if err := CheckFree(p.store, p.name, p.replaces); err != nil {
+		return err
+	}
+	if isRun(dir) {
+		return p.replace(dir)
+	}
+	if err := os.Rename(p.dir, dir); err != nil {
+		return err
+	}
+	return syncFolder(p.store)
+}
+
+// replace replaces folder dir by the complete run in the hidden folder, and removes the old one. If the file system
+// can exchange folders, a run of that name exists at every moment.
+func (p *place) replace(dir string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, p.dir, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
+	if err == nil {
+		return errors.Join(syncFolder(p.store), os.RemoveAll(p.dir)) // now the old run
+	}
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return &os.LinkError{Op: "exchange", Old: p.dir, New: dir, Err: err}
+	}
+	old := p.dir + ".old" // a process killed between the two steps leaves both folders, hidden
+	if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old)); err != nil {
+		return err
+	}
+	if err := os.Rename(p.dir, dir); err != nil {
+		return errors.Join(err, os.Rename(old, dir))
+	}
+	return errors.Join(syncFolder(p.store), os.RemoveAll(old))
+}
+
+// sync makes the names of the run's files durable.
+func (p *place) sync() error {
+	for _, t := range schema.Tables() {
+		// a run may lack derived tables
+		if err := syncFolder(filepath.Join(p.dir, t.Name)); err != nil &&
+			!(t.Derived && errors.Is(err, os.ErrNotExist)) {
+			return err
+		}
+	}
+	return syncFolder(p.dir)
+}
+
+// leave removes the hidden folder, unless it is kept or has become the run, and frees the name.
+func (p *place) leave() error {
+	if p.keep {
+		return p.lock.release()
+	}
+	return errors.Join(os.RemoveAll(p.dir), p.lock.release())
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

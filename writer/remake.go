@@ -1,0 +1,126 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/derive"
+)
+
+// MakeProfile makes the derived tables (profile, waits and so on) of the run in folder dir, for the first time when an
+// older commq wrote it, or again. Nothing else of the run changes, and neither does its digest. On an error the run
+// stays as it was.
+func MakeProfile(ctx context.Context, dir string) error {
+	if err := makeProfile(ctx, filepath.Clean(dir)); err != nil {
+		return fmt.Errorf("make the profile of %s: %w", dir, err)
+	}
+	return nil
+}
+
+func makeProfile(ctx context.Context, dir string) (err error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	r, err := rewriteRun(dir, filepath.Join(dir, ".profile.partial"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.end()) }()
+	if err := remakeTables(ctx, r, dir, m); err != nil {
+		return err
+	}
+	for i, t := range schema.Tables() {
+		if t.Derived {
+			err = errors.Join(err, moveTable(r.place.dir, dir, m.Tables[i]))
+		}
+	}
+	return errors.Join(err, os.Rename(filepath.Join(r.place.dir, manifestName), filepath.Join(dir, manifestName)),
+		syncFolder(dir))
+}
+
+// rewriteRun begins a Run that will replace the run in folder dir, an absolute path, or tables of it. It is written in
+// the folder hidden.
+func rewriteRun(dir, hidden string) (*Run, error) {
+	p, err := retakePlace(dir, hidden)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{place: p, files: newTableFiles(p)}, nil
+}
+
+// remakeTables writes the derived tables of the run in folder dir, and its manifest with them, to r.
+func remakeTables(ctx context.Context, r *Run, dir string, m *schema.Manifest) error {
+	if err := writeProfile(ctx, r.files, dir); err != nil {
+		return err
+	}
+	lacks, err := r.sums.write(ctx, dir, m, r.files)
+	if err != nil {
+		return err
+	}
+	for i, t := range schema.Tables() {
+		if !t.Derived {
+			continue
+		}
+		m.Tables[i] = schema.TableInfo{Name: t.Name}
+		if !slices.Contains(lacks, t) {
+			if m.Tables[i], err = r.files.closeTable(t); err != nil {
+				return err
+			}
+		}
+	}
+	return writeManifest(r.place.dir, m)
+}
+
+// moveTable moves a table of the rewritten run in folder from to folder dir, and replaces the table there.
+func moveTable(from, dir string, info schema.TableInfo) error {
+	place := filepath.Join(dir, info.Name)
+	err := os.RemoveAll(place)
+	if len(info.Files) == 0 {
+		return err
+	}
+	return errors.Join(err, os.Rename(filepath.Join(from, info.Name), place), syncFolder(place))
+}
+
+// profiledColumns are the columns that derive.Profiler reads, and the key.
+var profiledColumns = [...]string{"rank", "seq", "epoch", "thread", "call", "class", "start_ns", "end_ns",
+	"compute_ns", "polls", "poll_ns", "comm",
+	"send_peer", "send_bytes", "recv_peer", "recv_world", "recv_tag", "recv_bytes", "posted_any", "proc_null",
+	"error_class", "callsite"}
+
+// writeProfile writes the profile of the run in folder dir to to, a file for each file of events.
+func writeProfile(ctx context.Context, to *tableFiles, dir string) error {
+	files, err := listFiles(dir, &schema.EventsTable)
+	if err != nil {
+		return err
+	}
+	buffers, err := buffersFor(&schema.EventsTable, checkRows, profiledColumns[:])
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		shard, err := strconv.Atoi(strings.TrimSuffix(path.Base(name), ".parquet"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		p := derive.NewProfiler()
+		full := func(rows *schema.Profiles) error { return to.write(shard, rows) }
+		err = readFile(ctx, dir, name, buffers, func(b schema.Batch) error { return p.Add(b.(*schema.Events), full) })
+		if err := errors.Join(err, p.Flush(full)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
