@@ -1,5 +1,5 @@
 // Command simrank measures how many events commq simrank answers through pipes, as a simulator rank has it do. It
-// prints a line per run; see bench/simrank.md.
+// prints a line per run; see bench/sim.md.
 package main
 
 import (
