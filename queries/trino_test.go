@@ -340,7 +340,7 @@ func trinoReadsObjects(t *testing.T, address string, storage *testenv.ObjectStor
 		t.Fatal(err)
 	}
 	local := committed(t, "cg.A.4")
-	if _, err := store.Push(context.Background(), local.Dir, local.Name); err != nil {
+	if _, err := store.Push(context.Background(), local.Dir, local.Name, false); err != nil {
 		t.Fatal(err)
 	}
 	server, err := queries.Dial(address)

@@ -12,8 +12,8 @@ import (
 // Receive adds a run from elsewhere to the store under that name. fill copies the run's files, with the manifest,
 // into a hidden folder. The run gets its name when all files that the manifest lists are there in the sizes it lists,
 // and its digest matches it. On an error nothing remains.
-func Receive(store, name string, fill func(dir string) error) error {
-	r, err := Create(store, name, Options{})
+func Receive(store, name string, replace bool, fill func(dir string) error) error {
+	r, err := Create(store, name, Options{Replace: replace})
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,7 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,10 +27,16 @@ func Examine(ctx context.Context, store, name string, engine Engine) ([]Finding,
 	if path, e := exec.LookPath(name); e == nil {
 		return Program(ctx, path)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: neither a program nor a run: %w", name, err)
+	return nil, fmt.Errorf("%s is neither a program nor a run: %w", name, err)
+}
+
+// ExamineRun checks a run of the store or in a folder.
+func ExamineRun(ctx context.Context, store, name string, engine Engine) ([]Finding, error) {
+	dir, err := writer.Find(store, name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return examineRun(ctx, dir, engine, (*Run).Check)
 }
 
 // ExamineContents checks the run in a folder: its manifest and rows and nothing outside it, and what ingest warned of.

@@ -49,7 +49,7 @@ type launchOptions struct {
 func newCalibrateCommand(a *app) *cobra.Command {
 	var o calibrateOptions
 	c := &cobra.Command{
-		Use:   "calibrate [flags] [-- mpirun options]",
+		Use:   "calibrate [RUN] [flags] [-- mpirun options]",
 		Short: "Learn a machine from a run's messages and collectives",
 		Long: `calibrate learns a machine for commq simulate from what a run measured (docs/method/calibrate.md).
 
@@ -64,11 +64,10 @@ last, sends whose receiver comes late, and collectives on 2 ranks up to all. Arg
 kept only when --run names it.`,
 		Example: `  commq calibrate --launch --mpi openmpi -n 2 -o node.yaml
   commq calibrate --launch -n 16 -o cluster.yaml -- --map-by node
-  commq calibrate --run pingpong.2 -o cluster.yaml
+  commq calibrate pingpong.2 -o cluster.yaml
   commq calibrate --run pingpong.2 --through median --plot fit.svg
   commq simulate --run bt.C.64 --machine cluster.yaml`,
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if n := c.ArgsLenAtDash(); n >= 0 {
 				args = args[n:] // the launcher's

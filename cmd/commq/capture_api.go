@@ -38,14 +38,20 @@ With them a program can name its phases (commq_mark) and record the hash of a bu
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "`FOLDER` to write the files to")
+	a.writes(c)
 	completeFolders(c, "dir")
 	return c
 }
 
-// writeAPI writes the files and prints their paths.
+// writeAPI writes the files and prints their paths. It writes none if one is there, without --replace.
 func writeAPI(a *app, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("capture api: make the folder: %w", err)
+	}
+	for _, name := range shim.APINames {
+		if err := a.checkNew(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("capture api: %w", err)
+		}
 	}
 	for _, name := range shim.APINames {
 		text, err := shim.API(name)

@@ -35,7 +35,7 @@ type checkOptions struct {
 func newCheckCommand(a *app) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
-		Use: "check --run RUN",
+		Use: "check RUN...",
 		Short: "Check runs against a baseline and rules: no more messages than before, no slower, no collective " +
 			"by hand",
 		Long: `check compares runs with a baseline and with the rules in a YAML file. A rule can demand that exact
@@ -54,12 +54,10 @@ section for each number of ranks, so that git diff shows what changed in the pro
 differ between runs of one number of ranks are left out and named. --times also keeps the times of the runs, for a
 machine that is always the same; otherwise give check runs of the base. --equations also keeps each measure as an
 equation of the number of ranks; that takes runs of three or more different numbers of ranks.`,
-		Example: `  commq check --run 'halo.*' --write-baseline
+		Example: `  commq check 'halo.*' --write-baseline
   commq check --run halo.4
   commq check --run 'pr.*' --base 'main.*' --rules commq-check.yaml
   commq check --run halo.4 --write junit=check.xml --write sarif=check.sarif`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the runs with --run"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if o.trino, err = o.address(c, "memory"); err != nil {
 				return err

@@ -34,7 +34,7 @@ var pathKeys, sitesAndCalls = []string{"callsite", "call", "rank"}, []string{"ca
 func newCriticalPathCommand(a *app) *cobra.Command {
 	var o criticalOptions
 	c := &cobra.Command{
-		Use:   "critical-path",
+		Use:   "critical-path RUN",
 		Short: "Show which calls a run's duration consists of: its critical path",
 		Long: `critical-path walks a run back from the end of its last rank. Where that rank waited for a message, or
 for others in a collective, the path goes on in the rank that it waited for. The pieces add up to the
@@ -44,12 +44,10 @@ inside point-to-point calls, collective calls and others, and of transfer: the t
 was ready. docs/method/critical-path.md has the rule.
 
 The run needs times and the rows of all its calls; commq simulate --critical-path shows the path on another machine.`,
-		Example: `  commq critical-path --run mg.W.16
+		Example: `  commq critical-path mg.W.16
   commq critical-path --run mg.W.16 --by call
   commq critical-path --run mg.W.16 --by rank --format csv
   commq critical-path --run mg.W.16 --plot path.png`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the run with --run"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, runsFormats[:]...); err != nil {
 				return err

@@ -34,7 +34,7 @@ var detectFormats = [...]string{"table", "json", "csv", "sarif"}
 func newDetectCommand(a *app) *cobra.Command {
 	var o detectOptions
 	c := &cobra.Command{
-		Use:   "detect",
+		Use:   "detect RUN",
 		Short: "Find collective operations that a program does by hand",
 		Long: `detect finds collective operations that a run does with point-to-point messages: broadcasts,
 allgathers, alltoalls, barriers, scatters, gathers, reductions and scans, whatever their pattern: linear, trees,
@@ -59,7 +59,7 @@ detect then reads no other hashes. With trino that is a server that has the run 
 hashes. The findings are the same.
 
 docs/method/detection.md has the rules; sarif is the format that code review tools read.`,
-		Example: `  commq detect --run hpl.16
+		Example: `  commq detect hpl.16
   commq detect --run hpl.16 --completeness 0.9
   commq detect --run hpl.16 --machine cluster.yaml --ranks 16,64,256
   commq detect --run hpl.4 --machine cluster.yaml --replay
@@ -67,8 +67,6 @@ docs/method/detection.md has the rules; sarif is the format that code review too
   commq detect --run bt.C.64 --engine trino \
       --dsn 'http://ada@trino:8080?catalog=hive&schema=commq'
   commq detect --run hpl.16 --format json --messages > findings.json`,
-		Args:              wantArgs(0, 0, "no arguments"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := errors.Join(o.replay.check(c), o.long.check(c)); err != nil {
 				return err

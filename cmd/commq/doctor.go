@@ -17,6 +17,7 @@ import (
 // doctorOptions are the flags of commq doctor.
 type doctorOptions struct {
 	format string // --format
+	run    string // --run
 	mpi    string // --mpi
 	spool  string // --spool
 	quick  bool   // --quick
@@ -38,12 +39,22 @@ Each check is ok, a warning or failed, with what was found and what to do. Exit 
 something did, 2 when the checks could not be made.`,
 		Example: `  commq doctor
   commq doctor ./bt.C.x
-  commq doctor bt.C.64 --format json`,
+  commq doctor bt.C.64
+  commq doctor --run ./somewhere/ring.4 --format json`,
 		Args:              wantArgs(0, 1, "a run or a program, or nothing"),
 		ValidArgsFunction: completeRunOrFile(a),
 		RunE:              func(c *cobra.Command, args []string) error { return runDoctor(c.Context(), a, &o, args) },
 	}
 	f := c.Flags()
+	f.StringVar(&o.run, "run", "", "`RUN` to check: a name in the store, a path, or a pattern of either. An argument may "+
+		"be a run or a program, --run is always a run")
+	register(c, completeRuns(a), "run")
+	beforeRun(c, func(args []string) error {
+		if o.run != "" && len(args) > 0 {
+			return fmt.Errorf("doctor: unexpected argument %q; want one run or program", args[0])
+		}
+		return a.settleOne(c)
+	})
 	f.StringVar(&o.format, "format", "text", "`FORMAT` of the answer: text or json")
 	f.StringVar(&o.mpi, "mpi", "", "MPI library to check, openmpi or mpich (default: all that are installed)")
 	f.StringVar(&o.spool, "spool", "", "`FOLDER` for the records to check (default: the folder for temporary files)")
@@ -78,8 +89,11 @@ func runDoctor(ctx context.Context, a *app, o *doctorOptions, args []string) err
 	return err
 }
 
-// examine checks what the argument names, a program or a run; without one the machine.
+// examine checks the run of --run, or what the argument names, a program or a run; without both the machine.
 func examine(ctx context.Context, a *app, o *doctorOptions, args []string) ([]doctor.Finding, error) {
+	if o.run != "" {
+		return doctor.ExamineRun(ctx, a.storeDir(), o.run, doctorEngine)
+	}
 	if len(args) == 0 {
 		step, clear := statusLine(a)
 		defer clear()

@@ -24,7 +24,7 @@ func newExportCommand(a *app) *cobra.Command {
 		Long: `export writes a run or a machine to a new file in the format of another tool, and reports what the
 format cannot hold. replay writes a run to give away, without data, hosts and command line; signature a file of some
 kilobytes from which commq fit and commq predict learn the program's laws.`,
-		Example: `  commq export dim --run cg.A.4 -o cg.dim
+		Example: `  commq export dim cg.A.4 -o cg.dim
   commq export replay --run cg.A.4 -o shared/cg.A.4
   commq export cfg --machine myrinet --ranks 4 -o machine.cfg`,
 	}
@@ -50,13 +50,13 @@ type exportDimOptions struct {
 func newExportDimCommand(a *app) *cobra.Command {
 	var o exportDimOptions
 	c := &cobra.Command{
-		Use:   "dim [flags]",
+		Use:   "dim RUN",
 		Short: "Write a run as a trace of Dimemas (.dim)",
 		Long: `dim writes what each rank of a run computes, sends, receives and does in collectives as a trace of
 Dimemas. The run needs all rows of events and compute times. Receives have the source and tag of the message that
 they got; each receive that is waited for has a wait of its own, and sends have none. dim counts and reports what
 Dimemas does not have; docs/method/dimemas-files.md has the rules.`,
-		Example: `  commq export dim --run cg.A.4 -o cg.dim
+		Example: `  commq export dim cg.A.4 -o cg.dim
   commq export dim --run cg.A.4 --eager-threshold-bytes 65536 -o cg.dim`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -104,12 +104,12 @@ type exportPerfettoOptions struct {
 func newExportPerfettoCommand(a *app) *cobra.Command {
 	var o exportPerfettoOptions
 	c := &cobra.Command{
-		Use:   "perfetto [flags]",
+		Use:   "perfetto RUN",
 		Short: "Write a run for Perfetto or Chrome (Trace Event Format)",
 		Long: `perfetto writes a run with times as JSON for ui.perfetto.dev and chrome://tracing. A rank is a
 process, a call a slice, a request an asynchronous slice from the call that made it to the one that completed it, a
 message an arrow to a slice of its own in the call that received it; docs/method/perfetto.md has more.`,
-		Example:           `  commq export perfetto --run cg.A.4 -o cg.json`,
+		Example:           `  commq export perfetto cg.A.4 -o cg.json`,
 		Args:              wantArgs(0, 0, "no arguments"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return runExportPerfetto(c.Context(), a, &o) },
@@ -142,12 +142,12 @@ type exportPrvOptions struct {
 func newExportPrvCommand(a *app) *cobra.Command {
 	var o exportPrvOptions
 	c := &cobra.Command{
-		Use:   "prv [flags]",
+		Use:   "prv RUN",
 		Short: "Write a run as a trace of Paraver (.prv, .pcf, .row)",
 		Long: `prv writes a run with measured, virtual or simulated times as the three files of a Paraver trace:
 states, events of MPI calls and communications, with the types of Extrae, which Dimemas' prv2dim also reads.
 docs/method/paraver.md lists them.`,
-		Example: `  commq export prv --run cg.A.4 -o cg.prv
+		Example: `  commq export prv cg.A.4 -o cg.prv
   commq simulate --run cg.A.4 --machine myrinet --name cg.myrinet
   commq export prv --run cg.myrinet -o cg.myrinet.prv`,
 		Args:              wantArgs(0, 0, "no arguments"),

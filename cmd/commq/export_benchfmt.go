@@ -27,18 +27,16 @@ type exportBenchfmtOptions struct {
 func newExportBenchfmtCommand(a *app) *cobra.Command {
 	var o exportBenchfmtOptions
 	c := &cobra.Command{
-		Use:   "benchfmt --run RUN",
+		Use:   "benchfmt RUN...",
 		Short: "Write measures of runs in the format of Go's benchmarks, for benchstat",
 		Long: `benchfmt writes a line for each run with its measures (commq query measures) as go test -bench prints
 results, so that benchstat and tools built on it can compare files of several runs. Exact measures are declared as
 such (Unit ... assume=exact), times are in seconds. The benchmark has the name of the program, followed by the number
 of ranks.`,
-		Example: `  commq export benchfmt --run 'main.*' -o main.txt
+		Example: `  commq export benchfmt 'main.*' -o main.txt
   commq export benchfmt --run 'pr.*' -o pr.txt
   benchstat main.txt pr.txt`,
-		Args:              wantArgs(0, 0, "no arguments"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runExportBenchfmt(c.Context(), a, &o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runExportBenchfmt(c.Context(), a, &o) },
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.runs, "run", nil, "`RUN` to write: a name in the store, a path, or a pattern of either; "+

@@ -20,19 +20,17 @@ type exportReplayOptions struct {
 func newExportReplayCommand(a *app) *cobra.Command {
 	var o exportReplayOptions
 	c := &cobra.Command{
-		Use:   "replay [flags]",
+		Use:   "replay RUN",
 		Short: "Write a run that can be given away: its calls, without data, hosts and command line",
 		Long: `replay writes a run that tells what a program did and not what it worked on. Calls, peers, tags,
 bytes, communicators and times stay; hashes and first bytes of payloads, addresses of buffers, counters, host names
 and the command line go. The result is a run like any other: queries, simulate, phases and replay read it.
 --anonymous also removes the names that the program gives: functions, files, lines and modules of call sites, names
 of phases, files and communicators, and texts of warnings. Offsets of call sites stay, to tell calls apart.`,
-		Example: `  commq export replay --run hpl.16 -o shared/hpl.16
+		Example: `  commq export replay hpl.16 -o shared/hpl.16
   commq export replay --run hpl.16 -o shared/customer.16 --anonymous
   commq replay --run shared/customer.16`,
-		Args:              wantArgs(0, 0, "no arguments"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runExportReplay(c.Context(), a, &o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runExportReplay(c.Context(), a, &o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "`RUN` to write: a name in the store, or a path")

@@ -27,7 +27,7 @@ type exportSignatureOptions struct {
 func newExportSignatureCommand(a *app) *cobra.Command {
 	var o exportSignatureOptions
 	c := &cobra.Command{
-		Use:   "signature [flags]",
+		Use:   "signature RUN",
 		Short: "Write the signature of a run: what it did, small enough to keep",
 		Long: `signature writes a run's signature, as PAS2P does: the template of the program, which is its loops and
 calls as the call paths and their order show them, and what each rank did of it: how often, with which peers, bytes,
@@ -43,11 +43,9 @@ with their repetitions. --format table prints that for people. --run also takes 
 The run needs the rows of all its calls. Capture it with --stack 16, so that a call is known by its path from main: the
 return address alone, as captures have by default, cannot tell calls of one function apart that is called from several
 places. docs/method/prediction.md has the method.`,
-		Example: `  commq export signature --run bt.W.16 -o bt.W.16.json
+		Example: `  commq export signature bt.W.16 -o bt.W.16.json
   commq export signature --run bt.W.16 --check -o bt.W.16.json.gz
   commq export signature --run bt.W.16.json.gz --format table`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the run with --run"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, signFormats[:]...); err != nil {
 				return err

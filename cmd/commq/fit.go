@@ -29,7 +29,7 @@ type fitOptions struct {
 func newFitCommand(a *app) *cobra.Command {
 	var o fitOptions
 	c := &cobra.Command{
-		Use:   "fit",
+		Use:   "fit [RUN...]",
 		Short: "Find the laws of a program's runs, or of a table, by the number of ranks",
 		Long: `fit --run finds, from runs of a program at several numbers of ranks, who talks to whom, how much and how
 often. It prints the laws of destinations, and what has none, and writes a file of models (--output) from which commq
@@ -49,14 +49,12 @@ number of ranks may have several lines.
 
 --form takes a form by its name, whether or not it is the best: power is the power law as in the paper (Panadero et al.,
 figure 7), with its exponent rounded to three digits; power-law is the same with all digits.`,
-		Example: `  commq fit --run 'cg.W.*' -o models.json
+		Example: `  commq fit 'cg.W.*' -o models.json
   commq fit --run 'signatures/cg.W.*.json.gz' -o models.json
   commq fit --table volume.csv --at 49
   commq fit --table volume.csv --at 49,64 --format json
   commq fit --table volume.csv --at 49 --form power
   commq fit --table times.csv --columns np,seconds --at 1024`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name runs with --run, or a table with --table"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err

@@ -28,7 +28,7 @@ type phasesOptions struct {
 func newPhasesCommand(a *app) *cobra.Command {
 	var o phasesOptions
 	c := &cobra.Command{
-		Use:   "phases",
+		Use:   "phases RUN",
 		Short: "Show which sequences of calls a run repeats, how often, and their share of it",
 		Long: `phases finds the phases of a run and their weights, as PAS2P does: the outermost sequences of calls that
 ranks repeat. A sequence that all ranks repeat as often is a phase of the program. Phases with at least --threshold of
@@ -39,11 +39,9 @@ rank. --plot draws when each rank was in which phase: over time, or over the log
 
 Capture the run with --stack 16, so that a call is known by its path from main. docs/method/prediction.md has the
 method.`,
-		Example: `  commq phases --run bt.W.16
+		Example: `  commq phases bt.W.16
   commq phases --run mg.W.64 --threshold 0.05 --format json
   commq phases --run bt.W.16 --plot phases.png`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the run with --run"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, runsFormats[:]...); err != nil {
 				return err

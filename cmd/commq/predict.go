@@ -38,7 +38,7 @@ type predictOptions struct {
 func newPredictCommand(a *app) *cobra.Command {
 	var o predictOptions
 	c := &cobra.Command{
-		Use:   "predict",
+		Use:   "predict [RUN...]",
 		Short: "Predict what a program communicates at a number of ranks that it was not run at",
 		Long: `predict finds, from runs of a program at several numbers of ranks, who talks to whom, how much and how
 often, and predicts it for another number: messages, bytes and collectives. It makes the predicted run, call by call,
@@ -59,14 +59,12 @@ assumes that the layout stays as it is, or takes the simplest of the laws that d
 Most programs need four runs or more, captured with --stack 16, so that a call is known by its path from main. Several
 captures on one number of ranks count as one run with the medians of their compute times; they must make the same calls.
 docs/method/prediction.md has the method.`,
-		Example: `  commq predict --run 'bt.W.*' --holdout
+		Example: `  commq predict 'bt.W.*' --holdout
   commq predict --run cg.W.4,cg.W.8,cg.W.16,cg.W.32 --ranks 64 --format json
   commq fit --run 'cg.W.*' -o models.json
   commq predict --models models.json --ranks 1024 --name cg.W.1024
   commq simulate --run cg.W.1024 --machine myrinet`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the runs with --run, or a file with --models"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runPredict(c.Context(), a, &o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runPredict(c.Context(), a, &o) },
 	}
 	f := c.Flags()
 	f.StringSliceVar(&o.runs, "run", nil, "`RUN` to learn from: a name in the store, a path, a pattern of either, or a "+

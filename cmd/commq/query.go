@@ -137,16 +137,17 @@ func newQueryCommand(a *app) *cobra.Command {
 		Long: `query asks one or more runs a query whose SQL commq knows. commq query --list lists them, commq query
 NAME --help describes one, and --sql prints its SQL as a start for your own.
 
-Several runs give one answer with a leading column run. --run takes patterns, in quotes: 'sp.A.*' is each run of that
-name.
+Several runs give one answer with a leading column run. A run is an argument or a value of --run. Both take patterns,
+in quotes: 'sp.A.*' is each run of that name.
 
 Your own queries are files NAME.sql in the folder $XDG_CONFIG_HOME/commq/queries (else ~/.config/commq/queries) and
 work in the same way; docs/method/own-queries.md tells how to write one.`,
 		Example: `  commq query --list
   commq query density --run bt.C.64
-  commq query density --run cg.A.16 --where "tag = 9 AND bytes > 1024"
+  commq query density bt.C.64 --plot bt.png
+  commq query density cg.A.16 --where "tag = 9 AND bytes > 1024"
   commq query density --run 'cg.A.*' --format csv
-  commq query data-density --run bt.C.64 --plot bt.png`,
+  commq query sizes bt.C.64 -o sizes.csv`,
 	}
 	c.Flags().BoolVar(&list, "list", false, "list the queries")
 	c.Flags().StringVar(&format, "format", "table", "`FORMAT` of the list: "+strings.Join(output.Formats(), ", "))
@@ -243,12 +244,10 @@ func newAskCommand(a *app, l *library, q *queries.Query) *cobra.Command {
 		Short:   strings.TrimSuffix(q.Summary, "."),
 		Long:    q.Summary,
 		Example: exampleLines(q.Examples()),
-		Args:    wantArgs(0, 0, "no arguments but flags; name the run with --run"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l.warnings(a, q.Name)
 			return runAsk(c.Context(), a, c, q, &o)
 		},
-		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		own := map[string]bool{}

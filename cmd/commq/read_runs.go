@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/run"
+	"github.com/commq/commq/writer"
 )
 
 // readsRuns makes a command take runs as arguments too, as if each were a value of --run. If --run takes one run, a
@@ -31,19 +32,82 @@ func (a *app) readsRuns(c *cobra.Command) {
 				return err
 			}
 		}
-		if !one || !isPattern(flag.Value.String()) {
+		if !one {
 			return nil
 		}
-		dirs, err := run.Match(a.storeDir(), flag.Value.String())
-		if err != nil {
-			return nil // the command says what it wants; it may take other files too
-		}
-		if len(dirs) > 1 {
-			return fmt.Errorf("%s%q fits %d runs, %s and others; want one", placeOf(c), flag.Value, len(dirs),
-				filepath.Base(dirs[0]))
-		}
-		return c.Flags().Set("run", dirs[0])
+		return a.settleOne(c)
 	})
+}
+
+// settleOne replaces a pattern in --run, which takes one run, by the run that it fits. It must fit exactly one.
+func (a *app) settleOne(c *cobra.Command) error {
+	flag := c.Flags().Lookup("run")
+	if !isPattern(flag.Value.String()) {
+		return nil
+	}
+	dirs, err := run.Match(a.storeDir(), flag.Value.String())
+	if err != nil {
+		return nil // the command says what it wants; it may take other files too
+	}
+	if len(dirs) > 1 {
+		return fmt.Errorf("%s%q fits %d runs, %s and others; want one", placeOf(c), flag.Value, len(dirs),
+			filepath.Base(dirs[0]))
+	}
+	return c.Flags().Set("run", dirs[0])
+}
+
+// runsFlag gives a command --run, which may be repeated.
+func (a *app) runsFlag(c *cobra.Command, runs *[]string, what string) {
+	c.Flags().StringArrayVar(runs, "run", nil, "`RUN` "+what+": a name in the store, a path, or a pattern of either; "+
+		"may be repeated")
+	register(c, completeRuns(a), "run")
+}
+
+// wantsRuns gives a command --run and takes runs as arguments too; it needs at least one.
+func (a *app) wantsRuns(c *cobra.Command, runs *[]string, what string) {
+	a.runsFlag(c, runs, what)
+	a.needsRuns(c, runs)
+}
+
+// wantsNames is wantsRuns for runs that need not be in the store: it takes names only.
+func (a *app) wantsNames(c *cobra.Command, runs *[]string, what string) {
+	c.Flags().StringArrayVar(runs, "run", nil, "name of the `RUN` "+what+"; may be repeated")
+	register(c, completeRuns(a), "run")
+	a.needsRuns(c, runs)
+}
+
+// needsRuns takes the values of --run as arguments too and wants at least one.
+func (a *app) needsRuns(c *cobra.Command, runs *[]string) {
+	a.readsRuns(c)
+	beforeRun(c, func([]string) error {
+		if len(*runs) == 0 {
+			return fmt.Errorf("%snothing given; want names of runs", placeOf(c))
+		}
+		return nil
+	})
+}
+
+// eachRun calls do for each run that names and patterns match. shown is the name as it was given, or that of a run
+// that a pattern matches.
+func eachRun(a *app, names []string, do func(shown, dir string) error) error {
+	for _, name := range names {
+		dirs, pattern, err := writer.FindAll(a.storeDir(), name)
+		if err != nil {
+			return err
+		}
+		for _, dir := range dirs {
+			shown := name
+			if pattern {
+				if shown = dir; filepath.Dir(dir) == filepath.Clean(a.storeDir()) {
+					shown = filepath.Base(dir)
+				}
+			}
+			if err := do(shown, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // isPattern reports whether the name of a run may be a pattern.

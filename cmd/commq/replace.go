@@ -29,7 +29,7 @@ type replaceOptions struct {
 func newReplaceCommand(a *app) *cobra.Command {
 	var o replaceOptions
 	c := &cobra.Command{
-		Use:   "replace",
+		Use:   "replace RUN",
 		Short: "Replace messages by the collective operations that they do by hand",
 		Long: `replace writes the run that a program would have if it called the collective operations that commq
 detect found: the sends, receives and waits of their messages are gone, and each rank that takes part has a row of
@@ -39,14 +39,12 @@ the collective. What ranks compute stays. The run is untimed; commq simulate tel
 the collective when the last of its operands is there, or, if it has none, where it needs the first data;
 docs/method/replace.md has the rules. Instances that would make ranks wait for each other forever stay as they are
 and are listed.`,
-		Example: `  commq replace --run hpl.16
+		Example: `  commq replace hpl.16
   commq replace --run hpl.16 --finding 1,3 --name hpl.16.bcast
   commq detect --run hpl.16 --format json --messages > findings.json
   commq replace --run hpl.16 --findings findings.json
   commq simulate --run hpl.16.replaced --machine myrinet`,
-		Args:              wantArgs(0, 0, "no arguments"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return runReplace(c.Context(), a, &o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runReplace(c.Context(), a, &o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "`RUN` with the messages: a name in the store, or a path")

@@ -86,7 +86,7 @@ type replayOptions struct {
 func newReplayCommand(a *app) *cobra.Command {
 	var o replayOptions
 	c := &cobra.Command{
-		Use:   "replay",
+		Use:   "replay RUN",
 		Short: "Play a run: make the same MPI calls without the program",
 		Long: `replay launches as many ranks as a run has. They make the calls of the run: the same messages to the
 same ranks with the same tags, on the same communicators, of as many bytes, with the same requests, and the same
@@ -104,12 +104,10 @@ that wait for each other forever and calls that cannot be played are errors that
 --phases plays only the phases (commq phases), one repetition of each, --repeat times. Their times multiplied by the
 repetitions in the program predict the time that the program would take here (PAS2P, equation 1), in seconds instead
 of hours. No run is written. docs/method/replay-run.md describes how every call is played.`,
-		Example: `  commq replay --run cg.A.4
+		Example: `  commq replay cg.A.4
   commq replay --run bt.W.16 --mpi mpich --compute zero --name bt.W.16.bare
   commq replay --run bt.A.16 --phases --repeat 10
   commq replay --run bt-io.S.4 --skip io --launcher "mpirun --oversubscribe"`,
-		Args:              wantArgs(0, 0, "no arguments but flags; name the run with --run"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, "text", "json"); err != nil {
 				return err

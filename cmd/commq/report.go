@@ -20,7 +20,7 @@ type reportOptions struct {
 	runs    []string // --run
 	output  string   // --output
 	more    []string // --query
-	rows    int      // --rows
+	limit   int      // --limit
 	memory  int      // --memory
 	threads int      // --threads
 }
@@ -49,14 +49,14 @@ RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
 	a.readsRuns(c)
 	f.StringVarP(&o.output, "output", "o", "report.html", "`FILE` to write the page to")
 	f.StringArrayVar(&o.more, "query", nil, "query to add to the measures; may be repeated")
-	f.IntVar(&o.rows, "rows", 200, "most rows of a table")
+	f.IntVar(&o.limit, "limit", 200, "at most `N` rows of a table")
 	f.IntVar(&o.memory, "memory", 4096, "memory in `MIB` that the engine may use before it spills to the folder "+
 		"for temporary files")
 	f.IntVar(&o.threads, "threads", 0, "number `N` of cores that the engine may use (default: all)")
 	completeQueries(a, c, "query")
 	a.writes(c)
 	completeFiles(c, "output", "html")
-	completeNothing(c, "rows", "memory", "threads")
+	completeNothing(c, "limit", "memory", "threads")
 	return c
 }
 
@@ -64,8 +64,8 @@ func runReport(ctx context.Context, a *app, o *reportOptions, args []string) err
 	switch {
 	case len(args) == 0:
 		return errors.New("no run given; name one with --run")
-	case o.rows < 1:
-		return fmt.Errorf("--rows %d: want at least 1", o.rows)
+	case o.limit < 1:
+		return fmt.Errorf("--limit %d: want at least 1", o.limit)
 	case o.memory < 64:
 		return fmt.Errorf("--memory %d: want at least 64", o.memory)
 	case o.threads < 0:
@@ -110,7 +110,7 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 	}
 	r, err := report.Build(ctx, inputs, report.Options{
 		Engine: queries.Options{MemoryBytes: int64(o.memory) << 20, Threads: o.threads},
-		More:   o.more, Queries: all, Rows: o.rows, Version: version,
+		More:   o.more, Queries: all, Rows: o.limit, Version: version,
 		Progress: func(step string, done, total int) {
 			show(fmt.Sprintf("report: %d of %d: %s", done+1, total, report.Printable(step)))
 		},

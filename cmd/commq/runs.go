@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/internal/printable"
+	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
@@ -168,66 +169,77 @@ func printJSON(w io.Writer, v any) error {
 
 func newRunsShowCommand(a *app) *cobra.Command {
 	var format string
+	var runs []string
 	c := &cobra.Command{
-		Use:   "show RUN",
-		Short: "Show the contents of a run",
+		Use:   "show RUN...",
+		Short: "Show the contents of runs",
 		Long: `show prints a run's manifest on one screen: ranks, calls, messages, collectives, how it ended, its
-origin, warnings, and its tables. RUN is a name in the store or a path. --format json prints the manifest itself.`,
+origin, warnings, and its tables. RUN is a name in the store, a path, or a pattern of either ('sp.A.*'). --format json
+prints the manifest itself, of several runs one after the other; csv has a line for each table.`,
 		Example: `  commq runs show bt.C.64
+  commq runs show 'sp.A.*'
   commq runs show ./somewhere/ring.4 --format json`,
-		Args:              wantArgs(1, 1, "the name of a run"),
-		ValidArgsFunction: completeOneRun(a),
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", format, runsFormats[:]...); err != nil {
 				return err
 			}
-			return runRunsShow(c.Context(), a, args[0], format, a.screen())
+			return runRunsShow(c.Context(), a, runs, format, a.screen())
 		},
 	}
+	a.wantsRuns(c, &runs, "to show")
 	formatFlag(c, &format)
 	a.exactFlag(c)
 	return c
 }
 
-func runRunsShow(ctx context.Context, a *app, run, format string, w io.Writer) error {
-	dir, m, err := foundRun(ctx, a, run)
+func runRunsShow(ctx context.Context, a *app, names []string, format string, w io.Writer) error {
+	runs, err := foundRuns(ctx, a, names)
 	if err != nil {
 		return err
 	}
-	switch format {
-	case "json":
-		return printJSON(w, m)
-	case "csv":
-		return showCSV(w, m)
+	if format == "csv" {
+		return showCSV(w, runs)
 	}
-	return showScreen(printable.Writer(w), dir, m)
-}
-
-// foundRun finds a run in a folder or in object storage, and reads its manifest.
-func foundRun(ctx context.Context, a *app, run string) (dir string, m *schema.Manifest, err error) {
-	if objects.Is(a.storeDir()) {
-		runs, err := findObjects(ctx, a, []string{run})
+	for i, r := range runs {
+		if format == "json" {
+			err = printJSON(w, r.Manifest)
+		} else {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			err = showScreen(printable.Writer(w), r.Dir, r.Manifest)
+		}
 		if err != nil {
-			return "", nil, err
+			return err
 		}
-		return runs[0].Dir, runs[0].Manifest, nil
 	}
-	if dir, err = writer.Find(a.storeDir(), run); err != nil {
-		return "", nil, err
-	}
-	m, err = writer.ReadManifest(dir)
-	return dir, m, err
+	return nil
 }
 
-// showCSV prints a line per table.
-func showCSV(w io.Writer, m *schema.Manifest) error {
-	rows := [][]string{{"table", "rows", "files", "file_bytes", "digest"}}
-	for _, t := range m.Tables {
-		if len(t.Files) == 0 { // a derived table that the run lacks
-			continue
+// foundRuns finds runs in folders or in object storage, and reads their manifests.
+func foundRuns(ctx context.Context, a *app, names []string) ([]queries.Run, error) {
+	if objects.Is(a.storeDir()) {
+		return findObjects(ctx, a, names)
+	}
+	return findRuns(a, names)
+}
+
+// showCSV prints a line per table; of several runs the first column names the run.
+func showCSV(w io.Writer, runs []queries.Run) error {
+	rows := [][]string{{"run", "table", "rows", "files", "file_bytes", "digest"}}
+	for _, r := range runs {
+		for _, t := range r.Manifest.Tables {
+			if len(t.Files) == 0 { // a derived table that the run lacks
+				continue
+			}
+			rows = append(rows, []string{r.Name, t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)),
+				strconv.FormatInt(tableBytes(t), 10), t.Digest})
 		}
-		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Rows, 10), strconv.Itoa(len(t.Files)),
-			strconv.FormatInt(tableBytes(t), 10), t.Digest})
+	}
+	if len(runs) == 1 {
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }
@@ -264,24 +276,24 @@ func showTables(w io.Writer, m *schema.Manifest) error {
 
 func newRunsCheckCommand(a *app) *cobra.Command {
 	var format string
+	var runs []string
 	c := &cobra.Command{
 		Use:   "check RUN...",
 		Short: "Check that the files of runs are consistent",
 		Long: `check reads every row of a run and prints a line for each place that breaks a rule: digests and counts
 that differ from the manifest, rows out of order, undefined ids, messages without their send or receive.
-docs/SCHEMA.md lists the rules. RUN is a name in the store or a path. Exit status: 0 when no rule is broken, 1 when
-one is.`,
+docs/SCHEMA.md lists the rules. RUN is a name in the store, a path, or a pattern of either. Exit status: 0 when no
+rule is broken, 1 when one is.`,
 		Example: `  commq runs check bt.C.64
-  commq runs check testdata/runs/* --format json`,
-		Args:              wantArgs(1, anyNumber, "names of runs"),
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(c *cobra.Command, args []string) error {
+  commq runs check 'sp.A.*' --format json`,
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", format, spokenFormats[:]...); err != nil {
 				return err
 			}
-			return runRunsCheck(c.Context(), a.storeDir(), args, format, a.stdout)
+			return runRunsCheck(c.Context(), a, runs, format, a.stdout)
 		},
 	}
+	a.wantsRuns(c, &runs, "to check")
 	c.Flags().StringVar(&format, "format", "text", "`FORMAT` of the answer: text or json")
 	complete(c, "format", spokenFormats[:]...)
 	return c
@@ -295,14 +307,10 @@ type checkedRun struct {
 	Problems []string `json:"problems"`
 }
 
-func runRunsCheck(ctx context.Context, store string, runs []string, format string, w io.Writer) error {
+func runRunsCheck(ctx context.Context, a *app, runs []string, format string, w io.Writer) error {
 	broken, all := false, []checkedRun{}
 	paint := painter(w)
-	for _, run := range runs {
-		dir, err := writer.Find(store, run)
-		if err != nil {
-			return err
-		}
+	err := eachRun(a, runs, func(run, dir string) error {
 		problems, err := writer.Check(ctx, dir)
 		if err != nil {
 			return err
@@ -313,7 +321,7 @@ func runRunsCheck(ctx context.Context, store string, runs []string, format strin
 		}
 		all, broken = append(all, c), broken || !c.OK
 		if format == "json" {
-			continue
+			return nil
 		}
 		for _, p := range c.Problems {
 			fmt.Fprintf(w, "%s: %s\n", printable.Line(run), paint(red, printable.Line(p)))
@@ -321,6 +329,10 @@ func runRunsCheck(ctx context.Context, store string, runs []string, format strin
 		if c.OK {
 			fmt.Fprintf(w, "%s: %s\n", printable.Line(run), paint(green, "ok"))
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if format == "json" {
 		if err := printJSON(w, all); err != nil {
@@ -334,7 +346,8 @@ func runRunsCheck(ctx context.Context, store string, runs []string, format strin
 }
 
 func newRunsRemoveCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var runs []string
+	c := &cobra.Command{
 		Use:     "remove RUN...",
 		Aliases: []string{"rm"},
 		Short:   "Remove runs from the store",
@@ -342,10 +355,8 @@ func newRunsRemoveCommand(a *app) *cobra.Command {
 runs, and nothing outside the store.`,
 		Example: `  commq runs remove ring.4
   commq runs remove --store /scratch/runs bt.C.64 cg.A.4`,
-		Args:              wantArgs(1, anyNumber, "names of runs"),
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(_ *cobra.Command, args []string) error {
-			names, err := namesInStore(a, args)
+		RunE: func(*cobra.Command, []string) error {
+			names, err := namesInStore(a, runs)
 			if err != nil {
 				return err
 			}
@@ -358,6 +369,8 @@ runs, and nothing outside the store.`,
 			return nil
 		},
 	}
+	a.wantsRuns(c, &runs, "to remove")
+	return c
 }
 
 // namesInStore are the names of the runs of the store that names and patterns match, each once.

@@ -9,32 +9,29 @@ import (
 )
 
 func newRunsProfileCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var runs []string
+	c := &cobra.Command{
 		Use:   "profile RUN...",
 		Short: "Make the tables of sums of older runs",
 		Long: `profile makes the tables profile, waits, transfers, collective_waits and repeats, sums over the rows
 of events and messages, for runs that were written by an older commq. Queries work without them but take longer.
-Nothing else of a run changes, nor does its digest. RUN is a name in the store or a path.`,
+Nothing else of a run changes, nor does its digest. RUN is a name in the store, a path, or a pattern of either.`,
 		Example: `  commq runs profile bt.C.64
-  commq runs profile /scratch/runs/*`,
-		Args:              wantArgs(1, anyNumber, "names of runs"),
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(c *cobra.Command, args []string) error {
-			return runRunsProfile(c.Context(), a, args)
+  commq runs profile '/scratch/runs/*'`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runRunsProfile(c.Context(), a, runs)
 		},
 	}
+	a.wantsRuns(c, &runs, "to make them for")
+	return c
 }
 
 func runRunsProfile(ctx context.Context, a *app, runs []string) error {
-	for _, run := range runs {
-		dir, err := writer.Find(a.storeDir(), run)
-		if err != nil {
-			return err
-		}
+	return eachRun(a, runs, func(run, dir string) error {
 		if err := writer.MakeProfile(ctx, dir); err != nil {
 			return err
 		}
 		a.note("made the tables of sums of run %s", run)
-	}
-	return nil
+		return nil
+	})
 }

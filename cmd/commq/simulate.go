@@ -38,7 +38,7 @@ const simulateMemoryMiB = 4096
 func newSimulateCommand(a *app) *cobra.Command {
 	var o simulateOptions
 	c := &cobra.Command{
-		Use:   "simulate",
+		Use:   "simulate RUN",
 		Short: "Predict how long a run takes on another machine",
 		Long: `simulate replays the calls of a run on a described machine. Computing takes as long as it did, divided by
 the machine's cpu_ratio. Communicating takes as long as the machine's network needs, with all waiting for links, buses,
@@ -53,7 +53,7 @@ without a partner are errors.
 
 With --sweep it simulates many machines, as many at once as there are CPUs, and answers with a row for each or with a
 picture; see docs/method/time-model.md. --critical-path shows which calls the predicted time consists of.`,
-		Example: `  commq simulate --run bt.C.64 --machine myrinet
+		Example: `  commq simulate bt.C.64 --machine myrinet
   commq simulate --run bt.C.64 --machine cluster.yaml --set latency_ns=1500
   commq simulate --run lu.A.16 --machine m.cfg --dialect dimemas5 --format json
   commq simulate --run bt.C.64 --machine myrinet --name bt.C.64.myrinet
@@ -61,8 +61,6 @@ picture; see docs/method/time-model.md. --critical-path shows which calls the pr
   commq simulate --run mg.W.16 --machine flat --sweep buses=1,2,4 --plot b.png
   commq simulate --run mg.W.16 --machine flat --critical-path
   commq simulate --run bt.C.64 --machine flat --checkpoint $HOME/bt.kept`,
-		Args:              wantArgs(0, 0, "no arguments"),
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("format", o.format, runsFormats[:]...); err != nil {
 				return err

@@ -12,24 +12,24 @@ import (
 
 func newStoreCompactCommand(a *app) *cobra.Command {
 	var perFile int64
+	var runs []string
 	c := &cobra.Command{
 		Use:   "compact RUN...",
 		Short: "Merge the many small files of runs into few large ones",
 		Long: `compact rewrites the tables of a run that several nodes wrote: its many small files become few large
 ones, each of a range of ranks, with sorted rows and row groups of the usual size, which engines read fastest. The
 rows and the digest do not change. The new files replace the old ones in one step when they are complete; if compact
-is interrupted the run is as before. RUN is a name in the store or a path.`,
+is interrupted the run is as before. RUN is a name in the store, a path, or a pattern of either.`,
 		Example: `  commq store compact bt.C.64
-  commq store compact --rows-per-file 50000000 /scratch/runs/*`,
-		Args:              wantArgs(1, anyNumber, "names of runs"),
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(c *cobra.Command, args []string) error {
+  commq store compact --rows-per-file 50000000 '/scratch/runs/*'`,
+		RunE: func(c *cobra.Command, _ []string) error {
 			if perFile < 1 && c.Flags().Changed("rows-per-file") {
 				return fmt.Errorf("--rows-per-file %d: want 1 or more", perFile)
 			}
-			return runStoreCompact(c.Context(), a, perFile, args)
+			return runStoreCompact(c.Context(), a, perFile, runs)
 		},
 	}
+	a.wantsRuns(c, &runs, "to compact")
 	c.Flags().Int64Var(&perFile, "rows-per-file", 0,
 		"rows of events per file, about; at most 8 files\n(default 2097152)")
 	completeNothing(c, "rows-per-file")
@@ -37,20 +37,11 @@ is interrupted the run is as before. RUN is a name in the store or a path.`,
 }
 
 func runStoreCompact(ctx context.Context, a *app, perFile int64, runs []string) error {
-	for _, run := range runs {
-		if err := compactRun(ctx, a, perFile, run); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachRun(a, runs, func(run, dir string) error { return compactRun(ctx, a, perFile, run, dir) })
 }
 
 // compactRun compacts one run and prints its files before and after.
-func compactRun(ctx context.Context, a *app, perFile int64, run string) error {
-	dir, err := writer.Find(a.storeDir(), run)
-	if err != nil {
-		return err
-	}
+func compactRun(ctx context.Context, a *app, perFile int64, run, dir string) error {
 	update, finish := newProgress(a, "compact "+run, "rows")
 	before, after, err := writer.Compact(ctx, dir, perFile, update)
 	finish()

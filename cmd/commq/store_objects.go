@@ -12,12 +12,14 @@ import (
 )
 
 func newStorePushCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var runs []string
+	c := &cobra.Command{
 		Use:   "push s3://BUCKET/PREFIX [RUN...]",
 		Short: "Copy runs into object storage",
 		Long: `push copies runs of the store, all of them unless RUN names some, into a bucket of a service that
 speaks S3. It writes the manifest of a run last, so that half a run is not visible. A run that is there with the same
-manifest is skipped; another run of the same name is replaced.
+manifest is skipped; another run of the same name stays, and push stops, unless --replace is given. RUN is a name, a
+path, or a pattern of either.
 
 commq query, sql, runs list and runs show read runs there, with --store s3://BUCKET/PREFIX. For other commands fetch
 them with store pull.
@@ -31,32 +33,41 @@ $AWS_SECRET_ACCESS_KEY, or the profile $AWS_PROFILE of ~/.aws/credentials.`,
 		Args:              wantArgs(1, anyNumber, "s3://BUCKET/PREFIX and runs"),
 		ValidArgsFunction: completeAfterStore(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := runStorePush(c.Context(), a, args[0], args[1:]); err != nil {
+			if err := runStorePush(c.Context(), a, args[0], append(runs, args[1:]...)); err != nil {
 				return fmt.Errorf("store push: %w", err)
 			}
 			return nil
 		},
 	}
+	a.runsFlag(c, &runs, "to copy")
+	a.writes(c)
+	return c
 }
 
 func newStorePullCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var runs []string
+	c := &cobra.Command{
 		Use:   "pull s3://BUCKET/PREFIX [RUN...]",
 		Short: "Copy runs from object storage into the store",
-		Long: `pull copies runs of a bucket, all of them unless RUN names some, into the store, a folder. A run
-appears in the store complete or not at all; a run that is there already is skipped. Service and keys are those of
-store push.`,
+		Long: `pull copies runs of a bucket, all of them unless RUN names some, into the store, a folder. RUN is a
+name or a pattern ('sp.A.*'). A run appears in the store complete or not at all. One that is there already is skipped;
+another run of the same name stays, and pull stops, unless --replace is given. Service and keys are those of store
+push.`,
 		Example: `  commq store pull s3://jobs/2026-11 bt.C.64
   commq store pull s3://jobs/2026-11 --store /scratch/runs`,
 		Args:              wantArgs(1, anyNumber, "s3://BUCKET/PREFIX and runs"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := runStorePull(c.Context(), a, args[0], args[1:]); err != nil {
+			if err := runStorePull(c.Context(), a, args[0], append(runs, args[1:]...)); err != nil {
 				return fmt.Errorf("store pull: %w", err)
 			}
 			return nil
 		},
 	}
+	c.Flags().StringArrayVar(&runs, "run", nil, "`RUN` to copy: a name in the bucket, or a pattern; may be repeated")
+	completeNothing(c, "run")
+	a.writes(c)
+	return c
 }
 
 // completeAfterStore completes runs after the first argument, the URL, which nobody can guess.
@@ -79,7 +90,7 @@ func runStorePush(ctx context.Context, a *app, to string, names []string) error 
 	if err != nil {
 		return err
 	}
-	before, err := s.PushAll(ctx, storedRuns(runs))
+	before, err := s.PushAll(ctx, storedRuns(runs), a.replace)
 	if err != nil {
 		return err
 	}
@@ -92,7 +103,7 @@ func runStorePull(ctx context.Context, a *app, from string, names []string) erro
 	if err != nil {
 		return err
 	}
-	copied, err := s.PullNamed(ctx, names, a.storeDir(), warnLeftOut(a))
+	copied, err := s.PullNamed(ctx, names, a.storeDir(), a.replace, warnLeftOut(a))
 	if err != nil {
 		return err
 	}

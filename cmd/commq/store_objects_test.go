@@ -81,7 +81,8 @@ func TestRunsInObjectStorage(t *testing.T) {
 	if entries, err := os.ReadDir(back); err != nil || len(entries) != 3 {
 		t.Errorf("pulled: %v %v", entries, err)
 	}
-	commq(t, "store", "pull", there, "--store", back, "rma.3") // again: it exists already
+	commq(t, "store", "pull", there, "--store", back, "--run", "rma.3") // again: it exists already
+	otherRunOfTheName(t, local, there, back)
 
 	for _, bad := range []struct {
 		args []string
@@ -113,6 +114,31 @@ func TestRunsInObjectStorage(t *testing.T) {
 		"keys come from $AWS_ACCESS_KEY_ID") || strings.Contains(got, "another secret") {
 		t.Errorf("with a wrong key: %q", got)
 	}
+}
+
+// otherRunOfTheName: push and pull overwrite another run of the same name only with --replace.
+func otherRunOfTheName(t *testing.T, local, there, back string) {
+	t.Helper()
+	other := t.TempDir()
+	if err := os.CopyFS(filepath.Join(other, "rma.3"), os.DirFS(filepath.Join(local, "mg.W.2"))); err != nil {
+		t.Fatal(err)
+	}
+	push, pull := []string{"store", "push", there, "--store", other}, []string{"store", "pull", there, "--store", back,
+		"rma.3"}
+	if got := refused(t, push...); !strings.Contains(got, `another run "rma.3" is in `+there+
+		"; overwrite it with --replace") {
+		t.Error(got)
+	}
+	commq(t, append(push, "--replace")...)
+	if got := refused(t, pull...); !strings.Contains(got, "overwrite it with --replace") {
+		t.Error(got)
+	}
+	commq(t, append(pull, "--replace")...)
+	m, err := writer.ReadManifest(filepath.Join(back, "rma.3"))
+	if err != nil || m.Ranks != 2 {
+		t.Errorf("%v, %+v", err, m)
+	}
+	commq(t, "store", "push", there, "--store", local, "--replace")
 }
 
 // An interrupted push leaves no run; pushing again completes it. A run that replaces another is never a mixture of

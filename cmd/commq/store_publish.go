@@ -15,6 +15,7 @@ import (
 
 func newStorePublishCommand(a *app) *cobra.Command {
 	var to string
+	var runs []string
 	c := &cobra.Command{
 		Use:   "publish --to DIR [RUN...]",
 		Short: "Lay runs out by tables, for engines that know nothing of commq",
@@ -33,11 +34,12 @@ that is in it is complete. A run that is there and did not change is skipped; on
   commq store publish --to /shared/tables bt.C.64 'sp.A.*'
   duckdb -c "FROM read_parquet('/shared/tables/runs/*/*.parquet',
       hive_partitioning = true)"`,
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(c *cobra.Command, args []string) error {
-			return runStorePublish(c.Context(), a, to, args)
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runStorePublish(c.Context(), a, to, runs)
 		},
 	}
+	a.runsFlag(c, &runs, "to publish")
+	a.readsRuns(c)
 	publishFlag(c, &to)
 	return c
 }
@@ -57,19 +59,18 @@ func checkTo(command, to string) error {
 
 func newStoreUnpublishCommand(a *app) *cobra.Command {
 	var to string
+	var runs []string
 	c := &cobra.Command{
 		Use:   "unpublish --to DIR RUN...",
 		Short: "Remove runs from a folder of tables",
 		Long: `unpublish removes runs from a folder that store publish made, their rows of the table
 runs first. The runs in the store stay.`,
-		Example:           `  commq store unpublish --to /shared/tables bt.C.64`,
-		Args:              wantArgs(1, anyNumber, "names of runs"),
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Example: `  commq store unpublish --to /shared/tables bt.C.64`,
+		RunE: func(*cobra.Command, []string) error {
 			if err := checkTo("unpublish", to); err != nil {
 				return err
 			}
-			for _, name := range args {
+			for _, name := range runs {
 				if err := writer.Unpublish(name, to); err != nil {
 					return fmt.Errorf("store unpublish: %w", err)
 				}
@@ -77,6 +78,7 @@ runs first. The runs in the store stay.`,
 			return nil
 		},
 	}
+	a.wantsNames(c, &runs, "to remove from the folder")
 	publishFlag(c, &to)
 	return c
 }

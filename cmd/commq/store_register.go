@@ -25,6 +25,7 @@ type registerOptions struct {
 
 func newStoreRegisterCommand(a *app) *cobra.Command {
 	var o registerOptions
+	var runs []string
 	c := &cobra.Command{
 		Use:   "register [RUN...]",
 		Short: "Tell a Trino server about runs",
@@ -40,11 +41,12 @@ s3://bucket/runs. The catalog needs hive.allow-register-partition-procedure=true
   export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
   commq store register --location s3://jobs/runs bt.C.64
   commq store register --dry-run ring.4`,
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(c *cobra.Command, args []string) error {
-			return runStoreRegister(c.Context(), a, &o, args)
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runStoreRegister(c.Context(), a, &o, runs)
 		},
 	}
+	a.runsFlag(c, &runs, "to register")
+	a.readsRuns(c)
 	o.registerFlags(c)
 	f := c.Flags()
 	f.StringVar(&o.location, "location", "", "`URL` of the store's folder on the server (default: file:// and its "+
@@ -58,6 +60,7 @@ s3://bucket/runs. The catalog needs hive.allow-register-partition-procedure=true
 
 func newStoreUnregisterCommand(a *app) *cobra.Command {
 	var o registerOptions
+	var runs []string
 	c := &cobra.Command{
 		Use:   "unregister RUN...",
 		Short: "Make a Trino server forget runs",
@@ -65,12 +68,11 @@ func newStoreUnregisterCommand(a *app) *cobra.Command {
 is the name under which the run was registered; its files may be gone.`,
 		Example: `  export COMMQ_DSN='http://ada@trino:8080?catalog=hive&schema=commq'
   commq store unregister ring.4`,
-		Args:              wantArgs(1, anyNumber, "names of runs"),
-		ValidArgsFunction: completeRuns(a),
-		RunE: func(c *cobra.Command, args []string) error {
-			return runStoreUnregister(c.Context(), a, &o, args)
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runStoreUnregister(c.Context(), a, &o, runs)
 		},
 	}
+	a.wantsNames(c, &runs, "to forget")
 	o.registerFlags(c)
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false,
 		"print the SQL that unregisters runs the server has completely; no server is asked")

@@ -78,9 +78,9 @@ func (s *Store) matching(all []Info, pattern string, leftOut func(error)) (runs 
 }
 
 // PushAll pushes runs, given their Name and Dir. It returns the number of runs that the store already had.
-func (s *Store) PushAll(ctx context.Context, runs []writer.Info) (before int, err error) {
+func (s *Store) PushAll(ctx context.Context, runs []writer.Info, replace bool) (before int, err error) {
 	for _, r := range runs {
-		pushed, err := s.Push(ctx, r.Dir, r.Name)
+		pushed, err := s.Push(ctx, r.Dir, r.Name, replace)
 		if err != nil {
 			return before, err
 		}
@@ -96,7 +96,7 @@ type Copied struct{ Runs, Before int }
 
 // PullNamed pulls the runs that names and patterns match, all if there are none, into the folder local. Runs that a
 // pattern matches and that cannot be read are given to leftOut.
-func (s *Store) PullNamed(ctx context.Context, namesOrPatterns []string, local string,
+func (s *Store) PullNamed(ctx context.Context, namesOrPatterns []string, local string, replace bool,
 	leftOut func(error)) (Copied, error) {
 	if len(namesOrPatterns) == 0 {
 		namesOrPatterns = []string{"*"}
@@ -105,13 +105,13 @@ func (s *Store) PullNamed(ctx context.Context, namesOrPatterns []string, local s
 	if err != nil {
 		return Copied{}, err
 	}
-	before, err := s.PullAll(ctx, runs, local)
+	before, err := s.PullAll(ctx, runs, local, replace)
 	return Copied{Runs: len(runs), Before: before}, err
 }
 
 // PullAll pulls runs into the folder local. It returns the number of runs that were already there, by name and
 // digest.
-func (s *Store) PullAll(ctx context.Context, runs []Info, local string) (before int, err error) {
+func (s *Store) PullAll(ctx context.Context, runs []Info, local string, replace bool) (before int, err error) {
 	for _, r := range runs {
 		there, err := hasRun(local, r.Name, r.Manifest)
 		if err != nil {
@@ -121,7 +121,7 @@ func (s *Store) PullAll(ctx context.Context, runs []Info, local string) (before 
 			before++
 			continue
 		}
-		if err := s.Pull(ctx, r.Name, local); err != nil {
+		if err := s.Pull(ctx, r.Name, local, replace); err != nil {
 			return before, err
 		}
 	}

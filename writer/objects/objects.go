@@ -201,8 +201,8 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 
 // Push copies the run in folder dir into the store under that name: first its files, then its manifest, so that an
 // incomplete copy is not a run. It returns false when the store has the same run already. Another run of that name is
-// replaced; its manifest is removed first.
-func (s *Store) Push(ctx context.Context, dir, name string) (pushed bool, err error) {
+// an error, unless replace is set; then its manifest is removed first.
+func (s *Store) Push(ctx context.Context, dir, name string, replace bool) (pushed bool, err error) {
 	m, err := writer.ReadManifest(dir)
 	if err != nil {
 		return false, err
@@ -217,6 +217,8 @@ func (s *Store) Push(ctx context.Context, dir, name string) (pushed bool, err er
 		return false, nil
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return false, err
+	case err == nil && !replace:
+		return false, fmt.Errorf("another run %q is in %s; overwrite it with --replace", name, s.URL)
 	}
 	if err := s.remove(ctx, name); err != nil {
 		return false, err
@@ -275,12 +277,13 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	return s.remove(ctx, name)
 }
 
-// Pull copies a run into local, a store on a file system. It appears there as a whole or not at all.
-func (s *Store) Pull(ctx context.Context, name, local string) error {
+// Pull copies a run into local, a store on a file system. It appears there as a whole or not at all. A run of that
+// name is an error, unless replace is set.
+func (s *Store) Pull(ctx context.Context, name, local string, replace bool) error {
 	if _, err := s.Manifest(ctx, name); err != nil {
 		return err
 	}
-	return writer.Receive(local, name, func(dir string) error {
+	return writer.Receive(local, name, replace, func(dir string) error {
 		text, err := s.read(ctx, s.key(name, manifestName))
 		if err != nil {
 			return err
