@@ -166,7 +166,7 @@ func folder(importPath string) string {
 // TestPictureShowsArrows compares the arrows between rooms in the picture of docs/ARCHITECTURE.md with those allowed:
 // every arrow drawn is allowed, and every arrow allowed is drawn or follows from drawn ones.
 func TestPictureShowsArrows(t *testing.T) {
-	text, err := os.ReadFile("../../docs/architecture.dot")
+	text, err := os.ReadFile("../../docs/figures/architecture.dot")
 	if err != nil {
 		t.Fatal(err)
 	}
