@@ -1,6 +1,61 @@
 package plot
 
-import "math"
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Ruler is an axis that a page draws itself, with the units and ticks of the pictures.
+type Ruler struct {
+	axis  Axis
+	scale scale
+}
+
+// Tick is a number at an axis: At is 0 at the start of the axis and 1 at its end.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// NewRuler returns an axis that covers some values.
+func NewRuler(a Axis, values []float64) Ruler {
+	e := nothing()
+	for _, v := range values {
+		e.add(v)
+	}
+	if a.From != a.To && !a.Log {
+		e.add(a.From)
+		e.add(a.To)
+	}
+	return Ruler{a, scaleOf(e, a.Log, false)}
+}
+
+// Title is the name of the axis with its unit.
+func (r Ruler) Title() string { return r.scale.unit(r.axis).titled(r.axis.Name) }
+
+// Fraction returns the position of a value: 0 at the start of the axis, 1 at its end.
+func (r Ruler) Fraction(v float64) float64 { return r.scale.fraction(v) }
+
+// Ticks returns the numbers at the axis.
+func (r Ruler) Ticks() []Tick { return r.placed(r.scale.ticks(r.axis)) }
+
+// TicksAt returns the values themselves if they say more than round numbers do, else Ticks.
+func (r Ruler) TicksAt(values []float64) []Tick {
+	if own := r.axis.ownTicks(values); own != nil {
+		return r.placed(own)
+	}
+	return r.Ticks()
+}
+
+func (r Ruler) placed(marks []mark) (all []Tick) {
+	for _, m := range marks {
+		if m.label != "" {
+			all = append(all, Tick{r.scale.fraction(m.at), m.label})
+		}
+	}
+	return all
+}
 
 // scale is the range of an axis.
 type scale struct {
@@ -60,7 +115,7 @@ func (s scale) fraction(v float64) float64 {
 func (s scale) unit(a Axis) unit {
 	most := max(math.Abs(s.least), math.Abs(s.most)/axisMargin)
 	switch {
-	case s.log && a.Unit == "bytes":
+	case s.binary(a):
 		most = 1
 	case s.log:
 		most = math.Sqrt(s.least * s.most)
@@ -68,15 +123,25 @@ func (s scale) unit(a Axis) unit {
 	return unitFor(a.Unit, most)
 }
 
+// binary reports whether an axis has powers of two: of sizes that differ enough to have some.
+func (s scale) binary(a Axis) bool { return s.log && a.Unit == "bytes" && s.most >= 4*s.least }
+
 // ticks returns the marks of a numeric axis.
 func (s scale) ticks(a Axis) []mark {
 	u := s.unit(a)
 	switch {
-	case s.log && a.Unit == "bytes":
+	case s.binary(a):
 		return s.binaryTicks()
-	case s.log:
-		return s.logTicks(u)
+	case s.log && a.Unit != "bytes":
+		if marks := s.logTicks(u); labelled(marks) > 1 {
+			return marks
+		}
 	}
+	return s.evenTicks(a, u)
+}
+
+// evenTicks marks round numbers at equal distances in value.
+func (s scale) evenTicks(a Axis, u unit) []mark {
 	step := niceStep((s.most-s.least)/7/u.size) * u.size
 	if a.Integers || a.Unit == "ns" || a.Unit == "bytes" {
 		step = max(1, step)
@@ -88,12 +153,19 @@ func (s scale) ticks(a Axis) []mark {
 	return marks
 }
 
+// labelled returns the number of marks with a label.
+func labelled(marks []mark) (n int) {
+	for _, m := range marks {
+		if m.label != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // binaryTicks marks powers of two, at most about ten.
 func (s scale) binaryTicks() []mark {
 	low, high := math.Ceil(math.Log2(s.least)-1e-9), math.Floor(math.Log2(s.most)+1e-9)
-	if high-low < 1 {
-		return s.logTicks(unit{"B", 1})
-	}
 	every := 1.0
 	for _, e := range []float64{1, 2, 5, 10} {
 		if every = e; (high-low)/e <= 10 {
@@ -126,4 +198,35 @@ func (s scale) logTicks(u unit) []mark {
 		}
 	}
 	return marks
+}
+
+// ownTicks marks the values themselves if they are a few integers without unit on a logarithmic axis, such as numbers of
+// ranks; else it returns nil.
+func (a Axis) ownTicks(values []float64) []mark {
+	if !a.Log || a.Unit == "bytes" || a.Unit == "ns" {
+		return nil
+	}
+	var xs []float64
+	for _, x := range values {
+		if !slices.Contains(xs, x) {
+			xs = append(xs, x)
+		}
+		if len(xs) > 12 || x != math.Trunc(x) {
+			return nil
+		}
+	}
+	slices.Sort(xs)
+	marks := make([]mark, len(xs))
+	for i, x := range xs {
+		marks[i] = mark{x, ownNumber(x)}
+	}
+	return marks
+}
+
+// ownNumber writes a value of the data itself, without a prefix unless it is long: 1024 ranks are not 1.024 k.
+func ownNumber(x float64) string {
+	if math.Abs(x) < 1e5 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return short(x)
 }

@@ -360,37 +360,16 @@ func (p *page) scaleX() {
 		}
 		return
 	}
-	e := nothing()
-	for _, v := range p.values {
+	e, xs := nothing(), make([]float64, len(p.values))
+	for i, v := range p.values {
 		e.add(v.X)
+		xs[i] = v.X
 	}
 	p.x = scaleOf(e, p.X.Log, false)
 	p.xTicks = p.x.ticks(p.X)
-	if own := p.ownTicks(); p.X.Log && own != nil {
+	if own := p.X.ownTicks(xs); own != nil {
 		p.xTicks = own
 	}
-}
-
-// ownTicks marks the values themselves if they are a few integers without unit, such as numbers of ranks.
-func (p *page) ownTicks() []mark {
-	if p.X.Unit == "bytes" || p.X.Unit == "ns" {
-		return nil
-	}
-	var xs []float64
-	for _, v := range p.values {
-		if !slices.Contains(xs, v.X) {
-			xs = append(xs, v.X)
-		}
-		if len(xs) > 12 || v.X != math.Trunc(v.X) {
-			return nil
-		}
-	}
-	slices.Sort(xs)
-	marks := make([]mark, len(xs))
-	for i, x := range xs {
-		marks[i] = mark{x, unitFor(p.X.Unit, 0).number(x)}
-	}
-	return marks
 }
 
 func (p *page) scaleY() {

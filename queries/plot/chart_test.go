@@ -136,6 +136,32 @@ func TestLogAxes(t *testing.T) {
 	}
 }
 
+// TestRuler gives a page the axes of the pictures: times in a unit that fits, numbers of ranks themselves.
+func TestRuler(t *testing.T) {
+	for _, c := range []struct {
+		axis   Axis
+		values []float64
+		want   string
+	}{
+		{Axis{Name: "start", Unit: "ns"}, []float64{0, 1.7e9}, "start [s]: 0 0.5 1 1.5"},
+		{Axis{Name: "wait", Unit: "ns"}, []float64{10e3, 90e3}, "wait [µs]: 0 20 40 60 80"},
+		{Axis{Name: "ranks", Unit: "1", Log: true}, []float64{64, 1024, 256, 64}, "ranks: 64 256 1024"},
+		{Axis{Name: "efficiency", From: 0, To: 1}, []float64{0.2, 0.5}, "efficiency: 0 0.2 0.4 0.6 0.8 1"},
+	} {
+		r := NewRuler(c.axis, c.values)
+		got := r.Title() + ":"
+		for _, tick := range r.TicksAt(c.values) {
+			got += " " + tick.Label
+			if tick.At < 0 || tick.At > 1 {
+				t.Errorf("%s is at %g of the axis", tick.Label, tick.At)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%v: %s; want %s", c.values, got, c.want)
+		}
+	}
+}
+
 func labelsOf(marks []mark) []string {
 	var s []string
 	for _, m := range marks {
@@ -167,6 +193,8 @@ func TestTicks(t *testing.T) {
 		{1, 1 << 22, false, Axis{Name: "size", Unit: "bytes", Log: true},
 			"size [B]: 1 32 1 Ki 32 Ki 1 Mi"},
 		{2000, 3e6, false, Axis{Name: "time", Unit: "ns", Log: true}, "time [µs]: 10 100 1000"},
+		{1.3e6, 1.3e6, false, Axis{Name: "messages", Integers: true, Log: true}, "messages: 1 M 1.1 M 1.2 M 1.3 M 1.4 M 1.5 M 1.6 M"},
+		{5 << 20, 6 << 20, false, Axis{Name: "size", Unit: "bytes", Log: true}, "size [MiB]: 4 5 6 7"},
 		{7, 7, false, Axis{}, "6.8 6.9 7 7.1 7.2"},
 		{0, 0, true, Axis{Integers: true}, "0 1"},
 	} {

@@ -2,12 +2,11 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/plot"
 )
 
 // chart draws points or lines between two axes.
@@ -54,13 +53,7 @@ const mostSeries = 24
 func newChart(p *queries.Plot, answers []answer) *chart {
 	columns := answers[0].columns
 	x, y, fit, parted := find(columns, p.X), find(columns, p.Y), find(columns, p.Fit), find(columns, p.Series)
-	c := &chart{X: columns[x].Words(), Y: columns[y].Words()}
-	unit := columns[y].Unit
-	if unit == "1" || unit == p.Y {
-		unit = ""
-	}
-	xName, yName := c.X, c.Y
-	c.X, c.Y = inUnit(c.X, columns[x].Unit), inUnit(c.Y, unit)
+	xUnit, yUnit := unitAfter(columns[x]), unitAfter(columns[y])
 	var values []value
 	dropped := 0
 	for _, a := range answers {
@@ -80,22 +73,29 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 				dropped++
 				continue
 			}
-			v.where = fmt.Sprintf("%s %s: %s %s", xName, amount(v.x, ""), amount(v.y, unit), yName)
+			v.where = fmt.Sprintf("%s %s: %s %s", columns[x].Words(), amount(v.x, xUnit), amount(v.y, yUnit), columns[y].Words())
 			values = append(values, v)
 		}
 	}
 	if len(values) == 0 {
 		return nil
 	}
-	xs, ys := span(values, func(v value) (float64, bool) { return v.x, true }), span(values, func(v value) (float64, bool) { return v.y, v.hasY })
-	ys = ys.with(span(values, func(v value) (float64, bool) { return v.fit, v.hasFit }))
-	if !p.LogY {
-		ys = ys.with(extent{0, 0})
+	var xs, ys []float64
+	for _, v := range values {
+		xs = append(xs, v.x)
+		if v.hasY {
+			ys = append(ys, v.y)
+		}
+		if v.hasFit {
+			ys = append(ys, v.fit)
+		}
 	}
-	sx, sy := newScale(xs, p.LogX), newScale(ys, p.LogY)
-	c.XTicks = place(xTicks(values, sx), func(f float64) float64 { return chartLeft + f*chartWidth })
-	c.YTicks = place(sy.ticks(), func(f float64) float64 { return chartTop + (1-f)*chartHeight })
-	c.Series = parts(values, p.Kind == "lines", sx, sy)
+	across := plot.NewRuler(axisOf(columns[x], p.LogX, 0, 0), xs)
+	up := plot.NewRuler(axisOf(columns[y], p.LogY, p.From, p.To), ys)
+	c := &chart{X: across.Title(), Y: up.Title()}
+	c.XTicks = place(apart(across.TicksAt(xs)), func(f float64) float64 { return chartLeft + f*chartWidth })
+	c.YTicks = place(up.Ticks(), func(f float64) float64 { return chartTop + (1-f)*chartHeight })
+	c.Series = parts(values, p.Kind == "lines", across, up)
 	c.Label = fmt.Sprintf("%s against %s, %d series", c.Y, c.X, len(c.Series))
 	if len(c.Series) > mostSeries {
 		c.Series = c.Series[:mostSeries]
@@ -108,16 +108,21 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 	return c
 }
 
-// inUnit is the name of an axis with its unit in brackets.
-func inUnit(name, unit string) string {
-	if unit == "" || unit == "1" || strings.HasSuffix(name, " "+unit) {
-		return name
+// axisOf returns the axis of a column.
+func axisOf(c queries.Column, log bool, from, to float64) plot.Axis {
+	return plot.Axis{Name: c.Words(), Unit: c.Unit, From: from, To: to, Log: log, Integers: c.Type != "DOUBLE"}
+}
+
+// unitAfter returns the unit to be written behind a column's values; "" if the column's name says it.
+func unitAfter(c queries.Column) string {
+	if c.Unit == "1" || c.Unit == c.Name {
+		return ""
 	}
-	return name + " [" + unit + "]"
+	return c.Unit
 }
 
 // parts groups the values into series, in order of appearance.
-func parts(values []value, lines bool, sx, sy scale) []series {
+func parts(values []value, lines bool, across, up plot.Ruler) []series {
 	var all []series
 	for _, name := range names(values) {
 		s := series{Name: name, Number: len(all)}
@@ -126,13 +131,13 @@ func parts(values []value, lines bool, sx, sy scale) []series {
 			if v.series != name {
 				continue
 			}
-			left := chartLeft + sx.fraction(v.x)*chartWidth
+			left := chartLeft + across.Fraction(v.x)*chartWidth
 			if v.hasY {
-				line = append(line, point{left, chartTop + (1-sy.fraction(v.y))*chartHeight,
+				line = append(line, point{left, chartTop + (1-up.Fraction(v.y))*chartHeight,
 					strings.TrimPrefix(name+", "+v.where, ", ")})
 			}
 			if v.hasFit {
-				fit = append(fit, point{left, chartTop + (1-sy.fraction(v.fit))*chartHeight, ""})
+				fit = append(fit, point{left, chartTop + (1-up.Fraction(v.fit))*chartHeight, ""})
 			}
 		}
 		s.Fit = path(fit)
@@ -183,125 +188,22 @@ func path(points []point) string {
 	return b.String()
 }
 
-// extent is the least and greatest of some numbers.
-type extent struct{ least, most float64 }
-
-func (e extent) with(o extent) extent { return extent{min(e.least, o.least), max(e.most, o.most)} }
-
-func span(values []value, of func(value) (float64, bool)) extent {
-	e := extent{math.Inf(1), math.Inf(-1)}
-	for _, v := range values {
-		if x, ok := of(v); ok {
-			e = e.with(extent{x, x})
-		}
-	}
-	return e
-}
-
-// scale maps numbers to 0 (left, bottom) to 1.
-type scale struct {
-	extent
-	log bool
-}
-
-// newScale returns a scale that covers the numbers.
-func newScale(e extent, log bool) scale {
-	switch {
-	case log && e.least == e.most:
-		e = extent{e.least / 2, e.most * 2}
-	case log:
-		room := math.Pow(e.most/e.least, 0.04)
-		e = extent{e.least / room, e.most * room}
-	case e.least == e.most:
-		e = extent{e.least - 1, e.most + 1}
-	case e.least == 0:
-		e.most *= 1.04
-	default:
-		room := (e.most - e.least) * 0.04
-		e = extent{e.least - room, e.most + room}
-	}
-	return scale{e, log}
-}
-
-func (s scale) fraction(x float64) float64 {
-	if s.log {
-		return math.Log(x/s.least) / math.Log(s.most/s.least)
-	}
-	return (x - s.least) / (s.most - s.least)
-}
-
-// ticks returns about five round numbers; At is from 0 to 1.
-func (s scale) ticks() []tick {
-	var all []tick
-	add := func(x float64) {
-		if f := s.fraction(x); f >= 0 && f <= 1 {
-			all = append(all, tick{f, short(x)})
-		}
-	}
-	if s.log {
-		low, high := int(math.Floor(math.Log10(s.least))), int(math.Ceil(math.Log10(s.most)))
-		factors := []float64{1}
-		if high-low <= 3 {
-			factors = []float64{1, 2, 5}
-		}
-		step := (high-low)/6 + 1
-		for d := low; d <= high; d += step {
-			for _, f := range factors {
-				add(f * math.Pow10(d))
-			}
-		}
-		return all
-	}
-	step := math.Pow10(int(math.Floor(math.Log10((s.most - s.least) / 5))))
-	for _, f := range []float64{2, 2.5, 2} { // steps of 2, 5, 10
-		if (s.most-s.least)/step > 6 {
-			step *= f
-		}
-	}
-	for i := math.Ceil(s.least / step); i*step <= s.most; i++ {
-		add(i * step)
-	}
-	return all
-}
-
-// xTicks returns the values themselves if they are few and far apart, else round numbers.
-func xTicks(values []value, s scale) []tick {
-	var xs []float64
-	for _, v := range values {
-		xs = append(xs, v.x)
-	}
-	slices.Sort(xs)
-	xs = slices.Compact(xs)
-	const apart = 0.06
-	if len(xs) > 12 {
-		return s.ticks()
-	}
-	var all []tick
-	for _, x := range xs {
-		if f := s.fraction(x); len(all) == 0 || f-all[len(all)-1].At > apart {
-			all = append(all, tick{f, short(x)})
+// apart leaves out numbers that would touch the one before.
+func apart(ticks []plot.Tick) (all []plot.Tick) {
+	const least = 0.06
+	for _, t := range ticks {
+		if len(all) == 0 || t.At-all[len(all)-1].At > least {
+			all = append(all, t)
 		}
 	}
 	return all
 }
 
-func place(ticks []tick, to func(float64) float64) []tick {
-	for i := range ticks {
-		ticks[i].At = to(ticks[i].At)
+// place returns ticks at their places in a drawing.
+func place(ticks []plot.Tick, to func(float64) float64) []tick {
+	all := make([]tick, len(ticks))
+	for i, t := range ticks {
+		all[i] = tick{to(t.At), t.Label}
 	}
-	return ticks
-}
-
-// short writes a number with a decimal prefix.
-func short(x float64) string {
-	if x != 0 && math.Abs(x) < 0.01 {
-		return strconv.FormatFloat(x, 'g', 3, 64)
-	}
-	prefixes := []string{"", "k", "M", "G", "T", "P", "E"}
-	i := 0
-	for math.Abs(x) >= 9999.5 && i < len(prefixes)-1 || i > 0 && math.Abs(x) >= 1000 && i < len(prefixes)-1 {
-		x /= 1000
-		i++
-	}
-	return strings.TrimSpace(strconv.FormatFloat(math.Round(x*1000)/1000, 'f', -1, 64) + " " + prefixes[i])
+	return all
 }

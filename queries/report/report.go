@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/kballard/go-shellquote"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/schema"
 )
@@ -178,7 +179,7 @@ func (b *builder) figures(m *schema.Manifest) []figure {
 		all = append(all, count("hosts", int64(n)))
 	}
 	if m.TimeOrigin != "untimed" {
-		all = append(all, figure{Printable(m.TimeOrigin) + " time", seconds(float64(m.EndNs)), comma(m.EndNs) + " ns"})
+		all = append(all, figure{Printable(m.TimeOrigin) + " time", units.Duration(m.EndNs), comma(m.EndNs) + " ns"})
 	}
 	all = append(all, count("MPI calls", m.Counts.Calls), count("messages", m.Counts.Messages))
 	bytes := figure{Name: "bytes in messages", Value: humanize.IBytes(uint64(max(m.Counts.MessageBytes, 0)))}

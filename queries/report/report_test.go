@@ -321,3 +321,16 @@ func TestStartupIsToldOfTimes(t *testing.T) {
 		t.Errorf("%d notes of the startup, want one each for efficiency, wait-states and time-by-rank", n)
 	}
 }
+
+// Axes of time have units that fit, not nanoseconds.
+func TestAxesHaveFittingUnits(t *testing.T) {
+	page := html.UnescapeString(pageOf(t, report.Options{More: []string{"over-time", "latency"}}, input(t, runDir("cg.A.4"))))
+	for _, want := range []string{"start of the step [s]<", "sent data per step [MiB]<", "time from send to receive [µs]<", ">16 Ki<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(page, "[ns]<") {
+		t.Error("an axis is in ns")
+	}
+}

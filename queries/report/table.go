@@ -146,23 +146,10 @@ func cleanLines(lines []string) string {
 
 func comma(n int64) string { return humanize.Comma(n) }
 
-// seconds writes a time with a fitting unit.
-func seconds(ns float64) string {
-	for _, u := range []struct {
-		ns   float64
-		name string
-	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}} {
-		if math.Abs(ns) >= u.ns {
-			return units.Number(ns/u.ns) + " " + u.name
-		}
-	}
-	return digits(ns, 4) + " ns"
-}
-
 // amount writes a number for people, with its unit if it has one.
 func amount(x float64, unit string) string {
 	if unit == "ns" {
-		return seconds(x)
+		return units.WithUnit(x, units.Times)
 	}
 	text := ""
 	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
