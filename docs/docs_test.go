@@ -90,7 +90,8 @@ func TestSiteBuilds(t *testing.T) {
 	if out, err := exec.Command("../scripts/site", "build", folder).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"index.html", "docs/QUERIES.html", "search/search_index.js"} {
+	for _, name := range []string{"index.html", "docs/QUERIES.html", "notebooks/1-riesen-figures.html",
+		"search/search_index.js"} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,12 +1,14 @@
 """Builds the documentation site: build.py REPOSITORY FOLDER.
 
 The site has the repository's own tree (README.md, docs, bench, ...), so that a link which works between the Markdown
-files works between the pages too. The Markdown files, and the files that they link to, are copied to a temporary folder;
-MkDocs builds them with --strict; then every link of every page is followed, and nothing may come from another host.
+files works between the pages too. The Markdown files, the notebooks as Markdown, and the files that they link to, are
+copied to a temporary folder; MkDocs builds them with --strict; then every link of every page is followed, and nothing may come from another host.
 """
 
+import base64
 import fnmatch
 import html.parser
+import json
 import os
 import pathlib
 import re
@@ -28,13 +30,19 @@ def main(repository, folder):
         cwd=repository, check=True, capture_output=True, text=True,
     ).stdout.split("\0")
     files = {name for name in listed if name and (repository / name).is_file()}
-    pages = sorted(name for name in files if name.endswith(".md"))
+    pages = {name: (repository / name).read_text() for name in files if name.endswith(".md")}
+    pictures = {}
+    for name in sorted(files):
+        if name.endswith(".ipynb"):
+            pages[page_of(name)] = notebook(repository / name, pictures)
     with tempfile.TemporaryDirectory() as temporary:
         stage = pathlib.Path(temporary)
         copy(repository, stage / "pages", files, pages)
+        for name, picture in pictures.items():
+            (stage / "pages" / name).write_bytes(picture)
         for name in ("extra.css", "iframe-worker.js"):
             shutil.copyfile(repository / "docs/site" / name, stage / "pages" / name)
-        configure(repository / "docs/site/mkdocs.yml", stage, folder, pages)
+        configure(repository / "docs/site/mkdocs.yml", stage, folder, sorted(pages))
         mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", "mkdocs.yml"]
         environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
         if subprocess.run(mkdocs, cwd=stage, env=environment).returncode != 0:
@@ -45,20 +53,51 @@ def main(repository, folder):
     return 1 if broken else 0
 
 
+def page_of(name):
+    """The page of a notebook."""
+    return name.removesuffix(".ipynb") + ".md"
+
+
+def notebook(path, pictures):
+    """A notebook with its outputs as Markdown; its pictures are added to pictures by their names in the site."""
+    texts, folder, stem = [], path.parent.name, path.stem
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            texts.append(source)
+            continue
+        texts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            if "image/png" in data:
+                name = f"{stem}-{len(pictures) + 1}.png"
+                pictures[f"{folder}/{name}"] = base64.b64decode(data["image/png"])
+                texts.append(f"![What this code draws]({name})")
+            elif "text/html" in data: # a table of pandas; without its own style it looks like those of the site
+                table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+                table = table.replace(' border="1" class="dataframe"', "")
+                texts.append("\n".join(line for line in table.splitlines() if line.strip()))
+            else:
+                shown = "".join(output.get("text", data.get("text/plain", "")))
+                texts.append(f"```text\n{shown.rstrip()}\n```")
+    return "\n\n".join(texts) + "\n"
+
+
 def copy(repository, to, files, pages):
-    """Copies the pages and the files of the repository that they link to."""
-    wanted = set(pages)
-    for page in pages:
-        for target in LINK.findall((repository / page).read_text()):
+    """Writes the pages, and copies the files of the repository that they link to."""
+    wanted = set()
+    for page, text in pages.items():
+        for target in LINK.findall(text):
             if not urllib.parse.urlsplit(target).scheme:
                 wanted.add(os.path.normpath(os.path.join(os.path.dirname(page), target.split("#")[0])))
-    for name in sorted(wanted & files):
-        path = to / name
+        path = to / page
         path.parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith(".md"): # MkDocs takes the title from a heading that comes first
-            path.write_text(re.sub(r"\A(<!--.*?-->\s*)+", "", (repository / name).read_text(), flags=re.DOTALL))
-        else:
-            shutil.copyfile(repository / name, path)
+        text = re.sub(r"\A(<!--.*?-->\s*)+", "", text, flags=re.DOTALL) # MkDocs takes the title from a heading that comes first
+        path.write_text(re.sub(r"(\]\([^)\s]+)\.ipynb([)#])", r"\1.md\2", text))
+    for name in sorted(wanted & files - set(pages)):
+        if not name.endswith(".ipynb"):
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(repository / name, to / name)
 
 
 def configure(template, stage, folder, pages):
