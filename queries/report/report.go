@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,6 +110,7 @@ type section struct {
 	Matrices []*matrix
 	Bars     *bars
 	Chart    *chart
+	Pictures []*picture
 	Table    *table
 	Notes    []string
 	Skipped  []string
@@ -318,7 +320,8 @@ type answer struct {
 	columns []queries.Column
 	rows    [][]any // those that are drawn or shown
 	total   int
-	grid    *grid // for a matrix
+	grid    *grid    // for a matrix
+	picture *picture // of a timeline
 }
 
 // sqlComment matches comment lines of a query. The page leaves them out: they would be a quarter of it, and --sql
@@ -327,7 +330,8 @@ var sqlComment = regexp.MustCompile(`(?m)^ *--.*\n`)
 
 func (b *builder) begin(q *queries.Query) *asked {
 	s := &section{ID: q.Name, Query: q}
-	sql, _ := q.SQL(nil)
+	chosen := argsOf(q)
+	sql, _ := q.SQL(chosen)
 	s.SQL = sqlComment.ReplaceAllString(sql, "")
 	var lines []string
 	if q.OverRuns {
@@ -338,7 +342,11 @@ func (b *builder) begin(q *queries.Query) *asked {
 		lines = append(lines, shellquote.Join(args...))
 	} else {
 		for _, in := range b.inputs {
-			lines = append(lines, shellquote.Join(append([]string{"commq", "query", q.Name}, in.Args...)...))
+			args := append([]string{"commq", "query", q.Name}, in.Args...)
+			for _, name := range slices.Sorted(maps.Keys(chosen)) {
+				args = append(args, "--"+name, chosen[name])
+			}
+			lines = append(lines, shellquote.Join(args...))
 		}
 	}
 	s.Commands = cleanLines(lines)
@@ -396,7 +404,7 @@ func (b *builder) askBatch(ctx context.Context, runs []queries.Run, name string,
 			s.Skipped = append(s.Skipped, why...)
 			continue
 		}
-		rows, err := db.Ask(ctx, s.Query, nil)
+		rows, err := db.Ask(ctx, s.Query, argsOf(s.Query))
 		if err != nil {
 			return err
 		}
@@ -441,7 +449,16 @@ func (b *builder) read(a *answer, q *queries.Query, run queries.Run, rows querie
 	keep := b.o.Rows
 	if q.Plot != nil && q.Plot.Kind == "matrix" {
 		a.grid = newGrid(q, int(run.Manifest.Ranks))
-	} else if q.Plot != nil && q.Plot.Kind != "timeline" {
+	} else if isTimeline(q) {
+		var err error
+		if rows, err = queries.Keep(rows); err != nil {
+			return err
+		}
+		if a.picture, err = drawTimeline(q, queries.Again(rows), run); err != nil {
+			return err
+		}
+		rows = queries.Again(rows)
+	} else if q.Plot != nil {
 		keep = max(keep, drawnRows)
 	}
 	for rows.Next() {
@@ -483,7 +500,12 @@ func (b *builder) finish(s *asked) {
 		s.Notes = append(s.Notes, note+".")
 	}
 	switch {
-	case q.Plot == nil || q.Plot.Kind == "timeline": // a table alone
+	case q.Plot == nil: // a table alone
+	case isTimeline(q):
+		for _, a := range s.answers {
+			a.picture.Run = Printable(a.run)
+			s.Pictures = append(s.Pictures, a.picture)
+		}
 	case q.Plot.Kind == "matrix":
 		for _, a := range s.answers {
 			s.Matrices = append(s.Matrices, b.matrix(q, a))
@@ -493,9 +515,9 @@ func (b *builder) finish(s *asked) {
 	default:
 		s.Chart = newChart(drawn(q, s.answers))
 	}
-	s.Beside = q.Plot != nil && q.Plot.Kind != "lines" && len(s.answers) == 1 && len(s.Table.Columns) <= narrow
+	s.Beside = q.Plot != nil && q.Plot.Kind != "lines" && !isTimeline(q) && len(s.answers) == 1 && len(s.Table.Columns) <= narrow
 	for _, a := range s.answers {
-		if a.grid == nil && q.Plot != nil && q.Plot.Kind != "timeline" && a.total > len(a.rows) {
+		if a.grid == nil && q.Plot != nil && a.picture == nil && a.total > len(a.rows) {
 			s.Notes = append(s.Notes, fmt.Sprintf("The picture shows the first %s of %s rows.",
 				comma(int64(len(a.rows))), comma(int64(a.total))))
 			break

@@ -3,10 +3,11 @@ package report_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html"
-
+	"image/png"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -332,5 +333,37 @@ func TestAxesHaveFittingUnits(t *testing.T) {
 	}
 	if strings.Contains(page, "[ns]<") {
 		t.Error("an axis is in ns")
+	}
+}
+
+// A timeline is a picture for light and for dark pages; its command gives the rows that it shows.
+func TestTimelineIsDrawn(t *testing.T) {
+	more := report.Options{More: []string{"timeline"}}
+	page := pageOf(t, more, input(t, runDir("cg.A.4")), input(t, runDir("mg.W.16")))
+	images := regexp.MustCompile(`(?:srcset|<img src)="data:image/png;base64,([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(images) != 4 {
+		t.Fatalf("%d images of two runs in two themes", len(images))
+	}
+	for i, light := range []bool{false, true, false, true} {
+		data, err := base64.StdEncoding.DecodeString(html.UnescapeString(images[i][1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, _, _, _ := img.At(0, 0).RGBA(); (r > 0x8000) != light {
+			t.Errorf("image %d: light paper %v, want %v", i, !light, light)
+		}
+		if len(data) > 150_000 {
+			t.Errorf("image %d has %d bytes", i, len(data))
+		}
+	}
+	if want := "commq query timeline --run cg.A.4 --bins 275 --rows 64\n"; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %s", want)
+	}
+	if again := pageOf(t, more, input(t, runDir("cg.A.4")), input(t, runDir("mg.W.16"))); again != page {
+		t.Error("the same runs gave another page")
 	}
 }
