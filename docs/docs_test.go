@@ -2,6 +2,9 @@
 package docs
 
 import (
+	"bytes"
+	"encoding/xml"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	picture = regexp.MustCompile(`!\[[^\]]+\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
 	// dropped is what the anchor of a heading lacks.
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
@@ -76,6 +80,57 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	if links < 200 {
 		t.Errorf("found %d links in %d pages", links, len(texts))
+	}
+}
+
+// TestExplanationsHaveFigures: every page of docs/method has a picture, but for those of the site's how-tos; and every
+// figure of docs/figures is on a page and is drawn from what lies beside it.
+func TestExplanationsHaveFigures(t *testing.T) {
+	nav, err := os.ReadFile("site/mkdocs.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, howTo, _ := strings.Cut(string(nav), "\n  - How-to:")
+	howTo, _, _ = strings.Cut(howTo, "\n  - Reference:")
+	shown := map[string]bool{}
+	for page, text := range pages(t) {
+		pictures := 0
+		for _, m := range picture.FindAllStringSubmatch(text, -1) {
+			pictures++
+			shown[filepath.Join(filepath.Dir(page), m[1])] = true
+		}
+		name := strings.TrimPrefix(page, "../")
+		if pictures == 0 && strings.HasPrefix(name, "docs/method/") && !strings.Contains(howTo, name) {
+			t.Errorf("%s explains a method and has no figure", name)
+		}
+	}
+	lanes, err := os.ReadFile("figures/lanes.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures, err := filepath.Glob("figures/*.svg")
+	if err != nil || len(figures) < 20 {
+		t.Fatalf("%d figures, %v", len(figures), err)
+	}
+	for _, figure := range figures {
+		if !shown[filepath.Join("../docs", figure)] {
+			t.Errorf("no page shows %s", figure)
+		}
+		svg, err := os.ReadFile(figure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := xml.NewDecoder(bytes.NewReader(svg))
+		for err == nil {
+			_, err = decoder.Token()
+		}
+		if err != io.EOF {
+			t.Errorf("%s: %v", figure, err)
+		}
+		name := strings.TrimSuffix(filepath.Base(figure), ".svg")
+		if !exists("figures/"+name+".dot") && !strings.Contains(string(lanes), `figure("`+name+`"`) {
+			t.Errorf("nothing draws %s", figure)
+		}
 	}
 }
 
