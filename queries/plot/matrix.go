@@ -162,13 +162,15 @@ func (m *Matrix) layOut(widthPx float64, o Options) *layout {
 		}
 		l.most = max(l.most, v)
 	}
-	l.log = !m.signed && l.most > l.least && (o.Colours == "log" ||
-		o.Colours != "linear" && float64(l.most) >= logFrom*float64(l.least))
+	l.log = !m.signed && l.most > l.least && (o.Colours == "log" || o.Colours != "linear" && Logarithmic(l.least, l.most))
 	return l
 }
 
 // logFrom is how many times the least value the greatest one must be for logarithmic colours.
 const logFrom = 100
+
+// Logarithmic reports whether the colours of values above 0 should be logarithmic.
+func Logarithmic(least, most int64) bool { return least > 0 && float64(most) >= logFrom*float64(least) }
 
 // logarithmic is said of colours.
 const logarithmic = ", logarithmic"

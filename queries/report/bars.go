@@ -48,10 +48,6 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 	columns := answers[0].columns
 	x, y, series := find(columns, p.X), find(columns, p.Y), find(columns, p.Series)
 	b := &bars{X: columns[x].Words(), Y: columns[y].Words()}
-	unit := columns[y].Unit
-	if unit == b.Y {
-		unit = ""
-	}
 	stacked := p.Kind != "grouped"
 	count, left := 0, false
 	for _, a := range answers {
@@ -83,7 +79,7 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 			if stacked && series >= 0 {
 				s = b.series(name)
 			}
-			to.Parts = append(to.Parts, part{Series: s, Text: amount(v, unit), amount: v})
+			to.Parts = append(to.Parts, part{Series: s, Text: amount(v, columns[y]), amount: v})
 		}
 	}
 	if left {
@@ -98,7 +94,7 @@ func newBars(p *queries.Plot, answers []answer) *bars {
 	default:
 		b.trim()
 	}
-	b.scale(unit, columns[y].Type == "DOUBLE" && columns[y].Unit == "1")
+	b.scale(columns[y])
 	return b
 }
 
@@ -206,7 +202,7 @@ func (b *bars) each(f func(*bar)) {
 }
 
 // scale turns values, in the order of the series, into percent and text. Bars of fractions span the whole width at 1.
-func (b *bars) scale(unit string, fractions bool) {
+func (b *bars) scale(c queries.Column) {
 	most := 0.0
 	total := func(x *bar) (sum float64) {
 		for _, p := range x.Parts {
@@ -215,7 +211,7 @@ func (b *bars) scale(unit string, fractions bool) {
 		return sum
 	}
 	b.each(func(x *bar) { most = max(most, total(x)) })
-	if fractions && most > 0 && most < 1 {
+	if c.Type == "DOUBLE" && c.Unit == "1" && most > 0 && most < 1 {
 		most = 1
 	}
 	b.each(func(x *bar) {
@@ -235,7 +231,7 @@ func (b *bars) scale(unit string, fractions bool) {
 		}
 		x.Value = strings.Join(texts, " · ")
 		if len(b.Series) > fewSeries {
-			x.Value = amount(total(x), unit)
+			x.Value = amount(total(x), c)
 		}
 	})
 }

@@ -53,7 +53,6 @@ const mostSeries = 24
 func newChart(p *queries.Plot, answers []answer) *chart {
 	columns := answers[0].columns
 	x, y, fit, parted := find(columns, p.X), find(columns, p.Y), find(columns, p.Fit), find(columns, p.Series)
-	xUnit, yUnit := unitAfter(columns[x]), unitAfter(columns[y])
 	var values []value
 	dropped := 0
 	for _, a := range answers {
@@ -73,7 +72,7 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 				dropped++
 				continue
 			}
-			v.where = fmt.Sprintf("%s %s: %s %s", columns[x].Words(), amount(v.x, xUnit), amount(v.y, yUnit), columns[y].Words())
+			v.where = fmt.Sprintf("%s %s: %s %s", columns[x].Words(), amount(v.x, columns[x]), amount(v.y, columns[y]), columns[y].Words())
 			values = append(values, v)
 		}
 	}
@@ -111,14 +110,6 @@ func newChart(p *queries.Plot, answers []answer) *chart {
 // axisOf returns the axis of a column.
 func axisOf(c queries.Column, log bool, from, to float64) plot.Axis {
 	return plot.Axis{Name: c.Words(), Unit: c.Unit, From: from, To: to, Log: log, Integers: c.Type != "DOUBLE"}
-}
-
-// unitAfter returns the unit to be written behind a column's values; "" if the column's name says it.
-func unitAfter(c queries.Column) string {
-	if c.Unit == "1" || c.Unit == c.Name {
-		return ""
-	}
-	return c.Unit
 }
 
 // parts groups the values into series, in order of appearance.

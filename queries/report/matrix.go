@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/plot"
 )
 
 // Limits of matrices: cells with a tooltip on a page, cells that each matrix may have even if there are many, and
@@ -122,7 +123,7 @@ type matrix struct {
 	Down, Across            string
 	Image                   template.URL
 	Ticks                   []tick
-	Most                    string
+	Least, Most             string // the ends of the scale, whose name is Value
 	Note                    string
 	// The position of the image, for the template.
 	Left, Top, Side, Cell float64
@@ -147,27 +148,22 @@ const (
 func (b *builder) matrix(q *queries.Query, a answer) *matrix {
 	g := a.grid
 	g.shrink(max(mostCells/len(b.inputs), leastPer))
-	m := &matrix{Run: Printable(a.run), Value: q.Plot.Value, Down: axis(q.Plot.Row), Across: axis(q.Plot.Column),
+	m := &matrix{Run: Printable(a.run), Down: axis(q.Plot.Row), Across: axis(q.Plot.Column),
 		Left: matrixLeft, Top: matrixTop, Side: matrixSide, Cell: matrixSide / float64(g.n), Fine: g.n > leastDots}
-	most := int64(0)
-	for _, c := range g.cells {
-		most = max(most, c.most[g.value])
-	}
-	m.Image = g.image(most)
+	least, most := g.extent()
+	m.Image = g.image(least, most)
 	m.Data = b.data(g)
-	unit := m.Value
-	if g.units[g.value] != "" && g.units[g.value] != "1" && g.units[g.value] != m.Value {
-		unit += " [" + g.units[g.value] + "]"
+	value := q.Columns[find(q.Columns, q.Plot.Value)]
+	m.Value, m.Least, m.Most = value.Words(), "none", amount(float64(most), value)
+	if most == 0 {
+		m.Value, m.Most = "", "no "+m.Value
 	}
-	m.Most = comma(most) + " " + unit
-	switch most {
-	case 1:
-		m.Most = strings.TrimSuffix(m.Most, "s")
-	case 0:
-		m.Most = "no " + unit
-	}
-	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", m.Value, m.Down,
+	m.Label = fmt.Sprintf("Matrix of %s: %s down, %s across, %d ranks, at most %s for a pair", value.Words(), m.Down,
 		m.Across, g.ranks, m.Most)
+	if plot.Logarithmic(least, most) {
+		m.Least = amount(float64(least), value)
+		m.Value += ", logarithmic"
+	}
 	if g.block > 1 {
 		m.Note = fmt.Sprintf("A cell is %d by %d ranks, as dark as its busiest pair.", g.block, g.block)
 	}
@@ -206,9 +202,22 @@ const leastDots = 256
 // printDots is the least number of dots in an image row: printers and PDF viewers smear larger dots.
 const printDots = 768
 
+// extent returns the least value above 0 and the greatest one; 0 if there is none.
+func (g *grid) extent() (least, most int64) {
+	for _, c := range g.cells {
+		v := c.most[g.value]
+		if v > 0 && (least == 0 || v < least) {
+			least = v
+		}
+		most = max(most, v)
+	}
+	return least, most
+}
+
 // image returns the cells as a PNG for embedding: more is more opaque, zero is transparent.
-func (g *grid) image(most int64) template.URL {
+func (g *grid) image(least, most int64) template.URL {
 	times := max((printDots+g.n-1)/g.n, 1)
+	log := plot.Logarithmic(least, most)
 	shades := color.Palette{color.NRGBA{}} // only the used shades, to keep the file small
 	at := map[uint8]uint8{}
 	img := image.NewPaletted(image.Rect(0, 0, g.n*times, g.n*times), nil)
@@ -217,8 +226,12 @@ func (g *grid) image(most int64) template.URL {
 		if v <= 0 {
 			continue
 		}
+		f := float64(v) / float64(most)
+		if log {
+			f = math.Log(float64(v)/float64(least)) / math.Log(float64(most)/float64(least))
+		}
 		// from 31: with zero at most 226 shades
-		alpha := uint8(math.Round(255 * (lightest + (1-lightest)*float64(v)/float64(most))))
+		alpha := uint8(math.Round(255 * (lightest + (1-lightest)*f)))
 		if _, ok := at[alpha]; !ok {
 			at[alpha] = uint8(len(shades))
 			shades = append(shades, color.NRGBA{A: alpha})

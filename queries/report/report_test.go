@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -333,6 +334,21 @@ func TestAxesHaveFittingUnits(t *testing.T) {
 	}
 	if strings.Contains(page, "[ns]<") {
 		t.Error("an axis is in ns")
+	}
+}
+
+// Cells that differ a hundredfold have logarithmic shades, and the scale says so.
+func TestShadesOfUnequalCellsAreLogarithmic(t *testing.T) {
+	page := pageOf(t, report.Options{}, input(t, runDir("cg.A.4")), input(t, runDir("mg.W.4")))
+	ramps := regexp.MustCompile(`<p class="ramp"><span>(.*?)</span> .*? <span>(.*?)</span> <span class="note">(.*?)</span>`).FindAllStringSubmatch(page, -1)
+	var got []string
+	for _, r := range ramps {
+		got = append(got, strings.Join(r[1:], " "))
+	}
+	want := []string{"2 1,266 messages, logarithmic", "none 309 messages", "4 B 23.3 MB sent data, logarithmic",
+		"1,032 B 3.36 MB sent data, logarithmic"}
+	if !slices.Equal(got, want) {
+		t.Errorf("scales %q; want %q", got, want)
 	}
 }
 

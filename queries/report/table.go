@@ -10,7 +10,6 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
 )
@@ -146,21 +145,12 @@ func cleanLines(lines []string) string {
 
 func comma(n int64) string { return humanize.Comma(n) }
 
-// amount writes a number for people, with its unit if it has one.
-func amount(x float64, unit string) string {
-	if unit == "ns" {
-		return units.WithUnit(x, units.Times)
+// amount writes a number of a column for people, as tables do.
+func amount(x float64, c queries.Column) string {
+	if c.Type == "DOUBLE" {
+		return output.Shown(x, c)
 	}
-	text := ""
-	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-		text = comma(int64(x))
-	} else {
-		text = digits(x, 4)
-	}
-	if unit != "" && unit != "1" {
-		text += " " + unit
-	}
-	return text
+	return output.Shown(int64(x), c)
 }
 
 // number returns a value of a row as a float; false for null and for a missing column.
