@@ -27,7 +27,7 @@ const (
 var (
 	pictureLink = regexp.MustCompile(`!\[[^\]]*\]\(([^)]+)\)`)
 	plotLine    = regexp.MustCompile(`(?m)^    (commq (?:query|simulate|critical-path) .* --plot (\S+))$`)
-	captureLine = regexp.MustCompile(`(?m)^    .*commq capture .*--name (\S+) `)
+	captureLoop = regexp.MustCompile(`(?s)\n    for run in (.*?); do\n`)
 )
 
 // figure is a picture of the page.
@@ -65,8 +65,11 @@ func readFigures(t *testing.T) (all []figure, captured []string) {
 		}
 		all = append(all, f)
 	}
-	for _, m := range captureLine.FindAllStringSubmatch(string(text), -1) {
-		captured = append(captured, m[1])
+	if m := captureLoop.FindStringSubmatch(string(text)); m != nil {
+		captured = strings.Fields(strings.ReplaceAll(m[1], "\\", " "))
+	}
+	if len(captured) == 0 {
+		t.Fatalf("%s does not say how to capture the runs that are not here", figuresPage)
 	}
 	return all, captured
 }
