@@ -69,7 +69,10 @@ def draw(name, title, rows, arrows, spans, marks, lines):
     for i, t0, j, t1, words in arrows:
         a, b = (tops[i] + BOX, tops[j]) if i < j else (tops[i], tops[j] + BOX)
         out.append(f'<line x1="{x(t0)}" y1="{a}" x2="{x(t1)}" y2="{b}" stroke="#2b6cb0" stroke-width="1.6" marker-end="url(#a)"/>')
-        text(x((t0 + t1) / 2) + 8, (a + b) / 2 + 4, words, "start", "#2c5282")
+        if abs(t1 - t0) * UNIT > 4 * abs(b - a):  # below a flat arrow
+            text(x(t0) + 4, b - 5, words, "start", "#2c5282")
+        else:
+            text(x((t0 + t1) / 2) + 8, (a + b) / 2 + 4, words, "start", "#2c5282")
     for i, words in enumerate(lines):
         text(LEFT, y + 12 + 18 * i, words, "start")
     return "\n".join(out) + "\n</svg>\n"
@@ -123,9 +126,9 @@ figure("efficiency", "Useful time of each rank, its mean, its maximum, and the r
     lines=["load balance 6/8 = 0.75, communication efficiency 8/10 = 0.8,", "their product is the parallel efficiency 6/10 = 0.6"])
 
 figure("critical-path", "The walk goes back from the end and changes the rank where a call waited", [
-    ("rank 0", [(0, 4, "path", "computes"), (4, 5, "path", "Send"), (5, 9, "compute", "computes"), (9, 10, "mpi", "Finalize")]),
+    ("rank 0", [(0, 4, "path", "computes"), (4, 5, "mpi", "Send"), (5, 9, "compute", "computes"), (9, 10, "mpi", "Finalize")]),
     ("rank 1", [(0, 2, "compute", "computes"), (2, 4, "wait", "Recv waits"), (4, 5.6, "path", "transfer"), (5.6, 10, "path", "computes"), (10, 11.4, "mpi", "Finalize")]),
-], arrows=[(1, 4.1, 0, 4.1, "the walk, back in time: to the late sender")], lines=["green: the critical path. Rank 1's first computing and rank 0's second are not on it: they could be longer."])
+], arrows=[(1, 4.1, 0, 4.1, "the walk, back in time: to the late sender")], lines=["green: the critical path. Rank 1's first computing and rank 0's second are not on it."])
 
 figure("time-model", "What a message and a collective cost", [
     ("# a message", []),
