@@ -13,4 +13,5 @@
 //   - baseline.go reads and writes baselines; equation.go fits measures over the number of ranks.
 //   - rules.go reads rules, check.go applies them to evidence, files.go collects that evidence for the files of a
 //     command, verdict.go writes the verdict as text, JUnit, SARIF or GitHub commands.
+//   - reference.go writes the page docs/reference/rules.md.
 package compare

@@ -102,7 +102,7 @@ func (e *Evidence) connect(ctx context.Context, runs []Run, engine Engine) {
 func openRules(name string) (*Rules, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; write one (docs/method/check.md has the rules), or name it with --rules", err)
+		return nil, fmt.Errorf("%w; write one (docs/reference/rules.md has the rules), or name it with --rules", err)
 	}
 	rules, err := ReadRules(name, f)
 	return rules, errors.Join(err, f.Close())

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -34,6 +35,10 @@ const (
 
 // kinds lists the kinds of rules.
 var kinds = []string{NoMore, SameAs, Bound, Time, Scaling, NoManual, NoRows, Equations}
+
+// owned has the keys that belong to one kind of rule.
+var owned = map[string][]string{Bound: {"at_most", "at_least"}, Time: {"at_most_percent_more", "alpha", "runs"},
+	Scaling: {"exponent_at_most", "exponent_at_least", "points"}}
 
 // Rule is one rule.
 type Rule struct {
@@ -73,17 +78,26 @@ const (
 func ReadRules(name string, r io.Reader) (*Rules, error) {
 	rules := &Rules{}
 	err := readYAML("rules", name, r, func(root *yaml.Node) error {
-		var version int
-		return keyed.Mapping(root, "", []keyed.Key{
-			{Name: "commq_check", Required: true, Set: keyed.Integer(&version, 1, 1)},
-			{Name: "baseline", Set: keyed.Text(&rules.Baseline)},
-			{Name: "rules", Required: true, Set: keyed.List("rules", rules.read)},
-		})
+		return keyed.Mapping(root, "", rules.keys())
 	})
 	if err != nil {
 		return nil, err
 	}
 	return rules, nil
+}
+
+// keys returns the keys of the file.
+func (rs *Rules) keys() []keyed.Key {
+	var version int
+	return []keyed.Key{
+		{Name: "commq_check", Required: true, Set: keyed.Integer(&version, 1, 1), Doc: keyed.Doc{
+			Means: "The version of this form.", Example: "1"}},
+		{Name: "baseline", Set: keyed.Text(&rs.Baseline), Doc: keyed.Doc{
+			Means:   "The file of the baseline, relative to this file. `--baseline` names another.",
+			Default: "none; `no_more`, `same` and `equations` need one", Example: "commq-baseline.yaml"}},
+		{Name: "rules", Required: true, Set: keyed.List("rules", rs.read), Doc: keyed.Doc{
+			Means: "The rules.", Example: "[{name: no more messages, no_more: [messages]}]"}},
+	}
 }
 
 // read reads one rule.
@@ -108,18 +122,19 @@ func (rs *Rules) read(v *yaml.Node, at string) error {
 // keys returns the keys of a rule.
 func (r *Rule) keys() []keyed.Key {
 	var listed []string
-	kind := func(name string, set func(*yaml.Node, string) error) keyed.Key {
-		return keyed.Key{Name: name, Set: func(v *yaml.Node, at string) error {
-			if r.Kind != "" {
-				return keyed.ErrorAt(v, fmt.Sprintf("%s: the rule has %s already; make a rule of each", at, r.Kind))
-			}
-			r.Kind = name
-			err := set(v, at)
-			if listed != nil {
-				r.Measures = listed
-			}
-			return err
-		}}
+	kind := func(name string, set func(*yaml.Node, string) error, example, means string) keyed.Key {
+		return keyed.Key{Name: name, Doc: keyed.Doc{Means: means, Example: example},
+			Set: func(v *yaml.Node, at string) error {
+				if r.Kind != "" {
+					return keyed.ErrorAt(v, fmt.Sprintf("%s: the rule has %s already; make a rule of each", at, r.Kind))
+				}
+				r.Kind = name
+				err := set(v, at)
+				if listed != nil {
+					r.Measures = listed
+				}
+				return err
+			}}
 	}
 	list := func(what string) func(*yaml.Node, string) error {
 		return keyed.List(what, func(v *yaml.Node, at string) error {
@@ -136,30 +151,54 @@ func (r *Rule) keys() []keyed.Key {
 	}
 	one := func(v *yaml.Node, at string) error {
 		var text string
-		err := keyed.Text(&text)(v, at)
+		if err := keyed.Text(&text)(v, at); err != nil {
+			return keyed.Wrong(v, at, "a measure")
+		}
 		listed = []string{text}
-		return err
+		return nil
 	}
 	return []keyed.Key{
-		{Name: "name", Required: true, Set: keyed.Text(&r.Name)},
-		kind(NoMore, list("measures")), kind(SameAs, list("measures")), kind(Bound, one), kind(Time, one),
-		kind(Scaling, one),
-		kind(NoManual, list("collectives, or all")), kind(NoRows, keyed.Text(&r.SQL)),
-		kind(Equations, list("measures")),
+		{Name: "name", Required: true, Set: keyed.Text(&r.Name), Doc: keyed.Doc{
+			Means: "What the answer calls the rule; no two are alike.", Example: "no more messages"}},
+		kind(NoMore, list("measures"), `[messages, "messages/*"]`,
+			"No exact measure is greater than in the baseline. One that is less is reported."),
+		kind(SameAs, list("measures"), `[payloads]`, "Exact measures are those of the baseline."),
+		kind(Bound, one, "partners_max", "The measure is within `at_most` and `at_least`."),
+		kind(Time, one, "compute_ns",
+			"The time is not longer than that of the base by `at_most_percent_more`. The base is the runs of `--base`, or a baseline with `--times`."),
+		kind(Scaling, one, "messages-per-rank",
+			"The measure grows with the ranks as a power of them whose exponent is within `exponent_at_most` and `exponent_at_least`. The measure is one of the query [scaling](../QUERIES.md#scaling)."),
+		kind(NoManual, list("collectives, or all"), "[all]",
+			"[No collective is done by hand](../method/detection.md): none at all, or none of those that are named, as `[MPI_Bcast]`. Needs runs captured with `--hash crc64`."),
+		kind(NoRows, keyed.Text(&r.SQL), "SELECT * FROM messages WHERE tag > 100",
+			"This query over [the tables](../SCHEMA.md) of one run gives no row."),
+		kind(Equations, list("measures"), "[messages]",
+			"The measure is the same function of the number of ranks as in the baseline, which was written with `--equations`. Needs runs of three numbers of ranks."),
 		{Name: "ranks", Set: keyed.List("numbers of ranks", func(v *yaml.Node, at string) error {
 			var n int
 			err := keyed.Integer(&n, 1, math.MaxInt32)(v, at)
 			r.Ranks = append(r.Ranks, int32(n))
 			return err
-		})},
-		{Name: "at_most", Set: optional(&r.AtMost)},
-		{Name: "at_least", Set: optional(&r.AtLeast)},
-		{Name: "at_most_percent_more", Set: real(&r.Percent, 0, 10000)},
-		{Name: "alpha", Set: real(&r.Alpha, 0.000001, 0.5)},
-		{Name: "runs", Set: keyed.Integer(&r.Runs, 2, 1000)},
-		{Name: "exponent_at_most", Set: exponent(&r.ExponentAtMost)},
-		{Name: "exponent_at_least", Set: exponent(&r.ExponentAtLeast)},
-		{Name: "points", Set: keyed.Integer(&r.Points, 2, 1000)},
+		}), Doc: keyed.Doc{Means: "The rule is for runs with these numbers of ranks.", Default: "all runs", Example: "[4, 8]"}},
+		{Name: "at_most", Set: optional(&r.AtMost), Doc: keyed.Doc{
+			Means: "Greatest value.", Unit: "that of the measure", Default: "no bound", Example: "6"}},
+		{Name: "at_least", Set: optional(&r.AtLeast), Doc: keyed.Doc{
+			Means: "Least value.", Unit: "that of the measure", Default: "no bound", Example: "2"}},
+		{Name: "at_most_percent_more", Set: real(&r.Percent, 0, 10000), Doc: keyed.Doc{
+			Means: "How much longer the time may be.", Unit: "%", Default: "must be there", Example: "10"}},
+		{Name: "alpha", Set: real(&r.Alpha, 0.000001, 0.5), Doc: keyed.Doc{
+			Means:   "The rule is broken only if the p-value of the Mann-Whitney U-test is below this.",
+			Default: "`" + decimal(ruleAlpha) + "`", Example: "0.05"}},
+		{Name: "runs", Set: keyed.Integer(&r.Runs, 2, 1000), Doc: keyed.Doc{
+			Means:   "Runs that each side must have; with fewer the rule is undecided.",
+			Default: fmt.Sprintf("`%d`", ruleRuns), Example: "8"}},
+		{Name: "exponent_at_most", Set: exponent(&r.ExponentAtMost), Doc: keyed.Doc{
+			Means: "Greatest exponent.", Default: "no bound", Example: "0.05"}},
+		{Name: "exponent_at_least", Set: exponent(&r.ExponentAtLeast), Doc: keyed.Doc{
+			Means: "Least exponent.", Default: "no bound", Example: "-0.05"}},
+		{Name: "points", Set: keyed.Integer(&r.Points, 2, 1000), Doc: keyed.Doc{
+			Means:   "Numbers of ranks that there must be; with fewer the rule is undecided.",
+			Default: fmt.Sprintf("`%d`", rulePoints), Example: "4"}},
 	}
 }
 
@@ -179,11 +218,14 @@ func real(to *float64, least, most float64) func(*yaml.Node, string) error {
 			*to, _ = x.Float64()
 		}
 		if x == nil || *to < least || *to > most {
-			return keyed.Wrong(v, at, fmt.Sprintf("a number from %v to %v", least, most))
+			return keyed.Wrong(v, at, "a number from "+decimal(least)+" to "+decimal(most))
 		}
 		return nil
 	}
 }
+
+// decimal formats a number without an exponent.
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // exponent accepts a number, which may be negative.
 func exponent(to **float64) func(*yaml.Node, string) error {
@@ -203,8 +245,6 @@ func exponent(to **float64) func(*yaml.Node, string) error {
 
 // consistent reports what the rule lacks, or has without using it.
 func (r *Rule) consistent(v *yaml.Node, at string) error {
-	own := map[string][]string{Bound: {"at_most", "at_least"}, Time: {"at_most_percent_more", "alpha", "runs"},
-		Scaling: {"exponent_at_most", "exponent_at_least", "points"}}
 	switch {
 	case r.Kind == "":
 		return keyed.ErrorAt(v, fmt.Sprintf("%s says nothing to check; add one of %s", at, strings.Join(kinds, ", ")))
@@ -218,7 +258,7 @@ func (r *Rule) consistent(v *yaml.Node, at string) error {
 	case r.Kind == Time && math.IsNaN(r.Percent):
 		return keyed.ErrorAt(v, at+".at_most_percent_more is missing; add how many percent longer the time may be")
 	}
-	for kind, names := range own {
+	for kind, names := range owned {
 		for _, name := range names {
 			if kind != r.Kind && keyed.Has(v, name) {
 				return keyed.ErrorAt(v, fmt.Sprintf("%s.%s is of a rule with %s; this one has %s", at, name, kind,

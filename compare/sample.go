@@ -61,12 +61,52 @@ func (s *Sample) Find(key string) (v Value, known bool) {
 	return v, known
 }
 
-// order is the order in which measures are shown; all others come last.
-var order = []string{"ranks", "messages", "message_bytes", "pairs", "partners_max", "rank_messages_max",
-	"rank_bytes_max", "payloads", "unmatched_sends",
-	"unmatched_receives", "calls", "collective_calls", "collective_bytes", "sites", "site_calls", "site_bytes",
-	"end_ns", "runtime_ns", "compute_ns", "compute_ns_max",
-	"mpi_ns", "point_to_point_ns", "wait_ns", "collective_ns", Simulated}
+// measure describes a measure for the reference, in Markdown.
+type measure struct {
+	name, unit string
+	// items says what its parts are, with an example; empty if it has none.
+	items string
+	means string
+	// needs is what a capture must have had; empty if every run has the measure.
+	needs string
+}
+
+// exact reports whether the measure depends on the program alone.
+func (m *measure) exact() bool { return m.unit != "ns" }
+
+// measures lists the measures in the order in which they are shown; all others come last.
+var measures = []measure{
+	{"ranks", "1", "", "Ranks of the run.", ""},
+	{"messages", "1", "sizes: `messages/<= 1 Ki`", "Point-to-point messages.", ""},
+	{"message_bytes", "bytes", "", "Their payload.", ""},
+	{"pairs", "1", "", "Ordered pairs of ranks with messages from the one to the other.", ""},
+	{"partners_max", "1", "", "Other ranks that the rank with the most of them exchanges messages with.", ""},
+	{"rank_messages_max", "1", "", "Messages of the rank that sends most.", ""},
+	{"rank_bytes_max", "bytes", "", "Bytes of the rank that sends most.", ""},
+	{"payloads", Fingerprint, "", "A fingerprint of all payloads with their senders and receivers, whatever their order.", "`--hash`"},
+	{"unmatched_sends", "1", "", "Sends that no receive met.", ""},
+	{"unmatched_receives", "1", "", "Receives that no message met.", ""},
+	{"calls", "1", "calls: `calls/MPI_Send`", "Calls of MPI functions.", recordAll},
+	{"collective_calls", "1", "calls: `collective_calls/MPI_Bcast`", "Calls of collectives, of all ranks together.", ""},
+	{"collective_bytes", "bytes", "calls: `collective_bytes/MPI_Bcast`", "What all ranks send in them.", ""},
+	{"sites", "1", places("sites"), "Lines of the source that call MPI.", recordAll},
+	{"site_calls", "1", places("site_calls"), "Calls there.", recordAll},
+	{"site_bytes", "bytes", places("site_bytes"), "Bytes sent there.", recordAll},
+	{"end_ns", "ns", "", "From the run's start to its end.", ""},
+	{"runtime_ns", "ns", "", "From the first rank's end of MPI_Init to the last rank's start of MPI_Finalize.", recordAll},
+	{"compute_ns", "ns", "", "CPU time outside MPI, all ranks together: the steadiest time.", recordAll},
+	{"compute_ns_max", "ns", "", "CPU time outside MPI of the rank that computes most.", recordAll},
+	{"mpi_ns", "ns", "", "Time in MPI, all ranks together, without MPI_Init and MPI_Finalize.", recordAll},
+	{"point_to_point_ns", "ns", "", "Its part in sends and receives.", recordAll},
+	{"wait_ns", "ns", "", "Its part in waits for nonblocking operations.", recordAll},
+	{"collective_ns", "ns", "", "Its part in collectives.", ""},
+	{Simulated, "ns", "", "Time on the machine of `commq diff --machine`.", ""},
+}
+
+const recordAll = "`--record all`"
+
+// places describes the parts of a measure by place.
+func places(name string) string { return "places: `" + name + "/MPI_Send in exchange (halo.c)`" }
 
 // Simulated is the measure of a run's time on a simulated machine.
 const Simulated = "simulated_ns"
@@ -76,10 +116,10 @@ func compareKeys(a, b string) int {
 	am, ai, _ := strings.Cut(a, "/")
 	bm, bi, _ := strings.Cut(b, "/")
 	place := func(m string) int {
-		if i := slices.Index(order, m); i >= 0 {
+		if i := slices.IndexFunc(measures, func(k measure) bool { return k.name == m }); i >= 0 {
 			return i
 		}
-		return len(order)
+		return len(measures)
 	}
 	return cmp.Or(cmp.Compare(place(am), place(bm)), cmp.Compare(am, bm), cmp.Compare(size(ai), size(bi)),
 		cmp.Compare(ai, bi))

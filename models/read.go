@@ -14,7 +14,7 @@ import (
 // maxFileBytes limits the size of a machine's file, which usually has some hundred bytes.
 const maxFileBytes = 1 << 20
 
-// Read reads a machine from YAML, whose keys are in docs/method/time-model.md. The name, a path, is for messages. An
+// Read reads a machine from YAML, whose keys are in docs/reference/machines.md. The name, a path, is for messages. An
 // error names the line, the key, the value and the allowed values.
 func Read(name string, r io.Reader) (*Machine, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
@@ -38,13 +38,7 @@ func Read(name string, r io.Reader) (*Machine, error) {
 
 func (m *Machine) read(root *yaml.Node) error {
 	intra := false
-	top := append(m.scalars(),
-		keyed.Key{Name: "mapping", Set: keyed.OneOf(&m.Mapping, "block", "round-robin")},
-		keyed.Key{Name: "network", Required: true, Set: m.Network.read},
-		keyed.Key{Name: "intra_node", Set: func(v *yaml.Node, path string) error { intra = true; return m.IntraNode.read(v, path) }},
-		keyed.Key{Name: "collectives", Set: m.readCollectives},
-	)
-	if err := keyed.Mapping(root, "", top); err != nil {
+	if err := keyed.Mapping(root, "", m.keys(&intra)); err != nil {
 		return err
 	}
 	if m.Mapping == RoundRobin && m.Nodes == 0 {
@@ -59,28 +53,78 @@ func (m *Machine) read(root *yaml.Node) error {
 	return nil
 }
 
+// keys returns all keys of a machine. intra is set to true when intra_node is read.
+func (m *Machine) keys(intra *bool) []keyed.Key {
+	return append(m.scalars(),
+		keyed.Key{Name: "mapping", Set: keyed.OneOf(&m.Mapping, "block", "round-robin"), Doc: keyed.Doc{
+			Means:   "Which node a rank is on: rank r is on node r div `cpus_per_node` (`block`) or r mod `nodes` (`round-robin`, which needs a number of `nodes`).",
+			Default: "`block`", Example: "round-robin"}},
+		keyed.Key{Name: "network", Required: true, Set: m.Network.read, Doc: keyed.Doc{
+			Means: "The network between nodes: [its keys](#network-and-intra_node).", Example: "{latency_ns: 7000, bandwidth_bytes_per_s: 250e6}"}},
+		keyed.Key{Name: "intra_node", Set: func(v *yaml.Node, path string) error { *intra = true; return m.IntraNode.read(v, path) },
+			Doc: keyed.Doc{Means: "The same keys for messages inside a node; a link there is a rank's. It must be there if `cpus_per_node` is more than 1.",
+				Default: "latency and bandwidth of `network`", Example: "{latency_ns: 500, bandwidth_bytes_per_s: 4e9}"}},
+		keyed.Key{Name: "collectives", Set: m.readCollectives, Doc: keyed.Doc{
+			Means:   "What collective operations cost: [its keys](#collectives).",
+			Default: "[the paper's table](../method/time-model.md#a-collective)",
+			Example: "{MPI_Barrier: {fan_in: LIN, size_in: MAX, fan_out: LIN, size_out: MAX}}"}},
+	)
+}
+
 // scalars returns the keys of a machine that have a single value.
 func (m *Machine) scalars() []keyed.Key {
 	return []keyed.Key{
-		{Name: "nodes", Set: count(&m.Nodes)},
-		{Name: "cpus_per_node", Set: keyed.Integer(&m.CPUsPerNode, 1, maxCount)},
-		{Name: "cpu_ratio", Set: ratio(&m.CPURatio)},
-		{Name: "cycle_ns", Set: ratio(&m.CycleNs)},
-		{Name: "eager_threshold_bytes", Set: m.readThreshold},
+		{Name: "nodes", Set: count(&m.Nodes), Doc: keyed.Doc{Means: "How many nodes there are.",
+			Default: "`unlimited`", Example: "16"}},
+		{Name: "cpus_per_node", Set: keyed.Integer(&m.CPUsPerNode, 1, maxCount), Doc: keyed.Doc{
+			Means:   "CPUs of each node. If there are more ranks than CPUs, each node gets equally many ranks (else it is an error), which share its CPUs equally all the time.",
+			Default: "`1`", Example: "4"}},
+		{Name: "cpu_ratio", Set: ratio(&m.CPURatio), Doc: keyed.Doc{
+			Means:   "How many times as fast its CPUs are as those that the program ran on: compute times are divided by it.",
+			Default: "`1`", Example: "1.25"}},
+		{Name: "cycle_ns", Set: ratio(&m.CycleNs), Doc: keyed.Doc{
+			Means: "Cycle time of its CPUs. `commq predict` uses it for runs whose instructions were counted.",
+			Unit:  "ns", Default: "not known", Example: "0.357"}},
+		{Name: "eager_threshold_bytes", Set: m.readThreshold, Doc: keyed.Doc{
+			Means: "Messages of this size or more wait for their receiver.",
+			Unit:  "bytes", Default: "`unlimited`", Example: "32768"}},
 	}
 }
 
 // keys returns the keys of network and intra_node.
 func (i *Interconnect) keys() []keyed.Key {
 	return []keyed.Key{
-		{Name: "latency_ns", Required: true, Set: latency(&i.Latency)},
+		{Name: "latency_ns", Required: true, Set: latency(&i.Latency), Doc: keyed.Doc{
+			Means: "Latency L: what a message of no bytes takes.", Unit: "ns", Example: "7000"}},
 		{Name: "bandwidth_bytes_per_s", Required: true,
-			Set: keyed.OrWord("infinite", &i.BytesPerSecond, 0, keyed.Integer(&i.BytesPerSecond, 1, maxBandwidth))},
-		{Name: "buses", Set: count(&i.Buses)},
-		{Name: "input_links", Set: count(&i.InputLinks)},
-		{Name: "output_links", Set: count(&i.OutputLinks)},
-		{Name: "half_duplex", Set: keyed.Truth(&i.HalfDuplex)},
-		{Name: "pieces", Set: i.readPieces},
+			Set: keyed.OrWord("infinite", &i.BytesPerSecond, 0, keyed.Integer(&i.BytesPerSecond, 1, maxBandwidth)),
+			Doc: keyed.Doc{Means: "Bandwidth B: S bytes take L + S/B.", Unit: "bytes/s", Example: "250e6"}},
+		{Name: "buses", Set: count(&i.Buses), Doc: keyed.Doc{
+			Means: "Messages that can be under way at a time; further ones wait.", Default: "`unlimited`", Example: "16"}},
+		{Name: "input_links", Set: count(&i.InputLinks), Doc: keyed.Doc{
+			Means: "Those of them that can go into one node.", Default: "`unlimited`", Example: "1"}},
+		{Name: "output_links", Set: count(&i.OutputLinks), Doc: keyed.Doc{
+			Means: "Those of them that can leave one node.", Default: "`unlimited`", Example: "1"}},
+		{Name: "half_duplex", Set: keyed.Truth(&i.HalfDuplex), Doc: keyed.Doc{
+			Means:   "A link carries one message at a time, in or out; `input_links` and `output_links` must then be the same number.",
+			Default: "`false`", Example: "true"}},
+		{Name: "pieces", Set: i.readPieces, Doc: keyed.Doc{
+			Means:   "Other bandwidths above some sizes, in ascending order: [keys of a piece](#a-piece).",
+			Default: "one bandwidth for all sizes",
+			Example: "[{above_bytes: 65536, step_ns: 1200, bandwidth_bytes_per_s: 1e9}]"}},
+	}
+}
+
+// keys returns the keys of a piece that begins at least at this size.
+func (p *Piece) keys(least int64) []keyed.Key {
+	return []keyed.Key{
+		{Name: "above_bytes", Required: true, Set: keyed.Integer(&p.AboveBytes, least, NoThreshold-1), Doc: keyed.Doc{
+			Means: "The piece is for the bytes of a message beyond this size, up to the next piece.", Unit: "bytes", Example: "65536"}},
+		{Name: "step_ns", Set: latency(&p.Step), Doc: keyed.Doc{
+			Means: "Time that a message with such bytes takes once in addition.", Unit: "ns", Default: "`0`", Example: "1200"}},
+		{Name: "bandwidth_bytes_per_s", Required: true,
+			Set: keyed.OrWord("infinite", &p.BytesPerSecond, 0, keyed.Integer(&p.BytesPerSecond, 1, maxBandwidth)),
+			Doc: keyed.Doc{Means: "Bandwidth of these bytes.", Unit: "bytes/s", Example: "1e9"}},
 	}
 }
 
@@ -93,12 +137,7 @@ func (i *Interconnect) readPieces(v *yaml.Node, path string) error {
 	least := int64(1)
 	for k, item := range v.Content {
 		p := &i.Pieces[k]
-		err := keyed.Mapping(item, fmt.Sprintf("%s[%d]", path, k), []keyed.Key{
-			{Name: "above_bytes", Required: true, Set: keyed.Integer(&p.AboveBytes, least, NoThreshold-1)},
-			{Name: "step_ns", Set: latency(&p.Step)},
-			{Name: "bandwidth_bytes_per_s", Required: true,
-				Set: keyed.OrWord("infinite", &p.BytesPerSecond, 0, keyed.Integer(&p.BytesPerSecond, 1, maxBandwidth))},
-		})
+		err := keyed.Mapping(item, fmt.Sprintf("%s[%d]", path, k), p.keys(least))
 		if err != nil {
 			return err
 		}
@@ -146,13 +185,20 @@ func (m *Machine) readCollectives(v *yaml.Node, path string) error {
 	return nil
 }
 
-func (p *Phases) read(v *yaml.Node, path string) error {
-	return keyed.Mapping(v, path, []keyed.Key{
-		{Name: "fan_in", Required: true, Set: keyed.OneOf(&p.FanIn, factorNames[:]...)},
-		{Name: "size_in", Required: true, Set: keyed.OneOf(&p.SizeIn, sizeNames[:]...)},
-		{Name: "fan_out", Required: true, Set: keyed.OneOf(&p.FanOut, factorNames[:]...)},
-		{Name: "size_out", Required: true, Set: keyed.OneOf(&p.SizeOut, sizeNames[:]...)},
-	})
+func (p *Phases) read(v *yaml.Node, path string) error { return keyed.Mapping(v, path, p.keys()) }
+
+// keys returns the keys of an operation.
+func (p *Phases) keys() []keyed.Key {
+	return []keyed.Key{
+		{Name: "fan_in", Required: true, Set: keyed.OneOf(&p.FanIn, factorNames[:]...), Doc: keyed.Doc{
+			Means: "Steps of the fan-in: none, one, one for each rank, or those of a binomial tree.", Example: "LOG"}},
+		{Name: "size_in", Required: true, Set: keyed.OneOf(&p.SizeIn, sizeNames[:]...), Doc: keyed.Doc{
+			Means: "Bytes of a message of the fan-in.", Example: "2MAX"}},
+		{Name: "fan_out", Required: true, Set: keyed.OneOf(&p.FanOut, factorNames[:]...), Doc: keyed.Doc{
+			Means: "Steps of the fan-out.", Example: "LOG"}},
+		{Name: "size_out", Required: true, Set: keyed.OneOf(&p.SizeOut, sizeNames[:]...), Doc: keyed.Doc{
+			Means: "Bytes of a message of the fan-out.", Example: "MAX"}},
+	}
 }
 
 // Limits of the values of a machine.

@@ -41,7 +41,7 @@ func newCheckCommand(a *app) *cobra.Command {
 		Long: `check compares runs with a baseline and with the rules in a YAML file. A rule can demand that exact
 measures do not grow, stay the same or keep within bounds; that times, tested over several runs, grow by at most some
 percent; that measures grow no faster with the number of ranks than a power of it; that no collective is done by hand;
-that an SQL query gives no row. docs/method/check.md describes every kind of rule.
+that an SQL query gives no row. docs/reference/rules.md describes every kind of rule.
 
 The exit status is 0 when every rule passes, 1 when one is broken, and 2 when one cannot be decided because something
 is missing: the baseline, a run, a measure, enough runs. Measures better than the baseline pass with a note.

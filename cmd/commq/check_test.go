@@ -133,7 +133,7 @@ func TestCheckFailsClosed(t *testing.T) {
 		want    string
 	}{
 		"no baseline":  {func(_, dir string) { os.Remove(filepath.Join(dir, "base.yaml")) }, nil, "write it with commq check --write-baseline"},
-		"no rules":     {func(_, dir string) { os.Remove(filepath.Join(dir, "commq-check.yaml")) }, nil, "write one (docs/method/check.md has the rules)"},
+		"no rules":     {func(_, dir string) { os.Remove(filepath.Join(dir, "commq-check.yaml")) }, nil, "write one (docs/reference/rules.md has the rules)"},
 		"no run":       {nil, []string{"--run", "nothing.3"}, "nothing.3"},
 		"no pattern":   {nil, []string{"--run", "nothing.*"}, "nothing.*"},
 		"empty run":    {func(store, _ string) { emptyRun(t, store, "e.3", schema.Manifest{Ranks: 3, Ended: "finalized"}) }, []string{"--run", "e.3"}, `run "e.3" is empty`},

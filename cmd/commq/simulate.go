@@ -42,7 +42,7 @@ func newSimulateCommand(a *app) *cobra.Command {
 		Short: "Predict how long a run takes on another machine",
 		Long: `simulate replays the calls of a run on a described machine. Computing takes as long as it did, divided by
 the machine's cpu_ratio. Communicating takes as long as the machine's network needs, with all waiting for links, buses,
-CPUs and receivers. The machine is a YAML file (docs/method/time-model.md), a machine that commq knows by name, or a
+CPUs and receivers. The machine is a YAML file (docs/reference/machines.md), a machine that commq knows by name, or a
 configuration of Dimemas. A dialect sets how messages and collectives behave: paper (Girona, Labarta and Badia,
 equations 1 to 4), or dimemas5, which does what Dimemas 5.5.0 does; docs/method/simulator.md describes both.
 

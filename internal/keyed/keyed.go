@@ -76,7 +76,13 @@ type Key struct {
 	Name     string
 	Required bool
 	Set      func(v *yaml.Node, path string) error
+	// Doc is for the reference of the file's keys.
+	Doc
 }
+
+// Doc describes a key in Markdown: what it means, its unit (if it has one), what leaving it out means (if it may be left
+// out), and a value as it stands in a file.
+type Doc struct{ Means, Unit, Default, Example string }
 
 // Mapping reads the keys of a mapping. A key that is unknown or repeated, or a required one that is missing, is an
 // error.
