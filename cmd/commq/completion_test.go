@@ -56,7 +56,7 @@ func TestCompletedValues(t *testing.T) {
 		{"report --query den", "density :4"},
 		{"report -o |", "html :8"},
 		{"runs show |", "pair.2 ring.3 :4"},
-		{"runs show pair.2 |", ":4"},
+		{"runs show pair.2 |", "ring.3 :4"},
 		{"runs check pair.2 |", "ring.3 :4"},
 		{"runs check --format |", "text json :4"},
 		{"runs list --format |", "table json csv :4"},
