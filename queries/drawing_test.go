@@ -186,6 +186,10 @@ func TestDrawn(t *testing.T) {
 				{int32(3), "same host", int64(70), int64(9), "same host, rma", int64(9)},
 				{int32(1), "not same host", int64(80), int64(5), "not same host, wait", int64(80)},
 				{int32(1), "not same host", int64(80), int64(5), "not same host, rma", int64(5)}}},
+		{"ids as series", Query{Plot: &Plot{Kind: "bars", X: "tag", Y: "bytes", Series: "comm"}}, nil,
+			"tag comm bytes", [][]any{{int32(3), int32(2), int64(70)}, {int32(1), int32(11), int64(60)}},
+			Plot{Kind: "bars", X: "tag", Y: "bytes", Series: "comm"}, "tag comm bytes",
+			[][]any{{int32(3), "comm 2", int64(70)}, {int32(1), "comm 11", int64(60)}}},
 		{"columns of y with the name of their unit",
 			Query{Plot: &Plot{Kind: "lines", X: "rank", Y: "bytes", More: []string{"rma_bytes"}}}, nil,
 			"rank bytes rma_bytes",
@@ -233,6 +237,8 @@ func TestDrawn(t *testing.T) {
 				column.Unit = "bytes"
 			case name == "same_host":
 				column.Type = "BOOLEAN"
+			case name == "comm":
+				column.Type, column.Unit = "INTEGER", ""
 			}
 			columns = append(columns, column)
 		}

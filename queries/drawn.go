@@ -33,6 +33,7 @@ func (q *Query) Drawn(columns []Column, rows [][]any, args map[string]string, ru
 	d.nameSites()
 	d.nameIDs()
 	d.nameBooleans()
+	d.nameNumbers()
 	d.unpivot(q.fillWords(q.labels[sharedY], args))
 	d.sortRanks()
 	for column, param := range q.Axes {
@@ -156,6 +157,21 @@ func (d *Drawn) nameBooleans() {
 		} else if ok {
 			row[i] = "not " + name
 		}
+		d.Rows[k] = row
+	}
+	d.Columns[i].Type = "VARCHAR"
+}
+
+// nameNumbers names a series of ids: "communicator 2". Numbers alone would get colours in an order that ids do not have.
+func (d *Drawn) nameNumbers() {
+	i := d.columnIndex(d.Plot.Series)
+	if i < 0 || d.Columns[i].Type != "INTEGER" || d.Columns[i].Unit != "" {
+		return
+	}
+	name := d.Columns[i].Words()
+	for k, row := range d.Rows {
+		row = slices.Clone(row)
+		row[i] = name + " " + label(row, i)
 		d.Rows[k] = row
 	}
 	d.Columns[i].Type = "VARCHAR"

@@ -75,11 +75,13 @@ func (c *Chart) Add(v Value) { c.values = append(c.values, v) }
 const (
 	chartPx     = 1100 // width of the drawing area
 	chartHighPx = 700
-	chartTopPx  = 170 // with room for the names of groups
-	markPx      = 8   // length of a tick
-	rowPx       = 30  // height of a line of the legend
-	mostLabels  = 40  // letters of a category's name
-	mostBars    = 1000
+	chartTopPx  = 170  // with room for the names of groups
+	markPx      = 8    // length of a tick
+	rowPx       = 30   // height of a line of the legend
+	mostLabels  = 40   // letters of a category's name
+	mostBars    = 1024 // a pixel each
+	mostNames   = 32   // bars with a turned name each
+	mostNumbers = 17   // of an axis
 )
 
 // Draw writes the picture to w.
@@ -290,6 +292,7 @@ func (p *page) fillSlots() {
 	}
 	groups := indexes(distinct(p.values, func(v Value) string { return v.Group }))
 	slices.SortStableFunc(p.slots, func(a, b *slot) int { return groups[a.group] - groups[b.group] })
+	p.cutSlots()
 	p.thinSlots()
 	for i, s := range p.slots {
 		s.at = float64(i) + groupGap*float64(groups[s.group])
@@ -309,6 +312,61 @@ func (p *page) trimSlots() {
 	p.slots = p.slots[first : last+1]
 }
 
+// cutSlots keeps the highest bars of each group if bars have names, come sorted by height, and are more than there is room
+// for names. Ranks, in their order, all stay.
+func (p *page) cutSlots() {
+	if len(p.slots) <= mostNames || p.Kind == "histogram" {
+		return
+	}
+	falling := map[string]bool{} // groups whose values are sorted
+	last := map[string]float64{}
+	for _, v := range p.values {
+		before, seen := last[v.Group]
+		falling[v.Group] = (!seen || falling[v.Group]) && !(v.Y > before && seen)
+		last[v.Group] = v.Y
+	}
+	higher := func(a, b *slot) int { return cmp.Compare(b.total(), a.total()) }
+	groups := p.groups()
+	var kept []*slot
+	for _, g := range groups {
+		if ascending(g) || !falling[g[0].group] && !slices.IsSortedFunc(g, higher) {
+			return
+		}
+		g = slices.Clone(g)
+		slices.SortStableFunc(g, higher) // a bar of several series has its place by the highest
+		kept = append(kept, g[:min(len(g), max(mostNames/len(groups), 5))]...)
+	}
+	if len(kept) < len(p.slots) {
+		p.addNote(fmt.Sprintf("the highest %d bars of %d", len(kept), len(p.slots)))
+		p.slots = kept
+	}
+}
+
+// groups returns the bars of each group.
+func (p *page) groups() (all [][]*slot) {
+	for _, s := range p.slots {
+		if n := len(all); n == 0 || all[n-1][0].group != s.group {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], s)
+	}
+	return all
+}
+
+// numbered reports whether bars are at numbers in order, such as ranks: what is between two labels is then known.
+func (p *page) numbered() bool {
+	return !slices.ContainsFunc(p.groups(), func(g []*slot) bool { return !ascending(g) })
+}
+
+// ascending reports whether the categories are numbers in order.
+func ascending(slots []*slot) bool {
+	numbers := make([]float64, len(slots))
+	for i, s := range slots {
+		numbers[i] = numberIn(s.category)
+	}
+	return !slices.ContainsFunc(numbers, math.IsNaN) && slices.IsSorted(numbers)
+}
+
 // thinSlots keeps the highest of every few neighbouring bars if there are more than can be seen.
 func (p *page) thinSlots() {
 	if len(p.slots) <= mostBars {
@@ -317,7 +375,9 @@ func (p *page) thinSlots() {
 	each := (len(p.slots) + mostBars - 1) / mostBars
 	var kept []*slot
 	for some := range slices.Chunk(p.slots, each) {
-		kept = append(kept, slices.MaxFunc(some, func(a, b *slot) int { return cmp.Compare(a.total(), b.total()) }))
+		highest := *slices.MaxFunc(some, func(a, b *slot) int { return cmp.Compare(a.total(), b.total()) })
+		highest.category = some[0].category // so that numbers along the axis are round
+		kept = append(kept, &highest)
 	}
 	p.addNote(fmt.Sprintf("of every %d bars of %d the highest", each, len(p.slots)))
 	p.slots = kept
@@ -432,7 +492,7 @@ func (p *page) fitLabels() {
 	p.right = math.Ceil(60 + p.legendPx())
 	at := func(m mark) float64 { return p.x.fraction(m.at) * chartPx }
 	high := 22.0
-	if p.bars() && overlap(p.xTicks, at, width) && !allNumbers(p.xTicks) {
+	if p.bars() && overlap(p.xTicks, at, width) && !p.numbered() {
 		p.turned = true
 		for _, m := range p.xTicks {
 			high = max(high, width(m.label))
@@ -445,7 +505,10 @@ func (p *page) fitLabels() {
 		return width(s)
 	}
 	every := 1
-	for all := p.xTicks; overlap(p.xTicks, at, room); {
+	crowded := func() bool {
+		return overlap(p.xTicks, at, room) || p.bars() && labelled(p.xTicks) > mostNumbers && p.numbered()
+	}
+	for all := p.xTicks; crowded(); {
 		every = nextStep(every, allNumbers(all))
 		p.xTicks = nil
 		for i, m := range all {

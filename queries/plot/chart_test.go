@@ -229,6 +229,48 @@ func TestLabelsDoNotMeet(t *testing.T) {
 	}
 }
 
+// TestAxesOfRanks has round numbers of ranks, at most 17, and leaves out no rank of 1024.
+func TestAxesOfRanks(t *testing.T) {
+	for ranks, want := range map[int]string{4: "0 1 2 3", 64: "0 4 8 12 16 20 24 28 32 36 40 44 48 52 56 60",
+		1024: "0 64 128 192 256 320 384 448 512 576 640 704 768 832 896 960"} {
+		ch := chart("bars")
+		for i := range ranks {
+			ch.Add(bar("", fmt.Sprint(i), "", float64(ranks-i)))
+		}
+		p := ch.layOut(&light)
+		if got := strings.Join(labelsOf(p.xTicks), " "); got != want || len(p.slots) != ranks {
+			t.Errorf("%d bars of %d ranks, labels %s; want %s", len(p.slots), ranks, got, want)
+		}
+	}
+}
+
+// TestSortedNamesAreCut keeps as many sorted bars as have room for a name, of each of two runs; the lowest go.
+func TestSortedNamesAreCut(t *testing.T) {
+	ch := chart("bars")
+	for i := range 380 {
+		ch.Add(bar("a", fmt.Sprint(2000+i*7%380), "", float64(1000-i)))
+		ch.Add(bar("b", fmt.Sprintf("call %d", i), "", float64(1000-i)))
+	}
+	p := ch.layOut(&light)
+	if want := "messages against size; the highest 32 bars of 760"; p.note != want || len(p.slots) != 32 ||
+		p.slots[15].category != fmt.Sprint(2000+15*7) || p.slots[31].y[0] != 985 || len(p.xTicks) != 32 {
+		t.Errorf("note %q, %d bars, %d names", p.note, len(p.slots), len(p.xTicks))
+	}
+}
+
+// TestLegendNamesACurveOnlyIfThereIsOne: a single run has a point and nothing fitted.
+func TestLegendNamesACurveOnlyIfThereIsOne(t *testing.T) {
+	for points, want := range map[int]int{1: 1, 3: 2} {
+		ch := &Chart{Kind: "points", Fit: "fitted"}
+		for i := range points {
+			ch.Add(Value{Series: "cg", X: float64(i), Y: 5, Fit: 5})
+		}
+		if got := ch.layOut(&light).entries(); len(got) != want {
+			t.Errorf("%d points: legend %v", points, got)
+		}
+	}
+}
+
 // TestEmptySeriesAreNotDrawn leaves out series of nothing but 0, and keeps the places of their bars.
 func TestEmptySeriesAreNotDrawn(t *testing.T) {
 	values := []Value{bar("", "a", "1", 0), bar("", "a", "2", 5), bar("", "a", "3", 0), bar("", "a", "4", 7),
@@ -254,11 +296,11 @@ func TestMoreBarsThanCanBeSeen(t *testing.T) {
 		ch.Add(bar("", fmt.Sprint(i), "", y))
 	}
 	p := ch.layOut(&light)
-	if want := "messages against size; of every 100 bars of 100000 the highest"; p.note != want ||
-		len(p.slots) != 1000 || p.slots[777].y[0] != 5000 {
+	if want := "messages against size; of every 98 bars of 100000 the highest"; p.note != want ||
+		len(p.slots) != 1021 || p.slots[793].y[0] != 5000 || p.slots[793].category != "77714" {
 		t.Errorf("note %q, %d bars", p.note, len(p.slots))
 	}
-	if got := colourAt(picture(t, ch), p, 777, 4000); got != p.colour(0) {
+	if got := colourAt(picture(t, ch), p, 793, 4000); got != p.colour(0) {
 		t.Errorf("the one high bar has the colour %v", got)
 	}
 }

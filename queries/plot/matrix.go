@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -101,6 +102,7 @@ const (
 	rightPx    = 260
 	barPx      = 36
 	barGapPx   = 60
+	numberPx   = 27 // height of a number beside a colour scale
 )
 
 // Draw writes the picture to w.
@@ -345,15 +347,20 @@ func (l *layout) scale(c sheet, area vg.Rectangle) {
 		c.write(label, vg.Point{X: bar.Max.X + px(14), Y: at(v)}, s)
 	}
 	most := u.rounded(float64(l.most))
-	if u.name == "" { // counts to the last digit
+	switch {
+	case u.name == "": // counts to the last digit
 		most = strconv.FormatInt(l.most, 10)
+	case r.binary(of):
+		size := unitFor(of.Unit, float64(l.most))
+		most = strings.TrimSpace(size.rounded(float64(l.most)) + " " + strings.TrimSuffix(size.name, "B"))
 	}
 	put(float64(l.most), most)
 	if l.m.signed {
 		put(-float64(l.most), "-"+most)
 	}
 	for _, m := range l.barTicks(r, of) {
-		if f := r.fraction(m.at); f < 0.97 && (f > 0.03 || !l.m.signed) {
+		near := numberPx / l.sidePx()
+		if f := r.fraction(m.at); f < 1-near && (f > near || !l.m.signed) {
 			put(m.at, m.label)
 		}
 	}

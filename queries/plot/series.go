@@ -209,6 +209,17 @@ func (p *page) hasLegend() bool {
 	return len(p.names) > 1 || p.Fit != "" && len(p.names) == 1 && p.names[0] != ""
 }
 
+// hasFit reports whether a fitted curve is drawn: of two points or more of a series.
+func (p *page) hasFit() bool {
+	points := map[string]int{}
+	return p.Fit != "" && slices.ContainsFunc(p.values, func(v Value) bool {
+		if !math.IsNaN(v.Fit) {
+			points[v.Series]++
+		}
+		return points[v.Series] > 1
+	})
+}
+
 // entries returns the lines of the legend; stacked bars are listed from the top down. If there are too many series,
 // it lists some.
 func (p *page) entries() []entry {
@@ -219,7 +230,7 @@ func (p *page) entries() []entry {
 			all = append(all, entry{name: fitLetters(name), series: i})
 		}
 	}
-	if p.Fit != "" {
+	if p.hasFit() {
 		all = append(all, entry{name: p.Fit, curve: true})
 	}
 	if p.Kind == "bars" {
