@@ -28,8 +28,11 @@ type Finding struct {
 
 // Result is the verdict on a rule.
 type Result struct {
-	Rule   string `json:"rule"`
-	Kind   string `json:"kind"`
+	// Rule is the rule's name.
+	Rule string `json:"rule"`
+	// Kind is the key that the rule has beside its name, for example no_more.
+	Kind string `json:"kind"`
+	// Status is passed, failed or undecided.
 	Status string `json:"status"`
 	// Findings list what is wrong or, for an undecided rule, what is missing.
 	Findings []Finding `json:"findings"`
@@ -42,8 +45,9 @@ type Result struct {
 // Verdict is the answer of commq check.
 type Verdict struct {
 	// Rules is the file of rules; Runs are the checked runs.
-	Rules   string   `json:"rules"`
-	Runs    []string `json:"runs"`
+	Rules string   `json:"rules"`
+	Runs  []string `json:"runs"`
+	// Results are the verdicts on the rules, in the order of their file.
 	Results []Result `json:"results"`
 }
 

@@ -25,7 +25,7 @@ const (
 // Side is a measure of one set of runs.
 type Side struct {
 	// N is the number of runs that have it.
-	N int `json:"n"`
+	N int `json:"runs"`
 	// Low and High are its least and greatest values.
 	Low  int64 `json:"low"`
 	High int64 `json:"high"`
@@ -39,14 +39,20 @@ type Side struct {
 
 // Change is a measure in two sets of runs.
 type Change struct {
+	// Measure is the name of the measure, as the query measures has it.
 	Measure string `json:"measure"`
-	Item    string `json:"item,omitempty"`
-	Unit    string `json:"unit"`
-	Exact   bool   `json:"exact"`
-	// What is the outcome, one of the constants of this package.
+	// Item is the part that it is of: a call, a size, a place in the source; empty for the whole run.
+	Item string `json:"item,omitempty"`
+	// Unit is 1 (a count), bytes, ns, or - for a fingerprint, which can only be compared for equality.
+	Unit string `json:"unit"`
+	// Exact is true if the value depends only on the program, not on the machine's speed.
+	Exact bool `json:"exact"`
+	// What is the outcome: same, more, fewer, differs, appeared, vanished, moved, varies, unclear or unknown.
 	What string `json:"what"`
-	Base Side   `json:"base"`
-	New  Side   `json:"new"`
+	// Base is the measure in the runs of the base.
+	Base Side `json:"base"`
+	// New is the measure in the other runs.
+	New Side `json:"new"`
 	// P is the p-value of the test of a time: the probability of such a difference by chance. 1 for exact measures.
 	P float64 `json:"p"`
 	// To is the new name of a call site that moved.

@@ -120,13 +120,21 @@ func (v *Verdict) markdown(w io.Writer) error {
 }
 
 func (v *Verdict) json(w io.Writer) error {
+	for i := range v.Results { // lists without members are [], not null
+		r := &v.Results[i]
+		r.Findings, r.Notes = append([]Finding{}, r.Findings...), append([]string{}, r.Notes...)
+	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(struct {
-		Status string `json:"status"`
-		*Verdict
-	}{v.Status(), v})
+	return e.Encode(PrintedVerdict{v.Status(), v})
+}
+
+// PrintedVerdict is a verdict as JSON.
+type PrintedVerdict struct {
+	// Status is passed, failed or undecided: failed if a rule failed, else undecided if one is.
+	Status string `json:"status"`
+	*Verdict
 }
 
 // Elements of JUnit's XML, which continuous integration reads: a suite for the file of rules, a case for each rule.

@@ -13,8 +13,10 @@ import (
 
 // Wire is the comparison of what two runs send, message by message and contribution by contribution.
 type Wire struct {
+	// Base is the name of the run that the other is compared with.
 	Base string `json:"base"`
-	New  string `json:"new"`
+	// New is the name of the other run.
+	New string `json:"new"`
 	// Compared is the number of messages of the base. Unhashed is the number of messages in both runs without a hash,
 	// for which only sizes are compared.
 	Compared int64 `json:"compared"`
@@ -27,23 +29,31 @@ type Wire struct {
 
 // WireDifference is a message, or a contribution to a collective, that differs between two runs.
 type WireDifference struct {
-	// Kind is message or the collective function; Nth counts from 1 along rank, peer, communicator and tag.
+	// Kind is message or the collective function.
 	Kind string `json:"kind"`
-	Rank int32  `json:"rank"`
+	// Rank is the world rank that sends.
+	Rank int32 `json:"rank"`
+	// Peer is the world rank that receives; nil for a collective.
 	Peer *int32 `json:"peer,omitempty"`
-	Comm int32  `json:"comm"`
-	Tag  *int32 `json:"tag,omitempty"`
-	Nth  int64  `json:"nth"`
+	// Comm is the id of the communicator.
+	Comm int32 `json:"comm"`
+	// Tag is the message's tag; nil for a collective.
+	Tag *int32 `json:"tag,omitempty"`
+	// Nth counts from 1 along rank, peer, communicator and tag.
+	Nth int64 `json:"nth"`
 	// Differs is payload, bytes, missing (only the base has it) or new (only the other run has it).
 	Differs string `json:"differs"`
 	// BaseBytes and NewBytes are its sizes; nil in the run that does not have it.
 	BaseBytes *int64 `json:"base_bytes"`
 	NewBytes  *int64 `json:"new_bytes"`
 	// AtNs is when its call began; nil in an untimed run.
-	AtNs     *int64 `json:"at_ns"`
+	AtNs *int64 `json:"at_ns"`
+	// Function is the function of the program that sends it.
 	Function string `json:"function,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     int32  `json:"line,omitempty"`
+	// File is its source file.
+	File string `json:"file,omitempty"`
+	// Line is the line in it.
+	Line int32 `json:"line,omitempty"`
 }
 
 // hashedPayloads lists the payload hashes that can be compared.

@@ -37,7 +37,7 @@ func TestComputeTimes(t *testing.T) {
 	x := extrapolate(t, m, 12)
 	// 420,000 + (11 x 700 + 1400)/12 ns
 	const want = 420000 + (11*700+1400)/12.
-	if c := x.Compute; math.Abs(c.RankNs/want-1) > 0.01 || c.LowNs > want || c.HighNs < want || c.Calls != 24 ||
+	if c := x.Compute; math.Abs(c.RankNs/want-1) > 0.01 || c.LowNs > want || *c.HighNs < want || c.Calls != 24 ||
 		c.Unknown != 0 {
 		t.Errorf("ranks compute %+v, want %.0f ns", c, want)
 	}

@@ -446,7 +446,7 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_fraction", NULL AS "mpi_fraction", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "call", NULL AS "ranks", NULL AS "calls", NULL AS "time_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "app_share", NULL AS "mpi_share", NULL AS "cov" FROM commq_refuse('query calls-time', {{run}}, ['profile', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
@@ -498,7 +498,7 @@ by_call AS (
   GROUP BY call
 )
 SELECT c.call, c.ranks, c.calls, c.time_ns, c.min_ns, CAST(ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(c.returned, 0)) AS BIGINT) AS mean_ns, c.max_ns,
-       ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.app_ns, 0), 4) AS app_fraction, ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
+       ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.app_ns, 0), 4) AS app_share, ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_share,
        ROUND(CAST(c.deviation_ns AS DOUBLE) / NULLIF(c.mean_rank_ns, 0), 4) AS cov
 FROM by_call c
 CROSS JOIN whole w
@@ -1771,7 +1771,7 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_fraction" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "what", NULL AS "ranks", NULL AS "total_ns", NULL AS "min_ns", NULL AS "mean_ns", NULL AS "max_ns", NULL AS "top_rank", NULL AS "imbalance", NULL AS "imbalance_ns", NULL AS "imbalance_share" FROM commq_refuse('query imbalance', {{run}}, ['profile', 'ranks', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- program_calls: the table profile without the startup and shutdown of MPI, where the parameter init leaves them out. Of MPI_Init and
@@ -1827,7 +1827,7 @@ compared AS (
 )
 SELECT what, ranks, total_ns, CAST(min_ns AS BIGINT) AS min_ns, CAST(ROUND(mean_ns) AS BIGINT) AS mean_ns, max_ns, top_rank,
        ROUND(CAST(max_ns AS DOUBLE) / NULLIF(mean_ns, 0), 4) AS imbalance, CAST(ROUND(max_ns - mean_ns) AS BIGINT) AS imbalance_ns,
-       ROUND((max_ns - mean_ns) / NULLIF(CAST(max_ns AS DOUBLE), 0) * n / NULLIF(n - 1, 0), 4) AS imbalance_fraction
+       ROUND((max_ns - mean_ns) / NULLIF(CAST(max_ns AS DOUBLE), 0) * n / NULLIF(n - 1, 0), 4) AS imbalance_share
 FROM compared
 ORDER BY imbalance_ns DESC, what
 )
@@ -2896,6 +2896,7 @@ counted AS (
   WHERE at_ns IS NOT NULL
   GROUP BY 1
 ),
+-- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
 digits AS (
   SELECT digit
   FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
@@ -3955,6 +3956,7 @@ filled AS (
          LEAD(bin) OVER (PARTITION BY line, kind ORDER BY bin) AS next_bin
   FROM changes
 ),
+-- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
 digits AS (
   SELECT digit
   FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS d (digit)
@@ -3965,7 +3967,6 @@ steps AS (
   CROSS JOIN digits b
   CROSS JOIN digits c
   CROSS JOIN digits d
-  WHERE a.digit * 1000 + b.digit * 100 + c.digit * 10 + d.digit < {{bins}}
 ),
 cells AS (
   SELECT line, kind, bin, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(ns) AS BIGINT) AS ns
@@ -3976,7 +3977,7 @@ cells AS (
         SELECT f.line, f.kind, b.bin, CAST(0 AS BIGINT) AS calls, f.n * s.step_ns AS ns
         FROM filled f
         CROSS JOIN span s
-        JOIN steps b ON b.bin >= f.bin AND b.bin < f.next_bin
+        JOIN steps b ON b.bin < {{bins}} AND b.bin >= f.bin AND b.bin < f.next_bin
         WHERE f.n > 0) AS c
   GROUP BY line, kind, bin
 ),
@@ -4171,7 +4172,7 @@ transfers AS NOT MATERIALIZED (FROM commq_rows_transfers({{run}})),
 collective_waits AS NOT MATERIALIZED (FROM commq_rows_collective_waits({{run}})),
 repeats AS NOT MATERIALIZED (FROM commq_rows_repeats({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_fraction", NULL AS "time_fraction", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'collective_waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
+SELECT NULL AS "state", NULL AS "rank", NULL AS "waits", NULL AS "wait_ns", NULL AS "mpi_share", NULL AS "time_share", NULL AS "max_ns", NULL AS "top_rank", NULL AS "top_rank_ns" FROM commq_refuse('query wait-states', {{run}}, ['waits', 'collective_waits', 'messages', 'profile', 'events', 'comms', 'times', 'every-call'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
 WITH -- program_times(rank, thread, begin_ns, end_ns, mpi_ns): a row for each thread that called MPI: when its part of the program began and ended, and how long
@@ -4252,8 +4253,8 @@ whole AS (
   GROUP BY CASE WHEN {{by}} = 'rank' THEN rank END
 )
 SELECT s.state, CAST(s.shown AS INTEGER) AS rank, CAST(s.waits AS BIGINT) AS waits, s.wait_ns,
-       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
-       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.time_ns, 0), 4) AS time_fraction,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_share,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.time_ns, 0), 4) AS time_share,
        CAST(s.max_ns AS BIGINT) AS max_ns, CAST(s.top_rank AS INTEGER) AS top_rank, CAST(s.top_rank_ns AS BIGINT) AS top_rank_ns
 FROM summed s
 JOIN whole w ON COALESCE(w.shown, -1) = COALESCE(s.shown, -1)

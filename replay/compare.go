@@ -29,7 +29,7 @@ type Comparison struct {
 	// Messages counts the messages of the first run, Pairs the pairs of ranks that exchange some, Bytes their payload.
 	Messages int64 `json:"messages"`
 	Pairs    int   `json:"pairs"`
-	Bytes    int64 `json:"bytes"`
+	Bytes    int64 `json:"message_bytes"`
 	// Collectives counts the calls of collectives of the first run, Comms the communicators of these and of messages.
 	Collectives int64 `json:"collective_calls"`
 	Comms       int   `json:"communicators"`

@@ -10,8 +10,8 @@ type PlayedPhase struct {
 	// TimeNs is the mean time of the repetitions that were played, each the mean over ranks; TimeNsMin and TimeNsMax are
 	// the shortest and the longest.
 	TimeNs    int64 `json:"time_ns"`
-	TimeNsMin int64 `json:"time_ns_min"`
-	TimeNsMax int64 `json:"time_ns_max"`
+	TimeNsMin int64 `json:"time_min_ns"`
+	TimeNsMax int64 `json:"time_max_ns"`
 	// TotalNs is TimeNs times the weight.
 	TotalNs int64 `json:"total_ns"`
 	// RunNs is the time of a repetition in the run that was played, nil if it has no times. Share is the phase's
@@ -22,22 +22,27 @@ type PlayedPhase struct {
 
 // PhasePrediction is the time of a program as predicted from its phases, which were played.
 type PhasePrediction struct {
-	Run    string        `json:"run"`
-	Ranks  int32         `json:"ranks"`
-	Repeat int           `json:"repeat"`
+	// Run is the name of the run.
+	Run string `json:"run"`
+	// Ranks is its number of ranks.
+	Ranks int32 `json:"ranks"`
+	// Repeat is how many repetitions of each phase were played.
+	Repeat int `json:"repeat"`
+	// Phases are the phases that were played.
 	Phases []PlayedPhase `json:"phases"`
 	// PETNs is the predicted execution time, the sum of each phase's time times its weight (PAS2P, equation 1).
 	// PETNsMin and PETNsMax are the least and the greatest of the sums of single repetitions.
-	PETNs    int64 `json:"pet_ns"`
-	PETNsMin int64 `json:"pet_ns_min"`
-	PETNsMax int64 `json:"pet_ns_max"`
+	PETNs    int64 `json:"predicted_ns"`
+	PETNsMin int64 `json:"predicted_min_ns"`
+	PETNsMax int64 `json:"predicted_max_ns"`
 	// Coverage is the phases' fraction of the run's time, or of its calls if it is untimed.
 	Coverage float64 `json:"coverage"`
 	// RunNs is how long the run that was played took; nil if its times were not measured.
 	RunNs *int64 `json:"run_ns"`
 	// PlayedNs is how long playing the phases took.
-	PlayedNs int64    `json:"played_ns"`
-	Notes    []string `json:"notes,omitempty"`
+	PlayedNs int64 `json:"played_ns"`
+	// Notes are what the player could not do as the program did.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // AddPhase adds a phase to be played.

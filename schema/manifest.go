@@ -42,7 +42,7 @@ type Manifest struct {
 	// Collectives is the number of collective operations by MPI name; nonblocking forms count under their own names.
 	// The sum is Counts.Collectives.
 	Collectives map[string]int64 `json:"collectives,omitempty"`
-	// Tables lists the run's tables in the order of schema.Tables. A derived table without files is missing in the run.
+	// Tables lists the run's tables in the order of docs/SCHEMA.md. A derived table without files is missing in the run.
 	Tables []TableInfo `json:"tables"`
 	// Digest is the run's digest: it depends on the tables' rows and the schema version, not on file layout or codec.
 	Digest string `json:"digest"`
@@ -169,9 +169,12 @@ type Prediction struct {
 
 // PredictedFrom is a run that another one was predicted from.
 type PredictedFrom struct {
-	Run    string `json:"run"`
+	// Run is the name of the run.
+	Run string `json:"run"`
+	// Digest is its digest.
 	Digest string `json:"digest"`
-	Ranks  int32  `json:"ranks"`
+	// Ranks is its number of ranks.
+	Ranks int32 `json:"ranks"`
 }
 
 // Replacement describes the replacement of messages by collectives.

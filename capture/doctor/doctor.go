@@ -21,9 +21,12 @@ const (
 
 // Finding is the outcome of one check.
 type Finding struct {
-	Check  string `json:"check"`
+	// Check is the name of the check.
+	Check string `json:"check"`
+	// Status is ok, warning or failed.
 	Status Status `json:"status"`
-	Found  string `json:"found"`
+	// Found is what was found, as a sentence or a few lines.
+	Found string `json:"found"`
 	// Do is what the user should do about it; empty where nothing is to be done.
 	Do string `json:"do,omitempty"`
 }

@@ -60,6 +60,9 @@ const (
 
 // Finding is a conclusion about some ranks of a job.
 type Finding struct {
+	// Kind is deadlock (ranks wait for each other in a circle), mismatch (ranks are in different collective operations
+	// at the same place), ended (ranks wait for one that has ended), waiting (ranks wait for one that does not wait
+	// itself) or unclear (something could not be read).
 	Kind string `json:"kind"`
 	// Ranks are the circle of a deadlock, in order; in other findings the waiting ranks.
 	Ranks []int32 `json:"ranks"`
@@ -71,9 +74,13 @@ type Finding struct {
 
 // State is what a thread is doing.
 type State struct {
-	Rank   int32  `json:"rank"`
-	Thread int32  `json:"thread"`
-	State  string `json:"state"`
+	// Rank is the thread's rank in MPI_COMM_WORLD.
+	Rank int32 `json:"rank"`
+	// Thread is its number among the threads of the rank, from 0.
+	Thread int32 `json:"thread"`
+	// State is in_call, outside (outside MPI: it computes, or polls with tests that fail), finalized, aborted or
+	// missing (it has no records in the folder).
+	State string `json:"state"`
 	// Call is the call that the thread is in; outside MPI the last one that it made.
 	Call string `json:"call,omitempty"`
 	// SinceNs is when the state began, in ns since the first MPI_Init (in virtual time in a job with simulator ranks);
@@ -82,7 +89,7 @@ type State struct {
 	// Calls is the number of calls recorded before.
 	Calls int64 `json:"calls"`
 	// Site is where the call is in the program; empty when it is not known.
-	Site string `json:"site,omitempty"`
+	Site string `json:"callsite,omitempty"`
 	// Pending are the operations that the call waits for: itself, or the requests of a completion call. For MPI_Waitany
 	// and MPI_Waitsome these are all requests of the rank.
 	Pending []Operation `json:"pending,omitempty"`
@@ -97,6 +104,7 @@ type State struct {
 
 // Operation is a send, a receive or a collective operation that is not complete.
 type Operation struct {
+	// Call is the MPI function.
 	Call string `json:"call"`
 	// Peer is the world rank of the receiver or the source; null for MPI_ANY_SOURCE and collectives, and when it is not
 	// known.
@@ -104,7 +112,7 @@ type Operation struct {
 	// Tag is null for MPI_ANY_TAG and collectives.
 	Tag *int32 `json:"tag"`
 	// Comm is the name of the communicator, or how it was made.
-	Comm string `json:"comm,omitempty"`
+	Comm string `json:"comm_name,omitempty"`
 	// Bytes is the payload of a send, the size of the buffer of a receive, or the send argument of a collective; null
 	// when it is not known.
 	Bytes *int64 `json:"bytes"`
@@ -118,7 +126,7 @@ type Operation struct {
 	// Hint is a further clue, as a clause; it may be empty.
 	Hint string `json:"hint,omitempty"`
 	// Site is where the operation was posted; empty when it is not known.
-	Site string `json:"site,omitempty"`
+	Site string `json:"callsite,omitempty"`
 
 	send bool
 	null bool // the peer is MPI_PROC_NULL

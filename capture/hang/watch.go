@@ -48,7 +48,7 @@ type Progress struct {
 	Calls int64 `json:"calls"`
 	Exact bool  `json:"exact"`
 	// Bytes is the size of the records.
-	Bytes int64 `json:"bytes"`
+	Bytes int64 `json:"spool_bytes"`
 	// Dropped is the number of calls that could not be recorded, Limited the number of ranks whose spool is full.
 	Dropped int64 `json:"dropped"`
 	Limited int   `json:"limited"`
@@ -63,7 +63,9 @@ const Unknown = "unknown"
 
 // Doing is a call and the ranks that are in it.
 type Doing struct {
-	Call  string  `json:"call"`
+	// Call is the MPI function; empty for threads outside MPI.
+	Call string `json:"call"`
+	// Ranks are the ranks with threads in it.
 	Ranks []int32 `json:"ranks"`
 	// LongestRank has been in the call longest, for LongestNs; null when that is not known, as on another machine.
 	LongestRank int32  `json:"longest_rank"`
@@ -72,7 +74,9 @@ type Doing struct {
 
 // RankCalls is a rank and the number of its calls.
 type RankCalls struct {
-	Rank  int32 `json:"rank"`
+	// Rank is a rank of MPI_COMM_WORLD.
+	Rank int32 `json:"rank"`
+	// Calls is the number of calls that it recorded.
 	Calls int64 `json:"calls"`
 }
 

@@ -29,9 +29,9 @@ type Volume struct {
 	// Calls and SpoolBytes are sums over ranks.
 	Calls      uint64 `json:"calls"`
 	SpoolBytes uint64 `json:"spool_bytes"`
-	// Seconds is the time from the first MPI_Init to the last record.
-	Seconds float64 `json:"seconds"`
-	// SpoolBytesPerSecond is SpoolBytes / Seconds.
+	// DurationNs is the time from the first MPI_Init to the last record.
+	DurationNs int64 `json:"duration_ns"`
+	// SpoolBytesPerSecond is SpoolBytes by that time; 0 if it is 0.
 	SpoolBytesPerSecond float64 `json:"spool_bytes_per_s"`
 	// RunBytes is the predicted size of the run: Calls times RunBytesPerEvent.
 	RunBytes         uint64  `json:"run_bytes"`
@@ -66,7 +66,7 @@ func ReadVolume(dir string) (*Volume, error) {
 		r.Threads++
 		r.Calls += h.Calls
 		r.SpoolBytes += HeaderBytes + h.Slots*SlotBytes
-		v.Seconds = max(v.Seconds, float64(h.Clock1Ns-h.Clock0Ns)/1e9)
+		v.DurationNs = max(v.DurationNs, int64(h.Clock1Ns-h.Clock0Ns))
 		v.Complete = v.Complete && h.Ended == EndedFinalized
 	}
 	for _, r := range ranks {
@@ -75,8 +75,8 @@ func ReadVolume(dir string) (*Volume, error) {
 		v.SpoolBytes += r.SpoolBytes
 	}
 	slices.SortFunc(v.Ranks, func(a, b RankVolume) int { return cmp.Compare(a.Rank, b.Rank) })
-	if v.Seconds > 0 {
-		v.SpoolBytesPerSecond = float64(v.SpoolBytes) / v.Seconds
+	if v.DurationNs > 0 {
+		v.SpoolBytesPerSecond = float64(v.SpoolBytes) / (float64(v.DurationNs) / 1e9)
 	}
 	v.RunBytes = uint64(float64(v.Calls) * RunBytesPerEvent)
 	return v, nil

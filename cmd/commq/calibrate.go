@@ -250,17 +250,25 @@ func canAnswer(r queries.Run, query string) (bool, error) {
 
 // calibrationAnswer is the answer in JSON.
 type calibrationAnswer struct {
+	// Run is the name of the run.
 	Run string `json:"run"`
 	*calibrate.Calibration
+	// Collectives are the models of collective operations.
 	Collectives []operationAnswer `json:"collectives"`
-	Machine     string            `json:"machine"`
+	// Machine is the machine for commq simulate, as the text of its YAML file.
+	Machine string `json:"machine"`
 }
 
 type operationAnswer struct {
-	Name    string `json:"operation"`
-	FanIn   string `json:"fan_in"`
-	SizeIn  string `json:"size_in"`
-	FanOut  string `json:"fan_out"`
+	// Name is the MPI function, the blocking form.
+	Name string `json:"operation"`
+	// FanIn is how the time of the fan-in grows with the number of ranks: 0, CT, LIN or LOG.
+	FanIn string `json:"fan_in"`
+	// SizeIn is the size that the fan-in depends on: MAX, MIN, MEAN, 2MAX, S+R or CURRENT.
+	SizeIn string `json:"size_in"`
+	// FanOut is the same as FanIn, of the fan-out.
+	FanOut string `json:"fan_out"`
+	// SizeOut is the same as SizeIn, of the fan-out.
 	SizeOut string `json:"size_out"`
 	calibrate.Operation
 }

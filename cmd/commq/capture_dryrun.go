@@ -24,7 +24,7 @@ func printVolume(w io.Writer, v *spool.Volume, format string) error {
 	}
 	t.Flush()
 	fmt.Fprintf(w, "spool: %s in all, %s per second over %.3f s\n", bytesText(int64(v.SpoolBytes)),
-		bytesText(int64(v.SpoolBytesPerSecond)), v.Seconds)
+		bytesText(int64(v.SpoolBytesPerSecond)), float64(v.DurationNs)/1e9)
 	fmt.Fprintf(w, "run: about %s, by %.0f bytes per call (13 to 18 in the NPB runs of testdata, without payload "+
 		"hashes)\n",
 		bytesText(int64(v.RunBytes)), v.RunBytesPerEvent)

@@ -188,29 +188,64 @@ func (a *app) pathSummary(p *critical.Path, name string) error {
 	return err
 }
 
-// pathJSON returns the path by call site, call and rank, an object per row.
-func pathJSON(p *critical.Path, place func(site int32) string) (all []map[string]any) {
-	for rows := pathRows(p, pathKeys, place); rows.Next(); {
-		row := map[string]any{}
-		for i, c := range rows.Columns() {
-			row[c.Name] = rows.Row()[i]
+// pathPart is the part of a critical path that one call of one rank has.
+type pathPart struct {
+	// Callsite is the place of the call in the program; nil if it is not known.
+	Callsite *string `json:"callsite"`
+	// Call is the MPI function that the time was spent in, or before.
+	Call string `json:"call"`
+	// Rank is the rank that the path leads through.
+	Rank int32 `json:"rank"`
+	// PathNs is the time of the path, the sum of the five times below.
+	PathNs int64 `json:"path_ns"`
+	// Share is PathNs as a fraction of the path's length.
+	Share float64 `json:"share"`
+	// ComputeNs is the time of computing before the calls.
+	ComputeNs int64 `json:"compute_ns"`
+	// PointToPointNs is the time inside point-to-point calls.
+	PointToPointNs int64 `json:"point_to_point_ns"`
+	// TransferNs is the time after the other side of a message was ready.
+	TransferNs int64 `json:"transfer_ns"`
+	// CollectiveNs is the time inside collective calls.
+	CollectiveNs int64 `json:"collective_ns"`
+	// OtherNs is the time inside other calls.
+	OtherNs int64 `json:"other_ns"`
+	// Pieces is the number of pieces of the path.
+	Pieces int64 `json:"pieces"`
+}
+
+// pathParts returns the path by call site, call and rank, the longest part first.
+func pathParts(p *critical.Path, place func(site int32) string) (all []pathPart) {
+	for _, g := range p.GroupBy([]critical.Key{critical.ByCallsite, critical.ByCall, critical.ByRank}, place) {
+		part := pathPart{Call: g.Call, Rank: g.Rank, PathNs: g.Part.TotalNs(),
+			Share:     rounded6(float64(g.Part.TotalNs()) / float64(p.DurationNs)),
+			ComputeNs: g.Part.Ns[critical.Compute], PointToPointNs: g.Part.Ns[critical.PointToPoint],
+			TransferNs: g.Part.Ns[critical.Transfer], CollectiveNs: g.Part.Ns[critical.Collective],
+			OtherNs: g.Part.Ns[critical.Other], Pieces: g.Part.Pieces}
+		if g.Callsite != "" {
+			part.Callsite = &g.Callsite
 		}
-		all = append(all, row)
+		all = append(all, part)
 	}
 	return all
 }
 
 // pathKeyColumns are the columns that the path can be grouped by, in the order of pathKeys.
-var pathKeyColumns = []queries.Column{{Name: "callsite", Type: "VARCHAR"}, {Name: "call", Type: "VARCHAR"},
-	{Name: "rank", Type: "INTEGER"}}
+var pathKeyColumns = []queries.Column{{Name: "callsite", Type: "VARCHAR",
+	Doc: "Place of the call in the program; null if it is not known."},
+	{Name: "call", Type: "VARCHAR", Doc: "MPI function that the time was spent in, or before."},
+	{Name: "rank", Type: "INTEGER", Doc: "Rank that the path leads through."}}
 
 // pathColumns are the columns of times.
-var pathColumns = []queries.Column{{Name: "path_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "fraction", Type: "DOUBLE", Unit: "1", Share: true},
-	{Name: "compute_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "point_to_point_ns", Type: "BIGINT", Unit: "ns"}, {Name: "transfer_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "collective_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "other_ns", Type: "BIGINT", Unit: "ns"}, {Name: "pieces", Type: "BIGINT", Unit: "1"}}
+var pathColumns = []queries.Column{
+	{Name: "path_ns", Type: "BIGINT", Unit: "ns", Doc: "Time of the path, the sum of the five times below."},
+	{Name: "share", Type: "DOUBLE", Unit: "1", Share: true, Doc: "The same as a fraction of the path's length."},
+	{Name: "compute_ns", Type: "BIGINT", Unit: "ns", Doc: "Time of computing before the calls."},
+	{Name: "point_to_point_ns", Type: "BIGINT", Unit: "ns", Doc: "Time inside point-to-point calls."},
+	{Name: "transfer_ns", Type: "BIGINT", Unit: "ns", Doc: "Time after the other side of a message was ready."},
+	{Name: "collective_ns", Type: "BIGINT", Unit: "ns", Doc: "Time inside collective calls."},
+	{Name: "other_ns", Type: "BIGINT", Unit: "ns", Doc: "Time inside other calls."},
+	{Name: "pieces", Type: "BIGINT", Unit: "1", Doc: "Pieces of the path."}}
 
 // pathRows groups the path by some of pathKeys, the longest part first.
 func pathRows(p *critical.Path, by []string, place func(site int32) string) queries.Rows {

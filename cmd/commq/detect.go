@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,7 +181,7 @@ func (o *detectOptions) print(a *app, answer *report.Report) error {
 	switch o.format {
 	case "json":
 		if o.options.Messages { // indented, it would have a line for each number
-			return json.NewEncoder(a.stdout).Encode(answer)
+			return printJSONLine(a.stdout, answer)
 		}
 		return printJSON(a.stdout, answer)
 	case "csv":

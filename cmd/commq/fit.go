@@ -159,8 +159,6 @@ func runFitTable(o *fitOptions, stdin io.Reader, w io.Writer) error {
 	switch {
 	case o.format == "csv":
 		return output.Write(w, "csv", fitRows(all))
-	case o.format == "json" && len(all) == 1:
-		return printJSON(w, all[0])
 	case o.format == "json":
 		return printJSON(w, all)
 	}

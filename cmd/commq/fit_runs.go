@@ -14,19 +14,28 @@ import (
 
 // fittedRuns is the answer of commq fit --run.
 type fittedRuns struct {
-	Runs                []fittedRun        `json:"runs"`
-	TrainingMessages    int64              `json:"training_messages"`
-	TrainingUnexplained int64              `json:"training_messages_unexplained"`
-	Laws                []model.PrintedLaw `json:"laws"`
-	Unexplained         []string           `json:"unexplained"`
-	Warnings            []string           `json:"warnings"`
+	// Runs are the training runs, by number of ranks.
+	Runs []fittedRun `json:"runs"`
+	// TrainingMessages is the number of messages of the largest run.
+	TrainingMessages int64 `json:"training_messages"`
+	// TrainingUnexplained is how many of them have no law.
+	TrainingUnexplained int64 `json:"training_messages_unexplained"`
+	// Laws are the laws of destinations.
+	Laws []model.PrintedLaw `json:"laws"`
+	// Unexplained lists communications without a law, by reason.
+	Unexplained []unexplained `json:"unexplained"`
+	// Warnings are assumptions behind the laws, a sentence each.
+	Warnings []string `json:"warnings"`
 }
 
 // fittedRun is a training run.
 type fittedRun struct {
-	Run   string `json:"run"`
-	Ranks int32  `json:"ranks"`
-	Calls int64  `json:"calls"`
+	// Run is the name of the run.
+	Run string `json:"run"`
+	// Ranks is its number of ranks.
+	Ranks int32 `json:"ranks"`
+	// Calls is its number of MPI calls.
+	Calls int64 `json:"calls"`
 	// Captures are the captures on that number of ranks whose compute times are pooled; nil for one capture.
 	Captures []signature.Capture `json:"captures,omitempty"`
 }
@@ -66,7 +75,7 @@ func describeModel(m *model.Model) *fittedRuns {
 		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})
 	}
 	for _, u := range m.Pattern.Unexplained {
-		p.Unexplained = append(p.Unexplained, u.Slot+": "+u.Why)
+		p.Unexplained = addUnexplained(p.Unexplained, u.Slot, u.Why)
 	}
 	return p
 }
@@ -91,7 +100,7 @@ func (p *fittedRuns) print(w io.Writer, output string) error {
 		return err
 	}
 	for _, u := range p.Unexplained {
-		fmt.Fprintf(&b, "not explained: %s\n", u)
+		fmt.Fprintf(&b, "not explained: %s: %s\n", firstNames(u.Slots), u.Why)
 	}
 	for _, t := range p.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", t)

@@ -23,10 +23,10 @@ func TestFitTables(t *testing.T) {
 	} {
 		status, out, stderr := commandLine(c.table,
 			append([]string{"fit", "--table", "-", "--at", "16", "--format", "json"}, strings.Fields(c.flags)...)...)
-		var p regress.Prediction
-		if err := json.Unmarshal([]byte(out), &p); status != 0 || err != nil {
+		var all []regress.Prediction
+		if err := json.Unmarshal([]byte(out), &all); status != 0 || err != nil || len(all) != 1 {
 			t.Errorf("%q: status %d, %v: %s", c.table, status, err, stderr)
-		} else if p.Value != 1500 || !p.Exact || p.Form != regress.Exact {
+		} else if p := all[0]; p.Value != 1500 || !p.Exact || p.Form != regress.Exact {
 			t.Errorf("%q: %+v; want 1500", c.table, p)
 		}
 	}

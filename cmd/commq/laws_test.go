@@ -58,8 +58,8 @@ func TestCalibrateReturnsTheTimes(t *testing.T) {
 						c.Machine)
 				}
 				again := simulated("r", found)
-				for rank, want := range r.FinishNs {
-					got := again.FinishNs[rank]
+				for rank := range r.Ranks {
+					want, got := r.Ranks[rank].FinishNs, again.Ranks[rank].FinishNs
 					if bound := off*float64(want) + float64(eventsOf(t, dir, "r")); float64(max(got-want,
 						want-got)) > bound {
 						text, _ := os.ReadFile(truth)

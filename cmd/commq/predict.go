@@ -197,19 +197,25 @@ func (o *predictOptions) keepRun(ctx context.Context, a *app, m *model.Model, x 
 
 // printedPrediction is the answer of commq predict.
 type printedPrediction struct {
-	Ranks               int32   `json:"ranks"`
-	Training            []int32 `json:"training"`
-	TrainingMessages    int64   `json:"training_messages"`
-	TrainingUnexplained int64   `json:"training_messages_unexplained"`
+	// Ranks is the number of ranks that was predicted for.
+	Ranks int32 `json:"ranks"`
+	// Training has the numbers of ranks of the training runs.
+	Training []int32 `json:"training"`
+	// TrainingMessages is the number of messages of the largest training run.
+	TrainingMessages int64 `json:"training_messages"`
+	// TrainingUnexplained is how many of them have no law.
+	TrainingUnexplained int64 `json:"training_messages_unexplained"`
 	// Messages, Bytes and Collectives (calls) are the predicted numbers; null when the prediction is refused.
 	Messages    *int64 `json:"messages"`
-	Bytes       *int64 `json:"bytes"`
+	Bytes       *int64 `json:"message_bytes"`
 	Collectives *int64 `json:"collective_calls"`
 	// Inexact is how many of Numbers (bytes, counts, tags) are estimates: no law fits all runs, or those that do
 	// disagree here.
-	Numbers  int64            `json:"numbers"`
-	Inexact  int64            `json:"numbers_inexact"`
-	Score    *report.Score    `json:"holdout,omitempty"`
+	Numbers int64 `json:"numbers"`
+	Inexact int64 `json:"numbers_inexact"`
+	// Score compares the prediction with the run that was left out, with --holdout.
+	Score *report.Score `json:"holdout,omitempty"`
+	// Coverage tells how many predicted numbers are right, with --holdout.
 	Coverage *report.Coverage `json:"coverage,omitempty"`
 	// Time is the predicted execution time; TimeRefused tells why there is none although a machine was given.
 	Time        *times.Prediction `json:"time,omitempty"`
@@ -221,8 +227,10 @@ type printedPrediction struct {
 	// Slots describe each call, those with most bytes first.
 	Slots []report.SlotReport `json:"communications"`
 	// Unexplained lists communications without a law, by reason.
-	Unexplained []unexplained       `json:"unexplained"`
-	Warnings    []report.Warning    `json:"warnings"`
+	Unexplained []unexplained `json:"unexplained"`
+	// Warnings are assumptions behind the prediction.
+	Warnings []report.Warning `json:"warnings"`
+	// Suggestions are numbers of ranks to run next, with --suggest.
 	Suggestions []report.Suggestion `json:"suggestions,omitempty"`
 
 	all bool // the table lists all slots
@@ -230,7 +238,9 @@ type printedPrediction struct {
 
 // unexplained are communications that have no law, for the same reason.
 type unexplained struct {
-	Why   string   `json:"why"`
+	// Why is the reason.
+	Why string `json:"why"`
+	// Slots name the communications.
 	Slots []string `json:"communications"`
 }
 
@@ -240,7 +250,7 @@ func newPrintedPrediction(m *model.Model, o *predictOptions) *printedPrediction 
 		TrainingUnexplained: m.Unexplained, all: o.all,
 		Unexplained: []unexplained{}, Slots: []report.SlotReport{}, Laws: m.Laws()}
 	for _, u := range m.Pattern.Unexplained {
-		p.addUnexplained(u.Slot, u.Why)
+		p.Unexplained = addUnexplained(p.Unexplained, u.Slot, u.Why)
 	}
 	return p
 }
@@ -260,14 +270,15 @@ func (p *printedPrediction) print(a *app, format string) error {
 	return p.table(a.screen())
 }
 
-func (p *printedPrediction) addUnexplained(slot, why string) {
-	for i := range p.Unexplained {
-		if p.Unexplained[i].Why == why {
-			p.Unexplained[i].Slots = append(p.Unexplained[i].Slots, slot)
-			return
+// addUnexplained adds a communication without a law to those that have none for the same reason.
+func addUnexplained(to []unexplained, slot, why string) []unexplained {
+	for i := range to {
+		if to[i].Why == why {
+			to[i].Slots = append(to[i].Slots, slot)
+			return to
 		}
 	}
-	p.Unexplained = append(p.Unexplained, unexplained{why, []string{slot}})
+	return append(to, unexplained{why, []string{slot}})
 }
 
 func (p *printedPrediction) fill(m *model.Model, x *generate.Prediction, held *signature.Signature) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"text/tabwriter"
 
@@ -68,10 +67,10 @@ func printTime(w io.Writer, t *times.Prediction) error {
 	return table.Flush()
 }
 
-// boundText writes a bound of a time, in seconds; infinity is any time.
-func boundText(ns float64) string {
-	if math.IsInf(ns, 0) {
+// boundText writes a bound of a time, in seconds; nil is any time.
+func boundText(ns *float64) string {
+	if ns == nil {
 		return "any"
 	}
-	return seconds(int64(ns))
+	return seconds(int64(*ns))
 }

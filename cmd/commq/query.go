@@ -206,12 +206,17 @@ func runQueryList(a *app, l *library, format string) error {
 	return err
 }
 
+// listedQueryColumns are the columns of the list of queries.
+var listedQueryColumns = []queries.Column{
+	{Name: "name", Type: "VARCHAR", Doc: "Name of the query, as commq query NAME has it."},
+	{Name: "summary", Type: "VARCHAR", Doc: "What it answers."},
+	{Name: "source", Type: "VARCHAR", Doc: "Paper and section that the measure comes from, or why it is there."},
+	{Name: "needs", Type: "VARCHAR", Doc: "Tables and facts that a run must have for it, separated by commas."},
+	{Name: "plot", Type: "VARCHAR", Doc: "Kind of picture that --plot draws; null if it draws none."},
+	{Name: "file", Type: "VARCHAR", Doc: "File of a query of your own; null for those of commq."}}
+
 // listedQueries returns queries as rows.
 func listedQueries(all []*queries.Query) queries.Rows {
-	var columns []queries.Column
-	for _, name := range []string{"name", "summary", "source", "needs", "plot", "file"} {
-		columns = append(columns, queries.Column{Name: name, Type: "VARCHAR"})
-	}
 	var rows [][]any
 	for _, q := range all {
 		row := []any{q.Name, q.Summary, q.Source, strings.Join(q.Needs, ","), nil, nil}
@@ -223,7 +228,7 @@ func listedQueries(all []*queries.Query) queries.Rows {
 		}
 		rows = append(rows, row)
 	}
-	return queries.RowsOf(columns, rows)
+	return queries.RowsOf(listedQueryColumns, rows)
 }
 
 // askOptions are the flags of one query.

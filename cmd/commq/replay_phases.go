@@ -114,7 +114,7 @@ func (p *played) measure(ctx context.Context, a *app, s *replay.Schedule) (*repl
 
 var playedColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT", Unit: "1"},
 	{Name: "time_ns", Type: "BIGINT", Unit: "ns"},
-	{Name: "time_ns_min", Type: "BIGINT", Unit: "ns"}, {Name: "time_ns_max", Type: "BIGINT", Unit: "ns"},
+	{Name: "time_min_ns", Type: "BIGINT", Unit: "ns"}, {Name: "time_max_ns", Type: "BIGINT", Unit: "ns"},
 	{Name: "total_ns", Type: "BIGINT", Unit: "ns"},
 	{Name: "run_time_ns", Type: "BIGINT", Unit: "ns"}, {Name: "share", Type: "DOUBLE", Unit: "1", Share: true}}
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -72,21 +71,33 @@ runs.`,
 
 // listedRun is a line of commq runs list.
 type listedRun struct {
-	Name         string `json:"name"`
-	Ranks        int32  `json:"ranks"`
-	Calls        int64  `json:"calls"`
-	Messages     int64  `json:"messages"`
-	MessageBytes int64  `json:"message_bytes"`
-	Collectives  int64  `json:"collectives"`
-	TimeOrigin   string `json:"time_origin"`
-	Record       string `json:"record"`
-	Ended        string `json:"ended"`
-	Started      string `json:"started"`
-	FileBytes    int64  `json:"file_bytes"`
-	Digest       string `json:"digest"`
+	// Name is the name of the run.
+	Name string `json:"run"`
+	// Ranks is the number of processes in MPI_COMM_WORLD.
+	Ranks int32 `json:"ranks"`
+	// Calls is the number of MPI calls recorded.
+	Calls int64 `json:"calls"`
+	// Messages is the number of matched point-to-point messages.
+	Messages int64 `json:"messages"`
+	// MessageBytes is their payload.
+	MessageBytes int64 `json:"message_bytes"`
+	// Collectives is the number of collective operations: P ranks in one barrier are one.
+	Collectives int64 `json:"collectives"`
+	// TimeOrigin is where times come from: measured, virtual, simulated or untimed.
+	TimeOrigin string `json:"time_origin"`
+	// Record tells which rows of events the run has: all, messages or collectives.
+	Record string `json:"record"`
+	// Ended is finalized when every rank reached MPI_Finalize, else aborted or killed.
+	Ended string `json:"ended"`
+	// Started is when the run began, RFC 3339 in UTC; empty if that is not known.
+	Started string `json:"started"`
+	// FileBytes is the size of its tables on disk.
+	FileBytes int64 `json:"file_bytes"`
+	// Digest is the digest of its rows.
+	Digest string `json:"digest"`
 }
 
-var listedColumns = [...]string{"name", "ranks", "calls", "messages", "message_bytes", "collectives", "time_origin",
+var listedColumns = [...]string{"run", "ranks", "calls", "messages", "message_bytes", "collectives", "time_origin",
 	"record", "ended", "started", "file_bytes", "digest"}
 
 func (l listedRun) cells() []string {
@@ -158,13 +169,6 @@ func tableBytes(t schema.TableInfo) int64 {
 		sum += f.Bytes
 	}
 	return sum
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 func newRunsShowCommand(a *app) *cobra.Command {
@@ -301,8 +305,10 @@ rule is broken, 1 when one is.`,
 
 // checkedRun is the result of commq runs check for a run.
 type checkedRun struct {
+	// Run is the run as it was named on the command line.
 	Run string `json:"run"`
-	OK  bool   `json:"ok"`
+	// OK is true if no rule is broken.
+	OK bool `json:"ok"`
 	// Problems are the places that break a rule.
 	Problems []string `json:"problems"`
 }

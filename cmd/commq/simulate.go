@@ -213,7 +213,7 @@ func (o *simulateOptions) print(ctx context.Context, a *app, s *stored.Simulatio
 	switch {
 	case o.format == "json":
 		if path != nil {
-			p.CriticalPath = pathJSON(path, place)
+			p.CriticalPath = pathParts(path, place)
 		}
 		return printJSON(a.stdout, p)
 	case o.format == "csv" && path != nil:
@@ -233,41 +233,64 @@ func (o *simulateOptions) print(ctx context.Context, a *app, s *stored.Simulatio
 
 // prediction is the answer of commq simulate.
 type prediction struct {
-	Run         string `json:"run"`
-	Machine     string `json:"machine"`
-	Dialect     string `json:"dialect"`
-	Nodes       int    `json:"nodes"`
-	PredictedNs int64  `json:"predicted_ns"`
+	// Run is the name of the run.
+	Run string `json:"run"`
+	// Machine is the name of the machine.
+	Machine string `json:"machine"`
+	// Dialect is the dialect of the simulation: paper or dimemas.
+	Dialect string `json:"dialect"`
+	// Nodes is the number of nodes.
+	Nodes int `json:"nodes"`
+	// PredictedNs is the time of the program on the machine.
+	PredictedNs int64 `json:"predicted_ns"`
 	// ParallelEfficiency is the product of the other three.
 	ParallelEfficiency *float64 `json:"parallel_efficiency,omitempty"`
-	LoadBalance        *float64 `json:"load_balance,omitempty"`
-	Serialisation      *float64 `json:"serialisation,omitempty"`
-	Transfer           *float64 `json:"transfer,omitempty"`
-	IdealNs            *int64   `json:"ideal_ns,omitempty"`
+	// LoadBalance is the mean compute time of ranks as a fraction of the longest.
+	LoadBalance *float64 `json:"load_balance,omitempty"`
+	// Serialisation is the fraction of the time on an ideal network in which the busiest rank computes.
+	Serialisation *float64 `json:"serialisation,omitempty"`
+	// Transfer is IdealNs as a fraction of PredictedNs.
+	Transfer *float64 `json:"transfer,omitempty"`
+	// IdealNs is the time on an ideal network, without latency and with infinite bandwidth.
+	IdealNs *int64 `json:"ideal_ns,omitempty"`
 
-	Messages                int64 `json:"messages"`
-	MessageBytes            int64 `json:"message_bytes"`
-	Collectives             int64 `json:"collectives"`
-	CollectiveBytes         int64 `json:"collective_bytes"`
-	FallbackCollectives     int64 `json:"fallback_collectives"`
+	// Messages is the number of point-to-point messages.
+	Messages int64 `json:"messages"`
+	// MessageBytes is their payload.
+	MessageBytes int64 `json:"message_bytes"`
+	// Collectives is the number of collective operations.
+	Collectives int64 `json:"collectives"`
+	// CollectiveBytes is what their ranks send and receive.
+	CollectiveBytes int64 `json:"collective_bytes"`
+	// FallbackCollectives is the number of collective operations that cost what another operation does, as the machine
+	// has no model of them.
+	FallbackCollectives int64 `json:"fallback_collectives"`
+	// FallbackCollectiveBytes is what their ranks send and receive.
 	FallbackCollectiveBytes int64 `json:"fallback_collective_bytes"`
 
-	FinishNs []int64         `json:"finish_ns"`
-	Ranks    []predictedRank `json:"ranks"`
+	// Ranks tell how each rank spends its time.
+	Ranks []predictedRank `json:"ranks"`
 
-	// CriticalPath is nil without --critical-path.
-	CriticalPath []map[string]any `json:"critical_path,omitempty"`
+	// CriticalPath has the path by call site, call and rank; nil without --critical-path.
+	CriticalPath []pathPart `json:"critical_path,omitempty"`
 }
 
 // predictedRank tells how a rank spends its time.
 type predictedRank struct {
-	Rank           int   `json:"rank"`
-	FinishNs       int64 `json:"finish_ns"`
-	ComputeNs      int64 `json:"compute_ns"`
+	// Rank is a rank of MPI_COMM_WORLD.
+	Rank int `json:"rank"`
+	// FinishNs is when the rank ends.
+	FinishNs int64 `json:"finish_ns"`
+	// ComputeNs is the time that it computes.
+	ComputeNs int64 `json:"compute_ns"`
+	// PointToPointNs is the time in point-to-point calls.
 	PointToPointNs int64 `json:"point_to_point_ns"`
-	CollectiveNs   int64 `json:"collective_ns"`
-	WaitingNs      int64 `json:"waiting_ns"`
-	CPUWaitNs      int64 `json:"cpu_wait_ns"`
+	// CollectiveNs is the time in collective calls.
+	CollectiveNs int64 `json:"collective_ns"`
+	// WaitingNs is the part of both times in which it waits for other ranks.
+	WaitingNs int64 `json:"waiting_ns"`
+	// CPUWaitNs is the time that it waits for a CPU.
+	CPUWaitNs int64 `json:"cpu_wait_ns"`
 }
 
 func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
@@ -277,7 +300,6 @@ func newPrediction(s *stored.Simulation, r *simulate.Result) *prediction {
 		Messages: r.Messages, MessageBytes: r.Bytes, Collectives: r.Collectives, CollectiveBytes: r.CollectiveBytes,
 		FallbackCollectives: r.FallbackCollectives, FallbackCollectiveBytes: r.FallbackCollectiveBytes}
 	for rank, t := range r.Ranks {
-		p.FinishNs = append(p.FinishNs, ns(t.Finish))
 		p.Ranks = append(p.Ranks, predictedRank{rank, ns(t.Finish), ns(t.Compute), ns(t.PointToPoint),
 			ns(t.Collective), ns(t.Waiting), ns(t.CPUWait)})
 	}

@@ -194,19 +194,35 @@ func axisValue(a *sweep.Axis, i int, column queries.Column) any {
 	return a.Values[i]
 }
 
+// runColumn is the first column of an answer about several runs.
+var runColumn = queries.Column{Name: "run", Type: "VARCHAR", Doc: "Name of the run."}
+
+// sweepColumns follow the columns of the axes.
+var sweepColumns = []queries.Column{{Name: "predicted_ns", Type: "BIGINT", Unit: "ns",
+	Doc: "Predicted time; null if this combination cannot be simulated."},
+	{Name: "ratio", Type: "DOUBLE", Unit: "1", Doc: "The same by the reference time; null without one."}}
+
+// spanColumns are the columns of a sweep with --within.
+var spanColumns = []queries.Column{runColumn,
+	{Name: "parameter", Type: "VARCHAR", Doc: "Key of the machine that was swept."},
+	{Name: "least", Type: "DOUBLE", Doc: "Least of its values with a predicted time near the reference; null if none has."},
+	{Name: "greatest", Type: "DOUBLE", Doc: "Greatest of these values."},
+	{Name: "near", Type: "BIGINT", Unit: "1", Doc: "Number of combinations with a predicted time near the reference."},
+	{Name: "combinations", Type: "BIGINT", Unit: "1", Doc: "Number of all combinations."},
+	{Name: "reference_ns", Type: "BIGINT", Unit: "ns", Doc: "Time that the predicted ones are compared with."}}
+
 // rows has a row for each run and combination. It includes the column run if there are several runs.
 func (s *sweepResult) rows() queries.Rows {
 	several := len(s.runs) > 1
 	var columns []queries.Column
 	if several {
-		columns = append(columns, queries.Column{Name: "run", Type: "VARCHAR"})
+		columns = append(columns, runColumn)
 	}
 	first := len(columns) // the first axis
 	for _, a := range s.grid.Axes {
 		columns = append(columns, axisColumn(a))
 	}
-	columns = append(columns, queries.Column{Name: "predicted_ns", Type: "BIGINT", Unit: "ns"},
-		queries.Column{Name: "ratio", Type: "DOUBLE", Unit: "1"})
+	columns = append(columns, sweepColumns...)
 	var rows [][]any
 	for _, r := range s.runs {
 		for i := range r.PredictedNs {
@@ -237,10 +253,6 @@ func timeAndRatio(r *sweep.Times, i int) []any {
 
 // spanRows has a row for each run and axis, like Figure 1 of Girona, Labarta and Badia.
 func (s *sweepResult) spanRows(within float64) (queries.Rows, error) {
-	columns := []queries.Column{{Name: "run", Type: "VARCHAR"}, {Name: "parameter", Type: "VARCHAR"},
-		{Name: "least", Type: "DOUBLE"}, {Name: "greatest", Type: "DOUBLE"},
-		{Name: "near", Type: "BIGINT", Unit: "1"}, {Name: "combinations", Type: "BIGINT", Unit: "1"},
-		{Name: "reference_ns", Type: "BIGINT", Unit: "ns"}}
 	var rows [][]any
 	for _, r := range s.runs {
 		for k, a := range s.grid.Axes {
@@ -254,5 +266,5 @@ func (s *sweepResult) spanRows(within float64) (queries.Rows, error) {
 			rows = append(rows, row)
 		}
 	}
-	return queries.RowsOf(columns, rows), nil
+	return queries.RowsOf(spanColumns, rows), nil
 }

@@ -67,14 +67,14 @@ func TestSimulateGoldenCases(t *testing.T) {
 			return p
 		}
 		p := predict("dimemas5")
-		if math.Abs(float64(p.PredictedNs)-c.Expected.Total*1e9) > 2 || len(p.FinishNs) != len(c.Expected.Finish) {
-			t.Errorf("%s: %d ns on %d ranks; Dimemas says %.0f ns", c.Name, p.PredictedNs, len(p.FinishNs),
+		if math.Abs(float64(p.PredictedNs)-c.Expected.Total*1e9) > 2 || len(p.Ranks) != len(c.Expected.Finish) {
+			t.Errorf("%s: %d ns on %d ranks; Dimemas says %.0f ns", c.Name, p.PredictedNs, len(p.Ranks),
 				c.Expected.Total*1e9)
 			continue
 		}
 		for rank, want := range c.Expected.Finish {
-			if math.Abs(float64(p.FinishNs[rank])-want*1e9) > 2 || p.Ranks[rank].FinishNs != p.FinishNs[rank] {
-				t.Errorf("%s: rank %d ends after %d ns; Dimemas says %.0f ns", c.Name, rank, p.FinishNs[rank], want*1e9)
+			if math.Abs(float64(p.Ranks[rank].FinishNs)-want*1e9) > 2 || p.Ranks[rank].Rank != rank {
+				t.Errorf("%s: rank %d ends after %d ns; Dimemas says %.0f ns", c.Name, rank, p.Ranks[rank].FinishNs, want*1e9)
 			}
 		}
 		if c.Paper != nil {

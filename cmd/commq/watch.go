@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -156,10 +155,13 @@ type watching struct {
 
 // watchReport is one report as JSON.
 type watchReport struct {
+	// At is when the report was made, in RFC 3339 and UTC.
 	At string `json:"at"`
 	*hang.Progress
+	// CallsPerS is the number of calls recorded per second since the last report; 0 in the first.
 	CallsPerS float64 `json:"calls_per_s"`
-	BytesPerS float64 `json:"bytes_per_s"`
+	// BytesPerS is the number of bytes recorded per second since the last report; 0 in the first.
+	BytesPerS float64 `json:"spool_bytes_per_s"`
 }
 
 // show prints a report.
@@ -172,7 +174,7 @@ func (w *watching) show(p *hang.Progress) error {
 	first := w.reports == 0
 	w.reports, w.before, w.last = w.reports+1, *p, now
 	if w.o.format == "json" {
-		return json.NewEncoder(w.app.stdout).Encode(l)
+		return printJSONLine(w.app.stdout, l)
 	}
 	var b strings.Builder
 	parts := l.parts(first)

@@ -17,9 +17,9 @@ type Measured struct {
 	// SavedNs is the median of what each turn saved, negative if it took longer; SavedNsMin and SavedNsMax are the
 	// least and the most. Saved is SavedNs as a fraction of OriginalNs.
 	SavedNs    int64   `json:"saved_ns"`
-	SavedNsMin int64   `json:"saved_ns_min"`
-	SavedNsMax int64   `json:"saved_ns_max"`
-	Saved      float64 `json:"saved"`
+	SavedNsMin int64   `json:"saved_min_ns"`
+	SavedNsMax int64   `json:"saved_max_ns"`
+	Saved      float64 `json:"saved_share"`
 	// Collectives is how many collectives the replaced run has instead of messages; Left is how many instances were
 	// not replaced.
 	Collectives int64 `json:"collectives"`

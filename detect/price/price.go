@@ -18,7 +18,9 @@ import (
 
 // Pricing is the cost of a run on a machine, and what replacements save of it.
 type Pricing struct {
+	// Machine is the name of the machine.
 	Machine string `json:"machine"`
+	// Dialect is the dialect of the simulation: paper or dimemas.
 	Dialect string `json:"dialect"`
 	// PredictedNs is the time of the run as it is.
 	PredictedNs int64 `json:"predicted_ns"`
@@ -35,7 +37,7 @@ type Price struct {
 	// Problem then says why.
 	ReplacedNs *int64   `json:"replaced_ns"`
 	SavedNs    *int64   `json:"saved_ns"`
-	Saved      *float64 `json:"saved"`
+	Saved      *float64 `json:"saved_share"`
 	Problem    string   `json:"problem,omitempty"`
 	// Collectives is how many collectives the replaced run has instead of messages; Left is how many instances cannot
 	// be replaced.
@@ -53,10 +55,14 @@ type Price struct {
 
 // AtRanks is the time of one instance with a number of ranks that do nothing else.
 type AtRanks struct {
-	Ranks    int    `json:"ranks"`
+	// Ranks is the number of ranks.
+	Ranks int `json:"ranks"`
+	// ByHandNs is the time of the messages; nil if they cannot be simulated.
 	ByHandNs *int64 `json:"by_hand_ns"`
+	// CalledNs is the time of the collective; nil if it cannot be simulated.
 	CalledNs *int64 `json:"called_ns"`
-	Problem  string `json:"problem,omitempty"`
+	// Problem is the reason if one of them is not known.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Pricer simulates a run with and without replacements.

@@ -76,8 +76,8 @@ func (p *Report) omissions() (out []string) {
 
 // CSV writes a row per finding; lists have blanks between their members.
 func (p *Report) CSV(w io.Writer) error {
-	rows := [][]string{{"operation", "communicator", "ranks", "missing_ranks", "completeness", "roots",
-		"possible_roots", "payload_bytes_min", "payload_bytes_max", "segments", "instances", "repeats", "messages",
+	rows := [][]string{{"operation", "comm", "ranks", "missing_ranks", "completeness", "roots",
+		"possible_roots", "payload_min_bytes", "payload_max_bytes", "segments", "instances", "repeats", "messages",
 		"message_bytes", "send_sites", "receive_sites", "completion_sites", "certainty", "reductions", "checks",
 		"kept_ranks", "others"}}
 	if p.Pricing != nil {

@@ -13,10 +13,12 @@ import (
 
 // Report is the answer of commq detect.
 type Report struct {
+	// Run is the name of the run.
 	Run string `json:"run"`
 	// RunDigest is the digest of the run.
 	RunDigest string `json:"run_digest"`
-	Hash      string `json:"hash"`
+	// Hash is the payload hash of the run: crc64 or crc32.
+	Hash string `json:"hash"`
 	// Messages is the number of messages; Unhashed are those without a payload hash, which were left out.
 	Messages int64 `json:"messages"`
 	Unhashed int64 `json:"unhashed"`
@@ -29,8 +31,9 @@ type Report struct {
 	// Neighborhoods is the number of findings that are exchanges between neighbours, listed or not.
 	Neighborhoods int `json:"neighborhoods"`
 	// FalseMatchChance bounds the chance that any two different payloads of one size had the same hash.
-	FalseMatchChance float64   `json:"false_match_chance"`
-	Findings         []Finding `json:"findings"`
+	FalseMatchChance float64 `json:"false_match_chance"`
+	// Findings are the collectives made by hand.
+	Findings []Finding `json:"findings"`
 	// Pricing is there with --machine; the findings are then sorted by what they save.
 	Pricing *price.Pricing `json:"pricing,omitempty"`
 	// Replay is there with --replay.
@@ -40,26 +43,41 @@ type Report struct {
 // Finding is a collective operation that the program does by hand.
 type Finding struct {
 	// Finding is its number, from 1 by descending bytes.
-	Finding          int     `json:"finding"`
-	Operation        string  `json:"operation"`
-	Communicator     *int32  `json:"communicator"`
-	CommunicatorName string  `json:"communicator_name,omitempty"`
-	Ranks            []int32 `json:"ranks"`
-	MissingRanks     []int32 `json:"missing_ranks"`
-	Completeness     float64 `json:"completeness"`
-	Roots            []int32 `json:"roots"`
-	PossibleRoots    []int32 `json:"possible_roots"`
+	Finding int `json:"finding"`
+	// Operation is the collective, without MPI's prefix, for example bcast.
+	Operation string `json:"operation"`
+	// Communicator is the id of the communicator that the collective could use; nil if none has these ranks.
+	Communicator *int32 `json:"comm"`
+	// CommunicatorName is its name.
+	CommunicatorName string `json:"comm_name,omitempty"`
+	// Ranks are the world ranks that take part.
+	Ranks []int32 `json:"ranks"`
+	// MissingRanks are world ranks of the communicator that do not take part.
+	MissingRanks []int32 `json:"missing_ranks"`
+	// Completeness is the fraction of the communicator's ranks that take part.
+	Completeness float64 `json:"completeness"`
+	// Roots are the world ranks of the roots; empty if the operation has none.
+	Roots []int32 `json:"roots"`
+	// PossibleRoots are the roots that it could be as well.
+	PossibleRoots []int32 `json:"possible_roots"`
 	// RootOrder are the roots in the order in which they take turns, if there are several and they do.
 	RootOrder []int32 `json:"root_order,omitempty"`
 	// Neighbors is there for operations between neighbours.
-	Neighbors       *Neighbors `json:"neighbors,omitempty"`
-	PayloadBytesMin int64      `json:"payload_bytes_min"`
-	PayloadBytesMax int64      `json:"payload_bytes_max"`
-	Segments        int        `json:"segments"`
-	Instances       int64      `json:"instances"`
-	Repeats         int64      `json:"repeats"`
-	Messages        int64      `json:"messages"`
-	MessageBytes    int64      `json:"message_bytes"`
+	Neighbors *Neighbors `json:"neighbors,omitempty"`
+	// PayloadBytesMin is the least payload of an instance.
+	PayloadBytesMin int64 `json:"payload_min_bytes"`
+	// PayloadBytesMax is the greatest payload of an instance.
+	PayloadBytesMax int64 `json:"payload_max_bytes"`
+	// Segments is the greatest number of pieces that a payload is sent in.
+	Segments int `json:"segments"`
+	// Instances is how often the program does it.
+	Instances int64 `json:"instances"`
+	// Repeats is how many of the instances carry what all ranks had from an earlier one.
+	Repeats int64 `json:"repeats"`
+	// Messages is the number of messages of all instances.
+	Messages int64 `json:"messages"`
+	// MessageBytes is their payload.
+	MessageBytes int64 `json:"message_bytes"`
 	// Certainty is verified, addressed or inferred. Reductions are the operations that fit, by MPI's names. Checks is
 	// how many payloads were compared with what they must be. KeptRanks are ranks whose own part was not seen.
 	Certainty  string   `json:"certainty"`
@@ -93,8 +111,10 @@ type Neighbors struct {
 
 // Instance is one execution of an operation.
 type Instance struct {
-	Root  *int32 `json:"root"`
-	Bytes int64  `json:"bytes"`
+	// Root is the world rank of the root; nil if the operation has none.
+	Root *int32 `json:"root"`
+	// Bytes is the payload.
+	Bytes int64 `json:"bytes"`
 	// RankBytes is the payload of each of the finding's ranks, if it may differ.
 	RankBytes []int64 `json:"rank_bytes,omitempty"`
 	// Messages are src, dst, send_seq, recv_post_seq and recv_done_seq of each; the last is -1 if no call completed the
@@ -104,11 +124,16 @@ type Instance struct {
 
 // Site is a place in the program with calls to remove.
 type Site struct {
-	Calls    []string `json:"calls"`
-	Function string   `json:"function,omitempty"`
-	File     string   `json:"file,omitempty"`
-	Line     int32    `json:"line,omitempty"`
-	Place    string   `json:"place"`
+	// Calls are the MPI functions that are called there.
+	Calls []string `json:"calls"`
+	// Function is the function of the program.
+	Function string `json:"function,omitempty"`
+	// File is its source file.
+	File string `json:"file,omitempty"`
+	// Line is the line in it.
+	Line int32 `json:"line,omitempty"`
+	// Place is the place for people: file and line, or what else is known.
+	Place string `json:"place"`
 }
 
 // maker makes a report from a result.

@@ -21,7 +21,7 @@ type Eager struct {
 
 // Threshold is the size from which sends wait for their receiver.
 type Threshold struct {
-	// Bytes is the smallest size that waits, models.NoThreshold when none does. EagerBytes is the largest size that
+	// Bytes is the smallest size that waits, 2^63-1 when none does. EagerBytes is the largest size that
 	// does not, -1 when all wait. The library's threshold is above EagerBytes and at most Bytes.
 	Bytes      int64 `json:"bytes"`
 	EagerBytes int64 `json:"eager_bytes"`

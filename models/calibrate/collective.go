@@ -153,10 +153,15 @@ type Operation struct {
 
 // OperationPoint is one size and number of ranks of an operation.
 type OperationPoint struct {
-	Ranks int     `json:"ranks"`
-	Bytes int64   `json:"bytes"`
-	Count int64   `json:"count"`
-	Ns    float64 `json:"ns"`
+	// Ranks is the number of ranks.
+	Ranks int `json:"ranks"`
+	// Bytes is the largest size of a rank's data.
+	Bytes int64 `json:"bytes"`
+	// Count is the number of operations.
+	Count int64 `json:"count"`
+	// Ns is the time that represents them.
+	Ns float64 `json:"ns"`
+	// FitNs is the time by the model.
 	FitNs float64 `json:"fit_ns"`
 
 	sizes models.Sizes

@@ -21,9 +21,12 @@ type Point struct {
 
 // Piece is the cost of the bytes of a message beyond AboveBytes: StepNs once, and NsPerByte for each of them.
 type Piece struct {
-	AboveBytes int64   `json:"above_bytes"`
-	StepNs     float64 `json:"step_ns"`
-	NsPerByte  float64 `json:"ns_per_byte"`
+	// AboveBytes is the size from which on the piece applies.
+	AboveBytes int64 `json:"above_bytes"`
+	// StepNs is a time that these messages take more.
+	StepNs float64 `json:"step_ns"`
+	// NsPerByte is the time of each byte beyond AboveBytes, in ns.
+	NsPerByte float64 `json:"ns_per_byte"`
 }
 
 // Line is the time of a message by its size, L + S/B (equation 1 of Girona et al.), if necessary with pieces of other
@@ -32,7 +35,7 @@ type Line struct {
 	// LatencyNs is L, and NsPerByte is 1e9/B up to the first piece.
 	LatencyNs float64 `json:"latency_ns"`
 	NsPerByte float64 `json:"ns_per_byte"`
-	// Pieces are in ascending order of AboveBytes; each applies up to the next.
+	// Pieces are in ascending order; each applies up to the next.
 	Pieces []Piece `json:"pieces,omitempty"`
 }
 

@@ -26,7 +26,8 @@ type PrintedLaw struct {
 	// Communication names an event of the template and the question that the law answers: who makes the call (in), to
 	// whom ranks send (to), from whom they receive (from), which communicator they use (comm).
 	Communication string `json:"communication"`
-	Law           string `json:"law"`
+	// Law is the law as a formula.
+	Law string `json:"law"`
 	// Forms is the number of laws that fit all runs and are about as simple.
 	Forms int `json:"forms"`
 }

@@ -18,6 +18,8 @@ const (
 // EC1 is the paper's communication structure of a dynamic pattern: an algorithm and the bits involved. The slot has the
 // numbers of phase and communication.
 type EC1 struct {
+	// Algorithm is exchange, where the destination is the source with some bits inverted, or permutation, where its
+	// bits are in another order.
 	Algorithm Algorithm `json:"algorithm"`
 	// Bits of an exchange are those that are inverted, ascending from 0 for the lowest. A permutation has one for
 	// each bit of a rank: bit j of the destination is bit Bits[j] of the source.
@@ -48,14 +50,18 @@ func permuted(order []int32, rank int32) int32 {
 // EC2 is the paper's communication structure of a static pattern: the displacements in the order of the ranks at which
 // they begin.
 type EC2 struct {
+	// Displacements are the blocks of sources with the same displacement.
 	Displacements []Displacement `json:"displacements"`
 }
 
 // Displacement is a difference between destination and source, and the ranks that have it: Length consecutive ranks
 // from Start on, repeated.
 type Displacement struct {
-	By     int32 `json:"by"`
-	Start  int32 `json:"start"`
+	// By is the destination minus the source, as ranks.
+	By int32 `json:"by"`
+	// Start is the first source.
+	Start int32 `json:"start"`
+	// Length is the number of consecutive sources.
 	Length int32 `json:"length"`
 	// Repeats are the repetitions, innermost first: {3, +4} means three times, 4 ranks apart.
 	Repeats []Repeat `json:"repeats,omitempty"`
@@ -63,7 +69,9 @@ type Displacement struct {
 
 // Repeat is a number of repetitions and their distance in ranks.
 type Repeat struct {
-	Times  int32 `json:"times"`
+	// Times is how often the block is there.
+	Times int32 `json:"times"`
+	// Stride is the distance from one to the next, in ranks.
 	Stride int32 `json:"stride"`
 }
 

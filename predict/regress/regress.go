@@ -17,7 +17,7 @@ type Point struct {
 
 // Warning is an assumption behind a prediction, or a reason to doubt it.
 type Warning struct {
-	Name string `json:"name"` // one of the constants below
+	Name string `json:"name"` // few-points, extrapolation, uncertain and the like
 	Text string `json:"text"` // a sentence with the reason and the remedy
 }
 
@@ -33,7 +33,9 @@ const (
 
 // Prediction is the prediction of a curve at one rank count.
 type Prediction struct {
-	Ranks int64   `json:"ranks"`
+	// Ranks is the number of ranks.
+	Ranks int64 `json:"ranks"`
+	// Value is the predicted value, in the unit of the table.
 	Value float64 `json:"prediction"`
 	// Low and High bound the interval in which a value measured there lies with a probability of 95 %, if the form is
 	// one of those tried. For exact laws they are the least and the largest prediction of all laws that fit.
@@ -51,14 +53,20 @@ type Prediction struct {
 	RollingOrigin *float64 `json:"rolling_origin"`
 	// Alternatives are the other exact laws that fit, or the forms that are about as good, best first.
 	Alternatives []Alternative `json:"alternatives"`
-	Warnings     []Warning     `json:"warnings"`
+	// Warnings are assumptions behind the prediction.
+	Warnings []Warning `json:"warnings"`
 }
 
 // Alternative is another form's prediction.
 type Alternative struct {
-	Form        string   `json:"form"`
-	Formula     string   `json:"formula"`
-	Value       float64  `json:"prediction"`
+	// Form is the family of the form.
+	Form string `json:"form"`
+	// Formula is the form with its coefficients.
+	Formula string `json:"formula"`
+	// Value is the value that it predicts.
+	Value float64 `json:"prediction"`
+	// LeaveOneOut is the error of predicting each rank count from all others, as a fraction; nil if there are too few
+	// points.
 	LeaveOneOut *float64 `json:"leave_one_out"`
 }
 

@@ -12,6 +12,7 @@ import (
 // Score compares a predicted run with a measured one. Errors are sums of absolute differences divided by the measured
 // sum.
 type Score struct {
+	// Ranks is the number of ranks.
 	Ranks int32 `json:"ranks"`
 	// EdgePrecision is the fraction of the predicted pairs of communicating ranks that exist, EdgeRecall the fraction
 	// of the existing pairs that were predicted.
@@ -23,8 +24,10 @@ type Score struct {
 	// CollectiveError is the error of the numbers of collective calls, by rank, operation, size of the communicator and
 	// bytes.
 	CollectiveError float64 `json:"collective_error"`
-	Messages        int64   `json:"messages"`
-	Bytes           int64   `json:"bytes"`
+	// Messages is the number of messages of the run that was left out.
+	Messages int64 `json:"messages"`
+	// Bytes is their payload.
+	Bytes int64 `json:"message_bytes"`
 }
 
 // Traffic is the traffic of a run, or a part of it. Collectives counts calls.

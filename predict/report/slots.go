@@ -16,16 +16,18 @@ type SlotReport struct {
 	Call string `json:"call"`
 	// Destinations is the law of destinations, Equation its general equation as in Figure 7 of the paper; empty if
 	// there is none.
-	Destinations string `json:"destinations,omitempty"`
+	Destinations string `json:"destinations_law,omitempty"`
 	Equation     string `json:"equation,omitempty"`
 	// Size is the law of the bytes that a call sends. Members is the law of the members of its communicator.
 	Size    string `json:"bytes_law,omitempty"`
-	Members string `json:"communicator,omitempty"`
+	Members string `json:"comm_law,omitempty"`
 	// Calls is the number of calls of all ranks, Bytes the number of bytes that they send, with its bounds.
-	Calls     int64 `json:"calls"`
-	Bytes     int64 `json:"bytes"`
-	BytesLow  int64 `json:"bytes_low"`
-	BytesHigh int64 `json:"bytes_high"`
+	Calls int64 `json:"calls"`
+	Bytes int64 `json:"bytes"`
+	// BytesLow is the lower bound of Bytes.
+	BytesLow int64 `json:"low_bytes"`
+	// BytesHigh is the upper bound of Bytes.
+	BytesHigh int64 `json:"high_bytes"`
 }
 
 // Slots reports on each call that sends or takes part in a collective operation, those with most bytes first.

@@ -20,11 +20,11 @@ import (
 
 // Warning is an assumption behind a prediction. There is one for each cause.
 type Warning struct {
-	// Name is one of the constants, for programs; Text describes what was found.
+	// Name is for programs, for example few-runs; Text describes what was found.
 	Name string `json:"name"`
 	Text string `json:"text"`
 	// Run is a number of ranks at which a run would tell more; 0 if none is known.
-	Run int32 `json:"run,omitempty"`
+	Run int32 `json:"ranks,omitempty"`
 }
 
 // Names of warnings.
@@ -234,7 +234,9 @@ func newPaths(m *model.Model) (n int) {
 // Suggestion is a number of ranks to run the program at next, and the names of the warnings that this would settle or
 // test.
 type Suggestion struct {
-	Ranks   int32    `json:"ranks"`
+	// Ranks is a number of ranks to run the program on.
+	Ranks int32 `json:"ranks"`
+	// Reasons are the names of the warnings that such a run could settle, or what else it would tell.
 	Reasons []string `json:"reasons"`
 }
 

@@ -12,6 +12,7 @@ import (
 // Call is what a call did, seen from its rank: ranks that do the same with neighbours at the same distance share one
 // Call.
 type Call struct {
+	// Comm is the id of the communicator; null if the call has none.
 	Comm Int `json:"comm"`
 	// Send and Recv are the two sides of the communication; nil if there is none.
 	Send Side `json:"send,omitempty"`

@@ -43,7 +43,7 @@ type Signature struct {
 	Template *template.Node `json:"template"`
 	// Values has, by node ID, the distinct things that ranks did at the node.
 	Values []Values `json:"values"`
-	// Roots has, by rank, the index of the root's value in Values[0].Loops.
+	// Roots has, by rank, the index of the root's value in the loops of the first of Values.
 	Roots []int32 `json:"roots"`
 
 	// Ticks is the last time of the logical clock. Phases are in template order.
@@ -62,10 +62,14 @@ type Signature struct {
 
 // Comm is a communicator.
 type Comm struct {
-	ID     int32  `json:"id"`
+	// ID is the communicator's id in the run.
+	ID int32 `json:"id"`
+	// Parent is the id of the communicator that it was made from; nil for MPI_COMM_WORLD and others without one.
 	Parent *int32 `json:"parent,omitempty"`
-	Kind   string `json:"kind"`
-	Name   string `json:"name,omitempty"`
+	// Kind tells how it was made, as in the table comms.
+	Kind string `json:"kind"`
+	// Name is its name, if it has one.
+	Name string `json:"name,omitempty"`
 	// Dims and Periods describe a Cartesian topology as in the table comms.
 	Dims    string `json:"cart_dims,omitempty"`
 	Periods string `json:"cart_periods,omitempty"`
@@ -117,7 +121,9 @@ func ParseExtents(text string) (extents []int32) {
 
 // Datatype is a datatype.
 type Datatype struct {
-	ID   int32  `json:"id"`
+	// ID is the datatype's id in the run.
+	ID int32 `json:"id"`
+	// Name is its name, if it has one.
 	Name string `json:"name,omitempty"`
 	// Bytes is the size of an element.
 	Bytes int64 `json:"bytes"`
@@ -125,14 +131,22 @@ type Datatype struct {
 
 // Frame is a frame of call paths. A frame follows its parent in Signature.Frames.
 type Frame struct {
-	ID       int32  `json:"id"`
-	Parent   *int32 `json:"parent,omitempty"`
-	Module   string `json:"module,omitempty"`
-	BuildID  string `json:"build_id,omitempty"`
-	Offset   *int64 `json:"offset,omitempty"`
+	// ID is the frame's id in the run.
+	ID int32 `json:"id"`
+	// Parent is the id of the frame that called it; nil for the outermost.
+	Parent *int32 `json:"parent,omitempty"`
+	// Module is the file of the executable or library.
+	Module string `json:"module,omitempty"`
+	// BuildID is the build id of the module, hexadecimal.
+	BuildID string `json:"build_id,omitempty"`
+	// Offset is the place of the call in the module, in bytes.
+	Offset *int64 `json:"offset,omitempty"`
+	// Function is the function of the program.
 	Function string `json:"function,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     *int32 `json:"line,omitempty"`
+	// File is its source file.
+	File string `json:"file,omitempty"`
+	// Line is the line in it.
+	Line *int32 `json:"line,omitempty"`
 }
 
 // Symbol is an MPI call at a place in the program.
@@ -160,7 +174,7 @@ type Values struct {
 	Loops [][]fold.Item `json:"loops,omitempty"`
 	// Times tells how long ranks computed before the calls of an event; nil if unknown.
 	Times *Times `json:"times,omitempty"`
-	// Parts is PartsProduct if that rule determines what the event's collectives send to each peer; else empty.
+	// Parts is the rule that determines what the event's collectives send to each peer: product, or empty if there is none.
 	Parts string `json:"parts,omitempty"`
 
 	// RecursionLevels has the first and the last level of each of Loops for a loop over the levels of a recursion. It
@@ -223,10 +237,10 @@ func (p *Phase) Relevant(ranks int32, leastShare float64) bool {
 // destination. It has what section 4.2 of the paper needs before it looks for a communication's general equation: the
 // numbers of EC1 and EC2, dependency, static or dynamic, and the distance matrix.
 type Communication struct {
-	// Phase is #Phase of EC1 and EC2: the index, from 1, of the phase whose loop the event is in; the one with most
+	// Phase is the index, from 1, of the phase whose loop the event is in; the one with most
 	// calls if a loop has several phases; 0 if the event is in none.
 	Phase int `json:"phase,omitempty"`
-	// Number is #Comm: it counts the communications of the phase from 1.
+	// Number counts the communications of the phase from 1.
 	Number int `json:"communication"`
 	// Event is the node ID of the event.
 	Event int32 `json:"event"`
@@ -240,7 +254,7 @@ type Communication struct {
 	// otherwise the pattern is static. On two ranks a shift is an exchange too.
 	Dynamic bool         `json:"dynamic"`
 	EC1     *pattern.EC1 `json:"ec1,omitempty"`
-	// Dependent is true if messages travel on: some destination sends to a third rank (pattern.Mapping.Dependent).
+	// Dependent is true if messages travel on: some destination sends to a third rank.
 	Dependent bool `json:"dependent"`
 	// Distances is the distance matrix, destination minus source in world ranks. Each source's row has one entry, so
 	// it is stored as the displacements of EC2 with their repetitions. For a static pattern it is the EC2.

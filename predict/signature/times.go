@@ -15,11 +15,16 @@ type Times struct {
 
 // Spread is a distribution. Its quartiles are within 2 % of the exact ones.
 type Spread struct {
-	Count  int64 `json:"count"`
-	Sum    int64 `json:"sum"`
-	Low    int64 `json:"q1"`
+	// Count is how many values there are.
+	Count int64 `json:"count"`
+	// Sum is their sum.
+	Sum int64 `json:"sum"`
+	// Low is the first quartile.
+	Low int64 `json:"q1"`
+	// Median is the median.
 	Median int64 `json:"median"`
-	High   int64 `json:"q3"`
+	// High is the third quartile.
+	High int64 `json:"q3"`
 }
 
 // MeanNs returns the mean compute time before a call of an event; NaN if unknown.

@@ -28,13 +28,15 @@ const EpochRows = 1 << 18
 
 // Prediction is a predicted execution time on a machine.
 type Prediction struct {
+	// Machine is the name of the machine.
 	Machine string `json:"machine"`
+	// Dialect is the dialect of the simulation: paper or dimemas.
 	Dialect string `json:"dialect"`
 	// PetNs is the predicted execution time. LowNs and HighNs are those with all compute times at the ends of their
 	// interval.
-	PetNs  int64 `json:"pet_ns"`
-	LowNs  int64 `json:"pet_low_ns"`
-	HighNs int64 `json:"pet_high_ns"`
+	PetNs  int64 `json:"predicted_ns"`
+	LowNs  int64 `json:"predicted_low_ns"`
+	HighNs int64 `json:"predicted_high_ns"`
 	// Phases are the phases that ranks repeat. PetNs is the sum of their times by their weights, plus OtherNs.
 	Phases  []Phase `json:"phases"`
 	OtherNs int64   `json:"other_ns"`
@@ -58,7 +60,7 @@ type Phase struct {
 	Phase  int   `json:"phase"`
 	Weight int64 `json:"weight"`
 	// Ns is the time of one repetition, Events the number of calls of the rank that does most in it.
-	Ns     int64 `json:"phase_ns"`
+	Ns     int64 `json:"time_ns"`
 	Events int64 `json:"events_max"`
 	// Share is the fraction of the predicted time that all repetitions take.
 	Share float64 `json:"share"`
@@ -125,12 +127,12 @@ func (t *Prediction) findInterval(simulate func(factor float64) (int64, error)) 
 	}
 	for _, side := range []struct {
 		ns      *int64
-		compute float64
-	}{{&t.LowNs, c.LowNs}, {&t.HighNs, c.HighNs}} {
-		if math.IsInf(side.compute, 0) {
+		compute *float64
+	}{{&t.LowNs, &c.LowNs}, {&t.HighNs, c.HighNs}} {
+		if side.compute == nil {
 			continue
 		}
-		ns, err := simulate(side.compute / c.RankNs)
+		ns, err := simulate(*side.compute / c.RankNs)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package times
 
 import (
 	"errors"
-	"math"
 	"testing"
 
 	"github.com/commq/commq/predict/model/compute"
@@ -34,8 +33,8 @@ func TestIntervalFollowsComputeTimes(t *testing.T) {
 		compute   *compute.Time
 		low, high int64
 	}{
-		{&compute.Time{RankNs: 400, LowNs: 200, HighNs: 800}, 700, 1800},
-		{&compute.Time{RankNs: 400, LowNs: 200, HighNs: math.Inf(1)}, 700, 1000},
+		{&compute.Time{RankNs: 400, LowNs: 200, HighNs: new(800.0)}, 700, 1800},
+		{&compute.Time{RankNs: 400, LowNs: 200, HighNs: nil}, 700, 1000},
 		{&compute.Time{}, 1000, 1000},
 		{nil, 1000, 1000},
 	} {

@@ -11,9 +11,9 @@
 -- column min_ns BIGINT ns: Time of the shortest.
 -- column mean_ns BIGINT ns: Mean time.
 -- column max_ns BIGINT ns: Time of the longest.
--- column app_fraction DOUBLE share: Share of the time that all threads ran together, each from the end of MPI_Init to
+-- column app_share DOUBLE share: Share of the time that all threads ran together, each from the end of MPI_Init to
 --     the start of MPI_Finalize, or where it called neither from its first call's start to its last call's end (App%).
--- column mpi_fraction DOUBLE share: Share of the time in all calls (MPI%). Failed tests and probes are in none: commq query
+-- column mpi_share DOUBLE share: Share of the time in all calls (MPI%). Failed tests and probes are in none: commq query
 --     time-by-rank has their time.
 -- column cov DOUBLE 1: How far the ranks that called it differ: the standard deviation of their times in it, n - 1 in the
 --     denominator, by the mean (COV); 0 for one rank, null where nobody spent time in it.
@@ -54,7 +54,7 @@ by_call AS (
   GROUP BY call
 )
 SELECT c.call, c.ranks, c.calls, c.time_ns, c.min_ns, CAST(ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(c.returned, 0)) AS BIGINT) AS mean_ns, c.max_ns,
-       ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.app_ns, 0), 4) AS app_fraction, ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
+       ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.app_ns, 0), 4) AS app_share, ROUND(CAST(c.time_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_share,
        ROUND(CAST(c.deviation_ns AS DOUBLE) / NULLIF(c.mean_rank_ns, 0), 4) AS cov
 FROM by_call c
 CROSS JOIN whole w

@@ -14,7 +14,7 @@
 -- column top_rank INTEGER -: That rank, the lowest of several.
 -- column imbalance DOUBLE 1: max by mean: 1 is balance, the number of ranks is all on one.
 -- column imbalance_ns BIGINT ns: max less mean: what the slowest rank would gain with balance.
--- column imbalance_fraction DOUBLE share: imbalance_ns by max, times n/(n - 1) for n ranks, so that 0 is balance and 1 is all on one rank; null for one rank.
+-- column imbalance_share DOUBLE share: imbalance_ns by max, times n/(n - 1) for n ranks, so that 0 is balance and 1 is all on one rank; null for one rank.
 -- order: imbalance_ns DESC, what
 -- cost: The table profile.
 -- title: Load imbalance
@@ -56,6 +56,6 @@ compared AS (
 )
 SELECT what, ranks, total_ns, CAST(min_ns AS BIGINT) AS min_ns, CAST(ROUND(mean_ns) AS BIGINT) AS mean_ns, max_ns, top_rank,
        ROUND(CAST(max_ns AS DOUBLE) / NULLIF(mean_ns, 0), 4) AS imbalance, CAST(ROUND(max_ns - mean_ns) AS BIGINT) AS imbalance_ns,
-       ROUND((max_ns - mean_ns) / NULLIF(CAST(max_ns AS DOUBLE), 0) * n / NULLIF(n - 1, 0), 4) AS imbalance_fraction
+       ROUND((max_ns - mean_ns) / NULLIF(CAST(max_ns AS DOUBLE), 0) * n / NULLIF(n - 1, 0), 4) AS imbalance_share
 FROM compared
 ORDER BY imbalance_ns DESC, what

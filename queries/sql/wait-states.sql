@@ -12,8 +12,8 @@
 -- column rank INTEGER -: World rank that waited; null for --by run.
 -- column waits BIGINT 1: Calls that waited.
 -- column wait_ns BIGINT ns: Time lost in them.
--- column mpi_fraction DOUBLE share: Part of the time in MPI (of all ranks, or of this one) that this is. Null where there is none.
--- column time_fraction DOUBLE share: Part of the whole time of their threads, from the end of MPI_Init to the start of MPI_Finalize.
+-- column mpi_share DOUBLE share: Part of the time in MPI (of all ranks, or of this one) that this is. Null where there is none.
+-- column time_share DOUBLE share: Part of the whole time of their threads, from the end of MPI_Init to the start of MPI_Finalize.
 -- column max_ns BIGINT ns: The longest of these waits.
 -- column top_rank INTEGER -: The rank that lost most, the lowest of several; null where nobody waited.
 -- column top_rank_ns BIGINT ns: What it lost.
@@ -74,8 +74,8 @@ whole AS (
   GROUP BY CASE WHEN {{by}} = 'rank' THEN rank END
 )
 SELECT s.state, CAST(s.shown AS INTEGER) AS rank, CAST(s.waits AS BIGINT) AS waits, s.wait_ns,
-       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_fraction,
-       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.time_ns, 0), 4) AS time_fraction,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.mpi_ns, 0), 4) AS mpi_share,
+       ROUND(CAST(s.wait_ns AS DOUBLE) / NULLIF(w.time_ns, 0), 4) AS time_share,
        CAST(s.max_ns AS BIGINT) AS max_ns, CAST(s.top_rank AS INTEGER) AS top_rank, CAST(s.top_rank_ns AS BIGINT) AS top_rank_ns
 FROM summed s
 JOIN whole w ON COALESCE(w.shown, -1) = COALESCE(s.shown, -1)

@@ -14,9 +14,9 @@ import (
 type Time struct {
 	// RankNs is the total compute time of a rank in ns, the mean over ranks. LowNs and HighNs bound it with 95 %
 	// confidence.
-	RankNs float64 `json:"rank_ns"`
-	LowNs  float64 `json:"low_ns"`
-	HighNs float64 `json:"high_ns"`
+	RankNs float64  `json:"rank_ns"`
+	LowNs  float64  `json:"low_ns"`
+	HighNs *float64 `json:"high_ns"`
 	// Calls is the number of calls with a compute time before them, Unknown the number of calls without, because no run
 	// has one.
 	Calls   int64 `json:"calls"`
@@ -142,16 +142,20 @@ func (p *Predictor) addUp(t *Time, laws []*timeLaw, weight map[*timeLaw]float64)
 		low += math.Pow((x.value-x.low)*calls, 2)
 		high += math.Pow((x.high-x.value)*calls, 2)
 	}
-	t.LowNs, t.HighNs = t.RankNs-math.Sqrt(low), t.RankNs+math.Sqrt(high)
+	highNs := t.RankNs + math.Sqrt(high)
+	t.LowNs = t.RankNs - math.Sqrt(low)
 	if t.RankNs > 0 {
 		t.Once = once / t.RankNs
 	}
-	for _, ns := range []*float64{&t.RankNs, &t.LowNs, &t.HighNs} {
+	for _, ns := range []*float64{&t.RankNs, &t.LowNs, &highNs} {
 		*ns /= float64(p.ranks)
 	}
 	if total := p.laws.total; total.curve != nil {
 		x := total.evaluate(p.ranks)
-		t.LowNs, t.HighNs = min(t.LowNs, x.low), max(t.HighNs, x.high)
+		t.LowNs, highNs = min(t.LowNs, x.low), max(highNs, x.high)
+	}
+	if !math.IsInf(highNs, 0) {
+		t.HighNs = &highNs
 	}
 	t.LowNs = max(t.LowNs, 0)
 }
