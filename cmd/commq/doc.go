@@ -13,9 +13,10 @@
 //   - picture.go: flags of pictures; checkpoint.go: flags of commands that continue after they were killed
 //   - read_runs.go: the runs that a command reads, as flags and arguments; written.go: what it writes, and --replace
 //   - mistakes.go: messages about unknown commands and flags
+//   - json.go: answers in JSON
 //   - terminal.go, progress.go, working.go, help.go, summary.go: notes, progress, signs of life, help, summaries
 //
 // The tests make the reference of the commands and, with -man FOLDER, manual pages.
 package main
 
-//go:generate go test -run ^TestCommandReference$ . -update
+//go:generate go test -run ^(TestCommandReference|TestJSONSchemas)$ . -update

@@ -18,7 +18,7 @@ import (
 // The reference of the commands and the manual pages come from the commands themselves, by tests, so that what makes
 // them is not in commq.
 var (
-	update    = flag.Bool("update", false, "write docs/reference/commands.md")
+	update    = flag.Bool("update", false, "write docs/reference/commands.md and json")
 	manFolder = flag.String("man", "", "`FOLDER` to write manual pages to")
 )
 
@@ -91,6 +91,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 		b.WriteString("\nFlags:\n")
 		flagBlock(b, flags)
 	}
+	b.WriteString(jsonLinks(strings.TrimPrefix(c.CommandPath(), "commq ")))
 	if c.Name() == "query" {
 		b.WriteString("\n[QUERIES.md](../QUERIES.md) describes the queries. All of them have these flags:\n")
 		ask, _, _ := c.Find([]string{"calls"}) // which has no parameters

@@ -108,6 +108,7 @@ func TestReplayOfPhases(t *testing.T) {
 	var p replay.PhasePrediction
 	out := commq(t, "replay", "--run", filepath.Join(runsDir, "cg.A.4"), "--phases", "--repeat", "3", "--compute",
 		"zero", "--mpi", "openmpi", "--format", "json")
+	fitsSchema(t, "replay-phases", out)
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
 		t.Fatal(err)
 	}
