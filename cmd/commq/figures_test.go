@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"image"
 	"image/png"
 	"io/fs"
@@ -8,15 +9,19 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/kballard/go-shellquote"
+
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/plot"
 )
 
-// The page docs/FIGURES.md shows pictures, each with the command that draws it. If $COMMQ_FIGURES names a store with
-// the runs that the page tells how to capture, the test draws all pictures; otherwise it draws those of the runs in
-// this repository and compares.
+// The page docs/FIGURES.md shows pictures, each with the command that draws it. The test draws them again and compares;
+// with -update it writes them. Runs that are not in this repository are in the store that $COMMQ_FIGURES names; without
+// it their pictures are drawn from their answers in docs/validation/measures.
 
 const (
 	figuresPage = "../../docs/FIGURES.md"
@@ -33,6 +38,7 @@ var (
 // figure is a picture of the page.
 type figure struct {
 	args []string // of commq, without --plot
+	asks []string // of them, those of the question
 	file string   // from docs
 	runs []string // names and patterns
 }
@@ -60,8 +66,11 @@ func readFigures(t *testing.T) (all []figure, captured []string) {
 				continue
 			case "--run":
 				f.runs = append(f.runs, args[i+1])
+				f.args = append(f.args, args[i], args[i+1])
+				i++
+				continue
 			}
-			f.args = append(f.args, args[i])
+			f.args, f.asks = append(f.args, args[i]), append(f.asks, args[i])
 		}
 		all = append(all, f)
 	}
@@ -137,19 +146,112 @@ func TestFiguresMatchTheirCommands(t *testing.T) {
 	}
 	for _, f := range figures {
 		t.Run(f.file, func(t *testing.T) {
-			if more == "" && f.needs(t, captured) {
-				t.Skip("its runs are not in this repository")
+			committed := filepath.Join(figuresDir, f.file)
+			to := filepath.Join(t.TempDir(), filepath.Base(f.file))
+			if *update {
+				to = committed
 			}
-			to := filepath.Join(figuresDir, f.file)
-			if more == "" {
-				to = filepath.Join(t.TempDir(), filepath.Base(f.file))
+			missing := more == "" && f.needs(t, captured)
+			if !missing {
+				commq(t, append(slices.Clone(f.args), "--store", store, "--plot", to)...)
 			}
-			commq(t, append(slices.Clone(f.args), "--store", store, "--plot", to)...)
-			if differ := differingPixels(t, filepath.Join(figuresDir, f.file), to); differ > 0.001 {
-				t.Errorf("%g of its pixels are others; $COMMQ_FIGURES draws it again (docs/FIGURES.md), and it wants to be looked at", differ)
+			if table := f.table(); table != "" {
+				fromTable := to
+				if !missing {
+					fromTable = filepath.Join(t.TempDir(), "table.png")
+				}
+				f.drawFrom(t, table, fromTable)
+				if differ := differingPixels(t, to, fromTable); differ > 0.001 {
+					t.Errorf("drawn from the rows in %s, %g of its pixels are others", measuresDir, differ)
+				}
+			} else if missing {
+				t.Fatal("its runs are not in this repository, and " + measuresDir + " does not have their answers")
+			}
+			if differ := differingPixels(t, committed, to); differ > 0.001 {
+				t.Errorf("%g of its pixels are others; look at it after go test ./cmd/commq -run Figures -update", differ)
 			}
 		})
 	}
+}
+
+// table returns the name of the table in docs/validation/measures that answers the figure's question; "" if there is none.
+func (f figure) table() string {
+	for table, question := range measuredBy {
+		if slices.Equal(f.asks, append([]string{"query"}, question...)) {
+			return table
+		}
+	}
+	return ""
+}
+
+// drawFrom draws the figure from the rows of its runs in a table.
+func (f figure) drawFrom(t *testing.T, table, file string) {
+	t.Helper()
+	all, err := queries.Named(measuredBy[table][:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, rows := all[0], readMeasures(t)[table]
+	var runs []queries.Run
+	answer := &tableRows{columns: append([]queries.Column{{Name: "run", Type: "VARCHAR"}}, q.Columns...)}
+	for _, pattern := range f.runs {
+		for _, name := range measuredRuns {
+			if ok, err := filepath.Match(pattern, name); err != nil {
+				t.Fatal(err)
+			} else if ok {
+				runs = append(runs, queries.Run{Name: name})
+				answer.rows = append(answer.rows, rows[name]...)
+			}
+		}
+	}
+	args := map[string]string{}
+	for i := 1; i+1 < len(measuredBy[table]); i += 2 {
+		args[strings.TrimPrefix(measuredBy[table][i], "--")] = measuredBy[table][i+1]
+	}
+	d, err := q.Drawing(answer, runs, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Draw(to, plot.Options{Format: "png"}), to.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tableRows are the rows of an answer, as text.
+type tableRows struct {
+	columns []queries.Column
+	rows    [][]string
+	next    int
+}
+
+func (r *tableRows) Columns() []queries.Column { return r.columns }
+func (r *tableRows) Err() error                { return nil }
+func (r *tableRows) Close() error              { return nil }
+
+func (r *tableRows) Next() bool {
+	r.next++
+	return r.next <= len(r.rows)
+}
+
+func (r *tableRows) Row() []any {
+	values := make([]any, len(r.columns))
+	for i, text := range r.rows[r.next-1] {
+		switch r.columns[i].Type {
+		case "VARCHAR":
+			values[i] = text
+		case "DOUBLE":
+			values[i], _ = strconv.ParseFloat(text, 64)
+		default:
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil { // else null
+				values[i] = n
+			}
+		}
+	}
+	return values
 }
 
 // needs reports whether the figure has a run that is captured for the page.

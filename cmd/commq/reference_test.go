@@ -18,7 +18,7 @@ import (
 // The reference of the commands and the manual pages come from the commands themselves, by tests, so that what makes
 // them is not in commq.
 var (
-	update    = flag.Bool("update", false, "write docs/reference/commands.md and json")
+	update    = flag.Bool("update", false, "write docs/reference/commands.md and json, and the pictures of docs/FIGURES.md")
 	manFolder = flag.String("man", "", "`FOLDER` to write manual pages to")
 )
 
