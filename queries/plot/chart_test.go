@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/xml"
 	"fmt"
 	"image"
@@ -9,6 +10,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +269,25 @@ func TestLegendNamesACurveOnlyIfThereIsOne(t *testing.T) {
 		}
 		if got := ch.layOut(&light).entries(); len(got) != want {
 			t.Errorf("%d points: legend %v", points, got)
+		}
+	}
+}
+
+// TestLettersOfPDFs: µ and ü are letters of the font, and not two each; a letter that it lacks is a question mark.
+func TestLettersOfPDFs(t *testing.T) {
+	ch := chart("lines", point(1, 2), point(3, 5))
+	ch.X, ch.Title = Axis{Name: "time", Unit: "ns"}, "Bücher, 表"
+	ch.values = []Value{{X: 2000, Y: 2}, {X: 90000, Y: 5}}
+	text := ""
+	for _, s := range regexp.MustCompile(`(?s)stream\n(.*?)\nendstream`).FindAllStringSubmatch(string(drawn(t, ch, "pdf")), -1) {
+		if r, err := zlib.NewReader(strings.NewReader(s[1])); err == nil {
+			page, _ := io.ReadAll(r)
+			text += string(page)
+		}
+	}
+	for _, want := range []string{"time [\xb5s]", "B\xfccher, ?"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/encoding/charmap"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/text"
@@ -77,7 +78,7 @@ func newSheet(o Options, widthPx, heightPx float64) (s sheet, c canvas, img *vgi
 	case "svg":
 		c = vgsvg.New(width, height)
 	case "pdf":
-		c = vgpdf.New(width, height)
+		c = pdfCanvas{vgpdf.New(width, height)}
 	default:
 		return sheet{}, nil, nil, Known("a file of format " + o.Format)
 	}
@@ -85,6 +86,22 @@ func newSheet(o Options, widthPx, heightPx float64) (s sheet, c canvas, img *vgi
 	c.SetColor(s.paper)
 	c.Fill(vg.Rectangle{Max: vg.Point{X: width, Y: height}}.Path())
 	return s, c, img, nil
+}
+
+// pdfCanvas writes text in the encoding of its fonts, Windows-1252; letters that this lacks become question marks.
+type pdfCanvas struct{ *vgpdf.Canvas }
+
+// FillString writes a line of text.
+func (c pdfCanvas) FillString(f font.Face, at vg.Point, s string) {
+	var encoded []byte
+	for _, r := range s {
+		b, ok := charmap.Windows1252.EncodeRune(r)
+		if !ok {
+			b = '?'
+		}
+		encoded = append(encoded, b)
+	}
+	c.Canvas.FillString(f, at, string(encoded))
 }
 
 // pngCanvas writes pictures with a palette: a third of the size for nearly the same pixels.

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func drawn(t *testing.T, m *Matrix, format string) []byte {
+func drawn(t *testing.T, m Drawing, format string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := m.Draw(&b, Options{Format: format}); err != nil {
