@@ -8,7 +8,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -237,13 +236,19 @@ func (m *schemaMaker) commentsOf(typ reflect.Type) *typeComments {
 
 func (m *schemaMaker) readComments(folder string) map[string]*typeComments {
 	files := token.NewFileSet()
-	packages, err := parser.ParseDir(files, folder,
-		func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.ParseComments)
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	found := map[string]*typeComments{}
-	for _, p := range packages {
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		p, err := parser.ParseFile(files, name, nil, parser.ParseComments)
+		if err != nil {
+			m.t.Fatal(err)
+		}
 		ast.Inspect(p, func(n ast.Node) bool {
 			d, is := n.(*ast.GenDecl)
 			if !is || d.Tok != token.TYPE {
