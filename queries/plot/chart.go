@@ -328,17 +328,32 @@ func (p *page) cutSlots() {
 	higher := func(a, b *slot) int { return cmp.Compare(b.total(), a.total()) }
 	groups := p.groups()
 	var kept []*slot
+	most := namesOfEach(groups)
 	for _, g := range groups {
 		if ascending(g) || !falling[g[0].group] && !slices.IsSortedFunc(g, higher) {
 			return
 		}
 		g = slices.Clone(g)
 		slices.SortStableFunc(g, higher) // a bar of several series has its place by the highest
-		kept = append(kept, g[:min(len(g), max(mostNames/len(groups), 5))]...)
+		kept = append(kept, g[:min(len(g), most)]...)
 	}
 	if len(kept) < len(p.slots) {
 		p.addNote(fmt.Sprintf("the highest %d bars of %d", len(kept), len(p.slots)))
 		p.slots = kept
+	}
+}
+
+// namesOfEach returns how many bars each group may have: what small groups leave is for the others.
+func namesOfEach(groups [][]*slot) int {
+	most := 5
+	for ; ; most++ {
+		all := 0
+		for _, g := range groups {
+			all += min(len(g), most+1)
+		}
+		if all > mostNames {
+			return most
+		}
 	}
 }
 

@@ -258,6 +258,13 @@ func TestSortedNamesAreCut(t *testing.T) {
 		p.slots[15].category != fmt.Sprint(2000+15*7) || p.slots[31].y[0] != 985 || len(p.xTicks) != 32 {
 		t.Errorf("note %q, %d bars, %d names", p.note, len(p.slots), len(p.xTicks))
 	}
+	ch = chart("bars", bar("b", "alone", "", 3))
+	for i := range 50 {
+		ch.Add(bar("a", fmt.Sprintf("call %d", i), "", float64(1000-i)))
+	}
+	if p = ch.layOut(&light); len(p.slots) != 32 || p.slots[0].category != "alone" {
+		t.Errorf("%d bars beside a run of one", len(p.slots))
+	}
 }
 
 // TestLegendNamesACurveOnlyIfThereIsOne: a single run has a point and nothing fitted.
