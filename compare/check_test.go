@@ -71,11 +71,11 @@ func TestCountsAgainstTheBaseline(t *testing.T) {
 	}{
 		{"no_more: [messages]", nil, Passed, ""},
 		{"no_more: [messages]", map[string]int64{"messages": 41, site: 41}, Failed,
-			"src/halo.c:42 messages of run pr is 41, the baseline has 40 (+2.50%); MPI_Isend in exchange (halo.c), line 42: 41 calls, before 40"},
+			"src/halo.c:42 messages of run pr is 41, the baseline has 40 (+2.5 %); MPI_Isend in exchange (halo.c), line 42: 41 calls, before 40"},
 		{"no_more: [messages]", map[string]int64{"messages": 39}, Passed,
 			"messages of run pr is 39, the baseline has 40: better; commq check --write-baseline keeps it"},
 		{"same: [messages]", map[string]int64{"messages": 39}, Failed,
-			"messages of run pr is 39, the baseline has 40 (-2.50%)"},
+			"messages of run pr is 39, the baseline has 40 (-2.5 %)"},
 		{"no_more: [calls/MPI_Bcast]", nil, Passed, ""}, // neither makes one
 		{"no_more: [\"calls/*\"]", map[string]int64{"calls/MPI_Bcast": 3}, Failed,
 			"calls/MPI_Bcast of run pr is 3, the baseline has 0"},
@@ -140,10 +140,10 @@ func TestTimeRules(t *testing.T) {
 		want      string
 	}{
 		{base, times(1400, 1410, 1420, 1430, 1440), Failed,
-			"end_ns with 3 ranks: 1.42 us ± ∞, the base 1.02 us ± ∞: +39.22%; more than the 30 % that are allowed (p=0.0079 n=5)"},
-		{base, times(1200, 1210, 1220, 1230, 1240), Passed, "+19.61% (n=5)"},     // slower, but by less than is allowed
-		{base, times(1400, 1410, 1000, 1430, 1440), Passed, "+38.24% (n=5)"},     // one of five is as before: p = 0.095
-		{base, times(700, 710, 720, 730, 740), Passed, "-29.41%"},                // improvement
+			"end_ns with 3 ranks: 1.42 us ± ∞, the base 1.02 us ± ∞: +39.2 %; more than the 30 % that are allowed (p=0.0079 n=5)"},
+		{base, times(1200, 1210, 1220, 1230, 1240), Passed, "+19.6 % (n=5)"},     // slower, but by less than is allowed
+		{base, times(1400, 1410, 1000, 1430, 1440), Passed, "+38.2 % (n=5)"},     // one of five is as before: p = 0.095
+		{base, times(700, 710, 720, 730, 740), Passed, "-29.4 %"},                // improvement
 		{base, times(9000, 9010, 9020, 9030), Undecided, "not enough data"},      // 4 of 5
 		{base[:4], times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough"}, // of the base
 		{nil, times(9000, 9010, 9020, 9030, 9040), Undecided, "not enough data"},

@@ -124,14 +124,14 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text, markdown bytes.Buffer
-	if err := d.Text(&text, false); err != nil {
+	if err := d.Text(&text, false, 0); err != nil {
 		t.Fatal(err)
 	}
 	want := `base  main.1 (3 ranks)
 new   pr.1 (3 ranks)
 
 exact         base    new  change
-messages     1,200  1,500  +25.00%
+messages     1,200  1,500  +25 %
   <= 16          0    300  appeared
 calls
   MPI_Isend      0     50  appeared
@@ -149,7 +149,7 @@ end_ns  1.25 ms  1.5 ms  ~ (n=1, too few for a test)
 		t.Fatal(err)
 	}
 	if got := markdown.String(); !strings.Contains(got,
-		"| exact | base | new | change |\n|---|---:|---:|---|\n| messages | 1,200 | 1,500 | +25.00% |\n|   &lt;= 16 | 0 | 300 | appeared |\n") {
+		"| exact | base | new | change |\n|---|---:|---:|---|\n| messages | 1,200 | 1,500 | +25 % |\n|   &lt;= 16 | 0 | 300 | appeared |\n") {
 		t.Error(got)
 	}
 	if !d.Changed() {

@@ -3,6 +3,8 @@ package compare
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // grid holds aligned lines of cells: the first column left-aligned, the last too, the others right-aligned.
@@ -10,8 +12,9 @@ type grid struct{ lines [][]string }
 
 func (g *grid) add(cells ...string) { g.lines = append(g.lines, cells) }
 
-// text returns the grid for a terminal, with two blanks between columns.
-func (g *grid) text() string {
+// text returns the grid for a terminal, with two blanks between columns. Where lines would be longer than width, the
+// last column goes on in the next line; 0 means as long as needed.
+func (g *grid) text(width int) string {
 	var widths []int
 	for _, line := range g.lines {
 		for i, cell := range line {
@@ -20,6 +23,10 @@ func (g *grid) text() string {
 			}
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
+	}
+	before := 0
+	for _, w := range widths[:len(widths)-1] {
+		before += w + 2
 	}
 	var b strings.Builder
 	for _, line := range g.lines {
@@ -31,6 +38,8 @@ func (g *grid) text() string {
 			}
 			if i > 0 && i < len(widths)-1 {
 				row.WriteString(pad + cell)
+			} else if i > 0 && width > 0 {
+				row.WriteString(printable.Wrap(cell, strings.Repeat(" ", before), width))
 			} else {
 				row.WriteString(cell + pad)
 			}

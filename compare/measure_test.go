@@ -227,7 +227,7 @@ rules:
 		got = append(got, line)
 	}
 	want := []string{
-		"no more failed:  messages of run a.3 is 30, the baseline has 29 (+3.45%)",
+		"no more failed:  messages of run a.3 is 30, the baseline has 29 (+3.45 %)",
 		"growth failed:  messages of the runs grows as ranks^1 (30 with 3, 50 with 5, 90 with 9 ranks); " +
 			"an exponent of at most 0.5 is allowed",
 		"by hand failed: halo.c:42 run a.3 does MPI_Bcast by hand: a.3",

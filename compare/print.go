@@ -3,11 +3,10 @@ package compare
 import (
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
+	"github.com/commq/commq/internal/units"
 )
 
 // Comparison is the difference between two sets of runs.
@@ -52,12 +51,14 @@ func (d *Comparison) Changed() bool {
 	return false
 }
 
-// Text writes the comparison for people: the exact measures that differ (with all, every one) and all times.
-func (d *Comparison) Text(w io.Writer, all bool) error {
+// Text writes the comparison for people: the exact measures that differ (with all, every one) and all times. Lines
+// are at most width columns long; 0 means as long as needed.
+func (d *Comparison) Text(w io.Writer, all bool, width int) error {
 	head := func(side string, names []string, ranks int32) string {
 		return fmt.Sprintf("%s  %s (%s)\n", side, few(names), plural(int64(ranks), "rank"))
 	}
-	return d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all, (*grid).text)
+	return d.write(w, head("base", d.Base, d.BaseRanks)+head("new ", d.New, d.NewRanks), all,
+		func(g *grid) string { return g.text(width) })
 }
 
 // Markdown writes the same as Text as Markdown.
@@ -129,12 +130,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s ... %s, %d runs", strings.Join(names[:fewNames-1], " "), names[len(names)-1], len(names))
 }
 
-func plural(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return humanize.Comma(n) + " " + noun
-}
+func plural(n int64, noun string) string { return units.Count(n, noun) }
 
 // number formats a value: fingerprints in hexadecimal, times with a unit.
 func number(v int64, unit string) string {
@@ -142,9 +138,9 @@ func number(v int64, unit string) string {
 	case Fingerprint:
 		return fmt.Sprintf("%016x", uint64(v))
 	case "ns":
-		return duration(float64(v))
+		return units.WithUnit(float64(v), units.Times)
 	}
-	return humanize.Comma(v)
+	return units.Comma(v)
 }
 
 // text formats an exact measure: a value, or a range.
@@ -166,20 +162,9 @@ func timeText(s Side) string {
 	case s.N == 0:
 		return ""
 	case s.N == 1:
-		return duration(s.Center)
+		return units.WithUnit(s.Center, units.Times)
 	}
-	return duration(s.Center) + " ± " + s.Error
-}
-
-// duration formats a time in ns with four digits.
-func duration(ns float64) string {
-	units := []string{"ns", "us", "ms", "s"}
-	i := 0
-	for math.Abs(ns) >= 1000 && i < len(units)-1 {
-		ns /= 1000
-		i++
-	}
-	return strconv.FormatFloat(ns, 'g', 4, 64) + " " + units[i]
+	return units.WithUnit(s.Center, units.Times) + " ± " + s.Error
 }
 
 // delta describes how a measure changed.
@@ -232,7 +217,12 @@ func counts(c *Change) string {
 }
 
 // percentText formats a difference with its sign.
-func percentText(f float64) string { return fmt.Sprintf("%+.2f%%", 100*f) }
+func percentText(f float64) string {
+	if f > 0 {
+		return "+" + units.Percent(f)
+	}
+	return units.Percent(f)
+}
 
 // place returns the place of the measure in the source: in the new runs, else in the base.
 func (c *Change) place() string {

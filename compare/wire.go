@@ -6,9 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/commq/commq/internal/rows"
+	"github.com/commq/commq/internal/units"
 )
 
 // Wire is the comparison of what two runs send, message by message and contribution by contribution.
@@ -147,7 +146,7 @@ func (w *Wire) kinds() string {
 	for _, kind := range [...][2]string{{"payload", "with another payload"}, {"bytes", "with another size"},
 		{"missing", "only in " + w.Base}, {"new", "only in " + w.New}} {
 		if n := w.Counts[kind[0]]; n > 0 {
-			parts = append(parts, humanize.Comma(n)+" "+kind[1])
+			parts = append(parts, units.Comma(n)+" "+kind[1])
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -173,7 +172,7 @@ func (d *WireDifference) text() string {
 	case "payload":
 		fmt.Fprintf(&b, ": another payload of %s", plural(*d.NewBytes, "byte"))
 	case "bytes":
-		fmt.Fprintf(&b, ": %s, before %s", plural(*d.NewBytes, "byte"), humanize.Comma(*d.BaseBytes))
+		fmt.Fprintf(&b, ": %s, before %s", plural(*d.NewBytes, "byte"), units.Comma(*d.BaseBytes))
 	case "missing":
 		fmt.Fprintf(&b, ": is missing (%s before)", plural(*d.BaseBytes, "byte"))
 	case "new":

@@ -3,7 +3,8 @@ package queries
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/commq/commq/internal/printable"
 )
 
 // Help describes the query beyond its summary, wrapped to this number of columns: parameters, columns of the answer,
@@ -20,7 +21,7 @@ func (q *Query) Help(width int) string {
 	q.columnHelp(&b, width)
 	b.WriteString("\n")
 	for _, line := range q.otherFields() {
-		fmt.Fprintf(&b, "%-9s%s\n", line[0]+":", Wrap(line[1], strings.Repeat(" ", 9), width))
+		fmt.Fprintf(&b, "%-9s%s\n", line[0]+":", printable.Wrap(line[1], strings.Repeat(" ", 9), width))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -37,7 +38,7 @@ func (p *Param) help(b *strings.Builder, width int) {
 	if p.Kind == "file" {
 		doc += " Its columns: " + strings.ReplaceAll(strings.ReplaceAll(p.fileColumns(), ":", " "), ",", ", ") + "."
 	}
-	fmt.Fprintf(b, "%s\n%s%s\n", head, indent, Wrap(doc, indent, width))
+	fmt.Fprintf(b, "%s\n%s%s\n", head, indent, printable.Wrap(doc, indent, width))
 }
 
 // columnHelp writes the columns of the answer, wrapping long descriptions.
@@ -53,7 +54,7 @@ func (q *Query) columnHelp(b *strings.Builder, width int) {
 		if shown == "1" {
 			shown = ""
 		}
-		fmt.Fprintf(b, "  %-*s  %-*s  %-*s  %s\n", name, c.Name, typ, c.Type, unit, shown, Wrap(c.Doc, indent, width))
+		fmt.Fprintf(b, "  %-*s  %-*s  %-*s  %s\n", name, c.Name, typ, c.Type, unit, shown, printable.Wrap(c.Doc, indent, width))
 	}
 }
 
@@ -117,29 +118,4 @@ func (q *Query) needs() string {
 		text += " (" + strings.Join(q.Origins, ", ") + ")"
 	}
 	return text
-}
-
-// leastWidth is the least width of wrapped text, however narrow the terminal.
-const leastWidth = 20
-
-// Wrap breaks text into lines of at most this number of columns. All lines but the first begin with indent; the first
-// follows text of the same width. A word longer than a line gets a line of its own.
-func Wrap(text, indent string, columns int) string {
-	var b strings.Builder
-	room, width := max(columns-len(indent), leastWidth), 0
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case width+1+n > room:
-			b.WriteString("\n" + indent)
-			width = 0
-		default:
-			b.WriteByte(' ')
-			width++
-		}
-		b.WriteString(word)
-		width += n
-	}
-	return b.String()
 }

@@ -20,30 +20,31 @@ func (f *facts) add(name, format string, args ...any) {
 	*f = append(*f, Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 }
 
-// Facts describes the run: where it comes from, its ranks and times, how it ended, and its counts.
-func (r Found) Facts() []Fact {
+// Facts describes the run: where it comes from, its ranks and times, how it ended, and its counts. exact writes times
+// and sizes in full.
+func (r Found) Facts(exact bool) []Fact {
 	m := r.Manifest
 	var f facts
 	f.add("run", "%s", r.Name)
-	f.addOrigin(&m.Origin)
+	f.addOrigin(&m.Origin, exact)
 	f.add("ranks", "%s%s", units.Comma(int64(m.Ranks)), HostsText(&m.Origin))
 	ended := m.Ended
 	if status := m.Origin.ExitStatus; status != nil {
 		ended += fmt.Sprintf(", exit status %d", *status)
 	}
 	f.add("ended", "%s", ended)
-	f.add("time", "%s", timeText(m))
+	f.add("time", "%s", timeText(m, exact))
 	if sim := m.Origin.Simulation; sim != nil {
 		f.add("machine", "%s", MachineText(sim))
 	}
-	f.addCounts(m)
+	f.addCounts(m, exact)
 	f.add("hashes", "%s", m.Hash)
 	f.add("digest", "%s", m.Digest)
 	return f
 }
 
 // addOrigin adds the origin of the run: a command, a trace or other runs.
-func (f *facts) addOrigin(o *schema.Origin) {
+func (f *facts) addOrigin(o *schema.Origin, exact bool) {
 	if len(o.Command) > 0 {
 		f.add("command", "%s", shellquote.Join(o.Command...))
 	}
@@ -62,6 +63,9 @@ func (f *facts) addOrigin(o *schema.Origin) {
 	}
 	if o.MPI != "" {
 		first, _, _ := strings.Cut(o.MPI, "\n")
+		if !exact { // Open MPI v4.1.4, package: ...
+			first, _, _ = strings.Cut(first, ", package:")
+		}
 		f.add("mpi", "%s", strings.TrimSpace(first))
 	}
 	if o.Started != "" {
@@ -70,7 +74,7 @@ func (f *facts) addOrigin(o *schema.Origin) {
 }
 
 // addCounts adds the counts of the manifest; rare ones only if they are not 0.
-func (f *facts) addCounts(m *schema.Manifest) {
+func (f *facts) addCounts(m *schema.Manifest, exact bool) {
 	c := m.Counts
 	kept := ""
 	if m.Record != "all" {
@@ -78,7 +82,11 @@ func (f *facts) addCounts(m *schema.Manifest) {
 	}
 	f.add("calls", "%s%s", units.Comma(c.Calls), kept)
 	f.add("messages", "%s", units.Comma(c.Messages))
-	f.add("message bytes", "%s", units.Comma(c.MessageBytes))
+	if exact {
+		f.add("message bytes", "%s", units.Comma(c.MessageBytes))
+	} else {
+		f.add("message bytes", "%s", units.Bytes(c.MessageBytes))
+	}
 	f.add("collectives", "%s", units.Comma(c.Collectives))
 	for _, unusual := range []struct {
 		name string
@@ -145,20 +153,20 @@ func HostsText(o *schema.Origin) string {
 }
 
 // timeText describes the times of a run: how long it took, by which clocks, and in how many epochs.
-func timeText(m *schema.Manifest) string {
+func timeText(m *schema.Manifest, exact bool) string {
 	if m.TimeOrigin == "untimed" {
 		return "untimed"
 	}
+	span, step := units.Duration(m.EndNs), units.Duration(m.TimeResolutionNs)
+	if exact {
+		span, step = fmt.Sprintf("%.9f s", float64(m.EndNs)/1e9), fmt.Sprintf("%d ns", m.TimeResolutionNs)
+	}
 	resolution := ""
 	if m.TimeResolutionNs > 1 {
-		resolution = fmt.Sprintf(" in steps of %d ns", m.TimeResolutionNs)
+		resolution = " in steps of " + step
 	}
-	digits := 6
-	if m.TimeOrigin != "measured" { // not measured: exact, and maybe short
-		digits = 9
-	}
-	return fmt.Sprintf("%.*f s %s%s, compute clock %s, %s", digits, float64(m.EndNs)/1e9, m.TimeOrigin, resolution,
-		m.ComputeClock, units.Count(int64(m.Epochs), "epoch"))
+	return fmt.Sprintf("%s %s%s, compute clock %s, %s", span, m.TimeOrigin, resolution, m.ComputeClock,
+		units.Count(int64(m.Epochs), "epoch"))
 }
 
 // shownDigest is how many digits of a digest are printed for people.

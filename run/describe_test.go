@@ -16,12 +16,20 @@ func TestFactsDescribeRun(t *testing.T) {
 		Origin: schema.Origin{Command: []string{"./halo", "a b"}, MPI: "Open MPI v4\nmore", Hosts: []string{"n1", "n2"},
 			ExitStatus: &status, Label: "night", Commq: "1.2"}}
 	found := Found{Name: "halo.1024", Dir: "/runs/halo.1024", Manifest: m}
-	if got, want := found.Facts(), []Fact{{"run", "halo.1024"}, {"command", "./halo 'a b'"}, {"mpi", "Open MPI v4"},
+	if got, want := found.Facts(false), []Fact{{"run", "halo.1024"}, {"command", "./halo 'a b'"}, {"mpi", "Open MPI v4"},
 		{"ranks", "1,024 on 2 hosts"}, {"ended", "aborted, exit status 3"},
-		{"time", "1.500000 s measured, compute clock cpu, 2 epochs"}, {"calls", "12,345 (recorded: messages)"},
-		{"messages", "1,000"}, {"message bytes", "8,000"}, {"collectives", "0"}, {"calls dropped", "2"},
+		{"time", "1.5 s measured, compute clock cpu, 2 epochs"}, {"calls", "12,345 (recorded: messages)"},
+		{"messages", "1,000"}, {"message bytes", "8,000 B"}, {"collectives", "0"}, {"calls dropped", "2"},
 		{"hashes", "crc64"}, {"digest", "d1"}}; !slices.Equal(got, want) {
 		t.Errorf("facts:\n%q, want\n%q", got, want)
+	}
+	m.TimeResolutionNs = 1 << 27
+	for exact, want := range map[bool]string{
+		false: "1.5 s measured in steps of 134 ms, compute clock cpu, 2 epochs",
+		true:  "1.500000000 s measured in steps of 134217728 ns, compute clock cpu, 2 epochs"} {
+		if got := found.Facts(exact); got[5].Value != want {
+			t.Errorf("exact %v: %q, want %q", exact, got[5].Value, want)
+		}
 	}
 	if got, want := found.CaptureFacts(), []Fact{{"label", "night"}, {"hosts", "n1, n2"},
 		{"captured with", "record messages; clock cpu; hash crc64, verified; call sites of 4 frames; filters rank<4"},

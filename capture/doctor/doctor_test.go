@@ -43,7 +43,7 @@ func TestManifestsAreChecked(t *testing.T) {
 			"warning exit status: 3",
 			"failed dropped: 7 calls could not be recorded: counts are too small",
 			"ok left out: by request: record messages, filters MPI_I* -MPI_Wait; the manifest's counts include everything",
-			"ok times: by request: its times were rounded down to multiples of 1.024µs; ask it about counts and bytes",
+			"ok times: by request: its times were rounded down to multiples of 1.02 us; ask it about counts and bytes",
 			"warning unmatched: 5 sends and 0 receives without a partner"}},
 		"corrupt": {schema.Manifest{Ended: "finalized", Record: "all", TimeOrigin: "untimed", TimeResolutionNs: 1024,
 			Counts: schema.Counts{HashesVerified: 1000, HashMismatches: 1}}, []string{
@@ -84,10 +84,10 @@ func TestLatenciesBeyondTheErrorOfTheClocksFail(t *testing.T) {
 		want string
 	}{
 		{nil, "ok latencies: no message was received before it was sent"},
-		{[][]any{within}, "warning latencies: 2 messages received before they were sent; the worst from 3 to 5 by 900ns, " +
-			"where the clocks are known to 1µs"},
+		{[][]any{within}, "warning latencies: 2 messages received before they were sent; the worst from 3 to 5 by 900 ns, " +
+			"where the clocks are known to 1 us"},
 		{[][]any{within, beyond}, "failed latencies: 11 messages received before they were sent; the worst from 5 to 0 " +
-			"by 5µs, where the clocks are known to 1µs"},
+			"by 5 us, where the clocks are known to 1 us"},
 	} {
 		list, err := answer(timed, header, c.rows...).latencies(context.Background())
 		if diff := cmp.Diff([]string{c.want}, lines(list)); diff != "" || err != nil {

@@ -111,7 +111,7 @@ func CoarseTimes(m *schema.Manifest) string {
 	if m.TimeOrigin == "untimed" || m.TimeResolutionNs < coarseFromNs {
 		return ""
 	}
-	return fmt.Sprintf("its times were rounded down to multiples of %s", time.Duration(m.TimeResolutionNs))
+	return "its times were rounded down to multiples of " + units.Duration(m.TimeResolutionNs)
 }
 
 func unmatched(m *schema.Manifest) Finding {
@@ -179,9 +179,9 @@ func (r *Run) ranks(ctx context.Context) ([]Finding, error) {
 	case worst > int64(largeClockError):
 		return append(list, warning("clocks", "times between hosts mean little below that; a quieter network at "+
 			"MPI_Init and MPI_Finalize helps", "the offset of rank %d's host is known to %s", worstRank,
-			time.Duration(worst))), nil
+			units.Duration(worst))), nil
 	case worst > 0:
-		return append(list, ok("clocks", "offsets between hosts are known to %s", time.Duration(worst))), nil
+		return append(list, ok("clocks", "offsets between hosts are known to %s", units.Duration(worst))), nil
 	}
 	return append(list, ok("clocks", "one clock for all ranks")), nil
 }
@@ -207,7 +207,7 @@ func (r *Run) latencies(ctx context.Context) ([]Finding, error) {
 		return []Finding{ok("latencies", "no message was received before it was sent")}, nil
 	}
 	found := fmt.Sprintf("%s received before they were sent; the worst from %d to %d by %s, where the clocks are "+
-		"known to %s", units.Count(messages, "message"), src, dst, time.Duration(worst), time.Duration(bound))
+		"known to %s", units.Count(messages, "message"), src, dst, units.Duration(worst), units.Duration(bound))
 	if beyond > 0 {
 		return []Finding{failure("latencies", "commq query negative-latencies lists the pairs; do not trust times "+
 			"between these ranks", "%s", found)}, nil

@@ -7,12 +7,12 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commq/commq/capture/bench"
 	"github.com/commq/commq/internal/rows"
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models"
 	"github.com/commq/commq/models/calibrate"
 	"github.com/commq/commq/queries"
@@ -200,7 +200,7 @@ func (o *calibrateOptions) report(a *app, run queries.Run, found *calibrate.Cali
 	if o.format == "json" {
 		return printJSON(a.stdout, calibrationJSON(run.Name, found))
 	}
-	if err := printCalibration(a.screen(), run.Name, o.through, found); err != nil {
+	if err := a.printCalibration(run.Name, o.through, found); err != nil {
 		return err
 	}
 	for _, w := range found.Warnings {
@@ -290,40 +290,48 @@ func calibrationJSON(run string, found *calibrate.Calibration) *calibrationAnswe
 }
 
 // printCalibration prints a calibration for people.
-func printCalibration(w io.Writer, run, through string, found *calibrate.Calibration) error {
+func (a *app) printCalibration(run, through string, found *calibrate.Calibration) error {
+	w := a.screen()
 	fmt.Fprintf(w, "%s: machine from the %s of equal messages and operations\n", run, through)
 	for _, part := range []struct {
 		name string
 		fit  *calibrate.Fit
 	}{{"inside a node", found.Inside}, {"between nodes", found.Between}} {
 		if part.fit != nil {
-			if err := printFit(w, part.name, part.fit); err != nil {
+			if err := a.printFit(part.name, part.fit); err != nil {
 				return err
 			}
 		}
 	}
 	if found.CycleNs > 0 {
-		fmt.Fprintf(w, "\nreal cycle time: %.4f ns (%.2f GHz)\n", found.CycleNs, 1/found.CycleNs)
+		fmt.Fprintf(w, "\nreal cycle time: %s ns (%s GHz)\n", units.Number(found.CycleNs), units.Number(1/found.CycleNs))
 	}
-	printThreshold(w, found.Threshold)
+	if err := a.prose(thresholdText(found.Threshold)); err != nil {
+		return err
+	}
 	if len(found.Operations) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "collective\tfan-in\tfan-out\toff by\tTable 3\tcount\tranks\tbytes")
+	var rows [][]any
 	for _, o := range found.Operations {
-		fmt.Fprintf(t, "%s\t%s\t%s\tx %.2f\tx %.2f\t%s\t%s\t%s\n", o.Call, phaseText(o.Phases.FanIn, o.Phases.SizeIn),
-			phaseText(o.Phases.FanOut, o.Phases.SizeOut),
-			o.Factor, o.Table3Factor, grouped(o.Count), rangeText(int64(o.MinRanks), int64(o.MaxRanks)),
-			rangeText(o.MinBytes, o.MaxBytes))
+		rows = append(rows, []any{o.Call.String(), phaseText(o.Phases.FanIn, o.Phases.SizeIn),
+			phaseText(o.Phases.FanOut, o.Phases.SizeOut), o.Factor, o.Table3Factor, o.Count,
+			rangeText(int64(o.MinRanks), int64(o.MaxRanks)), rangeText(o.MinBytes, o.MaxBytes)})
 	}
-	return t.Flush()
+	return a.writeRows("table", queries.RowsOf(operationColumns, rows))
 }
 
-func printThreshold(w io.Writer, t *calibrate.Threshold) {
+// operationColumns are the columns of the collectives for people.
+var operationColumns = []queries.Column{{Name: "collective", Type: "VARCHAR"}, {Name: "fan_in", Type: "VARCHAR"},
+	{Name: "fan_out", Type: "VARCHAR"}, {Name: "off_by_factor", Type: "DOUBLE", Unit: "1"},
+	{Name: "table_3_off_by_factor", Type: "DOUBLE", Unit: "1"}, {Name: "count", Type: "BIGINT", Unit: "1"},
+	{Name: "ranks", Type: "VARCHAR"}, {Name: "bytes", Type: "VARCHAR"}}
+
+// thresholdText tells from which size on sends wait; empty if that is not known.
+func thresholdText(t *calibrate.Threshold) string {
 	if t == nil {
-		return
+		return ""
 	}
 	text := "no send waited for its receiver"
 	if t.Bytes != models.NoThreshold {
@@ -334,35 +342,42 @@ func printThreshold(w io.Writer, t *calibrate.Threshold) {
 	} else {
 		text += ", perhaps smaller ones too: all did"
 	}
-	fmt.Fprintf(w, "\neager threshold: %s (%s whose receive was posted late, %s otherwise)\n", text,
+	return fmt.Sprintf("\neager threshold: %s (%s whose receive was posted late, %s otherwise)\n", text,
 		counted(t.Sends, "send"), grouped(t.Against))
 }
 
-func printFit(w io.Writer, name string, f *calibrate.Fit) error {
-	fmt.Fprintf(w, "\n%s: latency %.3f us, bandwidth %s", name, f.Line.LatencyNs/1000, bandwidthText(f.Line.NsPerByte))
+// residualColumns are the columns of the times of sizes for people.
+var residualColumns = []queries.Column{{Name: "bytes", Type: "BIGINT", Unit: "bytes"},
+	{Name: "messages", Type: "BIGINT", Unit: "1"}, {Name: "time_ns", Type: "DOUBLE", Unit: "ns"},
+	{Name: "fitted_ns", Type: "DOUBLE", Unit: "ns"}, {Name: "off_by", Type: "DOUBLE", Unit: "1", Share: true}}
+
+func (a *app) printFit(name string, f *calibrate.Fit) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s: latency %s, bandwidth %s", name, timeText(f.Line.LatencyNs), bandwidthText(f.Line.NsPerByte))
 	for _, p := range f.Line.Pieces {
-		fmt.Fprintf(w, "; above %s bytes %.3f us more and %s", grouped(p.AboveBytes), p.StepNs/1000,
+		fmt.Fprintf(&b, "; above %s bytes %s more and %s", grouped(p.AboveBytes), timeText(p.StepNs),
 			bandwidthText(p.NsPerByte))
 	}
-	fmt.Fprintf(w, "\ntypical error %.1f %%, largest %.1f %%", 100*f.ErrorTypical, 100*f.ErrorMax)
+	fmt.Fprintf(&b, "\ntypical error %s, largest %s", percent(f.ErrorTypical), percent(f.ErrorMax))
 	if len(f.Line.Pieces) > 0 {
-		fmt.Fprintf(w, "; in one piece: latency %.3f us, bandwidth %s, typical error %.1f %%",
-			f.Single.LatencyNs/1000, bandwidthText(f.Single.NsPerByte), 100*f.SingleErrorTypical)
+		fmt.Fprintf(&b, "; in one piece: latency %s, bandwidth %s, typical error %s",
+			timeText(f.Single.LatencyNs), bandwidthText(f.Single.NsPerByte), percent(f.SingleErrorTypical))
 	}
-	fmt.Fprintf(w, "\nlearnt on %s of %s to %s bytes\n", counted(f.Messages, "message"), grouped(f.MinBytes),
+	fmt.Fprintf(&b, "\nlearnt on %s of %s to %s bytes\n", counted(f.Messages, "message"), grouped(f.MinBytes),
 		grouped(f.MaxBytes))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "bytes\tmessages\tus\tfitted us\toff by %\t")
-	shown := thinOut(f.Residuals)
-	for _, r := range shown {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.3f\t%+.1f\t\n", grouped(r.Bytes), grouped(r.Messages), r.Ns/1000,
-			r.FitNs/1000, 100*r.Error)
+	if err := a.prose(b.String()); err != nil {
+		return err
 	}
-	if err := t.Flush(); err != nil {
+	shown := thinOut(f.Residuals)
+	var rows [][]any
+	for _, r := range shown {
+		rows = append(rows, []any{r.Bytes, r.Messages, r.Ns, r.FitNs, r.Error})
+	}
+	if err := a.writeRows("table", queries.RowsOf(residualColumns, rows)); err != nil {
 		return err
 	}
 	if len(shown) < len(f.Residuals) {
-		fmt.Fprintf(w, "%d of %d sizes; --format json has all\n", len(shown), len(f.Residuals))
+		fmt.Fprintf(a.screen(), "%d of %d sizes; --format json has all\n", len(shown), len(f.Residuals))
 	}
 	return nil
 }
@@ -387,8 +402,11 @@ func bandwidthText(nsPerByte float64) string {
 	if b == 0 {
 		return "infinite"
 	}
-	return fmt.Sprintf("%.1f MB/s", float64(b)/1e6)
+	return units.Rate(float64(b))
 }
+
+// timeText writes a time that may be a fraction of a nanosecond.
+func timeText(ns float64) string { return units.WithUnit(ns, units.Times) }
 
 func phaseText(f models.Factor, s models.Size) string {
 	if f == models.None {

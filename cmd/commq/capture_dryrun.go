@@ -3,31 +3,35 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/commq/commq/capture/spool"
+	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/queries"
 )
 
+var volumeColumns = []queries.Column{{Name: "rank", Type: "INTEGER"}, {Name: "threads", Type: "BIGINT", Unit: "1"},
+	{Name: "calls", Type: "BIGINT", Unit: "1"}, {Name: "spool_bytes", Type: "BIGINT", Unit: "bytes"}}
+
 // printVolume writes the volume as text or JSON.
-func printVolume(w io.Writer, v *spool.Volume, format string) error {
+func (a *app) printVolume(v *spool.Volume, format string) error {
 	if format == "json" {
-		return printJSON(w, v)
+		return printJSON(a.stdout, v)
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "rank\tthreads\tcalls\tspool bytes\t\n")
+	var rows [][]any
 	for _, r := range v.Ranks {
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t\n", r.Rank, r.Threads, grouped(int64(r.Calls)), grouped(int64(r.SpoolBytes)))
+		rows = append(rows, []any{r.Rank, int64(r.Threads), int64(r.Calls), int64(r.SpoolBytes)})
 	}
-	t.Flush()
-	fmt.Fprintf(w, "spool: %s in all, %s per second over %.3f s\n", bytesText(int64(v.SpoolBytes)),
-		bytesText(int64(v.SpoolBytesPerSecond)), float64(v.DurationNs)/1e9)
-	fmt.Fprintf(w, "run: about %s, by %.0f bytes per call (13 to 18 in the NPB runs of testdata, without payload "+
-		"hashes)\n",
-		bytesText(int64(v.RunBytes)), v.RunBytesPerEvent)
+	if err := a.writeRows("table", queries.RowsOf(volumeColumns, rows)); err != nil {
+		return err
+	}
+	w := a.screen()
+	fmt.Fprintf(w, "spool: %s in all, %s over %s\n", inBytes(int64(v.SpoolBytes)), units.Rate(v.SpoolBytesPerSecond),
+		units.Duration(v.DurationNs))
+	fmt.Fprintf(w, "run: about %s, by %s bytes per call (13 to 18 in the NPB runs of testdata, without payload "+
+		"hashes)\n", inBytes(int64(v.RunBytes)), units.Number(v.RunBytesPerEvent))
 	if !v.Complete {
 		fmt.Fprintln(w, "Not every rank reached MPI_Finalize: calls of its last second may be missing.")
 	}
@@ -44,7 +48,7 @@ func (o *captureOptions) finishDryRun(a *app, spoolDir string, status int, lost 
 		err = errNothing
 	}
 	if err == nil {
-		err = printVolume(a.stdout, v, o.format)
+		err = a.printVolume(v, o.format)
 	}
 	err = errors.Join(simulators, err)
 	switch {

@@ -44,7 +44,7 @@ func TestCheckCommand(t *testing.T) {
 	}
 	xmlFile, jsonFile := filepath.Join(dir, "c.xml"), filepath.Join(dir, "c.json")
 	status, out, _ := check("--run", "b.3", "--write", "junit="+xmlFile, "--write", "json="+jsonFile)
-	if status != exitFailed || !strings.Contains(out, "messages of run b.3 is 4, the baseline has 3 (+33.33%)") ||
+	if status != exitFailed || !strings.Contains(out, "messages of run b.3 is 4, the baseline has 3 (+33.3 %)") ||
 		strings.Contains(out, "pairs") {
 		t.Errorf("status %d\n%s", status, out)
 	}
@@ -264,9 +264,9 @@ func TestHaloCheck(t *testing.T) {
 		{"order", exitDone, nil},
 		{"renamed", exitDone, nil},
 		{"extra", exitFailed, []string{"failed     no more messages\n",
-			"messages of run extra.4 is 240, the baseline has 160 (+50.00%); MPI_Sendrecv in report_progress (halo.c), line "}},
+			"messages of run extra.4 is 240, the baseline has 160 (+50 %); MPI_Sendrecv in report_progress (halo.c), line "}},
 		{"double", exitFailed, []string{"failed     no more messages\n",
-			"message_bytes of run double.4 is 43,520, the baseline has 21,760 (+100.00%); MPI_Sendrecv in exchange_wide (halo.c)"}},
+			"message_bytes of run double.4 is 43,520, the baseline has 21,760 (+100 %); MPI_Sendrecv in exchange_wide (halo.c)"}},
 		{"byhand", exitFailed, []string{"failed     no collective by hand\n",
 			"run byhand.4 does MPI_Bcast by hand: MPI_Bcast over MPI_COMM_WORLD (4 ranks), root 0: 1 instance of 4,104 bytes"}},
 		{"allpairs", exitFailed, []string{"failed     messages per rank stay constant\n",

@@ -131,8 +131,8 @@ func runCriticalPath(ctx context.Context, a *app, o *criticalOptions, rowsToo bo
 	}
 	err = a.writeRows(o.format, output.Limit(pathRows(path, o.by, r.Place(ctx)), o.limit))
 	if err == nil && o.format == "table" && path.StartupNs > 0 {
-		a.note("MPI_Init and MPI_Finalize took %.0f %% of the run's time and are left out; --init include counts them",
-			100*float64(path.StartupNs)/float64(path.StartupNs+path.DurationNs))
+		a.note("MPI_Init and MPI_Finalize took %s of the run's time and are left out; --init include counts them",
+			percent(float64(path.StartupNs)/float64(path.StartupNs+path.DurationNs)))
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -189,5 +190,9 @@ func (o *detectOptions) print(a *app, answer *report.Report) error {
 	case "sarif":
 		return answer.SARIF(a.stdout, version)
 	}
-	return answer.Text(a.screen())
+	var b strings.Builder
+	if err := answer.Text(&b); err != nil {
+		return err
+	}
+	return a.prose(b.String())
 }

@@ -215,7 +215,7 @@ func (o *diffOptions) print(a *app, d *compare.Comparison) error {
 		case "markdown":
 			return d.Markdown(w, o.all)
 		}
-		return d.Text(w, o.all)
+		return d.Text(w, o.all, a.text().Width)
 	})
 }
 

@@ -81,7 +81,7 @@ func runDoctor(ctx context.Context, a *app, o *doctorOptions, args []string) err
 	if o.format == "json" {
 		err = printJSON(a.stdout, list)
 	} else {
-		err = printFindings(a.stdout, list)
+		err = a.printFindings(list)
 	}
 	if err == nil && doctor.AnyFailed(list) {
 		return exitError(exitFailed)
@@ -114,29 +114,38 @@ func doctorEngine(ctx context.Context, r *doctor.Run, use func(rows.Ask) error) 
 }
 
 // printFindings prints a line for each check, with names aligned, and below it what to do.
-func printFindings(w io.Writer, list []doctor.Finding) error {
-	width := 0
+func (a *app) printFindings(list []doctor.Finding) error {
+	width, columns := 0, a.text().Width
+	if columns == 0 {
+		columns = allColumns
+	}
 	for _, f := range list {
 		width = max(width, len(f.Check))
 	}
 	var b strings.Builder
-	paint := painter(w)
+	paint := painter(a.stdout)
+	below := strings.Repeat(" ", 7+2+width+2)
 	colours := map[doctor.Status]string{doctor.OK: green, doctor.Warning: yellow, doctor.Failed: red}
 	count := map[doctor.Status]int{}
 	for _, f := range list {
 		count[f.Status]++
-		found := strings.Split(printable.Text(f.Found), "\n")
-		fmt.Fprintf(&b, "%s  %-*s  %s\n", paint(colours[f.Status], fmt.Sprintf("%-7s", f.Status)), width,
-			printable.Line(f.Check), found[0])
-		for _, line := range found[1:] {
-			fmt.Fprintf(&b, "%-7s  %-*s  %s\n", "", width, "", line)
+		status := paint(colours[f.Status], fmt.Sprintf("%-7s", f.Status))
+		fmt.Fprintf(&b, "%s  %-*s  ", status, width, printable.Line(f.Check))
+		for i, line := range strings.Split(printable.Text(f.Found), "\n") {
+			if i > 0 {
+				b.WriteString(below)
+			}
+			if len(below)+len(line) > columns {
+				line = printable.Wrap(line, below, columns)
+			}
+			b.WriteString(line + "\n")
 		}
 		if f.Do != "" {
-			fmt.Fprintf(&b, "%-7s  %-*s  -> %s\n", "", width, "", printable.Line(f.Do))
+			b.WriteString(below + "-> " + printable.Wrap(printable.Line(f.Do), below+"   ", columns) + "\n")
 		}
 	}
 	fmt.Fprintf(&b, "%s ok, %s, %d failed\n", counted(int64(count[doctor.OK]), "check"),
 		counted(int64(count[doctor.Warning]), "warning"), count[doctor.Failed])
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(a.stdout, b.String())
 	return err
 }

@@ -105,8 +105,8 @@ warning  unmatched       1 send and 1 receive without a partner
                          -> expected when a program does not reach MPI_Finalize
 failed   ranks           no records of 1 of 4: 2
                          -> put the records of all nodes into one folder and ingest again; a rank that could not write its spool said so on stderr
-ok       clocks          offsets between hosts are known to 1µs
-failed   latencies       1 message received before they were sent; the worst from 3 to 0 by 5µs, where the clocks are known to 1µs
+ok       clocks          offsets between hosts are known to 1 us
+failed   latencies       1 message received before they were sent; the worst from 3 to 0 by 5 us, where the clocks are known to 1 us
                          -> commq query negative-latencies lists the pairs; do not trust times between these ranks
 ok       double capture  no calls of a thread overlap
 warning  same job        the job is also run again
@@ -206,7 +206,8 @@ func TestDoctorOfTheMachine(t *testing.T) {
 // What was found may have several lines; they stand below each other.
 func TestFindingsOfSeveralLines(t *testing.T) {
 	var b bytes.Buffer
-	err := printFindings(&b, []doctor.Finding{{Check: "system", Status: doctor.OK, Found: "linux"},
+	a := &app{stdout: &b}
+	err := a.printFindings([]doctor.Finding{{Check: "system", Status: doctor.OK, Found: "linux"},
 		{Check: "openmpi capture", Status: doctor.Failed, Found: "mpicc failed\n    spool.c:7: \x1b[31modd", Do: "mend it"}})
 	want := `ok       system           linux
 failed   openmpi capture  mpicc failed

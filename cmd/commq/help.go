@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/commq/commq/queries"
+	"github.com/commq/commq/internal/printable"
 )
 
 // Help is as wide as the terminal, within these bounds, and leastHelp wide in a file.
@@ -62,7 +62,7 @@ func printHelp(c *cobra.Command, details string, own map[string]bool) {
 		if !c.HasParent() {
 			last = "commq help COMMAND describes a command; commq completion prints a script for the tab key"
 		}
-		fmt.Fprintf(&b, "\n%s.\n", queries.Wrap(last, "", width-1))
+		fmt.Fprintf(&b, "\n%s.\n", printable.Wrap(last, "", width-1))
 	}
 	fmt.Fprint(c.OutOrStdout(), b.String())
 }
@@ -84,7 +84,7 @@ func commandLines(b *strings.Builder, c *cobra.Command, width int) {
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() && sub.GroupID == g.ID {
 				fmt.Fprintf(b, "  %-*s  %s\n", name, sub.Name(),
-					queries.Wrap(sub.Short, strings.Repeat(" ", name+4), width))
+					printable.Wrap(sub.Short, strings.Repeat(" ", name+4), width))
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func reflow(text string, width int) string {
 	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, p := range paragraphs {
 		if !strings.HasPrefix(p, " ") {
-			paragraphs[i] = queries.Wrap(p, "", width)
+			paragraphs[i] = printable.Wrap(p, "", width)
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")

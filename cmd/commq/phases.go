@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -83,7 +82,7 @@ func runPhases(ctx context.Context, a *app, o *phasesOptions, rowsToo bool) erro
 	if err != nil {
 		return fmt.Errorf("phases: %w", err)
 	}
-	rows, covered := phaseRows(s, o), phases.Cover(s, o.threshold)
+	rows, covered := phaseRows(s, o, a.exact), phases.Cover(s, o.threshold)
 	if o.plot != "" {
 		if err := o.writePicture(phaseChart(s, bands, o, covered)); err != nil {
 			return err
@@ -94,7 +93,7 @@ func runPhases(ctx context.Context, a *app, o *phasesOptions, rowsToo bool) erro
 		}
 	}
 	if o.format == "table" {
-		if err := phasesSummary(a.screen(), s, covered); err != nil {
+		if err := a.phasesSummary(s, covered); err != nil {
 			return err
 		}
 	}
@@ -127,12 +126,16 @@ var phaseColumns = []queries.Column{{Name: "phase", Type: "INTEGER", Doc: "Numbe
 	{Name: "relevant", Type: "BOOLEAN", Doc: "Whether all ranks repeat it as often and its share is --threshold or more."}}
 
 // phaseRows returns a row per phase, for the relevant ones or all.
-func phaseRows(s *signature.Signature, o *phasesOptions) queries.Rows {
+func phaseRows(s *signature.Signature, o *phasesOptions, exact bool) queries.Rows {
 	var rows [][]any
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		if relevant := p.Relevant(s.Ranks, o.threshold); relevant || o.all {
-			rows = append(rows, append([]any{int32(i + 1)}, append(phaseRow(p), relevant)...))
+			var shown any = relevant
+			if o.format == "table" && !o.all && !exact { // all are: the column is left out
+				shown = nil
+			}
+			rows = append(rows, append([]any{int32(i + 1)}, append(phaseRow(p), shown)...))
 		}
 	}
 	return queries.RowsOf(phaseColumns, rows)
@@ -149,10 +152,9 @@ func phaseRow(p *signature.Phase) []any {
 }
 
 // phasesSummary prints one line about the coverage of the phases.
-func phasesSummary(w io.Writer, s *signature.Signature, c phases.Coverage) error {
-	_, err := fmt.Fprintf(w, "phases of %s on %d ranks: %s, and %d others; the logical clock ends at %d\n\n",
-		s.Run, s.Ranks, coverageText(c, s), c.Others, s.Ticks)
-	return err
+func (a *app) phasesSummary(s *signature.Signature, c phases.Coverage) error {
+	return a.prose(fmt.Sprintf("phases of %s on %d ranks: %s, and %d others; the logical clock ends at %s\n\n",
+		s.Run, s.Ranks, coverageText(c, s), c.Others, grouped(int64(s.Ticks))))
 }
 
 // The grey series of a picture of phases.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -267,7 +266,7 @@ func (p *printedPrediction) print(a *app, format string) error {
 	if format == "json" {
 		return printJSON(a.stdout, p)
 	}
-	return p.table(a.screen())
+	return p.table(a)
 }
 
 // addUnexplained adds a communication without a law to those that have none for the same reason.
@@ -295,19 +294,19 @@ func (p *printedPrediction) fill(m *model.Model, x *generate.Prediction, held *s
 // slotsListed is how many communications are listed without --all.
 const slotsListed = 10
 
-func (p *printedPrediction) table(w io.Writer) error {
+func (p *printedPrediction) table(a *app) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d ranks, from runs at %s: %s of the messages of the largest run have a law\n", p.Ranks,
 		ranksList(p.Training),
 		percent(1-float64(p.TrainingUnexplained)/float64(max(p.TrainingMessages, 1))))
 	if p.Messages != nil {
-		fmt.Fprintf(&b, "predicted: %s with %s bytes, %s; %d of %d numbers are estimates\n",
-			counted(*p.Messages, "message"), grouped(*p.Bytes),
+		fmt.Fprintf(&b, "predicted: %s with %s, %s; %d of %d numbers are estimates\n",
+			counted(*p.Messages, "message"), bytesText(*p.Bytes),
 			counted(*p.Collectives, "call")+" of collectives", p.Inexact, p.Numbers)
 	}
 	p.holdout(&b)
 	if p.Time != nil {
-		if err := printTime(&b, p.Time); err != nil {
+		if err := a.printTime(&b, p.Time); err != nil {
 			return err
 		}
 	}
@@ -337,8 +336,7 @@ func (p *printedPrediction) table(w io.Writer) error {
 	case p.Suggestions != nil:
 		fmt.Fprintln(&b, "\nno other run is known to settle more")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return a.prose(b.String())
 }
 
 // holdout compares the prediction with the run that was left out.
@@ -347,10 +345,11 @@ func (p *printedPrediction) holdout(b *strings.Builder) {
 	if s == nil {
 		return
 	}
-	fmt.Fprintf(b, "measured: %s with %s bytes\n", counted(s.Messages, "message"), grouped(s.Bytes))
-	fmt.Fprintf(b, "pairs of ranks: precision %.4g, recall %.4g; off by %s of the messages, %s of the bytes, "+
+	fmt.Fprintf(b, "measured: %s with %s\n", counted(s.Messages, "message"), bytesText(s.Bytes))
+	fmt.Fprintf(b, "pairs of ranks: precision %s, recall %s; off by %s of the messages, %s of the bytes, "+
 		"%s of the calls of collectives\n",
-		s.EdgePrecision, s.EdgeRecall, percent(s.MessageError), percent(s.ByteError), percent(s.CollectiveError))
+		percent(s.EdgePrecision), percent(s.EdgeRecall), percent(s.MessageError), percent(s.ByteError),
+		percent(s.CollectiveError))
 	if c.Numbers == 0 {
 		return
 	}
@@ -379,12 +378,12 @@ func (p *printedPrediction) slots(b *strings.Builder) {
 	}
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(b, "%s: %s, %s bytes", r.Call, counted(r.Calls, "call"), grouped(r.Bytes))
+		fmt.Fprintf(b, "%s: %s, %s", r.Call, counted(r.Calls, "call"), inBytes(r.Bytes))
 		switch {
 		case r.BytesHigh == math.MaxInt64:
-			fmt.Fprintf(b, " (%s or more)", grouped(r.BytesLow))
+			fmt.Fprintf(b, " (%s or more)", inBytes(r.BytesLow))
 		case r.BytesLow != r.BytesHigh:
-			fmt.Fprintf(b, " (%s to %s)", grouped(r.BytesLow), grouped(r.BytesHigh))
+			fmt.Fprintf(b, " (%s to %s)", inBytes(r.BytesLow), inBytes(r.BytesHigh))
 		}
 		b.WriteByte('\n')
 		for _, line := range [][2]string{{"to", r.Destinations}, {"equation", r.Equation}, {"bytes", r.Size},

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/models/simulate"
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
 	"github.com/commq/commq/predict/signature"
 	"github.com/commq/commq/predict/times"
+	"github.com/commq/commq/queries"
+	"github.com/commq/commq/queries/output"
 )
 
 // predictTime predicts the execution time on the target, nil for none, and compares it with the runs that were left
@@ -31,10 +33,15 @@ func (o *predictOptions) predictTime(ctx context.Context, a *app, m *model.Model
 	return err
 }
 
+// phaseTimeColumns are the columns of the predicted times of phases; what is in no phase has no number.
+var phaseTimeColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "weight", Type: "BIGINT", Unit: "1"},
+	{Name: "one_time_ns", Type: "BIGINT", Unit: "ns"}, {Name: "all_times_ns", Type: "BIGINT", Unit: "ns"},
+	{Name: "share_of_prediction", Type: "DOUBLE", Unit: "1", Share: true}}
+
 // printTime prints a predicted time for people.
-func printTime(w io.Writer, t *times.Prediction) error {
-	fmt.Fprintf(w, "\npredicted execution time on %s: %s s (%s to %s), dialect %s\n", t.Machine, seconds(t.PetNs),
-		seconds(t.LowNs), seconds(t.HighNs), t.Dialect)
+func (a *app) printTime(w io.Writer, t *times.Prediction) error {
+	fmt.Fprintf(w, "\npredicted execution time on %s: %s (%s to %s), dialect %s\n", t.Machine, units.Duration(t.PetNs),
+		units.Duration(t.LowNs), units.Duration(t.HighNs), t.Dialect)
 	fmt.Fprintln(w, "the interval covers the compute times only, not the machine's network, another layout or other "+
 		"data")
 	interval := "its interval does not hold"
@@ -43,34 +50,39 @@ func printTime(w io.Writer, t *times.Prediction) error {
 	}
 	switch {
 	case t.NoiseFloor != nil:
-		fmt.Fprintf(w, "%d captures that were left out, simulated there: median %s s (%s to %s, a noise floor of "+
-			"%.1f %%); the prediction is off by %+.1f %%, and %s\n",
-			len(t.Captures), seconds(*t.MeasuredNs), seconds(slices.Min(t.Captures)), seconds(slices.Max(t.Captures)),
-			100**t.NoiseFloor, 100**t.Error, interval)
+		fmt.Fprintf(w, "%d captures that were left out, simulated there: median %s (%s to %s, a noise floor of "+
+			"%s); the prediction is off by %s, and %s\n",
+			len(t.Captures), units.Duration(*t.MeasuredNs), units.Duration(slices.Min(t.Captures)),
+			units.Duration(slices.Max(t.Captures)), percent(*t.NoiseFloor), percentOff(*t.Error), interval)
 	case t.MeasuredNs != nil:
-		fmt.Fprintf(w, "the run that was left out, simulated there: %s s; the prediction is off by %+.1f %%, and %s "+
+		fmt.Fprintf(w, "the run that was left out, simulated there: %s; the prediction is off by %s, and %s "+
 			"(one capture does not tell how much of that is noise)\n",
-			seconds(*t.MeasuredNs), 100**t.Error, interval)
+			units.Duration(*t.MeasuredNs), percentOff(*t.Error), interval)
 	}
 	if c := t.Compute; c != nil {
-		fmt.Fprintf(w, "a rank computes %s s of it (%s to %s)\n", seconds(int64(c.RankNs)), seconds(int64(c.LowNs)),
-			boundText(c.HighNs))
+		fmt.Fprintf(w, "a rank computes %s of it (%s to %s)\n", units.Duration(int64(c.RankNs)),
+			units.Duration(int64(c.LowNs)), boundText(c.HighNs))
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "phase\tweight\tTEPhase s\ttime s\tof PET\t")
+	var rows [][]any
 	for _, p := range t.Phases {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t\n", p.Phase, grouped(p.Weight), seconds(p.Ns),
-			seconds(p.Ns*p.Weight), percent(p.Share))
+		rows = append(rows, []any{int32(p.Phase), p.Weight, p.Ns, p.Ns * p.Weight, p.Share})
 	}
-	fmt.Fprintf(table, "other\t\t\t%s\t%s\t\n", seconds(t.OtherNs),
-		percent(float64(t.OtherNs)/float64(max(t.PetNs, 1))))
-	return table.Flush()
+	rows = append(rows, []any{nil, nil, nil, t.OtherNs, float64(t.OtherNs) / float64(max(t.PetNs, 1))})
+	return output.WriteText(w, queries.RowsOf(phaseTimeColumns, rows), a.text())
 }
 
-// boundText writes a bound of a time, in seconds; nil is any time.
+// percentOff is a share of 1 in percent with its sign.
+func percentOff(x float64) string {
+	if x > 0 {
+		return "+" + percent(x)
+	}
+	return percent(x)
+}
+
+// boundText writes a bound of a time; nil is any time.
 func boundText(ns *float64) string {
 	if ns == nil {
 		return "any"
 	}
-	return seconds(int64(*ns))
+	return units.Duration(int64(*ns))
 }

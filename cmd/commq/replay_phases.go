@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/predict/phases"
 	"github.com/commq/commq/predict/training"
 	"github.com/commq/commq/queries"
-	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/replay"
 	"github.com/commq/commq/replay/stored"
 	"github.com/commq/commq/run"
@@ -47,7 +46,7 @@ func runReplayPhases(ctx context.Context, a *app, o *replayOptions) error {
 	if o.format == "json" {
 		return printJSON(a.stdout, answer)
 	}
-	return printPlayed(a.screen(), answer)
+	return a.printPlayed(answer)
 }
 
 // addPhases adds the relevant phases of a run to the answer, and returns what is played of them.
@@ -119,15 +118,15 @@ var playedColumns = []queries.Column{{Name: "phase", Type: "INTEGER"}, {Name: "w
 	{Name: "run_time_ns", Type: "BIGINT", Unit: "ns"}, {Name: "share", Type: "DOUBLE", Unit: "1", Share: true}}
 
 // printPlayed writes the prediction and its phases for people.
-func printPlayed(w io.Writer, s *replay.PhasePrediction) error {
-	span := func(ns int64) string { return time.Duration(ns).Round(10 * time.Microsecond).String() }
+func (a *app) printPlayed(s *replay.PhasePrediction) error {
+	w := a.screen()
 	text := fmt.Sprintf("predicted execution time of %s on %d ranks: %s (%s to %s in %s), from phases with %s of "+
-		"its time\n", s.Run, s.Ranks, span(s.PETNs), span(s.PETNsMin), span(s.PETNsMax),
+		"its time\n", s.Run, s.Ranks, units.Duration(s.PETNs), units.Duration(s.PETNsMin), units.Duration(s.PETNsMax),
 		counted(int64(s.Repeat), "repetition"), percent(s.Coverage))
-	text += "they were played in " + span(s.PlayedNs)
+	text += "they were played in " + units.Duration(s.PlayedNs)
 	if s.RunNs != nil {
-		text += fmt.Sprintf("; the run itself took %s, %.3g times as long", span(*s.RunNs),
-			float64(*s.RunNs)/float64(max(s.PlayedNs, 1)))
+		text += fmt.Sprintf("; the run itself took %s, %s times as long", units.Duration(*s.RunNs),
+			units.Number(float64(*s.RunNs)/float64(max(s.PlayedNs, 1))))
 	}
 	if _, err := fmt.Fprint(w, text, "\n\n"); err != nil {
 		return err
@@ -142,7 +141,7 @@ func printPlayed(w io.Writer, s *replay.PhasePrediction) error {
 		rows = append(rows, []any{int32(f.Phase), f.Weight, f.TimeNs, f.TimeNsMin, f.TimeNsMax, f.TotalNs, run,
 			rounded6(f.Share)})
 	}
-	if err := output.Write(w, "table", queries.RowsOf(playedColumns, rows)); err != nil {
+	if err := a.writeRows("table", queries.RowsOf(playedColumns, rows)); err != nil {
 		return err
 	}
 	for _, n := range s.Notes {

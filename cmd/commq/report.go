@@ -125,7 +125,7 @@ func writeReport(ctx context.Context, a *app, o *reportOptions, all []*queries.Q
 func reportInput(ctx context.Context, a *app, r queries.Run) (report.Input, error) {
 	in := report.Input{Run: r, Args: runArgs(a, r)}
 	found := run.Found{Name: r.Name, Dir: r.Dir, Manifest: r.Manifest}
-	for _, fact := range append(found.Facts(), found.CaptureFacts()...) {
+	for _, fact := range append(found.Facts(false), found.CaptureFacts()...) {
 		in.Facts = append(in.Facts, report.Fact(fact))
 	}
 	list, err := doctor.ExamineContents(ctx, r.Dir, doctorEngine)

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/commq/commq/capture/ingest"
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/run"
@@ -134,7 +134,7 @@ func runRunsList(ctx context.Context, a *app, format string) error {
 		a.note("no runs in %s; make one with commq capture", store)
 		return nil
 	}
-	return listTable(printable.Writer(w), lines)
+	return a.writeRows("table", listedRows(lines, a.exact))
 }
 
 func lineOf(info writer.Info) listedRun {
@@ -143,15 +143,54 @@ func lineOf(info writer.Info) listedRun {
 		m.TimeOrigin, m.Record, m.Ended, m.Origin.Started, fileBytes(m), m.Digest}
 }
 
-// listTable prints the columns that fit on a screen; json and csv have all.
-func listTable(w io.Writer, lines []listedRun) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "ranks\tcalls\tmessages\tmessage bytes\tcollectives\ttimes\tended\ton disk\t  run")
+// listColumns are the columns of the table for people, which fit on a narrow screen.
+var listColumns = []queries.Column{{Name: "run", Type: "VARCHAR"}, {Name: "ranks", Type: "INTEGER", Unit: "1"},
+	{Name: "messages", Type: "BIGINT", Unit: "1"}, {Name: "sent", Type: "BIGINT", Unit: "bytes"},
+	{Name: "collectives", Type: "BIGINT", Unit: "1"}, {Name: "remarks", Type: "VARCHAR"},
+	{Name: "on_disk", Type: "BIGINT", Unit: "bytes"}}
+
+// allListColumns are those of --exact, with the names of the other formats.
+var allListColumns = []queries.Column{{Name: "name", Type: "VARCHAR"}, {Name: "ranks", Type: "INTEGER"},
+	{Name: "calls", Type: "BIGINT"}, {Name: "messages", Type: "BIGINT"}, {Name: "message_bytes", Type: "BIGINT"},
+	{Name: "collectives", Type: "BIGINT"}, {Name: "time_origin", Type: "VARCHAR"}, {Name: "record", Type: "VARCHAR"},
+	{Name: "ended", Type: "VARCHAR"}, {Name: "started", Type: "VARCHAR"}, {Name: "file_bytes", Type: "BIGINT"},
+	{Name: "digest", Type: "VARCHAR"}}
+
+// listedRows are the lines as rows of a table for people, or with all columns.
+func listedRows(lines []listedRun, exact bool) queries.Rows {
+	var rows [][]any
 	for _, l := range lines {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", l.Ranks, grouped(l.Calls), grouped(l.Messages),
-			grouped(l.MessageBytes), grouped(l.Collectives), l.TimeOrigin, l.Ended, inBytes(l.FileBytes), l.Name)
+		if exact {
+			rows = append(rows, []any{l.Name, l.Ranks, l.Calls, l.Messages, l.MessageBytes, l.Collectives, l.TimeOrigin,
+				l.Record, l.Ended, l.Started, l.FileBytes, l.Digest})
+		} else {
+			rows = append(rows, []any{l.Name, l.Ranks, l.Messages, l.MessageBytes, l.Collectives, l.remarks(),
+				l.FileBytes})
+		}
 	}
-	return t.Flush()
+	if exact {
+		return queries.RowsOf(allListColumns, rows)
+	}
+	return queries.RowsOf(listColumns, rows)
+}
+
+// remarks tell what is not as in most runs: rows that were not kept, times that were not measured, an end before
+// MPI_Finalize. nil means nothing.
+func (l *listedRun) remarks() any {
+	var all []string
+	if l.Record != ingest.RecordAll {
+		all = append(all, l.Record+" only")
+	}
+	if l.TimeOrigin != "measured" {
+		all = append(all, l.TimeOrigin)
+	}
+	if l.Ended != schema.EndedNames[schema.EndedFinalized] {
+		all = append(all, l.Ended)
+	}
+	if all == nil {
+		return nil
+	}
+	return strings.Join(all, ", ")
 }
 
 // fileBytes returns the size of a run's tables.
@@ -211,7 +250,7 @@ func runRunsShow(ctx context.Context, a *app, names []string, format string, w i
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			err = showScreen(printable.Writer(w), r.Dir, r.Manifest)
+			err = a.showScreen(run.Found{Name: filepath.Base(r.Dir), Dir: r.Dir, Manifest: r.Manifest})
 		}
 		if err != nil {
 			return err
@@ -248,34 +287,40 @@ func showCSV(w io.Writer, runs []queries.Run) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-func showScreen(w io.Writer, dir string, m *schema.Manifest) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, fact := range (run.Found{Name: filepath.Base(dir), Dir: dir, Manifest: m}).Facts() {
-		fmt.Fprintf(t, "%s\t%s\n", fact.Name, printable.Line(fact.Value))
+// showScreen prints a run for people.
+func (a *app) showScreen(r run.Found) error {
+	facts := r.Facts(a.exact)
+	for _, warning := range r.Manifest.Warnings {
+		facts = append(facts, run.Fact{Name: "warning", Value: warning})
 	}
-	for _, warning := range m.Warnings {
-		fmt.Fprintf(t, "warning\t%s\n", printable.Line(warning))
-	}
-	if err := t.Flush(); err != nil {
+	if err := writeFacts(a.screen(), "", facts, a.text()); err != nil {
 		return err
 	}
-	return showTables(w, m)
+	fmt.Fprintln(a.screen())
+	return a.writeRows("table", tableRows(r.Manifest, a.exact))
 }
 
-func showTables(w io.Writer, m *schema.Manifest) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\nrows\tfiles\ton disk\tbytes/row\t  table")
-	for _, x := range m.Tables {
-		if len(x.Files) == 0 { // a derived table that the run lacks
+// tableRows has a row for each table of a run; exact takes the names of columns that csv has.
+func tableRows(m *schema.Manifest, exact bool) queries.Rows {
+	size := "on_disk"
+	if exact {
+		size = "file_bytes"
+	}
+	columns := []queries.Column{{Name: "table", Type: "VARCHAR"}, {Name: "rows", Type: "BIGINT", Unit: "1"},
+		{Name: "files", Type: "BIGINT", Unit: "1"}, {Name: size, Type: "BIGINT", Unit: "bytes"},
+		{Name: "bytes_per_row", Type: "DOUBLE", Unit: "1"}}
+	var rows [][]any
+	for _, t := range m.Tables {
+		if len(t.Files) == 0 { // a derived table that the run lacks
 			continue
 		}
-		per := "-"
-		if x.Rows > 0 {
-			per = fmt.Sprintf("%.2f", float64(tableBytes(x))/float64(x.Rows))
+		var per any
+		if t.Rows > 0 {
+			per = float64(tableBytes(t)) / float64(t.Rows)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t  %s\n", grouped(x.Rows), len(x.Files), inBytes(tableBytes(x)), per, x.Name)
+		rows = append(rows, []any{t.Name, t.Rows, int64(len(t.Files)), tableBytes(t), per})
 	}
-	return t.Flush()
+	return queries.RowsOf(columns, rows)
 }
 
 func newRunsCheckCommand(a *app) *cobra.Command {

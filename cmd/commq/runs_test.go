@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 	"github.com/commq/commq/writer"
 )
@@ -71,8 +72,8 @@ func TestRunsList(t *testing.T) {
 	store := storeOfRuns(t, "b.3", "a.3")
 	out, _, status := commqRuns(t, "list", "--store", store)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if status != 0 || len(lines) != 3 || !strings.HasSuffix(lines[0], "run") ||
-		!strings.HasSuffix(lines[1], "  a.3") || !strings.HasSuffix(lines[2], "  b.3") {
+	if status != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "run ") ||
+		!strings.HasPrefix(lines[1], "a.3 ") || !strings.HasPrefix(lines[2], "b.3 ") {
 		t.Errorf("exit status %d:\n%s", status, out)
 	}
 	out, _, _ = commqRuns(t, "list", "--store", store, "--format", "json")
@@ -109,7 +110,7 @@ func TestRunsListLeavesOutBrokenOnes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(store, "a", "manifest.json"), []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	wantRuns(t, 0, "  b\n", "left out: "+filepath.Join(store, "a"), "list", "--store", store)
+	wantRuns(t, 0, "\nb  ", "left out: "+filepath.Join(store, "a"), "list", "--store", store)
 }
 
 func TestRunsShow(t *testing.T) {
@@ -118,8 +119,8 @@ func TestRunsShow(t *testing.T) {
 	screen := regexp.MustCompile(` +`).ReplaceAllString(out, " ")
 	for _, want := range []string{"run lonely.1\n", "command ./lonely -v\n", "mpi Open MPI v4.1.4\n",
 		"ranks 1 on 1 host\n",
-		"ended finalized, exit status 3\n", "time 2.500000 s measured, compute clock cpu, 1 epoch\n", "calls 1\n",
-		"failed polls 1,234\n", "warning the clock drifted\n", " events\n", " datatypes\n"} {
+		"ended finalized, exit status 3\n", "time 2.5 s measured, compute clock cpu, 1 epoch\n", "calls 1\n",
+		"failed polls 1,234\n", "warning the clock drifted\n", "\nevents 1 ", "\ndatatypes 0 "} {
 		if !strings.Contains(screen, want) || status != 0 {
 			t.Errorf("show does not print %q, but (exit status %d):\n%s", want, status, out)
 		}
@@ -135,7 +136,7 @@ func TestRunsShow(t *testing.T) {
 	wantRuns(t, 0, "table,rows,files,file_bytes,digest\nevents,1,1,", "", "show", "--store", store, "lonely.1",
 		"--format", "csv")
 	wantRuns(t, 2, "", "did you mean lonely.1?", "show", "--store", store, "lonely.2")
-	wantRuns(t, 2, "", "nothing given; want the name of a run", "show")
+	wantRuns(t, 2, "", "nothing given; want names of runs", "show")
 }
 
 func TestRunsCheck(t *testing.T) {
@@ -208,14 +209,15 @@ func TestVirtualTimesInWords(t *testing.T) {
 			Digest: strings.Repeat("abc", 9)}}}
 	var short, long strings.Builder
 	printSummary(&short, m)
-	if err := showScreen(&long, "/runs/r", m); err != nil {
+	a := &app{stdout: &long}
+	if err := a.showScreen(run.Found{Name: "r", Dir: "/runs/r", Manifest: m}); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ where, text, want string }{
-		{"summary", short.String(), "time          7.097µs virtual, machine /m/net.yaml (SHA-256 abcabcabcabc...), 2 simulator ranks\n"},
+		{"summary", short.String(), "time          7.10 us virtual, machine /m/net.yaml (SHA-256 abcabcabcabc...), 2 simulator ranks\n"},
 		{"summary", short.String(), "open choices  4,097 (MPI_ANY_SOURCE, MPI_Waitany and their like), 9 out of virtual-time order\n"},
 		{"summary", short.String(), "early         1 nonblocking collective in a test\n"},
-		{"show", long.String(), "time               0.000007097 s virtual, compute clock none, 1 epoch\n"},
+		{"show", long.String(), "time               7.10 us virtual, compute clock none, 1 epoch\n"},
 		{"show", long.String(), "open choices       4,097\n"},
 		{"show", long.String(), "out of order       9\n"},
 		{"show", long.String(), "early collectives  1\n"},

@@ -7,13 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/kballard/go-shellquote"
 
 	"github.com/commq/commq/internal/printable"
 	"github.com/commq/commq/internal/units"
+	"github.com/commq/commq/queries/output"
 	"github.com/commq/commq/run"
 	"github.com/commq/commq/schema"
 )
@@ -23,20 +22,20 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 	w = printable.Writer(w)
 	c := &m.Counts
 	fmt.Fprintf(w, "run %s: %s\n", m.Origin.Name, madeFrom(&m.Origin))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var facts []run.Fact
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+		facts = append(facts, run.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
 	line("ranks", "%s%s, %s", grouped(int64(m.Ranks)), run.HostsText(&m.Origin), m.Ended)
 	switch sim := m.Origin.Simulation; {
 	case m.TimeOrigin == "untimed":
 	case sim != nil:
-		line("time", "%s %s, machine %s", time.Duration(m.EndNs), m.TimeOrigin, run.MachineText(sim))
+		line("time", "%s %s, machine %s", units.Duration(m.EndNs), m.TimeOrigin, run.MachineText(sim))
 	default:
-		line("time", "%s", time.Duration(m.EndNs).Round(time.Microsecond))
+		line("time", "%s", units.Duration(m.EndNs))
 	}
 	line("calls", "%s, and %s", grouped(c.Calls), counted(c.Polls, "failed poll"))
-	line("messages", "%s with %s", grouped(c.Messages), bytesText(c.MessageBytes))
+	line("messages", "%s with %s", grouped(c.Messages), inBytes(c.MessageBytes))
 	line("collectives", "%s%s", grouped(c.Collectives), collectivesText(m.Collectives))
 	if c.UnmatchedSends+c.UnmatchedReceives > 0 {
 		line("unmatched", "%s and %s (commq query unmatched)", counted(c.UnmatchedSends, "send"),
@@ -59,7 +58,9 @@ func printSummary(w io.Writer, m *schema.Manifest) {
 		line("overlaps", "%s that ended after the next one of their thread began (commq query overlaps)",
 			counted(c.OverlappingCalls, "call"))
 	}
-	t.Flush()
+	if err := writeFacts(w, "  ", facts, output.Text{}); err != nil {
+		return // nobody reads it
+	}
 	for _, warning := range m.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", warning)
 	}

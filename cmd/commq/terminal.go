@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -14,6 +15,7 @@ import (
 	"github.com/commq/commq/internal/units"
 	"github.com/commq/commq/queries"
 	"github.com/commq/commq/queries/output"
+	"github.com/commq/commq/run"
 )
 
 // note prints on stderr what the command did or left out, unless --quiet.
@@ -68,6 +70,45 @@ func (a *app) size(n int64) string {
 		return counted(n, "byte")
 	}
 	return units.Bytes(n)
+}
+
+// allColumns is the width of lines that are not wrapped.
+const allColumns = 1 << 20
+
+// writeFacts writes facts below each other, each after an indent. Long values go on in the next line, below their
+// beginning.
+func writeFacts(w io.Writer, indent string, list []run.Fact, how output.Text) error {
+	name, width := 0, how.Width
+	for _, f := range list {
+		name = max(name, len(f.Name))
+	}
+	if width == 0 || how.Exact {
+		width = allColumns
+	}
+	below := strings.Repeat(" ", len(indent)+name+2)
+	for _, f := range list {
+		text := printable.Wrap(printable.Line(f.Value), below, width)
+		if _, err := fmt.Fprintf(w, "%s%-*s  %s\n", indent, name, f.Name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prose writes lines of text to stdout. Those that are longer than the terminal is wide go on in the next line, indented
+// by two columns more.
+func (a *app) prose(text string) error {
+	width := a.text().Width
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if width > 0 && utf8.RuneCountInString(strings.TrimRight(line, "\n")) > width {
+			indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+			line = indent + printable.Wrap(line, indent+"  ", width) + "\n"
+		}
+		b.WriteString(line)
+	}
+	_, err := io.WriteString(a.screen(), b.String())
+	return err
 }
 
 // writeRows writes rows to stdout in a format.

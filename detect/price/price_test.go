@@ -17,9 +17,9 @@ func TestPricesAreReadable(t *testing.T) {
 	}{
 		{0, "saves and costs nothing measurable of 12.3 s on m"},
 		{1_234_567, "saves and costs nothing measurable of 12.3 s on m"},
-		{-1_234_568, "costs 1.23 ms of 12.3 s on m (0.01 %)"},
+		{-1_234_568, "costs 1.23 ms of 12.3 s on m (0.010 %)"},
 		{999_960_000, "saves 1.00 s of 12.3 s on m (8.10 %)"},
-		{2_000_000_017, "saves 2.00 s of 12.3 s on m (16.20 %)"},
+		{2_000_000_017, "saves 2.00 s of 12.3 s on m (16.2 %)"},
 	} {
 		if got := (&Price{SavedNs: &c.saved}).Text(of); got != c.want {
 			t.Errorf("%d ns: %q, want %q", c.saved, got, c.want)
@@ -70,7 +70,7 @@ func TestMeasureAlternates(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || order != "orroor" {
 		t.Errorf("%v, order %s (-want +got):\n%s", err, order, diff)
 	}
-	const text = "played here, 3 times each by turns: 1 us as it is, 980 ns with 7 collectives; that saves 20 ns (2.00 %; a turn " +
+	const text = "played here, 3 times each by turns: 1 us as it is, 980 ns with 7 collectives; that saves 20 ns (2 %; a turn " +
 		"-10 ns to 600 ns); 1 instance cannot be replaced"
 	got.Collectives, got.Left = 7, 1
 	if got.Text() != text {

@@ -57,8 +57,8 @@ func (p *Price) Text(pricing *Pricing) string {
 	text := fmt.Sprintf("saves and costs nothing measurable of %s on %s", units.Duration(pricing.PredictedNs),
 		pricing.Machine)
 	if part := float64(saved) / float64(max(pricing.PredictedNs, 1)); part >= leastSaved {
-		text = fmt.Sprintf("%s %s of %s on %s (%.2f %%)", verb, units.Duration(saved),
-			units.Duration(pricing.PredictedNs), pricing.Machine, 100*part)
+		text = fmt.Sprintf("%s %s of %s on %s (%s)", verb, units.Duration(saved),
+			units.Duration(pricing.PredictedNs), pricing.Machine, units.Percent(part))
 	}
 	return text + leftText(p.Left)
 }
@@ -69,9 +69,9 @@ func (m *Measured) Text() string {
 	if saved < 0 {
 		verb, saved = "costs", -saved
 	}
-	text := fmt.Sprintf("played here, %d times each by turns: %s as it is, %s with %s; that %s %s (%.2f %%; a turn %s to "+
+	text := fmt.Sprintf("played here, %d times each by turns: %s as it is, %s with %s; that %s %s (%s; a turn %s to "+
 		"%s)", m.Repeat, units.Duration(m.OriginalNs), units.Duration(m.ReplacedNs),
-		units.Count(m.Collectives, "collective"), verb, units.Duration(saved), 100*math.Abs(m.Saved),
+		units.Count(m.Collectives, "collective"), verb, units.Duration(saved), units.Percent(math.Abs(m.Saved)),
 		signed(m.SavedNsMin), signed(m.SavedNsMax))
 	return text + leftText(m.Left)
 }

@@ -27,9 +27,9 @@ func (p *Report) Text(w io.Writer) error {
 			}
 		}
 	}
-	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %.2g\n",
+	fmt.Fprintf(&s, "%s in %s of %s; chance of any false match of hashes (%s): %s\n",
 		units.Count(int64(len(p.Findings)), "finding"), units.Count(p.Messages, "message"), p.Run, p.Hash,
-		p.FalseMatchChance)
+		chanceText(p.FalseMatchChance))
 	if p.Pricing != nil && len(p.Findings) > 0 {
 		fmt.Fprintf(&s, "all of them together: %s\n", p.Pricing.All.Text(p.Pricing))
 		for _, text := range p.Pricing.Warnings {
@@ -44,6 +44,15 @@ func (p *Report) Text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// chanceText writes a probability; people need not know how far below one in a billion it is.
+func chanceText(p float64) string {
+	const small = 1e-9
+	if p > 0 && p < small {
+		return "less than 1 in a billion"
+	}
+	return units.Percent(p)
 }
 
 // group are the call sites of a finding that do the same.

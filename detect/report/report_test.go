@@ -105,7 +105,7 @@ func TestSARIF(t *testing.T) {
 	at := r.Locations[0].PhysicalLocation
 	line := fmt.Sprintf("%s %s %s %s %d %s", got.Version, got.Runs[0].Tool.Driver.Rules[0].ID, r.RuleID,
 		at.ArtifactLocation.URI, at.Region.StartLine, r.Message.Text)
-	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16,388 bytes; make a communicator of these ranks"
+	const want = "2.1.0 manual-bcast manual-bcast file:///src/a%20b.c 17 MPI_Bcast over ranks 0,3-4 of no communicator, root 3; 2 instances of 4,097 bytes, by 4 messages of 16.4 kB; make a communicator of these ranks"
 	if line != want {
 		t.Errorf("got\n%s\nwant\n%s", line, want)
 	}

@@ -63,7 +63,7 @@ func (f *Finding) Amount() string {
 		size += fmt.Sprintf(" in up to %d segments", f.Segments)
 	}
 	return fmt.Sprintf("%s of %s, by %s of %s", units.Count(f.Instances, "instance"), size,
-		units.Count(f.Messages, "message"), units.Count(f.MessageBytes, "byte"))
+		units.Count(f.Messages, "message"), units.Bytes(f.MessageBytes))
 }
 
 // remarks tell the evidence for a finding and what its replacement takes, a sentence each.
@@ -89,8 +89,8 @@ func (f *Finding) remarks() (out []string) {
 		out = append(out, f.Neighbors.text())
 	}
 	if len(f.MissingRanks) > 0 {
-		out = append(out, fmt.Sprintf("completeness %.3f: %s; make a communicator of those that do", f.Completeness,
-			absent(f.MissingRanks)))
+		out = append(out, fmt.Sprintf("%s of the communicator: %s; make a communicator of those that do",
+			units.Percent(f.Completeness), absent(f.MissingRanks)))
 	} else if f.Communicator == nil {
 		out = append(out, "make a communicator of these ranks")
 	}

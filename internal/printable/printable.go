@@ -1,5 +1,5 @@
 // Package printable makes text from programs and files safe to print: escape codes in the name of a program, a
-// communicator or a file would control the reader's terminal.
+// communicator or a file would control the reader's terminal. Wrap breaks text into lines.
 package printable
 
 import (

@@ -43,3 +43,10 @@ func TestWriter(t *testing.T) {
 		}
 	}
 }
+
+func TestWrap(t *testing.T) {
+	if got, want := Wrap("three and äöüß and five averyveryverylongwordthatstaysalone end", "   ", 23),
+		"three and äöüß and\n   five\n   averyveryverylongwordthatstaysalone\n   end"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}

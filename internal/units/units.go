@@ -101,11 +101,17 @@ func Hundredths(x float64) string {
 	case math.IsNaN(x), math.IsInf(x, 0):
 		return Number(x)
 	case p > 0 && p < 0.001:
-		return sign(x, "<0.001")
+		if x < 0 {
+			return ">-0.001"
+		}
+		return "<0.001"
 	case p < 0.1:
-		return sign(x, trimmed(p, 3))
+		return trimmed(roundoff(x*100), 3)
 	case p < 100 && p >= 99.95:
-		return sign(x, ">99.9")
+		if x < 0 {
+			return "<-99.9"
+		}
+		return ">99.9"
 	}
 	return Number(roundoff(x * 100))
 }
@@ -117,14 +123,6 @@ func roundoff(x float64) float64 {
 		return x
 	}
 	return rounded
-}
-
-// sign puts the sign of a number before a text.
-func sign(x float64, text string) string {
-	if x < 0 {
-		return "-" + text
-	}
-	return text
 }
 
 // Number writes a number with three significant digits, and its whole part in full, in groups of three: 1,234,568,
