@@ -144,7 +144,7 @@ func (o *calibrateOptions) checkLaunch(c *cobra.Command, args []string) error {
 	case o.launch:
 		return nil
 	case o.run == "":
-		return errors.New("no run given; name one with --run, or measure with --launch")
+		return errors.New("no run given; name one as an argument or with --run, or measure with --launch")
 	case len(args) > 0:
 		return fmt.Errorf("%q: only with --launch are there arguments, for mpirun", args[0])
 	}

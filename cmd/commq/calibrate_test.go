@@ -128,7 +128,7 @@ func TestCalibrateLaunch(t *testing.T) {
 func TestCalibrateWrongUse(t *testing.T) {
 	t.Setenv("COMMQ_STORE", runsDir)
 	for _, c := range []struct{ words, want string }{
-		{"calibrate", "no run given; name one with --run, or measure with --launch"},
+		{"calibrate", "no run given; name one as an argument or with --run, or measure with --launch"},
 		{"calibrate --run cg.A.4 -n 3", "--ranks: it is for --launch"},
 		{"calibrate --run cg.A.4 -- --oversubscribe", `"--oversubscribe": only with --launch are there arguments`},
 		{"calibrate --launch -n 1", "-n 1: want 2 ranks or more"},

@@ -85,6 +85,9 @@ func (o *preloadOptions) library(program string) (string, error) {
 		return "", err
 	}
 	if o.mpi == "" {
+		if err := checkProgram(program); err != nil {
+			return "", err
+		}
 		return shim.Detect(program)
 	}
 	return o.mpi, oneOf("mpi", o.mpi, "openmpi", "mpich")

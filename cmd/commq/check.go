@@ -117,7 +117,7 @@ func parseFormatFiles(values []string) (files []formatFile, err error) {
 // check validates the flags.
 func (o *checkOptions) check() (files []formatFile, err error) {
 	if len(o.runs) == 0 {
-		return nil, errors.New("no run given; name one with --run")
+		return nil, errNoRun
 	}
 	if err := oneOf("format", o.format, compare.VerdictFormats()...); err != nil {
 		return nil, err

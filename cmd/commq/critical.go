@@ -81,7 +81,7 @@ The run needs times and the rows of all its calls; commq simulate --critical-pat
 func (o *criticalOptions) check() error {
 	switch {
 	case o.run == "":
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	case len(o.by) == 0:
 		return fmt.Errorf("--by: want any of %s, separated by commas", strings.Join(pathKeys, ", "))
 	case o.limit < 0:

@@ -105,7 +105,7 @@ docs/method/detection.md has the rules; sarif is the format that code review too
 func (o *detectOptions) check() error {
 	switch {
 	case o.run == "":
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	case o.memory < 1:
 		return fmt.Errorf("--memory %d: want at least 1", o.memory)
 	case o.options.MinRanks < 2:

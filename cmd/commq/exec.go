@@ -86,6 +86,9 @@ options that pass the same variables (LD_PRELOAD and those that begin with COMMQ
 
 // runExec replaces this process with the program. It returns only if that fails.
 func runExec(ctx context.Context, a *app, o *execOptions, args []string) error {
+	if err := checkProgram(args[0]); err != nil {
+		return fmt.Errorf("exec: %w", err)
+	}
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return err

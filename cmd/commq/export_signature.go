@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -74,7 +73,7 @@ var signFormats = [...]string{"json", "table", "csv"}
 
 func runExportSignature(ctx context.Context, a *app, o *exportSignatureOptions, print bool) error {
 	if o.run == "" {
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	}
 	s, err := training.SignOrRead(ctx, a.storeDir(), o.run, o.check)
 	if err != nil {

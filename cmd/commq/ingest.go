@@ -116,6 +116,9 @@ func runIngest(ctx context.Context, a *app, o *ingestOptions, spoolDir string) e
 	if err := o.checkParts(); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
+	if err := checkSpool(spoolDir); err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
 	if _, err := simrank.Wait(ctx, spoolDir, simulatorPatience); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}

@@ -117,7 +117,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintf(stderr, "commq: ended by a signal: %v\n", by)
 		return 128 + int(by) // as shells do
 	}
-	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(err.Error()))
+	fmt.Fprintf(stderr, "commq: %s\n", printable.Text(err.Error()+nearFile(err)))
 	return exitCannot
 }
 

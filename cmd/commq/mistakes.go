@@ -3,6 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,8 +86,14 @@ func needFlags(args cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// errNoRun is the error about a command without runs.
+var errNoRun = errors.New("no run given; name one as an argument or with --run")
+
 // missingValue is the error about a flag without a value.
 func missingValue(c *cobra.Command, f *pflag.Flag) error {
+	if f.Name == "run" {
+		return fmt.Errorf("%s%w", placeOf(c), errNoRun)
+	}
 	what := "a value"
 	if name, _ := pflag.UnquoteUsage(f); name == strings.ToUpper(name) {
 		what = name
@@ -174,6 +184,81 @@ func wantedValue(f *pflag.Flag) string {
 		return "a time with its unit, as 500ms, 10s or 2h"
 	}
 	return ""
+}
+
+// nearFile is advice after an error that ends with a file that is not there: the file of the nearest name in its
+// folder, or where it was looked for. Errors that say more have advice of their own.
+func nearFile(err error) string {
+	var path *fs.PathError
+	if !errors.As(err, &path) || !errors.Is(path, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), path.Error()) {
+		return ""
+	}
+	folder, name := filepath.Split(path.Path)
+	here := filepath.Clean(folder)
+	entries, readErr := os.ReadDir(here)
+	if readErr != nil {
+		return "; there is no folder " + here
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if near := nearest.Name(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %s?", folder+near)
+	}
+	if here == "." {
+		return "; no file here has a name like it"
+	}
+	return "; no file in the folder " + here + " has a name like it"
+}
+
+// checkProgram returns an error if there is no such program here: what is in its place, or the nearest name.
+func checkProgram(name string) error {
+	if _, err := exec.LookPath(name); err == nil || errors.Is(err, exec.ErrDot) {
+		return nil
+	}
+	folder, base := filepath.Split(name)
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder; want a program", name)
+	case err == nil && info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not executable; make it so with chmod +x %s, or name another program", name, name)
+	case err == nil && folder == "":
+		return fmt.Errorf("no program %s in $PATH; did you mean ./%s?", name, name)
+	}
+	here := folder
+	if here == "" {
+		here = "./"
+	}
+	entries, err := os.ReadDir(here)
+	if err != nil {
+		return fmt.Errorf("no program %s: there is no folder %s", name, filepath.Clean(folder))
+	}
+	var programs []string
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			programs = append(programs, e.Name())
+		}
+	}
+	if near := nearest.Name(base, programs); near != "" {
+		return fmt.Errorf("no program %s; did you mean %s?", name, here+near)
+	}
+	if folder == "" {
+		return fmt.Errorf("no program %s in $PATH or here; name one that is there, as ./program", name)
+	}
+	return fmt.Errorf("no program %s; name one that is there, as ./program", name)
+}
+
+// checkSpool returns an error if a folder of records is not one.
+func checkSpool(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("no folder %s; want the folder of records that --spool of commq capture or exec named", name)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file; want the folder of records that --spool of commq capture or exec named", name)
+	}
+	return err
 }
 
 // oneOf rejects values of a flag that are not allowed.

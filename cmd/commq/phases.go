@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -67,7 +66,7 @@ method.`,
 func runPhases(ctx context.Context, a *app, o *phasesOptions, rowsToo bool) error {
 	switch {
 	case o.run == "":
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	case !(o.threshold >= 0 && o.threshold <= 1):
 		return fmt.Errorf("--threshold %v: want a fraction from 0 to 1", o.threshold)
 	}

@@ -102,7 +102,7 @@ func (o *predictOptions) check() error {
 	case o.holdout && o.models != "":
 		return errors.New("--holdout: laws are there already; name the runs with --run")
 	case o.holdout == (o.ranks != 0):
-		return errors.New("want either --ranks, or --holdout")
+		return errors.New("predict: want the number of ranks to predict for, --ranks 64, or --holdout")
 	case o.ranks < 0:
 		return fmt.Errorf("--ranks %d: want 1 or more", o.ranks)
 	}

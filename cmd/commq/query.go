@@ -65,7 +65,7 @@ func (o *answerOptions) check(a *app, c *cobra.Command) (err error) {
 		}
 	}
 	if len(o.runs) == 0 {
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	}
 	if o.limit < 0 {
 		return fmt.Errorf("--limit %d: want a number of rows, 0 for all", o.limit)

@@ -130,7 +130,7 @@ func TestQueryWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"query", "no query named; commq query --list names them"},
 		{"query densty --run ring.3", `unknown query "densty"; did you mean density?`},
-		{"query density", "no run given; name one with --run"},
+		{"query density", "no run given; name one as an argument or with --run"},
 		{"query density --run ring.4", "ring.3"},
 		{"query density --run ring.[4-9]", `no run fits "ring.[4-9]": none in the store`},
 		{"query density --run ring.[", `runs "ring.[": syntax error in pattern; want * ? or [a-z]`},
@@ -145,7 +145,7 @@ func TestQueryWrongUse(t *testing.T) {
 		{"query density --run ring.3 --threads -1", "--threads -1: want a number of cores"},
 		{"query density --run ring.3 --memory 1", "--memory 1: want at least 64"},
 		{"query density --run ring.3 --plot x.gif", "draw x.gif: want a file name ending in .png, .svg, .pdf"},
-		{"query density --run ring.3 -o " + store + "/no/such.csv", "no such file or directory"},
+		{"query density --run ring.3 -o " + store + "/no/such.csv", "there is no folder"},
 		{"query calls --run ring.3", "capture it again with --record all"},
 		{"query density --run ring.3 extra", `no run "extra" in the store`},
 		{"sql --run ring.3 SELECT", "SELECT clause without selection list"},

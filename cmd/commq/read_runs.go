@@ -15,12 +15,13 @@ import (
 // pattern must fit exactly one.
 func (a *app) readsRuns(c *cobra.Command) {
 	flag := c.Flags().Lookup("run")
-	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, completeRuns(a)
+	c.ValidArgsFunction = completeRuns(a)
 	one := flag.Value.Type() == "string"
 	if one {
 		c.ValidArgsFunction = completeOneRun(a)
 	}
-	beforeRun(c, func(args []string) error {
+	// Not in PreRunE: needFlags checks after Args whether a flag that the command requires is set.
+	c.Args = func(c *cobra.Command, args []string) error {
 		if n := c.ArgsLenAtDash(); n >= 0 {
 			args = args[:n] // what follows -- is not for commq
 		}
@@ -36,7 +37,7 @@ func (a *app) readsRuns(c *cobra.Command) {
 			return nil
 		}
 		return a.settleOne(c)
-	})
+	}
 }
 
 // settleOne replaces a pattern in --run, which takes one run, by the run that it fits. It must fit exactly one.

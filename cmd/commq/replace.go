@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +61,7 @@ and are listed.`,
 
 func runReplace(ctx context.Context, a *app, o *replaceOptions) error {
 	if o.run == "" {
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	}
 	found, err := run.Find(a.storeDir(), o.run)
 	if err != nil {

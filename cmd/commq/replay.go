@@ -181,7 +181,7 @@ type played struct {
 // readPlayed opens a run to be played.
 func readPlayed(ctx context.Context, a *app, nameOrPath string, o *playOptions) (*played, error) {
 	if nameOrPath == "" {
-		return nil, errors.New("no run given; name one with --run")
+		return nil, errNoRun
 	}
 	found, err := run.Find(a.storeDir(), nameOrPath)
 	if err != nil {

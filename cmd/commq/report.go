@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -63,7 +62,7 @@ RUN is a name in the store, a path, or a pattern of either ('sp.A.*').`,
 func runReport(ctx context.Context, a *app, o *reportOptions, args []string) error {
 	switch {
 	case len(args) == 0:
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	case o.limit < 1:
 		return fmt.Errorf("--limit %d: want at least 1", o.limit)
 	case o.memory < 64:

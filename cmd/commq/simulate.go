@@ -159,7 +159,7 @@ func openSimulation(ctx context.Context, a *app, nameOrPath string, o simulate.T
 func runSimulate(ctx context.Context, a *app, o *simulateOptions) (err error) {
 	switch n := len(o.runs); {
 	case n == 0:
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	case n > 1:
 		return fmt.Errorf("%d runs given; simulate one at a time, or --sweep them", n)
 	}

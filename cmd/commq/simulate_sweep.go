@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -86,7 +85,7 @@ type sweepResult struct {
 // runSweep simulates runs on many machines.
 func runSweep(ctx context.Context, a *app, c *cobra.Command, o *simulateOptions) error {
 	if len(o.runs) == 0 {
-		return errors.New("no run given; name one with --run")
+		return errNoRun
 	}
 	target, err := readTarget(o.target)
 	if err != nil {

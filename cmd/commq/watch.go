@@ -76,6 +76,9 @@ func runWatch(ctx context.Context, a *app, o *watchOptions, spoolDir string) err
 	if err := oneOf("format", o.format, spokenFormats[:]...); err != nil {
 		return err
 	}
+	if err := checkSpool(spoolDir); err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
 	if o.hang.on {
 		return reportHang(a, o, spoolDir)
 	}

@@ -119,7 +119,16 @@ func cannotWrite(name string, err error) error {
 	case errors.As(err, &link) && strings.HasPrefix(filepath.Base(link.Old), temporary):
 		err = link.Err
 	}
+	if folder := filepath.Dir(name); errors.Is(err, fs.ErrNotExist) && missing(folder) {
+		return fmt.Errorf("write %s: there is no folder %s; make it, or name another file", name, folder)
+	}
 	return fmt.Errorf("write %s: %w", name, err)
+}
+
+// missing reports whether there is no file or folder of that name.
+func missing(name string) bool {
+	_, err := os.Stat(name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func ignoreMissing(err error) error {
