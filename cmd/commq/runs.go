@@ -297,11 +297,11 @@ func (a *app) showScreen(r run.Found) error {
 		return err
 	}
 	fmt.Fprintln(a.screen())
-	return a.writeRows("table", tableRows(r.Manifest, a.exact))
+	return a.writeRows("table", filesOfTables(r.Manifest, a.exact))
 }
 
-// tableRows has a row for each table of a run; exact takes the names of columns that csv has.
-func tableRows(m *schema.Manifest, exact bool) queries.Rows {
+// filesOfTables has a row for each table of a run; exact takes the names of columns that csv has.
+func filesOfTables(m *schema.Manifest, exact bool) queries.Rows {
 	size := "on_disk"
 	if exact {
 		size = "file_bytes"
